@@ -8,7 +8,7 @@ import pytest
 
 from recorded_previews import read
 from tpucfg.changes.facts import ABSENT, Change
-from tpucfg.changes.preview_gaps import complete_preview
+from tpucfg.changes.resource_diff import complete_preview
 from tpucfg.changes.resources import UNKNOWN, ResourceChange, Widening
 from tpucfg.changes.statements import Risk, Statement
 

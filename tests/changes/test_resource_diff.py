@@ -11,8 +11,7 @@ from preview_scenarios import SCENARIOS, Scenario
 
 from recorded_previews import read
 from spec_factory import ROOT
-from tpucfg.changes.preview_gaps import complete_preview
-from tpucfg.changes.resource_diff import program_changes
+from tpucfg.changes.resource_diff import complete_preview, program_changes
 from tpucfg.changes.resources import KNOWN_TYPES, Counts, ResourceChange, count_resources
 from tpucfg.infra.resources import BUCKET, EnvironmentResources, Resource
 from tpucfg.infra.stack_program import run_under_mocks

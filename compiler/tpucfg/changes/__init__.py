@@ -5,7 +5,7 @@ Other rooms import these modules by their names, as `tpucfg diff` needs few of t
 - `revisions` opens and compiles both revisions, and `records` reads what they have measured;
 - `config_diff`, `target_diff` and `config_folder` compare configs;
 - `impact`, `costs`, `fits` and `repository_changes` return what a change does, and `figures` the table of rungs;
-- `programs`, `previews`, `preview_gaps`, `resource_diff` and `drift` return what changes in the infrastructure;
+- `programs`, `previews`, `resource_diff` and `drift` return what changes in the infrastructure;
 - `facts`, `statements`, `resources`, `revision_fits` and `spec_meanings` have the values in between;
 - `describe` and `shown_values` turn changes into text.
 """

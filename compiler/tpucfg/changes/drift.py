@@ -12,9 +12,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, Final, Literal, NamedTuple
 
-from tpucfg.changes.engine_steps import NO_OPS, REFRESH, REPLACING_OPS, EngineStep, State
 from tpucfg.changes.facts import ABSENT, Change, redact_change
 from tpucfg.changes.grants import access_widenings
+from tpucfg.changes.preview_events import NO_OPS, REFRESH, REPLACING_OPS, EngineStep, State
 from tpucfg.changes.resource_diff import differs_only_in_case, input_changes, sort_keys
 from tpucfg.changes.resources import Step, Widening, holds_data
 from tpucfg.changes.statements import Risk

@@ -19,8 +19,17 @@ from tpucfg.changes.drift import (
     refresh_scope,
     refreshed_states,
 )
-from tpucfg.changes.engine_steps import change_steps, engine_steps, other_stack, unknown_operations
-from tpucfg.changes.preview_events import Event, JsonPiece, decode_text, events_of, scan_json
+from tpucfg.changes.preview_events import (
+    Event,
+    JsonPiece,
+    change_steps,
+    decode_text,
+    engine_steps,
+    events_of,
+    other_stack,
+    scan_json,
+    unknown_operations,
+)
 from tpucfg.changes.resource_diff import resource_changes
 from tpucfg.changes.resources import ResourceChange
 from tpucfg.infra.resources import Resource, sort_resources

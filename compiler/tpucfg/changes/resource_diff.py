@@ -1,17 +1,21 @@
 """Comparison of resources before and after a change, from stack programs or from a Pulumi preview."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeVar
 
-from tpucfg.changes.facts import ABSENT, Change, mark_as_other, redact_change
+from tpucfg.changes.facts import ABSENT, Change, canonical_json, json_equal, mark_as_other, redact_change
 from tpucfg.changes.grants import access_widenings
 from tpucfg.changes.resource_meanings import resource_statements
-from tpucfg.changes.resources import KNOWN_TYPES, REMOVING_OPS, Op, ResourceChange, Step, Widening, holds_data
+from tpucfg.changes.resources import KNOWN_TYPES, REMOVING_OPS, UNKNOWN, Op, ResourceChange, Step, Widening, holds_data
 from tpucfg.changes.statements import Statement
-from tpucfg.changes.tree_diff import value_changes
+from tpucfg.changes.tree_diff import tree_leaves, value_changes
 from tpucfg.infra.grants import is_grant
-from tpucfg.infra.resources import EnvironmentResources, Resource, urn_name
+from tpucfg.infra.resources import PROJECT_NUMBER, EnvironmentResources, Resource, urn_name
+from tpucfg.paths import KeyPath
 from tpucfg.redaction import SECRET, redact, redact_value
+
+_Item = TypeVar("_Item")
 
 
 def resource_changes(environment: str, steps: Sequence[Step]) -> tuple[ResourceChange, ...]:
@@ -158,3 +162,111 @@ def _step(before: Resource | None, after: Resource | None) -> Step:
 def differs_only_in_case(change: Change) -> bool:
     """Return True for a location written in another case, which the provider stores in upper case anyway."""
     return change.path == ("location",) and str(change.before).upper() == str(change.after).upper()
+
+
+# What a preview lacks
+#
+# A preview is a file. Even one that Pulumi wrote is only as true as the program that ran under it, and a forged one can
+# leave out anything: the programs of both revisions, run under mocks, are compared with it.
+
+
+def complete_preview(
+    previewed: Sequence[ResourceChange], declared: Sequence[ResourceChange]
+) -> tuple[ResourceChange, ...]:
+    """Return the changes of a preview with those that only the stack programs declare, which are `only_declared`.
+
+    Args:
+        previewed: the changes of the preview.
+        declared: the changes between the stack programs of both revisions.
+    """
+    changes = [*previewed]
+    indices: dict[tuple[str, str], list[int]] = {}
+    for index, change in enumerate(previewed):
+        indices.setdefault((change.type, change.name), []).append(index)
+    for change in declared:
+        same = indices.get((change.type, change.name), [])
+        contained = next((index for index in same if _contains_change(previewed[index], change)), None)
+        if contained is not None:
+            changes[contained] = _with_meaning(changes[contained], change)
+        elif len(same) == 1:
+            changes[same[0]] = _merge(changes[same[0]], change)
+        else:
+            # An engine shows no step for other options, so a preview without one lacks nothing.
+            changes.append(change._replace(only_declared=change.op != "same" or bool(change.protection)))
+    return tuple(sorted(changes, key=lambda change: (change.type, change.name, change.op)))
+
+
+def _contains_change(previewed: ResourceChange, declared: ResourceChange) -> bool:
+    """Return True if the preview's change of a resource includes all that the programs declare."""
+    is_milder = (
+        (declared.protection == "lifted" and previewed.protection != "lifted")
+        or (declared.op in REMOVING_OPS and previewed.op not in REMOVING_OPS)
+        or (declared.loses_data and not previewed.loses_data)
+    )
+    if is_milder or declared.op == "delete":
+        return not is_milder
+    leaves = {path: value for change in previewed.inputs for path, value in tree_leaves(change.path, change.after)}
+    return all(
+        _contains_leaf(leaves, path, value)
+        for change in declared.inputs
+        # The engine names a secret input that changes, without its values.
+        if not (str(change.path[0]) in previewed.hidden and change.after == SECRET)
+        for path, value in tree_leaves(change.path, change.after)
+    )
+
+
+def _contains_leaf(leaves: Mapping[KeyPath, Any], path: KeyPath, declared: Any) -> bool:
+    """Return True if the preview has the value at its path, or anything or nothing at the start of the path."""
+    start = next((path[:length] for length in range(len(path), 0, -1) if path[:length] in leaves), None)
+    previewed = None if start is None else leaves[start]
+    if isinstance(previewed, str) and previewed in (UNKNOWN, SECRET):
+        return True
+    if start != path or ABSENT in (previewed, declared):
+        return previewed is ABSENT and declared is ABSENT
+    is_equal = declared == UNKNOWN or json_equal(previewed, declared)
+    return is_equal or _matches(canonical_json(previewed), canonical_json(declared))
+
+
+def _matches(previewed: str, declared: str) -> bool:
+    """Compare texts without their case, which Google changes, and with numbers instead of the mocks' placeholders."""
+    parts = (re.escape(part.casefold()) for part in PROJECT_NUMBER.split(declared))
+    return bool(re.fullmatch("[0-9]+".join(parts), previewed.casefold())) or declared == UNKNOWN
+
+
+def _with_meaning(previewed: ResourceChange, declared: ResourceChange) -> ResourceChange:
+    """Return the preview's change of a resource with all that the programs' change of it means.
+
+    The meaning of a value depends on the one before it, which a preview takes from the state, and a forged one from
+    nowhere. A preview has few of a resource's options.
+    """
+    widened = _joined(previewed.widened, declared.widened, lambda widening: (widening.what, widening.who))
+    statements = _joined(
+        previewed.statements, declared.statements, lambda statement: (statement.template, *statement.values)
+    )
+    return previewed._replace(widened=widened, statements=statements)
+
+
+def _joined(
+    previewed: tuple[_Item, ...], declared: tuple[_Item, ...], texts_of: Callable[[_Item], tuple[str, ...]]
+) -> tuple[_Item, ...]:
+    """Return the items of a preview, and those of the programs that have other texts."""
+    known = [*map(texts_of, previewed)]
+
+    def is_known(texts: tuple[str, ...]) -> bool:
+        return any(len(other) == len(texts) and all(map(_matches, other, texts)) for other in known)
+
+    return (*previewed, *(item for item in declared if not is_known(texts_of(item))))
+
+
+def _merge(previewed: ResourceChange, declared: ResourceChange) -> ResourceChange:
+    """Return the preview's change of a resource with what only the programs declare."""
+    paths = {change.path for change in declared.inputs}
+    return _with_meaning(previewed, declared)._replace(
+        op=declared.op if declared.op in REMOVING_OPS else previewed.op,
+        inputs=(*declared.inputs, *(change for change in previewed.inputs if change.path not in paths)),
+        because=previewed.because or declared.because,
+        protected=previewed.protected or declared.protected,
+        protection=declared.protection or previewed.protection,
+        retained=previewed.retained and declared.retained,
+        only_declared=True,
+    )

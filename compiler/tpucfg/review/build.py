@@ -7,12 +7,11 @@ from tpucfg.changes.config_diff import Difference, config_difference
 from tpucfg.changes.costs import NO_COSTS, compute_costs
 from tpucfg.changes.fits import NO_FIT_CHANGES, FitChanges, compute_fits
 from tpucfg.changes.impact import compute_impact, impact_of_broken_spec
-from tpucfg.changes.preview_gaps import complete_preview
 from tpucfg.changes.previews import Preview
 from tpucfg.changes.programs import Problem, ProgramRuns, ResourceFiles, declared_resources
 from tpucfg.changes.records import read_revision_records
 from tpucfg.changes.repository_changes import CI_PATHS, ci_statements, collision_statements, shared_project_statements
-from tpucfg.changes.resource_diff import program_changes, redacted_resources
+from tpucfg.changes.resource_diff import complete_preview, program_changes, redacted_resources
 from tpucfg.changes.revision_fits import RunFits
 from tpucfg.changes.revisions import CompiledRevision, open_compiled_revisions
 from tpucfg.changes.statements import LocatedStatement
