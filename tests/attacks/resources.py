@@ -156,27 +156,27 @@ ATTACKS: Final = (
     Attack(
         "retention-shortened",
         edit("stacks/bucket.py", ('"retention_period": 864000', '"retention_period": 86400')),
-        ("forbids the deletion of objects for `1 day`, previously for `10 days` (`retentionPolicy`)",),
+        ("loses protection: `retentionPolicy.retentionPeriod` is `86400`, previously `864000`",),
         base=_argument('retention_policy={"retention_period": 864000}'),
     ),
     Attack(
         "own-key-taken-away",
         _without('        encryption={"default_kms_key_name": "projects/p/locations/l/keyRings/r/cryptoKeys/k"},\n'),
-        ("encrypts new objects with Google's keys instead of your own", "(`encryption`)"),
+        ("has another `encryption.defaultKmsKeyName`: `not set`", "no rule knows its effect"),
         status=0,
         base=_argument('encryption={"default_kms_key_name": "projects/p/locations/l/keyRings/r/cryptoKeys/k"}'),
     ),
     Attack(
         "logging-taken-away",
         _without('        logging={"log_bucket": "audit"},\n'),
-        ("no longer logs access to `audit` (`logging`)",),
+        ("has another `logging.logBucket`: `not set`, previously `audit`",),
         status=0,
         base=_argument('logging={"log_bucket": "audit"}'),
     ),
     Attack(
         "networks-opened",
         edit("stacks/bucket.py", ('"mode": "Enabled"', '"mode": "Disabled"')),
-        ("is open to every network (`ipFilter`)",),
+        ("has another `ipFilter.mode`: `Disabled`, previously `Enabled`",),
         status=0,
         base=_argument(
             'ip_filter={"mode": "Enabled", "public_network_source": {"allowed_ip_cidr_ranges": ["10.0.0.0/8"]}}'

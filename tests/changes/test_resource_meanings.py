@@ -59,12 +59,12 @@ def sentences(*steps: Step) -> list[tuple[Risk, str]]:
         ({"forceDestroy": "true"}, DELETE, "would be deleted together with everything in it (forceDestroy)"),
         ({"versioning": {"enabled": False}}, DELETE, "no longer keeps the versions of its objects (versioning)"),
         ({"versioning": None}, DELETE, "no longer keeps the versions of its objects (versioning)"),
-        ({"encryption": None}, UNCLEAR, "has encryption.defaultKmsKeyName not set, previously k: no rule knows"),
-        ({"logging": {"logBucket": "{x}"}}, UNCLEAR, "has logging.logBucket {x}, previously l: no rule knows"),
-        ({"retentionPolicy": {"isLocked": True}}, UNCLEAR, "has retentionPolicy.isLocked true, previously not set"),
+        ({"encryption": None}, UNCLEAR, "has another encryption.defaultKmsKeyName: not set, previously k; no rule"),
+        ({"logging": {"logBucket": "{x}"}}, UNCLEAR, "has another logging.logBucket: {x}, previously l; no rule knows"),
+        ({"retentionPolicy": {"isLocked": True}}, UNCLEAR, "has another retentionPolicy.isLocked: true, previously"),
         ({"defaultEventBasedHold": False}, DELETE, "loses protection: defaultEventBasedHold is false"),
         ({"storageClass": "ARCHIVE"}, CAUTION, "stores new objects as ARCHIVE: each read has a price (storageClass)"),
-        ({"cors": [{"origins": ["*"]}]}, UNCLEAR, "has cors"),
+        ({"cors": [{"origins": ["*"]}]}, UNCLEAR, "has another cors"),
     ],
 )
 def test_weakened_bucket_is_a_sentence_with_its_property(changed: dict[str, Any], risk: Risk, text: str) -> None:
@@ -148,7 +148,7 @@ ROLE, SERVICE = "gcp:projects/iAMCustomRole:IAMCustomRole", "gcp:projects/servic
 GRANT = "gcp:projects/iAMMember:IAMMember"
 ACCOUNT, KEY = "gcp:serviceaccount/account:Account", "gcp:serviceaccount/key:Key"
 TRANSFER = "gcp:storage/transferJob:TransferJob"
-NO_RULES = "which no rule knows"
+NO_RULES = "about which this review has no rules"
 
 
 @pytest.mark.parametrize(

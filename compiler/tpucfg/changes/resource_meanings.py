@@ -267,7 +267,7 @@ MEANINGS: Final = (
     _input("grant.member", _CAUTION, _deleting_member, f"takes the role from {{}}: {_NO_DELETION}"),
     _event("*.operation", _UNKNOWN, _operation("import"), "takes over what exists in the cloud, with all it contains"),
     _event("unknown.operation", _LOSS, _command, "runs commands on the machine of the update, by its type {}"),
-    _event("unknown.operation", _UNKNOWN, _unknown_type, "is of the type {}, which no rule knows: see the fold"),
+    _event("unknown.operation", _UNKNOWN, _unknown_type, "is of the type {}, about which this review has no rules"),
     # https://www.pulumi.com/docs/iac/concepts/resources/options/
     _option("option.*.aliases", _UNKNOWN, "takes over {}"),
     _option("option.*.additionalSecretOutputs", _CAUTION, "hides {} in previews"),
@@ -301,7 +301,7 @@ _OTHER_MEANINGS: Final = (
     _event("**", _LOSS, _can_lose, "can lose data: {} is {}, previously {}"),
     # The type's own sentence is about all other inputs.
     Meaning("unknown.**"),
-    _event("**", _UNKNOWN, _described, "has {} {}, previously {}: no rule knows its effect"),
+    _event("**", _UNKNOWN, _described, "has another {}: {}, previously {}; no rule knows its effect"),
 )
 """Rows about what no row above is about, of which the first one that applies has the sentence."""
 
