@@ -144,18 +144,17 @@ def test_a_changed_program_makes_the_fit_unknown(tmp_path: Path) -> None:
 
 
 SAME_PROGRAM: Final = "dev: v3-8: results/fit.json has another result for the same program and flags: "
-VERSIONS: Final = "(jax 0.10.2, libtpu 0.0.42.1 → jax 0.10.2, libtpu 0.0.43)"
 OTHER: Final = Compiler("0.10.2", "0.0.43")
 
 
 @pytest.mark.parametrize(
     ("used", "changed", "end", "risk"),
     [
-        (5, {"compiler": OTHER}, f"4 of 10 GiB → 5 of 10 GiB {VERSIONS}", Risk.NONE),
-        (3, {"compiler": OTHER}, f"4 of 10 GiB → 3 of 10 GiB {VERSIONS}", Risk.CAUTION),
+        (5, {"compiler": OTHER}, "(jax 0.10.2, libtpu 0.0.43)", Risk.NONE),
+        (3, {"compiler": OTHER}, "(jax 0.10.2, libtpu 0.0.43)", Risk.CAUTION),
         (4, {"flops": 1}, ": it was edited by hand", Risk.CAUTION),
         (5, {}, ": it was edited by hand", Risk.CAUTION),
-        (5, {"stablehlo": "1" * 64}, ", with other packages, as its StableHLO differs", Risk.NONE),
+        (5, {"stablehlo": "1" * 64}, "(jax 0.10.2, libtpu 0.0.42.1)", Risk.NONE),
     ],
     ids=["newer-compiler", "better", "flops", "by-hand", "packages"],
 )
@@ -182,10 +181,8 @@ def test_the_result_of_this_run_counts(tmp_path: Path) -> None:
     changes = compute_fits(base, head, run_of(head, 20))
     [(worse, _), (contradiction, risk)] = sentences(changes)
     assert worse == "dev: v3-8: the training step no longer fits: at least 20 of 10 GiB, was 4 of 10 GiB"
-    assert contradiction == (
-        "dev: v3-8: results/fit.json has another result than this run: 4 of 10 GiB against does not fit, at least "
-        "20 of 10 GiB (jax 0.10.2, libtpu 0.0.42.1)"
-    )
+    assert contradiction.startswith("dev: v3-8: results/fit.json has another result than this run: 4 of 10 GiB, ")
+    assert " against does not fit, at least 20 of 10 GiB, " in contradiction
     assert risk is Risk.CAUTION
     assert len(changes.notices) == 1
     assert changes.rows[0].after.is_trusted

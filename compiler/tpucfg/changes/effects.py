@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from tpucfg.changes.facts import ABSENT, Absent, Change, FactChange, Scope, redact_change
 from tpucfg.changes.meanings import Judged, Meaning
 from tpucfg.changes.shown_values import ShownPair, show_change
-from tpucfg.changes.statements import LocatedStatement, Statement, format_environments, replace_name
+from tpucfg.changes.statements import MAX_VARIANTS, LocatedStatement, Statement, format_environments, replace_name
 from tpucfg.paths import pattern_steps
 from tpucfg.text_format import dotted, listed
 
@@ -20,8 +20,6 @@ _MAX_JOINED_LENGTH: Final = 500
 """Characters of the names and values in one sentence."""
 _MAX_RISKY: Final = 16
 """Sentences about risky changes of the same scopes."""
-_MAX_VARIANTS: Final = 3
-"""Values of a fact that are shown if they differ between scopes."""
 _ANY_VALUE: Final = "several values"
 _PLACE: Final = re.compile(r"\{([a-z]*)\}")
 _FLAG_KINDS: Final = ("argument", "variable")
@@ -133,7 +131,7 @@ def _shared(owned: Iterable[tuple[Scope, Effect]]) -> Iterator[tuple[Effect, lis
     for scope, effect in owned:
         groups.setdefault(_without_values(effect), {}).setdefault(effect, []).append(scope)
     for exact in groups.values():
-        if len(exact) <= _MAX_VARIANTS:
+        if len(exact) <= MAX_VARIANTS:
             yield from exact.items()
         else:
             scopes = [*dict.fromkeys(scope for members in exact.values() for scope in members)]
@@ -227,14 +225,10 @@ def _event(effect: Effect, head: str) -> tuple[str, tuple[str, ...]]:
     if effect.varies:
         verb = "added" if effect.before is None else "removed" if effect.after is None else "changed"
         return f"{subject} {verb} (the values differ)", label
-    if effect.before is None:
-        return (f"{subject} added ({{}})", (*label, effect.after)) if effect.after else (f"{subject} added", label)
-    if effect.after is None:
-        return (
-            (f"{subject} removed (was {{}})", (*label, effect.before))
-            if effect.before
-            else (f"{subject} removed", label)
-        )
+    if effect.before is None or effect.after is None:
+        value = effect.after or effect.before
+        event, shown = ("added", " ({})") if effect.before is None else ("removed", " (was {})")
+        return (f"{subject} {event}{shown}", (*label, value)) if value else (f"{subject} {event}", label)
     note = f" ({effect.note})" if effect.note else ""
     return f"{subject} changed from {{}} to {{}}{note}", (*label, effect.before, effect.after)
 
@@ -243,6 +237,5 @@ def _filled(text: str, effect: Effect) -> tuple[str, tuple[str, ...]]:
     """Return a text of the table with `{}` in each place, and the values for them."""
     own = iter(effect.values)
     named = {"label": effect.label, "before": effect.before, "after": effect.after}
-    texts = (named[place] if place else next(own, "") for place in _PLACE.findall(text))
-    values = tuple("none" if value is None else value for value in texts)
-    return _PLACE.sub("{}", text), values
+    values = (named[place] if place else next(own, "") for place in _PLACE.findall(text))
+    return _PLACE.sub("{}", text), tuple(value or "" for value in values)

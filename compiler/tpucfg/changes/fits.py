@@ -1,7 +1,7 @@
 """Changes to the fit of each rung: the compiler's results before and after, and the sentences about them."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Final, NamedTuple
 
@@ -245,16 +245,15 @@ def _rewritten(rung: KnownRung) -> Iterator[Statement]:
         return
     if _figures(old) == _figures(new):
         return
-    template = f"{{}} has another result for the same program and flags: {_difference(old, new)} ({{}} → {{}})"
-    values = (_FILE, _versions(old), _versions(new))
+    text = "{} has another result for the same program and flags: {} → {}"
+    values = (_FILE, _figures(old, with_versions=True), _figures(new, with_versions=True))
     if (old.compiler, old.stablehlo) == (new.compiler, new.stablehlo):
-        text = f"{template}, though nothing that a compilation depends on differs: it was edited by hand"
+        text += ", though nothing that a compilation depends on differs: it was edited by hand"
         yield Statement(text, values, Risk.CAUTION, "a fit edited by hand")
         return
     # A lower figure is what a forged result would have, and a version is written as easily as a figure.
     is_better = new.fits > old.fits or (new.fits == old.fits and new.memory.used < old.memory.used)
-    other = "" if old.compiler != new.compiler else ", with other packages, as its StableHLO differs"
-    yield Statement(f"{template}{other}", values, Risk.CAUTION if is_better else Risk.NONE)
+    yield Statement(text, values, Risk.CAUTION if is_better else Risk.NONE)
 
 
 def _contradicted(rung: KnownRung) -> Iterator[Statement]:
@@ -270,11 +269,9 @@ def _contradicted(rung: KnownRung) -> Iterator[Statement]:
         text = f"the result of this run is {state} in {{}}: commit what {{}} writes"
         yield Statement(text, (_FILE, "tpucfg fit"))
     elif _figures(committed) != _figures(result):
-        versions = [*dict.fromkeys((_versions(committed), _versions(result)))]
-        shown = " against ".join(["{}"] * len(versions))
-        template = f"{{}} has another result than this run: {_difference(committed, result, ' against ')} ({shown})"
-        values = (_FILE, *versions)
-        yield Statement(template, values, Risk.CAUTION, "a committed fit contradicts this run")
+        text = "{} has another result than this run: {} against {}"
+        values = (_FILE, _figures(committed, with_versions=True), _figures(result, with_versions=True))
+        yield Statement(text, values, Risk.CAUTION, "a committed fit contradicts this run")
 
 
 def _missing_from_run(fit: RungFit) -> Statement:
@@ -286,33 +283,13 @@ def _missing_from_run(fit: RungFit) -> Statement:
     return Statement(text, (listed(fit.changes),), Risk.UNKNOWN, _NOT_FROM_THIS_RUN)
 
 
-def _figures(result: FitResult) -> Mapping[str, object]:
-    """Return what two results of one program have to agree in, the amounts of memory as they are shown."""
-    return {
-        "memory": (result.fits, memory_text(result.memory)),
-        "FLOPs": (result.flops, result.flops_8bit),
-        "traffic": (result.hbm_bytes, result.ici_bytes),
-    }
-
-
-def _difference(old: FitResult, new: FitResult, separator: str = " → ") -> str:
-    """Return the figures that differ; memory comes first, as it decides whether a step fits."""
-    before, after = _figures(old), _figures(new)
-    if before["memory"] != after["memory"]:
-        return f"{_amount(old)}{separator}{_amount(new)}"
-    if before["FLOPs"] != after["FLOPs"]:
-        return f"{old.flops + old.flops_8bit:,}{separator}{new.flops + new.flops_8bit:,} FLOPs a step"
-    return f"{_bytes(old)}{separator}{_bytes(new)} of traffic"
-
-
-def _bytes(result: FitResult) -> str:
-    amounts = ("?" if amount is None else amount_text(amount) for amount in (result.hbm_bytes, result.ici_bytes))
-    return " and ".join(f"{amount} {name}" for amount, name in zip(amounts, ("HBM", "ICI"), strict=True))
+def _figures(result: FitResult, *, with_versions: bool = False) -> str:
+    """Return what two results of one program have to agree in, with the amounts of memory as they are shown."""
+    hbm, ici = ("?" if amount is None else f"{amount:,}" for amount in (result.hbm_bytes, result.ici_bytes))
+    compute = f"{result.flops:,} FLOPs and {result.flops_8bit:,} of 8 bits, {hbm} bytes of HBM and {ici} of ICI"
+    versions = f" (jax {result.compiler.jax}, libtpu {result.compiler.libtpu})" if with_versions else ""
+    return f"{_amount(result)}, {compute}{versions}"
 
 
 def _amount(result: FitResult) -> str:
     return memory_text(result.memory) if result.fits else f"{_DOES_NOT_FIT}, {memory_text(result.memory)}"
-
-
-def _versions(result: FitResult) -> str:
-    return f"jax {result.compiler.jax}, libtpu {result.compiler.libtpu}"

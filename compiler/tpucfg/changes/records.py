@@ -131,11 +131,9 @@ def result_statements(before: RevisionRecords, after: RevisionRecords) -> Iterat
 
 
 def _statements(old: LadderStatus | None, new: LadderStatus) -> Iterator[Statement]:
-    by_records = [rung.size for rung in new.rungs if _is_opened_by_records(rung.size, old, new)]
-    by_gate = [rung.size for rung in new.rungs if _is_opened_by_gate(rung.size, old, new)]
-    opened = [*by_records, *by_gate]
-    for size in opened[:_MAX_RUNGS]:
-        yield _opened(size, new, is_by_gate=size in by_gate)
+    opened = [(rung.size, is_by_gate) for rung in new.rungs for is_by_gate in _ways_of_opening(rung.size, old, new)]
+    for size, is_by_gate in opened[:_MAX_RUNGS]:
+        yield _opened(size, new, is_by_gate=is_by_gate)
     if len(opened) > _MAX_RUNGS:
         yield Statement(f"records pass the gate for {len(opened) - _MAX_RUNGS:,} more rungs", (), Risk.CAUTION)
     if new.results.findings and not (old and old.results.findings):
@@ -158,26 +156,21 @@ def _file(status: LadderStatus) -> str:
     return f"{FOLDER}/{status.environment.name}.jsonl"
 
 
-def _is_opened_by_records(size: str, old: LadderStatus | None, new: LadderStatus) -> bool:
-    """Return True if records keep a rung from running no longer, and the rung below has another one than before."""
+def _ways_of_opening(size: str, old: LadderStatus | None, new: LadderStatus) -> Iterator[bool]:
+    """Yield True if another gate lets a rung run that was kept from it, and False if another record below it does."""
     # Records open the gate below a rung, whatever is known of its own fit.
-    if not new.is_measured or not (below := new.below(size)) or not has_passed_below(new, size):
-        return False
-    if old is None or not (same := [rung for rung in old.evaluations if rung.size == below.size]):
-        return True
-    is_open = any(rung.size == size for rung in old.rungs) and old.is_measured and has_passed_below(old, size)
-    return not is_open and (_content(same[0].record) != _content(below.record) or bool(old.results.findings))
-
-
-def _is_opened_by_gate(size: str, old: LadderStatus | None, new: LadderStatus) -> bool:
-    """Return True if a rung may run that was not allowed to, although the records of the rung below are the same."""
-    if old is None or size not in {rung.size for rung in old.rungs} or not (old.is_measured and new.is_measured):
-        return False
-    below, old_below = new.below(size), old.below(size)
-    if below is None or old_below is None:
-        return False
-    is_same = (old_below.size, _content(old_below.record)) == (below.size, _content(below.record))
-    return is_same and not old.results.findings and has_passed_below(new, size) and not has_passed_below(old, size)
+    below = new.below(size)
+    if not new.is_measured or below is None or not has_passed_below(new, size):
+        return
+    known = {rung.size for rung in old.rungs} if old else set()
+    if old and size in known and old.is_measured and has_passed_below(old, size):
+        return
+    records = [rung.record for rung in old.evaluations if rung.size == below.size] if old else []
+    is_same_record = bool(records) and _content(records[0]) == _content(below.record)
+    if old is None or not is_same_record or old.results.findings:
+        yield False
+    elif size in known and old.is_measured:
+        yield True
 
 
 def _content(record: Record | None) -> str:

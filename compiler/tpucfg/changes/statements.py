@@ -15,9 +15,10 @@ _MAX_VALUE_LENGTH: Final = 200
 """Characters of a value: names of images and buckets are shorter."""
 _MAX_LINE_LENGTH: Final = 1500
 """Characters of a line: one scope must not push the others out of a comment of 65,536 characters."""
+_NO_VALUE: Final = "nothing"
 _MAX_NAMES: Final = 8
 """Limit for names of environments; if there are more, the total is added."""
-_MAX_VARIANTS: Final = 3
+MAX_VARIANTS: Final = 3
 """Limit for texts that differ only in the name of their environment; more are replaced by one general text."""
 
 
@@ -122,7 +123,7 @@ def _shown(values: Sequence[str]) -> list[str]:
 
 
 def _short(value: str) -> str:
-    return format_value(redact(value), quoted=False, max_length=_MAX_VALUE_LENGTH)
+    return format_value(redact(value), quoted=False, max_length=_MAX_VALUE_LENGTH) or _NO_VALUE
 
 
 _Owner = TypeVar("_Owner")
@@ -154,7 +155,7 @@ def generalize(general: _Text, owned: Sequence[tuple[_Text, _Owner]]) -> Iterato
     exact: dict[_Text, list[_Owner]] = {}
     for text, owner in owned:
         exact.setdefault(text, []).append(owner)
-    yield from exact.items() if len(exact) <= _MAX_VARIANTS else [(general, [owner for _, owner in owned])]
+    yield from exact.items() if len(exact) <= MAX_VARIANTS else [(general, [owner for _, owner in owned])]
 
 
 def group_by_environment(owned: Iterable[tuple[str, Statement]]) -> Iterator[LocatedStatement]:
