@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tpucfg.changes.config_diff import config_difference
-from tpucfg.changes.config_folder import read_folders
+from tpucfg.changes.config_diff import config_difference, read_folders
 from tpucfg.changes.facts import Scope
 from tpucfg.yamldoc import config_files
 from tpucfg.yamldoc.document import KeyPath

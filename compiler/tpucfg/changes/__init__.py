@@ -3,7 +3,7 @@
 Other rooms import these modules by their names, as `tpucfg diff` needs few of them, and no others:
 
 - `revisions` opens and compiles both revisions, and `records` reads what they have measured;
-- `config_diff`, `target_diff` and `config_folder` compare configs;
+- `config_diff` and `target_diff` compare configs;
 - `impact`, `costs`, `fits` and `repository_changes` return what a change does, and `figures` the table of rungs;
 - `programs`, `previews`, `resource_diff` and `drift` return what changes in the infrastructure;
 - `facts`, `statements`, `resources`, `revision_fits` and `spec_meanings` have the values in between;

@@ -27,6 +27,7 @@ from tpucfg.changes.revision_facts import READ_ONLY
 from tpucfg.changes.statements import Risk
 from tpucfg.findings import RULES
 from tpucfg.number_format import format_factor
+from tpucfg.paths import pattern_steps
 from tpucfg.results.cost import NO_DURATION
 from tpucfg.spec.project import Number
 from tpucfg.spec.settings import Duration
@@ -43,7 +44,6 @@ _DEFAULT_REGISTRY: Final = "docker.io"
 _LATEST: Final = "latest"
 LIFTED: Final = "protection lifted"
 """The headline of lifted protection, which the summary omits if a resource already shows it."""
-_TRAINING: Final = ("model_parallel", "grad_accum", "batch_rule", "sequence_length")
 _NOT_COUNTED: Final = "the costs below do not count it, as it could hide what the change costs"
 _PRICES: Final = "prices changed"
 _BUCKET: Final = "bucket changed from {before} to {after}: "
@@ -143,12 +143,12 @@ def _is_mutable(image: Any) -> bool:
     return ":" not in name or name.endswith(f":{_LATEST}")
 
 
-def _image(pattern: str, subject: str = "") -> tuple[Meaning, ...]:
+def _image(pattern: str) -> tuple[Meaning, ...]:
     return (
-        Meaning(pattern, Risk.CAUTION, "code comes from {} instead of {}", _other_registry, subject=subject),
-        Meaning(pattern, Risk.CAUTION, "code comes from {}", _new_registry, subject=subject),
-        Meaning(pattern, Risk.CAUTION, "the digest that fixed its content is gone", _loses_digest, subject=subject),
-        Meaning(pattern, Risk.CAUTION, "its tag can mean another image at any time", _becomes_mutable, subject=subject),
+        _caution(pattern, "code comes from {} instead of {}", _other_registry),
+        _caution(pattern, "code comes from {}", _new_registry),
+        _caution(pattern, "the digest that fixed its content is gone", _loses_digest),
+        _caution(pattern, "its tag can mean another image at any time", _becomes_mutable),
     )
 
 
@@ -283,8 +283,8 @@ def _selects_cluster(change: FactChange, comparison: Comparison) -> bool:
 # The table
 
 
-def _caution(pattern: str, consequence: str, when: Condition = kept, subject: str = "") -> Meaning:
-    return Meaning(pattern, Risk.CAUTION, consequence, when, subject=subject)
+def _caution(pattern: str, consequence: str, when: Condition = kept) -> Meaning:
+    return Meaning(pattern, Risk.CAUTION, consequence, when)
 
 
 def _sentence(pattern: str, text: str, when: Condition = always, risk: Risk = Risk.NONE, headline: str = "") -> Meaning:
@@ -295,56 +295,85 @@ def _gate(name: str, consequence: str, when: Condition = always, risk: Risk = Ri
     return Meaning(f"gate.{name}", risk, consequence, when, "gate changed")
 
 
-def _access(pattern: str, consequence: str, when: Condition = added, subject: str = "") -> Meaning:
-    return Meaning(pattern, Risk.ACCESS, consequence, when, "more access for jobs", subject)
-
-
-def _harmless(kind: str, **subjects: str) -> Iterator[Meaning]:
-    yield from (Meaning(f"{kind}.{name}", subject=subject) for name, subject in subjects.items())
+def _access(pattern: str, consequence: str, when: Condition = added) -> Meaning:
+    return Meaning(pattern, Risk.ACCESS, consequence, when, "more access for jobs")
 
 
 def _variables(names: Iterable[str], consequence: str, risk: Risk = Risk.CAUTION) -> Iterator[Meaning]:
     yield from (Meaning(f"variable.{name}", risk, consequence) for name in names)
 
 
+def _named(row: Meaning) -> Meaning:
+    """Return the row with the noun for a key of the spec."""
+    kind, *name = pattern_steps(row.pattern)
+    if kind not in ("option", "environment", "training") or not name or row.sentence:
+        return row
+    return row._replace(subject=_NOUNS.get(name[0], name[0] if kind == "training" else name[0].replace("_", " ")))
+
+
+_NOUNS: Final = {
+    "external_ips": "external addresses",
+    "tags": "network tag",
+    "data_disks": "data disk",
+    "image_pull_secrets": "image pull secret",
+    "priority": "priority class",
+    "topology_aware": "topology-aware placement",
+    "disk_gb": "boot disk (GB)",
+    "master": "master machine",
+    "project": "Google Cloud project",
+    "kube_context": "kubectl context",
+    "learning_rate": "learning rate",
+    "learning_rate_rule": "learning rate rule",
+}
+"""The nouns for keys of the spec, where the key without underscores is none."""
+_PROGRAM: Final = ("image", "worker image", "package", "module", "runtime version", "Python version", "step to compile")
+_MACHINES: Final = ("capacity", "machine type", "topology", "zone", "restarts", "maximum run duration")
+_HOSTS: Final = (
+    "service_account",
+    "external_ips",
+    "network",
+    "subnetwork",
+    "tags.*",
+    "disk_gb",
+    "image_pull_secrets.*",
+)
+_PLACEMENT: Final = ("queue", "priority", "compute_class", "topology_aware", "placement_policy", "machine", "master")
+_RULES: Final = ("model_parallel", "grad_accum", "batch_rule", "sequence_length", "learning_rate_rule")
+_HARMLESS: Final = {
+    "": (*_PROGRAM, *_MACHINES, "Python of the compiled step"),
+    **dict.fromkeys(("argument", "variable", "XLA flag", "secret", "mount", "label"), ("*",)),
+    "option": (*_HOSTS, *_PLACEMENT, "runtime_version"),
+    "environment": ("project", "region", "target", "kube_context"),
+    "training": ("learning_rate", *_RULES),
+}
+"""By kind, the facts whose changes have no risk where no other row applies."""
 _NETWORK: Final = "the job runs in another network"
 _OTHER_CODE: Final = ("LD_*", "PYTHON*", "PIP_*", "UV_*", "PATH", "BASH_ENV", "ENV", "GCONV_PATH", "*_LIBRARY_PATH*")
 _OTHER_WAYS: Final = ("*_PROXY", "*_proxy", "*_CERT_FILE", "*_CA_BUNDLE", "*_ENDPOINT", "*_BASE_URL", "*_EMULATOR_HOST")
 
-MEANINGS: Final = (
+_ROWS: Final = (
     Meaning("figure.**", is_silent=True),
     Meaning("target", is_silent=True),
     # The program
     *_image("image"),
-    Meaning("image"),
     *_image("worker image"),
-    Meaning("worker image"),
     *_addresses("package"),
-    Meaning("package"),
     _caution("module", "another program runs in the job"),
-    Meaning("module"),
-    Meaning("runtime version"),
-    Meaning("Python version"),
     *_addresses("argument.*"),
-    Meaning("argument.*"),
     Meaning("order.arguments", sentence="order of the arguments changed from {before} to {after}"),
     *_variables(_OTHER_CODE, "the program can load other code"),
     *_variables(_OTHER_WAYS, "the program's traffic takes another way"),
     *_variables(("GOOGLE_APPLICATION_CREDENTIALS",), "the program acts as another account", Risk.ACCESS),
     *_addresses("variable.*"),
-    Meaning("variable.*"),
     *_addresses("XLA flag.*"),
-    Meaning("XLA flag.*"),
     # Its data and its secrets
     _access(
         "secret.*", "the program gets its value, and the stack grants the jobs' account access to it", _other_secret
     ),
     _caution("secret.*", "its value can change between two runs", _at_latest),
-    Meaning("secret.*"),
     _caution("mount.*", "what the program writes there stays on the machine, and is lost with it", removed),
     *_addresses("mount.*"),
     _caution("mount.*", "the bucket's files hide those of the image there", _over_program),
-    Meaning("mount.*"),
     # Machines, and the length of a run
     _caution("capacity", "machines can be taken away while a run is under way", _becomes_capacity("spot")),
     _caution(
@@ -360,88 +389,44 @@ MEANINGS: Final = (
         "the reservation belongs to another project, which pays for it",
         lambda change, _: str(change.after).startswith("reservation projects/"),
     ),
-    Meaning("capacity"),
-    Meaning("machine type"),
-    Meaning("topology"),
     Meaning("zone", when=_other_region, is_silent=True),
-    Meaning("zone"),
     _caution("restarts", "the first failure ends a run", lambda *args: kept(*args) and becomes(0)(*args)),
     _caution("restarts", "fewer failures end a run", _fewer),
     _caution("restarts", "a program that keeps failing uses its slice for longer", _present),
-    Meaning("restarts"),
     _caution("maximum run duration", "nothing else ends a run that hangs", removed),
     _caution("maximum run duration", "a run that hangs ends later, and can cost {} as much", _longer),
-    Meaning("maximum run duration"),
     _caution("step to compile", "no compilation shows any more that the job fits", removed),
     _caution("step to compile", "another function decides what is known to fit", changed),
-    Meaning("step to compile"),
-    Meaning("Python of the compiled step"),
     # Settings of one target
     Meaning("option.*", when=_left_behind, is_silent=True),
     _caution(
         "option.service_account",
         "the settings of the new target name none, so jobs run as the stack's own",
         lambda *args: removed(*args) and _other_target(*args),
-        subject="service account",
     ),
     _access(
         "option.service_account",
         "jobs run as an account that the stack does not create",
         lambda change, _: change.after is not ABSENT,
-        subject="service account",
     ),
-    _access("option.external_ips", "hosts get addresses on the internet", _opens, subject="external addresses"),
-    _caution(
-        "option.external_ips",
-        "the service decides if hosts have addresses on the internet",
-        _closes_no_longer,
-        subject="external addresses",
-    ),
-    Meaning("option.network", when=_is_default, subject="network"),
-    _caution("option.network", _NETWORK, subject="network"),
-    _caution("option.subnetwork", _NETWORK, subject="subnetwork"),
-    _caution("option.tags.*", "other firewall rules apply to the hosts", subject="network tag"),
-    Meaning("option.namespace", when=_is_default, subject="namespace"),
-    _caution("option.namespace", "other accounts, quotas and policies apply", always, subject="namespace"),
-    _caution("option.data_disks.*", "the program no longer finds it", removed, subject="data disk"),
-    _caution("option.data_disks.*", "the program reads it", _readable, subject="data disk"),
-    _caution("option.data_disks.*", "the program can change it", always, subject="data disk"),
-    _access(
-        "option.image_pull_secrets.*",
-        "images come from a registry with its own credentials",
-        added,
-        subject="image pull secret",
-    ),
-    _caution("option.queue", "jobs start at once, whatever quota is left", removed, subject="queue"),
-    _caution("option.queue", "other quotas apply", changed, subject="queue"),
-    _caution(
-        "option.priority", "it decides which pods wait, and which are evicted for others", subject="priority class"
-    ),
-    _caution(
-        "option.compute_class",
-        "the class decides the machines' capacity, and with it their price",
-        subject="compute class",
-    ),
-    _caution("option.topology_aware", "the queue places slices in another way", subject="topology-aware placement"),
-    _caution("option.placement_policy", "the nodes of a slice are placed in another way", subject="placement policy"),
-    *_harmless(
-        "option",
-        service_account="service account",
-        external_ips="external addresses",
-        network="network",
-        subnetwork="subnetwork",
-        queue="queue",
-        priority="priority class",
-        compute_class="compute class",
-        topology_aware="topology-aware placement",
-        placement_policy="placement policy",
-        disk_gb="boot disk (GB)",
-        machine="machine",
-        master="master machine",
-        runtime_version="runtime version",
-    ),
-    Meaning("option.tags.*", subject="network tag"),
-    Meaning("option.image_pull_secrets.*", subject="image pull secret"),
+    _access("option.external_ips", "hosts get addresses on the internet", _opens),
+    _caution("option.external_ips", "the service decides if hosts have addresses on the internet", _closes_no_longer),
+    Meaning("option.network", when=_is_default),
+    _caution("option.network", _NETWORK),
+    _caution("option.subnetwork", _NETWORK),
+    _caution("option.tags.*", "other firewall rules apply to the hosts"),
+    Meaning("option.namespace", when=_is_default),
+    _caution("option.namespace", "other accounts, quotas and policies apply", always),
+    _caution("option.data_disks.*", "the program no longer finds it", removed),
+    _caution("option.data_disks.*", "the program reads it", _readable),
+    _caution("option.data_disks.*", "the program can change it", always),
+    _access("option.image_pull_secrets.*", "images come from a registry with its own credentials", added),
+    _caution("option.queue", "jobs start at once, whatever quota is left", removed),
+    _caution("option.queue", "other quotas apply", changed),
+    _caution("option.priority", "it decides which pods wait, and which are evicted for others"),
+    _caution("option.compute_class", "the class decides the machines' capacity, and with it their price"),
+    _caution("option.topology_aware", "the queue places slices in another way"),
+    _caution("option.placement_policy", "the nodes of a slice are placed in another way"),
     # Fields of `extra`
     Meaning("field.**", when=lambda change, _: is_harmless(change.name[1:])),
     Meaning("field.**.volumes.*.emptyDir.**"),
@@ -493,13 +478,10 @@ MEANINGS: Final = (
     _sentence("share.*", "{label} now covers {after} of the run, previously {before}"),
     _sentence("training.tuned_on", "{label} changed from {before} to {after}: all rungs are rescaled"),
     Meaning("training.learning_rate", when=changed, is_silent=True),
-    *(Meaning(f"training.{key}", subject=key) for key in _TRAINING),
-    Meaning("training.learning_rate", subject="learning rate"),
-    Meaning("training.learning_rate_rule", when=changed, subject="learning rate rule"),
-    Meaning("training.learning_rate_rule", is_silent=True),
+    Meaning("training.learning_rate_rule", when=lambda *args: not changed(*args), is_silent=True),
     _sentence("flag.*", "{label} is no longer passed to the program (was {before})", becomes(None), Risk.CAUTION),
     _sentence("flag.*", "{label} is now passed to the program as {after}", lambda change, _: change.before is None),
-    Meaning("flag.*", subject="flag for"),
+    _sentence("flag.*", "flag for {label} changed from {before} to {after}"),
     # The spec: its names, what it allows, the gate between rungs, and prices
     _sentence(
         "project.name",
@@ -536,9 +518,6 @@ MEANINGS: Final = (
         Risk.DESTRUCTIVE,
         "protected resources left behind",
     ),
-    Meaning("environment.project", subject="Google Cloud project"),
-    Meaning("environment.region", subject="region"),
-    Meaning("environment.target", subject="target"),
     _sentence(
         "environment.bucket",
         _BUCKET
@@ -572,7 +551,8 @@ MEANINGS: Final = (
         "data no longer kept",
     ),
     _sentence("environment.keep_data", "{label} enabled: a bucket removed from the stack is kept with its objects"),
-    _caution("environment.kube_context", "jobs are submitted to another cluster", _selects_cluster, "kubectl context"),
-    Meaning("environment.kube_context", subject="kubectl context"),
-    Meaning("label.*"),
+    _caution("environment.kube_context", "jobs are submitted to another cluster", _selects_cluster),
+    *(Meaning(f"{kind}.{name}".lstrip(".")) for kind, names in _HARMLESS.items() for name in names),
 )
+MEANINGS: Final = tuple(map(_named, _ROWS))
+"""All rows about jobs, environments and the spec; the first one that matches and applies decides."""

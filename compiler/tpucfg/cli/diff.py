@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from tpucfg.changes.config_diff import Difference, config_difference, redact_difference
+from tpucfg.changes.config_diff import Difference, config_difference, read_folders, redact_difference
 from tpucfg.cli.exit_codes import DIFFERENT, ERRORS, USAGE, CommandExit
 from tpucfg.cli.load_spec import print_findings
 from tpucfg.cli.options import (
@@ -83,8 +83,6 @@ def diff(
 
 
 def _compare_folders(base: Path, head: Path) -> Difference:
-    from tpucfg.changes.config_folder import read_folders
-
     folders = read_folders(base, head)
     if folders.findings:
         print_findings(folders.findings, folders.sources)
