@@ -106,14 +106,22 @@ class Drift(NamedTuple):
 # Refresh
 
 
-def refresh_scope(steps: Sequence[EngineStep]) -> RefreshScope:
-    """Return the resources whose drift the preview shows."""
-    if any(step.is_outcome for step in steps):
-        return "all"
-    return "changed" if any(step.op == REFRESH for step in steps) else "none"
+def separate_drift(
+    environment: str, steps: Sequence[EngineStep]
+) -> tuple[list[EngineStep], tuple[Drift, ...], RefreshScope]:
+    """Return the steps without drift, the drift, and the resources whose drift the preview shows.
+
+    A change begins where the last update ended, not where the cloud has drifted to.
+    """
+    states = _refreshed_states(steps)
+    updates = (step for step in steps if step.op != REFRESH)
+    recorded = [_from_recorded(step, states[step.urn]) if step.urn in states else step for step in updates]
+    is_refreshed = any(step.op == REFRESH for step in steps)
+    scope: RefreshScope = "all" if any(step.is_outcome for step in steps) else "changed" if is_refreshed else "none"
+    return recorded, _find_drift(environment, steps, states), scope
 
 
-def refreshed_states(steps: Sequence[EngineStep]) -> dict[str, Refreshed]:
+def _refreshed_states(steps: Sequence[EngineStep]) -> dict[str, Refreshed]:
     """Return the refreshed state of each resource by URN; none if the preview was taken without `--refresh`."""
     recorded = {step.urn: step.old for step in steps if step.op == REFRESH and step.old and not step.is_outcome}
     states: dict[str, Refreshed] = {}
@@ -125,12 +133,6 @@ def refreshed_states(steps: Sequence[EngineStep]) -> dict[str, Refreshed]:
             )
             states.setdefault(step.urn, cloud)
     return states
-
-
-def from_recorded_states(steps: Iterable[EngineStep], states: Mapping[str, Refreshed]) -> list[EngineStep]:
-    """Return the steps from the recorded states, so that they contain the change without the drift."""
-    updates = (step for step in steps if step.op != REFRESH)
-    return [_from_recorded(step, states[step.urn]) if step.urn in states else step for step in updates]
 
 
 def _from_recorded(step: EngineStep, state: Refreshed) -> EngineStep:
@@ -152,14 +154,8 @@ def _from_recorded(step: EngineStep, state: Refreshed) -> EngineStep:
 # Drift
 
 
-def find_drift(environment: str, steps: Iterable[EngineStep], states: Mapping[str, Refreshed]) -> tuple[Drift, ...]:
-    """Return the resources that differ in the cloud, sorted, without personal data and secrets.
-
-    Args:
-        environment: the name of the environment.
-        steps: the steps of the engine, as it takes them.
-        states: the refreshed states.
-    """
+def _find_drift(environment: str, steps: Iterable[EngineStep], states: Mapping[str, Refreshed]) -> tuple[Drift, ...]:
+    """Return the resources that differ in the cloud, sorted, without personal data and secrets."""
     updates = {step.urn: step for step in steps if step.op not in NO_OPS}
     deleted = [state.recorded.resource for state in states.values() if state.cloud is None]
     buckets = {resource.inputs.get("name") for resource in deleted if resource.type == BUCKET}

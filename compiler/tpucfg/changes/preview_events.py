@@ -56,7 +56,7 @@ class JsonPiece(NamedTuple):
     broken: bool = False
 
 
-def decode_text(data: bytes) -> str:
+def _decode(data: bytes) -> str:
     """Decode the text; PowerShell redirects output as UTF-16, or as UTF-8 with a byte order mark."""
     for mark, encoding in ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig")):
         if data.startswith(mark):
@@ -64,8 +64,9 @@ def decode_text(data: bytes) -> str:
     return data.decode(errors="replace")
 
 
-def scan_json(text: str) -> Iterator[JsonPiece]:
+def scan_json(data: bytes) -> Iterator[JsonPiece]:
     """Yield objects and lines of text in their order, without empty lines, up to a bounded number of errors."""
+    text = _decode(data)
     position, line, end = 0, 1, len(text.rstrip())
     pieces = broken = 0
     while position < end and broken < _MAX_BROKEN:

@@ -11,19 +11,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from tpucfg.changes.drift import (
-    Drift,
-    RefreshScope,
-    find_drift,
-    from_recorded_states,
-    refresh_scope,
-    refreshed_states,
-)
+from tpucfg.changes.drift import Drift, RefreshScope, separate_drift
 from tpucfg.changes.preview_events import (
     Event,
     JsonPiece,
     change_steps,
-    decode_text,
     engine_steps,
     events_of,
     other_stack,
@@ -123,15 +115,14 @@ def read_preview(environment: str, file: str, data: bytes) -> Preview:
     if len(data) > MAX_PREVIEW_BYTES:
         reason = f"the file is larger than {MAX_PREVIEW_BYTES // 2**20} MiB"
         return Preview(environment, failure=Failure(file, reason))
-    pieces = tuple(scan_json(decode_text(data)))
+    pieces = tuple(scan_json(data))
     events = tuple(_events(pieces))
     if other := other_stack(events, environment):
         reason = f"the preview is of the stack {printable(other)} instead of {environment}"
         return Preview(environment, failure=Failure(f"{file}:1", reason))
     engine = [*engine_steps(events)]
-    refreshed = refreshed_states(engine)
-    # Drift has its own place: a change begins where the last update ended, not where the cloud has drifted to.
-    steps = change_steps(from_recorded_states(engine, refreshed))
+    recorded, drift, refresh = separate_drift(environment, engine)
+    steps = change_steps(recorded)
     return Preview(
         environment,
         changes=resource_changes(environment, steps),
@@ -141,8 +132,8 @@ def read_preview(environment: str, file: str, data: bytes) -> Preview:
         # Sorted, as the order of parallel events differs from run to run.
         violations=tuple(sorted(_violations(events))),
         warnings=tuple(sorted([*unknown_operations(engine), *_warnings(events)])),
-        drift=find_drift(environment, engine, refreshed),
-        refresh=refresh_scope(engine),
+        drift=drift,
+        refresh=refresh,
     )
 
 

@@ -34,7 +34,7 @@ CI_PATHS: Final = tuple(
 """The files and folders that the services read, and the files that name who has to approve a change."""
 _MAX_FILES: Final = 8
 _MAX_NAMED: Final = 4
-_TEXT: Final = (
+_COLLISION: Final = (
     "{} and {} are one name where case is ignored, as on macOS and Windows: git checks out only one of them, and "
     "Pulumi may read another file than this review"
 )
@@ -53,23 +53,20 @@ def ci_statements(changed: Sequence[PurePosixPath]) -> Iterator[LocatedStatement
 
 
 def collision_statements(collisions: Sequence[NameCollision]) -> list[LocatedStatement]:
-    """Return a sentence for each of the first collisions, and their number if there are more."""
-    risk, headline = Risk.DESTRUCTIVE, "names that differ only in case"
-    statements = [
-        Statement(_TEXT, (str(collision.added), str(collision.other)), risk, headline)
-        for collision in collisions[:_MAX_NAMED]
-    ]
-    if more := len(collisions) - len(statements):
-        statements.append(Statement(f"{more:,} more added names differ from others only in case", (), risk, headline))
-    return [LocatedStatement("", statement) for statement in statements]
+    """Return a sentence for each of the first collisions."""
+    pairs = [(str(collision.added), str(collision.other)) for collision in collisions]
+    return _first_statements(_COLLISION, pairs, "names that differ only in case")
 
 
 def shared_project_statements(shared: Sequence[SharedName]) -> list[LocatedStatement]:
     """Return a sentence for each of the first projects with the name of another one."""
-    headline = "stacks of another project used"
-    return [
-        LocatedStatement(
-            "", Statement(_SHARED, (str(item.file), item.name, str(item.other)), Risk.DESTRUCTIVE, headline)
-        )
-        for item in shared[:_MAX_NAMED]
-    ]
+    names = [(str(item.file), item.name, str(item.other)) for item in shared]
+    return _first_statements(_SHARED, names, "stacks of another project used")
+
+
+def _first_statements(template: str, values: Sequence[tuple[str, ...]], headline: str) -> list[LocatedStatement]:
+    """Return a sentence for each of the first values, and the number of the others."""
+    statements = [Statement(template, texts, Risk.DESTRUCTIVE, headline) for texts in values[:_MAX_NAMED]]
+    if more := len(values) - len(statements):
+        statements.append(Statement(f"{more:,} more {headline}", (), Risk.DESTRUCTIVE, headline))
+    return [LocatedStatement("", statement) for statement in statements]

@@ -3,7 +3,7 @@
 Both are compiled with the rules and targets of the installed version of tpucfg, even if a spec is older.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -110,10 +110,5 @@ def _compile_available(snapshot: Snapshot, catalog: Catalog, selection: Selectio
         return CompiledRevision(snapshot, project, (), (), "")
     # Every size is compiled and filtered afterwards: selecting a size that is in no ladder is an error.
     revision = _compile(snapshot, catalog, Selection(names, (), selection.target))
-    return revision._replace(request_bodies=_with_sizes(revision.request_bodies, selection.sizes))
-
-
-def _with_sizes(
-    request_bodies: Sequence[tuple[Job, RequestBody]], sizes: Sequence[str]
-) -> tuple[tuple[Job, RequestBody], ...]:
-    return tuple((job, body) for job, body in request_bodies if not sizes or job.size in sizes)
+    chosen = (pair for pair in revision.request_bodies if not selection.sizes or pair[0].size in selection.sizes)
+    return revision._replace(request_bodies=tuple(chosen))
