@@ -18,7 +18,6 @@ from tpucfg.cli.options import (
     SpecsOption,
     TargetOption,
     format_option,
-    require_choice,
     selection,
     usage_errors,
 )
@@ -73,13 +72,12 @@ def check(
             help="Compare the output of `pulumi stack output --json` with the spec's environment --env.",
         ),
     ] = None,
-    format: Annotated[str, format_option("text|json|sarif|github")] = "text",
+    format: Annotated[str, format_option("|".join(FORMATS))] = "text",
 ) -> None:
     """Report every finding about the spec, the configs it compiles to, and the stack files and results next to it.
 
     Example: tpucfg check --env prod --format github
     """
-    require_choice(format, FORMATS, "--format")
     if config:
         unread = {"--spec": spec, "--env": env, "--size": size, "--stack-outputs": stack_outputs}
         _refuse("--config checks files without a spec", unread)

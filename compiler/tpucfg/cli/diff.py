@@ -18,7 +18,6 @@ from tpucfg.cli.options import (
     SpecOption,
     TwoTargetsOption,
     format_option,
-    require_choice,
     selection,
 )
 from tpucfg.findings import errors
@@ -66,7 +65,6 @@ def diff(
 
     Example: tpucfg diff main --env prod
     """
-    require_choice(format, tuple(_FORMATS), "--format")
     targets = tuple(target or ())
     if len(targets) > 1:
         _require_two_targets(targets, base)

@@ -16,7 +16,7 @@ from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.fit_output import FORMATS, environment_fits
 from tpucfg.cli.interrupts import delayed_interrupts
 from tpucfg.cli.load_spec import load_compiled, print_findings
-from tpucfg.cli.options import SPEC, EnvOption, SizeOption, SpecOption, format_option, require_choice, selection
+from tpucfg.cli.options import SPEC, EnvOption, SizeOption, SpecOption, format_option, selection
 from tpucfg.findings import Finding, collect, errors
 from tpucfg.fit.failure_findings import failure_findings, machine_finding, missing_step_finding
 from tpucfg.fit.fit_file import FitFile, FitKey, FitResult, fit_path, read_fit_file, write_fit_file
@@ -74,7 +74,6 @@ def fit(
 
     Example: tpucfg fit --env dev --size v5litepod-16
     """
-    require_choice(format, tuple(FORMATS), "--format")
     seconds = _seconds(time_limit)
     project, compiled = load_compiled(spec, Catalog(), selection(env, size), quiet=True)
     planned = compiled.jobs

@@ -5,7 +5,7 @@ from fractions import Fraction
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 
-from tpucfg.cli.table import markdown_table, text_table
+from tpucfg.cli.table import Column, Section, markdown_sections, text_sections
 from tpucfg.findings import Finding
 from tpucfg.fit.fit_file import NAME, FitResult
 from tpucfg.fit.launcher import Outcome
@@ -69,7 +69,7 @@ def environment_fits(project: Project, outcomes: Sequence[Outcome]) -> tuple[Env
         rows = tuple(_row(project, outcome) for outcome in group)
         job = rows[0].job
         fits = EnvironmentFits((), job.environment.region, job.target, rows)
-        _, cells = _table(fits, project)
+        cells = (column.cells for column in _columns(fits, project))
         notes = ((row.outcome.is_committed, _overlong(row)) for row in rows)
         key = (fits.region, fits.target, *map(tuple, cells), *notes)
         known = groups.setdefault(key, fits)
@@ -77,11 +77,25 @@ def environment_fits(project: Project, outcomes: Sequence[Outcome]) -> tuple[Env
     return tuple(groups.values())
 
 
-def _table(environment: EnvironmentFits, project: Project) -> tuple[list[str], list[list[str]]]:
-    """Return the header, and a row for each rung."""
-    has_length = any(row.job.rung.train_steps for row in environment.rows)
-    rows = [_cells(row, has_length=has_length, has_prices=bool(project.prices)) for row in environment.rows]
-    return list(rows[0]), [list(row.values()) for row in rows]
+def _columns(environment: EnvironmentFits, project: Project) -> list[Column]:
+    rows = environment.rows
+    results, bounds = [row.result for row in rows], [row.bound for row in rows]
+    memories = [result.memory if result else None for result in results]
+    columns = [
+        Column("size", [row.job.size for row in rows]),
+        Column("devices", [f"{row.job.slice.devices:,}" for row in rows]),
+        Column("HBM GiB", [("" if each.exact else "≥ ") + gib(each.used) if each else UNKNOWN for each in memories]),
+        Column("available", [gib(each.available) if each else UNKNOWN for each in memories]),
+        Column("headroom", [*map(_headroom, results)]),
+        Column("FLOPs/step", [flops_text(each.flops + each.flops_8bit) if each else UNKNOWN for each in results]),
+        Column("step ≥", [step_time(each.seconds) if each else UNKNOWN for each in bounds]),
+        Column("limited by", [each.limit if each else UNKNOWN for each in bounds]),
+    ]
+    if any(row.job.rung.train_steps for row in rows):
+        columns.append(Column("hours ≥", [_hours(row.least.hours) if row.least else UNKNOWN for row in rows]))
+        if project.prices:
+            columns.append(Column("USD ≥", [format_dollars(row.least.usd if row.least else None) for row in rows]))
+    return columns
 
 
 def _notes(environments: Sequence[EnvironmentFits], project: Project) -> Iterator[str]:
@@ -145,27 +159,6 @@ def _row(project: Project, outcome: Outcome) -> _RungRow:
     return _RungRow(outcome, bound, least, price)
 
 
-def _cells(row: _RungRow, *, has_length: bool, has_prices: bool) -> Mapping[str, str]:
-    """Return the cells of a rung by column."""
-    result, bound, least = row.result, row.bound, row.least
-    memory = result.memory if result else None
-    cells = {
-        "size": row.job.size,
-        "devices": f"{row.job.slice.devices:,}",
-        "HBM GiB": ("" if memory.exact else "≥ ") + gib(memory.used) if memory else UNKNOWN,
-        "available": gib(memory.available) if memory else UNKNOWN,
-        "headroom": _headroom(result),
-        "FLOPs/step": flops_text(result.flops + result.flops_8bit) if result else UNKNOWN,
-        "step ≥": step_time(bound.seconds) if bound else UNKNOWN,
-        "limited by": bound.limit if bound else UNKNOWN,
-    }
-    if has_length:
-        cells["hours ≥"] = _hours(least.hours) if least else UNKNOWN
-        if has_prices:
-            cells["USD ≥"] = format_dollars(least.usd if least else None)
-    return cells
-
-
 def _hours(hours: Fraction) -> str:
     return f"<{float(_MIN_HOURS)}" if 0 < hours < _MIN_HOURS else format_hours(hours)
 
@@ -227,21 +220,18 @@ _Render = Callable[[Project, Sequence[EnvironmentFits], Sequence[Finding], str],
 def _text(
     project: Project, environments: Sequence[EnvironmentFits], _findings: Sequence[Finding], _file: str
 ) -> Iterator[str]:
-    for environment in filter(_has_result, environments):
-        yield environment.title
-        yield from text_table(*_table(environment, project))
-        yield ""
+    sections = _sections(environments, project)
+    yield from text_sections(sections)
+    yield from [""] if sections else []
     yield from _notes(environments, project)
 
 
 def _markdown(
     project: Project, environments: Sequence[EnvironmentFits], findings: Sequence[Finding], _file: str
 ) -> Iterator[str]:
-    for environment in filter(_has_result, environments):
-        yield f"**{prose(environment.title)}**"
-        yield ""
-        yield from markdown_table(*_table(environment, project))
-        yield ""
+    sections = _sections(environments, project)
+    yield from markdown_sections(sections)
+    yield from [""] if sections else []
     yield from (f"- {prose(note)}" for note in _notes(environments, project))
     for finding in findings:
         yield f"- {finding.level}[{finding.id}]: {prose(finding.message)}"
@@ -249,9 +239,10 @@ def _markdown(
             yield f"  help: {prose(finding.help)}"
 
 
-def _has_result(environment: EnvironmentFits) -> bool:
-    """Return True unless every rung failed: a table without a figure would only hide the findings."""
-    return any(row.result for row in environment.rows)
+def _sections(environments: Sequence[EnvironmentFits], project: Project) -> list[Section]:
+    """Return the tables, except those whose every rung failed: without a figure, they would only hide the findings."""
+    compiled = [environment for environment in environments if any(row.result for row in environment.rows)]
+    return [Section(environment.title, _columns(environment, project)) for environment in compiled]
 
 
 def _json(

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.load_spec import print_findings, print_result
-from tpucfg.cli.options import SPEC, EnvOption, SpecOption, format_option, require_choice, selection, usage_errors
+from tpucfg.cli.options import SPEC, EnvOption, SpecOption, format_option, selection, usage_errors
 from tpucfg.findings import Finding, errors
 from tpucfg.infra.resource_file import Declared, ProgramFailure
 from tpucfg.infra.resources import EnvironmentResources, Resource
@@ -36,7 +36,6 @@ def infra(
     from tpucfg.infra.program_process import log_lines
     from tpucfg.infra.resource_rules import resource_findings
 
-    require_choice(format, tuple(_FORMATS), "--format")
     project, names = _load(spec, selection(env, None), takes_errors=format == "json")
     results = _declared_resources(spec, project, names)
     declared = [result for result in results.values() if isinstance(result, EnvironmentResources)]

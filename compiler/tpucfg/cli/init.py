@@ -10,7 +10,7 @@ from typing import Annotated, Final
 import typer
 
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
-from tpucfg.cli.options import NewTargetOption
+from tpucfg.cli.options import NewTargetOption, choice_option
 from tpucfg.install_source import EXAMPLE, FORMS, UnknownSourceError, installed_requirement, requirement_of
 from tpucfg.plan import account_id
 from tpucfg.plan.naming import MAX_ACCOUNT_ID_LENGTH
@@ -25,12 +25,6 @@ _MAX_NAME_LENGTH: Final = MAX_ACCOUNT_ID_LENGTH - len(account_id(name="", enviro
 """Shorter than the spec allows, because the stack of every environment creates an account with both names."""
 
 
-def _trainer(value: str | None) -> str | None:
-    if value is not None and value not in TRAINERS:
-        raise typer.BadParameter(f"there is no trainer for {value}; there are: {', '.join(TRAINERS)}")
-    return value
-
-
 def init(
     folder: Annotated[
         Path,
@@ -42,12 +36,11 @@ def init(
     target: NewTargetOption = None,
     trainer: Annotated[
         str | None,
-        typer.Option(
+        choice_option(
             "--trainer",
+            tuple(TRAINERS),
             metavar="FRAMEWORK",
             help=f"Add a trainer to start from, in trainer/: {' or '.join(TRAINERS)}.",
-            callback=_trainer,
-            autocompletion=lambda: list(TRAINERS),
         ),
     ] = None,
     install_from: Annotated[

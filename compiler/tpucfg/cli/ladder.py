@@ -14,11 +14,10 @@ from tpucfg.cli.options import (
     SpecOption,
     TargetOption,
     format_option,
-    require_choice,
     selection,
 )
-from tpucfg.cli.rung_columns import Table, cost_data, cost_notes, fit_data, fit_note, ladder_table, parallelism_data
-from tpucfg.cli.table import markdown_table, text_table
+from tpucfg.cli.rung_columns import cost_data, cost_notes, fit_data, fit_note, ladder_columns, parallelism_data
+from tpucfg.cli.table import Section, markdown_sections, text_sections
 from tpucfg.findings import Finding
 from tpucfg.plan import Job, LadderGroup, Rung, group_ladders
 from tpucfg.spec import Number, Project
@@ -53,15 +52,12 @@ class _Ladders(NamedTuple):
         """Return the fits of a ladder by size, which all environments of a group share; None without a step."""
         return self.fits.of_environment(group.environments[0]) if self.fits else None
 
-    def table(self, group: LadderGroup) -> Table:
-        """Return the table of a ladder."""
-        return ladder_table(group, self.project.training, self.cost_status(group), self.fits_of(group))
-
-    def notes(self, group: LadderGroup) -> Iterator[str]:
-        """Yield the notes below the table of a ladder."""
-        if fits := self.fits_of(group):
-            yield from fit_note(group.rungs, fits)
-        yield from cost_notes(self.cost_status(group))
+    def section(self, group: LadderGroup, prefix: str = "") -> Section:
+        """Return the table of a ladder, and the notes below it, each with a prefix."""
+        status, fits = self.cost_status(group), self.fits_of(group)
+        columns = tuple(ladder_columns(group, self.project.training, status, fits))
+        notes = (*(fit_note(group.rungs, fits) if fits else ()), *cost_notes(status))
+        return Section(group.title, columns, [prefix + note for note in notes])
 
 
 def ladder(
@@ -75,7 +71,6 @@ def ladder(
 
     Example: tpucfg ladder --env prod --format markdown
     """
-    require_choice(format, tuple(_FORMATS), "--format")
     catalog = Catalog()
     project, compiled = load_compiled(spec, catalog, selection(env, size, target), quiet=True)
     jobs = compiled.jobs
@@ -128,31 +123,19 @@ def _statuses(project: Project, catalog: Catalog, jobs: Sequence[Job], spec: Pat
 
 
 def _text(ladders: _Ladders) -> Iterator[str]:
-    for number, group in enumerate(ladders.groups):
-        yield from ([""] if number else [])
-        yield group.title
-        yield from text_table(*ladders.table(group))
-        yield from ladders.notes(group)
-    if ladders.findings:
-        yield ""
-        yield from _finding_lines(ladders.findings)
+    yield from text_sections(map(ladders.section, ladders.groups))
+    yield from _finding_lines(ladders.findings)
 
 
 def _markdown(ladders: _Ladders) -> Iterator[str]:
-    for number, group in enumerate(ladders.groups):
-        yield from ([""] if number else [])
-        yield f"**{group.title}**"
-        yield ""
-        yield from markdown_table(*ladders.table(group))
-        yield from (f"\n{note}" for note in ladders.notes(group))
-    if ladders.findings:
-        yield ""
-        yield from (f"- {line}" for line in _finding_lines(ladders.findings))
+    yield from markdown_sections(ladders.section(group, prefix="\n") for group in ladders.groups)
+    yield from _finding_lines(ladders.findings, prefix="- ")
 
 
-def _finding_lines(findings: Sequence[Finding]) -> Iterator[str]:
+def _finding_lines(findings: Sequence[Finding], prefix: str = "") -> Iterator[str]:
+    yield from [""] if findings else []
     for finding in findings:
-        yield f"{finding.level}[{finding.id}]: {finding.message}"
+        yield f"{prefix}{finding.level}[{finding.id}]: {finding.message}"
 
 
 def _json(ladders: _Ladders) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Options that several commands share."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -30,10 +30,6 @@ def _complete_size(ctx: typer.Context, incomplete: str) -> list[str]:
     return [size for size in sizes if size.startswith(incomplete)]
 
 
-def _complete_target(incomplete: str) -> list[str]:
-    return [name for name in TARGETS if name.startswith(incomplete)]
-
-
 def _ladders(ctx: typer.Context) -> dict[str, tuple[str, ...]]:
     """Return the sizes of each environment of the spec on the command line; none if it cannot be read."""
     from tpucfg.spec.parse import parse_project
@@ -59,20 +55,6 @@ def _run_id(value: str | None) -> str | None:
     return value
 
 
-def _target(value: str | None) -> str | None:
-    if value is not None and value not in TARGETS:
-        raise CommandExit(
-            USAGE, f"there is no target {format_value(value, quoted=False)}", _suggestion(value, tuple(TARGETS))
-        )
-    return value
-
-
-def _targets(values: list[str] | None) -> list[str] | None:
-    for value in values or ():
-        _target(value)
-    return values
-
-
 def output_folder(text: str) -> Path:
     """Return the path of an output folder.
 
@@ -82,23 +64,6 @@ def output_folder(text: str) -> Path:
     if not text:
         raise CommandExit(USAGE, "--out is empty", "give a folder, or . for the current one")
     return Path(text)
-
-
-def require_choice(value: str, allowed: tuple[str, ...], option: str) -> str:
-    """Return the value if it is one of those allowed.
-
-    Raises:
-        CommandExit: It is not.
-    """
-    if value not in allowed:
-        message = f"{option} cannot be {format_value(value, quoted=False)}"
-        raise CommandExit(USAGE, message, _suggestion(value, allowed))
-    return value
-
-
-def _suggestion(value: str, allowed: Sequence[str]) -> str:
-    near = nearest(value, allowed)
-    return f"did you mean {near}?" if near else f"give one of: {', '.join(allowed)}"
 
 
 def selection(
@@ -120,10 +85,28 @@ def usage_errors() -> Iterator[None]:
 # Option types.
 
 
-def _target_option(help: str, callback: Callable[[Any], Any] = _target) -> Any:
-    return typer.Option(
-        "--target", metavar="TARGET", help=help, callback=callback, autocompletion=_complete_target, show_default=False
-    )
+def choice_option(option: str, values: Sequence[str], *, metavar: str, help: str) -> Any:
+    """Return an option that takes one of some values, or several of them if its type is a list.
+
+    Args:
+        option: Its name.
+        values: The values, which the shell completes.
+        metavar: What the help shows for a value.
+        help: The help text.
+    """
+
+    def check(given: str | Sequence[str] | None) -> str | Sequence[str] | None:
+        for value in [given] if isinstance(given, str) else given or ():
+            if value not in values:
+                near = nearest(value, values)
+                hint = f"did you mean {near}?" if near else f"give one of: {', '.join(values)}"
+                raise CommandExit(USAGE, f"{option} cannot be {format_value(value, quoted=False)}", hint)
+        return given
+
+    def complete(incomplete: str) -> list[str]:
+        return [value for value in values if value.startswith(incomplete)]
+
+    return typer.Option(option, metavar=metavar, help=help, callback=check, autocompletion=complete)
 
 
 def format_option(names: str, help: str = "The output format.") -> Any:
@@ -133,11 +116,11 @@ def format_option(names: str, help: str = "The output format.") -> Any:
         names: The allowed values, separated by `|`.
         help: The help text.
     """
+    return choice_option("--format", names.split("|"), metavar=names, help=help)
 
-    def complete(incomplete: str) -> list[str]:
-        return [name for name in names.split("|") if name.startswith(incomplete)]
 
-    return typer.Option("--format", metavar=names, help=help, autocompletion=complete)
+def _target_option(help: str) -> Any:
+    return choice_option("--target", tuple(TARGETS), metavar="TARGET", help=help)
 
 
 SpecOption = Annotated[Path, typer.Option("--spec", metavar="FILE", help="The spec.")]
@@ -178,7 +161,7 @@ OneSizeOption = Annotated[str, typer.Option("--size", metavar="SIZE", help="The 
 TargetOption = Annotated[str | None, _target_option("The target. [default: the spec's]")]
 TwoTargetsOption = Annotated[
     list[str] | None,
-    _target_option("The target; given twice, compare the spec's jobs on both. [default: the spec's]", _targets),
+    _target_option("The target; given twice, compare the spec's jobs on both. [default: the spec's]"),
 ]
 TakenByOption = Annotated[str | None, _target_option("Show only sizes that this target supports.")]
 NewTargetOption = Annotated[str | None, _target_option("The service that runs the jobs. [default: vertex-ai]")]

@@ -22,7 +22,6 @@ from tpucfg.cli.options import (
     TargetOption,
     format_option,
     output_folder,
-    require_choice,
     selection,
     usage_errors,
 )
@@ -70,7 +69,6 @@ def render(
 
     Example: tpucfg render --env prod --size v3-32
     """
-    require_choice(format, ("yaml", "json"), "--format")
     if out is None and (check or prune):
         raise CommandExit(USAGE, f"--{'check' if check else 'prune'} needs --out")
     if document is not None and (format != "json" or out):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from tpucfg.cli.exit_codes import DIFFERENT, ERRORS, USAGE, CommandExit
-from tpucfg.cli.options import SPEC, format_option, require_choice
+from tpucfg.cli.options import SPEC, choice_option, format_option
 
 if TYPE_CHECKING:
     from tpucfg.cli.review_files import ReviewFiles
@@ -70,9 +70,10 @@ RunProgramOption = Annotated[
 FormatOption = Annotated[str, format_option("markdown|json")]
 FailOnOption = Annotated[
     str,
-    typer.Option(
+    choice_option(
         "--fail-on",
-        metavar="destructive|caution|any|none",
+        _FAIL_ON,
+        metavar="|".join(_FAIL_ON),
         help="Exit 3 if data or its protection is lost, if there is any caution, or if anything changes.",
     ),
 ]
@@ -108,8 +109,6 @@ def review(
     from tpucfg.review.cautions import give_verdict
     from tpucfg.review.scope import find_review_scope
 
-    require_choice(format, ("markdown", "json"), "--format")
-    require_choice(fail_on, _FAIL_ON, "--fail-on")
     if resources and run_program:
         raise CommandExit(USAGE, "--resources and --run-program exclude each other", "leave out --run-program")
     try:

@@ -1,8 +1,9 @@
 """The columns of a ladder's rungs, as table cells, as notes below the table, and as data for JSON."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+from tpucfg.cli.table import Column
 from tpucfg.number_format import (
     UNKNOWN,
     format_dollars,
@@ -24,21 +25,13 @@ if TYPE_CHECKING:
     from tpucfg.results.ladder_status import LadderStatus
 
 
-class Table(NamedTuple):
-    """A table of formatted cells, for every output format that shows one."""
-
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    """The cells of each rung."""
-
-
-def ladder_table(
+def ladder_columns(
     group: LadderGroup,
     training: Training,
     status: "LadderStatus | None" = None,
     fits: "Mapping[str, RungFit] | None" = None,
-) -> Table:
-    """Return the table of a ladder.
+) -> Iterator[Column]:
+    """Yield the columns of a ladder.
 
     Args:
         group: The ladder.
@@ -46,26 +39,19 @@ def ladder_table(
         status: The measurements that the cost is computed from; None for a table without cost.
         fits: The fits of the rungs; None for a table without them.
     """
-    costs = cost_cells(status) if status else {}
-    fit_columns = fit_cells(group.rungs, fits) if fits else {}
-    capacities = capacity_cells(group.rungs, group.capacities)
-    rows = [
-        {
-            **_figure_cells(rung, group.rungs, training),
-            **fit_columns.get(rung.size, {}),
-            **capacities[rung.size],
-            **costs.get(rung.size, {}),
-        }
-        for rung in group.rungs
-    ]
-    return Table(tuple(rows[0]), tuple(tuple(row.values()) for row in rows))
+    rungs = group.rungs
+    yield from _figure_columns(rungs, training)
+    if fits:
+        yield from _fit_columns(rungs, fits)
+    yield from capacity_columns(group.capacities)
+    if status:
+        yield from cost_columns(status, rungs)
 
 
-def capacity_cells(rungs: Sequence[Rung], capacities: Sequence[CapacityKind]) -> dict[str, dict[str, str]]:
-    """Return the column of capacities, by size; none if all is on-demand."""
-    has_column = any(capacity != "on-demand" for capacity in capacities)
-    cells = zip(rungs, capacities, strict=True)
-    return {rung.size: {"capacity": capacity} if has_column else {} for rung, capacity in cells}
+def capacity_columns(capacities: Sequence[CapacityKind]) -> Iterator[Column]:
+    """Yield the column of capacities; none if all is on-demand."""
+    if any(capacity != "on-demand" for capacity in capacities):
+        yield Column("capacity", capacities)
 
 
 def parallelism_data(rung: Rung, rungs: Sequence[Rung]) -> dict[str, Any]:
@@ -85,46 +71,44 @@ def parallelism_data(rung: Rung, rungs: Sequence[Rung]) -> dict[str, Any]:
     return data
 
 
-def _figure_cells(rung: Rung, rungs: Sequence[Rung], training: Training) -> Mapping[str, str]:
-    """Return the cells of a rung by column; the columns are those of the whole ladder."""
-    slice_cells = {
-        "size": rung.size,
-        "chips": f"{rung.slice.chips:,}",
-        "cores": f"{rung.slice.cores:,}",
-        "hosts": f"{rung.slice.hosts:,}",
-    }
-    figures = {key: format_figure(text) for key, text in rung_figures(rung)}
+def _figure_columns(rungs: Sequence[Rung], training: Training) -> Iterator[Column]:
+    """Yield the slices, the figures of the rungs, and what they see in a run."""
+    yield Column("size", [rung.size for rung in rungs])
+    for name in ("chips", "cores", "hosts"):
+        yield Column(name, [f"{getattr(rung.slice, name):,}" for rung in rungs])
+    figures: dict[str, list[str]] = {}
+    for rung in rungs:
+        for key, text in rung_figures(rung):
+            figures.setdefault(key, []).append(format_figure(text))
+    if shows_parallelism(rungs):
+        yield Column("batch_size", figures.pop("batch_size"))
+        yield from parallelism_columns(rungs)
+        figures.pop("grad_accum", None)
+    else:
+        yield Column("per core", [format_number(rung.per_core) for rung in rungs])
+    yield from (Column(key, cells) for key, cells in figures.items())
+    yield from _length_columns(rungs, training)
+
+
+def parallelism_columns(rungs: Sequence[Rung]) -> Iterator[Column]:
+    """Yield the split of the devices and of the batch; none for a ladder without either."""
     if not shows_parallelism(rungs):
-        return slice_cells | {"per core": format_number(rung.per_core)} | figures | _run_length(rung, training)
-    batch = {"batch_size": figures["batch_size"]}
-    return slice_cells | batch | parallelism_cells(rung, rungs) | figures | _run_length(rung, training)
+        return
+    yield Column("data_parallel", [f"{rung.data_parallel:,}" for rung in rungs])
+    if any(rung.model_parallel > 1 for rung in rungs):
+        yield Column("model_parallel", [f"{rung.model_parallel:,}" for rung in rungs])
+    yield Column("grad_accum", [f"{rung.grad_accum or 1:,}" for rung in rungs])
+    yield Column("micro-batch", [format_number(rung.micro_batch) for rung in rungs])
 
 
-def parallelism_cells(rung: Rung, rungs: Sequence[Rung]) -> dict[str, str]:
-    """Return the split of the devices and of the batch; nothing for a ladder without either."""
-    if not shows_parallelism(rungs):
-        return {}
-    has_model_parallelism = any(other.model_parallel > 1 for other in rungs)
-    model_parallel = {"model_parallel": f"{rung.model_parallel:,}"} if has_model_parallelism else {}
-    return {
-        "data_parallel": f"{rung.data_parallel:,}",
-        **model_parallel,
-        "grad_accum": f"{rung.grad_accum or 1:,}",
-        "micro-batch": format_number(rung.micro_batch),
-    }
-
-
-def _run_length(rung: Rung, training: Training) -> dict[str, str]:
-    """Return the examples and tokens seen, with the surplus that rounding a step count up adds."""
-    cells = {}
-    if rung.examples is not None:
-        tuned_steps = training.train_steps
-        surplus = 0 if tuned_steps is None else rung.examples - training.batch_size * tuned_steps
-        cells["examples"] = _with_surplus(rung.examples, surplus)
-    if rung.tokens is not None:
-        surplus = 0 if training.train_tokens is None else rung.tokens - training.train_tokens
-        cells["tokens"] = _with_surplus(rung.tokens, surplus)
-    return cells
+def _length_columns(rungs: Sequence[Rung], training: Training) -> Iterator[Column]:
+    """Yield the examples and tokens seen, with the surplus that rounding a step count up adds."""
+    tuned_examples = training.train_steps and training.batch_size * training.train_steps
+    wanted = {"examples": tuned_examples, "tokens": training.train_tokens}
+    for unit, tuned in wanted.items():
+        counts = [getattr(rung, unit) for rung in rungs]
+        if None not in counts:
+            yield Column(unit, [_with_surplus(count, 0 if tuned is None else count - tuned) for count in counts])
 
 
 def _with_surplus(count: int, surplus: int) -> str:
@@ -144,10 +128,15 @@ def cost_notes(status: "LadderStatus | None") -> Iterator[str]:
             yield from outdated_notes(status)
 
 
-def cost_cells(status: "LadderStatus") -> dict[str, dict[str, str]]:
-    """Return the cost columns of each rung, by size, without unknown hours."""
-    priced = zip(status.rungs, status.costs, strict=True)
-    return {rung.size: _cost_cells(cost, rung.size, status) for rung, cost in priced}
+def cost_columns(status: "LadderStatus", rungs: Sequence[Rung]) -> Iterator[Column]:
+    """Yield the columns of cost of some rungs of a ladder, without unknown hours."""
+    costs = [status.cost(rung.size) for rung in rungs]
+    yield Column("USD/hour", [format_dollars(cost.usd_per_hour) for cost in costs])
+    if _has_hours(status):
+        sources = [_source(cost, rung.size, status) for cost, rung in zip(costs, rungs, strict=True)]
+        yield Column("hours", [format_hours(cost.hours) for cost in costs])
+        yield Column("USD", [format_dollars(cost.usd) for cost in costs])
+        yield Column("figures", [source or UNKNOWN for source in sources])
 
 
 def cost_data(status: "LadderStatus", size: str) -> dict[str, Any]:
@@ -155,7 +144,7 @@ def cost_data(status: "LadderStatus", size: str) -> dict[str, Any]:
     cost = status.cost(size)
     figures = {"usd_per_hour": cost.usd_per_hour, "hours": cost.hours, "usd": cost.usd}
     values = {key: to_json_number(value) for key, value in figures.items()}
-    return values | {"figures": _source(cost, size, status) if cost.source else None}
+    return values | {"figures": _source(cost, size, status)}
 
 
 def cost_note(status: "LadderStatus") -> Iterator[str]:
@@ -181,21 +170,10 @@ def _has_hours(status: "LadderStatus") -> bool:
     return any(cost.hours is not None for cost in status.costs)
 
 
-def _cost_cells(cost: "Cost", size: str, status: "LadderStatus") -> dict[str, str]:
-    hourly = {"USD/hour": format_dollars(cost.usd_per_hour)}
-    if not _has_hours(status):
-        return hourly
-    return hourly | {
-        "hours": format_hours(cost.hours),
-        "USD": format_dollars(cost.usd),
-        "figures": _source(cost, size, status),
-    }
-
-
-def _source(cost: "Cost", size: str, status: "LadderStatus") -> str:
+def _source(cost: "Cost", size: str, status: "LadderStatus") -> str | None:
     """Return the basis of the figures; a measurement of another config is marked, as it may be outdated."""
     if cost.source is None:
-        return UNKNOWN
+        return None
     source = "measured" if cost.source == size else f"forecast from {cost.source}"
     return f"{source}, other config" if cost.source in status.outdated else source
 
@@ -203,27 +181,26 @@ def _source(cost: "Cost", size: str, status: "LadderStatus") -> str:
 # The memory and the least time of a step.
 
 
-def fit_cells(rungs: Sequence[Rung], fits: "Mapping[str, RungFit]") -> dict[str, dict[str, str]]:
-    """Return the columns of memory and, if one is known, of the least step time, by size."""
+def _fit_columns(rungs: Sequence[Rung], fits: "Mapping[str, RungFit]") -> Iterator[Column]:
+    """Yield the column of memory and, if one is known, that of the least step time."""
     from tpucfg.fit.wording import bound_text
 
-    bounds = {rung.size: _bound(rung, fits.get(rung.size)) for rung in rungs}
-    has_bounds = any(bounds.values())
-    cells = {}
-    for rung in rungs:
-        bound = bounds[rung.size]
-        column = {"bound": bound_text(bound) if bound else UNKNOWN} if has_bounds else {}
-        cells[rung.size] = {"HBM": hbm_cell(fits.get(rung.size)), **column}
-    return cells
+    yield hbm_column(fits.get(rung.size) for rung in rungs)
+    bounds = [_bound(rung, fits.get(rung.size)) for rung in rungs]
+    if any(bounds):
+        yield Column("bound", [bound_text(bound) if bound else UNKNOWN for bound in bounds])
 
 
-def hbm_cell(fit: "RungFit | None") -> str:
-    """Return the memory of a rung: `11.2 of 15.75 GiB`, `does not fit`, `outdated` or a dash."""
+def hbm_column(fits: "Iterable[RungFit | None]") -> Column:
+    """Return the column of memory: `11.2 of 15.75 GiB`, `does not fit`, `outdated` or a dash."""
     from tpucfg.fit.wording import memory_text
 
-    if fit is None or fit.result is None:
-        return UNKNOWN
-    return memory_text(fit.result.memory) if fit.verdict == "fits" else fit.verdict
+    def cell(fit: "RungFit | None") -> str:
+        if fit is None or fit.result is None:
+            return UNKNOWN
+        return memory_text(fit.result.memory) if fit.verdict == "fits" else fit.verdict
+
+    return Column("HBM", [cell(fit) for fit in fits])
 
 
 def fit_data(rung: Rung, fit: "RungFit | None") -> dict[str, Any]:

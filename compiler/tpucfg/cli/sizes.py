@@ -7,8 +7,8 @@ import typer
 
 from tpucfg.catalog import Catalog, Generation, Slice
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
-from tpucfg.cli.options import TakenByOption, format_option, require_choice
-from tpucfg.cli.table import text_table
+from tpucfg.cli.options import TakenByOption, format_option
+from tpucfg.cli.table import Column, text_table
 from tpucfg.text_format import corrected, format_value, json_text, listed, nearest
 
 _MAX_ZONES: Final = 4
@@ -35,7 +35,6 @@ def sizes(
 
     Example: tpucfg sizes --target vertex-ai --region europe-west4
     """
-    require_choice(format, ("text", "json"), "--format")
     catalog = Catalog()
     all_sizes = catalog.all() if generation is None else _generation(catalog, generation).slices
     taken = [slice_ for slice_ in all_sizes if target is None or target in slice_.targets]
@@ -73,8 +72,7 @@ def _unknown_region(region: str, target: str | None, known: Sequence[str]) -> Co
 
 
 def _text(catalog: Catalog, chosen: Sequence[Slice], region: str | None) -> Iterator[str]:
-    header = ("size", "chips", "cores", "topology", "hosts", "HBM GiB", "bf16 TFLOP/s", "targets", "zones")
-    yield from text_table(header, [_row(slice_, region) for slice_ in chosen])
+    yield from text_table(_columns(chosen, region))
     yield ""
     yield "* a zone that is not in Google's current public list"
     used = dict.fromkeys(source for slice_ in chosen for source in _sources(slice_))
@@ -83,20 +81,23 @@ def _text(catalog: Catalog, chosen: Sequence[Slice], region: str | None) -> Iter
         yield f"{source.url} ({source.title}, read {source.read})"
 
 
-def _row(slice_: Slice, region: str | None) -> list[str]:
-    zones = [zone for zone in slice_.zones if region in (None, zone.region)]
-    names = [zone.name + ("" if zone.official else "*") for zone in zones]
+def _columns(chosen: Sequence[Slice], region: str | None) -> list[Column]:
     return [
-        slice_.size,
-        f"{slice_.chips:,}",
-        f"{slice_.cores:,}",
-        slice_.topology or _NOT_KNOWN,
-        f"{slice_.hosts:,}",
-        _figure(slice_.hbm_gib),
-        _figure(slice_.peak_tflops),
-        ", ".join(slice_.targets),
-        listed(names, _MAX_ZONES) if names else _NOT_KNOWN,
+        Column("size", [slice_.size for slice_ in chosen]),
+        Column("chips", [f"{slice_.chips:,}" for slice_ in chosen]),
+        Column("cores", [f"{slice_.cores:,}" for slice_ in chosen]),
+        Column("topology", [slice_.topology or _NOT_KNOWN for slice_ in chosen]),
+        Column("hosts", [f"{slice_.hosts:,}" for slice_ in chosen]),
+        Column("HBM GiB", [_figure(slice_.hbm_gib) for slice_ in chosen]),
+        Column("bf16 TFLOP/s", [_figure(slice_.peak_tflops) for slice_ in chosen]),
+        Column("targets", [", ".join(slice_.targets) for slice_ in chosen]),
+        Column("zones", [_zones(slice_, region) for slice_ in chosen]),
     ]
+
+
+def _zones(slice_: Slice, region: str | None) -> str:
+    zones = [zone for zone in slice_.zones if region in (None, zone.region)]
+    return listed([zone.name + ("" if zone.official else "*") for zone in zones], _MAX_ZONES) or _NOT_KNOWN
 
 
 def _figure(value: int | None) -> str:

@@ -7,18 +7,18 @@ from typing import Annotated, Any, Final, NamedTuple
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.load_spec import load_compiled, print_findings
-from tpucfg.cli.options import SPEC, EnvOption, SpecOption, format_option, require_choice, selection
+from tpucfg.cli.options import SPEC, EnvOption, SpecOption, format_option, selection
 from tpucfg.cli.rung_columns import (
-    capacity_cells,
-    cost_cells,
+    capacity_columns,
+    cost_columns,
     cost_data,
     cost_note,
     fit_data,
-    hbm_cell,
-    parallelism_cells,
+    hbm_column,
+    parallelism_columns,
     parallelism_data,
 )
-from tpucfg.cli.table import markdown_table, text_table
+from tpucfg.cli.table import Column, Section, markdown_sections, text_sections
 from tpucfg.markdown import code, prose
 from tpucfg.number_format import UNKNOWN, floor_percent, format_metric, format_rate, to_json_number
 from tpucfg.plan import Rung
@@ -36,7 +36,7 @@ from tpucfg.results.next_steps import (
     overlong_notes,
 )
 from tpucfg.spec import Project
-from tpucfg.text_format import json_text, printable
+from tpucfg.text_format import json_text
 
 
 class _Environment(NamedTuple):
@@ -61,7 +61,6 @@ def status(
 
     Example: tpucfg status --env prod
     """
-    require_choice(format, tuple(_FORMATS), "--format")
     catalog = Catalog()
     project, compiled = load_compiled(spec, catalog, selection(env), quiet=True)
     environments = [job.environment for job in compiled.jobs]
@@ -75,23 +74,19 @@ def status(
 
 
 def _text(project: Project, statuses: Sequence[_Environment]) -> Iterator[str]:
-    for number, environment in enumerate(statuses):
-        yield from ([""] if number else [])
-        yield printable(environment.title)
-        yield from text_table(*_table(environment, project))
-        yield ""
-        yield from map(str, _lines(environment, project))
+    return text_sections(
+        Section(each.title, _columns(each.ladder, project), ["", *map(str, _lines(each, project))]) for each in statuses
+    )
 
 
 def _markdown(project: Project, statuses: Sequence[_Environment]) -> Iterator[str]:
-    for number, environment in enumerate(statuses):
-        yield from ([""] if number else [])
-        yield f"**{prose(environment.title)}**"
-        yield ""
-        yield from markdown_table(*_table(environment, project))
-        yield ""
+    def items(environment: _Environment) -> Iterator[str]:
         for text, command in _lines(environment, project):
             yield f"- {prose(text)}" + (f": {code(command)}" if command else "")
+
+    return markdown_sections(
+        Section(each.title, _columns(each.ladder, project), ["", *items(each)]) for each in statuses
+    )
 
 
 def _json(project: Project, statuses: Sequence[_Environment]) -> Iterator[str]:
@@ -110,36 +105,33 @@ def _json(project: Project, statuses: Sequence[_Environment]) -> Iterator[str]:
     yield json_text({"project": project.name, "gate": gate, "environments": environments}).rstrip("\n")
 
 
-def _table(status: _Environment, project: Project) -> tuple[list[str], list[list[str]]]:
-    """Return the header, and a row for each rung."""
-    rows = [list(_cells(evaluation, status.ladder, project)) for evaluation in status.ladder.evaluations]
-    return [name for name, _ in rows[0]], [[cell for _, cell in row] for row in rows]
-
-
-def _cells(evaluation: RungEvaluation, ladder: LadderStatus, project: Project) -> Iterator[tuple[str, str]]:
-    """Yield the name and the cell of each column of a rung."""
-    # Pairs instead of a mapping: the spec chooses the metric's name, which may equal the name of a column.
-    yield "size", evaluation.size
-    yield "cores", f"{evaluation.slice.cores:,}"
-    rung = ladder.rung(evaluation.size)
-    yield from parallelism_cells(rung, ladder.rungs).items()
-    yield "examples/s", format_rate(evaluation.throughput)
-    if rung.sequence_length is not None:
-        yield "tokens/s", format_rate(_tokens_per_second(evaluation, rung))
-    yield "per core", format_rate(evaluation.per_core)
-    yield "scaling", UNKNOWN if evaluation.efficiency is None else floor_percent(evaluation.efficiency)
+def _columns(ladder: LadderStatus, project: Project) -> list[Column]:
+    """Return the columns of an environment. The spec chooses the metric's name, which may be that of another column."""
+    evaluations, rungs = ladder.evaluations, ladder.rungs
+    tokens = [_tokens_per_second(evaluation, rung) for evaluation, rung in zip(evaluations, rungs, strict=True)]
+    efficiencies = [evaluation.efficiency for evaluation in evaluations]
+    columns = [
+        Column("size", [evaluation.size for evaluation in evaluations]),
+        Column("cores", [f"{evaluation.slice.cores:,}" for evaluation in evaluations]),
+        *parallelism_columns(rungs),
+        Column("examples/s", [format_rate(evaluation.throughput) for evaluation in evaluations]),
+        *([Column("tokens/s", [*map(format_rate, tokens)])] if rungs[0].sequence_length is not None else ()),
+        Column("per core", [format_rate(evaluation.per_core) for evaluation in evaluations]),
+        Column("scaling", [UNKNOWN if share is None else floor_percent(share) for share in efficiencies]),
+    ]
     if project.gate and project.gate.metric:
-        yield project.gate.metric, UNKNOWN if evaluation.metric is None else format_metric(evaluation.metric)
-        yield (
-            "worse by",
-            UNKNOWN if evaluation.metric_drop is None else format_metric(max(evaluation.metric_drop, Fraction(0))),
-        )
+        drops = [None if (drop := each.metric_drop) is None else max(drop, Fraction(0)) for each in evaluations]
+        columns.append(_metric_column(project.gate.metric, [evaluation.metric for evaluation in evaluations]))
+        columns.append(_metric_column("worse by", drops))
     if project.prices:
-        yield from capacity_cells(ladder.rungs, ladder.capacities)[evaluation.size].items()
-        yield from cost_cells(ladder)[evaluation.size].items()
+        columns += [*capacity_columns(ladder.capacities), *cost_columns(ladder, rungs)]
     if ladder.fits:
-        yield "HBM", hbm_cell(ladder.fit(evaluation.size))
-    yield "status", _status_word(evaluation, ladder)
+        columns.append(hbm_column(ladder.fit(rung.size) for rung in rungs))
+    return [*columns, Column("status", [_status_word(evaluation, ladder) for evaluation in evaluations])]
+
+
+def _metric_column(title: str, metrics: Sequence[Fraction | None]) -> Column:
+    return Column(title, [UNKNOWN if metric is None else format_metric(metric) for metric in metrics])
 
 
 def _tokens_per_second(evaluation: RungEvaluation, rung: Rung) -> Fraction | None:

@@ -1,8 +1,10 @@
-"""Tables as aligned text and as Markdown."""
+"""Tables under titles, as aligned text and as Markdown."""
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from tpucfg.text_format import printable
 
 _NUMERIC: Final = frozenset("0123456789+-.,<×% ()–")
 """The characters of a numeric cell."""
@@ -10,32 +12,66 @@ _LETTERS: Final = re.compile(r"(?<=[0-9])(e-?[0-9]+| (s|ms|µs)$)")
 """The exponent of a very large or very small number, as in 2.5e7, or a unit of time."""
 
 
-def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+class Column(NamedTuple):
+    """A column of formatted cells."""
+
+    title: str
+    cells: Sequence[str]
+
+    @property
+    def is_numeric(self) -> bool:
+        """True for a column that is aligned right."""
+        return all(set(_LETTERS.sub("", cell)) <= _NUMERIC for cell in self.cells)
+
+
+class Section(NamedTuple):
+    """A table with its title, and the lines below it."""
+
+    title: str
+    columns: Sequence[Column]
+    lines: Sequence[str] = ()
+
+
+def text_sections(sections: Iterable[Section]) -> Iterator[str]:
+    """Yield the lines of sections, with an empty line between two of them."""
+    for number, section in enumerate(sections):
+        yield from [""] if number else []
+        yield printable(section.title)
+        yield from text_table(section.columns)
+        yield from section.lines
+
+
+def markdown_sections(sections: Iterable[Section]) -> Iterator[str]:
+    """Yield the lines of sections in Markdown; those below a table are Markdown already."""
+    from tpucfg.markdown import prose
+
+    for number, section in enumerate(sections):
+        yield from [""] if number else []
+        yield f"**{prose(section.title)}**"
+        yield ""
+        yield from _markdown_table(section.columns)
+        yield from section.lines
+
+
+def text_table(columns: Sequence[Column]) -> Iterator[str]:
     """Yield aligned lines, with numeric columns to the right and all others to the left."""
-    columns = list(zip(header, *rows, strict=True))
-    widths = [max(map(len, column)) for column in columns]
-    numeric = [_is_numeric(column[1:]) for column in columns]
-    for row in (header, *rows):
-        cells = [
-            cell.rjust(width) if is_numeric else cell.ljust(width)
-            for cell, width, is_numeric in zip(row, widths, numeric, strict=True)
-        ]
-        yield "  ".join(cells).rstrip()
+    aligned = []
+    for column in columns:
+        cells = (column.title, *column.cells)
+        width = max(map(len, cells))
+        aligned.append([cell.rjust(width) if column.is_numeric else cell.ljust(width) for cell in cells])
+    for row in zip(*aligned, strict=True):
+        yield "  ".join(row).rstrip()
 
 
-def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+def _markdown_table(columns: Sequence[Column]) -> Iterator[str]:
     """Yield the lines of a Markdown table; its cells are plain text, and are escaped."""
-    columns = list(zip(header, *rows, strict=True))
+    header, *rows = zip(*((column.title, *column.cells) for column in columns), strict=True)
     yield _markdown_row(header)
-    yield "|" + "|".join("---:" if _is_numeric(column[1:]) else "---" for column in columns) + "|"
-    for row in rows:
-        yield _markdown_row(row)
+    yield "|" + "|".join("---:" if column.is_numeric else "---" for column in columns) + "|"
+    yield from map(_markdown_row, rows)
 
 
 def _markdown_row(cells: Sequence[str]) -> str:
     escaped = [cell.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;") for cell in cells]
     return f"| {' | '.join(escaped)} |"
-
-
-def _is_numeric(cells: Sequence[str]) -> bool:
-    return all(set(_LETTERS.sub("", cell)) <= _NUMERIC for cell in cells)
