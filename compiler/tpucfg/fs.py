@@ -121,38 +121,33 @@ def _small_content(path: str, max_bytes: int) -> bytes | None:
 
 
 @contextmanager
-def output_lock(out: Path, folders: Collection[str], *, exclusive: bool = False) -> Iterator[None]:
-    """Hold a lock on an output folder while files below it are written.
+def output_lock(out: Path, folders: Collection[str]) -> Iterator[None]:
+    """Hold the lock on an output folder while files below it are written, and create the folders that are missing.
 
-    If no other run has the lock, files that killed runs staged in the folders are removed. If the block raises, folders
-    that were created here are removed again if they are empty.
+    Files that killed runs staged in the folders are removed: no other run has the lock, and with it a staged file.
 
     Args:
         out: The output folder.
-        folders: The folders below it that files are written to, as paths that start with `out`; missing ones are
-            created.
-        exclusive: True to wait until no other run has the lock, and to let none have it until the end.
+        folders: The folders below it that files are written to, as paths that start with `out`.
 
     Raises:
         OSError: A folder cannot be created or opened.
     """
-    if not folders:
-        yield
-        return
-    created: set[str] = set()
-    with _removing_on_error(created):
-        _create(str(out), created)
-        descriptor = os.open(out, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            # Only an exclusive lock shows that no other run is about to move its staged files.
-            is_alone = _try_lock(descriptor, exclusive=True, wait=False)
+    import fcntl  # most commands write nothing
+
+    for folder in (str(out), *folders):
+        os.makedirs(folder, exist_ok=True)
+    descriptor = os.open(out, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with suppress(OSError):  # the file system has no locks: no leftover is removed
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
             for folder in folders:
-                if not _create(folder, created) and is_alone:
-                    _remove_leftovers(folder)
-            _try_lock(descriptor, exclusive=exclusive)
-            yield
-        finally:
-            os.close(descriptor)
+                for name in os.listdir(folder):
+                    if re.fullmatch(_LEFTOVER, name):
+                        os.unlink(f"{folder}/{name}")
+        yield
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager
@@ -183,53 +178,3 @@ def _staging_path(path: str) -> str:
     """Return a path in the same folder that no other process and no other call uses."""
     folder, slash, name = path.rpartition("/")
     return f"{folder}{slash}.{name}{_STAGED}-{os.getpid()}-{next(_SERIAL)}"
-
-
-@contextmanager
-def _removing_on_error(created: Collection[str]) -> Iterator[None]:
-    """Remove the folders that are empty if the block raises, even on Ctrl-C."""
-    try:
-        yield
-    except BaseException:
-        for folder in sorted(created, key=len, reverse=True):
-            with suppress(OSError):
-                os.rmdir(folder)
-        raise
-
-
-def _create(folder: str, created: set[str]) -> bool:
-    """Create a folder and its missing parents, and add them to `created`; return False if it exists."""
-    # Creating it is cheaper than checking first. It is added before it exists, as Ctrl-C may arrive in between.
-    created.add(folder)
-    try:
-        try:
-            os.mkdir(folder)
-        except FileNotFoundError:
-            if not (parent := os.path.dirname(folder)):
-                raise
-            _create(parent, created)
-            os.mkdir(folder)
-    except FileExistsError:
-        created.discard(folder)
-        return False
-    return True
-
-
-def _try_lock(descriptor: int, *, exclusive: bool, wait: bool = True) -> bool:
-    import fcntl  # most commands write nothing
-
-    try:
-        fcntl.flock(descriptor, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | (0 if wait else fcntl.LOCK_NB))
-    except OSError:  # another run has the lock, or the file system has no locks: no leftover is removed
-        return False
-    return True
-
-
-def _remove_leftovers(folder: str) -> None:
-    """Remove the files that killed runs staged in a folder."""
-    try:
-        leftovers = [name for name in os.listdir(folder) if re.fullmatch(_LEFTOVER, name)]
-    except NotADirectoryError:  # the first write into it raises an error with its name
-        return
-    for name in leftovers:
-        Path(folder, name).unlink(missing_ok=True)

@@ -1,11 +1,12 @@
 """Share the work on many items with a second process."""
 
 import os
+import pickle
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, NoReturn, TypeVar
+from typing import Final, TypeVar
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -33,8 +34,7 @@ def map_shared(
     if not second:
         yield from map(function, first)
         return
-    shared = _while_wanted(second, os.getpid())
-    with _second_process(lambda: [portable(function(item)) for item in shared]) as receive:
+    with _second_process(lambda: [portable(function(item)) for item in second]) as receive:
         yield from map(function, first)
         received = receive() or [None] * len(second)
     for item, result in zip(second, received, strict=True):
@@ -46,47 +46,30 @@ def _has_second_core() -> bool:
     return sys.platform == "linux" and len(os.sched_getaffinity(0)) > 1
 
 
-def _while_wanted(items: Iterable[_Item], parent: int) -> Iterator[_Item]:
-    """Yield the items in a fork, and end it when the process that waits for their results was killed."""
-    for item in items:
-        if os.getppid() != parent:
-            os._exit(1)
-        yield item
-
-
 @contextmanager
 def _second_process(work: Callable[[], _Result]) -> Iterator[Callable[[], _Result | None]]:
     """Do work in a fork; yield the function that waits for its result, which is None if the fork has none."""
     read_end, write_end = os.pipe()
     process = os.fork()
     if not process:
-        os.close(read_end)  # else the fork would wait for itself to read when this process is killed
-        _send(work, write_end)
+        try:
+            os.close(read_end)  # else the fork would wait for itself to read when this process is killed
+            with os.fdopen(write_end, "wb") as outgoing:
+                pickle.dump(work(), outgoing)
+        finally:
+            os._exit(0)  # without any cleanup, which is the first process's task
     os.close(write_end)
+
+    def receive() -> _Result | None:
+        try:
+            result: _Result = pickle.loads(incoming.read())  # noqa: S301 - written by a fork of this process
+        except (EOFError, pickle.UnpicklingError):  # it has sent nothing, or only a part
+            return None
+        return result
+
     try:
-        with os.fdopen(read_end, "rb") as pipe:
-            yield lambda: _received(pipe.read())
+        with os.fdopen(read_end, "rb") as incoming:
+            yield receive
     finally:
         os.kill(process, signal.SIGKILL)
         os.waitpid(process, 0)
-
-
-def _send(work: Callable[[], object], write_end: int) -> NoReturn:
-    """Send the result of work, and end the process without any cleanup, which is the first process's task."""
-    import pickle  # for many items only
-
-    try:
-        with os.fdopen(write_end, "wb") as pipe:
-            pickle.dump(work(), pipe)
-    finally:
-        os._exit(0)
-
-
-def _received(content: bytes) -> Any:
-    """Return the result that a fork has sent; None if it has sent none, or only a part."""
-    import pickle
-
-    try:
-        return pickle.loads(content)  # noqa: S301 - written by a fork of this process
-    except (EOFError, pickle.UnpicklingError):
-        return None

@@ -63,7 +63,7 @@ def kill_repeatedly(folder: Path, *commands: list[str], fresh: bool) -> dict[str
 
 
 def test_an_interrupted_render_leaves_no_partial_file(tmp_path: Path) -> None:
-    """After Ctrl-C at any moment of writing there is no staged file and no empty folder."""
+    """After Ctrl-C at any moment of writing there is no staged file."""
     (tmp_path / "tpucfg.yaml").write_text(json.dumps(many(1024)))
     completed = 0
     for moment in range(40):
@@ -82,7 +82,6 @@ def test_an_interrupted_render_leaves_no_partial_file(tmp_path: Path) -> None:
         assert process.returncode in (0, 130), errors
         assert b"Traceback" not in errors
         assert all(Path(name).name == "config.yaml" for name in files(tmp_path / "out"))
-        assert not [folder for folder in (tmp_path / "out").rglob("*") if folder.is_dir() and not any(folder.iterdir())]
         completed += process.returncode == 0
         shutil.rmtree(tmp_path / "out", ignore_errors=True)
     assert completed < 40

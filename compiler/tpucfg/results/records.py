@@ -262,7 +262,7 @@ def append_record(folder: Path, environment: str, record: Record) -> Path:
     line = record_line(record).encode()
     try:
         _refuse_link(path.parent)
-        with output_lock(path.parent, [str(path.parent)], exclusive=True), staged_files() as stage:
+        with output_lock(path.parent, [str(path.parent)]), staged_files() as stage:
             content = _content(path)
             line_break = b"\n" if content and not content.endswith(b"\n") else b""
             if len(content) + len(line_break) + len(line) > MAX_FILE_BYTES:
