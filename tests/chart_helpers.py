@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element, fromstring
 
 from spec_factory import CATALOG, planned, spec
 from tpucfg.charts import MeasuredThroughput, build_narrative, render_svg
-from tpucfg.charts.chart import Narrative
+from tpucfg.charts.narrative import Narrative
 from tpucfg.plan import Plan
 from tpucfg.plan.selection import group_ladders
 

@@ -12,8 +12,7 @@ from chart_helpers import parsed
 from fit_results import results_text
 from spec_factory import planned, project, spec
 from tpucfg.charts import build_narrative, render_svg
-from tpucfg.charts.chart import Column, Narrative
-from tpucfg.charts.narrative import gauge_note, memory_column
+from tpucfg.charts.narrative import Column, Narrative, gauge_note, memory_column
 from tpucfg.fit.fit_file import parse_fit_file
 from tpucfg.fit.rung_fit import ProgramFiles, RungFit, rung_fits
 from tpucfg.plan.selection import group_ladders
@@ -109,9 +108,3 @@ def test_no_label_touches_another(browse: Browse, tmp_path: Path, scheme: str) -
     assert (opened.messages, opened.overlaps()) == ([], [])
     fits = opened.page.evaluate("getComputedStyle(document.querySelector('.memory .fits')).fill")
     assert fits == {"light": "rgb(71, 102, 26)", "dark": "rgb(169, 204, 106)"}[scheme]
-
-
-def test_a_ladder_without_a_step_has_no_style_of_gauges() -> None:
-    """A picture without gauges is as large as before."""
-    (group,) = group_ladders(planned(spec()).jobs)
-    assert "memory" not in render_svg([build_narrative(project(spec()), group, {})], ())

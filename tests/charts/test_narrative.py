@@ -9,8 +9,7 @@ import pytest
 from chart_helpers import narratives
 from spec_factory import WITHOUT, planned, spec
 from tpucfg.charts import MeasuredThroughput
-from tpucfg.charts.chart import Chart, Narrative
-from tpucfg.charts.narrative import change_text, count_text, rate_text
+from tpucfg.charts.narrative import Chart, Narrative, change_text, count_text, rate_text
 
 
 def narrative_of(**changes: Any) -> Narrative:

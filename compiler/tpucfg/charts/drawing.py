@@ -6,17 +6,17 @@ same length in every column of a chart, so slopes can be compared.
 
 import math
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from typing import Final, NamedTuple
 from xml.etree.ElementTree import Element, SubElement
 
-from tpucfg.charts.chart import UNKNOWN_FIT, Cell, Chart, Column, Row, Sign
-from tpucfg.charts.narrative import count_text
+from tpucfg.charts.narrative import UNKNOWN_FIT, Cell, Chart, Column, Row, Sign, count_text
 from tpucfg.text_format import printable
 
 # Font sizes.
+HEADLINE_SIZE: Final = 24
 TITLE_SIZE: Final = 15
 TEXT_SIZE: Final = 14
 SMALL_SIZE: Final = 13
@@ -33,7 +33,8 @@ MARK_RADIUS: Final = 8
 """The part of a mark that may extend beyond its plot, including its stroke."""
 DOT_RADIUS: Final = 6
 BAR_HEIGHT: Final = 14
-NOTE_LINE_HEIGHT: Final = 19
+_LINE_HEIGHTS: Final = {HEADLINE_SIZE: 30, TEXT_SIZE: 22, SMALL_SIZE: 19}
+"""From one line of a text to the next, by the size of its font."""
 MAX_LADDER_HEIGHT: Final = 420
 """From the first rung to the last. A ladder that would be higher has equal row heights."""
 _ROW_HEIGHTS: Final = ((4, 42), (7, 34))
@@ -120,15 +121,13 @@ def draw(parent: Element, chart: Chart, width: float) -> tuple[float, float]:
         _draw_column(group, column, scale, layout, index)
     y = layout.ys[0] + _MIN_ROW_HEIGHT / 2 + _BOTTOM_MARGIN
     for note in _notes(chart, scale, is_by_cores=layout.is_by_cores):
-        for line in wrapped(note, layout.width, SMALL_SIZE):
-            y += NOTE_LINE_HEIGHT
-            add_element(parent, "text", line, class_="small muted", x=0, y=y)
-    return layout.width, y + NOTE_LINE_HEIGHT / 2
+        y = add_lines(parent, note, layout.width, SMALL_SIZE, y, class_="small muted")
+    return layout.width, y + _LINE_HEIGHTS[SMALL_SIZE] / 2
 
 
 def _notes(chart: Chart, scale: _Scale, *, is_by_cores: bool) -> tuple[str, ...]:
     """Return the notes about the scales and the marks."""
-    logarithmic = [column.title for column in chart.columns if column.is_logarithmic]
+    logarithmic = [column.title for column in chart.columns if column.plot == "marks"]
     if not scale.doubling or not logarithmic:
         return chart.notes
     grid = f"from one grid line to the next is {count_text(scale.grid_factor)}×"
@@ -194,7 +193,7 @@ def _column_width(column: Column, plot: float, values: float) -> float:
 
 def _scale(columns: Sequence[Column], width: float) -> _Scale:
     """Return the scale on which the column that changes most fills the width."""
-    ranges = [_range(column) for column in columns if column.is_logarithmic]
+    ranges = [_range(column) for column in columns if column.plot == "marks"]
     max_range = max((high - low for low, high in ranges), default=0.0)
     doubling = width / max_range if max_range else 0.0
     fitting = (factor for factor in GRID_FACTORS if doubling * math.log2(factor) >= MIN_GRID_GAP)
@@ -231,17 +230,10 @@ def _draw_column(parent: Element, column: Column, scale: _Scale, layout: _Layout
     group = add_element(parent, "g", class_=column.kind, transform=f"translate({layout.lefts[index]:.1f} 0)")
     add_element(group, "text", column.title, class_="head", x=0, y=HEAD_HEIGHT - _TITLE_ABOVE_ROWS)
     add_element(group, "text", column.change, class_="small muted", x=0, y=HEAD_HEIGHT - _CHANGE_ABOVE_ROWS)
-    _painter(column)(group, column, scale, layout.ys)
+    _PLOTS[column.plot](group, column, scale, layout.ys)
     right = scale.width + VALUE_GAP + layout.values[index]
     for cell, y in zip(column.cells, layout.ys, strict=True):
         add_element(group, "text", cell.text, class_="end", x=right, y=y + _BASELINE)
-
-
-def _painter(column: Column) -> Callable[[Element, Column, _Scale, Sequence[float]], None]:
-    """Return the function that draws the plot of a column."""
-    if column.is_gauge:
-        return _draw_gauges
-    return _draw_bars if column.is_bars else _draw_marks
 
 
 def _draw_marks(group: Element, column: Column, scale: _Scale, ys: Sequence[float]) -> None:
@@ -302,17 +294,28 @@ def _draw_track(row: Element, cell: Cell, sign: Sign, width: float) -> None:
     add_element(row, "rect", class_=class_, x=TRACK_LEFT, y=top, width=width, height=TRACK_HEIGHT)
 
 
+_PLOTS: Final = {"marks": _draw_marks, "bars": _draw_bars, "gauges": _draw_gauges}
+"""The function that draws each kind of plot."""
+
 # Elements and texts.
 
 
 def add_element(parent: Element, tag: str, text: str = "", **attributes: str | float) -> Element:
-    """Append an element to another; see `attributes_of` for the names and values of attributes."""
-    element = SubElement(parent, tag, attributes_of(attributes))
+    """Append an element to another; see `_attributes` for the names and values of attributes."""
+    element = SubElement(parent, tag, _attributes(attributes))
     element.text = printable(text) or None
     return element
 
 
-def attributes_of(attributes: dict[str, str | float]) -> dict[str, str]:
+def add_lines(parent: Element, text: str, width: float, size: int, y: float, *, class_: str) -> float:
+    """Append a text below a position, in lines of at most a width, and return the position of the last line."""
+    for line in _wrapped(text, width, size, bold=class_ == "headline"):
+        y += _LINE_HEIGHTS[size]
+        add_element(parent, "text", line, class_=class_, x=0, y=y)
+    return y
+
+
+def _attributes(attributes: dict[str, str | float]) -> dict[str, str]:
     """Return attributes as SVG writes them: `class_` as class, `stroke_width` as stroke-width, numbers to a tenth."""
     return {key.rstrip("_").replace("_", "-"): _attribute(value) for key, value in attributes.items() if value != ""}
 
@@ -322,7 +325,7 @@ def text_width(text: str, size: float, *, bold: bool = False) -> float:
     return sum(map(_ems, text)) * size * (BOLD_FACTOR if bold else 1)
 
 
-def wrapped(text: str, width: float, size: float, *, bold: bool = False) -> list[str]:
+def _wrapped(text: str, width: float, size: float, *, bold: bool = False) -> list[str]:
     """Return the text in lines of at most that many pixels."""
     max_length = int(width / (PROSE_EMS * size * (BOLD_FACTOR if bold else 1)))
     # Not at hyphens, which would break a size such as v5litepod-16.

@@ -1,10 +1,9 @@
-"""The narrative of a ladder: its headline, its lead, and the charts of its figures, memory and measured throughput."""
+"""The content of charts, before any layout: a ladder in words, its figures, its memory and its measured throughput."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from tpucfg.charts.chart import EXCEEDS, FITS, LITTLE, UNKNOWN_FIT, Cell, Chart, Column, Narrative, Row
 from tpucfg.number_format import UNKNOWN, floor_percent, format_figure, format_number, format_rate, format_rounded
 from tpucfg.plan import LadderGroup, Rung
 from tpucfg.spec import Number, Project
@@ -20,6 +19,123 @@ MAX_RATE_LENGTH: Final = 12
 MAX_PROSE_COUNT_LENGTH: Final = 19
 """Characters in a sentence: `999,999,999,999,999`."""
 RING_NOTE: Final = "A ring: the spec sets this figure for this rung."
+
+
+_CIRCLE: Final = "M-8,0 A8,8 0 1 1 8,0 A8,8 0 1 1 -8,0 Z"
+
+
+class Sign(NamedTuple):
+    """A sign of the memory of a rung, whose shape differs from that of other signs in any colour."""
+
+    name: str
+    """The class of its element."""
+    meaning: str
+    """In words, for tooltips and screen readers."""
+    explanation: str
+    """For the note below the chart."""
+    outline: str
+    """The path of its outline."""
+    glyph: str
+    """The path inside the outline."""
+
+
+FITS: Final = Sign("fits", "fits", "a check mark: the training step fits", _CIRCLE, "M-4,0 L-1,3.5 L4,-3")
+LITTLE: Final = Sign(
+    "little",
+    "fits with little memory left",
+    "an exclamation mark: less than a tenth of the memory is left",
+    "M0,-9 L9,7.5 L-9,7.5 Z",
+    "M0,-3.5 V1.5 M0,4.6 V4.7",
+)
+EXCEEDS: Final = Sign(
+    "exceeds",
+    "does not fit",
+    "a cross: it does not fit",
+    "M-8,-8 H8 V8 H-8 Z",
+    "M-3.5,-3.5 L3.5,3.5 M3.5,-3.5 L-3.5,3.5",
+)
+UNKNOWN_FIT: Final = Sign(
+    "unknown",
+    "not known",
+    "a question mark: not known until tpucfg fit compiles it",
+    _CIRCLE,
+    "M-2.5,-2 A2.5,2.5 0 1 1 0,0.5 V1.5 M0,4.6 V4.7",
+)
+
+
+class Cell(NamedTuple):
+    """The value of one rung in one column."""
+
+    # Exact, as a spec may contain numbers beyond the range of floats.
+    value: Fraction | None
+    """The value of the mark; None for no mark."""
+    text: str
+    """The label next to the mark."""
+    is_ring: bool = False
+    """True for a ring instead of a dot."""
+    sign: Sign | None = None
+    """The sign in front of a gauge; None in other columns."""
+
+    @property
+    def description(self) -> str:
+        """The cell as text, which includes the sign in words."""
+        if not self.sign:
+            return self.text
+        return self.sign.meaning if self.text == UNKNOWN else f"{self.text}, {self.sign.meaning}"
+
+
+class Column(NamedTuple):
+    """One figure of all rungs, with its own scale."""
+
+    kind: str
+    """The colour: a name in `svg.HUES`, or `memory`."""
+    title: str
+    change: str
+    """The second line of the title: `grows 16×`."""
+    cells: tuple[Cell, ...]
+    """In the order of the rungs."""
+    expected: tuple[Fraction, ...] = ()
+    """The values of a dashed line to compare with, such as linear scaling; empty for no line."""
+    plot: Literal["marks", "bars", "gauges"] = "marks"
+    """Marks on the logarithmic scale that all such columns of a chart share, bars from zero on a linear scale, or
+    gauges: a sign, and the part of a whole that is used."""
+
+
+class Row(NamedTuple):
+    """The label of a rung, left of its marks."""
+
+    size: str
+    cores: int
+
+
+class Chart(NamedTuple):
+    """Columns that share their rows."""
+
+    title: str
+    rows: tuple[Row, ...]
+    """From small to large; drawn from the bottom up."""
+    columns: tuple[Column, ...]
+    notes: tuple[str, ...]
+    """Explanations of the marks."""
+
+    @property
+    def description(self) -> str:
+        """All figures of the chart as text, for screen readers."""
+        return " ".join(
+            f"{row.size}, {row.cores:,} cores: "
+            + ", ".join(f"{column.title} {column.cells[index].description}" for column in self.columns)
+            + "."
+            for index, row in enumerate(self.rows)
+        )
+
+
+class Narrative(NamedTuple):
+    """One ladder in words and charts."""
+
+    headline: str
+    lead: tuple[str, str]
+    """The figures that change and that stay, then the environments, target and region."""
+    charts: tuple[Chart, ...]
 
 
 class MeasuredThroughput(NamedTuple):
@@ -148,7 +264,7 @@ def change_text(first: Fraction, last: Fraction) -> str:
 def memory_column(rungs: Sequence[Rung], fits: "Mapping[str, RungFit]") -> Column:
     """Return the column that shows which rungs fit, and how much of a device's memory their steps need."""
     cells = tuple(_memory_cell(fits.get(rung.size)) for rung in rungs)
-    return Column("memory", "GiB of HBM", "a device", cells, is_gauge=True)
+    return Column("memory", "GiB of HBM", "a device", cells, plot="gauges")
 
 
 def _memory_cell(fit: "RungFit | None") -> Cell:
@@ -190,7 +306,7 @@ def scaling_chart(environment: str, rungs: Sequence[Rung], measured: MeasuredThr
     legend = "dashed: linear scaling" if len(rungs) > 1 else ""
     cells = tuple(Cell(speed, format_rate(speed)) for speed in speeds)
     column = Column("speed", "examples per second", legend, cells, linear)
-    share = Column("speed", "share of linear", f"from {base.size}", shares, is_bars=True)
+    share = Column("speed", "share of linear", f"from {base.size}", shares, plot="bars")
     # A single measurement is its own base: a column of shares would only show 100%.
     columns = (column, share) if sum(speed is not None for speed in speeds) > 1 else (column,)
     return Chart(f"{environment}: measured against linear scaling", _rows(rungs), columns, _notes(rungs, measured))

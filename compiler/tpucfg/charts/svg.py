@@ -5,8 +5,8 @@ from string import Template
 from typing import Final
 from xml.etree.ElementTree import Element, tostring
 
-from tpucfg.charts.chart import Narrative
-from tpucfg.charts.drawing import add_element, attributes_of, draw, wrapped
+from tpucfg.charts.drawing import HEADLINE_SIZE, SMALL_SIZE, TEXT_SIZE, add_element, add_lines, draw
+from tpucfg.charts.narrative import Narrative
 from tpucfg.findings import Finding
 
 WIDTH: Final = 880
@@ -45,18 +45,9 @@ svg .path {{ fill: none; stroke-width: 3; stroke-linejoin: round }}
 svg .linear {{ stroke-width: 1.5; stroke-dasharray: 5 4 }}
 svg .mark {{ stroke-width: 2 }}
 svg .ring {{ stroke-width: 3 }}
-"""
-_GAUGE_SHAPES: Final = """\
-svg .track, svg .glyph { fill: none; stroke-width: 2; stroke-linecap: round; stroke-linejoin: round }
-svg .track { stroke-width: 1.5 }
-svg .open { fill: none; stroke-width: 1.5; stroke-dasharray: 3 3 }
-"""
-_CHART_COLOURS: Final = """\
-svg .paper { fill: $paper }
-svg text { fill: $ink }
-svg .muted { fill: $muted }
-svg .warning { fill: $warning }
-svg .grid { stroke: $grid }
+svg .track, svg .glyph {{ fill: none; stroke-width: 2; stroke-linecap: round; stroke-linejoin: round }}
+svg .track {{ stroke-width: 1.5 }}
+svg .open {{ fill: none; stroke-width: 1.5; stroke-dasharray: 3 3 }}
 """
 _HUE_COLOURS: Final = """\
 svg .HUE .head, svg .HUE .mark, svg .HUE .bar { fill: $HUE }
@@ -64,13 +55,24 @@ svg .HUE .path { stroke: $HUE }
 svg .HUE .mark { stroke: $paper }
 svg .HUE .ring { fill: $paper; stroke: $HUE }
 """
-_GAUGE_COLOURS: Final = """\
-svg .memory .head, svg .memory .fits { fill: $memory }
-svg .memory .little { fill: $warning }
-svg .memory .exceeds { fill: $error }
-svg .track, svg .open, svg .unknown .glyph { stroke: $muted }
-svg .sign .glyph { stroke: $paper }
-svg .unknown.sign .glyph { stroke: $muted }
+_CHART_COLOURS: Final = Template(f"""\
+svg .paper {{ fill: $paper }}
+svg text {{ fill: $ink }}
+svg .muted {{ fill: $muted }}
+svg .warning, svg .memory .little {{ fill: $warning }}
+svg .grid {{ stroke: $grid }}
+{"".join(_HUE_COLOURS.replace("HUE", hue) for hue in HUES)}\
+svg .memory .head, svg .memory .fits {{ fill: $memory }}
+svg .memory .exceeds {{ fill: $error }}
+svg .track, svg .open, svg .unknown .glyph {{ stroke: $muted }}
+svg .sign .glyph {{ stroke: $paper }}
+svg .unknown.sign .glyph {{ stroke: $muted }}
+""")
+# Dark only on screens: paper is white, whatever the reader's scheme is.
+_STYLE: Final = f"""\
+{_SHAPES}{_CHART_COLOURS.substitute(LIGHT)}\
+@media screen and (prefers-color-scheme: dark) {{
+{_CHART_COLOURS.substitute(DARK)}}}
 """
 
 
@@ -96,13 +98,9 @@ def _descriptions(narratives: Sequence[Narrative]) -> list[str]:
 def _draw_narrative(body: Element, narrative: Narrative, width: float, y: float) -> tuple[float, float]:
     """Draw one narrative at that height, and return the width and height so far."""
     y += 20 if y else -10
-    for line in wrapped(narrative.headline, WIDTH, 24, bold=True):
-        y += 30
-        add_element(body, "text", line, class_="headline", x=0, y=y)
+    y = add_lines(body, narrative.headline, WIDTH, HEADLINE_SIZE, y, class_="headline")
     for sentence, class_ in zip(narrative.lead, ("", "muted"), strict=True):
-        for line in wrapped(sentence, WIDTH, 14):
-            y += 22
-            add_element(body, "text", line, class_=class_, x=0, y=y)
+        y = add_lines(body, sentence, WIDTH, TEXT_SIZE, y, class_=class_)
     for number, chart in enumerate(narrative.charts):
         # The headline is the title of the first chart.
         if number:
@@ -117,47 +115,30 @@ def _draw_narrative(body: Element, narrative: Narrative, width: float, y: float)
 def _draw_warnings(body: Element, findings: Sequence[Finding], width: float, y: float) -> float:
     for finding in findings:
         if finding.level == "warning":
-            y += 4
-            for line in wrapped(f"{finding.level}[{finding.id}]: {finding.message}", width, 13):
-                y += 19
-                add_element(body, "text", line, class_="small warning", x=0, y=y)
+            text = f"{finding.level}[{finding.id}]: {finding.message}"
+            y = add_lines(body, text, width, SMALL_SIZE, y + 4, class_="small warning")
     return y
 
 
 def _document(body: Element, narratives: Sequence[Narrative], width: float, height: float) -> str:
     root = Element(
         "svg",
-        attributes_of(
-            {
-                "xmlns": "http://www.w3.org/2000/svg",
-                "viewBox": f"0 0 {width:.0f} {height:.0f}",
-                "width": f"{width:.0f}",
-                "height": f"{height:.0f}",
-                "role": "img",
-                "aria_labelledby": "title description",
-            }
-        ),
+        {
+            "xmlns": "http://www.w3.org/2000/svg",
+            "viewBox": f"0 0 {width:.0f} {height:.0f}",
+            "width": f"{width:.0f}",
+            "height": f"{height:.0f}",
+            "role": "img",
+            "aria-labelledby": "title description",
+        },
     )
     # Narratives of different environments may have one headline.
     title = "; ".join(dict.fromkeys(narrative.headline for narrative in narratives))
     add_element(root, "title", title, id="title")
     add_element(root, "desc", " ".join(_descriptions(narratives)), id="description")
     # Set directly: add_element would escape the line breaks.
-    add_element(root, "style").text = _stylesheet(has_gauges=any(narrative.has_gauges for narrative in narratives))
+    add_element(root, "style").text = _STYLE
     add_element(root, "rect", class_="paper", width="100%", height="100%", rx=12)
     body.set("transform", f"translate({MARGIN} {MARGIN})")
     root.append(body)
     return tostring(root, encoding="unicode")
-
-
-def _stylesheet(*, has_gauges: bool) -> str:
-    hues = "".join(_HUE_COLOURS.replace("HUE", hue) for hue in HUES)
-    gauges = _GAUGE_SHAPES + _in_both_schemes(_GAUGE_COLOURS) if has_gauges else ""
-    return _SHAPES + _in_both_schemes(_CHART_COLOURS + hues) + gauges
-
-
-def _in_both_schemes(rules: str) -> str:
-    # Dark only on screens: paper is white, whatever the reader's scheme is.
-    colours = Template(rules)
-    dark = colours.substitute(DARK)
-    return f"{colours.substitute(LIGHT)}@media screen and (prefers-color-scheme: dark) {{\n{dark}}}\n"
