@@ -1,7 +1,7 @@
 """The command `tpucfg why`."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -139,13 +139,9 @@ def _setting(project: Project, job: Job, query: str) -> KeyPath:
     while rest:
         known_keys = resolve_references(schema, known).get("properties", {})
         names = list(dict.fromkeys([*(key for layer in layers for key in layer.children()), *known_keys]))
-        # The longest matching key, because keys may contain dots.
-        step = max((key for key in names if f"{rest}.".startswith(f"{key}.")), key=len, default=None)
+        step = _first_step(rest, names)
         if step is None:
-            unknown = rest.partition(".")[0]
-            near = nearest(unknown, names)
-            hint = f"did you mean {near}?" if near else f"it has: {listed(names, 12) or 'no keys'}"
-            raise CommandExit(USAGE, f"{dotted(steps, 'the spec')} has no {format_value(unknown)}", hint)
+            raise _unknown_key(dotted(steps, "the spec"), rest, names)
         known = known_keys.get(step, {})
         layers = [child for layer in layers if (child := layer.find(step)) is not None]
         steps, rest = (*steps, step), rest[len(step) + 1 :]
@@ -230,23 +226,30 @@ def _parse_path(request_body: RequestBody, query: str, other_names: Sequence[str
     while rest or not steps:
         value = value_at(request_body, tuple(steps))
         known = _child_names(value)
-        # The longest matching key, because keys may contain dots.
-        step = max((key for key in known if f"{rest}.".startswith(f"{key}.")), key=len, default=None)
+        step = _first_step(rest, known)
+        if step is None and not steps and (deeper := _paths_ending_in(request_body, rest)):
+            message = f"{format_value(rest.partition('.')[0])} is not at the top of the config"
+            raise CommandExit(USAGE, message, f"did you mean {listed(deeper, 3, last=' or ')}?")
         if step is None:
-            unknown = rest.partition(".")[0]
-            if not steps and (deeper := _paths_ending_in(request_body, rest)):
-                message = f"{format_value(unknown)} is not at the top of the config"
-                raise CommandExit(USAGE, message, f"did you mean {listed(deeper, 3, last=' or ')}?")
-            known = known if steps else [*other_names, *known]
-            near = nearest(unknown, known)
-            hint = f"did you mean {near}?" if near else f"it has: {listed(known, 12)}"
-            parent = dotted(tuple(steps)) if steps else "the config"
-            raise CommandExit(USAGE, f"{parent} has no {format_value(unknown)}", hint)
+            raise _unknown_key(dotted(steps, "the config"), rest, known if steps else [*other_names, *known])
         is_index = isinstance(value, list) and step.isascii() and step.isdecimal()
         # An item of a list may be named by its key, as in a comparison.
         steps = [*indexed(request_body, (*steps, int(step) if is_index else step))]
         rest = rest[len(step) + 1 :]
     return tuple(steps)
+
+
+def _first_step(query: str, keys: Iterable[str]) -> str | None:
+    """Return the key that a dotted path starts with: the longest one, because keys may contain dots."""
+    return max((key for key in keys if f"{query}.".startswith(f"{key}.")), key=len, default=None)
+
+
+def _unknown_key(parent: str, query: str, known: Sequence[str]) -> CommandExit:
+    """Return the error for a path whose first step is no key of its parent."""
+    unknown = query.partition(".")[0]
+    near = nearest(unknown, known)
+    hint = f"did you mean {near}?" if near else f"it has: {listed(known, 12) or 'no keys'}"
+    return CommandExit(USAGE, f"{parent} has no {format_value(unknown)}", hint)
 
 
 def _paths_ending_in(request_body: RequestBody, query: str) -> Sequence[str]:
