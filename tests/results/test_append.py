@@ -151,7 +151,6 @@ def test_a_writer_that_is_killed_leaves_whole_lines(tmp_path: Path) -> None:
         read = results.read_records(tmp_path, "dev", EXAMPLE)
         assert read.findings == ()
         assert read.records[-1].name == "mnist"
-        assert [file.name for file in (tmp_path / "results").iterdir()] == ["dev.jsonl"]
         (tmp_path / "results" / "dev.jsonl").unlink()
 
 

@@ -1,19 +1,34 @@
-"""Start a job as its submission describes, without a shell."""
+"""Start a job as its submission describes, without a shell: run one command, or create several objects in order.
+
+If one of the objects cannot be created, those before it are deleted again. A command that needs the caller's access
+token gets it through a pipe.
+"""
 
 import json
+import os
 import shutil
+import subprocess
 import sys
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
 
-from tpucfg.cli.create_objects import create_objects
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.interrupts import terminations_as_interrupts
-from tpucfg.cli.run_command import run_command
 from tpucfg.render.config import Config
-from tpucfg.targets import Command, Submission
-from tpucfg.targets.interface import Creations
+from tpucfg.targets import Command, RequestBody, Submission
+from tpucfg.targets.interface import AUTHORIZATION, TOKEN, Creation, Creations, Operation
 from tpucfg.targets.objects import json_value
+from tpucfg.text_format import listed
+
+_OK: Final = range(200, 300)
+_NOT_FOUND: Final = 404
+_REFUSED: Final = frozenset(range(400, 500)) - {408}
+"""The statuses after which nothing was created; after a timeout (408), or without an answer, it may have been."""
+_PAUSE_SECONDS: Final = 2
+"""The pause before a request without an answer is sent again."""
 
 
 def start_job(submission: Submission, config: Config, render_command: Sequence[str]) -> None:
@@ -47,12 +62,265 @@ def _start(start: Command | Creations, config: Config, render_command: Sequence[
     """Run the command with the config on its standard input, or create the objects of the config."""
     if isinstance(start, Creations):
         with terminations_as_interrupts():  # a CI job that is canceled undoes its start, too
-            create_objects(start, config.request_body)
+            _create_objects(start, config.request_body)
         return
     if start.config_format == "yaml":
         text = config.text
     else:
         text = json.dumps(json_value(config.request_body, config.companions))
     print(f"running: {start.bash(render_command)}", file=sys.stderr)
-    if status := run_command(start, text):
+    if status := _run_command(start, text):
         raise CommandExit(ERRORS, f"{start.argv[0]} exited with status {status}; its own output is above")
+
+
+# Commands.
+
+
+def _run_command(command: Command, text: str) -> int:
+    """Run a command with a text on its standard input, and return its exit status."""
+    sys.stdout.flush()  # before the program writes to the same output
+    return _run(command, text, _access_token() if command.token else "", capture=False).returncode
+
+
+def _output_of(command: Command, text: str, token: str) -> str:
+    """Return what a command prints, whatever its exit status."""
+    return _run(command, text, token, capture=True).stdout.decode("utf-8", "replace")
+
+
+def _run(command: Command, text: str, token: str, *, capture: bool) -> "subprocess.CompletedProcess[bytes]":
+    stdout = subprocess.PIPE if capture else None
+    if not command.token:
+        return subprocess.run(command.argv, input=text.encode(), stdout=stdout, check=False)
+    # The token goes through a pipe, because every process of the machine can read an argument list.
+    read_end, write_end = os.pipe()
+    os.write(write_end, (AUTHORIZATION % token).encode())
+    os.close(write_end)
+    argv = command.with_token(f"/dev/fd/{read_end}")
+    try:
+        return subprocess.run(argv, input=text.encode(), stdout=stdout, check=False, pass_fds=(read_end,))
+    finally:
+        os.close(read_end)
+
+
+def _access_token() -> str:
+    """Return the caller's access token.
+
+    Raises:
+        CommandExit: gcloud prints none.
+    """
+    try:
+        return subprocess.run(TOKEN, check=True, capture_output=True, text=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError) as error:
+        reason = getattr(error, "stderr", None) or str(error)
+        raise CommandExit(
+            ERRORS, f"no access token, and nothing was started: {reason.strip()}", "run: gcloud auth login"
+        ) from None
+
+
+# Objects.
+
+
+class _Answer(NamedTuple):
+    """The answer to a request."""
+
+    status: int
+    """The HTTP status; 0 if there was no answer."""
+    text: str
+    is_object: bool
+    """True for JSON as the API sends it; False for a page of a proxy."""
+    operation: Operation
+
+    @property
+    def error(self) -> str:
+        """The error of a request or of its operation; empty if there is none."""
+        if self.operation.error or self.status in _OK:
+            return self.operation.error
+        return f"HTTP status {self.status}" if self.status else "no answer"
+
+    @property
+    def is_operation(self) -> bool:
+        """True for an operation, even a failed one; False for an error on the way, or a page of a proxy."""
+        return self.status in _OK and bool(self.operation.url)
+
+
+class _Client:
+    """Runs the commands of a job's creations with one access token."""
+
+    def __init__(self, creations: Creations) -> None:
+        self._creations = creations
+        self._token = _access_token()
+
+    def send(self, command: Command, text: str = "") -> _Answer:
+        """Run a command, and parse the answer and the status that it prints."""
+        body, _, status = _output_of(command, text, self._token).rstrip("\n").rpartition("\n")
+        try:
+            data: Any = json.loads(body)
+        except (ValueError, RecursionError):
+            data = None
+        return _Answer(
+            int(status) if status.isascii() and status.isdecimal() else 0,
+            body,
+            isinstance(data, dict),
+            self._creations.operation(data) if isinstance(data, dict) else Operation(),
+        )
+
+    def wait(self, answer: _Answer, *, only_once: bool = False) -> _Answer:
+        """Return the last state of an operation: when it has ended, or after the maximum of waits, or after the first.
+
+        A wait that fails decides nothing about the operation, and is repeated.
+        """
+        url = answer.operation.url
+        for _ in range(self._creations.max_waits):
+            if not answer.is_operation or answer.operation.is_done or answer.error:
+                break
+            state = self.send(self._creations.wait(url))
+            if state.is_operation:
+                answer = state
+                if only_once:
+                    break
+            else:
+                time.sleep(_PAUSE_SECONDS)
+        return answer
+
+    def delete(self, step: Creation) -> _Answer:
+        """Delete an object, and wait for the end; a request that is not answered is repeated."""
+        answer = self.send(step.undo)
+        for _ in range(self._creations.max_waits - 1):
+            if answer.is_operation or answer.status in _REFUSED:
+                break
+            answer = self._send_later(step.undo)
+        if answer.status == _NOT_FOUND:
+            # A request to create it whose answer was lost may take effect only now.
+            answer = self._send_later(step.undo)
+        return self.wait(answer)
+
+    def _send_later(self, command: Command) -> _Answer:
+        time.sleep(_PAUSE_SECONDS)
+        return self.send(command)
+
+
+class _Requests(NamedTuple):
+    """The objects that this call has asked for."""
+
+    sent: list[Creation]
+    """All that may exist; one is added before its request is sent, as an answer may be lost."""
+    accepted: list[Creation]
+    """Those of them whose creation was answered by an operation."""
+
+
+def _create_objects(creations: Creations, body: RequestBody) -> None:
+    """Create the objects of a job in order.
+
+    Raises:
+        CommandExit: An object could not be created; those that this call may have created are deleted.
+    """
+    client = _Client(creations)
+    steps = [step for step in creations.steps if not _is_reused(client, step)]
+    # Printed before anything is created: whatever ends this process then, the user knows what to delete.
+    print(_deletions("if this is killed, delete what it leaves:", steps), file=sys.stderr, flush=True)
+    requests = _Requests([], [])
+    try:
+        for step in steps:
+            _create(client, step, body[step.document], requests, is_last=step == creations.steps[-1])
+    except CommandExit as error:
+        remaining = _undo(client, requests)
+        raise _with_remaining(error, remaining, creations.steps[-1]) from None
+    except BaseException:
+        if remaining := _undo(client, requests):
+            _print(_deletions("not deleted; run:", remaining[::-1]))
+        raise
+
+
+def _with_remaining(error: CommandExit, remaining: Sequence[Creation], billed: Creation) -> CommandExit:
+    """Return an error with the objects that may remain: the last line of the output names what may be charged."""
+    if not remaining:
+        return error
+    names = listed([f"{step.document} {step.name}" for step in remaining])
+    charge = f"the {billed.document} is charged while it exists" if billed in remaining else "it costs nothing"
+    return CommandExit(
+        error.status, f"{error.message}; not deleted: {names}", f"{charge}; delete: {_commands(remaining)}"
+    )
+
+
+def _is_reused(client: _Client, step: Creation) -> bool:
+    """Return True if an equal object exists.
+
+    Raises:
+        CommandExit: Another object of the name exists, or the API refuses to answer.
+    """
+    answer = client.send(step.find)
+    if answer.status == _NOT_FOUND:
+        return False
+    if answer.status not in _OK or not answer.is_object:
+        reason = answer.error or "the answer is no object"
+        raise CommandExit(ERRORS, f"{step.document} {step.name} cannot be looked up, nothing started: {reason}")
+    if step.content and step.content in answer.text:
+        _print(f"{step.document} {step.name}: an equal one exists, and is reused")
+        return True
+    reason = "made from other values or by another release of tpucfg" if step.content else "so the job may be running"
+    message = f"{step.document} {step.name} already exists, {reason}, and was left as it is"
+    raise CommandExit(ERRORS, message, f"delete it: {step.delete.bash()}, or add --run ID, which is part of names")
+
+
+def _create(client: _Client, step: Creation, document: Any, requests: _Requests, *, is_last: bool) -> None:
+    """Create an object and wait for it; no other object refers to the last one, which may wait for its machines.
+
+    Raises:
+        CommandExit: The request is refused, its operation fails, or does not end in time.
+    """
+    requests.sent.append(step)
+    answer = client.send(step.create, json.dumps(document))
+    if answer.status in _REFUSED:
+        requests.sent.remove(step)
+        raise CommandExit(ERRORS, f"{step.document} {step.name} was not created: {answer.error}")
+    if not answer.is_operation and not answer.operation.error:
+        reason = answer.error or "the answer is no operation"
+        raise CommandExit(ERRORS, f"{step.document} {step.name}: unclear if it was created: {reason}")
+    requests.accepted.append(step)
+    answer = client.wait(answer, only_once=is_last)
+    if answer.error:
+        raise CommandExit(ERRORS, f"{step.document} {step.name} could not be created: {answer.error}")
+    if not answer.operation.is_done and not is_last:
+        raise CommandExit(ERRORS, f"{step.document} {step.name} was not created in time")
+    is_done = answer.operation.is_done
+    _print(f"{step.document} {step.name}: {'created' if is_done else 'accepted, and still being created'}")
+
+
+def _undo(client: _Client, requests: _Requests) -> list[Creation]:
+    """Delete objects from the last to the first, and return those that may remain.
+
+    The commands are printed first, as this may be killed.
+    """
+    if requests.sent:
+        _print(_deletions("deleting what was created; if this is interrupted, run:", requests.sent))
+    remaining = []
+    for step in reversed(requests.sent):
+        answer = client.delete(step)
+        is_deleted, result = _deletion_result(answer, is_accepted=step in requests.accepted)
+        if not is_deleted:
+            remaining.append(step)
+        _print(f"{step.document} {step.name}: {result}")
+    return remaining
+
+
+def _deletion_result(answer: _Answer, *, is_accepted: bool) -> tuple[bool, str]:
+    """Return True if an object is gone for good, and the result of its deletion."""
+    if answer.status == _NOT_FOUND:
+        return is_accepted, "not there" if is_accepted else "not there yet; its request may still take effect"
+    if answer.error:
+        return False, f"not deleted ({answer.error})"
+    return answer.operation.is_done, "deleted" if answer.operation.is_done else "still being deleted"
+
+
+def _deletions(title: str, steps: Sequence[Creation]) -> str:
+    return "\n".join([title, *(f"  {step.delete.bash()}" for step in reversed(steps))])
+
+
+def _commands(steps: Sequence[Creation]) -> str:
+    return " && ".join(step.delete.bash() for step in steps)
+
+
+def _print(text: str) -> None:
+    # A closed stderr must end neither the start in the middle nor the deletion.
+    with suppress(OSError):
+        print(text, file=sys.stderr, flush=True)
