@@ -49,18 +49,12 @@ def open_regular_file(path: Path, *, follow_links: bool = True) -> BinaryIO:
 
 def is_file(path: Path) -> bool:
     """Return True if the path is a file; False also if the path cannot be followed."""
-    try:
-        return path.is_file()
-    except OSError:
-        return False
+    return os.path.isfile(path)  # a path's own method raises an error before Python 3.14
 
 
 def is_directory(path: Path) -> bool:
     """Return True if the path is a folder; False also if the path cannot be followed."""
-    try:
-        return path.is_dir()
-    except OSError:
-        return False
+    return os.path.isdir(path)  # a path's own method raises an error before Python 3.14
 
 
 def sorted_glob(folder: Path, pattern: str) -> Sequence[Path]:
