@@ -119,6 +119,14 @@ def format_option(names: str, help: str = "The output format.") -> Any:
     return choice_option("--format", names.split("|"), metavar=names, help=help)
 
 
+def _env_option(help: str) -> Any:
+    return typer.Option("--env", metavar="ENV", help=help, autocompletion=_complete_environment)
+
+
+def _size_option(help: str) -> Any:
+    return typer.Option("--size", metavar="SIZE", help=help, autocompletion=_complete_size)
+
+
 def _target_option(help: str) -> Any:
     return choice_option("--target", tuple(TARGETS), metavar="TARGET", help=help)
 
@@ -128,36 +136,10 @@ SpecsOption = Annotated[
     list[Path] | None,
     typer.Option("--spec", metavar="FILE", help="A spec; repeatable. [default: tpucfg.yaml]", show_default=False),
 ]
-EnvOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--env",
-        metavar="ENV",
-        help="An environment; repeatable. [default: all]",
-        autocompletion=_complete_environment,
-        show_default=False,
-    ),
-]
-SizeOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--size",
-        metavar="SIZE",
-        help="A size; repeatable. [default: all]",
-        autocompletion=_complete_size,
-        show_default=False,
-    ),
-]
-OneEnvOption = Annotated[
-    str | None,
-    typer.Option(
-        "--env",
-        metavar="ENV",
-        help="The environment; optional if only one has the size.",
-        autocompletion=_complete_environment,
-    ),
-]
-OneSizeOption = Annotated[str, typer.Option("--size", metavar="SIZE", help="The size.", autocompletion=_complete_size)]
+EnvOption = Annotated[list[str] | None, _env_option("An environment; repeatable. [default: all]")]
+OneEnvOption = Annotated[str | None, _env_option("The environment; optional if only one has the size.")]
+SizeOption = Annotated[list[str] | None, _size_option("A size; repeatable. [default: all]")]
+OneSizeOption = Annotated[str, _size_option("The size.")]
 TargetOption = Annotated[str | None, _target_option("The target. [default: the spec's]")]
 TwoTargetsOption = Annotated[
     list[str] | None,
