@@ -172,7 +172,7 @@ def test_trainer_that_the_target_does_not_run_is_rejected(tmp_path: Path, capsys
     assert "choose --trainer tensorflow, or one of the targets vertex-ai, cloud-tpu, compute-engine, gke" in message
 
     assert run(["init", str(tmp_path / "a"), "--trainer", "torch"]) == 2
-    assert "there is no trainer for torch; there are: jax, tensorflow" in capsys.readouterr().err
+    assert "--trainer cannot be torch\nhelp: give one of: jax, tensorflow" in capsys.readouterr().err
     assert not (tmp_path / "a").exists()
 
 
