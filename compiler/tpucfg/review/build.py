@@ -144,22 +144,28 @@ def _review_environment(
     name: str, before: CompiledRevision, after: CompiledRevision, runs: ProgramRuns, preview: Preview | None
 ) -> EnvironmentReview | None:
     """Return the review of an environment; None if it is not in head and has no preview."""
-    if preview:
-        return _review_preview(preview, before, after, runs)
-    if name in runs.after:
-        return _review_programs(name, before, after, runs)
-    return EnvironmentReview(name, "none") if name in after.environments else None
+    declared = _review_programs(name, before, after, runs) if name in runs.after else None
+    if preview is None:
+        return declared or (EnvironmentReview(name, "none") if name in after.environments else None)
+    review = _review_preview(preview, before, after)
+    if declared is None or (preview.failure and declared.problem):
+        return review
+    if preview.failure is None:
+        return _compare_with_programs(review, declared, runs)
+    # Pulumi stops at the first error, so the changes are those of the programs.
+    return declared._replace(
+        problem=None if preview.has_no_stack else review.problem,
+        violations=review.violations,
+        warnings=review.warnings,
+        has_no_stack=preview.has_no_stack,
+        drift=review.drift,
+        refresh=review.refresh,
+    )
 
 
-def _review_preview(
-    preview: Preview, before: CompiledRevision, after: CompiledRevision, runs: ProgramRuns
-) -> EnvironmentReview:
-    """Return the review based on a preview and completed by the programs.
-
-    Pulumi stops at the first error, so if the preview failed, the changes are those of the programs.
-    """
+def _review_preview(preview: Preview, before: CompiledRevision, after: CompiledRevision) -> EnvironmentReview:
     name, failure = preview.environment, preview.failure
-    review = EnvironmentReview(
+    return EnvironmentReview(
         name,
         "preview",
         preview.changes,
@@ -171,38 +177,21 @@ def _review_preview(
         refresh=preview.refresh,
         is_new=preview.is_new,
     )
-    if name not in runs.after:
-        return review
-    program_review = _review_programs(name, before, after, runs)
-    if failure is None:
-        return _compare_with_programs(review, program_review, runs)
-    if program_review.problem:
-        return review
-    if preview.has_no_stack:
-        return program_review._replace(has_no_stack=True)
-    return program_review._replace(
-        problem=review.problem,
-        violations=review.violations,
-        warnings=review.warnings,
-        drift=review.drift,
-        refresh=review.refresh,
-    )
 
 
 def _compare_with_programs(
-    review: EnvironmentReview, program_review: EnvironmentReview, runs: ProgramRuns
+    review: EnvironmentReview, declared: EnvironmentReview, runs: ProgramRuns
 ) -> EnvironmentReview:
     """Add to the review of a preview what only the programs declare, or that they could not be run."""
-    if program_review.problem:
+    if declared.problem:
         # A program that already failed in base cannot run without an engine, which is no news about this change.
         is_new = not isinstance(runs.before.get(review.environment), Problem)
-        return review._replace(unverified=program_review.problem.reason) if is_new else review
-    declared = program_review.changes
-    by_text = {(finding.id, finding.message): finding for finding in (*review.findings, *program_review.findings)}
+        return review._replace(unverified=declared.problem.reason) if is_new else review
+    by_text = {(finding.id, finding.message): finding for finding in (*review.findings, *declared.findings)}
     # Where nothing existed, grants are no news. A forged preview can claim that, so the programs have to agree.
-    grants_are_old = program_review.is_new or not any(change.widened for change in declared)
+    grants_are_old = declared.is_new or not any(change.widened for change in declared.changes)
     return review._replace(
-        changes=complete_preview(review.changes, declared),
+        changes=complete_preview(review.changes, declared.changes),
         findings=tuple(by_text.values()),
         is_new=review.is_new and grants_are_old,
     )
