@@ -8,8 +8,7 @@ from typing import Any, Final
 from tpucfg.changes.command_lines import FLAG, REST
 from tpucfg.changes.config_diff import Difference, Group
 from tpucfg.changes.facts import ABSENT, Change, Scope, sorted_keys
-from tpucfg.changes.shown_values import show_change
-from tpucfg.changes.statements import LocatedStatement, Statement, group_statements
+from tpucfg.changes.statements import LocatedStatement, Statement, group_statements, show_change
 from tpucfg.changes.tree_diff import ORDER
 from tpucfg.paths import KeyPath
 from tpucfg.text_format import dotted, format_count, listed, printable

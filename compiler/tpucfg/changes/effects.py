@@ -7,8 +7,15 @@ from typing import Final, NamedTuple
 
 from tpucfg.changes.facts import ABSENT, Absent, Change, FactChange, Scope, redact_change
 from tpucfg.changes.meanings import Judged, Meaning
-from tpucfg.changes.shown_values import ShownPair, show_change
-from tpucfg.changes.statements import MAX_VARIANTS, LocatedStatement, Statement, format_environments, replace_name
+from tpucfg.changes.statements import (
+    MAX_VARIANTS,
+    LocatedStatement,
+    ShownPair,
+    Statement,
+    format_environments,
+    replace_name,
+    show_change,
+)
 from tpucfg.paths import pattern_steps
 from tpucfg.text_format import dotted, listed
 

@@ -6,16 +6,17 @@ from typing import Final, NamedTuple
 from tpucfg.changes.config_diff import Difference
 from tpucfg.changes.describe import format_keys
 from tpucfg.changes.effects import Effect, effect_of, effect_statements, environments_of
-from tpucfg.changes.facts import ABSENT, FactChange, Scope, by_name, compare, sorted_keys
+from tpucfg.changes.facts import ABSENT, Fact, FactChange, Scope, by_name, compare, sorted_keys
 from tpucfg.changes.figures import Jobs, ScalingRow, ladder_changes, ratio_changes, rung_baselines, scaling_rows
 from tpucfg.changes.meanings import Comparison, judged
 from tpucfg.changes.records import NO_RECORDS, RevisionRecords, result_statements
-from tpucfg.changes.revision_facts import allowed, argument_orders, job_facts, limit_facts, spec_facts
-from tpucfg.changes.revisions import CompiledRevision
+from tpucfg.changes.revision_facts import allowed, argument_orders, job_facts, spec_facts
+from tpucfg.changes.revisions import CompiledRevision, config_key
 from tpucfg.changes.spec_meanings import MEANINGS
 from tpucfg.changes.statements import LocatedStatement
 from tpucfg.findings import Finding
 from tpucfg.findings.finding import ALLOWED_PREFIX
+from tpucfg.results.cost import run_limit
 
 _OF_SIZE: Final = ("figure", "machine type", "topology", "zone", "XLA flag")
 """The kinds of facts that follow from a size, in which a new rung may differ from the one it is compared with."""
@@ -99,7 +100,7 @@ def _comparison(before: CompiledRevision, after: CompiledRevision, baselines: _B
     old, new = (
         {key: [*limits.get(key, ()), *job_facts(job)] for key, job in revision.jobs.items()}
         for revision in (before, after)
-        for limits in ({fact.scope: [fact] for fact in limit_facts(revision)},)
+        for limits in (_limit_facts(revision),)
     )
     compared = [fact for key in new if key in old for fact in old[key]]
     for key, (size, is_in_head) in baselines.items():
@@ -111,6 +112,12 @@ def _comparison(before: CompiledRevision, after: CompiledRevision, baselines: _B
         by_name([*spec_facts(after, before), *(fact for facts in new.values() for fact in facts)]),
         [fact for facts in old.values() for fact in facts],
     )
+
+
+def _limit_facts(revision: CompiledRevision) -> dict[Scope, list[Fact]]:
+    """Return the reason why a run has no limit of time, of each job without one."""
+    limits = ((config_key(job), run_limit(job, body)) for job, body in revision.request_bodies)
+    return {key: [Fact(key, ("unlimited run",), limit.unbounded)] for key, limit in limits if limit.unbounded}
 
 
 def _baselines(before: Jobs, after: Jobs) -> Iterator[tuple[Scope, tuple[str, bool]]]:

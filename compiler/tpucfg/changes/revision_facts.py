@@ -17,7 +17,6 @@ from tpucfg.paths import KeyPath
 from tpucfg.plan import Job
 from tpucfg.plan.naming import account_id, bucket_of
 from tpucfg.plan.rung import flag_name
-from tpucfg.results.cost import run_limit
 from tpucfg.spec.layers import LAYERED
 from tpucfg.spec.project import Environment, Prices, Project, Training
 from tpucfg.spec.settings import DEFAULT_PYTHON, Capacity, CapacityKind, Secret
@@ -150,12 +149,6 @@ def job_facts(job: Job) -> list[Fact]:
     facts += [Fact(scope, (name,), value) for name, value in places.items() if value is not None]
     facts += [Fact(scope, name, value, _layer(job, path)) for name, value, path in _settings(job)]
     return facts
-
-
-def limit_facts(revision: CompiledRevision) -> list[Fact]:
-    """Return the reason why a run has no limit of time, of each job without one."""
-    limits = ((config_key(job), run_limit(job, body)) for job, body in revision.request_bodies)
-    return [Fact(key, ("unlimited run",), limit.unbounded) for key, limit in limits if limit.unbounded]
 
 
 def _layer(job: Job, path: KeyPath) -> str:

@@ -16,7 +16,7 @@ from tpucfg.changes.describe import (
 from tpucfg.changes.drift import Drift
 from tpucfg.changes.facts import ABSENT, Change, Scope
 from tpucfg.changes.resources import ResourceChange
-from tpucfg.changes.shown_values import show_change
+from tpucfg.changes.statements import show_change
 from tpucfg.markdown import code, fence, html, html_code, prose
 from tpucfg.redaction import redact, redact_report
 from tpucfg.review.bounds import Fold, fold, join_within_limit
