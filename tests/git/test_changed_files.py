@@ -5,7 +5,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from repositories import Repository
-from tpucfg.git.changed_files import ChangedFile, changed_files
+from tpucfg.git.changed_files import changed_below, read_tree_change
 from tpucfg.git.repository import find_repository
 
 FOLDER = PurePosixPath("a")
@@ -13,7 +13,7 @@ FOLDER = PurePosixPath("a")
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Repository:
-    """Create a repository with a commit and staged changes."""
+    """Create a repository with a commit and changes, some of them staged."""
     repository = Repository(tmp_path / "x")
     for name, text in {"a/kept": "same", "a/b/changed": "old", "a/removed": "r", "a/link": "l", "other": "o"}.items():
         (repository.folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -26,32 +26,34 @@ def repository(tmp_path: Path) -> Repository:
     (repository.folder / "a/added\nfile").write_text("+")
     (repository.folder / "a/large").write_text("x" * (2**20 + 1))
     (repository.folder / "other").write_text("changed too")
-    repository.git("add", "--all")
+    repository.git("add", "a/b", "a/link")
     return repository
 
 
-EXPECTED = (
-    ChangedFile(FOLDER / "added\nfile", None, b"+"),
-    ChangedFile(FOLDER / "b" / "changed", b"old", b"new"),
-    ChangedFile(FOLDER / "large", None, b""),
-    ChangedFile(FOLDER / "link", b"l", b""),
-    ChangedFile(FOLDER / "removed", b"r", None),
-)
+EXPECTED = tuple(FOLDER / name for name in ("added\nfile", "b/changed", "large", "link", "removed"))
 
 
-def test_staged_changes_are_found(repository: Repository) -> None:
-    """Contents are those of the index, seen from any folder; a link and a large file are changed without content."""
+def changed(repository: Path, head: str | None, folder: PurePosixPath = FOLDER) -> tuple[PurePosixPath, ...]:
+    """Return the files that differ between the first commit and a revision."""
+    git = find_repository(repository)
+    base = git.git("rev-list", "--max-parents=0", "HEAD").decode().strip()
+    return changed_below(read_tree_change(git, base, head), [folder])
+
+
+def test_changes_of_the_working_tree_are_found(repository: Repository) -> None:
+    """Staged, unstaged and new files count, seen from any folder; a file that was only touched does not."""
+    (repository.folder / "a" / "kept").touch()
     for folder in (repository.folder, repository.folder / "a"):
-        assert changed_files(find_repository(folder), "HEAD", None, [FOLDER]) == EXPECTED
+        assert changed(folder, None) == EXPECTED
 
 
 def test_committed_changes_are_found(repository: Repository) -> None:
-    """Two commits differ as the index did, and a revision is equal to itself."""
-    repository.commit()
-    assert changed_files(find_repository(repository.folder), "HEAD~1", "HEAD", [FOLDER]) == EXPECTED
-    assert changed_files(find_repository(repository.folder), "HEAD", "HEAD", [FOLDER]) == ()
+    """Two commits differ as the working tree did, and a revision is equal to itself."""
+    first = repository.git("rev-parse", "HEAD")
+    assert changed(repository.folder, first) == ()
+    assert changed(repository.folder, repository.commit()) == EXPECTED
 
 
 def test_missing_folder_has_no_changes(repository: Repository) -> None:
     """A path that neither revision has is no error."""
-    assert changed_files(find_repository(repository.folder), "HEAD", None, [PurePosixPath(".github")]) == ()
+    assert changed(repository.folder, None, PurePosixPath(".github")) == ()

@@ -5,9 +5,8 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from repositories import Repository
-from tpucfg.git.changed_files import read_tree_change
+from tpucfg.git.changed_files import find_affected_specs, read_tree_change
 from tpucfg.git.repository import find_repository
-from tpucfg.git.specs import find_affected_specs
 
 SPEC = "version: 1\n"
 

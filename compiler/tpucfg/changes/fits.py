@@ -14,7 +14,7 @@ from tpucfg.fit.fit_file import FitResult, Memory
 from tpucfg.fit.fit_findings import MIN_HEADROOM
 from tpucfg.fit.rung_fit import RungFit
 from tpucfg.fit.wording import amount_text, memory_text, short_amount, verdict_text
-from tpucfg.git.repository import FIT_FILE
+from tpucfg.git.trees import FIT_FILE
 from tpucfg.number_format import format_percent
 from tpucfg.text_format import listed
 

@@ -14,8 +14,9 @@ from tpucfg.changes.facts import Scope
 from tpucfg.changes.revisions import CompiledRevision, config_key
 from tpucfg.fit.fit_file import FitFile, FitResult, fit_path, read_fit_file
 from tpucfg.fit.rung_fit import MAX_SOURCE_BYTES, ProgramFiles, RungFit, content_hash, rung_fits
-from tpucfg.git.repository import Blob, Repository, TreeEntry, follow_paths, read_contents
+from tpucfg.git.repository import Repository
 from tpucfg.git.snapshots import Snapshot
+from tpucfg.git.trees import Blob, TreeEntry, follow_paths, read_contents
 
 _MAX_BYTES: Final = 1 << 26
 """The limit for all files of a revision together."""

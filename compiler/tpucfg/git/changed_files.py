@@ -1,21 +1,16 @@
-"""Paths and files that differ between two revisions, and names that collide because of it."""
+"""Paths that differ between two revisions, the specs that they affect, and names that collide because of them."""
 
 import os
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple
 
-from tpucfg.git.repository import (
-    MAX_FILE_BYTES,
-    Repository,
-    TreeEntry,
-    list_entries,
-    list_staged,
-    read_contents,
-    split_nul,
-)
-from tpucfg.infra.pulumi_project import PROJECT_FILES, project_of
+from tpucfg.git.program_files import package_folder, program_paths
+from tpucfg.git.repository import Repository, split_nul
+from tpucfg.git.trees import Content, Tree, TreeEntry, read_files, tree_of
+from tpucfg.infra.pulumi_project import PROJECT_FILES, PulumiProject, project_of
+from tpucfg.spec import SPEC_NAME
 from tpucfg.yamldoc.reader import read_bytes
 
 
@@ -32,6 +27,12 @@ class TreeChange(NamedTuple):
     changed: frozenset[PurePosixPath]
     """The paths that differ; a renamed file has both."""
 
+    @property
+    def trees(self) -> tuple[tuple[Tree, frozenset[PurePosixPath]], ...]:
+        """Head and, if there is one, base, each with its files."""
+        head = (tree_of(self.repository, self.head), self.after)
+        return (head, (tree_of(self.repository, self.base), self.before)) if self.base else (head,)
+
 
 def read_tree_change(repository: Repository, base: str | None, head: str | None) -> TreeChange:
     """List the files of both revisions.
@@ -39,15 +40,14 @@ def read_tree_change(repository: Repository, base: str | None, head: str | None)
     Raises:
         GitError: A revision cannot be read.
     """
-    before = _revision_files(repository, base) if base else frozenset()
-    after = _revision_files(repository, head) if head else _working_files(repository)
+    before = _commit_files(repository, base) if base else frozenset()
+    after = _commit_files(repository, head) if head else _working_files(repository)
     changed = _changed_paths(repository, base, head) if base else after
     return TreeChange(repository, base, head, before, after, changed)
 
 
-def _revision_files(repository: Repository, commit: str) -> frozenset[PurePosixPath]:
-    listing = repository.git("ls-tree", "-r", "-z", "--name-only", "--full-tree", commit)
-    return _paths(listing)
+def _commit_files(repository: Repository, commit: str) -> frozenset[PurePosixPath]:
+    return _paths(repository.git("ls-tree", "-r", "-z", "--name-only", "--full-tree", commit))
 
 
 def _working_files(repository: Repository) -> frozenset[PurePosixPath]:
@@ -70,64 +70,72 @@ def _paths(listing: bytes) -> frozenset[PurePosixPath]:
     return frozenset(PurePosixPath(os.fsdecode(name)) for name in split_nul(listing))
 
 
-# Files
-
-
-_MAX_FILES: Final = 500
-"""Limit for the changed files that are read; of the others, only the names are known."""
-
-
-class ChangedFile(NamedTuple):
-    """A file that differs, was added, or was removed."""
-
-    path: PurePosixPath
-    """Relative to the root of the repository."""
-    before: bytes | None
-    """None if the revision has no such file; empty if it is a link, is too large, or is one of too many."""
-    after: bytes | None
-
-
-def changed_files(
-    repository: Repository, base: str, head: str | None, paths: Sequence[PurePosixPath]
-) -> tuple[ChangedFile, ...]:
-    """Return the files at or below the given paths that differ, sorted by path.
-
-    Args:
-        repository: the repository of both revisions.
-        base: a commit.
-        head: a commit; None for what is staged in the working tree.
-        paths: files and folders, relative to the root of the repository.
+def changed_below(tree: TreeChange, paths: Sequence[PurePosixPath]) -> tuple[PurePosixPath, ...]:
+    """Return the files at or below the given paths whose content differs, sorted.
 
     Raises:
         GitError: A revision cannot be read.
     """
-    old = {entry.path: entry for entry in list_entries(repository, base, paths, recursive=True)}
-    entries = list_entries(repository, head, paths, recursive=True) if head else _staged_entries(repository, paths)
-    new = {entry.path: entry for entry in entries}
-    names = sorted(path for path in {*old, *new} if old.get(path) != new.get(path))
-    before, after = _contents(repository, old, names), _contents(repository, new, names)
-    return tuple(ChangedFile(path, before.get(path), after.get(path)) for path in names)
+    if tree.base is None:
+        return ()
+    after, before = ({*_identified(revision, [*revision.entries(paths)])} for revision, _ in tree.trees)
+    return tuple(sorted({path for path, *_ in before ^ after}))
 
 
-def _contents(
-    repository: Repository, entries: Mapping[PurePosixPath, TreeEntry], names: Sequence[PurePosixPath]
-) -> dict[PurePosixPath, bytes]:
-    present = [entries[path] for path in names if path in entries]
-    readable = [entry for entry in present if entry.is_regular and entry.size <= MAX_FILE_BYTES][:_MAX_FILES]
-    contents = zip(readable, read_contents(repository, readable), strict=True)
-    return {entry.path: b"" for entry in present} | {entry.path: content for entry, content in contents}
+def _identified(revision: Tree, entries: Sequence[TreeEntry]) -> Iterator[tuple[PurePosixPath, str, Content]]:
+    for entry, content in zip(entries, revision.contents(entries), strict=True):
+        yield entry.path, entry.kind, content
 
 
-def _staged_entries(repository: Repository, paths: Sequence[PurePosixPath]) -> list[TreeEntry]:
-    """Return the files of the index; a file that is only in the working tree is in no commit either."""
-    root = repository.at_root()
-    entries = [*list_staged(root, [*map(str, paths)])]
-    request = "".join(f"{entry.id}\n" for entry in entries).encode()
-    sizes = root.git("cat-file", "--batch-check=%(objectsize)", stdin=request).decode().splitlines() if entries else []
-    return [
-        entry._replace(size=int(size) if size.isdecimal() else 0)  # a submodule has no size
-        for entry, size in zip(entries, sizes, strict=True)
-    ]
+# Specs
+
+
+class SpecScope(NamedTuple):
+    """The specs of two revisions, by their paths in the repository."""
+
+    affected: tuple[PurePosixPath, ...]
+    """The specs whose configs or resources the change can affect, sorted."""
+    others: tuple[PurePosixPath, ...]
+
+
+def find_affected_specs(tree: TreeChange) -> SpecScope:
+    """Return the specs of both revisions; an only spec is always affected.
+
+    A spec is affected by a change of a file in its own folder, unless that file is nearer to another spec, and by a
+    change below a folder that it names: the program and the stacks of its Pulumi project, or its trainer's package.
+    """
+    specs = sorted(path for path in tree.before | tree.after if path.name == SPEC_NAME)
+    if len(specs) <= 1:
+        return SpecScope(tuple(specs), ())
+    folders = {spec.parent for spec in specs}
+    owners = {next((parent for parent in path.parents if parent in folders), None) for path in tree.changed}
+    affected = {spec for spec in specs if spec.parent in owners}
+    changed_folders = {parent for path in tree.changed for parent in (path, *path.parents)}
+    for revision, files in tree.trees:
+        candidates = [spec for spec in specs if spec in files and spec not in affected]
+        for spec, named in _named_folders(revision, files, candidates):
+            if not changed_folders.isdisjoint(named):
+                affected.add(spec)
+    return SpecScope(tuple(sorted(affected)), tuple(spec for spec in specs if spec not in affected))
+
+
+def _named_folders(
+    revision: Tree, files: Collection[PurePosixPath], specs: Iterable[PurePosixPath]
+) -> Iterator[tuple[PurePosixPath, Collection[PurePosixPath]]]:
+    """Yield each spec with the folders that it names outside its own folder."""
+    names = (SPEC_NAME, *PROJECT_FILES)
+    contents = read_files(revision, [path for spec in specs for name in names if (path := spec.parent / name) in files])
+    for spec in specs:
+        folder, text = spec.parent, contents.get(spec, b"")
+        project_file = next((folder / name for name in PROJECT_FILES if folder / name in contents), None)
+        pulumi = _project(project_file, contents[project_file]) if project_file else None
+        # Parsing takes longer than searching, and few specs name a package.
+        package = package_folder(folder, read_bytes(text, "").data) if b"package" in text else None
+        yield spec, {*program_paths(folder, pulumi).roots, *((package,) if package else ())} - {folder}
+
+
+def _project(file: PurePosixPath, content: bytes) -> PulumiProject | None:
+    return project_of(Path(), read_bytes(content, str(file)))
 
 
 # Names that are the same as others where a file system ignores case
@@ -196,34 +204,23 @@ class SharedName(NamedTuple):
 
 
 def shared_project_names(tree: TreeChange) -> tuple[SharedName, ...]:
-    """Return the projects that got the name of another folder's project; none for the working tree.
+    """Return the projects that got the name of another folder's project.
 
     Raises:
         GitError: A revision cannot be read.
     """
-    if tree.base is None or tree.head is None or not any(path.name in PROJECT_FILES for path in tree.changed):
+    if tree.base is None or not any(path.name in PROJECT_FILES for path in tree.changed):
         return ()
-    before, after = ({*_project_files(tree.repository, commit)} for commit in (tree.base, tree.head))
-    if len(after) < 2 or after <= before:  # noqa: PLR2004 - a name is shared by two
-        return ()
-    names = dict(_names(tree.repository, sorted(after)[:_MAX_PROJECTS]))
-    known = dict(_names(tree.repository, sorted(before)[:_MAX_PROJECTS]))
-    changed = [path for path in names if known.get(path) != names[path]]
+    names, known = (_project_names(revision, files) for revision, files in tree.trees)
     return tuple(
-        SharedName(names[path], path, other)
-        for path in changed
-        for other in sorted({*names} - {path})
-        if names[other] == names[path] and other.parent != path.parent
+        SharedName(name, path, other)
+        for path, name in names.items()
+        for other, its_name in names.items()
+        if known.get(path) != name and its_name == name and other.parent != path.parent
     )
 
 
-def _project_files(repository: Repository, commit: str) -> Iterator[TreeEntry]:
-    for entry in list_entries(repository, commit, (), recursive=True):
-        if entry.path.name in PROJECT_FILES and entry.is_regular and entry.size <= MAX_FILE_BYTES:
-            yield entry
-
-
-def _names(repository: Repository, entries: list[TreeEntry]) -> Iterator[tuple[PurePosixPath, str]]:
-    for entry, content in zip(entries, read_contents(repository, entries), strict=True):
-        if project := project_of(repository.folder, read_bytes(content, str(entry.path))):
-            yield entry.path, project.name
+def _project_names(revision: Tree, files: Iterable[PurePosixPath]) -> Mapping[PurePosixPath, str]:
+    project_files = sorted(path for path in files if path.name in PROJECT_FILES)[:_MAX_PROJECTS]
+    projects = {path: _project(path, content) for path, content in read_files(revision, project_files).items()}
+    return {path: project.name for path, project in projects.items() if project}

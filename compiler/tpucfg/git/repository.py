@@ -3,7 +3,7 @@
 import os
 import shlex
 import subprocess
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple
 
@@ -92,14 +92,9 @@ class Repository(NamedTuple):
             raise self._unknown_revision(revision) from None
 
     def merged_commit(self, commit: str, into: str) -> str:
-        """Return the commit that `commit` merges into `into`; empty if `commit` is not such a merge."""
-        first, merged = self.merged_commits(commit)
-        return merged if first == into else ""
-
-    def merged_commits(self, commit: str) -> tuple[str, str]:
-        """Return both parents of a commit that merges one branch; empty texts for any other commit."""
+        """Return the commit that `commit` merges into `into`; empty if `commit` does not merge one branch into it."""
         _, *parents = self.git("rev-list", "--parents", "--max-count=1", commit, "--").decode().split()
-        return (parents[0], parents[1]) if len(parents) == 2 else ("", "")  # noqa: PLR2004
+        return parents[1] if len(parents) == 2 and parents[0] == into else ""  # noqa: PLR2004
 
     def merge_base(self, commit: str, other: str) -> str | None:
         """Return the merge base of two commits; None if this clone does not contain one."""
@@ -204,176 +199,3 @@ def _git_environment() -> dict[str, str]:
 def _printable_message(message: str) -> str:
     """Return the first lines of git's message, without control characters."""
     return "\n".join(printable(line) for line in message.splitlines()[:_MAX_ERROR_LINES])
-
-
-# Files of a commit or of the index, and their contents
-
-
-_KINDS_BY_MODE: Final = {b"120000": "link", b"160000": "submodule"}
-"""Modes of entries that are no files; all others are: https://git-scm.com/docs/git-fast-import."""
-
-
-class TreeEntry(NamedTuple):
-    """A file of a commit."""
-
-    path: PurePosixPath
-    """Relative to the root of the repository."""
-    kind: str
-    """`file`, `link` or `submodule`."""
-    id: str
-    """The id of the content; of a submodule, its commit."""
-    size: int
-
-    @property
-    def is_regular(self) -> bool:
-        """True if the entry is a file, and no symbolic link or submodule."""
-        return self.kind == "file"
-
-
-def list_entries(
-    repository: Repository, commit: str, paths: Sequence[PurePosixPath], *, recursive: bool
-) -> Iterator[TreeEntry]:
-    """Yield the files of a commit at the given paths; with `recursive`, also the files below those that are folders.
-
-    Raises:
-        GitError: The commit cannot be read.
-    """
-    # The root of the repository has no path in ls-tree: it is listed when no path is given.
-    pathspecs = [str(path) for path in paths if path.parts]
-    options = ["-r"] if recursive else []
-    listing = repository.git("ls-tree", *options, "-l", "-z", "--full-tree", commit, "--", *pathspecs)
-    for line in split_nul(listing):
-        description, _, name = line.partition(b"\t")
-        mode, kind, id_, size = description.split()
-        path = PurePosixPath(os.fsdecode(name))
-        if kind != b"tree" and _is_inside(path):
-            # A submodule has no size.
-            yield TreeEntry(path, _KINDS_BY_MODE.get(mode, "file"), id_.decode(), 0 if size == b"-" else int(size))
-
-
-def list_staged(repository: Repository, pathspecs: Sequence[str]) -> Iterator[TreeEntry]:
-    """Yield the files of the index below the given paths, which are relative to the repository's folder.
-
-    The index has no sizes: they are 0.
-
-    Raises:
-        GitError: The index cannot be read.
-    """
-    for line in split_nul(repository.git("ls-files", "-z", "--full-name", "--stage", "--", *pathspecs)):
-        description, _, name = line.partition(b"\t")
-        mode, id_, _ = description.split()
-        yield TreeEntry(PurePosixPath(os.fsdecode(name)), _KINDS_BY_MODE.get(mode, "file"), id_.decode(), 0)
-
-
-def read_contents(repository: Repository, entries: Sequence[TreeEntry]) -> Iterator[bytes]:
-    """Yield the contents of the entries, in order, from one git process.
-
-    `git cat-file --batch` prints for each file a line `ID TYPE SIZE`, the content, and a line break.
-    """
-    if not entries:
-        return
-    ids = "".join(f"{entry.id}\n" for entry in entries)
-    output = repository.git("cat-file", "--batch", stdin=ids.encode())
-    position = 0
-    for entry in entries:
-        start = output.find(b"\n", position) + 1
-        header = output[position:start].split()
-        if len(header) != 3 or int(header[2]) != entry.size:  # noqa: PLR2004 - id, type, size
-            raise GitError(f"git cat-file: {entry.path} is missing from this clone")
-        yield output[start : start + entry.size]
-        position = start + entry.size + 1
-
-
-class Blob(NamedTuple):
-    """The content that a path of a commit leads to."""
-
-    kind: str
-    """`blob`, or `tree` for a folder."""
-    id: str
-    size: int
-
-
-def follow_paths(repository: Repository, requests: Sequence[str]) -> Iterator[Blob | None]:
-    """Yield what each `COMMIT:PATH` leads to, through links inside the commit; None if that is nothing in the commit.
-
-    `git cat-file --follow-symlinks` prints `ID TYPE SIZE`; or `symlink SIZE`, a line break and a target outside of the
-    commit; or `dangling`, `loop` or `notdir` in the same form; or `REQUEST missing`. A request has no line break.
-    """
-    stdin = "".join(f"{request}\n" for request in requests)
-    output = repository.git("cat-file", "--batch-check", "--follow-symlinks", stdin=os.fsencode(stdin))
-    position = 0
-    for _ in requests:
-        end = output.find(b"\n", position)
-        words = output[position:end].split()
-        position = end + 1
-        if words and words[0] in {b"symlink", b"dangling", b"loop", b"notdir"}:
-            position += int(words[1]) + 1
-            yield None
-        elif len(words) == 3 and words[1] in {b"blob", b"tree"}:  # noqa: PLR2004 - id, type, size
-            yield Blob(words[1].decode(), words[0].decode(), int(words[2]))
-        else:
-            yield None
-
-
-def _is_inside(path: PurePosixPath) -> bool:
-    """Return True if a path stays inside the folder it is exported to.
-
-    Git refuses to create such a tree, but a hostile repository can contain one.
-    """
-    return bool(path.parts) and not path.is_absolute() and ".." not in path.parts and "\\" not in path.name
-
-
-# Export to a folder: regular files only, limited in size and number, never outside the folder
-
-MAX_FILE_BYTES: Final = 1 << 20
-"""The limit that a spec has too; source files of a stack program are far smaller."""
-MAX_RECORD_BYTES: Final = 4 << 20
-"""The limit for files of records, as for reading them: a padded file must not hide a record from a review."""
-_RECORDS: Final = ".jsonl"
-FIT_FILE: Final = PurePosixPath("results", "fit.json")
-"""The results of `tpucfg fit`, relative to a spec's folder."""
-MAX_FIT_BYTES: Final = 8 << 20
-"""The limit for these results, as for reading them."""
-MAX_EXPORT_BYTES: Final = 1 << 26
-"""The limit for all files together."""
-MAX_FILES: Final = 5_000
-
-
-def export_files(repository: Repository, entries: Iterable[TreeEntry], folder: Path) -> frozenset[TreeEntry]:
-    """Write the regular files below the folder; return those that were skipped because of a limit.
-
-    Raises:
-        RevisionError: A file cannot be read or written.
-    """
-    chosen: list[TreeEntry] = []
-    remaining_bytes = MAX_EXPORT_BYTES
-    skipped = []
-    for entry in entries:
-        if not entry.is_regular:
-            continue
-        if entry.size > min(_max_bytes(entry.path), remaining_bytes) or len(chosen) >= MAX_FILES:
-            skipped.append(entry)
-            continue
-        chosen.append(entry)
-        remaining_bytes -= entry.size
-    for entry, content in zip(chosen, read_contents(repository, chosen), strict=True):
-        _write_new_file(folder / entry.path, content)
-    return frozenset(skipped)
-
-
-def _max_bytes(path: PurePosixPath) -> int:
-    if path.parts[-2:] == FIT_FILE.parts:
-        return MAX_FIT_BYTES
-    return MAX_RECORD_BYTES if path.suffix == _RECORDS else MAX_FILE_BYTES
-
-
-def _write_new_file(path: Path, content: bytes) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # Mode x never follows or overwrites an existing file.
-        with path.open("xb") as file:
-            file.write(content)
-    except FileExistsError:
-        return  # two paths that are one for this file system, or a file that is exported twice
-    except OSError as error:
-        raise RevisionError(f"{path.name} cannot be exported: {error.strerror or error}") from None

@@ -10,30 +10,13 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
 
-from tpucfg.git.program_files import (
-    FileVersion,
-    ProgramPaths,
-    files_of_commit,
-    files_of_working_tree,
-    program_paths,
-)
-from tpucfg.git.repository import (
-    FIT_FILE,
-    MAX_FILE_BYTES,
-    Repository,
-    RevisionError,
-    TreeEntry,
-    export_files,
-    find_repository,
-    list_entries,
-    split_nul,
-)
-from tpucfg.git.specs import package_folder
-from tpucfg.infra.pulumi_project import PROJECT_FILES
+from tpucfg.git.program_files import BUILD_FILES, FileVersion, package_folder, program_files, program_paths
+from tpucfg.git.repository import Repository, RevisionError, find_repository, split_nul
+from tpucfg.git.trees import FIT_FILE, MAX_FILE_BYTES, CommitTree, export_files, tree_of
+from tpucfg.infra.pulumi_project import PROJECT_FILES, pulumi_project
 from tpucfg.yamldoc.reader import read_file
 
 WORKING_TREE: Final = "the working tree"
-_BUILD_FILES: Final = ("setup.py", "pyproject.toml")
 
 
 class Commit(NamedTuple):
@@ -163,7 +146,8 @@ def _working_tree(repository: Repository, request: CompareRequest) -> Snapshot:
     exists = os.path.lexists(spec)
     files: tuple[FileVersion, ...] = ()
     if request.with_program and exists:
-        files = files_of_working_tree(repository, spec.parent, program_paths(spec.parent, repository.prefix))
+        paths = program_paths(repository.prefix, pulumi_project(spec.parent))
+        files = program_files(tree_of(repository, None), paths)
     return Snapshot(WORKING_TREE, spec, str(spec), exists, program_files=files)
 
 
@@ -176,55 +160,49 @@ def _export_snapshot(
     missing = Snapshot(title, spec, display_path, exists=False, exported_to=folder, repository=repository)
     if commit is None:
         return missing
-    entries = [entry for entry in list_entries(repository, commit, [path], recursive=False) if entry.path == path]
+    tree = CommitTree(repository, commit)
+    entries = [entry for entry in tree.entries(files=[path]) if entry.path == path]
     if not entries:
         return missing
-    if not entries[0].is_regular:
+    if entries[0].kind != "file":
         raise RevisionError(
             f"{display_path} is a symbolic link in {title}, and links are not followed", "commit the file itself"
         )
-    if export_files(repository, entries, folder):
+    if export_files(tree, entries, folder):
         raise RevisionError(
             f"{display_path} is larger than {MAX_FILE_BYTES:,} bytes in {title}", "give the spec with --spec FILE"
         )
-    _export_package(repository, commit, path.parent, spec, folder)
+    _export_package(tree, package_folder(path.parent, read_file(spec).data), folder)
     if not request.with_program:
         return missing._replace(exists=True)
-    paths, entries = _project_entries(repository, commit, path.parent, folder)
-    skipped = export_files(repository, entries, folder)
-    files = files_of_commit(repository, commit, paths, entries, skipped)
-    return missing._replace(exists=True, skipped_files=len(skipped), program_files=files)
+    skipped, files = _export_project(tree, path.parent, folder)
+    return missing._replace(exists=True, skipped_files=skipped, program_files=files)
 
 
-def _export_package(repository: Repository, commit: str, spec_folder: PurePosixPath, spec: Path, folder: Path) -> None:
+def _export_package(tree: CommitTree, package: PurePosixPath | None, folder: Path) -> None:
     """Export what a check reads of a local trainer package: that the folder exists, and its build file."""
-    path = package_folder(spec_folder, read_file(spec).data)
-    if path is None:
+    if package is None:
         return
     # A package is built from its own folder or from the one above, where setup.py is.
-    build_files = [parent / name for parent in dict.fromkeys((path, path.parent)) for name in _BUILD_FILES]
-    export_files(repository, list_entries(repository, commit, build_files, recursive=False), folder)
-    if next(list_entries(repository, commit, [path], recursive=True), None):
+    build_files = [parent / name for parent in dict.fromkeys((package, package.parent)) for name in BUILD_FILES]
+    export_files(tree, tree.entries(files=build_files), folder)
+    if next(tree.entries([package]), None):
         # The check needs the folder, not its content.
-        (folder / path).mkdir(parents=True, exist_ok=True)
+        (folder / package).mkdir(parents=True, exist_ok=True)
 
 
-def _project_entries(
-    repository: Repository, commit: str, spec_folder: PurePosixPath, folder: Path
-) -> tuple[ProgramPaths, list[TreeEntry]]:
-    """Return the files of the stack program and the stacks, wherever they are, then all files below the spec's folder.
+def _export_project(tree: CommitTree, spec_folder: PurePosixPath, folder: Path) -> tuple[int, tuple[FileVersion, ...]]:
+    """Export the stack program and the stacks, wherever they are, and all files below the spec's folder.
 
     The program has the first place, after the results of compilations, because the number of exported files is limited.
+    Returns the number of files that were skipped because of a limit, and the files that `pulumi up` may read.
     """
-    project_files = [spec_folder / name for name in (*PROJECT_FILES, FIT_FILE)]
-    entries = [*list_entries(repository, commit, project_files, recursive=False)]
-    export_files(repository, entries, folder)
-    paths = program_paths(folder / spec_folder, spec_folder)
-    # The root of the repository includes every other folder.
-    roots = paths.roots if all(root.parts for root in paths.roots) else (PurePosixPath(),)
-    for chosen in filter(None, (roots, (spec_folder,))):
-        entries += list_entries(repository, commit, chosen, recursive=True)
-    return paths, list(dict.fromkeys(entries))
+    first = [*tree.entries(files=[spec_folder / name for name in (*PROJECT_FILES, FIT_FILE)])]
+    export_files(tree, first, folder)
+    paths = program_paths(spec_folder, pulumi_project(folder / spec_folder))
+    roots = tree.entries(paths.roots) if paths.roots else ()
+    skipped = export_files(tree, dict.fromkeys([*first, *roots, *tree.entries([spec_folder])]), folder)
+    return len(skipped), program_files(tree, paths, skipped)
 
 
 def _path_before_rename(

@@ -16,7 +16,7 @@ from tpucfg.changes.revision_fits import RunFits
 from tpucfg.changes.revisions import CompiledRevision, open_compiled_revisions
 from tpucfg.changes.statements import LocatedStatement
 from tpucfg.findings import Finding
-from tpucfg.git.changed_files import TreeChange, changed_files, name_collisions, shared_project_names
+from tpucfg.git.changed_files import TreeChange, changed_below, name_collisions, shared_project_names
 from tpucfg.git.snapshots import CompareRequest
 from tpucfg.infra.resource_rules import resource_findings
 from tpucfg.infra.resources import EnvironmentResources, Resource
@@ -58,7 +58,7 @@ def repository_statements(tree: TreeChange) -> tuple[LocatedStatement, ...]:
     if tree.base is None:
         return ()
     return (
-        *ci_statements([file.path for file in changed_files(tree.repository, tree.base, tree.head, CI_PATHS)]),
+        *ci_statements(changed_below(tree, CI_PATHS)),
         *collision_statements(name_collisions(tree)),
         *shared_project_statements(shared_project_names(tree)),
     )

@@ -12,7 +12,7 @@ from tpucfg.changes.statements import join_statements
 from tpucfg.findings import Finding
 from tpucfg.fit.rung_fit import RungFit
 from tpucfg.fit.wording import short_amount, verdict_text
-from tpucfg.git.repository import FIT_FILE
+from tpucfg.git.trees import FIT_FILE
 from tpucfg.markdown import code, html, items, prose, table
 from tpucfg.number_format import format_factor, format_percent
 from tpucfg.redaction import redact

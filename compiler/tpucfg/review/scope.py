@@ -5,10 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from tpucfg.git.changed_files import TreeChange, read_tree_change
+from tpucfg.git.changed_files import TreeChange, find_affected_specs, read_tree_change
 from tpucfg.git.repository import RevisionError, find_repository
 from tpucfg.git.snapshots import CompareRequest, resolve_commits
-from tpucfg.git.specs import find_affected_specs
 from tpucfg.infra.pulumi_project import PROJECT_FILES
 from tpucfg.review.review import Review
 from tpucfg.spec import SPEC_NAME
