@@ -8,11 +8,9 @@ import pytest
 from tpucfg.changes.program_meanings import declaration_statements
 from tpucfg.changes.resource_diff import program_changes
 from tpucfg.infra.resource_file import (
-    MALFORMED,
     MAX_FILE_BYTES,
     ProgramFailure,
     document_data,
-    parse_environment_line,
     read_resource_file,
 )
 from tpucfg.infra.resources import EnvironmentResources, Resource, Unseen
@@ -31,9 +29,18 @@ class _Dev:
     name = "dev"
 
 
+MALFORMED = "f cannot be read: it is not the output of tpucfg infra --format json"
+
+
+def document(*environments: Any, spec: Any = "a/tpucfg.yaml") -> bytes:
+    """Return the document of one spec."""
+    return json.dumps({"spec": spec, "environments": [*environments], "findings": []}).encode()
+
+
 def parse(result: Any) -> Any:
     """Parse a result for the environment dev."""
-    return parse_environment_line(_Dev(), json.dumps(result).encode())  # type: ignore[arg-type] # only its name
+    file = read_resource_file("f", document(result))
+    return file.declared("a/tpucfg.yaml", [_Dev()])["dev"]  # type: ignore[list-item] # only its name
 
 
 def test_result_is_parsed() -> None:
@@ -49,7 +56,6 @@ def test_result_is_parsed() -> None:
 @pytest.mark.parametrize(
     "changed",
     [
-        {"name": "prod"},
         {"outputs": []},
         {"resources": [{}]},
         {"resources": [BUCKET | {"protect": 1}]},
@@ -99,11 +105,6 @@ def test_options_of_any_form_are_compared(value: Any) -> None:
         assert all(located.plain for located in statements)
 
 
-def document(*environments: Any, spec: Any = "a/tpucfg.yaml") -> bytes:
-    """Return the document of one spec."""
-    return json.dumps({"spec": spec, "environments": [*environments], "findings": []}).encode()
-
-
 def test_file_has_what_was_written() -> None:
     """A written file is read again, failures too, and documents of several specs can be joined."""
     dev: Any = _Dev()
@@ -130,9 +131,9 @@ def test_file_has_what_was_written() -> None:
         (b'{"spec": 1, "spec": 2}', "occurs twice"),
         (b"[" * 100_000, "recursion"),
         (document(spec=None), "not the output of tpucfg infra"),
-        (document(RESULT, RESULT), "no name of its own"),
-        (document({"name": ["dev"]}), "no name of its own"),
-        (document() + document(), "a spec occurs twice"),
+        (document(RESULT, RESULT), "dev of a/tpucfg.yaml occurs twice"),
+        (document({"name": ["dev"]}), "not the output of tpucfg infra"),
+        (document(RESULT) + document(RESULT), "dev of a/tpucfg.yaml occurs twice"),
         (b" " * (MAX_FILE_BYTES + 1), "larger than 64 MiB"),
     ],
     ids=range(11),
@@ -156,4 +157,4 @@ def test_problem_is_bounded() -> None:
 
 def test_texts_that_cannot_be_printed_are_malformed() -> None:
     """Half a character, as JSON can escape it, would end the command that prints it."""
-    assert parse(RESULT | {"resources": [BUCKET | {"name": "\ud800"}]}).reason == MALFORMED
+    assert parse(RESULT | {"resources": [BUCKET | {"name": "\ud800"}]}).reason.endswith("surrogates not allowed")

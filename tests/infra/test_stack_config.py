@@ -31,10 +31,9 @@ def config_of(folder: Path, project: dict[str, Any], stack: dict[str, Any] | Non
         ({"gcp:zone": {"value": "z"}}, {"gcp:zone": "z"}),
         ({"gcp:zone": "z"}, {"gcp:zone": "z"}),
         ({"gcp:config:zone": "z"}, {"gcp:zone": "z"}),
-        ({'["a"]': "x", "a": "y"}, {"p:a": "x"}),
         ({"a": {"type": "string"}}, {}),
         ({"a": {"default": ""}}, {"p:a": ""}),
-        ({"a.b": "x", "a[0]": "x"}, {}),
+        ({"a.b": "x", "a[0]": "x", '["a"]': "x"}, {}),
     ],
 )
 def test_project_file_sets_values_for_all_stacks(

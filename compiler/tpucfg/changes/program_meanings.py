@@ -14,8 +14,7 @@ from tpucfg.changes.facts import ABSENT, Fact, FactChange, Scope, by_name, compa
 from tpucfg.changes.meanings import Comparison, Condition, Judged, Meaning, always, judge_all, removed
 from tpucfg.changes.statements import LocatedStatement, Risk, Statement
 from tpucfg.git.program_files import FileVersion
-from tpucfg.infra.pulumi_files import PulumiFiles, StackFile
-from tpucfg.infra.pulumi_project import PROJECT_FILES, ConfigValue
+from tpucfg.infra.pulumi_project import PROJECT_FILES, ConfigValue, PulumiFiles, StackFile
 from tpucfg.infra.resources import EnvironmentResources, Resource
 from tpucfg.infra.stack_files import KEYS
 from tpucfg.infra.stack_program import StackProgram

@@ -18,13 +18,17 @@ JOBS_PREFIX: Final = "jobs/"
 
 MAX_RULES: Final = 100
 """Google's limit for one bucket: https://cloud.google.com/storage/quotas#buckets."""
-_LIST_CONDITIONS: Final = ("matchesPrefixes", "matchesSuffixes", "matchesStorageClasses")
 _MINIMUMS: Final = ("age", "daysSinceCustomTime", "daysSinceNoncurrentTime", "numNewerVersions", "sizeAboveBytes")
 """Conditions that reach fewer objects the higher they are. The provider leaves out a zero."""
 _NONCURRENT: Final = ("daysSinceNoncurrentTime", "noncurrentTimeBefore", "numNewerVersions")
 """Conditions that only a noncurrent version can satisfy."""
 _MAX_NAMES: Final = 5
-_TIMES: Final[Mapping[str, str]] = {
+_NAMES: Final = {
+    "matchesPrefixes": "below {}",
+    "matchesSuffixes": "ending in {}",
+    "matchesStorageClasses": "of class {}",
+}
+_TIMES: Final = {
     "age": "{} days after their creation",
     "createdBefore": "created before {}",
     "daysSinceCustomTime": "{} days after their custom time",
@@ -100,41 +104,29 @@ def describe_reach(rule: LifecycleRule, known: Sequence[str] = ()) -> tuple[str,
         rule: the rule.
         known: prefixes that were reached before; others are listed first.
     """
-    fragments = [*_scope_fragments(rule, known), *_time_fragments(rule)]
-    return " ".join(template for template, _ in fragments), tuple(value for _, values in fragments for value in values)
-
-
-def _scope_fragments(rule: LifecycleRule, known: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    versions = "noncurrent versions of " if rule.only_noncurrent else ""
     is_named = bool(rule.prefixes or rule.suffixes)
-    yield versions + ("objects" if is_named else "all objects"), ()
-    if rule.prefixes:
-        # A long list is cut, so that the prefixes with the jobs and those not reached before come first.
-        ordered = sorted(rule.prefixes, key=lambda prefix: (not JOBS_PREFIX.startswith(prefix), prefix in known))
-        yield "below {}", (listed(ordered, _MAX_NAMES),)
-    if rule.suffixes:
-        yield "ending in {}", (listed(rule.suffixes, _MAX_NAMES),)
-    if classes := _texts(rule.conditions.get("matchesStorageClasses")):
-        yield "of class {}", (listed(classes, _MAX_NAMES),)
-
-
-def _time_fragments(rule: LifecycleRule) -> Iterator[tuple[str, tuple[str, ...]]]:
-    times = [key for key in _TIMES if key in rule.conditions]
-    for key in times:
-        yield _TIMES[key], (str(rule.conditions[key]),)
-    if not times:
-        yield "at once", ()
+    fragments = ["noncurrent versions of" if rule.only_noncurrent else "", "objects" if is_named else "all objects"]
+    values = []
+    for key, template in (_NAMES | _TIMES).items():
+        if key in rule.conditions:
+            # A long list is cut, so that the prefixes with the jobs and those not reached before come first.
+            texts = sorted(
+                _texts(rule.conditions[key]), key=lambda text: (not JOBS_PREFIX.startswith(text), text in known)
+            )
+            fragments.append(template)
+            values.append(listed(texts, _MAX_NAMES))
+    if rule.conditions.keys().isdisjoint(_TIMES):
+        fragments.append("at once")
+    return " ".join(filter(None, fragments)), tuple(values)
 
 
 def _effective(condition: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the conditions that restrict a rule: a zero, an empty list and an empty prefix restrict nothing."""
     for key, text in condition.items():
         value = number(text) if key in (*_MINIMUMS, "sizeBelowBytes") else text
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        empty = value in (None, "", []) or (is_number and value == 0) or key.startswith("send") or key == "noAge"
-        matches_all = key in _LIST_CONDITIONS and isinstance(value, list) and "" in value
-        any_state = key == "withState" and value == "ANY"
-        if not (empty or matches_all or any_state):
+        matches_all = value == "ANY" or (isinstance(value, list) and "" in value)
+        is_set = value is False or bool(value)
+        if is_set and not matches_all and not key.startswith("send") and key != "noAge":
             yield key, value
 
 

@@ -1,9 +1,9 @@
 """Run stack programs in processes of their own, so that none can alter this process or make it wait for ever.
 
 This module is also the program of such a process: `python -m tpucfg.infra.program_process SPEC ENVIRONMENT...`. It
-writes one line of JSON for each environment, which the stack program could have written itself: a reader believes
-nothing but its form. A process can read and write what its user can. It gets no credentials by variables or the user's
-folders, but it is not confined: the program of a stranger belongs in a job without permissions.
+writes a document of a resource file for each environment, which the stack program could have written itself: a reader
+believes nothing but its form. A process can read and write what its user can. It gets no credentials by variables or
+the user's folders, but it is not confined: the program of a stranger belongs in a job without permissions.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
 
-from tpucfg.infra.resource_file import Declared, ProgramFailure, environment_data, parse_environment_line
+from tpucfg.infra.resource_file import Declared, ProgramFailure, document_data, read_resource_file
 from tpucfg.infra.stack_program import ProgramError, require_packages, run_stack_program
 from tpucfg.redaction import redact
 from tpucfg.spec import Project
@@ -52,6 +52,7 @@ _FOLDER_VARIABLES: Final = (
     "TMP",
 )
 """Folders in which tools look for credentials and settings, or write; a program gets an empty one for all of them."""
+_MALFORMED: Final = "the result of the stack program's process is malformed"
 _PREFIX: Final = "  | "
 # GitHub's runner reads a command from `##[` anywhere in a line, but from `::` only after leading spaces:
 # https://github.com/actions/runner/blob/main/src/Runner.Common/ActionCommand.cs
@@ -99,8 +100,8 @@ def run_programs(requests: Sequence[ProgramRequest], timeout: float = TIMEOUT_SE
 def _running(request: ProgramRequest) -> Iterator[_Run]:
     """Start a program, and kill it with its process group in the end, also after an interrupt."""
     folder = os.path.realpath(tempfile.mkdtemp(prefix="tpucfg-program-"))
-    # -P: no module of the current folder shadows one of tpucfg's.
-    command = [sys.executable, "-P", "-m", "tpucfg.infra.program_process", os.fspath(request.spec), *request.names]
+    # -P: no module of the current folder shadows one of tpucfg's. -B: no `__pycache__` in a user's work tree.
+    command = [sys.executable, "-PBu", "-m", "tpucfg.infra.program_process", os.fspath(request.spec), *request.names]
     # Files and no pipes: the system limits their size, and they need no reader while the program runs.
     with tempfile.TemporaryFile() as results, tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
@@ -147,15 +148,18 @@ def _wait(run: _Run, deadline: float, timeout: float) -> str:
 
 def _results(run: _Run, reason: str) -> ProgramResults:
     """Return the results of a program that has ended; an environment without a complete line has failed."""
-    names, environments = run.request.names, run.request.project.environments
+    request = run.request
     run.results.seek(0)
     output = run.results.read(MAX_RESULT_BYTES + 1)
     if len(output) > MAX_RESULT_BYTES:
         output, reason = b"", f"the stack program declares more than {MAX_RESULT_BYTES // 2**20} MiB"
     # A line without a line break was cut off.
-    lines = [line for line in output.splitlines(keepends=True) if line.endswith(b"\n")]
-    parsed = {name: parse_environment_line(environments[name], line) for name, line in zip(names, lines, strict=False)}
-    return {name: parsed.get(name, ProgramFailure(reason)) for name in names}
+    file = read_resource_file("", output[: output.rfind(b"\n") + 1])
+    if file.problem:
+        return dict.fromkeys(request.names, ProgramFailure(_MALFORMED))
+    spec, environments = str(request.spec), request.project.environments
+    known = [environments[name] for name in request.names if (spec, name) in file.environments]
+    return dict.fromkeys(request.names, ProgramFailure(reason)) | file.declared(spec, known)
 
 
 def _printed_lines(log: IO[bytes]) -> Iterator[str]:
@@ -209,10 +213,10 @@ def _result_line(spec: Path, project: Project | None, name: str) -> str:
         except ProgramError as error:
             declared = ProgramFailure(str(error))
     try:
-        return json.dumps(environment_data(name, declared), default=_asset_fields)
+        return json.dumps(document_data(str(spec), {name: declared}), default=_asset_fields)
     except (RecursionError, TypeError, ValueError) as error:
         reason = f"the stack program declares a value without a JSON form: {type(error).__name__}: {error}"
-        return json.dumps(environment_data(name, ProgramFailure(reason)))
+        return json.dumps(document_data(str(spec), {name: ProgramFailure(reason)}))
 
 
 def _asset_fields(value: Any) -> Any:

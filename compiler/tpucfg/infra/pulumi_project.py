@@ -1,13 +1,14 @@
-"""The Pulumi project beside a spec: its file, the folders that it names, and the config of its stacks."""
+"""The Pulumi project beside a spec: its file, the folders that it names, and the settings and config of its stacks."""
 
 import json
-import re
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from tpucfg.findings import errors
 from tpucfg.fs import is_file
+from tpucfg.paths import leaf_paths, value_at, values_at
 from tpucfg.text_format import printable
 from tpucfg.yamldoc import Document
 from tpucfg.yamldoc.reader import read_file
@@ -21,8 +22,9 @@ findProjectInDir in https://github.com/pulumi/pulumi/blob/master/sdk/go/common/w
 _MAIN: Final = "__main__.py"
 _ENCRYPTED: Final = "secure"
 """The only key of an encrypted value: `{secure: …}`."""
-_QUOTED_NAME: Final = re.compile(r'\["([^"\\]*)"\]')
-"""A config key of a project file that is a path of one step: the engine reads `["a"]` as `a`."""
+_CODE_PATHS: Final = ("runtime.options.virtualenv", "runtime.options.binary", "plugins.*.*.path")
+_PACKAGES: Final = ("packages.*", "packages.*.source")
+"""Settings that name a package by a local path, or by an address."""
 
 
 class PulumiProject(NamedTuple):
@@ -49,7 +51,10 @@ class PulumiProject(NamedTuple):
     @property
     def other_code(self) -> tuple[str, ...]:
         """The paths of code that Pulumi runs besides the program: its Python, plugins and local packages."""
-        return tuple(dict.fromkeys(path for path in _code_paths(self.settings) if isinstance(path, str) and path))
+        paths = [value for pattern in _CODE_PATHS for _, value in values_at(self.settings, pattern)]
+        packages = [value for pattern in _PACKAGES for _, value in values_at(self.settings, pattern)]
+        paths += [path for path in packages if isinstance(path, str) and path.startswith((".", "/"))]
+        return tuple(dict.fromkeys(path for path in paths if isinstance(path, str) and path))
 
 
 def project_file(folder: Path) -> Path | None:
@@ -57,16 +62,10 @@ def project_file(folder: Path) -> Path | None:
     return next((folder / name for name in PROJECT_FILES if is_file(folder / name)), None)
 
 
-def read_project_file(folder: Path) -> Document | None:
-    """Return the project file that the engine reads; None if there is none."""
-    file = project_file(folder)
-    return read_file(file) if file else None
-
-
 def pulumi_project(folder: Path) -> PulumiProject | None:
     """Return the Pulumi project of a folder; None without a project file that Pulumi could read."""
-    document = read_project_file(folder)
-    return project_of(folder, document) if document else None
+    file = project_file(folder)
+    return project_of(folder, read_file(file)) if file else None
 
 
 def project_of(folder: Path, document: Document) -> PulumiProject | None:
@@ -81,24 +80,6 @@ def project_of(folder: Path, document: Document) -> PulumiProject | None:
     program = program.parent if program.name == _MAIN else program
     stacks = folder / str(data.get("stackConfigDir") or former or ".")
     return PulumiProject(folder, data["name"], program, stacks, Path(document.file).name, data)
-
-
-def problem_of(document: Document) -> str:
-    """Return the first error in the text of a project or stack file; empty if it can be read."""
-    return next((finding.message for finding in errors(document.findings)), "")
-
-
-def _code_paths(settings: Mapping[str, Any]) -> Iterator[Any]:
-    runtime, plugins, packages = (settings.get(key) for key in ("runtime", "plugins", "packages"))
-    options = runtime.get("options") if isinstance(runtime, dict) else None
-    if isinstance(options, dict):
-        yield from (options.get(key) for key in ("virtualenv", "binary"))
-    for listed in plugins.values() if isinstance(plugins, dict) else ():
-        yield from (item.get("path") for item in listed if isinstance(item, dict)) if isinstance(listed, list) else ()
-    for package in packages.values() if isinstance(packages, dict) else ():
-        source = package.get("source") if isinstance(package, dict) else package
-        if isinstance(source, str) and source.startswith((".", "/")):
-            yield source
 
 
 # The config of a stack, as the engine passes it to the program: the stack file's, over the defaults of the project.
@@ -127,23 +108,15 @@ def stack_config(pulumi: PulumiProject, stack_file: Document) -> dict[str, Confi
     """
     config = {full_key(key, pulumi.name): _config_value(value) for key, value in config_of(stack_file).items()}
     for key, value in sorted(declared_values(pulumi.settings).items()):
-        target = declared_key(key, pulumi.name)
-        if target is not None:
-            config.setdefault(target, _config_value(value))
+        if not is_part(key):
+            config.setdefault(full_key(key, pulumi.name), _config_value(value))
     return config
 
 
 def config_of(document: Document) -> Mapping[str, Any]:
     """Return the `config` of a stack file."""
-    config = document.data.get("config") if isinstance(document.data, dict) else None
+    config = value_at(document.data, ("config",))
     return config if isinstance(config, dict) else {}
-
-
-def is_empty(document: Document) -> bool:
-    """Return True for a file without content, as `pulumi stack init` may leave it, with or without comments."""
-    has_content = any(line.strip() and not line.lstrip().startswith("#") for line in document.text.splitlines())
-    # A file that cannot be read has no text either.
-    return document.root is None and not has_content and all(finding.id == "TPU002" for finding in document.findings)
 
 
 def declared_values(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -162,13 +135,9 @@ def declared_values(settings: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-def declared_key(key: str, namespace: str) -> str | None:
-    """Return the full key that a key of a project file sets; None if it is the path of a part of a value."""
-    owner, _, name = full_key(key, namespace).partition(":")
-    quoted = _QUOTED_NAME.fullmatch(name)
-    if quoted:
-        return f"{owner}:{quoted[1]}"
-    return None if any(character in name for character in '.["') else f"{owner}:{name}"
+def is_part(key: str) -> bool:
+    """Return True for a key of a project file that is the path of a part of a value, such as `a.b` or `a[0]`."""
+    return any(character in key.rpartition(":")[2] for character in ".[")
 
 
 def full_key(key: str, namespace: str) -> str:
@@ -197,11 +166,109 @@ def _config_value(value: Any) -> ConfigValue:
     if value is None:  # the engine passes an empty text
         return ConfigValue("")
     text = value if isinstance(value, str) else json.dumps(value)
-    return ConfigValue(text, _has_encrypted_part(value))
+    is_encrypted = any(
+        path[-1:] == (_ENCRYPTED,) and len(value_at(value, path[:-1])) == 1 and isinstance(value_at(value, path), str)
+        for path in leaf_paths(value)
+    )
+    return ConfigValue(text, is_encrypted)
 
 
-def _has_encrypted_part(value: Any) -> bool:
-    if isinstance(value, dict):
-        is_encrypted = set(value) == {_ENCRYPTED} and isinstance(value[_ENCRYPTED], str)
-        return is_encrypted or any(map(_has_encrypted_part, value.values()))
-    return isinstance(value, list) and any(map(_has_encrypted_part, value))
+# What changes of a project and its stacks are about
+
+
+class StackFile(NamedTuple):
+    """The file of one stack."""
+
+    name: str
+    """Its path relative to the project's folder."""
+    problem: str
+    """The reason why the file cannot be read; empty if it can, or does not exist."""
+    text: str
+    """The text of a file that cannot be read."""
+    settings: Mapping[str, Any]
+    """Everything but `config`."""
+    config: Mapping[str, ConfigValue]
+    """The effective config, with the project's defaults, by full key."""
+
+
+class PulumiFiles(NamedTuple):
+    """The project file and the stack files of one revision."""
+
+    file: str = ""
+    """The name of the project file that the engine reads; empty without one."""
+    problem: str = ""
+    """The reason why the project file cannot be read; empty if it can."""
+    text: str = ""
+    """The text of a file that cannot be read."""
+    namespace: str = ""
+    """The project's name."""
+    settings: Mapping[str, Any] = {}
+    """The settings by path, such as `runtime.options.virtualenv`, without `name` and `config`."""
+    parts: Mapping[str, Any] = {}
+    """Values of `config` that apply to a part of another value, by key."""
+    stacks: Mapping[str, StackFile] = {}
+    other_code: tuple[str, ...] = ()
+    """Paths of code that Pulumi runs besides the program."""
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The paths of the files that were read, relative to the project's folder."""
+        return (self.file, *(stack.name for stack in self.stacks.values()))
+
+
+def read_pulumi_files(folder: Path, stacks: Collection[str]) -> PulumiFiles:
+    """Return the settings of a folder's Pulumi project, and those of the given stacks."""
+    path = project_file(folder)
+    if path is None:
+        return PulumiFiles()
+    document = read_file(path)
+    project, problem = project_of(folder, document), _problem_of(document)
+    if project is None:
+        return PulumiFiles(path.name, problem or "it has no name", document.text)
+    return PulumiFiles(
+        path.name,
+        problem,
+        document.text if problem else "",
+        project.name,
+        _flattened(project.settings),
+        {key: value for key, value in declared_values(project.settings).items() if is_part(key)},
+        {stack: _read_stack(project, stack) for stack in sorted(stacks)},
+        project.other_code,
+    )
+
+
+def is_empty(document: Document) -> bool:
+    """Return True for a file without content, as `pulumi stack init` may leave it, with or without comments."""
+    has_content = any(line.strip() and not line.lstrip().startswith("#") for line in document.text.splitlines())
+    # A file that cannot be read has no text either.
+    return document.root is None and not has_content and all(finding.id == "TPU002" for finding in document.findings)
+
+
+def _read_stack(project: PulumiProject, stack: str) -> StackFile:
+    path = project.stack_file(stack)
+    document = read_file(path)
+    is_mapping = isinstance(document.data, dict)
+    problem = ""
+    # Without a file, the stack has only the project's defaults.
+    if path.exists() and not is_empty(document):
+        problem = _problem_of(document) if is_mapping or document.data is None else "it is not a mapping"
+    settings = {key: value for key, value in document.data.items() if key != "config"} if is_mapping else {}
+    name = os.path.relpath(path, project.folder)
+    return StackFile(name, problem, document.text if problem else "", settings, stack_config(project, document))
+
+
+def _problem_of(document: Document) -> str:
+    """Return the first error in the text of a file; empty if it can be read."""
+    return next((finding.message for finding in errors(document.findings)), "")
+
+
+def _flattened(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a project file by path; a runtime that is a text is its name."""
+    nested = {key: value for key, value in settings.items() if key not in {"name", "config"}}
+    if isinstance(settings.get("runtime"), str):
+        nested["runtime"] = {"name": settings["runtime"]}
+    # The former spelling of stackConfigDir.
+    if isinstance(settings.get("config"), str):
+        nested.setdefault("stackConfigDir", settings["config"])
+    flat = {".".join(map(str, path)): value_at(nested, path) for path in leaf_paths(nested) if path}
+    return {path: value for path, value in flat.items() if value is not None}

@@ -6,7 +6,7 @@
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from tpucfg.catalog import TARGET_FACTS
@@ -86,80 +86,30 @@ def resource_findings(declared: EnvironmentResources, project: Project) -> tuple
 # Grants
 
 
-class GrantRule(NamedTuple):
-    """A rule about single grants."""
-
-    id: str
-    applies: Callable[[Grant, Environment], bool]
-    reason: str
-    help: str
-
-
-def _is_person(grant: Grant) -> bool:
-    return grant.member.casefold().startswith("user:")
-
-
-def _has_private_address(grant: Grant) -> bool:
-    domain = grant.member.rpartition("@")[2].lower()
-    return _is_person(grant) and bool(_PERSONAL_DOMAINS.fullmatch(domain))
-
-
-def _has_power(power: str) -> Callable[[Grant, Environment], bool]:
-    def applies(grant: Grant, environment: Environment) -> bool:
-        is_exception = grant.role == _EXCEPTION and TARGET_FACTS[environment.target].has_tenant_project
-        return grant.on.kind in _WIDE_TARGETS and power_of(grant.role) == power and not is_exception
-
-    return applies
-
-
-_NARROWER: Final = "grant the role on the one account or bucket that is used, or a narrower role"
-_TO_GROUP: Final = "grant it to a group, so that access ends with the membership"
-_GRANT_RULES: Final = (
-    # CKV_GCP_28; GCP-0001
-    GrantRule(
-        "TPU091",
-        lambda grant, _: is_public(grant.member),
-        "",
-        "name the people, groups or accounts that need it",
-    ),
-    # CKV_GCP_46 to CKV_GCP_48; GCP-0004, GCP-0006, GCP-0008
-    GrantRule(
-        "TPU088",
-        lambda grant, _: bool(_DEFAULT_ACCOUNT.fullmatch(grant.member)),
-        ", a default account that everything without an account of its own runs as",
-        "grant it to an account that only these jobs run as",
-    ),
-    # GCP-0003, GCP-0069
-    GrantRule(
-        "TPU089",
-        lambda grant, _: _has_private_address(grant),
-        ", a private address that no organization can revoke",
-        _TO_GROUP,
-    ),
-    GrantRule(
-        "TPU089",
-        lambda grant, _: _is_person(grant) and not _has_private_address(grant),
-        ", a person and not a group",
-        _TO_GROUP,
-    ),
-    # CKV_GCP_115 to CKV_GCP_117; GCP-0007
-    GrantRule(
-        "TPU095",
-        lambda grant, _: grant.role in BASIC_ROLES,
-        ": the role has thousands of permissions",
-        "grant a role of the one service that is used",
-    ),
-    # CKV_GCP_41, CKV_GCP_42, CKV_GCP_44, CKV_GCP_45, CKV_GCP_49; GCP-0005, GCP-0007, GCP-0009, GCP-0011
-    GrantRule("TPU098", _has_power(IMPERSONATING), f", who can then {IMPERSONATING}", _NARROWER),
-    GrantRule("TPU098", _has_power(GRANTING), f", who can then {GRANTING}", _NARROWER),
-)
-
-
 def _grant_violations(resource: Resource, environment: Environment) -> Iterator[Violation]:
     for grant in grants_of(resource):
-        for rule in _GRANT_RULES:
-            if rule.applies(grant, environment):
-                yield Violation(rule.id, f"grants {grant.text}{rule.reason}", rule.help)
+        for id_, reason, help_ in _grant_problems(grant, environment):
+            yield Violation(id_, f"grants {grant.text}{reason}", help_)
+
+
+def _grant_problems(grant: Grant, environment: Environment) -> Iterator[tuple[str, str, str]]:
+    """Yield the id of each rule that a grant breaks, the reason and the edit."""
+    if is_public(grant.member):  # CKV_GCP_28; GCP-0001
+        yield "TPU091", "", "name the people, groups or accounts that need it"
+    if _DEFAULT_ACCOUNT.fullmatch(grant.member):  # CKV_GCP_46 to CKV_GCP_48; GCP-0004, GCP-0006, GCP-0008
+        reason = ", a default account that everything without an account of its own runs as"
+        yield "TPU088", reason, "grant it to an account that only these jobs run as"
+    if grant.member.casefold().startswith("user:"):  # GCP-0003, GCP-0069
+        is_private = _PERSONAL_DOMAINS.fullmatch(grant.member.rpartition("@")[2].lower())
+        reason = "a private address that no organization can revoke" if is_private else "a person and not a group"
+        yield "TPU089", f", {reason}", "grant it to a group, so that access ends with the membership"
+    if grant.role in BASIC_ROLES:  # CKV_GCP_115 to CKV_GCP_117; GCP-0007
+        yield "TPU095", ": the role has thousands of permissions", "grant a role of the one service that is used"
+    # CKV_GCP_41, CKV_GCP_42, CKV_GCP_44, CKV_GCP_45, CKV_GCP_49; GCP-0005, GCP-0007, GCP-0009, GCP-0011
+    is_exception = grant.role == _EXCEPTION and TARGET_FACTS[environment.target].has_tenant_project
+    if grant.on.kind in _WIDE_TARGETS and power_of(grant.role) and not is_exception:
+        fix = "grant the role on the one account or bucket that is used, or a narrower role"
+        yield "TPU098", f", who can then {power_of(grant.role)}", fix
 
 
 # Types

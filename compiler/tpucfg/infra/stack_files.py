@@ -14,9 +14,10 @@ from tpucfg.infra.pulumi_project import (
     ConfigValue,
     PulumiProject,
     config_of,
-    declared_key,
     declared_values,
+    full_key,
     is_empty,
+    is_part,
     pulumi_project,
     stack_config,
 )
@@ -89,9 +90,9 @@ def project_findings(pulumi: PulumiProject, name: str) -> tuple[list[Finding], d
     document = read_file(pulumi.folder / pulumi.file, name)
     findings: list[Finding] = []
     for key, value in declared_values(pulumi.settings).items():
-        target = declared_key(key, pulumi.name)
+        target = full_key(key, pulumi.name)
         location = document.value_location(_declared_path(document, key))
-        if target is None:
+        if is_part(key):
             message = f"config key {format_value(key, quoted=False)} sets a part of a value, which reviews do not show"
             findings.append(Finding.of("TPU080", message, location, help="set the whole value"))
         # An empty value is not set.
@@ -129,11 +130,9 @@ def document_findings(document: Document, namespace: str) -> tuple[Finding, ...]
         *_duplicate_keys(document, namespace, config),
     ]
     reported = {finding.location for finding in findings}
-    # The quick check first: importing what explains schema errors takes longer than most commands run.
-    if not schemas.is_valid(SCHEMA, document.data):
-        data = _without_unknown_keys(document.data, namespace)
-        problems = (problem.finding_in(document) for problem in schemas.schema_problems(SCHEMA, data, IDS))
-        findings += [finding for finding in problems if finding.location not in reported]
+    problems = schemas.schema_problems(SCHEMA, document.data, IDS)
+    located = (problem.finding_in(document) for problem in problems)
+    findings += [finding for finding in located if finding.location not in reported]
     return collect([*document.findings, *findings])
 
 
@@ -142,22 +141,17 @@ def _unknown_keys(document: Document, namespace: str, config: Mapping[str, Any])
         if is_known(key, namespace):
             continue
         owner, _, name = key.rpartition(":")
+        near = name if name in KEYS else nearest(name, KEYS)
+        fix = f"did you mean {namespace}:{near}?" if near else "delete it"
+        if owner == "gcp":
+            fix = "delete it: the program sets the provider's project and region from the spec"
         yield Finding.of(
             "TPU080",
             f"config has no key {format_value(key, quoted=False)}: Pulumi accepts it silently, and nothing reads it",
             document.key_location(("config", key)),
-            help=_unknown_key_help(owner, name, namespace),
+            help=fix,
             details=(f"it takes: {', '.join(f'{namespace}:{known}' for known in KEYS)}",),
         )
-
-
-def _unknown_key_help(owner: str, name: str, namespace: str) -> str:
-    if name in KEYS:
-        return f"write {namespace}:{name}: this Pulumi project is called {namespace}"
-    if owner == "gcp":
-        return "delete it: the program sets the provider's project and region from the spec"
-    near = nearest(name, KEYS)
-    return f"did you mean {namespace}:{near}?" if near else "delete it"
 
 
 def _duplicate_keys(document: Document, namespace: str, config: Mapping[str, Any]) -> Iterator[Finding]:
@@ -175,27 +169,19 @@ def _duplicate_keys(document: Document, namespace: str, config: Mapping[str, Any
             )
 
 
-def _without_unknown_keys(data: Any, namespace: str) -> Any:
-    """Return the document without the keys that `_unknown_keys` reports, so that the schema does not repeat them."""
-    if not isinstance(data, dict) or not isinstance(data.get("config"), dict):
-        return data
-    config = {key: value for key, value in data["config"].items() if is_known(key, namespace)}
-    return {**data, "config": config}
-
-
 def _spec_findings(
     document: Document, stack: str, pulumi: PulumiProject, spec: Path, project: Project | None
 ) -> Iterator[Finding]:
     """Yield a finding for a stack whose spec is missing, or whose spec has no such environment."""
-    config = config_of(document)
-    key = next((key for key in (f"{pulumi.name}:spec", "spec") if isinstance(config.get(key), str)), None)
-    default = stack_config(pulumi, document).get(f"{pulumi.name}:spec", ConfigValue("")).text or SPEC_NAME
+    config, full = config_of(document), f"{pulumi.name}:spec"
+    key = next((key for key in (full, "spec") if isinstance(config.get(key), str)), "")
+    default = stack_config(pulumi, document).get(full, ConfigValue("")).text or SPEC_NAME
     configured = pulumi.folder / (config[key] if key else default)
     if not is_file(configured):
         yield Finding.of(
             "TPU083",
             f"the spec of this stack, {format_value(str(configured), quoted=False)}, does not exist",
-            document.value_location(("config", key or "")),
+            document.value_location(("config", key)),
             help=f"write the spec's path relative to {pulumi.folder}",
         )
     elif project is not None and configured.resolve() == spec.resolve():

@@ -69,41 +69,30 @@ def _differences(
     document: Document, outputs: Mapping[str, Any], project: Project, environment: Environment
 ) -> Iterator[Finding]:
     expected = expected_outputs(project, environment)
-    yield from _service_agent(document, outputs, environment)
+    update = f"bring the stack up to date: pulumi up --stack {environment.name}"
     for key in (*expected, SERVICE_AGENT):
         if key not in outputs:
             message = f"the stack {environment.name} has no output {key}: its last update is incomplete or outdated"
-            yield Finding.of("TPU084", message, document.key_location((key,)), help=_update_command(environment))
-    for key, (value, path) in expected.items():
-        if key in outputs and outputs[key] != value:
-            actual, required = (format_value(text, quoted=False) for text in (outputs[key], value))
-            yield Finding.of(
-                "TPU084",
-                f"the stack {environment.name} has {key} {actual}, but the spec requires {required}: jobs would use "
-                "a resource that does not exist",
-                document.value_location((key,)),
-                help=f"{_update_command(environment)}; or revert the change of the spec",
-                related=((project.document.value_location(path), f"requires {key} {required}"),),
-            )
+            yield Finding.of("TPU084", message, document.key_location((key,)), help=update)
+            continue
+        actual = f"the stack {environment.name} has {key} {format_value(outputs[key], quoted=False)}"
+        location = document.value_location((key,))
+        if key == SERVICE_AGENT:
+            if not _is_service_agent(outputs[key], environment):
+                denied = f"jobs on {environment.target} would be denied access to the bucket"
+                message = f"{actual}, which is not a TPU service agent: {denied}"
+                form = "the form is service-NUMBER@cloud-tpu.iam.gserviceaccount.com, with the project's number"
+                yield Finding.of("TPU084", message, location, help=update, details=(form,))
+            continue
+        value, path = expected[key]
+        if outputs[key] != value:
+            required = f"requires {key} {format_value(value, quoted=False)}"
+            message = f"{actual}, but the spec {required}: jobs would use a resource that does not exist"
+            fix = f"{update}; or revert the change of the spec"
+            related = ((project.document.value_location(path), required),)
+            yield Finding.of("TPU084", message, location, help=fix, related=related)
 
 
-def _service_agent(document: Document, outputs: Mapping[str, Any], environment: Environment) -> Iterator[Finding]:
-    account = outputs.get(SERVICE_AGENT, "")
-    is_tenant = TARGET_FACTS[environment.target].has_tenant_project
-    pattern = _TENANT_AGENT_PATTERN if is_tenant else _AGENT_PATTERN
-    if SERVICE_AGENT in outputs and not (isinstance(account, str) and pattern.fullmatch(account)):
-        message = (
-            f"the stack {environment.name} has {SERVICE_AGENT} {format_value(account, quoted=False)}, which is not a "
-            f"TPU service agent: jobs on {environment.target} would be denied access to the bucket"
-        )
-        yield Finding.of(
-            "TPU084",
-            message,
-            document.value_location((SERVICE_AGENT,)),
-            help=_update_command(environment),
-            details=("the form is service-NUMBER@cloud-tpu.iam.gserviceaccount.com, with the project's number",),
-        )
-
-
-def _update_command(environment: Environment) -> str:
-    return f"bring the stack up to date: pulumi up --stack {environment.name}"
+def _is_service_agent(account: Any, environment: Environment) -> bool:
+    pattern = _TENANT_AGENT_PATTERN if TARGET_FACTS[environment.target].has_tenant_project else _AGENT_PATTERN
+    return isinstance(account, str) and pattern.fullmatch(account) is not None

@@ -9,7 +9,7 @@ import os
 import runpy
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -72,7 +72,7 @@ def find_program(spec: Path) -> StackProgram:
 
 
 def run_stack_program(spec: Path, project: Project, name: str) -> EnvironmentResources:
-    """Return the resources of one environment; the program's prints go to stderr.
+    """Return the resources of one environment.
 
     Raises:
         ProgramError: The program failed.
@@ -85,22 +85,11 @@ def run_stack_program(spec: Path, project: Project, name: str) -> EnvironmentRes
     config[f"{program.namespace}:spec"] = str(spec.resolve())
     environment = project.environments[name]
     try:
-        with redirect_stdout(sys.stderr), _without_bytecode():
-            return run_under_mocks(program.folder, environment=environment, project=program.namespace, config=config)
+        return run_under_mocks(program.folder, environment=environment, project=program.namespace, config=config)
     except ProgramError:
         raise
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a project's own program may raise anything
         raise ProgramError(_failure_message(error, program.folder)) from None
-
-
-@contextmanager
-def _without_bytecode() -> Iterator[None]:
-    """Write no `__pycache__` into the program's folder, which may be a user's work tree."""
-    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    try:
-        yield
-    finally:
-        sys.dont_write_bytecode = before
 
 
 def _failure_message(error: BaseException, program: Path) -> str:
