@@ -13,6 +13,7 @@ from tpucfg.cli.options import SPEC, EnvOption, SpecOption, format_option, selec
 from tpucfg.findings import Finding, errors
 from tpucfg.infra.resource_file import Declared, ProgramFailure
 from tpucfg.infra.resources import EnvironmentResources, Resource
+from tpucfg.paths import leaf_paths, value_at
 from tpucfg.plan import Selection
 from tpucfg.render.pipeline import compile_spec_file
 from tpucfg.spec import Project
@@ -105,27 +106,18 @@ def _text(_: Path, results: Mapping[str, Declared], __: Sequence[Finding]) -> It
 
 
 def _value_lines(values: Mapping[str, Any]) -> Iterator[str]:
-    for path, value in _leaves(values):
+    """Yield each scalar value with its path, sorted, so that two outputs can be compared line by line."""
+    for path in sorted(filter(None, leaf_paths(values))):
+        name = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
+        value = value_at(values, path)
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        yield printable(f"    {path}: {text}")
+        yield printable(f"    {name}: {text}")
 
 
 def _option_lines(resource: Resource) -> Iterator[str]:
     for name, value in resource.options.items():
         if name not in _STRUCTURE_OPTIONS:
             yield printable(f"    option {name}: {json.dumps(value, ensure_ascii=False)}")
-
-
-def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield each scalar value with its path, sorted, so that two outputs can be compared line by line."""
-    if isinstance(value, Mapping) and value:
-        for key in sorted(value):
-            yield from _leaves(value[key], f"{path}.{key}" if path else key)
-    elif isinstance(value, list) and value:
-        for index, item in enumerate(value):
-            yield from _leaves(item, f"{path}[{index}]")
-    else:
-        yield path, value
 
 
 def _json(spec: Path, results: Mapping[str, Declared], findings: Sequence[Finding]) -> Iterator[str]:

@@ -157,35 +157,25 @@ def name_collisions(tree: TreeChange) -> tuple[NameCollision, ...]:
     if not new_files:
         return ()
     added = _with_parents(new_files) - _with_parents(tree.before)
-    by_name: dict[str, list[PurePosixPath]] = {_folded(path): [] for path in added}
+    by_name: dict[tuple[PurePosixPath, str], list[PurePosixPath]] = {}
     for path in sorted(_with_parents(tree.after)):
-        if (folded := _folded(path)) in by_name:
-            by_name[folded].append(path)
-    # Of two added ones, the later.
-    pairs = (
-        (path, next((other for other in by_name[_folded(path)] if _collides(path, other, added)), None))
-        for path in sorted(added)
-    )
-    return tuple(NameCollision(path, other) for path, other in pairs if other)
-
-
-def _collides(path: PurePosixPath, other: PurePosixPath, added: Collection[PurePosixPath]) -> bool:
-    is_first = other not in added or other < path
-    return other != path and other.parent == path.parent and is_first
+        by_name.setdefault((path.parent, _folded(path.name)), []).append(path)
+    collisions = []
+    for path in sorted(added):
+        others = by_name[path.parent, _folded(path.name)]
+        # Of two added ones, the later.
+        other = next((other for other in others if other != path and (other not in added or other < path)), None)
+        if other:
+            collisions.append(NameCollision(path, other))
+    return tuple(collisions)
 
 
 def _with_parents(paths: Iterable[PurePosixPath]) -> frozenset[PurePosixPath]:
-    folders: set[PurePosixPath] = set()
-    for path in paths:
-        for part in (path, *path.parents[:-1]):
-            if part in folders:
-                break
-            folders.add(part)
-    return frozenset(folders)
+    return frozenset(part for path in paths for part in (path, *path.parents[:-1]))
 
 
-def _folded(path: PurePosixPath) -> str:
-    visible = "".join(char for char in str(path) if unicodedata.category(char) != _INVISIBLE)
+def _folded(name: str) -> str:
+    visible = "".join(char for char in name if unicodedata.category(char) != _INVISIBLE)
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", visible).casefold())
 
 

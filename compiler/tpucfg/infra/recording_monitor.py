@@ -6,6 +6,7 @@ engine. https://www.pulumi.com/docs/iac/concepts/resources/options/.
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -24,36 +25,14 @@ _DYNAMIC_PREFIX: Final = "pulumi-python:dynamic"
 _GOOGLE_PACKAGE: Final = "gcp"
 _EXPLAINING_HOOK: Final = ("on_error", "on-refusal")
 """The hook of the bundled program, which explains an error after it has happened."""
-_NO_OPTIONS: Final = frozenset(
-    (
-        "acceptResources",
-        "acceptSecrets",
-        "acceptsByteString",
-        "aliasSpecs",
-        "aliasURNs",
-        "custom",
-        "customTimeouts",
-        "deleteBeforeReplaceDefined",
-        "dependencies",
-        "name",
-        "object",
-        "packageRef",
-        "parent",
-        "parentStackTraceHandle",
-        "pluginChecksums",
-        "propertyDependencies",
-        "protect",
-        "providers",
-        "remote",
-        "retainOnDelete",
-        "snippetId",
-        "sourcePosition",
-        "stackTrace",
-        "supportsPartialValues",
-        "supportsResultReporting",
-        "transforms",
-        "type",
-    )
+_NO_OPTION: Final = re.compile(
+    # What the library supports, and the place in the program.
+    r"accept\w+|supports\w+|aliasSpecs|parentStackTraceHandle|snippetId|sourcePosition|stackTrace"
+    # The order and the time of operations.
+    r"|customTimeouts|dependencies|propertyDependencies"
+    # Recorded apart.
+    r"|type|name|object|custom|remote|parent|providers|protect|retainOnDelete|transforms|packageRef|pluginChecksums"
+    r"|aliasURNs|deleteBeforeReplaceDefined"
 )
 """Fields of a request that do not change what an update does, or that are recorded apart. All others are options."""
 _PUBLIC_INPUTS: Final = ("role", "member", "members")
@@ -67,11 +46,6 @@ class Ancestors(NamedTuple):
     """Their types from the outermost, as they stand in the resource's URN; empty below the stack itself."""
     aliases: tuple[Mapping[str, str], ...] = ()
     """Their aliases, which the engine applies to all resources below."""
-
-    def below(self, request: Any) -> "Ancestors":
-        """Return the ancestors of the children of a resource."""
-        types = f"{self.types}${request.type}" if self.types else request.type
-        return Ancestors(types, (*self.aliases, *_aliases(request)))
 
 
 class GoogleMocks(mocks.Mocks):
@@ -113,8 +87,9 @@ class RecordingMonitor(mocks.MockMonitor):
             self.unseen.add(Unseen("transform", f"{request.type} {request.name}"))
         response = super().RegisterResource(request)  # type: ignore[no-untyped-call] # as the SDK has it
         if request.type != _STACK_TYPE:
-            parent = self._ancestors.get(request.parent, Ancestors())
-            self._ancestors[response.urn] = parent.below(request)
+            above = self._ancestors.get(request.parent, Ancestors())
+            types = f"{above.types}${request.type}" if above.types else request.type
+            self._ancestors[response.urn] = Ancestors(types, (*above.aliases, *_aliases(request)))
         return response
 
     def _record(self, request: Any) -> None:
@@ -211,7 +186,7 @@ def _options(request: Any, ancestors: Ancestors) -> dict[str, Any]:
     options = {}
     for field in request.DESCRIPTOR.fields:
         name = _camel_case(field.name)
-        if name not in _NO_OPTIONS:
+        if not _NO_OPTION.fullmatch(name):
             options[name] = _READERS.get(name, _plain)(getattr(request, field.name))
     if not request.deleteBeforeReplaceDefined:
         del options["deleteBeforeReplace"]
