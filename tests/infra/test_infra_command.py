@@ -78,7 +78,7 @@ def test_own_program_of_a_project_runs(tmp_path: Path, capsys: pytest.CaptureFix
 
     printed = capsys.readouterr()
     assert "location: EUROPE-WEST4" in printed.out
-    assert "error[TPU090]: storage.Bucket open is in EUROPE-WEST4" in printed.err
+    assert "error[TPU090]: storage.Bucket open of dev is in EUROPE-WEST4" in printed.err
     assert "error[TPU091]" in printed.err
 
 

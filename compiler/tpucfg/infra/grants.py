@@ -6,7 +6,7 @@ a policy with bindings as JSON; or a predefined list that includes the public.
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from tpucfg.infra.resources import Resource
@@ -18,29 +18,20 @@ _PUBLIC_FOLDED: Final = frozenset(member.casefold() for member in PUBLIC)
 HIDDEN: Final = "[not a text]"
 """Stands for a role or a member that is not plain text, so that it is shown instead of skipped."""
 
-_IAM_TYPE: Final = re.compile(r"/[A-Za-z]*?:(?P<object>[A-Za-z]*?)I[Aa][Mm](?P<form>Member|Binding|Policy)$")
+_IAM_TYPE: Final = re.compile(r"/[A-Za-z]*?:([A-Za-z]*?)I[Aa][Mm](Member|Binding|Policy)$")
 """The types of the provider that grant roles: `gcp:secretmanager/secretIamMember:SecretIamMember`."""
-_OBJECTS: Final[Mapping[str, tuple[str, str]]] = {
-    "projects": ("project", "project"),
-    "folder": ("folder", "folder"),
-    "organizations": ("organization", "orgId"),
-    "serviceaccount": ("account", "serviceAccountId"),
-    "billing": ("billing account", "billingAccountId"),
+_KINDS: Final[Mapping[str, str]] = {
+    "projects": "project",
+    "organizations": "organization",
+    "serviceaccount": "account",
+    "billing": "billing account",
 }
-"""The kind of object and the input that names it, by module, for types that do not contain the kind in their name."""
+"""The kind of object by module, for types that do not contain the kind in their name."""
+_MEMBER_KEYS: Final = ("member", "members", "entity", "iamMember", "specialGroup", "userByEmail", "groupByEmail")
+_LISTS: Final = ("predefinedAcl", "defaultAcl")
+"""Inputs with the name of a predefined list."""
 _GRANT_KEYS: Final = frozenset(
-    [
-        "role",
-        "member",
-        "members",
-        "condition",
-        "policyData",
-        "entity",
-        "roleEntities",
-        "predefinedAcl",
-        "defaultAcl",
-        "deletionPolicy",
-    ]
+    (*_MEMBER_KEYS, *_LISTS, "role", "roleEntities", "condition", "policyData", "deletionPolicy")
 )
 """Inputs that describe a grant and not its object."""
 _OUTER_KEYS: Final = ("project", "location", "region", "zone")
@@ -53,7 +44,6 @@ _PUBLIC_ACLS: Final[Mapping[str, tuple[str, str]]] = {
     "authenticatedRead": ("READER", "allAuthenticatedUsers"),
 }
 """Predefined lists that include the public: https://cloud.google.com/storage/docs/access-control/lists#predefined-acl."""
-_MEMBER_KEYS: Final = ("member", "members", "entity", "iamMember", "specialGroup", "userByEmail", "groupByEmail")
 
 
 def is_public(member: str) -> bool:
@@ -109,14 +99,12 @@ def target_of(resource: Resource) -> Target:
     """Return the object on which a resource grants access."""
     module = resource.type.partition(":")[2].partition("/")[0].casefold()
     match = _IAM_TYPE.search(resource.type)
-    words = _words(match["object"]) if match else ""
-    if words == "bucket":
-        return Target(words, _join_names(resource.inputs, ("bucket",)))
-    if not words and module in _OBJECTS:
-        kind, key = _OBJECTS[module]
-        return Target(kind, _join_names(resource.inputs, (key,)))
+    # `CryptoKey` is `crypto key`.
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", match[1]).lower() if match else ""
     others = sorted(resource.inputs.keys() - {*_GRANT_KEYS, *_OUTER_KEYS})
-    return Target(words or module or "object", _join_names(resource.inputs, (*_OUTER_KEYS, *others)))
+    values = (resource.inputs.get(key) for key in (*_OUTER_KEYS, *others))
+    name = "/".join(short_name(_text(value)) for value in values if value not in (None, ""))
+    return Target(words or _KINDS.get(module, module) or "object", name)
 
 
 def short_name(name: str) -> str:
@@ -124,20 +112,10 @@ def short_name(name: str) -> str:
     return _PATH_PREFIX.sub("", name)
 
 
-def _join_names(inputs: Mapping[str, Any], keys: Iterable[str]) -> str:
-    values = (inputs.get(key) for key in keys)
-    return "/".join(short_name(_text(value)) for value in values if value not in (None, ""))
-
-
 def unparsed_policy(resource: Resource | None) -> str | None:
     """Return the text of a policy that replaces all others on its object; None if the resource is no policy."""
     policy = resource.inputs.get("policyData") if resource else None
     return None if policy is None else _text(policy)
-
-
-def _words(name: str) -> str:
-    """Return the words of a type's name in lower case: `CryptoKey` is `crypto key`."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).lower()
 
 
 def _text(value: Any) -> str:
@@ -176,7 +154,7 @@ def _pairs(mapping: Mapping[str, Any]) -> Iterator[_Pair]:
             # A list that is not known yet is one hidden member.
             for member in members if isinstance(members, list) else [] if members is None else [members]:
                 yield mapping["role"], member, _expression(mapping.get("condition"))
-    for key in ("predefinedAcl", "defaultAcl"):
+    for key in _LISTS:
         if pair := _PUBLIC_ACLS.get(_text(mapping.get(key))):
             yield (*pair, "")
 
