@@ -14,8 +14,7 @@ import pulumi
 from tpucfg.catalog import Catalog
 from tpucfg.findings import Finding, errors
 from tpucfg.findings.formats.text import report
-from tpucfg.infra import stack_files
-from tpucfg.infra.pulumi_project import project_file, pulumi_project
+from tpucfg.infra import file_findings, is_known, project_file, project_findings, pulumi_project
 from tpucfg.plan import Job, Selection
 from tpucfg.plan.identities import Identity, deletes_its_slice, deletion_condition, deletion_permissions, identities
 from tpucfg.plan.naming import account_id, bucket_of, deletion_role_id
@@ -183,14 +182,14 @@ def _check_config(root: Path, stack: str) -> None:
     namespace, project = pulumi.get_project(), pulumi_project(root)
     if project:
         for findings, sources in (
-            stack_files.project_findings(project, project.file),
-            stack_files.file_findings(project.stack_file(stack), project.name, root),
+            project_findings(project, project.file),
+            file_findings(project.stack_file(stack), project.name, root),
         ):
             _raise_errors(errors(findings), sources)
     from pulumi.runtime.config import CONFIG
 
     # Config may also come from the command line or from an environment of Pulumi ESC.
-    unknown = [key for key in CONFIG.get() if not stack_files.is_known(key, namespace)]
+    unknown = [key for key in CONFIG.get() if not is_known(key, namespace)]
     if unknown:
         raise _run_error(
             f"the stack {stack} has the config {', '.join(unknown)}, which the program does not read",

@@ -33,7 +33,8 @@ def config_of(folder: Path, project: dict[str, Any], stack: dict[str, Any] | Non
         ({"gcp:config:zone": "z"}, {"gcp:zone": "z"}),
         ({"a": {"type": "string"}}, {}),
         ({"a": {"default": ""}}, {"p:a": ""}),
-        ({"a.b": "x", "a[0]": "x", '["a"]': "x"}, {}),
+        ({"a.b": "x", "a[0]": "x"}, {}),
+        ({'["a"]': "x", "a": "y"}, {"p:a": "x"}),
     ],
 )
 def test_project_file_sets_values_for_all_stacks(

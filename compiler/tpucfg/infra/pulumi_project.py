@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -22,6 +23,8 @@ findProjectInDir in https://github.com/pulumi/pulumi/blob/master/sdk/go/common/w
 _MAIN: Final = "__main__.py"
 _ENCRYPTED: Final = "secure"
 """The only key of an encrypted value: `{secure: …}`."""
+_QUOTED_NAME: Final = re.compile(r'\["([^"\\]*)"\]')
+"""A config key of a project file that is a path of one step: the engine reads `["a"]` as `a`."""
 _CODE_PATHS: Final = ("runtime.options.virtualenv", "runtime.options.binary", "plugins.*.*.path")
 _PACKAGES: Final = ("packages.*", "packages.*.source")
 """Settings that name a package by a local path, or by an address."""
@@ -108,8 +111,9 @@ def stack_config(pulumi: PulumiProject, stack_file: Document) -> dict[str, Confi
     """
     config = {full_key(key, pulumi.name): _config_value(value) for key, value in config_of(stack_file).items()}
     for key, value in sorted(declared_values(pulumi.settings).items()):
-        if not is_part(key):
-            config.setdefault(full_key(key, pulumi.name), _config_value(value))
+        target = declared_key(key, pulumi.name)
+        if target is not None:
+            config.setdefault(target, _config_value(value))
     return config
 
 
@@ -135,9 +139,13 @@ def declared_values(settings: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-def is_part(key: str) -> bool:
-    """Return True for a key of a project file that is the path of a part of a value, such as `a.b` or `a[0]`."""
-    return any(character in key.rpartition(":")[2] for character in ".[")
+def declared_key(key: str, namespace: str) -> str | None:
+    """Return the full key that a key of a project file sets; None if it is the path of a part of a value."""
+    owner, _, name = full_key(key, namespace).partition(":")
+    quoted = _QUOTED_NAME.fullmatch(name)
+    if quoted:
+        return f"{owner}:{quoted[1]}"
+    return None if any(character in name for character in '.["') else f"{owner}:{name}"
 
 
 def full_key(key: str, namespace: str) -> str:
@@ -225,13 +233,14 @@ def read_pulumi_files(folder: Path, stacks: Collection[str]) -> PulumiFiles:
     project, problem = project_of(folder, document), _problem_of(document)
     if project is None:
         return PulumiFiles(path.name, problem or "it has no name", document.text)
+    values = declared_values(project.settings)
     return PulumiFiles(
         path.name,
         problem,
         document.text if problem else "",
         project.name,
         _flattened(project.settings),
-        {key: value for key, value in declared_values(project.settings).items() if is_part(key)},
+        {key: value for key, value in values.items() if declared_key(key, project.name) is None},
         {stack: _read_stack(project, stack) for stack in sorted(stacks)},
         project.other_code,
     )

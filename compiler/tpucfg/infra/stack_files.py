@@ -14,10 +14,9 @@ from tpucfg.infra.pulumi_project import (
     ConfigValue,
     PulumiProject,
     config_of,
+    declared_key,
     declared_values,
-    full_key,
     is_empty,
-    is_part,
     pulumi_project,
     stack_config,
 )
@@ -90,9 +89,9 @@ def project_findings(pulumi: PulumiProject, name: str) -> tuple[list[Finding], d
     document = read_file(pulumi.folder / pulumi.file, name)
     findings: list[Finding] = []
     for key, value in declared_values(pulumi.settings).items():
-        target = full_key(key, pulumi.name)
+        target = declared_key(key, pulumi.name)
         location = document.value_location(_declared_path(document, key))
-        if is_part(key):
+        if target is None:
             message = f"config key {format_value(key, quoted=False)} sets a part of a value, which reviews do not show"
             findings.append(Finding.of("TPU080", message, location, help="set the whole value"))
         # An empty value is not set.
