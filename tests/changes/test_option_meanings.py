@@ -53,6 +53,38 @@ def test_options_of_a_new_resource(options: dict[str, Any], risk: Risk) -> None:
     assert [shown for _, shown in texts(None, bucket(**options))] == [risk]
 
 
+@pytest.mark.parametrize(
+    ("options", "risk", "text"),
+    [
+        ({"aliases": [{"name": "x"}]}, Risk.UNKNOWN, "takes over x"),
+        ({"additionalSecretOutputs": ["url"]}, Risk.CAUTION, "hides url in previews"),
+        ({"deleteBeforeReplace": True}, Risk.CAUTION, "is deleted before there is a replacement"),
+        ({"hooks": ["h"]}, Risk.UNKNOWN, "runs h during an update"),
+        ({"version": "1"}, Risk.UNKNOWN, "uses version 1 of its provider"),
+        ({"importId": "x"}, Risk.DESTRUCTIVE, "takes over the existing resource x"),
+        ({"tomorrow": "x"}, Risk.DESTRUCTIVE, "has x, which changes what an update does (tomorrow)"),
+    ],
+)
+def test_option_of_an_existing_resource(options: dict[str, Any], risk: Risk, text: str) -> None:
+    """Each option has its effect, and one that no row knows is destructive."""
+    ((sentence, actual),) = texts(bucket(), bucket(**options))
+    assert actual is risk
+    assert text in sentence
+
+
+@pytest.mark.parametrize(
+    ("name", "risks"),
+    [
+        *((name, [Risk.DESTRUCTIVE]) for name in ("envVarMappings", "pluginDownloadURL", "stateMigrations")),
+        *((name, []) for name in ("additionalSecretOutputs", "replacementTrigger", "parent")),
+        ("tomorrow", [Risk.UNKNOWN]),
+    ],
+)
+def test_option_of_a_created_resource(name: str, risks: list[Risk]) -> None:
+    """An option by which a new resource runs other code is destructive, and one that no row knows is unknown."""
+    assert [risk for _, risk in texts(None, bucket(**{name: "x"}))] == risks
+
+
 def test_retention_of_data_and_of_access() -> None:
     """A bucket that is left behind is safe; a grant that is left behind is access without a trace."""
     kept, grant = Resource(BUCKET, "b", {}, retain=True), Resource("t", "g", GRANT)
@@ -60,6 +92,9 @@ def test_retention_of_data_and_of_access() -> None:
     assert texts(kept, bucket())[0][1] is Risk.DESTRUCTIVE
     assert texts(bucket(), kept) == []
     assert texts(grant, grant._replace(retain=True))[0][1] is Risk.ACCESS
+    assert texts(None, grant._replace(retain=True))[0][1] is Risk.ACCESS
+    for resource in (grant, Resource("gcp:projects/service:Service", "s", {})):
+        assert [risk for _, risk in texts(resource._replace(retain=True), resource)] == [Risk.CAUTION]
     assert texts(grant._replace(retain=True), None)[0][0].endswith("the access remains (retainOnDelete)")
 
 

@@ -186,10 +186,12 @@ NO_RULES = "about which this review has no rules"
             "takes the role from serviceAccount:a@p: running slices can no longer delete themselves",
         ),
         (ACCOUNT, {"disabled": True}, {}, ACCESS, "can be used again (disabled)"),
+        (ACCOUNT, {}, {"disabled": True}, CAUTION, "is disabled (disabled)"),
         (ACCOUNT, {}, None, CAUTION, "grants to it end everywhere"),
         (ACCOUNT, {}, {"newInput": 1}, UNCLEAR, "no rule knows its effect"),
         (KEY, None, {"serviceAccountId": "a@b"}, UNCLEAR, NO_RULES),
         (SERVICE, {}, None, CAUTION, "is disabled for the whole project (disableOnDestroy)"),
+        (SERVICE, {"disableOnDestroy": False}, {}, CAUTION, "is disabled for the whole project when it is removed"),
         (SERVICE, {}, {"disableDependentServices": True}, CAUTION, "(disableDependentServices)"),
         (
             "gcp:storage/batchOperationsJob:BatchOperationsJob",
@@ -240,3 +242,26 @@ def test_permissions_that_take_over_accounts_come_first() -> None:
     before, after = (Resource(ROLE, "r", {"permissions": listed}) for listed in ([], permissions))
     ((_, text),) = sentences(Step(before, after, "update"))
     assert text.startswith("gives everyone who has the role iam.serviceAccounts.actAs, a.b0")
+
+
+def test_import_is_not_known() -> None:
+    """A resource that is taken over has a content that no program shows."""
+    actual = sentences(Step(None, Resource(ACCOUNT, "x", {}), "import"))
+    assert actual == [(UNCLEAR, "takes over what exists in the cloud, with all it contains")]
+
+
+@pytest.mark.parametrize(
+    ("type_", "names"),
+    [
+        (ACCOUNT, ("accountId", "description", "displayName", "project")),
+        (ROLE, ("description", "permissions", "project", "roleId", "stage", "title")),
+        (BUCKET, ("location", "name", "project", "publicAccessPrevention", "uniformBucketLevelAccess")),
+        (SERVICE, ("disableOnDestroy", "project", "service")),
+    ],
+)
+def test_usual_input_of_a_new_resource_needs_no_sentence(type_: str, names: tuple[str, ...]) -> None:
+    """What the bundled program declares is known; any other input is not."""
+    usual = dict.fromkeys(names, "a")
+    assert sentences(Step(None, Resource(type_, "x", usual), "create")) == []
+    if type_ != SERVICE:
+        assert sentences(Step(None, Resource(type_, "x", {**usual, "tomorrow": "a"}), "create")) != []

@@ -63,7 +63,6 @@ _OPERATION, _TYPE = "operation", "type"
 
 
 _HARMLESS: Final = (
-    "*.operation",
     "*.type",
     "bucket.labels.**",
     *(f"account.{name}" for name in ("accountId", "description", "displayName", "project")),
