@@ -91,6 +91,7 @@ def test_retention_of_data_and_of_access() -> None:
 
     assert texts(kept, bucket())[0][1] is Risk.DESTRUCTIVE
     assert texts(bucket(), kept) == []
+    assert texts(None, kept) == []
     assert texts(grant, grant._replace(retain=True))[0][1] is Risk.ACCESS
     assert texts(None, grant._replace(retain=True))[0][1] is Risk.ACCESS
     for resource in (grant, Resource("gcp:projects/service:Service", "s", {})):
