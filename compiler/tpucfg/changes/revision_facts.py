@@ -19,20 +19,13 @@ from tpucfg.plan.naming import account_id, bucket_of
 from tpucfg.plan.rung import flag_name
 from tpucfg.spec.layers import LAYERED
 from tpucfg.spec.project import Environment, Prices, Project, Training
-from tpucfg.spec.settings import DEFAULT_PYTHON, Capacity, CapacityKind, Secret
+from tpucfg.spec.settings import DEFAULT_PYTHON, Capacity, CapacityKind, Duration, Secret
 from tpucfg.text_format import dotted, listed
 
 READ_ONLY: Final = "read-only"
 """The value of a disk that the program cannot change."""
-_TEXTS: Final = {
-    "image": "image",
-    "worker image": "worker_image",
-    "package": "package",
-    "module": "module",
-    "runtime version": "runtime",
-    "Python version": "python",
-}
-"""The settings of the trainer that are one text, by what they are called."""
+_NAMES: Final = {"runtime": "runtime version", "python": "Python version", "max_run_duration": "maximum run duration"}
+"""The names of settings of the trainer, if they are not their keys."""
 _DEFAULTS: Final = {"external_ips": True}
 """The values of settings that a host has even if the spec does not set them."""
 _CAPACITIES: Final[tuple[CapacityKind, ...]] = get_args(CapacityKind)
@@ -165,10 +158,6 @@ def _settings(job: Job) -> Iterator[tuple[KeyPath, Any, KeyPath]]:
     trainer = job.settings.trainer
     yield ("capacity",), capacity_text(job.capacity), ("capacity",)
     yield from _program(job)
-    if job.restarts is not None:
-        yield ("restarts",), job.restarts, ("trainer", "restarts")
-    if job.max_run_duration:
-        yield ("maximum run duration",), job.max_run_duration.text, ("trainer", "max_run_duration")
     if trainer.fit:
         yield ("step to compile",), trainer.fit.step, ("trainer", "fit", "step")
         if trainer.fit.python != DEFAULT_PYTHON:
@@ -177,11 +166,12 @@ def _settings(job: Job) -> Iterator[tuple[KeyPath, Any, KeyPath]]:
 
 
 def _program(job: Job) -> Iterator[tuple[KeyPath, Any, KeyPath]]:
-    """Yield the program with its arguments, variables, secrets, mounts and the flags of the compiler."""
+    """Yield every setting of the trainer that is one value, and each item of those that are several."""
     trainer = job.settings.trainer
-    for name, key in _TEXTS.items():
-        if (text := getattr(trainer, key)) is not None:
-            yield (name,), text, ("trainer", key)
+    for key, setting in trainer._asdict().items():
+        value = setting.text if isinstance(setting, Duration) else setting
+        if isinstance(value, str | int):
+            yield (_NAMES.get(key, key.replace("_", " ")),), value, ("trainer", key)
     for arg in trainer.args:
         value = arg.values[0] if len(arg.values) == 1 else [*arg.values]
         yield ("argument", f"--{arg.key}"), value, ("trainer", "args", arg.key)
