@@ -67,7 +67,7 @@ class Violation(NamedTuple):
 
     id: str
     text: str
-    """What the resource does, after its name."""
+    """The effect of the resource, after its name."""
     help: str
 
 
