@@ -50,7 +50,7 @@ class FileVersion(NamedTuple):
 
 
 class ProgramPaths(NamedTuple):
-    """What a Pulumi project beside a spec names, relative to the repository's root."""
+    """The paths that a Pulumi project beside a spec names, relative to the repository's root."""
 
     spec_folder: PurePosixPath
     program: PurePosixPath | None = None
