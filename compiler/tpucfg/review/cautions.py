@@ -269,23 +269,23 @@ def _describe_widening(widening: Widening) -> str:
 
 def _bucket_region_conflict(environment: EnvironmentReview) -> Iterator[Caution]:
     """Yield a caution for a bucket that is deleted and created under the same name, which Google refuses."""
-    buckets = [change for change in environment.changes if change.type == BUCKET]
-    deleted = {_bucket_name(change) for change in buckets if change.op == "delete"}
-    created = [_bucket_name(change) for change in buckets if change.op == "create"]
-    for name in created:
-        if name and name in deleted:
+    names = [
+        (change.op, name)
+        for change in environment.changes
+        if change.type == BUCKET
+        for item in change.inputs
+        if item.path == ("name",)
+        for name in (item.before, item.after)
+        if isinstance(name, str)
+    ]
+    for op, name in names:
+        if op == "create" and ("delete", name) in names:
             key = f"environments.{environment.environment}.bucket"
             text = (
                 f"the bucket {code(name)} exists already and cannot move to another region: set {code(key)} to another "
                 "name, or remove that key, as the default name contains the region"
             )
             yield Caution(Risk.CAUTION, text)
-
-
-def _bucket_name(change: ResourceChange) -> str:
-    name = next((item for item in change.inputs if item.path == ("name",)), None)
-    value = None if name is None else name.before if change.op == "delete" else name.after
-    return value if isinstance(value, str) else ""
 
 
 def _without_environment(environment: str, message: str) -> str:
