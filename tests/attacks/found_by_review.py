@@ -41,8 +41,7 @@ ATTACKS: Final = (
     _attack(
         "second-spec-with-a-strangers-image-on-the-same-bucket",
         _second_spec((IMAGE, "attacker.example/train/mnist:1.0")),
-        "new: jobs run `attacker.example/train/mnist:1.0` in the project `my-project-prod` "
-        "with the bucket `my-project-prod-mnist-prod-us-central1`",
+        "attacker.example/train/mnist:1.0 with the bucket my-project-prod-mnist-prod-us-central1",
     ),
     _attack(
         "second-project-on-the-stacks-of-the-first",

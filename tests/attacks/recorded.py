@@ -96,7 +96,7 @@ def _with_template(document: dict[str, Any], template: dict[str, Any]) -> dict[s
     known = {item["name"]: item for item in template["environments"]}
     environments = document.get("environments", [{"name": name} for name in known])
     whole = [item if "problem" in item or item["name"] not in known else _more(item, known) for item in environments]
-    return {"spec": document["spec"], "environments": whole}
+    return {"spec": document["spec"], "environments": whole, "findings": []}
 
 
 def _more(item: dict[str, Any], known: dict[str, dict[str, Any]]) -> dict[str, Any]:

@@ -39,8 +39,8 @@ def test_removed_environment_keeps_its_stack() -> None:
     spot = {"project": "p-prod-1", "region": "us-central1", "target": "cloud-tpu", "capacity": "spot"}
     assert statements(spec(), spec(environments={**SPEC["environments"], "prod": spot})) == [
         (
-            "prod: new environment: cloud-tpu in p-prod-1 (us-central1), bucket p-prod-1-mnist-prod-us-central1, "
-            "spot, v2-8, v2-32: us-docker.pkg.dev/my-project/train/mnist:1.0"
+            "prod: new environment: us-docker.pkg.dev/my-project/train/mnist:1.0 with the bucket "
+            "p-prod-1-mnist-prod-us-central1, cloud-tpu in p-prod-1 (us-central1), spot, v2-8, v2-32"
         )
     ]
 

@@ -72,8 +72,8 @@ def test_rounded_steps_do_not_change_the_proportion() -> None:
 def test_first_spec_has_figures_and_names_its_jobs() -> None:
     """Without a previous spec nothing is compared: what jobs run is named, and each rung has its figures."""
     text = (
-        "dev: new environment: vertex-ai in my-project-dev (us-central1), bucket my-project-dev-mnist-dev-us-central1, "
-        "on-demand, v2-8, v2-32: us-docker.pkg.dev/my-project/train/mnist:1.0"
+        "dev: new environment: us-docker.pkg.dev/my-project/train/mnist:1.0 with the bucket "
+        "my-project-dev-mnist-dev-us-central1, vertex-ai in my-project-dev (us-central1), on-demand, v2-8, v2-32"
     )
     assert statements(None, spec()) == [text]
     assert scaling_table(None, spec())["v2-32, new in dev"]["global batch"] == "4,096"

@@ -20,12 +20,14 @@ from tpucfg.plan.rung import flag_name
 from tpucfg.spec.layers import LAYERED
 from tpucfg.spec.project import Environment, Prices, Project, Training
 from tpucfg.spec.settings import DEFAULT_PYTHON, Capacity, CapacityKind, Duration, Secret
-from tpucfg.text_format import dotted, listed
+from tpucfg.text_format import dotted, format_value, listed
 
 READ_ONLY: Final = "read-only"
 """The value of a disk that the program cannot change."""
 _NAMES: Final = {"runtime": "runtime version", "python": "Python version", "max_run_duration": "maximum run duration"}
 """The names of settings of the trainer, if they are not their keys."""
+_MAX_PROGRAMS_LENGTH: Final = 120
+"""Characters of the images of a new environment, which leave room for its bucket."""
 _DEFAULTS: Final = {"external_ips": True}
 """The values of settings that a host has even if the spec does not set them."""
 _CAPACITIES: Final[tuple[CapacityKind, ...]] = get_args(CapacityKind)
@@ -120,10 +122,11 @@ def _description(project: Project, environment: Environment) -> str:
     trainers = [item.trainer for item in settings]
     programs = dict.fromkeys(trainer.image or trainer.package or trainer.module or "none" for trainer in trainers)
     capacities = dict.fromkeys(item.capacity.kind for item in settings)
-    # A long name of an image, which is cut where the text is shown, is the last part.
+    # What runs, and with which data, comes first: a long text is cut at its end where it is shown.
+    runs = format_value(listed([*programs]), quoted=False, max_length=_MAX_PROGRAMS_LENGTH)
     place = f"{environment.target} in {environment.project} ({environment.region})"
     machines = f"{listed([*capacities])}, {listed(environment.sizes)}"
-    return f"{place}, bucket {bucket_of(project, environment)}, {machines}: {listed([*programs])}"
+    return f"{runs} with the bucket {bucket_of(project, environment)}, {place}, {machines}"
 
 
 # Jobs
