@@ -241,6 +241,7 @@ def _event(pattern: str, risk: Risk, when: Condition, sentence: str) -> Meaning:
 _CAUTION, _ACCESS, _UNKNOWN, _LOSS = Risk.CAUTION, Risk.ACCESS, Risk.UNKNOWN, Risk.DESTRUCTIVE
 _NO_DELETION: Final = "running slices can no longer delete themselves; let bounded ones end first"
 _NOT_LEFT: Final = "is no longer left behind when it is removed from the stack"
+_MOVES: Final = "unless an alias matches its old place, it is deleted and created anew"
 _DECIDES: Final = "has {}, which changes what an update does"
 MEANINGS: Final = (
     # https://cloud.google.com/storage/docs; inputs that the bundled program never sets have no row.
@@ -277,7 +278,7 @@ MEANINGS: Final = (
     _option("option.*.version", _UNKNOWN, "uses version {} of its provider"),
     _option("option.*.importId", _LOSS, "takes over the existing resource {} with all it contains"),
     # Without data, a resource that is deleted and created anew is the same as before.
-    _option("option.data.parent", _LOSS, "moves from {} to {}: without an alias, it is deleted", _moved),
+    _option("option.data.parent", _LOSS, f"moves from {{}} to {{}}: {_MOVES}", _moved),
     _option("option.data.retainOnDelete", _LOSS, f"{_NOT_LEFT}: its data would be deleted", removed),
     _option("option.other.retainOnDelete", _CAUTION, _NOT_LEFT, removed),
     _option("option.grant.retainOnDelete", _CAUTION, _NOT_LEFT, removed),
