@@ -1,6 +1,8 @@
 # .ci/run calls these targets; `make help` lists them.
 
 PYTHON ?= python3
+# MaxText needs Python 3.12; pyenv's has no link on the PATH of a shell without its shims.
+MAXTEXT_PYTHON ?= $(or $(lastword $(sort $(wildcard $(HOME)/.pyenv/versions/3.12.*/bin/python))),python3.12)
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/pytest -n auto --dist loadgroup
@@ -13,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo setup quick test test-all engine-test compile-test trainer-test fuzz-test frozen-test lint format \
-	workflows engine tensorflow tpu-compiler bench bench-write fuzz fuzz-write build schemas schemas-check catalog-audit \
+	workflows engine tensorflow tpu-compiler maxtext bench bench-write fuzz fuzz-write build schemas schemas-check catalog-audit \
 	pages docs docs-serve readme audit lock clean
 
 help: ## list the targets
@@ -67,6 +69,8 @@ format: setup ## apply ruff's automatic fixes and its formatter
 tensorflow: $(VENV)/tensorflow/installed ## install TensorFlow, for the tests of the TensorFlow trainer
 
 tpu-compiler: $(VENV)/tpu-compiler/installed ## install JAX with the TPU compiler, for the tests that compile for TPUs
+
+maxtext: $(VENV)/maxtext/installed ## install MaxText, for the tests of its command line; needs Python 3.12 or 3.13
 
 bench: setup ## run the benchmarks and print the results
 	$(BIN)/python -m benchmarks
@@ -136,6 +140,7 @@ lock: setup ## upgrade the locked versions of all packages
 	$(LOCK) --upgrade --group pyproject.toml:bench --output-file benchmarks/requirements.txt
 	$(LOCK) --upgrade --group pyproject.toml:tensorflow --output-file tests/trainer/requirements.txt
 	$(LOCK) --upgrade --group pyproject.toml:tpu-compiler --output-file tests/fit/requirements.txt
+	$(LOCK) --upgrade --python-version 3.12 --group pyproject.toml:maxtext --output-file tests/official/requirements.txt
 
 clean: ## delete the files that these targets created
 	rm -rf $(VENV) .cache dist site
@@ -164,6 +169,12 @@ $(VENV)/tpu-compiler/installed: tests/fit/requirements.txt
 	@echo 'installing into $(VENV)/tpu-compiler' >&2
 	@$(PYTHON) -m venv --clear $(VENV)/tpu-compiler
 	@$(VENV)/tpu-compiler/bin/pip install --quiet --requirement tests/fit/requirements.txt
+	@touch $@
+
+$(VENV)/maxtext/installed: tests/official/requirements.txt
+	@echo 'installing into $(VENV)/maxtext' >&2
+	@$(MAXTEXT_PYTHON) -m venv --clear $(VENV)/maxtext
+	@$(VENV)/maxtext/bin/pip install --quiet --requirement tests/official/requirements.txt
 	@touch $@
 
 $(VENV)/development: requirements-dev.txt requirements-infra.txt $(VENV)/runtime

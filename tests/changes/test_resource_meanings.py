@@ -262,7 +262,7 @@ def test_import_is_not_known() -> None:
     ],
 )
 def test_usual_input_of_a_new_resource_needs_no_sentence(type_: str, names: tuple[str, ...]) -> None:
-    """What the bundled program declares is known; any other input is not."""
+    """Inputs that the bundled program declares are known; any other is not."""
     usual = dict.fromkeys(names, "a")
     assert sentences(Step(None, Resource(type_, "x", usual), "create")) == []
     if type_ in (ACCOUNT, BUCKET, ROLE):

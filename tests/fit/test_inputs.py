@@ -3,7 +3,7 @@
 from typing import Any
 
 from spec_factory import planned, project, spec
-from tpucfg.fit.inputs import FitInputs, fit_inputs, parse_flags
+from tpucfg.fit.inputs import FitInputs, fit_inputs
 
 FIT = {"step": "trainer.fit:abstract_step"}
 
@@ -49,5 +49,12 @@ def test_the_id_of_a_run_changes_no_input() -> None:
 
 
 def test_a_flag_keeps_an_equals_sign_in_its_value() -> None:
-    """Only the first equals sign separates a flag's name from its value."""
-    assert parse_flags(["--mesh=data=4,model=2", "--empty="]) == {"mesh": "data=4,model=2", "empty": ""}
+    """Only the first equals sign separates a flag's name from its value, in an entry of a list too."""
+    named = inputs(spec(trainer__fit=FIT, trainer__args={"mesh": "data=4,model=2", "empty": ""}))
+    assert named
+    flags = named.flags
+    assert (flags["mesh"], flags["empty"]) == ("data=4,model=2", "")
+    listed = inputs(spec(trainer__fit=FIT, trainer__args=["--mesh=data=4,model=2", "--empty=", "base.yml"]))
+    assert listed
+    flags = listed.flags
+    assert (flags["mesh"], flags["empty"], flags["base.yml"]) == ("data=4,model=2", "", None)

@@ -12,10 +12,12 @@ from tpucfg import schemas
 from tpucfg.schemas import resolve_references
 from tpucfg.spec.layers import LAYERED
 from tpucfg.spec.parse import load_project, project_from_document
+from tpucfg.spec.presets import PRESETS
 from tpucfg.spec.project import Environment, Gate, Number, Override, Project, StepSetting, Training, overridable
 from tpucfg.spec.settings import Arg, Capacity, Duration, FitStep, Mount, Secret, Trainer
 from tpucfg.yamldoc.reader import read_file
 
+MAXTEXT = PRESETS["maxtext"]
 EVERY_KEY = Path(__file__).parent / "every_key.yaml"
 
 
@@ -35,6 +37,8 @@ def test_the_trainer_keeps_its_args_in_order(full: Project) -> None:
         worker_image="us-docker.pkg.dev/my-project/train/mnist-tpu:1.0",
         package="gs://b/trainer-0.1.tar.gz",
         module="trainer.task",
+        command=(),
+        arg_style="--key=value",
         runtime="2.2",
         python="3.7",
         args=(
@@ -45,6 +49,8 @@ def test_the_trainer_keeps_its_args_in_order(full: Project) -> None:
             Arg("use_tpu", ("true",), (*path, "use_tpu")),
             Arg("text", ("1e-3",), (*path, "text")),
             Arg("empty", (), (*path, "empty")),
+            Arg("base_output_directory", ("${run_root}",), ("training", "flags")),
+            Arg("run_name", ("${run}",), ("training", "flags")),
         ),
         env=(("A", ""), ("TF_CPP_MIN_LOG_LEVEL", "2")),
         secrets=(
@@ -64,6 +70,7 @@ def test_training_settings_are_exact(full: Project) -> None:
     assert full.training == Training(
         tuned_on="v2-8",
         batch_size=1024,
+        per_device_batch_size=None,
         batch_rule="keep",
         grad_accum=2,
         model_parallel=4,
@@ -74,7 +81,8 @@ def test_training_settings_are_exact(full: Project) -> None:
         learning_rate=Number(Fraction(1, 10), "1e-1"),
         learning_rate_rule="linear",
         steps={"warmup_steps": StepSetting(200), "save_checkpoints_steps": StepSetting(500, scaled=False)},
-        flags={"batch_size": "train_batch_size", "train_steps": None},
+        flags={**MAXTEXT.flags, "batch_size": "train_batch_size", "train_steps": None},
+        preset=MAXTEXT,
     )
     assert isinstance(full.training.train_steps, int)
 
@@ -164,7 +172,8 @@ def test_every_layer_has_a_part(full: Project) -> None:
 def test_the_example_has_every_key_of_the_schema() -> None:
     """The file that the tests above load has every key, so a new key needs a line there and an assertion."""
     data = read_file(EVERY_KEY).data
-    data["training"] |= {"epochs": 1, "train_tokens": 1}  # the two keys that exclude another
+    data["training"] |= {"epochs": 1, "train_tokens": 1, "per_device_batch_size": 1}  # keys that exclude another
+    data["overrides"]["v2-128"]["per_device_batch_size"] = 1
     schema = schemas.load_schema("tpucfg")
     data["trainer"]["args"]["bare"] = {"remove": True}  # which only a later layer may have
     assert set(_keys(schema, schema, data, "")) == set()

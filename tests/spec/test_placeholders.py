@@ -17,6 +17,7 @@ ALL = " ".join(f"${{{name}}}" for name in PLACEHOLDERS)
 def test_every_placeholder_has_its_documented_value() -> None:
     """Each placeholder is filled in with the value of the job."""
     data = spec(trainer__args={"all": ALL.replace(" ", ",")}, training__sequence_length=2048)
+    data["training"]["learning_rate"] = 0.1
     job = planned(data, sizes=("v2-32",), run="r1").jobs[0]
     bucket = "gs://my-project-dev-mnist-dev-us-central1"
     values = {
@@ -36,6 +37,14 @@ def test_every_placeholder_has_its_documented_value() -> None:
         "model_parallel": "1",
         "grad_accum": "1",
         "sequence_length": "2048",
+        "run_dir": f"{bucket}/runs/mnist/r1",
+        "run": "r1",
+        "batch_size": "4096",
+        "per_device_batch_size": "128",
+        "micro_batch": "128",
+        "train_steps": "1000",
+        "epochs": "",
+        "learning_rate": "0.1",
     }
     assert set(values) == set(PLACEHOLDERS)
     assert job.args[0] == f"--all={','.join(values[name] for name in PLACEHOLDERS)}"

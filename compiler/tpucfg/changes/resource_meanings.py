@@ -74,7 +74,7 @@ _HARMLESS: Final = (
     *(f"*option.*.{name}" for name in ("parent", "retainOnDelete")),
     *(f"new option.*.{name}" for name in ("additionalSecretOutputs", "replacementTrigger")),
 )
-"""Patterns of facts whose change has no sentence unless a row says so."""
+"""Patterns of facts whose change has no sentence unless a row has one."""
 
 
 # Conditions

@@ -4,6 +4,7 @@ Arguments, variables, images and mounts are the texts of the spec, with their pl
 the name of a bucket or a size is equal in all jobs, and does not change when that name does.
 """
 
+import shlex
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, get_args
 
@@ -19,7 +20,7 @@ from tpucfg.plan.naming import account_id, bucket_of
 from tpucfg.plan.rung import flag_name
 from tpucfg.spec.layers import LAYERED
 from tpucfg.spec.project import Environment, Prices, Project, Training
-from tpucfg.spec.settings import DEFAULT_PYTHON, Capacity, CapacityKind, Duration, Secret
+from tpucfg.spec.settings import DEFAULT_PYTHON, Arg, Capacity, CapacityKind, Duration, Secret, Trainer
 from tpucfg.text_format import dotted, format_value, listed
 
 READ_ONLY: Final = "read-only"
@@ -175,9 +176,11 @@ def _program(job: Job) -> Iterator[tuple[KeyPath, Any, KeyPath]]:
         value = setting.text if isinstance(setting, Duration) else setting
         if isinstance(value, str | int):
             yield (_NAMES.get(key, key.replace("_", " ")),), value, ("trainer", key)
+    if trainer.command:
+        yield ("command",), shlex.join(trainer.command), ("trainer", "command")
     for arg in trainer.args:
         value = arg.values[0] if len(arg.values) == 1 else [*arg.values]
-        yield ("argument", f"--{arg.key}"), value, ("trainer", "args", arg.key)
+        yield ("argument", _flag(arg, trainer)), value if arg.key else "", ("trainer", "args", arg.key)
     for key, text in trainer.env:
         yield ("variable", key), text, ("trainer", "env", key)
     for secret in trainer.secrets:
@@ -188,6 +191,13 @@ def _program(job: Job) -> Iterator[tuple[KeyPath, Any, KeyPath]]:
     for flag in trainer.xla_flags.get(job.slice.generation, ()):
         name, _, text = flag.partition("=")
         yield ("XLA flag", name), text, ("trainer", "xla_flags", job.slice.generation)
+
+
+def _flag(arg: Arg, trainer: Trainer) -> str:
+    """Return a flag as the program gets it; a text of a list is its own name."""
+    if not arg.key:
+        return arg.values[0] or ""
+    return arg.key if trainer.arg_style == "key=value" else f"--{arg.key}"
 
 
 def _reference(secret: Secret, project: str) -> str:
@@ -250,6 +260,7 @@ def capacity_text(capacity: Capacity) -> str:
 
 def argument_orders(before: Job, after: Job) -> tuple[list[str], list[str]]:
     """Return the arguments that both jobs have with equal values, in the order of each job."""
-    old, new = ({f"--{arg.key}": arg.values for arg in job.settings.trainer.args} for job in (before, after))
+    trainers = (before.settings.trainer, after.settings.trainer)
+    old, new = ({_flag(arg, trainer): arg.values for arg in trainer.args} for trainer in trainers)
     common = {key for key in old.keys() & new.keys() if old[key] == new[key]}
     return [key for key in old if key in common], [key for key in new if key in common]

@@ -326,7 +326,17 @@ _NOUNS: Final = {
     "learning_rate_rule": "learning rate rule",
 }
 """The nouns for keys of the spec, where the key without underscores is none."""
-_PROGRAM: Final = ("image", "worker image", "package", "module", "runtime version", "Python version", "step to compile")
+_PROGRAM: Final = (
+    "image",
+    "worker image",
+    "package",
+    "module",
+    "command",
+    "arg style",
+    "runtime version",
+    "Python version",
+    "step to compile",
+)
 _MACHINES: Final = ("capacity", "machine type", "topology", "zone", "restarts", "maximum run duration")
 _HOSTS: Final = (
     "service_account",
@@ -359,6 +369,7 @@ _ROWS: Final = (
     *_image("worker image"),
     *_addresses("package"),
     _caution("module", "another program runs in the job"),
+    _caution("command", "another program runs in the job", always),
     *_addresses("argument.*"),
     Meaning("order.arguments", sentence="order of the arguments changed from {before} to {after}"),
     *_variables(_OTHER_CODE, "the program can load other code"),

@@ -31,7 +31,7 @@ _FORMS: Final = {_PREVIEW: ("ENV=FILE", "dev=dev.jsonl"), _FIT: ("FILE or FOLDER
 
 
 class Owner(NamedTuple):
-    """What a file is about."""
+    """The spec and the environment that a file belongs to."""
 
     folder: str
     """The folder of its spec; empty for the only spec, or for the one at the root."""

@@ -12,8 +12,18 @@ from tpucfg.cli.exit_codes import USAGE, CommandExit
 from tpucfg.cli.load_spec import load_compiled
 from tpucfg.cli.options import SPEC, EnvOption, RunOption, SizeOption, SpecOption, TargetOption, selection
 from tpucfg.paths import KeyPath, first_match, indexed, item_names, leaf_paths, value_at
-from tpucfg.plan import Job, SelectionError, flag_name, rung_figures
-from tpucfg.plan.provenance import DERIVED, Reason, derived_reasons, figure_reasons, layer_reasons, setting_reasons
+from tpucfg.plan import Job, SelectionError, flag_name
+from tpucfg.plan.job import written_flag
+from tpucfg.plan.provenance import (
+    DERIVED,
+    Reason,
+    derived_reasons,
+    figure_reasons,
+    layer_reasons,
+    preset_reasons,
+    setting_reasons,
+)
+from tpucfg.plan.rung import figure_texts
 from tpucfg.render.pipeline import compile_spec_file
 from tpucfg.schemas import load_schema, resolve_references
 from tpucfg.spec import LAYERED, Project, layers_of
@@ -48,7 +58,7 @@ def _complete_path(ctx: typer.Context, incomplete: str) -> list[str]:
         return []
     job, request_body = compiled.request_bodies[0]
     fields = leaf_paths(combined(request_body, companions_of(job)))
-    names = [key for key, _ in rung_figures(job.rung)] + [_full_path(path) for path in fields]
+    names = [*figure_texts(job.rung)] + [_full_path(path) for path in fields]
     return [name for name in names if name.startswith(incomplete)]
 
 
@@ -93,34 +103,49 @@ def _reasons(subject: _Subject, query: str) -> Iterator[Reason]:
     """Yield the origins of a figure, a flag or a path; a flag may also be named by its path among the args."""
     project, catalog, job, request_body = subject
     name = query.removeprefix("--").partition("=")[0]
-    flags = {key: flag_name(project.training, key) for key, _ in rung_figures(job.rung)}
+    flags = {key: flag_name(project.training, key) for key in figure_texts(job.rung)}
     figure = next(
-        (key for key, flag in flags.items() if name == key or (name == flag and query.startswith("--"))), None
+        (key for key, flag in flags.items() if name == key or (name == flag and query.startswith("--"))),
+        name.replace("-", "_"),
     )
-    if figure:
-        tuned_on = catalog.find(project.training.tuned_on) or job.slice
+    tuned_on = catalog.find(project.training.tuned_on) or job.slice
+    if figure in DERIVED:
+        yield from derived_reasons(project, tuned_on, job.rung, figure)
+        return
+    if figure in flags:
         yield from figure_reasons(project, tuned_on, job.rung, figure)
         return
     if setting := _setting(project, job, query):
         yield from setting_reasons(project, job, setting)
         return
     if name in (arg.key for arg in job.settings.trainer.args):
-        yield from setting_reasons(project, job, ("trainer", "args", name))
-        args = [arg for arg in job.args if arg.startswith(f"--{name}=")]
-        yield from (Reason(f"with its placeholders filled in: {arg}") for arg in args)
+        if job.settings.layers.find("trainer", "args", name):
+            yield from setting_reasons(project, job, ("trainer", "args", name))
+        else:
+            yield from preset_reasons(project)
+        style = job.settings.trainer.arg_style
+        words = [" ".join(written_flag(style, flag, text)) for flag, text in job.flags if flag == name and text]
+        yield from (Reason(f"with its placeholders filled in: {text}") for text in words)
         return
-    if (derived := name.replace("-", "_")) in DERIVED:
-        yield from derived_reasons(project, catalog.find(project.training.tuned_on) or job.slice, job.rung, derived)
-        return
-    own_flags = (arg.key for arg in job.settings.trainer.args)
+    own_flags = (arg.key for arg in job.settings.trainer.args if arg.key)
     path = _parse_path(request_body, query, tuple(dict.fromkeys((*flags, *own_flags))))
     value = value_at(request_body, path)
-    if isinstance(value, str) and value.startswith("--") and value in job.args:
-        yield from _reasons(subject, value)
+    if flag := _flag_at(job, path):
+        yield from _reasons(subject, f"--{flag}")
     elif isinstance(value, dict | list) and value:
         yield from _reasons_below(subject, path)
     else:
         yield from _field_reasons(subject, path, value)
+
+
+def _flag_at(job: Job, path: KeyPath) -> str:
+    """Return the flag that the word at a path of the request body belongs to; empty if there is none."""
+    match path:
+        case (*_, "args", int(index)):
+            style = job.settings.trainer.arg_style
+            words = [flag for flag, text in job.flags for _ in written_flag(style, flag, text)]
+            return words[index] if index < len(words) else ""
+    return ""
 
 
 def _setting(project: Project, job: Job, query: str) -> KeyPath:

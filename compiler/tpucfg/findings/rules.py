@@ -48,6 +48,10 @@ _ROWS: Final = (
     Rule("TPU029", "error", "two environments with one bucket"),
     Rule("TPU030", "error", "a name longer than its service allows"),
     Rule("TPU031", "warning", "data outside the environment's bucket", allowable=True),
+    # These rules are about the way of a figure to the program.
+    Rule("TPU032", "error", "a number written for a figure", allowable=True),
+    Rule("TPU033", "warning", "a number in a text that may mean a figure", allowable=True),
+    Rule("TPU034", "warning", "a figure that the program does not get", allowable=True),
     # These rules are about the arithmetic of a rung.
     Rule("TPU040", "error", "a batch that does not divide over the replicas"),
     Rule("TPU041", "warning", "a batch that grew a lot", allowable=True),

@@ -1,7 +1,7 @@
 """The part of a job that decides its compilation: what is compared with a result, the slice, and the variables."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from tpucfg.catalog import Slice
@@ -40,16 +40,19 @@ def fit_inputs(project: Project, job: Job) -> FitInputs | None:
     env = dict(job.env)
     xla_flags = env.pop(XLA_FLAGS_VARIABLE, "").split()
     return FitInputs(
-        fit.step, parse_flags(job.args), env, tuple(xla_flags), job.slice.topology or "", job.slice.chips_per_host
+        fit.step, flag_values(job), env, tuple(xla_flags), job.slice.topology or "", job.slice.chips_per_host
     )
 
 
-def parse_flags(args: Iterable[str]) -> dict[str, FlagValue]:
-    """Return the flags of a command line by name, in order: `--a=1` is `{"a": "1"}`, a bare `--a` is `{"a": None}`."""
+def flag_values(job: Job) -> dict[str, FlagValue]:
+    """Return the flags of a job by name, in order; a text of a list counts as the flag that it starts with."""
     values: dict[str, list[str | None]] = {}
-    for arg in args:
-        name, separator, text = arg.removeprefix("--").partition("=")
-        values.setdefault(name, []).append(text if separator else None)
+    for flag, text in job.flags:
+        name, value = flag, text
+        if not flag:
+            name, separator, value = (text or "").removeprefix("--").partition("=")
+            value = value if separator else None
+        values.setdefault(name, []).append(value)
     return {name: texts[0] if len(texts) == 1 else tuple(texts) for name, texts in values.items()}
 
 

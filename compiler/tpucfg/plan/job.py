@@ -5,9 +5,10 @@ from typing import Any, Final, NamedTuple
 
 from tpucfg.catalog import Slice
 from tpucfg.plan.naming import account_email, bucket_of, job_name, zone_of
-from tpucfg.plan.rung import Rung, flag_name, rung_figures
+from tpucfg.plan.rung import Rung, figure_flags, figure_texts
 from tpucfg.spec import Capacity, Duration, Environment, Mount, Project, Secret, Settings, Trainer
 from tpucfg.spec.placeholders import fill_placeholders
+from tpucfg.spec.presets import ArgStyle
 
 XLA_FLAGS_VARIABLE: Final = "LIBTPU_INIT_ARGS"
 """The variable from which libtpu reads the flags of its compiler."""
@@ -28,6 +29,8 @@ class Job(NamedTuple):
     bucket: str
     """The bucket's bare name; the placeholder `${bucket}` adds `gs://`."""
     job_dir: str
+    run_dir: str
+    """The folder of the run's checkpoints: the same on every size if the run has an id."""
     zone: str | None
     """The zone of the slice in the environment's region; None if no list names one."""
     account: str
@@ -38,8 +41,12 @@ class Job(NamedTuple):
     module: str | None
     runtime: str | None
     python: str | None
+    command: tuple[str, ...]
+    """The program and its first arguments; empty if the image decides."""
+    flags: tuple[tuple[str, str | None], ...]
+    """The flags of `args`, then the figures of the rung, by name; the text of a bare flag is None."""
     args: tuple[str, ...]
-    """The program's command line: the flags of `args`, then the figures of the rung."""
+    """The words of the command line: `args` and the figures, in the style of the trainer."""
     env: tuple[tuple[str, str], ...]
     """The program's environment variables; the flags of the TPU compiler are one of them."""
     secrets: tuple[Secret, ...]
@@ -89,16 +96,22 @@ def make_job(project: Project, environment: Environment, rung: Rung, run: str | 
     trainer = settings.trainer
     bucket = bucket_of(project, environment)
     job_dir = "/".join(part for part in (f"gs://{bucket}/jobs", project.name, rung.size, run) if part)
-    values = _placeholder_values(project, environment, rung) | {"job_dir": job_dir}
+    name = job_name(name=project.name, environment=environment.name, size=rung.size, run=run)
+    run_root = f"gs://{bucket}/runs/{project.name}"
+    run_dir = f"{run_root}/{run or name}"
+    folders = {"job_dir": job_dir, "run_dir": run_dir, "run_root": run_root, "run": run or name}
+    values = _placeholder_values(project, environment, rung) | folders
+    flags = tuple(_flags(project, trainer, rung, values))
     return Job(
         project=project.name,
         environment=environment,
         rung=rung,
         settings=settings,
         run=run,
-        name=job_name(name=project.name, environment=environment.name, size=rung.size, run=run),
+        name=name,
         bucket=bucket,
         job_dir=job_dir,
+        run_dir=run_dir,
         zone=zone_of(environment, rung.slice),
         account=account_email(project=environment.project, name=project.name, environment=environment.name),
         image=_filled(trainer.image, values),
@@ -107,7 +120,9 @@ def make_job(project: Project, environment: Environment, rung: Rung, run: str | 
         module=trainer.module,
         runtime=trainer.runtime,
         python=trainer.python,
-        args=tuple(_command_line(project, trainer, rung, values)),
+        command=tuple(fill_placeholders(word, values) for word in trainer.command),
+        flags=flags,
+        args=tuple(word for flag, text in flags for word in written_flag(trainer.arg_style, flag, text)),
         env=tuple(_environment_variables(trainer, rung.slice, values)),
         secrets=tuple(secret._replace(project=secret.project or environment.project) for secret in trainer.secrets),
         mounts=tuple(
@@ -129,21 +144,28 @@ def path_values(project: Project, environment: Environment, size: str) -> dict[s
 
 
 def _placeholder_values(project: Project, environment: Environment, rung: Rung) -> dict[str, str]:
-    """Return the values of all placeholders but `${job_dir}`, which depends on the run.
+    """Return the values of all placeholders but the folders, which depend on the run.
 
     A value that the rung does not have is empty, and an error where the placeholder is used (TPU113).
     """
-    return path_values(project, environment, rung.size) | {
-        "cores": str(rung.slice.cores),
-        "hosts": str(rung.slice.hosts),
-        "chips": str(rung.slice.chips),
-        "slices": str(rung.slice.slices),
-        "topology": rung.slice.topology or "",
-        "data_parallel": str(rung.data_parallel),
-        "model_parallel": str(rung.model_parallel),
-        "grad_accum": str(rung.grad_accum or 1),
-        "sequence_length": str(rung.sequence_length or ""),
+    figures = {
+        f"steps.{figure}" if figure in project.training.steps else figure: text
+        for figure, text in figure_texts(rung).items()
     }
+    absent = dict.fromkeys(("train_steps", "epochs", "learning_rate", "sequence_length"), "")
+    return (
+        path_values(project, environment, rung.size)
+        | absent
+        | figures
+        | {
+            "cores": str(rung.slice.cores),
+            "hosts": str(rung.slice.hosts),
+            "chips": str(rung.slice.chips),
+            "slices": str(rung.slice.slices),
+            "topology": rung.slice.topology or "",
+            "data_parallel": str(rung.data_parallel),
+        }
+    )
 
 
 def _filled(text: str | None, values: Mapping[str, str]) -> str | None:
@@ -158,11 +180,22 @@ def _environment_variables(trainer: Trainer, slice_: Slice, values: Mapping[str,
         yield XLA_FLAGS_VARIABLE, " ".join(flags)
 
 
-def _command_line(project: Project, trainer: Trainer, rung: Rung, values: Mapping[str, str]) -> Iterator[str]:
-    """Yield the flags of `args`, then the flags of the rung's figures."""
+def _flags(
+    project: Project, trainer: Trainer, rung: Rung, values: Mapping[str, str]
+) -> Iterator[tuple[str, str | None]]:
+    """Yield the flags of `args`, then the flags of the rung's figures. A text of a list has an empty name."""
     for arg in trainer.args:
         for value in arg.values:
-            yield f"--{arg.key}" if value is None else f"--{arg.key}={fill_placeholders(value, values)}"
-    for key, text in rung_figures(rung):
-        if (flag := flag_name(project.training, key)) is not None:
-            yield f"--{flag}={text}"
+            yield arg.key, None if value is None else fill_placeholders(value, values)
+    yield from ((flag, text) for _, flag, text in figure_flags(project.training, rung))
+
+
+def written_flag(style: ArgStyle, flag: str, text: str | None) -> tuple[str, ...]:
+    """Return the words of a flag in a style; a text without a flag stays as it is."""
+    if not flag:
+        return (text or "",)
+    if text is None:
+        return (f"--{flag}",)
+    if style == "--key value":
+        return (f"--{flag}", text)
+    return (f"{flag}={text}" if style == "key=value" else f"--{flag}={text}",)

@@ -8,6 +8,7 @@ from tpucfg.findings import Finding, collect, errors
 from tpucfg.plan.job import Job, make_job
 from tpucfg.plan.rules.access_rules import access_findings
 from tpucfg.plan.rules.capacity_rules import capacity_findings
+from tpucfg.plan.rules.figure_rules import batch_per_device_findings
 from tpucfg.plan.rules.location_rules import data_locality_findings, location_findings
 from tpucfg.plan.rules.parallelism_rules import parallelism_findings
 from tpucfg.plan.rules.project_rules import project_findings
@@ -54,6 +55,7 @@ def plan(project: Project, catalog: Catalog, selection: Selection | None = None)
     if errors(findings) and any(finding.id in _UNPLANNABLE for finding in findings):
         return Plan(project, (), collect(findings))
     rungs = {} if project.broken & {"training", "overrides"} else _rungs(project, catalog, selected)
+    findings += batch_per_device_findings(project, tuple(rungs.values()))
     findings += scaling_warnings(project, tuple(rungs.values()))
     pairs = () if project.broken else [(environment, size) for environment, sizes in selected for size in sizes]
     jobs = tuple(make_job(project, environment, rungs[size], selection.run) for environment, size in pairs)

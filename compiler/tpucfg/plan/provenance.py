@@ -7,8 +7,9 @@ from typing import Final, NamedTuple
 from tpucfg.catalog import Slice
 from tpucfg.findings import Location
 from tpucfg.plan.job import Job
-from tpucfg.plan.rung import Rung, number_path, rung_figures
-from tpucfg.spec import Layered, Project, layers_of, takes_away
+from tpucfg.plan.rung import Rung, figure_texts, number_path
+from tpucfg.plan.scaling import decimal_text
+from tpucfg.spec import Layered, Number, Project, layers_of, takes_away
 from tpucfg.text_format import dotted, format_value
 from tpucfg.yamldoc import Document, KeyPath
 
@@ -36,17 +37,19 @@ class Reason(NamedTuple):
 
 def figure_reasons(project: Project, tuned_on: Slice, rung: Rung, key: str) -> Iterator[Reason]:
     """Yield the derivation of a figure of a rung: a setting of `training` that becomes a flag, or a key of `steps`."""
-    result = dict(rung_figures(rung))[key]
+    result = figure_texts(rung)[key]
     if key in rung.overridden:
-        yield _spec_line(project, ("overrides", rung.size, key))
-        yield Reason(f"an override of this rung, used unchanged: {result}")
+        yield from _override_reasons(project, rung, key, result)
         return
     setting = number_path(project, key)
     # Accumulation may follow from a batch that stays, without a setting of its own.
     if project.document.node(setting):
         yield _spec_line(project, setting)
-    if key == "epochs":
-        yield Reason(f"epochs are the same on every rung: {result}", source=PODS)
+    if key == "batch_size" and (per_device := project.training.per_device_batch_size):
+        training = project.training
+        yield _batch_of_devices(per_device, tuned_on, training.grad_accum, str(training.batch_size))
+    if key in _CONSTANT:
+        yield Reason(f"{_CONSTANT[key]} are the same on every rung: {result}", source=PODS)
     elif key == "grad_accum":
         yield from _grad_accum_reasons(project, tuned_on, rung)
     elif key == "train_steps" and project.training.train_tokens is not None:
@@ -60,22 +63,44 @@ def figure_reasons(project: Project, tuned_on: Slice, rung: Rung, key: str) -> I
         yield from _rule_reasons(project, rung, key, result)
 
 
-DERIVED: Final = ("model_parallel", "data_parallel", "micro_batch")
-"""Numbers of a rung that are columns of the ladder, and no flags."""
+DERIVED: Final = ("model_parallel", "data_parallel", "micro_batch", "per_device_batch_size")
+"""Numbers of a rung that follow from its figures, and are flags only where `training.flags` names them."""
 
 
 def derived_reasons(project: Project, tuned_on: Slice, rung: Rung, name: str) -> Iterator[Reason]:
     """Yield the derivation of a number of DERIVED."""
-    yield from _replica_reasons(project, rung.slice, rung.model_parallel)
-    if name != "micro_batch":
+    is_of_device = name == "per_device_batch_size"
+    yield from _replica_reasons(project, rung.slice, 1 if is_of_device else rung.model_parallel)
+    if name in ("model_parallel", "data_parallel"):
         result = rung.model_parallel if name == "model_parallel" else rung.data_parallel
         yield Reason(f"{name} of {rung.size}: {result}")
         return
     yield from figure_reasons(project, tuned_on, rung, "batch_size")
     if rung.grad_accum is not None:
         yield from figure_reasons(project, tuned_on, rung, "grad_accum")
+    if is_of_device:
+        parts = f"{rung.batch_size} / ({rung.slice.devices} × {rung.grad_accum or 1})"
+        yield Reason(f"examples of one device at a time: {parts} = {decimal_text(rung.per_device)}")
+        return
     parts = f"{rung.batch_size} / ({rung.data_parallel} × {rung.grad_accum or 1})"
     yield Reason(f"examples of one replica at a time: {parts} = {_ratio_text(rung.micro_batch)}")
+
+
+_CONSTANT: Final = {"epochs": "epochs", "sequence_length": "the tokens of one example"}
+"""The figures that no rung changes."""
+
+
+def _override_reasons(project: Project, rung: Rung, key: str, result: str) -> Iterator[Reason]:
+    per_device = project.overrides[rung.size].per_device_batch_size if key == "batch_size" else None
+    yield _spec_line(project, ("overrides", rung.size, "per_device_batch_size" if per_device else key))
+    if per_device:
+        yield _batch_of_devices(per_device, rung.slice, rung.grad_accum, result)
+    yield Reason(f"an override of this rung, used unchanged: {result}")
+
+
+def _batch_of_devices(per_device: Number, slice_: Slice, grad_accum: int | None, result: str) -> Reason:
+    parts = f"{per_device.text} × {slice_.devices} devices × {grad_accum or 1}"
+    return Reason(f"the batch of {slice_.size}: {parts} = {result}", source=slice_.device_sources[0])
 
 
 def _spec_line(project: Project, path: KeyPath) -> Reason:
@@ -197,6 +222,13 @@ def setting_reasons(project: Project, job: Job, setting: KeyPath) -> Iterator[Re
     yield Reason(f"{dotted(winner.path)}: {winner.text}{_set_in(winner.layer)}", location(winner.path))
     for entry in reversed(others):
         yield Reason(f"{dotted(entry.path)}: {entry.text}, which {_name(winner.layer)} overrides", location(entry.path))
+
+
+def preset_reasons(project: Project) -> Iterator[Reason]:
+    """Yield the origin of an argument that the preset of the flags adds."""
+    yield _spec_line(project, ("training", "flags"))
+    if preset := project.training.preset:
+        yield Reason("the preset adds it, so that a restart finds the checkpoints of its run", source=preset.source)
 
 
 def layer_reasons(project: Project, job: Job, setting: KeyPath) -> Iterator[Reason]:

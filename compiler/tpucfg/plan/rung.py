@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from tpucfg.catalog import Slice
 from tpucfg.plan.scaling import (
+    decimal_text,
     micro_batch,
     scale_batch,
     scale_learning_rate,
@@ -14,6 +15,7 @@ from tpucfg.plan.scaling import (
     token_steps,
 )
 from tpucfg.spec import Override, Project, Training
+from tpucfg.spec.presets import NAMED_FIGURES
 from tpucfg.yamldoc import KeyPath
 
 
@@ -63,6 +65,11 @@ class Rung(NamedTuple):
         return micro_batch(self.batch_size, self.data_parallel, self.grad_accum or 1)
 
     @property
+    def per_device(self) -> Fraction:
+        """Examples of one device and micro-batch; below 1 if several devices share an example."""
+        return Fraction(self.batch_size, self.slice.devices * (self.grad_accum or 1))
+
+    @property
     def train_steps(self) -> int | None:
         """Steps of the whole run; None if it is counted in epochs."""
         return self.steps.get("train_steps")
@@ -78,6 +85,8 @@ class Rung(NamedTuple):
         return self.examples * self.sequence_length if self.examples and self.sequence_length else None
 
 
+BATCH_FIGURES: Final = ("batch_size", "per_device_batch_size", "micro_batch")
+"""The figures that are one batch in different units."""
 NO_OVERRIDE: Final = Override()
 _FIGURES: Final = ("batch_size", "learning_rate", "grad_accum", "model_parallel")
 """The figures that an override may set, besides those counted in steps."""
@@ -129,20 +138,48 @@ def rung_figures(rung: Rung) -> Iterator[tuple[str, str]]:
     return ((key, str(value)) for key, value in figures.items() if value is not None)
 
 
-def shows_parallelism(rungs: Iterable[Rung]) -> bool:
-    """Return True if accumulation or model parallelism plays a part in some rung, so that output shows both."""
-    return any(rung.grad_accum is not None or rung.model_parallel > 1 for rung in rungs)
+def figure_texts(rung: Rung) -> dict[str, str]:
+    """Return every figure of a rung that a program can be given, as a placeholder or as a flag, in order."""
+    figures = dict(rung_figures(rung))
+    batch = {
+        "batch_size": figures.pop("batch_size"),
+        "per_device_batch_size": decimal_text(rung.per_device),
+        "micro_batch": decimal_text(rung.micro_batch),
+        "grad_accum": str(rung.grad_accum or 1),
+        "model_parallel": str(rung.model_parallel),
+    }
+    length = {"sequence_length": str(rung.sequence_length)} if rung.sequence_length else {}
+    return batch | length | figures
 
 
 def flag_name(training: Training, figure: str) -> str | None:
-    """Return the program's flag for a figure; None if the spec omits the flag."""
-    return training.flags.get(figure, figure)
+    """Return the program's flag for a figure; None if it has none."""
+    if figure == "batch_size" and training.flags.get("per_device_batch_size"):
+        # The batch of a device takes the place of the whole batch, unless the spec names both flags.
+        return training.flags.get(figure)
+    return training.flags.get(figure, None if figure in NAMED_FIGURES else figure)
+
+
+def figure_flags(training: Training, rung: Rung) -> Iterator[tuple[str, str, str]]:
+    """Yield each figure of a rung that is a flag of the program: the figure, the flag, and its text."""
+    for figure, text in figure_texts(rung).items():
+        # A program gets accumulation only where the spec or the ladder uses it.
+        is_used = figure != "grad_accum" or rung.grad_accum is not None
+        if is_used and (flag := flag_name(training, figure)):
+            yield figure, flag, text
+
+
+def shows_parallelism(rungs: Iterable[Rung]) -> bool:
+    """Return True if accumulation or model parallelism plays a part in some rung, so that output shows both."""
+    return any(rung.grad_accum is not None or rung.model_parallel > 1 for rung in rungs)
 
 
 def setting_path(training: Training, figure: str) -> KeyPath:
     """Return the path in the spec of the setting that a figure is computed from."""
     if figure in training.steps:
         return ("training", "steps", figure)
+    if figure in BATCH_FIGURES:
+        return ("training", training.batch_key)
     return ("training", "train_tokens" if figure == "train_steps" and training.train_tokens else figure)
 
 

@@ -121,13 +121,13 @@ def _source_sentences(review: Review) -> Iterator[str]:
     environments = review.environments
     by_source = {source: [item for item in environments if item.source == source] for source in _SOURCES}
     for source, text in _SOURCES.items():
-        if found := by_source[source]:
+        if covered := by_source[source]:
             # Environments are named only if there may be several sources.
-            names = f" of {_names(found)}" if by_source["preview"] else ""
+            names = f" of {_names(covered)}" if by_source["preview"] else ""
             yield f"Resources{names}: {text.format(_bundled(review), head=format_revision(review.after.snapshot))}."
     for scope, effect in _DRIFT_EFFECTS.items():
-        if found := [item for item in by_source["preview"] if item.refresh == scope and not item.problem]:
-            yield f"Drift of {_names(found)} {effect}."
+        if refreshed := [item for item in by_source["preview"] if item.refresh == scope and not item.problem]:
+            yield f"Drift of {_names(refreshed)} {effect}."
     if missing := [environment for environment in environments if environment.has_no_stack]:
         subject, verb = ("stack", "does") if len(missing) == 1 else ("stacks", "do")
         yield f"The {subject} of {_names(missing)} {verb} not exist yet."

@@ -142,6 +142,13 @@ def _both_alternatives(context: ErrorContext, first: str, second: str) -> Proble
     return Problem(context.ids.exclusive, message, (*context.path, second), hint, at_key=True)
 
 
+def _excluded(context: ErrorContext) -> Iterator[Problem]:
+    """Yield the problem of a `not` that names two keys, which exclude each other."""
+    first, second = context.error.validator_value["required"]
+    if isinstance(context.error.instance, dict):
+        yield _both_alternatives(context, first, second)
+
+
 def _no_alternative(context: ErrorContext, branches: list[list[str]], begun_branch: list[str]) -> Problem:
     """Return the problem of an object without any complete branch; it has some keys of `begun_branch`."""
     instance = context.error.instance
@@ -316,6 +323,7 @@ _EXPLAINERS: Final[Mapping[str, Callable[[ErrorContext], Iterator[Problem]]]] = 
     "required": _missing_keys,
     "oneOf": _alternatives,
     "anyOf": _alternatives,
+    "not": _excluded,
     "dependentRequired": _missing_companions,
     "type": _wrong_type,
     "enum": _not_in_enum,

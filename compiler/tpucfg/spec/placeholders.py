@@ -1,12 +1,12 @@
 """Fill in placeholders such as `${bucket}`: a closed set, replaced by lookup. Nothing is ever evaluated."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tpucfg.findings import Finding
 from tpucfg.spec.layers import present_layers
-from tpucfg.text_format import dotted, format_value, nearest
+from tpucfg.text_format import dotted, format_value, listed, nearest, sorted_by_similarity
 from tpucfg.yamldoc import Document, KeyPath
 
 PLACEHOLDERS: Final[Mapping[str, str]] = {
@@ -16,6 +16,8 @@ PLACEHOLDERS: Final[Mapping[str, str]] = {
     "region": "the environment's region",
     "bucket": "gs:// and the environment's bucket",
     "job_dir": "the job's own folder in the bucket",
+    "run_dir": "the folder of the run in the bucket, which is the same on every size if --run names the run",
+    "run": "the name of the run: that of --run, or the job's",
     "size": "the size",
     "cores": "the cores of all slices",
     "hosts": "the hosts of all slices",
@@ -26,11 +28,17 @@ PLACEHOLDERS: Final[Mapping[str, str]] = {
     "model_parallel": "the devices of one replica",
     "grad_accum": "the micro-batches of one optimizer step",
     "sequence_length": "the tokens of one example",
+    "batch_size": "the examples of one optimizer step",
+    "per_device_batch_size": "the examples of one device and micro-batch",
+    "micro_batch": "the examples of one replica and micro-batch",
+    "train_steps": "the steps of the run",
+    "epochs": "the passes over the data",
+    "learning_rate": "the learning rate",
 }
-"""The description of each placeholder."""
+"""The description of each placeholder; `${steps.KEY}` is one for each key of `training.steps`."""
 
 _TOKEN: Final = re.compile(r"\$\$\{|\$\{([^}]*)\}|\$\{")
-TRAINER_KEYS: Final = ("args", "env", "mounts", "image", "worker_image", "package")
+TRAINER_KEYS: Final = ("command", "args", "env", "mounts", "image", "worker_image", "package")
 """The keys of `trainer` in which placeholders are replaced."""
 _PLAIN_KEYS: Final[tuple[KeyPath, ...]] = (("targets",), ("trainer", "xla_flags"))
 """The keys of a layer in which a placeholder would be copied as it is written."""
@@ -65,11 +73,13 @@ def _tokens(text: str) -> Iterator[tuple[str, str | None]]:
 
 def placeholder_findings(document: Document) -> Iterator[Finding]:
     """Yield findings about unknown and unclosed placeholders, and about placeholders where none is replaced."""
+    steps = document.node(("training", "steps"))
+    known = (*PLACEHOLDERS, *(f"steps.{key}" for key in (steps.keys if steps else ())))
     for layer in present_layers(document):
         for key in TRAINER_KEYS:
-            yield from _check(document, (*layer, "trainer", key))
+            yield from _check(document, (*layer, "trainer", key), known)
         if layer[:1] == ("overrides",):
-            yield from _check(document, (*layer, "args"))
+            yield from _check(document, (*layer, "args"), known)
         for plain in _PLAIN_KEYS:
             yield from _unreplaced(document, (*layer, *plain))
 
@@ -88,25 +98,26 @@ def _value(document: Document, path: KeyPath) -> Any:
     return node.value if node else None
 
 
-def _check(document: Document, path: KeyPath) -> Iterator[Finding]:
+def _check(document: Document, path: KeyPath, known: Sequence[str]) -> Iterator[Finding]:
     for text_path, text in _texts(path, _value(document, path)):
         for source, name in _tokens(text):
-            if name not in PLACEHOLDERS:
-                yield _bad_placeholder(source, name, text_path, document)
+            if name not in known:
+                yield _bad_placeholder(source, name, text_path, document, known)
 
 
-def _bad_placeholder(source: str, name: str | None, path: KeyPath, document: Document) -> Finding:
+def _bad_placeholder(source: str, name: str | None, path: KeyPath, document: Document, known: Sequence[str]) -> Finding:
     """Return the finding for an unclosed, an empty or an unknown placeholder."""
     location = document.text_location(path, source)
     if name is None:
         message = f"{dotted(path)} has a ${{ without a closing }}"
         return Finding.of("TPU009", message, location, help="close it with }, or write $${ for the two characters ${")
     shown = format_value(source, quoted=False)
-    near = nearest(name, tuple(PLACEHOLDERS))
+    near = nearest(name, known)
     message = f"{dotted(path)} has the unknown placeholder {shown}"
     hint = f"did you mean ${{{near}}}?" if near else f"write ${shown} if it is meant as text"
-    known = f"the placeholders are: {', '.join(f'${{{key}}}' for key in PLACEHOLDERS)}"
-    return Finding.of("TPU009", message, location, help=hint, details=(known,))
+    names = [f"${{{key}}}" for key in sorted_by_similarity(name, known)]
+    listing = f"the placeholders are: {listed(names)}"
+    return Finding.of("TPU009", message, location, help=hint, details=(listing,))
 
 
 def _texts(path: KeyPath, value: Any) -> Iterator[tuple[KeyPath, str]]:

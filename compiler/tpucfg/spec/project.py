@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from tpucfg.schemas import load_schema
 from tpucfg.spec.layers import layer_scope
+from tpucfg.spec.presets import PRESETS, Preset
 from tpucfg.spec.settings import CapacityKind, Settings, resolve_settings, sorted_keys
 from tpucfg.yamldoc import Document, KeyPath
 
@@ -47,7 +48,10 @@ class Training(NamedTuple):
 
     tuned_on: str
     batch_size: int
-    """The examples of one optimizer step, over all cores of `tuned_on`."""
+    """The examples of one optimizer step, over all devices of `tuned_on`."""
+    per_device_batch_size: Number | None
+    """The examples of one device and micro-batch, from which `batch_size` was worked out; None if the spec sets the
+    batch itself."""
     batch_rule: BatchRule
     grad_accum: int | None
     """Micro-batches of one optimizer step; None for 1, without a flag."""
@@ -64,7 +68,14 @@ class Training(NamedTuple):
     steps: Mapping[str, StepSetting]
     """Every other setting that is counted in steps."""
     flags: Mapping[str, str | None]
-    """The program's flag for a setting; None omits it."""
+    """The program's flag for a figure, by the preset and the spec; None omits it."""
+    preset: Preset | None
+    """The framework of the program; None if the spec names none."""
+
+    @property
+    def batch_key(self) -> str:
+        """The key of `training` that sets the batch."""
+        return "per_device_batch_size" if self.per_device_batch_size else "batch_size"
 
 
 def overridable() -> tuple[str, ...]:
@@ -76,6 +87,8 @@ class Override(NamedTuple):
     """The settings of one rung that differ from the rest of the ladder."""
 
     batch_size: int | None = None
+    per_device_batch_size: Number | None = None
+    """The examples of one device and micro-batch, from which `batch_size` was worked out."""
     learning_rate: Number | None = None
     grad_accum: int | None = None
     model_parallel: int | None = None
@@ -166,12 +179,15 @@ def build_project(document: Document, broken: frozenset[str]) -> Project:
     The order of keys has no meaning in a spec, so it is normalized here; only args are an ordered list of flags.
     """
     data = document.data
+    training = _training(document, data["training"])
     return Project(
         name=data["name"],
         environments={name: _environment(name, value, data) for name, value in sorted(data["environments"].items())},
-        settings=resolve_settings(document),
-        training=_training(document, data["training"]),
-        overrides={size: _override(document, size, value) for size, value in data.get("overrides", {}).items()},
+        settings=resolve_settings(document, training.preset),
+        training=training,
+        overrides={
+            size: _override(document, training, size, value) for size, value in data.get("overrides", {}).items()
+        },
         gate=_gate(data.get("gate")),
         prices={name: _prices(document, name, value) for name, value in data.get("prices", {}).items()},
         allow=data.get("allow", {}),
@@ -218,25 +234,45 @@ def _prices(document: Document, generation: str, value: Any) -> Mapping[Capacity
 
 
 def _training(document: Document, value: Mapping[str, Any]) -> Training:
+    per_device = _optional_number(document, ("training", "per_device_batch_size"))
+    flags = value.get("flags", {})
+    preset = PRESETS.get(flags if isinstance(flags, str) else flags.get("preset", ""))
+    own = {} if isinstance(flags, str) else {figure: flag for figure, flag in flags.items() if figure != "preset"}
     return Training(
         tuned_on=value["tuned_on"],
-        # int(), because the schema accepts 4e3 as a whole number, which YAML reads as a float.
-        batch_size=int(value["batch_size"]),
+        batch_size=_batch_size(value, value["tuned_on"], per_device, value.get("grad_accum", 1)) or 1,
+        per_device_batch_size=per_device,
         batch_rule=value.get("batch_rule", "per_core"),
         grad_accum=_count(value, "grad_accum"),
         model_parallel=_count(value, "model_parallel") or 1,
         sequence_length=_count(value, "sequence_length"),
         train_steps=_count(value, "train_steps"),
         train_tokens=_count(value, "train_tokens"),
-        epochs=_number(document, ("training", "epochs")) if "epochs" in value else None,
-        learning_rate=_number(document, ("training", "learning_rate")) if "learning_rate" in value else None,
+        epochs=_optional_number(document, ("training", "epochs")),
+        learning_rate=_optional_number(document, ("training", "learning_rate")),
         learning_rate_rule=value.get("learning_rate_rule", "keep"),
         steps={key: _step_setting(setting) for key, setting in sorted(value.get("steps", {}).items())},
-        flags=value.get("flags", {}),
+        flags={**(preset.flags if preset else {}), **own},
+        preset=preset,
     )
 
 
+def _batch_size(value: Mapping[str, Any], size: str, per_device: Number | None, grad_accum: int) -> int | None:
+    """Return the global batch that a mapping of the spec sets for a size; None if it sets none.
+
+    A batch that is no whole number is rounded down (TPU040), and that of an unknown size is 1 (TPU020).
+    """
+    if per_device is None:
+        return _count(value, "batch_size")
+    # Imported here, because most specs set the global batch.
+    from tpucfg.catalog import Catalog
+
+    slice_ = Catalog().find(size)
+    return max(1, int(per_device.value * slice_.devices) * int(grad_accum)) if slice_ else 1
+
+
 def _count(value: Mapping[str, Any], key: str) -> int | None:
+    # int(), because the schema accepts 4e3 as a whole number, which YAML reads as a float.
     return int(value[key]) if key in value else None
 
 
@@ -248,11 +284,14 @@ def _step_setting(value: Any) -> StepSetting:
     )
 
 
-def _override(document: Document, size: str, value: Mapping[str, Any]) -> Override:
+def _override(document: Document, training: Training, size: str, value: Mapping[str, Any]) -> Override:
     path, known = ("overrides", size), overridable()
+    per_device = _optional_number(document, (*path, "per_device_batch_size"))
+    grad_accum = value.get("grad_accum", training.grad_accum or 1)
     return Override(
-        batch_size=_count(value, "batch_size"),
-        learning_rate=_number(document, (*path, "learning_rate")) if "learning_rate" in value else None,
+        batch_size=_batch_size(value, size, per_device, grad_accum),
+        per_device_batch_size=per_device,
+        learning_rate=_optional_number(document, (*path, "learning_rate")),
         grad_accum=_count(value, "grad_accum"),
         model_parallel=_count(value, "model_parallel"),
         machine=value.get("machine"),
@@ -263,3 +302,7 @@ def _override(document: Document, size: str, value: Mapping[str, Any]) -> Overri
 
 def _number(document: Document, path: KeyPath) -> Number:
     return Number.read(document.source_text(path))
+
+
+def _optional_number(document: Document, path: KeyPath) -> Number | None:
+    return _number(document, path) if document.node(path) else None

@@ -6,6 +6,7 @@ from typing import Final
 from tpucfg.findings import RULES, Finding
 from tpucfg.spec.layers import present_layers
 from tpucfg.spec.placeholders import PLACEHOLDERS
+from tpucfg.spec.presets import FIGURES, NAMED_FIGURES
 from tpucfg.spec.project import overridable
 from tpucfg.text_format import dotted, listed, nearest, quote_key
 from tpucfg.yamldoc import Document, KeyPath, count_values_and_depth
@@ -14,8 +15,6 @@ MAX_REPEATED_VALUES: Final = 2_000
 """Maximum values in a target's `extra` or in the program's args: a pod has about a hundred."""
 RESERVED_LABELS: Final = ("tpucfg-project", "tpucfg-environment")
 """The labels that the stack program sets on an environment's bucket; a test compares the two."""
-_SETTINGS: Final = ("batch_size", "grad_accum", "train_steps", "epochs", "learning_rate")
-"""The settings of `training` that become flags, besides the keys of training.steps; tokens are passed as steps."""
 
 
 def semantic_findings(document: Document, broken: frozenset[str]) -> Iterator[Finding]:
@@ -69,7 +68,7 @@ def _unknown_override(document: Document, size: str, key: str, known: tuple[str,
 
 def _check_step_keys(document: Document) -> Iterator[Finding]:
     # Flags and overrides refer to a setting by its key alone, so no two settings may share one.
-    reserved = (*_SETTINGS, "train_tokens", *overridable(), "overrides")
+    reserved = (*FIGURES, *NAMED_FIGURES, "train_tokens", *overridable(), "fallback", "overrides")
     for key in document.data["training"].get("steps", {}):
         if key in reserved:
             message = f"{key} cannot be a key of training.steps: it is the name of another setting"
@@ -79,9 +78,10 @@ def _check_step_keys(document: Document) -> Iterator[Finding]:
 
 def _check_flag_keys(document: Document) -> Iterator[Finding]:
     training = document.data["training"]
-    settings = (*_SETTINGS, *training.get("steps", {}))
-    for key in training.get("flags", {}):
-        if key not in settings:
+    flags = training.get("flags", {})
+    settings = (*FIGURES, *NAMED_FIGURES, *training.get("steps", {}))
+    for key in flags if isinstance(flags, dict) else ():
+        if key not in (*settings, "preset"):
             near, name = nearest(key, settings), quote_key(key)
             yield Finding.of(
                 "TPU004",

@@ -1,9 +1,10 @@
 """The layered settings of one environment and size: capacity, trainer and the settings of each target."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal, NamedTuple
 
 from tpucfg.spec.layers import LAYERED, Layered, layer_paths, merge_layers
+from tpucfg.spec.presets import ArgStyle, Preset
 from tpucfg.yamldoc import Document, KeyPath
 
 CapacityKind = Literal["on-demand", "spot", "flex-start", "reservation"]
@@ -13,9 +14,15 @@ class Arg(NamedTuple):
     """One of the program's own flags."""
 
     key: str
+    """The flag without dashes; empty for a text of a list, which is written as it is."""
     values: tuple[str | None, ...]
     """The values in order, with their placeholders: a list repeats the flag, None is a bare flag."""
     path: KeyPath
+
+    @property
+    def name(self) -> str:
+        """The name of the flag; for a text of a list, its part before `=`."""
+        return self.key or (self.values[0] or "").removeprefix("--").partition("=")[0]
 
 
 class Capacity(NamedTuple):
@@ -89,6 +96,9 @@ class Trainer(NamedTuple):
     worker_image: str | None
     package: str | None
     module: str | None
+    command: tuple[str, ...]
+    """The program and its first arguments; empty if the image decides."""
+    arg_style: ArgStyle
     runtime: str | None
     python: str | None
     args: tuple[Arg, ...]
@@ -119,8 +129,11 @@ class Settings(NamedTuple):
         return self.layers.source(path)
 
 
-def resolve_settings(document: Document) -> Mapping[tuple[str, str], Settings]:
-    """Return the settings of every environment and rung; those with equal layers share one value."""
+def resolve_settings(document: Document, preset: Preset | None) -> Mapping[tuple[str, str], Settings]:
+    """Return the settings of every environment and rung; those with equal layers share one value.
+
+    The preset gives the style of the arguments where no layer does.
+    """
     data, by_layers, settings = document.data, {}, {}
     pairs = [("", "")]
     for name, value in data["environments"].items():
@@ -128,7 +141,7 @@ def resolve_settings(document: Document) -> Mapping[tuple[str, str], Settings]:
     for pair in pairs:
         present = tuple(path for path in layer_paths(*pair) if _has_layer(data, path))
         if present not in by_layers:
-            by_layers[present] = _settings_of(document, merge_layers(data, *pair))
+            by_layers[present] = _settings_of(document, merge_layers(data, *pair), preset)
         settings[pair] = by_layers[present]
     return settings
 
@@ -139,11 +152,11 @@ def _has_layer(data: Any, path: KeyPath) -> bool:
     return any(key in data for key in (*LAYERED, "args"))
 
 
-def _settings_of(document: Document, layers: Layered) -> Settings:
+def _settings_of(document: Document, layers: Layered, preset: Preset | None) -> Settings:
     data = layers.value
     return Settings(
         capacity=_capacity(data.get("capacity")),
-        trainer=_trainer(document, layers),
+        trainer=_trainer(document, layers, preset),
         targets=sorted_keys(data.get("targets", {})),
         layers=layers,
     )
@@ -155,13 +168,15 @@ def _capacity(value: Any) -> Capacity:
     return Capacity(value or "on-demand")
 
 
-def _trainer(document: Document, layers: Layered) -> Trainer:
+def _trainer(document: Document, layers: Layered, preset: Preset | None) -> Trainer:
     value = layers.value["trainer"]
-    args = layers.find("trainer", "args")
+    args = _args(document, layers.find("trainer", "args"))
     duration = value.get("max_run_duration")
     # Fields that are not among these have the value in the spec.
     built = {
-        "args": _args(document, args.children() if args else {}),
+        "command": tuple(value.get("command") or ()),
+        "arg_style": value.get("arg_style") or (preset.arg_style if preset else "--key=value"),
+        "args": (*args, *_preset_args(preset, args)),
         "env": tuple(_items(value, "env")),
         "secrets": tuple(_secret(variable, text) for variable, text in _items(value, "secrets")),
         "mounts": tuple(Mount(path, source) for path, source in _items(value, "mounts")),
@@ -190,8 +205,21 @@ def _secret(variable: str, text: str) -> Secret:
     return Secret(variable, None, name, versions[0] if versions else "latest")
 
 
-def _args(document: Document, args: Mapping[str, Layered]) -> tuple[Arg, ...]:
-    return tuple(Arg(key, _values(document, arg.path), arg.path) for key, arg in args.items())
+def _args(document: Document, args: Layered | None) -> tuple[Arg, ...]:
+    """Return the arguments of a mapping of flags, or of a list of texts."""
+    if args is None or not args.value:
+        return ()
+    if isinstance(args.value, list):
+        return tuple(Arg("", (text,), (*args.path, index)) for index, text in enumerate(args.value))
+    return tuple(Arg(key, _values(document, arg.path), arg.path) for key, arg in args.children().items())
+
+
+def _preset_args(preset: Preset | None, args: tuple[Arg, ...]) -> Iterator[Arg]:
+    """Yield the arguments that a preset adds, without those that the spec sets."""
+    written = {arg.name for arg in args}
+    for key, text in preset.args.items() if preset else ():
+        if key not in written:
+            yield Arg(key, (text,), ("training", "flags"))
 
 
 def _values(document: Document, path: KeyPath) -> tuple[str | None, ...]:

@@ -96,9 +96,9 @@ def test_a_flag_given_twice_is_an_error(change: dict[str, Any], expected: str) -
 
 def test_a_disabled_flag_may_be_an_argument() -> None:
     """If a figure has no flag, args may use its name."""
-    data = spec(trainer__args={"batch_size": "mine"}, training__flags={"batch_size": None})
+    data = spec(trainer__args={"batch_size": "${batch_size}"}, training__flags={"batch_size": None})
     assert planned(data).findings == ()
-    assert planned(data).jobs[0].args == ("--batch_size=mine", "--train_steps=4000")
+    assert planned(data).jobs[0].args == ("--batch_size=1024", "--train_steps=4000")
 
 
 def test_two_environments_cannot_share_a_bucket() -> None:

@@ -25,7 +25,7 @@ from tpucfg.yamldoc import KeyPath
 _RESERVATION_NAME: Final = "https://cloud.google.com/vertex-ai/docs/training/use-reservations"
 _PREEMPTION: Final = "https://cloud.google.com/compute/docs/instances/spot"
 _CLASSES: Final = "https://cloud.google.com/kubernetes-engine/docs/concepts/about-custom-compute-classes"
-_JOB_DIR: Final = "${job_dir}"
+_FOLDERS: Final = ("${job_dir}", "${run_dir}")
 _UNCERTAIN_ON_DEMAND: Final = {
     row.target for row in CAPACITY_TABLE if (row.kind, row.level) == ("on-demand", "warning")
 }
@@ -271,10 +271,10 @@ def _spot_without_checkpoints(project: Project, choices: Sequence[_Choice]) -> I
 def _writes_checkpoints(project: Project, settings: Settings) -> bool:
     """Return True if a flag or a figure is named after checkpoints, or the program is given the job's own folder."""
     trainer = settings.trainer
-    names = (*project.training.steps, *(arg.key for arg in trainer.args), *(key for key, _ in trainer.env))
+    names = (*project.training.steps, *(arg.name for arg in trainer.args), *(key for key, _ in trainer.env))
     texts = [text for arg in trainer.args for text in arg.values if text]
     texts += [text for _, text in trainer.env] + [mount.source for mount in trainer.mounts]
-    return any(map(shows_checkpoints, names)) or any(_JOB_DIR in text for text in texts)
+    return any(map(shows_checkpoints, names)) or any(folder in text for text in texts for folder in _FOLDERS)
 
 
 def _reservations_without_zone(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]:

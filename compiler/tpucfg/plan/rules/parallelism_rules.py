@@ -9,7 +9,8 @@ from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import Finding
 from tpucfg.number_format import format_number
 from tpucfg.plan.rung import NO_OVERRIDE, Rung, make_rung, tuned_micro_batch
-from tpucfg.spec import Override, Project
+from tpucfg.plan.scaling import decimal_text
+from tpucfg.spec import Override, Project, Training
 from tpucfg.text_format import dotted, listed
 from tpucfg.yamldoc import KeyPath
 
@@ -30,6 +31,7 @@ def parallelism_findings(project: Project, catalog: Catalog) -> Iterator[Finding
     tuned_on = catalog.find(project.training.tuned_on)
     if tuned_on is None or "training" in project.broken:
         return  # an unknown size is TPU020
+    yield from _fractional_batches(project, catalog)
     slices = () if project.broken & _LADDER_SECTIONS else tuple(_ladder_slices(project, catalog))
     is_tuned_divisible = _is_divisible(tuned_on, project.training.model_parallel)
     if not is_tuned_divisible:
@@ -146,14 +148,34 @@ def _uneven_tuned_batch(project: Project, tuned_on: Slice, rungs: Sequence[Rung]
     replicas = tuned_on.devices // training.model_parallel
     problem = _division(Fraction(training.batch_size), tuned_on, replicas, training.grad_accum or 1)
     details = (_SHARED_BATCH,) if training.batch_size < replicas == tuned_on.devices else ()
-    return _uneven(project, problem, ("training", "batch_size"), _tuned_batch_help(project, tuned_on, rungs), details)
+    return _uneven(project, problem, _batch_path(project), _tuned_batch_help(project, tuned_on, rungs), details)
+
+
+def _batch_path(project: Project) -> KeyPath:
+    return ("training", project.training.batch_key)
+
+
+def _fractional_batches(project: Project, catalog: Catalog) -> Iterator[Finding]:
+    """Yield an error for each batch of a device that is no whole number on all devices together."""
+    places: list[tuple[KeyPath, str, Training | Override]] = [
+        (("training",), project.training.tuned_on, project.training)
+    ]
+    places += [(("overrides", size), size, override) for size, override in project.overrides.items()]
+    for section, size, figures in places:
+        path, per_device = (*section, "per_device_batch_size"), figures.per_device_batch_size
+        slice_ = catalog.find(size)
+        if per_device and slice_ and (per_device.value * slice_.devices).denominator != 1:
+            batch = format_number(per_device.value * slice_.devices)
+            message = f"{per_device.text} examples on each of the {slice_.devices:,} devices of {size} are {batch}"
+            nearest = decimal_text(Fraction(max(1, round(per_device.value * slice_.devices)), slice_.devices))
+            yield _uneven(project, f"{message}: no whole number", path, f"set {dotted(path)} to {nearest}")
 
 
 def _uneven_rungs(project: Project, rungs: Sequence[Rung], hint: str) -> Finding:
     """Return the finding for rungs whose batch follows from `tuned_on`, where the batch divides."""
     others = listed([rung.size for rung in rungs[1:]])
     details = (f"nor on {others}",) if others else ()
-    return _uneven(project, _rung_division(project, rungs[0]), ("training", "batch_size"), hint, details)
+    return _uneven(project, _rung_division(project, rungs[0]), _batch_path(project), hint, details)
 
 
 def _exact_batch(project: Project, rung: Rung) -> Fraction:
@@ -197,22 +219,26 @@ def _tuned_batch_help(project: Project, tuned_on: Slice, rungs: Sequence[Rung]) 
         if training.batch_rule == "per_core" and not _override(project, rung.slice).batch_size:
             step = rung.data_parallel * (rung.grad_accum or 1) / rung.scale
             unit = lcm(unit * step.denominator, step.numerator) // step.denominator
-    return _batch_help(("training", "batch_size"), training.batch_size, unit)
+    devices = tuned_on.devices * (training.grad_accum or 1) if training.per_device_batch_size else 1
+    return _batch_help(_batch_path(project), training.batch_size, unit, devices)
 
 
-def _batch_help(path: KeyPath, batch: int, unit: int) -> str:
+def _batch_help(path: KeyPath, batch: int, unit: int, devices: int = 1) -> str:
+    """Return the edit to the nearest batches; `devices` divide one that the spec gives for each of them."""
     below = batch // unit * unit
-    nearest = [count for count in (below + unit, below) if 0 < count <= MAX_BATCH]
-    return f"set {dotted(path)} to {' or '.join(map(str, nearest))}" if nearest else "end the ladder below"
+    nearest = [Fraction(count, devices) for count in (below + unit, below) if 0 < count <= MAX_BATCH]
+    return f"set {dotted(path)} to {' or '.join(map(decimal_text, nearest))}" if nearest else "end the ladder below"
 
 
 def _uneven_override(project: Project, tuned_on: Slice, rung: Rung) -> Finding:
-    path = ("overrides", rung.size, "batch_size")
+    is_of_device = project.overrides[rung.size].per_device_batch_size is not None
+    path = ("overrides", rung.size, "per_device_batch_size" if is_of_device else "batch_size")
+    devices = rung.slice.devices * (rung.grad_accum or 1) if is_of_device else 1
     per_replica = rung.grad_accum or 1
     if project.training.batch_rule == "keep" and "grad_accum" not in rung.overridden:
         # With a multiple of the tuned micro-batch, accumulation is a whole number.
         per_replica = max(1, int(tuned_micro_batch(project.training, tuned_on)))
-    hint = _batch_help(path, rung.batch_size, rung.data_parallel * per_replica)
+    hint = _batch_help(path, rung.batch_size, rung.data_parallel * per_replica, devices)
     return _uneven(project, _rung_division(project, rung), path, hint)
 
 

@@ -10,8 +10,9 @@ from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import Finding
 from tpucfg.plan.naming import bucket_of
 from tpucfg.plan.rules.access_rules import credential_findings
+from tpucfg.plan.rules.figure_rules import figure_findings
 from tpucfg.plan.rules.trainer_rules import trainer_findings
-from tpucfg.plan.rung import flag_name, setting_path
+from tpucfg.plan.rung import BATCH_FIGURES, flag_name, setting_path
 from tpucfg.spec import Environment, Project, deletion_help
 from tpucfg.spec.layer_rules import layer_findings
 from tpucfg.text_format import dotted, listed, nearest, quote_key
@@ -135,7 +136,8 @@ def _figure_flags(project: Project) -> dict[str, str]:
     """Return the flag of each figure of `training`."""
     training = project.training
     present = {
-        "batch_size": True,
+        **dict.fromkeys((*BATCH_FIGURES, "model_parallel"), True),
+        "sequence_length": training.sequence_length is not None,
         "grad_accum": _may_accumulate(project),
         "train_steps": training.train_steps is not None or training.train_tokens is not None,
         "epochs": training.epochs is not None,
@@ -264,6 +266,7 @@ _RULES: Final[Mapping[Callable[[Project, Catalog], Iterator[Finding]], frozenset
     _unordered_sizes: frozenset(),
     _unused_sizes: frozenset(("sizes", "environments", "overrides")),
     _duplicate_flags: frozenset(("trainer", "training", "overrides")),
+    figure_findings: frozenset(("trainer", "training", "overrides")),
     _layers: frozenset(),
     credential_findings: frozenset(),
     trainer_findings: frozenset(("trainer",)),

@@ -25,7 +25,7 @@ MAX_WARMUP_SHARE: Final = Fraction(1, 4)
 KEPT_RATE_GROWTH: Final = 2
 """Growth factor of the batch from which a constant learning rate is reported."""
 
-_BATCH: Final = ("training", "batch_size")
+
 _LESS_WORK: Final = "so the devices have less work and scaling is not linear"
 
 
@@ -48,7 +48,11 @@ def _batch_grew(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
         )
         message = f"the global batch grows from {tuned_batch:,} to {batches}; the threshold is {LARGE_BATCH_GROWTH}×"
         all_overridden = all("batch_size" in rung.overridden for rung in large_rungs)
-        path = ("overrides", large_rungs[0].size, "batch_size") if all_overridden else _BATCH
+        path = (
+            ("overrides", large_rungs[0].size, "batch_size")
+            if all_overridden
+            else ("training", project.training.batch_key)
+        )
         hint = "compare the final metric with that of the rung below before you scale up, then allow TPU041"
         yield _finding(project, "TPU041", message, path, hint)
 

@@ -46,6 +46,14 @@ def _compiler_flags_set_twice(project: Project, settings: Settings) -> Iterator[
     yield _exclusion(project, path, other, message, hint)
 
 
+def _command_of_package(project: Project, settings: Settings) -> Iterator[Finding]:
+    """Yield an error for a command beside a package, whose module is the program."""
+    if settings.trainer.command and settings.trainer.package:
+        path, other = settings.source(("trainer", "command")), settings.source(("trainer", "package"))
+        message = f"{dotted(path)} and {dotted(other)} exclude each other: a package is run by its module"
+        yield _exclusion(project, path, other, message, deletion_help(project.document, path))
+
+
 def _runtime_variables(project: Project, settings: Settings) -> Iterator[Finding]:
     """Yield an error for each variable from which the TPU runtime learns its machines: the service sets it."""
     secrets = [secret.variable for secret in settings.trainer.secrets]
@@ -99,6 +107,7 @@ def _other_mounts(project: Project, settings: Settings) -> Iterator[Finding]:
 _RULES: Final[tuple[Callable[[Project, Settings], Iterator[Finding]], ...]] = (
     _variables_set_twice,
     _compiler_flags_set_twice,
+    _command_of_package,
     _runtime_variables,
     _repeated_compiler_flags,
     _other_mounts,
@@ -122,6 +131,21 @@ _MISSING: Final[Mapping[str, _Placeholder]] = {
         lambda job: job.rung.sequence_length is None,
         "training.sequence_length is not set",
         "set training.sequence_length to 2048, or to the tokens of one of your examples",
+    ),
+    "train_steps": _Placeholder(
+        lambda job: job.rung.train_steps is None,
+        "the run is counted in epochs",
+        "write ${epochs}, or set training.train_steps in place of training.epochs",
+    ),
+    "epochs": _Placeholder(
+        lambda job: job.rung.epochs is None,
+        "the run is counted in steps",
+        "write ${train_steps}, or set training.epochs in its place",
+    ),
+    "learning_rate": _Placeholder(
+        lambda job: job.rung.learning_rate is None,
+        "training.learning_rate is not set",
+        "set training.learning_rate to 3e-4, or to the rate that was tuned",
     ),
     "topology": _Placeholder(
         lambda job: job.slice.topology is None,

@@ -36,6 +36,7 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     "trainingInput.scaleTier": Origin("spec", "targets.ai-platform.machine", GUIDE),
     "trainingInput.masterType": Origin("spec", "targets.ai-platform.master", GUIDE),
     "trainingInput.masterConfig.imageUri": Origin("spec", "trainer.image"),
+    "trainingInput.masterConfig.containerCommand.*": Origin("spec", "trainer.command", FIELDS),
     "trainingInput.workerType": Origin("rule", "a TPU is a worker of this type", GUIDE, "sizes"),
     "trainingInput.workerCount": Origin("rule", "a TPU job has exactly one worker", GUIDE, "sizes"),
     "trainingInput.workerConfig.imageUri": Origin("spec", "trainer.worker_image", FIELDS),
@@ -73,7 +74,8 @@ def request_body(job: Job) -> RequestBody:
     training = without_empty(
         scaleTier="CUSTOM" if custom else "BASIC_TPU",
         masterType=(job.options.get("master") or MASTERS[machine]) if custom else None,
-        masterConfig=without_empty(imageUri=job.image),
+        # The program runs on the master; the TPU's worker keeps the entry point of its own image.
+        masterConfig=without_empty(imageUri=job.image, containerCommand=list(job.command)),
         workerType="cloud_tpu" if custom else None,
         workerCount=1 if custom else None,
         workerConfig=without_empty(

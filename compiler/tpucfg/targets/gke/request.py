@@ -138,6 +138,7 @@ def _container(job: Job) -> dict[str, Any]:
     return without_empty(
         name=CONTAINER,
         image=job.image,
+        command=[escape_dollars(word) for word in job.command],
         args=[escape_dollars(arg) for arg in job.args],
         env=[*variables, *_secret_variables(job)],
         resources={"requests": chips, "limits": dict(chips)},
@@ -382,6 +383,7 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     f"{_POD}.tolerations.1.**": _CAPACITY,
     f"{_POD}.containers.*.name": Origin("rule", "any name: the pod has one container", JOBSET),
     f"{_POD}.containers.*.image": Origin("spec", "trainer.image"),
+    f"{_POD}.containers.*.command.*": Origin("spec", "trainer.command"),
     f"{_POD}.containers.*.args.*": Origin("figure", ""),
     f"{_POD}.containers.*.env.*.valueFrom.**": Origin("spec", "trainer.secrets"),
     f"{_POD}.containers.*.env.**": Origin("spec", "trainer.env"),

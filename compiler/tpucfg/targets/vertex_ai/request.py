@@ -35,6 +35,7 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     "workerPoolSpecs.*.machineSpec.reservationAffinity.**": Origin("spec", "capacity"),
     "workerPoolSpecs.*.replicaCount": Origin("rule", "one replica for any number of hosts", COMPUTE, "sizes"),
     "workerPoolSpecs.*.containerSpec.imageUri": Origin("spec", "trainer.image"),
+    "workerPoolSpecs.*.containerSpec.command.*": Origin("spec", "trainer.command"),
     "workerPoolSpecs.*.containerSpec.args.*": Origin("figure", ""),
     "workerPoolSpecs.*.containerSpec.env.**": Origin("spec", "trainer.env"),
     "workerPoolSpecs.*.pythonPackageSpec.executorImageUri": Origin("spec", "trainer.image"),
@@ -110,7 +111,7 @@ def _program(job: Job) -> dict[str, Any]:
             args=list(job.args),
             env=env,
         )
-    return without_empty(imageUri=job.image, args=list(job.args), env=env)
+    return without_empty(imageUri=job.image, command=list(job.command), args=list(job.args), env=env)
 
 
 def escape_references(text: str) -> str:

@@ -1,0 +1,190 @@
+"""Rules about the way of the figures to the program: each reaches it once, as the number that the plan computed.
+
+A number written beside the plan makes the ladder, the costs and a review wrong: with `per_device_batch_size=4` among
+the arguments, a rung of twice the devices runs twice the batch that is shown.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from tpucfg.catalog import Catalog
+from tpucfg.findings import Finding
+from tpucfg.plan.rung import BATCH_FIGURES, Rung, flag_name, number_path, setting_path
+from tpucfg.spec import Project, Settings, Training
+from tpucfg.spec.placeholders import used_placeholders
+from tpucfg.spec.presets import FIGURES, NAMED_FIGURES
+from tpucfg.text_format import dotted, format_value, listed
+from tpucfg.yamldoc import KeyPath
+
+_NUMBER: Final = re.compile(r"[-+]?(?:[0-9][0-9_,]*\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
+_WORD: Final = re.compile(rf"(?:--)?\b([A-Za-z_][A-Za-z0-9_.-]*)[= ]({_NUMBER.pattern})(?=[\s\"';]|$)")
+"""A flag and its number in a text."""
+
+
+def figure_findings(project: Project, _: Catalog) -> Iterator[Finding]:
+    """Yield the findings about figures that the program gets in another way than by the plan, or not at all."""
+    names = _figure_names(project.training)
+    literals: dict[KeyPath, _Literal] = {}
+    for settings in project.distinct_settings():
+        yield from _bare_flags(project, settings)
+        literals |= {literal.path: literal for literal in _literals(project, settings, names)}
+    yield from (_literal_finding(project, literal) for literal in literals.values())
+    yield from _uncarried(project, frozenset(literal.figure for literal in literals.values()))
+
+
+def batch_per_device_findings(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
+    """Yield an error if the program gets the batch of a device and some rung's has no finite decimal form."""
+    if not _is_carried(project, "per_device_batch_size"):
+        return
+    endless = [rung for rung in rungs if not _is_finite(rung)]
+    if endless:
+        sizes = listed([f"{rung.size}: {rung.per_device}" for rung in endless])
+        message = f"the batch of a device has no finite decimal form, in which the program gets it: {sizes}"
+        devices = endless[0].slice.devices * (endless[0].grad_accum or 1)
+        hint = f"set overrides.{endless[0].size}.batch_size to {devices}, or leave {endless[0].size} out"
+        path = setting_path(project.training, "batch_size")
+        yield Finding.of("TPU040", message, project.document.value_location(path), help=hint)
+
+
+def _is_finite(rung: Rung) -> bool:
+    rest = rung.per_device.denominator
+    for prime in (2, 5):
+        while rest % prime == 0:
+            rest //= prime
+    return rest == 1
+
+
+# Numbers beside the plan.
+
+
+class _Literal(NamedTuple):
+    """A number in the spec's own arguments or variables whose name means a figure."""
+
+    path: KeyPath
+    name: str
+    text: str
+    figure: str
+    is_word: bool = False
+    """True if it is a part of a text, which may mean something else."""
+
+
+def _figure_names(training: Training) -> dict[str, str]:
+    """Return the figure that each name means: its own name, its flag, and the names in the preset's row."""
+    figures = (*FIGURES, *NAMED_FIGURES, *training.steps)
+    names = {figure: figure for figure in figures}
+    names |= {flag: figure for figure in figures if (flag := flag_name(training, figure))}
+    names |= training.preset.meanings if training.preset else {}
+    return {_normal(name): figure for name, figure in names.items()}
+
+
+def _normal(name: str) -> str:
+    return name.replace("-", "_")
+
+
+def _literals(project: Project, settings: Settings, names: dict[str, str]) -> Iterator[_Literal]:
+    trainer, training = settings.trainer, project.training
+    for arg in trainer.args:
+        figure = names.get(_normal(arg.key), "")
+        # A flag that the figure itself has is given twice (TPU050).
+        is_twice = figure and arg.key == flag_name(training, figure) and _has_figure(training, figure)
+        for text in arg.values if figure and not is_twice else ():
+            if text and _NUMBER.fullmatch(text):
+                yield _Literal(arg.path, arg.key, text, figure)
+    prefix = training.preset.variable_prefix.lower() if training.preset else ""
+    for key, value in trainer.env:
+        name = _normal(key.lower())
+        figure = names.get(name) or names.get(name.removeprefix(prefix), "")
+        if figure and _NUMBER.fullmatch(value):
+            yield _Literal(settings.source(("trainer", "env", key)), key, value, figure)
+    words = [(settings.source(("trainer", "command", index)), word) for index, word in enumerate(trainer.command)]
+    words += [(arg.path, text) for arg in trainer.args if not arg.key for text in arg.values if text]
+    for path, word in words:
+        for match in _WORD.finditer(word):
+            if figure := names.get(_normal(match[1]), ""):
+                yield _Literal(path, match[1], match[2], figure, is_word=True)
+
+
+def _literal_finding(project: Project, literal: _Literal) -> Finding:
+    document, figure = project.document, literal.figure
+    shown = figure if figure not in project.training.steps else f"steps.{figure}"
+    value = format_value(literal.text, quoted=False)
+    if _has_figure(project.training, figure):
+        consequence = "which the plan works out for each rung"
+        hint = (
+            f"write ${{{shown}}} in place of {value}"
+            if literal.is_word
+            else f"set {dotted(literal.path)} to ${{{shown}}}"
+        )
+    else:
+        path = setting_path(project.training, figure)
+        consequence = f"which the plan does not know, because {dotted(path)} is not set"
+        hint = f"set {dotted(path)} to {value}" + (
+            "" if literal.is_word else f", and {dotted(literal.path)} to ${{{shown}}}"
+        )
+    message = f"{dotted(literal.path)} sets {literal.name} to {value}, a literal for {figure}, {consequence}"
+    id_ = "TPU033" if literal.is_word else "TPU032"
+    return Finding.of(id_, message, document.value_location(literal.path), help=hint)
+
+
+def _has_figure(training: Training, figure: str) -> bool:
+    """Return True if the spec gives the figure a value on every rung."""
+    if figure in (*BATCH_FIGURES, "model_parallel", "grad_accum", *training.steps):
+        return True
+    if figure == "train_steps":
+        return training.epochs is None
+    return getattr(training, figure) is not None
+
+
+def _bare_flags(project: Project, settings: Settings) -> Iterator[Finding]:
+    """Yield an error for each flag without a value in a style that has none."""
+    for arg in settings.trainer.args if settings.trainer.arg_style == "key=value" else ():
+        if None in arg.values and arg.key:
+            message = f"{dotted(arg.path)} is a bare flag, and the style key=value has none"
+            hint = f"set {dotted(arg.path)} to true, or to the value that the program takes"
+            yield Finding.of("TPU007", message, project.document.value_location(arg.path), help=hint)
+
+
+# Figures that do not reach the program.
+
+
+def _uncarried(project: Project, reported: frozenset[str]) -> Iterator[Finding]:
+    """Yield a warning for each figure that the program has to know and does not get, without the `reported` ones."""
+    training = project.training
+    for figure in _needed(training):
+        alternatives = BATCH_FIGURES if figure in BATCH_FIGURES else (figure,)
+        if not reported.isdisjoint(alternatives) or any(_is_carried(project, name) for name in alternatives):
+            continue
+        path, shown = number_path(project, figure), f"steps.{figure}" if figure in training.steps else figure
+        message = f"no flag and no placeholder gives {figure} to the program, which runs with a number of its own"
+        hint = f"set training.flags.{figure} to {figure}, or to the program's own flag"
+        if figure in training.flags:
+            hint = f"delete training.flags.{figure}, or write ${{{shown}}} in trainer.args"
+        yield Finding.of("TPU034", message, project.document.value_location(path), help=hint)
+
+
+def _needed(training: Training) -> Iterator[str]:
+    """Yield the figures that the spec sets, by which a program has to run."""
+    yield training.batch_key
+    if training.grad_accum:
+        yield "grad_accum"
+    if training.train_tokens:
+        yield "sequence_length"
+    yield "epochs" if training.epochs else "train_steps"
+    if training.learning_rate:
+        yield "learning_rate"
+    yield from training.steps
+
+
+def _is_carried(project: Project, figure: str) -> bool:
+    """Return True if a flag or a placeholder gives the figure to the program of every job."""
+    if flag_name(project.training, figure):
+        return True
+    name = f"steps.{figure}" if figure in project.training.steps else figure
+    return all(name in _used_placeholders(settings) for settings in project.distinct_settings())
+
+
+def _used_placeholders(settings: Settings) -> frozenset[str]:
+    trainer = settings.trainer
+    texts = [text for arg in trainer.args for text in arg.values if text]
+    return used_placeholders([*trainer.command, *texts, *(text for _, text in trainer.env)])

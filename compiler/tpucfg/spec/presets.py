@@ -1,0 +1,50 @@
+"""Frameworks whose programs know the figures under names of their own: a preset of `training.flags` is one row."""
+
+from collections.abc import Mapping
+from typing import Final, Literal, NamedTuple
+
+ArgStyle = Literal["--key=value", "--key value", "key=value"]
+
+FIGURES: Final = ("batch_size", "grad_accum", "train_steps", "epochs", "learning_rate")
+"""The figures that are flags under their own names, unless `training.flags` has another; each key of
+`training.steps` is one too."""
+NAMED_FIGURES: Final = ("per_device_batch_size", "micro_batch", "sequence_length", "model_parallel")
+"""The figures that are flags only where `training.flags` or a preset names the flag."""
+
+
+class Preset(NamedTuple):
+    """The command line of one framework's programs."""
+
+    arg_style: ArgStyle
+    flags: Mapping[str, str | None]
+    """The flag of each figure; None if the program does not know the figure."""
+    meanings: Mapping[str, str]
+    """Further names of arguments that mean a figure, each with the setting of `training` that decides it."""
+    variable_prefix: str
+    """The start of environment variables that set an argument; empty if none do."""
+    args: Mapping[str, str]
+    """Arguments that it adds where the spec does not set them, with placeholders."""
+    source: str
+    """The public page that shows the names."""
+
+
+PRESETS: Final[Mapping[str, Preset]] = {
+    "maxtext": Preset(
+        arg_style="key=value",
+        flags={
+            "batch_size": None,
+            "per_device_batch_size": "per_device_batch_size",
+            "sequence_length": "max_target_length",
+            "grad_accum": "gradient_accumulation_steps",
+            "train_steps": "steps",
+            "epochs": "num_epoch",
+            "learning_rate": "learning_rate",
+        },
+        meanings={"global_batch_size": "batch_size"},
+        variable_prefix="M_",
+        # MaxText writes to <base_output_directory>/<run_name>. Without the second, each start has a folder of its own,
+        # and a restart begins at step 0.
+        args={"base_output_directory": "${run_root}", "run_name": "${run}"},
+        source="https://github.com/AI-Hypercomputer/maxtext/blob/e591f30/src/maxtext/configs/base.yml",
+    )
+}

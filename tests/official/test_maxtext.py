@@ -1,0 +1,96 @@
+"""The command lines of MaxText's preset, given to MaxText's own parser, which refuses unknown keys."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from jobs import compiled
+from tpucfg.plan import Job
+
+PYTHON: Final = Path(__file__).resolve().parents[2] / ".venv" / "maxtext" / "bin" / "python"
+"""Python of the environment that `make maxtext` builds."""
+REQUIRE: Final = "TPUCFG_REQUIRE_MAXTEXT"
+TRAINER: Final[dict[str, Any]] = {
+    "command": ["python3", "-m", "maxtext.trainers.pre_train.train", "base.yml"],
+    "args": {"model_name": "llama3.1-8b", "dataset_type": "synthetic"},
+}
+FIGURES: Final[dict[str, Any]] = {
+    "sequence_length": 8192,
+    "train_tokens": 20_000_000_000,
+    "learning_rate": 3e-4,
+    "learning_rate_rule": "sqrt",
+    "steps": {"checkpoint_period": {"value": 100, "scale": False}},
+    "flags": "maxtext",
+}
+LADDERS: Final = (
+    ("us-west4", ["v5litepod-16", "v5litepod-64", "v5litepod-256x2"]),
+    ("us-east5", ["v5p-32", "v5p-128", "v5p-256x2"]),
+    ("us-east5", ["v6e-16", "v6e-64", "v6e-256x2"]),
+    ("us-central1", ["tpu7x-64", "tpu7x-128", "tpu7x-128x2"]),
+)
+BATCHES: Final[tuple[dict[str, Any], ...]] = (
+    {"per_device_batch_size": 4},
+    {"per_device_batch_size": 0.5, "model_parallel": 2},
+    {"batch_size": 1024, "grad_accum": 2},
+    {"batch_size": 4096, "grad_accum": 8, "batch_rule": "keep"},
+)
+
+
+@pytest.fixture(scope="module")
+def python() -> str:
+    """Return a Python with MaxText; without it, skip the test, or fail if no test may be skipped."""
+    if not PYTHON.exists():
+        if os.environ.get(REQUIRE):
+            pytest.fail("MaxText is not installed: make maxtext")
+        pytest.skip("MaxText is not installed: make maxtext")
+    return str(PYTHON)
+
+
+def jobs() -> list[Job]:
+    """Return the jobs of every ladder and every form of the batch."""
+    planned: list[Job] = []
+    for region, sizes in LADDERS:
+        for batch in BATCHES:
+            training = {"tuned_on": sizes[0], **FIGURES, **batch}
+            spec = compiled("gke", *sizes, environment={"region": region}, trainer=TRAINER, training=training)
+            planned += spec.jobs
+    return planned
+
+
+@pytest.mark.official
+@pytest.mark.slow
+def test_every_line_means_what_the_plan_says(python: str) -> None:
+    """MaxText reads the devices, the batch, the steps, the rate, the length and the folder of the plan."""
+    planned = jobs()
+    lines = [{"args": job.args, "topology": _topology(job), "slices": job.slice.slices} for job in planned]
+    script = Path(__file__).with_name("parse_maxtext.py")
+    # On the CPU, because the parser asks JAX for its devices.
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
+    text = "\n".join(map(json.dumps, lines))
+    result = subprocess.run([python, script], input=text, capture_output=True, text=True, check=False, env=environment)
+    assert result.returncode == 0, result.stderr[-2000:]
+    parsed = [json.loads(line) for line in result.stdout.splitlines()]
+    assert len(parsed) == len(planned) == 48
+    for job, figures in zip(planned, parsed, strict=True):
+        rung = job.rung
+        assert figures == {
+            "num_target_devices": job.slice.devices,
+            "global_batch_size_to_train_on": rung.batch_size,
+            "gradient_accumulation_steps": rung.grad_accum or 1,
+            "steps": rung.train_steps,
+            "learning_rate": float(rung.learning_rate or 0),
+            "max_target_length": 8192,
+            "checkpoint_period": 100,
+            "run_name": job.name,
+            "base_output_directory": f"gs://{job.bucket}/runs/mnist",
+        }, job.name
+
+
+def _topology(job: Job) -> str:
+    """Return MaxText's name of one slice: `v5e-256` is Google's v5litepod-256."""
+    generation, _, number = job.size.partition("x2")[0].rpartition("-")
+    return f"{'v5e' if generation == 'v5litepod' else generation}-{number}"
