@@ -23,14 +23,19 @@ SPEC: dict[str, Any] = {
         "python": "3.7",
         "args": {"distribution_strategy": "tpu", "model_dir": "${job_dir}"},
     },
-    "training": {"tuned_on": "v2-8", "batch_size": 1024, "epochs": 1, "flags": {"batch_size": None, "epochs": None}},
+    "training": {"tuned_on": "v2-8", "batch_size": 1024, "epochs": 1},
 }
 CONTAINER: dict[str, Any] = {
     "image": "gcr.io/my-project/master:1.0",
     "worker_image": "gcr.io/my-project/worker:1.0",
     "runtime": "2.2",
 }
-ARGS = ["--distribution_strategy=tpu", "--model_dir=gs://my-project-dev-mnist-dev-us-central1/jobs/mnist/v2-8"]
+ARGS = [
+    "--distribution_strategy=tpu",
+    "--model_dir=gs://my-project-dev-mnist-dev-us-central1/jobs/mnist/v2-8",
+    "--batch_size=1024",
+    "--epochs=1",
+]
 PACKAGE: dict[str, Any] = {
     "region": "us-central1",
     "runtimeVersion": "2.2",

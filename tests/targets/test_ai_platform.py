@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ai_platform_specs import ARGS, CONTAINER, OF_MACHINE, PACKAGE, SPEC, compiled, container, spec
+from ai_platform_specs import ARGS, CONTAINER, OF_MACHINE, PACKAGE, SPEC, compiled, container, merged, spec
 from tpucfg.findings import errors
 from tpucfg.paths import first_match
 from tpucfg.plan import Job
@@ -95,7 +95,8 @@ def all_jobs() -> Iterator[tuple[Job, RequestBody]]:
     """Yield the jobs of every machine with every kind of trainer."""
     uploaded = spec(trainer={"package": "gs://b/trainer.tar.gz"})
     limited = spec(trainer={"max_run_duration": "12h"})
-    for data in (spec(), uploaded, container(), limited):
+    commanded = merged(container(), {"trainer": {"command": ["python3", "task.py"]}})
+    for data in (spec(), uploaded, container(), commanded, limited):
         for machine in OF_MACHINE:
             labelled = {"dev": {**SPEC["environments"]["dev"], "labels": {"team": "vision"}}}
             changed = {**data, "environments": labelled, "targets": {"ai-platform": {"machine": machine}}}
@@ -114,7 +115,7 @@ def leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str |
 def test_every_field_has_an_origin() -> None:
     """Every written field has an origin, and every origin has a written field."""
     jobs = list(all_jobs())
-    assert len(jobs) == 12
+    assert len(jobs) == 15
     written = {path for _, body in jobs for path in leaves(body)}
     origins = {path: first_match(target_named("ai-platform").ORIGINS.items(), path) for path in written}
     assert [path for path, origin in origins.items() if origin is None] == []

@@ -198,6 +198,7 @@ PLACEHOLDER_PARTS: Final = st.lists(
 def test_a_placeholder_is_filled_in_or_refused(text: str) -> None:
     """A text without findings can be filled in; every other one has only TPU009."""
     data = spec(trainer__args={"a": f"x{text}"}, training__sequence_length=128, sizes=["v2-8"])
+    data["training"]["learning_rate"] = 0.1
     project, findings = loaded(data)
     if project is None:
         assert set(ids(findings)) == {"TPU009"}
@@ -216,6 +217,14 @@ def test_a_placeholder_is_filled_in_or_refused(text: str) -> None:
         "grad_accum": "1",
         "sequence_length": "128",
         "topology": "2x2",
+        "run_dir": f"gs://{job.bucket}/runs/mnist/mnist-dev-v2-8",
+        "run": "mnist-dev-v2-8",
+        "batch_size": "1024",
+        "per_device_batch_size": "128",
+        "micro_batch": "128",
+        "train_steps": "4000",
+        "epochs": "",
+        "learning_rate": "0.1",
     }
     assert job.args[0] == f"--a=x{fill_placeholders(text, values)}"
 

@@ -331,7 +331,6 @@ _PROGRAM: Final = (
     "worker image",
     "package",
     "module",
-    "command",
     "arg style",
     "runtime version",
     "Python version",

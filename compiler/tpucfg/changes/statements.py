@@ -46,6 +46,10 @@ class Risk(IntEnum):
     """Data or the protection of data is lost, or the change can hide such a loss."""
 
 
+_RATIO: Final = re.compile(r"[0-9][0-9,.]*[×%]")
+"""A factor or a share, which reads better without the marks of code."""
+
+
 class Statement(NamedTuple):
     """A sentence about one environment, one config or the whole project, without naming it."""
 
@@ -64,8 +68,9 @@ class Statement(NamedTuple):
 
     @property
     def markdown(self) -> str:
-        """Markdown of the sentence, with each value as code."""
-        return self.template.format(*map(code, _shown(self.values)))
+        """Markdown of the sentence, with each value as code, but for ratios."""
+        values = (value if _RATIO.fullmatch(value) else code(value) for value in _shown(self.values))
+        return self.template.format(*values)
 
     @property
     def plain(self) -> str:

@@ -158,6 +158,14 @@ def _cd_command(folder: Path) -> str:
 
 def _repository_above(folder: Path) -> Path | None:
     """Return the root of the repository that contains the folder; None if there is none, or it is the folder itself."""
-    path = folder.absolute().resolve()
-    root = next((each for each in (path, *path.parents) if os.path.lexists(each / ".git")), path)
-    return None if root == path else Path(os.path.relpath(root))
+    parents = folder.absolute().resolve().parents
+    # Git decides what a repository is, but is only started if there is something called .git.
+    if not any(os.path.lexists(parent / ".git") for parent in parents):
+        return None
+    from tpucfg.git.repository import RevisionError, find_repository
+
+    try:
+        prefix = find_repository(folder).prefix.parts
+    except RevisionError:
+        return None
+    return Path(os.path.relpath(parents[len(prefix) - 1])) if prefix else None

@@ -23,7 +23,7 @@ from tpucfg.plan.provenance import (
     preset_reasons,
     setting_reasons,
 )
-from tpucfg.plan.rung import figure_texts
+from tpucfg.plan.rung import figure_flags, figure_texts
 from tpucfg.render.pipeline import compile_spec_file
 from tpucfg.schemas import load_schema, resolve_references
 from tpucfg.spec import LAYERED, Project, layers_of
@@ -127,8 +127,9 @@ def _reasons(subject: _Subject, query: str) -> Iterator[Reason]:
         words = [" ".join(written_flag(style, flag, text)) for flag, text in job.flags if flag == name and text]
         yield from (Reason(f"with its placeholders filled in: {text}") for text in words)
         return
+    figures = (figure for figure, _, _ in figure_flags(project.training, job.rung))
     own_flags = (arg.key for arg in job.settings.trainer.args if arg.key)
-    path = _parse_path(request_body, query, tuple(dict.fromkeys((*flags, *own_flags))))
+    path = _parse_path(request_body, query, tuple(dict.fromkeys((*figures, *own_flags))))
     value = value_at(request_body, path)
     if flag := _flag_at(job, path):
         yield from _reasons(subject, f"--{flag}")

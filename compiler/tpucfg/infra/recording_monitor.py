@@ -7,12 +7,15 @@ engine. https://www.pulumi.com/docs/iac/concepts/resources/options/.
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
 from pulumi.runtime import mocks, rpc
 
 from tpucfg.infra.resources import Resource, Unseen, urn_name
+from tpucfg.infra.stack_program import event_loop
 from tpucfg.redaction import SECRET
 from tpucfg.spec import Environment
 
@@ -64,6 +67,16 @@ class GoogleMocks(mocks.Mocks):
         return f"{args.name}-id", dict(args.inputs)
 
 
+@contextmanager
+def _loop_of_thread() -> Iterator[None]:
+    """Set an event loop of a worker thread of the SDK for one request; the program's own thread has one."""
+    if threading.current_thread() is threading.main_thread():
+        yield
+        return
+    with event_loop():
+        yield
+
+
 class RecordingMonitor(mocks.MockMonitor):
     """Records each resource with its options, and each feature that takes an engine."""
 
@@ -85,7 +98,8 @@ class RecordingMonitor(mocks.MockMonitor):
             self.unseen.add(Unseen("component", f"{request.type} {request.name}"))
         if request.transforms:
             self.unseen.add(Unseen("transform", f"{request.type} {request.name}"))
-        response = super().RegisterResource(request)  # type: ignore[no-untyped-call] # as the SDK has it
+        with _loop_of_thread():
+            response = super().RegisterResource(request)  # type: ignore[no-untyped-call] # as the SDK has it
         if request.type != _STACK_TYPE:
             above = self._ancestors.get(request.parent, Ancestors())
             types = f"{above.types}${request.type}" if above.types else request.type
@@ -104,7 +118,8 @@ class RecordingMonitor(mocks.MockMonitor):
     def ReadResource(self, request: Any) -> Any:  # noqa: N802
         """Record that the program reads an existing resource, or another stack's outputs."""
         self.unseen.add(Unseen("read", f"{request.type} {request.name}"))
-        return super().ReadResource(request)  # type: ignore[no-untyped-call]
+        with _loop_of_thread():
+            return super().ReadResource(request)  # type: ignore[no-untyped-call]
 
     def ExistsResource(self, request: Any) -> Any:  # noqa: N802
         """Record that the program asks for an existing resource."""
@@ -115,7 +130,8 @@ class RecordingMonitor(mocks.MockMonitor):
         """Record a look-up that is not answered as Google would."""
         if request.tok not in _KNOWN_CALLS:
             self.unseen.add(Unseen("call", request.tok))
-        return super().Invoke(request)  # type: ignore[no-untyped-call]
+        with _loop_of_thread():
+            return super().Invoke(request)  # type: ignore[no-untyped-call]
 
     def RegisterStackTransform(self, request: Any) -> Any:  # noqa: N802
         """Record a transform of all resources."""

@@ -125,7 +125,7 @@ def run_under_mocks(
     """
     # The SDK keeps config and root resource in context variables: a copied context leaves the caller's untouched.
     context = contextvars.copy_context()
-    with _program_modules(program), _event_loop():
+    with _program_modules(program), event_loop():
         return context.run(_run, program, environment, project, dict(config), preview)
 
 
@@ -172,8 +172,11 @@ def _run(
 
 
 @contextmanager
-def _event_loop() -> Iterator[None]:
-    """Set an event loop for the SDK: earlier use of asyncio may have left this thread without one."""
+def event_loop() -> Iterator[None]:
+    """Set an event loop of this thread for the SDK, and close it.
+
+    The SDK makes one where a thread has none, and closes it never: at the exit, such a loop prints a traceback.
+    """
     import asyncio
 
     loop = asyncio.new_event_loop()
