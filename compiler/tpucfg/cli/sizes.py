@@ -11,6 +11,8 @@ from tpucfg.cli.options import TakenByOption, format_option
 from tpucfg.cli.table import Column, text_table
 from tpucfg.text_format import corrected, format_value, json_text, listed, nearest
 
+_CURRENT: Final = ("v5e", "v5p", "v6e", "tpu7x")
+"""The generations that are listed unless the command names another, or asks for all."""
 _MAX_ZONES: Final = 4
 """Limit for the zones in a row of the table; more are only counted."""
 
@@ -27,9 +29,14 @@ def sizes(
         str | None,
         typer.Option("--generation", metavar="GENERATION", help="Show only sizes of this generation, such as v6e."),
     ] = None,
+    all_: Annotated[
+        bool, typer.Option("--all", help="Show all sizes: of every generation, and of every number of chips.")
+    ] = False,
     format: Annotated[str, format_option("text|json")] = "text",
 ) -> None:
     """List the catalog of TPU sizes: chips, topology and memory, targets, zones, and the sources of these facts.
+
+    As text and without a filter, these are the sizes of v5e, v5p, v6e and TPU7x with a power of two chips.
 
     SIZExN, such as v6e-256x2, is N slices of a size; gke and cloud-tpu take it for sizes of several hosts from v4 on.
 
@@ -45,9 +52,17 @@ def sizes(
     chosen = [slice_ for slice_ in taken if region is None or region in slice_.regions()]
     if region is not None and not chosen:
         raise _unknown_region(region, target, sorted({name for slice_ in taken for name in slice_.regions()}))
-    lines = _text(catalog, chosen, region) if format == "text" else _json(catalog, chosen)
-    for line in lines:
+    if format == "json":
+        print(json_text([_entry(catalog, slice_) for slice_ in chosen]).rstrip("\n"))
+        return
+    is_filtered = all_ or target or region or generation
+    shown = chosen if is_filtered else [slice_ for slice_ in chosen if _is_usual(slice_)]
+    for line in _text(catalog, shown, region, len(chosen) - len(shown)):
         print(line)
+
+
+def _is_usual(slice_: Slice) -> bool:
+    return slice_.generation in _CURRENT and slice_.chips.bit_count() == 1
 
 
 def _generation(catalog: Catalog, name: str) -> Generation:
@@ -71,9 +86,11 @@ def _unknown_region(region: str, target: str | None, known: Sequence[str]) -> Co
     return CommandExit(ERRORS, f"no size is offered in {format_value(region, quoted=False)}{for_target}", hint)
 
 
-def _text(catalog: Catalog, chosen: Sequence[Slice], region: str | None) -> Iterator[str]:
+def _text(catalog: Catalog, chosen: Sequence[Slice], region: str | None, others: int) -> Iterator[str]:
     yield from text_table(_columns(chosen, region))
     yield ""
+    if others:
+        yield f"{others:,} other sizes: tpucfg sizes --all"
     yield "* a zone that is not in Google's current public list"
     used = dict.fromkeys(source for slice_ in chosen for source in _sources(slice_))
     for id_ in used:
@@ -108,10 +125,6 @@ def _sources(slice_: Slice) -> Iterator[str]:
     yield from slice_.sources
     yield from slice_.chip_sources
     yield from (zone.source for zone in slice_.zones)
-
-
-def _json(catalog: Catalog, chosen: Sequence[Slice]) -> Iterator[str]:
-    yield json_text([_entry(catalog, slice_) for slice_ in chosen]).rstrip("\n")
 
 
 def _entry(catalog: Catalog, slice_: Slice) -> dict[str, Any]:
