@@ -89,7 +89,7 @@ ATTACKS: Final = (
     Attack(
         "lower-result-behind-another-version",
         together(_fits(dict.fromkeys(_SIZES, 1.2)), _results(lambda result: result.update(libtpu="9.9"))),
-        ("1.2 of 7.48 GiB (`jax 0.10.2, libtpu 0.0.42.1` → `jax 0.10.2, libtpu 9.9`)",),
+        ("(jax 0.10.2, libtpu 0.0.42.1)` → `1.2 of 7.48 GiB, 184,000,000,000,000 FLOPs", "libtpu 9.9)`"),
         status=0,
         base=_base,
     ),

@@ -69,7 +69,7 @@ ATTACKS: Final = (
     Attack(
         "provider-from-the-repository",
         together(_project("plugins:\n  providers: [{name: gcp, path: ./bin}]\n"), write("bin/pulumi-resource-gcp", "")),
-        ("`plugins.providers`", "./bin", "with access to the cloud"),
+        ("`plugins.providers.0.path`", "./bin", "with access to the cloud"),
     ),
     Attack(
         "provider-binary-swapped",
@@ -124,7 +124,7 @@ ATTACKS: Final = (
         _project("<<: {backend: {url: 'gs://evil'}}\n"),
         ("`Pulumi.yaml` cannot be read by this review", "merge keys"),
     ),
-    Attack("unknown-project-setting", _project("future: {plugin: evil}\n"), ("`future`",), status=0),
+    Attack("unknown-project-setting", _project("future: {plugin: evil}\n"), ("`future.plugin`",), status=0),
     Attack(
         "project-file-is-a-link",
         together(

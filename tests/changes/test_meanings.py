@@ -155,7 +155,10 @@ EXAMPLES: Final = (
     Example(("option", "master"), "a", "b", _NONE, "master machine changed"),
     Example(("option", "runtime_version"), "a", "b", _NONE, "runtime version changed"),
     # Derived facts
-    Example(("unlimited run",), _A, "set it", _CAUTION, "nothing limits the whole time of a run: set it"),
+    *(
+        Example(("unlimited run",), _A, reason, _CAUTION, f"nothing limits the whole time of a run: {reason}")
+        for reason in ("set trainer.max_run_duration", "a restart after a disruption is not counted")
+    ),
     Example(("unlimited run",), "set it", _A, _NONE, ""),
     Example(("rung", "above"), "v2-8", "4×", _NONE, "added to the ladder, with 4× the cores of v2-8, the rung below"),
     Example(("rung", "replacing"), "v2-8", "4×", _NONE, "replaces v2-8, with 4× its cores"),

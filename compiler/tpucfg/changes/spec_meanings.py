@@ -28,7 +28,7 @@ from tpucfg.changes.statements import Risk
 from tpucfg.findings import RULES
 from tpucfg.number_format import format_factor
 from tpucfg.paths import pattern_steps
-from tpucfg.results.cost import NO_DURATION
+from tpucfg.results.cost import FREE_RESTARTS, NO_DURATION
 from tpucfg.spec.project import Number
 from tpucfg.spec.settings import Duration
 from tpucfg.targets.extra import is_harmless
@@ -283,6 +283,10 @@ def _selects_cluster(change: FactChange, comparison: Comparison) -> bool:
 # The table
 
 
+def _both(first: Condition, second: Condition) -> Condition:
+    return lambda change, comparison: first(change, comparison) and second(change, comparison)
+
+
 def _caution(pattern: str, consequence: str, when: Condition = kept) -> Meaning:
     return Meaning(pattern, Risk.CAUTION, consequence, when)
 
@@ -466,12 +470,15 @@ _ROWS: Final = (
     _caution("field.**.*ontainers.**.image", "another program runs in the job", added),
     Meaning("field.**", Risk.CAUTION, "the service acts on it, and no setting of the spec explains it"),
     Meaning("config", Risk.CAUTION, sentence="the config changes in a way that no setting explains: the fold shows it"),
-    _sentence(
-        "unlimited run",
-        "nothing limits the whole time of a run: {after}",
-        _loses_limit,
-        Risk.CAUTION,
-        "cost of a run not limited",
+    *(
+        _sentence(
+            "unlimited run",
+            f"nothing limits the whole time of a run: {reason}",
+            _both(_loses_limit, becomes(reason)),
+            Risk.CAUTION,
+            "cost of a run not limited",
+        )
+        for reason in (NO_DURATION, FREE_RESTARTS)
     ),
     Meaning("unlimited run", is_silent=True),
     # The ladder and the training, as factors and shares

@@ -114,7 +114,8 @@ _EXECUTION_LIMIT: Final = "kueue.x-k8s.io/max-exec-time-seconds"
 https://kueue.sigs.k8s.io/docs/reference/labels-and-annotations/."""
 _HOST_LIMIT: Final = ("scheduling", "maxRunDuration", "seconds")
 """https://cloud.google.com/compute/docs/instances/limit-vm-runtime."""
-_FREE_RESTARTS: Final = "a restart after a disruption is not counted"
+FREE_RESTARTS: Final = "a restart after a disruption is not counted"
+"""The reason why attempts have a limit and the whole run has none."""
 
 
 class RunLimit(NamedTuple):
@@ -215,7 +216,7 @@ def _jobset_limit(_: Job, body: RequestBody) -> RunLimit:
     return RunLimit(
         seconds=Fraction(max(deadlines)),
         attempts=int(policy.get("maxRestarts", 0)) + 1,
-        unbounded=_FREE_RESTARTS if is_free else "",
+        unbounded=FREE_RESTARTS if is_free else "",
     )
 
 
