@@ -55,7 +55,11 @@ EVERYTHING: Final[tuple[tuple[str, str, dict[str, Any]], ...]] = (
     (
         "gke",
         "v6e-256x2",
-        {"trainer": FULL, "capacity": "spot", "options": {"priority": "high", "image_pull_secrets": ["p"]}},
+        {
+            "trainer": FULL,
+            "capacity": "spot",
+            "options": {"priority": "high", "image_pull_secrets": ["p"], "host_network": True},
+        },
     ),
     ("gke", "tpu7x-128", {"trainer": FULL, "options": {"compute_class": "c", "queue": "q"}}),
     ("ai-platform", "v2-8", {"trainer": {"runtime": "2.2"}}),

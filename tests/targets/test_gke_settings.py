@@ -127,6 +127,39 @@ def test_mounts_are_ephemeral_volumes() -> None:
     ]
 
 
+def test_pods_on_the_network_of_their_hosts() -> None:
+    """The pods resolve the cluster's names, and mounts keep the account of the pod; by default nothing is written."""
+    options = {"host_network": True}
+    body = gke.request_body(v6e(options=options, trainer={"mounts": {"/data": "gs://other"}}))
+    _, pod = parts(body)
+    assert (pod["hostNetwork"], pod["dnsPolicy"]) == (True, "ClusterFirstWithHostNet")
+    assert pod["volumes"][1]["csi"]["volumeAttributes"]["hostNetworkPodKSA"] == "true"
+    notes = gke.submission(v6e(options=options)).notes
+    assert any("acts as the account of the nodes" in note for note in notes)
+    default = v6e(trainer={"mounts": {"/data": "gs://other"}})
+    off = v6e(trainer={"mounts": {"/data": "gs://other"}}, options={"host_network": False})
+    assert not {"hostNetwork", "dnsPolicy"} & {*parts(gke.request_body(default))[1]}
+    assert gke.request_body(off) == gke.request_body(default)
+    assert not any("account of the nodes" in note for note in gke.submission(default).notes)
+
+
+@pytest.mark.parametrize(
+    ("options", "account"),
+    [({}, "of the stack"), ({"service_account": "trainer"}, "of the service_account trainer")],
+)
+def test_a_program_on_the_network_of_its_host_has_the_account_of_the_nodes(
+    options: dict[str, str], account: str
+) -> None:
+    """One warning for all sizes that share the setting names the account that the program does not get."""
+    used, unused = (
+        compiled("gke", "v6e-16", "v6e-32", environment=EAST, options={**options, "host_network": value}).findings
+        for value in (True, False)
+    )
+    (finding,) = [each for each in used if each.id == "TPU122"]
+    assert account in finding.message
+    assert not [each for each in unused if each.id == "TPU122"]
+
+
 def test_volumes_have_names_of_their_own() -> None:
     """A further mount renames no other, and paths that look alike get different names, all of them DNS labels."""
     paths = ["/a/b", "/a.b", "/A_b", "/_", "/" + "x" * 199, "/data"]

@@ -343,6 +343,7 @@ _PROGRAM: Final = (
 _MACHINES: Final = ("capacity", "machine type", "topology", "zone", "restarts", "maximum run duration")
 _HOSTS: Final = (
     "service_account",
+    "host_network",
     "external_ips",
     "network",
     "subnetwork",
@@ -422,6 +423,12 @@ _ROWS: Final = (
         "option.service_account",
         "jobs run as an account that the stack does not create",
         lambda change, _: change.after is not ABSENT,
+    ),
+    _access("option.host_network", "the program acts as the account of the nodes", becomes(True)),
+    _caution(
+        "option.host_network",
+        "the program acts as the account of its pod",
+        lambda change, comparison: change.before is True and kept(change, comparison),
     ),
     _access("option.external_ips", "hosts get addresses on the internet", _opens),
     _caution("option.external_ips", "the service decides if hosts have addresses on the internet", _closes_no_longer),

@@ -145,6 +145,8 @@ _ROWS: Final = (
     Rule("TPU120", "warning", "a setting of the hosts that only another target has", allowable=True),
     # This rule is about a config, too.
     Rule("TPU121", "warning", "a boot disk that stays, or is too small", allowable=True),
+    # This rule is about the account of a program.
+    Rule("TPU122", "warning", "a program with the account of its nodes", allowable=True),
 )
 
 RULES: Final = {rule.id: rule for rule in _ROWS}

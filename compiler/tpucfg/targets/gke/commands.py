@@ -3,7 +3,7 @@
 from tpucfg.plan import Job
 from tpucfg.schemas import Problem
 from tpucfg.spec import Environment
-from tpucfg.targets.gke.request import RESOURCES, pod_account
+from tpucfg.targets.gke.request import RESOURCES, pod_account, uses_host_network
 from tpucfg.targets.interface import Command, Submission, SubmissionError
 
 
@@ -36,9 +36,11 @@ def _notes(job: Job, namespaced: tuple[str, ...]) -> list[str]:
     bind = (*namespaced, "annotate", "serviceaccount", account, f"iam.gke.io/gcp-service-account={job.account}")
     pods = f"--selector=jobset.sigs.k8s.io/jobset-name={job.name}"
     output = (*namespaced, "logs", pods, "--follow", "--prefix", f"--max-log-requests={job.slice.hosts}")
+    program = "the program itself acts as the account of the nodes, which needs access to the bucket: see TPU122"
     return [
         f"the pods run as the Kubernetes service account {account}; create it once: {join(create_account)}",
         f"it acts as the service account of the stack; bind it once: {join(bind)}",
+        *([program] if uses_host_network(job) else []),
         f"the program's output: {join(output)}",
     ]
 

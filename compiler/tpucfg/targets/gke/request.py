@@ -1,7 +1,8 @@
 """The objects of a job: a JobSet with one child job for each slice, whose pods take one host each, and its secrets.
 
-No pod is privileged: according to the page on TPUs, only GKE before 1.28 needed that. No pod uses its host's network:
-slices work without it, and the pods would lose their own account, see https://github.com/apple/axlearn/pull/641.
+No pod is privileged: according to the page on TPUs, only GKE before 1.28 needed that. Pods use the network of their
+hosts only with `host_network`: it is faster, and the program loses the account of its own (TPU122), see
+https://github.com/apple/axlearn/pull/641.
 The variables by which slices find each other (MEGASCALE_…) and those of the hosts of a slice (TPU_WORKER_…) are set by
 GKE, whose webhook sees the JobSet's labels: JobSet's own example for several slices sets none.
 """
@@ -125,11 +126,22 @@ def _pod(job: Job) -> dict[str, Any]:
         priorityClassName=job.options.get("priority"),
         imagePullSecrets=[{"name": name} for name in job.options.get("image_pull_secrets") or ()],
         restartPolicy="Never",
+        **_network(job),
         nodeSelector=nodes.node_selector(job),
         tolerations=nodes.tolerations(job),
         containers=[_container(job)],
         volumes=_volumes(job),
     )
+
+
+def uses_host_network(job: Job) -> bool:
+    """Return True if the pods use the network of their hosts, and with it the account of the nodes."""
+    return bool(job.options.get("host_network"))
+
+
+def _network(job: Job) -> dict[str, Any]:
+    """Return the fields of the host's network; its DNS policy finds the cluster's names, such as the other pods."""
+    return {"hostNetwork": True, "dnsPolicy": "ClusterFirstWithHostNet"} if uses_host_network(job) else {}
 
 
 def _container(job: Job) -> dict[str, Any]:
@@ -226,7 +238,9 @@ def _mount_annotations(job: Job) -> dict[str, str]:
 def _volumes(job: Job) -> list[dict[str, Any]]:
     """Return the pod's volumes: shared memory, and one for each mount."""
     shared = {"name": "shm", "emptyDir": {"medium": "Memory"}}
-    return [shared, *(_bucket_volume(name, mount) for name, mount in _named(job.mounts))]
+    # On the host's network, the driver would mount with the account of the node: from GKE 1.33.3-gke.1226000.
+    account = {"hostNetworkPodKSA": "true"} if uses_host_network(job) else {}
+    return [shared, *(_bucket_volume(name, mount, account) for name, mount in _named(job.mounts))]
 
 
 def _volume_mounts(job: Job) -> list[dict[str, str]]:
@@ -235,11 +249,11 @@ def _volume_mounts(job: Job) -> list[dict[str, str]]:
     return [{"name": "shm", "mountPath": SHARED_MEMORY}, *mounts]
 
 
-def _bucket_volume(name: str, mount: Mount) -> dict[str, Any]:
+def _bucket_volume(name: str, mount: Mount, account: Mapping[str, str]) -> dict[str, Any]:
     bucket, _, folder = mount.source.removeprefix("gs://").partition("/")
     # Objects that no tool created a folder for are visible only with implicit-dirs.
     options = ["implicit-dirs", *([f"only-dir={folder}"] if folder else [])]
-    attributes = {"bucketName": bucket, "mountOptions": ",".join(options)}
+    attributes = {"bucketName": bucket, "mountOptions": ",".join(options), **account}
     return {"name": name, "csi": {"driver": "gcsfuse.csi.storage.gke.io", "volumeAttributes": attributes}}
 
 
@@ -326,6 +340,7 @@ _SHM: Final = "https://github.com/pytorch/pytorch#using-pre-built-images"
 _SECRETS: Final = "https://cloud.google.com/secret-manager/docs/sync-k8-secrets"
 _FUSE: Final = "https://cloud.google.com/kubernetes-engine/docs/how-to/cloud-storage-fuse-csi-driver-sidecar"
 
+_HOST_NETWORK: Final = Origin("spec", "targets.gke.host_network")
 _POD_API: Final = "https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/"
 _NODES: Final = "https://cloud.google.com/kubernetes-engine/docs/concepts/spot-vms"
 _KUEUE: Final = "https://kueue.sigs.k8s.io/docs/reference/labels-and-annotations/"
@@ -369,6 +384,8 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     f"{_POD}.priorityClassName": Origin("spec", "targets.gke.priority"),
     f"{_POD}.imagePullSecrets.**": Origin("spec", "targets.gke.image_pull_secrets"),
     f"{_POD}.restartPolicy": Origin("rule", _ONE_POD, JOBSET),
+    f"{_POD}.hostNetwork": _HOST_NETWORK,
+    f"{_POD}.dnsPolicy": _HOST_NETWORK,
     f"{_POD}.nodeSelector.[{nodes.ACCELERATOR}]": Origin("catalog", "gke_label", TPUS),
     f"{_POD}.nodeSelector.[{nodes.TOPOLOGY}]": Origin("catalog", "topology", TPUS),
     f"{_POD}.nodeSelector.[{nodes.INSTANCE}]": Origin("spec", "overrides.<size>.machine"),
@@ -391,6 +408,7 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     f"{_POD}.containers.*.volumeMounts.0.**": _SHARED_MEMORY,
     f"{_POD}.containers.*.volumeMounts.**": _MOUNTS,
     f"{_POD}.volumes.0.**": _SHARED_MEMORY,
+    f"{_POD}.volumes.*.csi.volumeAttributes.hostNetworkPodKSA": _HOST_NETWORK,
     f"{_POD}.volumes.**": _MOUNTS,
     f"{COMPANIONS}.{PROVIDER_CLASS}.spec.parameters.secrets.**": Origin("spec", "trainer.secrets"),
     f"{COMPANIONS}.{SYNC}.spec.secretObject.data.**": Origin("spec", "trainer.secrets"),

@@ -24,6 +24,7 @@ from tpucfg.targets.rules import Rule, rule_problems, service_problem
 from tpucfg.targets.spec_rules import long_job_names
 from tpucfg.text_format import dotted, format_value, listed
 
+_WORKLOAD_IDENTITY: Final = "https://cloud.google.com/kubernetes-engine/docs/concepts/workload-identity#restrictions"
 _MOUNT_OPTIONS: Final = "https://cloud.google.com/kubernetes-engine/docs/how-to/cloud-storage-fuse-csi-driver-ephemeral"
 _POLICIES: Final = ("tpu7x",)
 """The generations whose slices of several hosts have a workload policy."""
@@ -76,7 +77,8 @@ RELEASE_RULES: Final = (
 
 
 def spec_findings(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
-    """Yield findings about placements, policies, mounts and names that a cluster refuses."""
+    """Yield findings about accounts, and about placements, policies, mounts and names that a cluster refuses."""
+    yield from _accounts_of_nodes(project, environment, slices)
     yield from _unplaceable_sizes(project, environment, slices)
     yield from _misplaced_policies(project, environment, slices)
     yield from _impossible_mounts(project, environment, slices)
@@ -90,6 +92,26 @@ def _max_job_name(slice_: Slice) -> int:
 def max_name_length(pods: int, replicas: int) -> int:
     """Return the maximum length of a JobSet's name, after which the names of its pods continue."""
     return MAX_DNS_LABEL_LENGTH - len(f"-{REPLICATED_JOB}-{replicas - 1}-{pods - 1}{_POD_SUFFIX}")
+
+
+def _accounts_of_nodes(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
+    """Yield a warning for each `host_network`, with which the program loses the account of its pod."""
+    accounts: dict[KeyPath, str] = {}
+    for slice_ in slices:
+        settings = project.settings[environment.name, slice_.size]
+        if settings.targets.get(NAME, {}).get("host_network"):
+            named = settings.targets[NAME].get("service_account")
+            account = f"of the service_account {named}" if named else "of the stack"
+            accounts.setdefault(settings.source(("targets", NAME, "host_network")), account)
+    for path, account in accounts.items():
+        yield Finding.of(
+            "TPU122",
+            f"in {environment.name}, the program acts as the account of the nodes, and not as that {account}: on the "
+            "network of its host, it gets the tokens of Compute Engine's metadata server",
+            project.document.key_location(path),
+            help=f"delete {dotted(path)}, or grant the nodes' account the bucket, and allow TPU122 with the reason",
+            details=(f"see {_WORKLOAD_IDENTITY}",),
+        )
 
 
 def _unplaceable_sizes(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
