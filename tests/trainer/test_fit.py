@@ -38,14 +38,19 @@ def _project(folder: Path, python: str) -> Path:
     start, end = text.index("sizes:"), text.index("trainer:\n")
     environments = "environments:\n"
     for model in FLOPS:
-        size_flags = f"layers: {LAYERS}, width: {WIDTH}, sequence_length: {LENGTH}, vocabulary: {VOCABULARY}"
+        size_flags = (
+            f"layers: {LAYERS}, width: {WIDTH}, sequence_length: '${{sequence_length}}', vocabulary: {VOCABULARY}"
+        )
         args = f"{{model: {model}, {size_flags if model == 'transformer' else ''}}}"
         for size, (region, _) in RUNGS.items():
             name = f"{model[:2]}-{size.partition('-')[0]}"
             place = f"project: my-{name}-project, region: {region}, sizes: [{size}]"
             environments += f"  {name}: {{{place}, trainer: {{args: {args}}}}}\n"
     text = text[:start] + environments + text[end:]
-    for old, new in (("batch_size: 1024", "batch_size: 64"), ("python: .venv/bin/python", f"python: {python}")):
+    for old, new in (
+        ("batch_size: 1024", f"batch_size: 64\n  sequence_length: {LENGTH}"),
+        ("python: .venv/bin/python", f"python: {python}"),
+    ):
         assert old in text
         text = text.replace(old, new)
     spec.write_text(text)
