@@ -28,6 +28,7 @@ _PAIR: Final = frozenset(("name", "value"))
 """The keys of an environment variable in a pod."""
 _ROW: Final = re.compile(r"""^\s*(?:- )?["']?(?P<name>[A-Za-z_][A-Za-z0-9_.-]*)["']?\s*:\s+(?P<value>\S.*)$""")
 """A key and its value, in a text that is not YAML."""
+_NAME_OF_FLAG: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,98}")
 _BLANK: Final = "*"
 _NAME: Final = "name"
 _FORM: Final = "form"
@@ -106,12 +107,36 @@ def credentials_in(document: Document) -> Iterator[Credential]:
                     yield Credential(path, layer, values, name, is_variable)
                 elif values := tuple(value for value in _values(document, path) if _has_token(document.node(value))):
                     yield Credential(path, layer, values, name, is_variable, _FORM)
-        targets = document.node((*layer, "targets"))
-        for target in targets.keys if targets else ():
-            path = (*layer, "targets", target, "extra")
-            if extra := document.node(path):
-                for field, _, name, by in _secrets_below(extra, path, ""):
-                    yield Credential(field, layer, (field,), name, field[-1] == "value", by)
+        yield from _in_words(document, layer)
+        yield from _in_extra(document, layer)
+
+
+def _in_extra(document: Document, layer: KeyPath) -> Iterator[Credential]:
+    targets = document.node((*layer, "targets"))
+    for target in targets.keys if targets else ():
+        path = (*layer, "targets", target, "extra")
+        if extra := document.node(path):
+            for field, _, name, by in _secrets_below(extra, path, ""):
+                yield Credential(field, layer, (field,), name, field[-1] == "value", by)
+
+
+def _in_words(document: Document, layer: KeyPath) -> Iterator[Credential]:
+    """Yield the credentials in the lists of words of a layer: `--api_key=…`, or a text with a token of a known form."""
+    for keys in (("trainer", "command"), ("trainer", "args"), ("args",)):
+        path = (*layer, *keys)
+        node = document.node(path)
+        if node and isinstance(node.value, list):
+            for field, word, _, by in _secrets_below(node, path, ""):
+                name = _named_secret(word) or "TOKEN"
+                yield Credential(field, layer, (field,), name, is_variable=False, by=by)
+
+
+def _named_secret(node: Node) -> str:
+    """Return the name of a credential in a word `--name=value`; empty if it has none."""
+    name, _, value = node.value.removeprefix("--").partition("=") if isinstance(node.value, str) else ("", "", "")
+    if not value or "${" in value or not _NAME_OF_FLAG.fullmatch(name):
+        return ""
+    return name if _is_secret_name(name) and _is_secret_value(value) else ""
 
 
 def _secrets_below(node: Node, path: KeyPath, name: str) -> Iterator[tuple[KeyPath, Node, str, str]]:
@@ -130,6 +155,8 @@ def _secrets_below(node: Node, path: KeyPath, name: str) -> Iterator[tuple[KeyPa
         yield path, node, name, _NAME
     elif _has_token(node):
         yield path, node, name, _FORM
+    elif word := _named_secret(node):
+        yield path, node, word, _NAME
 
 
 def _children(node: Node, name: str) -> Iterator[tuple[str | int, Node, str]]:

@@ -105,6 +105,33 @@ def _check_args_of_sizes(document: Document) -> Iterator[Finding]:
                 )
 
 
+def _check_kinds_of_args(document: Document) -> Iterator[Finding]:
+    """Yield an error for each list of args over a mapping, or mapping over a list: neither could be merged."""
+    reported: set[KeyPath] = set()
+    for name, size in _jobs(document):
+        below: Layered | None = None
+        for layer in layers_of(document.data, name, size):
+            args = layer.find("trainer", "args")
+            if args is None or args.value is None:
+                continue
+            if below and isinstance(below.value, list) != isinstance(args.value, list) and args.path not in reported:
+                reported.add(args.path)
+                yield _other_kind(document, args, below)
+            below = args
+
+
+def _other_kind(document: Document, args: Layered, below: Layered) -> Finding:
+    kind, other = ("a list", "a mapping") if isinstance(args.value, list) else ("a mapping", "a list")
+    message = f"{dotted(args.path)} is {kind}, and {dotted(below.path)} is {other}: they cannot be merged"
+    return Finding.of(
+        "TPU006",
+        message,
+        document.value_location(args.path),
+        help=f"delete {dotted(args.path)}, or write it as {other}",
+        related=((document.key_location(below.path), "the layer below"),),
+    )
+
+
 # Removals and settings without effect.
 
 
@@ -258,6 +285,7 @@ def layer_rank(path: KeyPath) -> int:
 _RULES: Final[Mapping[Callable[[Document], Iterator[Finding]], frozenset[str]]] = {
     _check_disputed_capacity: frozenset(("environments", "sizes", "overrides", "capacity")),
     _check_args_of_sizes: frozenset(("overrides",)),
+    _check_kinds_of_args: frozenset(("environments", "sizes", "overrides", "trainer")),
     _check_effects: frozenset(("environments", "sizes", "overrides", *LAYERED)),
     _check_programs: frozenset(("environments", "sizes", "trainer")),
     _check_fit_gate: frozenset(("environments", "sizes", "overrides", "trainer", "gate")),
