@@ -146,3 +146,95 @@ def test_long_work_shows_progress_at_a_terminal(
         assert run(["check", "--config", "configs", *TARGET]) == 1
     assert b"checking" in os.read(reader, 10_000)
     os.close(reader)
+
+
+SERVICE = "apiVersion: v1\nkind: Service\nmetadata: {name: metrics, labels: }\nspec: {ports: [{port: 80}]}\n"
+BY_HAND = """\
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata:
+  name: recipe
+  labels:
+  annotations:
+spec:
+  failurePolicy:
+  replicatedJobs:
+  - name: slice-job
+    replicas: 1
+    template:
+      spec:
+        parallelism: 16
+        completions: 16
+        backoffLimit: 0
+        template:
+          metadata:
+            labels:
+          spec:
+            restartPolicy: Never
+            nodeSelector:
+              cloud.google.com/gke-tpu-accelerator: tpu7x
+              cloud.google.com/gke-tpu-topology: 4x4x4
+            serviceAccountName:
+            containers:
+            - name: jax-tpu
+              image: us-docker.pkg.dev/my-project/train/maxtext:1.0
+              env:
+              resources:
+                limits: {google.com/tpu: 4}
+"""
+"""A JobSet with empty fields, as xpk and recipes write them."""
+BESIDE = ["{jobset}", "{service}---\n{jobset}", "{jobset}---\n{service}", "{service}---\n{jobset}---\n{service}"]
+
+
+def check_jobset(folder: Path, text: str) -> int:
+    """Return the exit status of the check of a text as a config of gke."""
+    (folder / "jobset.yaml").write_text(text)
+    return run(["check", "--config", str(folder / "jobset.yaml"), "--target", "gke"])
+
+
+@pytest.mark.parametrize("beside", BESIDE)
+def test_a_jobset_is_checked_as_the_server_reads_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], beside: str
+) -> None:
+    """Null fields are absent, other objects are left alone on either side, and a wrong topology is refused."""
+    text = beside.format(jobset=BY_HAND, service=SERVICE)
+    assert check_jobset(tmp_path, text) == 0, capsys.readouterr().out
+    capsys.readouterr()
+    wrong = text.replace("4x4x4", "4x4x5")
+    assert check_jobset(tmp_path, wrong) == 1
+    line = wrong[: wrong.index("4x4x5")].count("\n") + 1
+    assert f"jobset.yaml:{line}:" in capsys.readouterr().out
+
+
+def test_every_jobset_of_a_file_is_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A mistake in one of two is found, whichever it is."""
+    wrong = BY_HAND.replace("4x4x4", "4x4x5")
+    assert check_jobset(tmp_path, f"{BY_HAND}---\n{BY_HAND}") == 0
+    for text in (f"{BY_HAND}---\n{wrong}", f"{wrong}---\n{BY_HAND}"):
+        assert check_jobset(tmp_path, text) == 1
+    assert capsys.readouterr().out.endswith(": 1 error\n")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("  - name: slice-job\n", "  - name:\n", "needs the field name"),
+        ("            containers:\n", "            containers:\n            -\n", "containers[0] is empty"),
+        ("kind: JobSet", "kind: Jobset", 'kind is "Jobset"'),
+        ("jobset.x-k8s.io/v1alpha2", "jobset.x-k8s.io/v1", "apiVersion"),
+    ],
+)
+def test_a_null_is_no_value(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, expected: str
+) -> None:
+    """A required field that is null is missing, a null entry of a list is a mistake, and so is a kind nearby."""
+    assert old in BY_HAND
+    assert check_jobset(tmp_path, f"{BY_HAND.replace(old, new)}---\n{SERVICE}") == 1
+    assert expected in capsys.readouterr().out
+
+
+def test_only_objects_of_other_apis_are_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An object without an API, and one of an API that a config uses, is a finding."""
+    for other in ("kind: Service\n", "apiVersion: secret-sync.gke.io/v1\nkind: SecretSink\n", "- 1\n"):
+        assert check_jobset(tmp_path, f"{other}---\n{BY_HAND}") == 1
+        assert "is not checked as part of a config" in capsys.readouterr().out

@@ -23,7 +23,8 @@ from tpucfg.targets.objects import (
     companion_schemas,
     companions_of,
     document_keys,
-    documents_of,
+    is_foreign,
+    kubernetes_objects,
     merge_documents,
     unknown_kind,
 )
@@ -57,21 +58,22 @@ def config_findings(document: Document, target: str, catalog: Catalog) -> tuple[
 
 
 def _object_findings(document: Document, target: str, catalog: Catalog) -> Iterator[Finding]:
-    """Yield the findings about each object of a file: the request body, which is the last one, and its companions."""
+    """Yield the findings about each object of a file: a request body and its companions."""
     if document_keys(target_named(target)):
         yield from _merged_findings(document, target, catalog)
         return
     if not companion_schemas(target):
         yield from (problem.finding_in(document) for problem in _problems_in(document, target, catalog))
         return
-    *companions, body = documents_of(document)
-    for companion in companions:
-        if schema := _companion_schema(target, companion.data):
-            problems = schemas.schema_problems(schema, companion.data, schemas.CONFIG, companion.source_text)
-            yield from (problem.finding_in(companion) for problem in problems)
-        else:
-            yield unknown_kind(companion.data, companion_schemas(target)).finding_in(companion)
-    yield from (problem.finding_in(body) for problem in _problems_in(body, target, catalog))
+    bodies, others = kubernetes_objects(document, target)
+    for other in others:
+        if schema := _companion_schema(target, other.data):
+            problems = schemas.schema_problems(schema, other.data, schemas.CONFIG, other.source_text)
+            yield from (problem.finding_in(other) for problem in problems)
+        elif not is_foreign(other.data, target):
+            yield unknown_kind(other.data, companion_schemas(target)).finding_in(other)
+    for body in bodies:
+        yield from (problem.finding_in(body) for problem in _problems_in(body, target, catalog))
 
 
 def _merged_findings(document: Document, target: str, catalog: Catalog) -> Iterator[Finding]:

@@ -17,11 +17,11 @@ from typing import Any, Final
 from tpucfg.findings import Finding
 from tpucfg.paths import KeyPath, value_at
 from tpucfg.plan import Job
-from tpucfg.schemas import Problem
+from tpucfg.schemas import Problem, load_schema
 from tpucfg.targets import target_named
 from tpucfg.targets.interface import COMPANIONS, RequestBody
 from tpucfg.text_format import format_value, listed, nearest
-from tpucfg.yamldoc import Document, Node
+from tpucfg.yamldoc import Document, Node, without_nulls
 from tpucfg.yamldoc.reader import read_text
 
 # The documents of a request body
@@ -237,6 +237,34 @@ def _items(document: Document) -> Iterator[Document]:
     for number in range(len(items.value)):
         item = document.node(("items", number))
         yield document._replace(root=item, findings=document.findings if number == 0 else (), is_part=True)
+
+
+def kubernetes_objects(document: Document, target: str) -> tuple[list[Document], list[Document]]:
+    """Return the request bodies of a file, and its other objects. Without any, the last object is taken for one.
+
+    A null field is left out, as the server drops it before it applies defaults:
+    https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#defaulting-and-nullable
+    """
+    objects = [item._replace(root=item.root and without_nulls(item.root)) for item in documents_of(document)]
+    numbers = {number for number, item in enumerate(objects) if _is_of_api(item.data, target)} or {len(objects) - 1}
+    others = [item for number, item in enumerate(objects) if number not in numbers]
+    return [objects[number] for number in sorted(numbers)], others
+
+
+def is_foreign(value: Any, target: str) -> bool:
+    """Return True for an object of an API that no config of the target uses, such as a Service."""
+    if not (isinstance(value, dict) and isinstance(value.get("kind"), str) and value.get("apiVersion")):
+        return False
+    return not any(_is_of_api(value, schema) for schema in (target, *companion_schemas(target).values()))
+
+
+def _is_of_api(value: Any, schema: str) -> bool:
+    """Return True for an object of the kind of a schema, or of another kind or version in the group of its API."""
+    if not isinstance(value, dict):
+        return False
+    known = load_schema(schema)["properties"]
+    group = known["apiVersion"]["const"].partition("/")[0]
+    return bool(value.get("kind") == known["kind"]["const"] or str(value.get("apiVersion")).partition("/")[0] == group)
 
 
 def unknown_kind(value: Any, known: Iterable[str]) -> Problem:

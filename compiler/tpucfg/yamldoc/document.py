@@ -119,6 +119,24 @@ def range_of_marks(file: str, start: Any, end: Any) -> Location:
     return Location(file, start.line + 1, start.column + 1, end.line + 1, end.column + 1)
 
 
+def without_nulls(node: Node) -> Node:
+    """Return a node without the keys that are null, at any depth; a null entry of a list stays."""
+    children, keys = node.children, node.keys
+    if not children:
+        return node
+    kept: Mapping[str, Node] | Sequence[Node]
+    if isinstance(children, Mapping):
+        kept = {key: without_nulls(child) for key, child in children.items() if child.value is not None}
+        value: Any = {key: child.value for key, child in kept.items()}
+        keys = {key: keys[key] for key in kept if key in keys}
+    else:
+        kept = [without_nulls(child) for child in children]
+        value = [child.value for child in kept]
+    rest = Node(node.start, node.end, value, node.text)
+    rest.children, rest.keys = kept, keys
+    return rest
+
+
 def count_values_and_depth(node: Node) -> tuple[int, int]:
     """Return the number of values in a node, itself included, and the levels of lists and mappings that they form."""
     child_counts = [count_values_and_depth(child) for child in _children(node)]
