@@ -85,6 +85,10 @@ CHANGES: Final[Mapping[tuple[type[Any], str], tuple[Any, Any]]] = {
     (Trainer, "mounts"): (_GKE, {**_GKE, "trainer": {**_GKE["trainer"], "mounts": {"/data": "${bucket}/data"}}}),
     (Trainer, "xla_flags"): (_BASE, spec(trainer__xla_flags={"v2": ["--xla_a=true"]})),
     (Trainer, "restarts"): (_GKE, {**_GKE, "trainer": {**_GKE["trainer"], "restarts": 3}}),
+    (Trainer, "exit_codes"): (
+        {**_GKE, "trainer": {**_GKE["trainer"], "restarts": {"times": 3, "exit_codes": [42]}}},
+        {**_GKE, "trainer": {**_GKE["trainer"], "restarts": {"times": 3, "exit_codes": [42, "127-255"]}}},
+    ),
     (Trainer, "max_run_duration"): (_BASE, spec(trainer__max_run_duration="12h")),
     (Trainer, "fit"): (_BASE, spec(trainer__fit={"step": "trainer.fit:abstract_step"})),
     (Settings, "capacity"): (_GKE, {**_GKE, "capacity": "spot"}),

@@ -14,7 +14,7 @@ from tpucfg.spec.layers import LAYERED
 from tpucfg.spec.parse import load_project, project_from_document
 from tpucfg.spec.presets import PRESETS
 from tpucfg.spec.project import Environment, Gate, Number, Override, Project, StepSetting, Training, overridable
-from tpucfg.spec.settings import Arg, Capacity, Duration, FitStep, Mount, Secret, Trainer
+from tpucfg.spec.settings import Arg, Capacity, Duration, ExitCodes, FitStep, Mount, Secret, Trainer
 from tpucfg.yamldoc.reader import read_file
 
 MAXTEXT = PRESETS["maxtext"]
@@ -60,6 +60,7 @@ def test_the_trainer_keeps_its_args_in_order(full: Project) -> None:
         mounts=(Mount("/data", "${bucket}/data"),),
         xla_flags={"v2": ("--xla_a=true", "--xla_b=1")},
         restarts=3,
+        exit_codes=ExitCodes((42, 250, 251, 252, 255), "255, 42, 250-252"),
         max_run_duration=Duration(43_200, "12h"),
         fit=FitStep("trainer.fit:abstract_step", ".venv/bin/python"),
     )

@@ -559,6 +559,32 @@ def test_a_mount_cannot_change_other_options(path: str, source: str) -> None:
     assert f"cannot be mounted at {path}" in errors[0].message or "mounts" in errors[0].message
 
 
+def test_only_some_exit_codes_are_worth_a_restart() -> None:
+    """Other exit codes end the set, after the rule by which a disruption restarts it whatever the exit code."""
+    restarts = {"times": 3, "exit_codes": ["127-130", 42, 128]}
+    body, plain = (
+        gke.request_body(v6e(trainer={"restarts": value, "max_run_duration": "12h"})) for value in (restarts, 3)
+    )
+    policy, expected = body["spec"]["failurePolicy"], plain["spec"]["failurePolicy"]
+    assert policy["maxRestarts"] == 3
+    disruption, codes, deadline = policy["rules"]
+    assert [disruption, deadline] == expected["rules"]
+    assert codes == {"name": "exitCode", "action": "FailJobSet", "onJobFailureReasons": ["PodFailurePolicy"]}
+    on_disruption, on_exit = parts(body)[0]["podFailurePolicy"]["rules"]
+    assert [on_disruption] == parts(plain)[0]["podFailurePolicy"]["rules"]
+    requirement = {"containerName": "trainer", "operator": "NotIn", "values": [42, 127, 128, 129, 130]}
+    assert on_exit == {"action": "FailJob", "onExitCodes": requirement}
+    assert schemas.is_valid("gke", body)
+    assert list(gke.rules(body, CATALOG)) == []
+
+
+def test_exit_codes_are_not_more_than_kubernetes_takes() -> None:
+    """Kubernetes takes up to 255 values, and never 0."""
+    body = gke.request_body(v6e(trainer={"restarts": {"times": 1, "exit_codes": ["1-255"]}}))
+    on_exit = parts(body)[0]["podFailurePolicy"]["rules"][1]["onExitCodes"]
+    assert on_exit["values"] == [*range(1, 256)]
+
+
 @pytest.mark.parametrize("source", ["${bucket}", "${bucket}/a/${size}", "gs://b.example.com/a-b/c_d.e/", "gs://abc"])
 def test_a_bucket_and_a_folder_of_it_can_be_mounted(source: str) -> None:
     """Buckets, folders and placeholders are accepted."""
@@ -587,8 +613,9 @@ def test_a_duration_beyond_kueues_field_is_an_error() -> None:
 def test_every_field_has_an_origin(capacity: Any, size: str, aware: bool) -> None:
     """Whatever is set, each written field has an origin, which names a setting of the spec or a rule."""
     options: dict[str, Any] = {"queue": "q", "priority": "high", "image_pull_secrets": ["r"], "placement_policy": "p"}
-    options |= {"topology_aware": aware}
-    trainer = {"secrets": SECRETS, "mounts": {"/data": "${bucket}"}, "restarts": 2, "max_run_duration": "2h"}
+    options |= {"topology_aware": aware, "host_network": True}
+    restarts = {"times": 2, "exit_codes": [42]} if aware else 2
+    trainer = {"secrets": SECRETS, "mounts": {"/data": "${bucket}"}, "restarts": restarts, "max_run_duration": "2h"}
     job_ = tpu7x(size, options=options, capacity=capacity, trainer=trainer)
     whole = combined(gke.request_body(job_), gke.companions(job_))
     assert [path for path in leaves(whole) if first_match(gke.ORIGINS.items(), path) is None] == []

@@ -34,10 +34,16 @@ SERVICE_LIMITS = {cloud_tpu: 0, compute_engine: DURATION}
 
 @cache
 def script_of(
-    hosts: int, restarts: int | None, slices: int = 1, target: Any = cloud_tpu, duration: int = DURATION
+    hosts: int,
+    restarts: int | None,
+    slices: int = 1,
+    target: Any = cloud_tpu,
+    duration: int = DURATION,
+    exit_codes: tuple[int | str, ...] = (),
 ) -> str:
     """Return the start-up script of a job on this number of hosts."""
-    trainer = {"image": "python:3.12", "max_run_duration": f"{duration}s", "restarts": restarts}
+    rule = {"times": restarts, "exit_codes": [*exit_codes]} if exit_codes else restarts
+    trainer = {"image": "python:3.12", "max_run_duration": f"{duration}s", "restarts": rule}
     size, region = SIZES[target]
     planned_job = job(target.NAME, size, environment={"region": region}, trainer=trainer)
     slice_ = planned_job.slice._replace(hosts=hosts, slices=slices)
@@ -96,7 +102,7 @@ def test_every_slice_is_deleted_once_its_program_has_ended(tmp_path: Path, targe
 def run_of(folder: Path, trainers: list[Trainer], **changes: Any) -> World:
     """Return a run in which all hosts boot at once."""
     slices = changes.pop("slices", 1)
-    options = {key: changes.pop(key) for key in ("target", "duration") if key in changes}
+    options = {key: changes.pop(key) for key in ("target", "duration", "exit_codes") if key in changes}
     script = script_of(len(trainers), changes.pop("restarts", None), slices, **options)
     hosts_per_slice = len(trainers) // slices
     world = World(folder, Scenario(script, trainers, [0.0] * len(trainers), hosts_per_slice=hosts_per_slice, **changes))
@@ -132,6 +138,18 @@ def test_a_program_is_restarted_as_often_as_the_spec_allows(tmp_path: Path) -> N
     container = world.hosts[0].container
     assert container, world.report()
     assert container.starts == 3, world.report()
+    assert world.calls[-1].status == 200, world.report()
+
+
+@pytest.mark.slow
+@pytest.mark.system
+@pytest.mark.parametrize(("exit_codes", "starts"), [((3,), 3), (("2-5", 42), 3), ((33, 42, "130-255"), 1)])
+def test_only_some_exit_codes_are_worth_a_restart(tmp_path: Path, exit_codes: tuple[Any, ...], starts: int) -> None:
+    """A program that fails with 3 starts again if that is one of the codes, and otherwise its slice is deleted."""
+    world = run_of(tmp_path, [Trainer([(10, 3)])], restarts=2, exit_codes=exit_codes)
+    container = world.hosts[0].container
+    assert container, world.report()
+    assert container.starts == starts, world.report()
     assert world.calls[-1].status == 200, world.report()
 
 

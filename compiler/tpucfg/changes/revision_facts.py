@@ -176,6 +176,8 @@ def _program(job: Job) -> Iterator[tuple[KeyPath, Any, KeyPath]]:
         value = setting.text if isinstance(setting, Duration) else setting
         if isinstance(value, str | int):
             yield (_NAMES.get(key, key.replace("_", " ")),), value, ("trainer", key)
+    if trainer.exit_codes:
+        yield ("exit codes",), trainer.exit_codes.text, ("trainer", "restarts", "exit_codes")
     if trainer.command:
         yield ("command",), shlex.join(trainer.command), ("trainer", "command")
     for arg in trainer.args:

@@ -340,7 +340,7 @@ _PROGRAM: Final = (
     "Python version",
     "step to compile",
 )
-_MACHINES: Final = ("capacity", "machine type", "topology", "zone", "restarts", "maximum run duration")
+_MACHINES: Final = ("capacity", "machine type", "topology", "zone", "restarts", "exit codes", "maximum run duration")
 _HOSTS: Final = (
     "service_account",
     "host_network",
@@ -408,6 +408,8 @@ _ROWS: Final = (
     _caution("restarts", "the first failure ends a run", lambda *args: kept(*args) and becomes(0)(*args)),
     _caution("restarts", "fewer failures end a run", _fewer),
     _caution("restarts", "a program that keeps failing uses its slice for longer", _present),
+    _caution("exit codes", "every failure is worth a restart", removed),
+    _caution("exit codes", "other failures end a run"),
     _caution("maximum run duration", "nothing else ends a run that hangs", removed),
     _caution("maximum run duration", "a run that hangs ends later, and can cost {} as much", _longer),
     _caution("step to compile", "no compilation shows any more that the job fits", removed),

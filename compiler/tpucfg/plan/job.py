@@ -75,6 +75,12 @@ class Job(NamedTuple):
         return self.settings.trainer.restarts
 
     @property
+    def exit_codes(self) -> tuple[int, ...]:
+        """The exit codes of failures that are worth a restart, in ascending order; empty if all of them are."""
+        rule = self.settings.trainer.exit_codes
+        return rule.codes if rule else ()
+
+    @property
     def max_run_duration(self) -> Duration | None:
         """The longest run; None if nothing bounds it."""
         return self.settings.trainer.max_run_duration

@@ -122,6 +122,18 @@ def _check_labels(document: Document) -> Iterator[Finding]:
                 yield Finding.of("TPU007", message, document.key_location(path), help=hint)
 
 
+def _check_exit_codes(document: Document) -> Iterator[Finding]:
+    for layer in present_layers(document):
+        path = (*layer, "trainer", "restarts", "exit_codes")
+        node = document.node(path)
+        for index, item in enumerate(node.value if node else ()):
+            first, _, last = str(item).partition("-")
+            if last and int(first) > int(last):
+                message = f"{dotted(path)} has {item}, and a range begins with its lower exit code"
+                location = document.value_location((*path, index))
+                yield Finding.of("TPU007", message, location, help=f"set it to {last}-{first}")
+
+
 # A schema limits the entries of one list or mapping, and cannot count the values below it.
 def _check_repeated_values(document: Document) -> Iterator[Finding]:
     parts: list[KeyPath] = []
@@ -146,6 +158,7 @@ _RULES: Final[Mapping[Callable[[Document], Iterator[Finding]], frozenset[str]]] 
     _check_flag_keys: frozenset(("training",)),
     _check_allowed_ids: frozenset(("allow",)),
     _check_labels: frozenset(("environments",)),
+    _check_exit_codes: frozenset(("trainer", "environments", "overrides")),
     _check_repeated_values: frozenset(("trainer", "targets", "overrides")),
 }
 """The sections that each rule reads."""

@@ -1,6 +1,6 @@
 """The layered settings of one environment and size: capacity, trainer and the settings of each target."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 from tpucfg.spec.layers import LAYERED, Layered, layer_paths, merge_layers
@@ -76,6 +76,22 @@ class Duration(NamedTuple):
         return cls(int(text[:-1]) * _SECONDS[text[-1]], text)
 
 
+class ExitCodes(NamedTuple):
+    """Exit codes of the program, in ascending order, and their text in the spec."""
+
+    codes: tuple[int, ...]
+    text: str
+
+    @classmethod
+    def read(cls, items: Sequence[int | str]) -> "ExitCodes":
+        """Expand single codes and ranges: `42`, `127-255`."""
+        codes: set[int] = set()
+        for item in items:
+            first, _, last = str(item).partition("-")
+            codes.update(range(int(first), int(last or first) + 1))
+        return cls(tuple(sorted(codes)), ", ".join(map(str, items)))
+
+
 DEFAULT_PYTHON: Final = "python3"
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
@@ -109,6 +125,8 @@ class Trainer(NamedTuple):
     """Flags of the TPU compiler by generation."""
     restarts: int | None
     """Restarts of the program after a failure; None leaves the service's own rule."""
+    exit_codes: ExitCodes | None
+    """The exit codes of failures that are worth a restart; None if all of them are."""
     max_run_duration: Duration | None
     fit: FitStep | None
     """None if the spec names no step to compile."""
@@ -171,7 +189,8 @@ def _capacity(value: Any) -> Capacity:
 def _trainer(document: Document, layers: Layered, preset: Preset | None) -> Trainer:
     value = layers.value["trainer"]
     args = _args(document, layers.find("trainer", "args"))
-    duration = value.get("max_run_duration")
+    duration, restarts = value.get("max_run_duration"), value.get("restarts")
+    rule = restarts if isinstance(restarts, dict) else {"times": restarts}
     # Fields that are not among these have the value in the spec.
     built = {
         "command": tuple(value.get("command") or ()),
@@ -181,6 +200,8 @@ def _trainer(document: Document, layers: Layered, preset: Preset | None) -> Trai
         "secrets": tuple(_secret(variable, text) for variable, text in _items(value, "secrets")),
         "mounts": tuple(Mount(path, source) for path, source in _items(value, "mounts")),
         "xla_flags": {generation: tuple(flags) for generation, flags in _items(value, "xla_flags")},
+        "restarts": rule["times"],
+        "exit_codes": ExitCodes.read(rule["exit_codes"]) if "exit_codes" in rule else None,
         "max_run_duration": Duration.read(duration) if duration else None,
         "fit": _fit_step(value.get("fit")),
     }

@@ -164,7 +164,8 @@ def _container(job: Job) -> dict[str, Any]:
 # Sources: https://jobset.sigs.k8s.io/docs/concepts/ (failure policies),
 # https://kubernetes.io/docs/concepts/workloads/controllers/job/#pod-failure-policy (pod failure policies),
 # https://kubernetes.io/docs/concepts/workloads/pods/disruptions/#pod-disruption-conditions (DisruptionTarget),
-# https://github.com/kubernetes-sigs/jobset/tree/main/keps/262-ConfigurableFailurePolicy (messages of failed jobs).
+# https://github.com/kubernetes-sigs/jobset/tree/main/keps/262-ConfigurableFailurePolicy (messages of failed jobs),
+# https://github.com/AI-Hypercomputer/xpk/blob/v1.13.1/src/xpk/commands/workload.py (FailJob for other exit codes).
 
 DISRUPTION: Final = "DisruptionTarget"
 """The condition of a pod that lost its node: preempted, drained for maintenance, or deleted with the node."""
@@ -175,6 +176,8 @@ _DISRUPTION_RULE: Final = {
     # The failed job's message has the condition: "Pod a/b has condition DisruptionTarget matching FailJob rule …".
     "onJobFailureMessagePatterns": [f"condition {DISRUPTION}"],
 }
+# After the rule for disruptions, which fail their job with the same reason: the first rule that matches is applied.
+_EXIT_CODE_RULE: Final = {"name": "exitCode", "action": "FailJobSet", "onJobFailureReasons": ["PodFailurePolicy"]}
 _DEADLINE_RULE: Final = {"name": "deadline", "action": "FailJobSet", "onJobFailureReasons": ["DeadlineExceeded"]}
 
 
@@ -184,6 +187,7 @@ def _failure_policy(job: Job) -> dict[str, Any]:
         return {}
     rules = [
         *([_DISRUPTION_RULE] if _restarts_for_free(job) else []),
+        *([_EXIT_CODE_RULE] if job.exit_codes else []),
         # Without it, a job that reached its deadline would be started again, with a new deadline.
         *([_DEADLINE_RULE] if job.restarts and job.max_run_duration else []),
     ]
@@ -191,10 +195,18 @@ def _failure_policy(job: Job) -> dict[str, Any]:
 
 
 def _pod_failure_policy(job: Job) -> dict[str, Any]:
-    """Return the policy by which a disrupted pod fails its job with a reason that the JobSet's rule matches."""
+    """Return the policy by which a pod fails its job with a reason that the JobSet's rules match.
+
+    The pod was disrupted, or its program failed with an exit code that is not worth a restart. Any other failure fails
+    the job by its `backoffLimit`, which no rule of the JobSet matches: it restarts, and the restart counts.
+    """
     if not _restarts_for_free(job):
         return {}
-    return {"rules": [{"action": "FailJob", "onPodConditions": [{"type": DISRUPTION, "status": "True"}]}]}
+    rules: list[dict[str, Any]] = [{"action": "FailJob", "onPodConditions": [{"type": DISRUPTION, "status": "True"}]}]
+    if job.exit_codes:
+        requirement = {"containerName": CONTAINER, "operator": "NotIn", "values": [*job.exit_codes]}
+        rules.append({"action": "FailJob", "onExitCodes": requirement})
+    return {"rules": rules}
 
 
 def _deadline(job: Job) -> int | None:
