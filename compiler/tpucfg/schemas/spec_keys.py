@@ -279,6 +279,14 @@ def _misplaced(unknown: _UnknownKey) -> str | None:
     return f"{unknown.name} belongs {_where(place)}: move it there, or delete it"
 
 
+def _of_another_target(unknown: _UnknownKey) -> str | None:
+    """Return the edit for a key that another target has: it is no misspelling of a key that this target has."""
+    if unknown.section[:1] != ("targets",) or len(unknown.section) != len(("targets", "gke")):
+        return None
+    others = _schema_at(("targets",)).get("properties", {})
+    return f"delete {unknown.name}" if any(_takes(("targets", name), unknown.key) for name in others) else None
+
+
 def _places(unknown: _UnknownKey) -> Iterator[KeyPath]:
     """Yield the paths of the mappings that take a key; mappings of the same layer come first."""
     layer, key = unknown.layer, unknown.key
@@ -323,5 +331,6 @@ _EDITS: Final[tuple[Callable[[_UnknownKey], str | None], ...]] = (
     _replaced,
     _step_setting,
     _misplaced,
+    _of_another_target,
 )
 """The first edit that applies is the advice."""
