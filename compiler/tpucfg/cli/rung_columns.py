@@ -85,7 +85,7 @@ def _figure_columns(rungs: Sequence[Rung], training: Training) -> Iterator[Colum
         yield from parallelism_columns(rungs)
         figures.pop("grad_accum", None)
     else:
-        yield Column("per core", [format_number(rung.per_core) for rung in rungs])
+        yield Column("per device", [format_number(rung.per_device) for rung in rungs])
     yield from (Column(key, cells) for key, cells in figures.items())
     yield from _length_columns(rungs, training)
 

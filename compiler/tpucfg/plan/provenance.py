@@ -124,8 +124,8 @@ def _scale_reasons(project: Project, tuned_on: Slice, rung: Rung) -> Iterator[Re
 def _rule_reasons(project: Project, rung: Rung, key: str, result: str) -> Iterator[Reason]:
     training, k = project.training, _ratio_text(rung.scale)
     if key == "batch_size":
-        per_core = _ratio_text(rung.per_core)
-        yield Reason(f"the batch per core is kept at {per_core}: {training.batch_size} × {k} = {result}", source=PODS)
+        share = _ratio_text(Fraction(rung.batch_size, rung.slice.devices))
+        yield Reason(f"the batch per device is kept at {share}: {training.batch_size} × {k} = {result}", source=PODS)
     elif key == "learning_rate" and training.learning_rate:
         rule, rate = training.learning_rate_rule, training.learning_rate.text
         product = {"keep": f"{rate} is kept", "linear": f"{rate} × {k}", "sqrt": f"{rate} × √{k}"}[rule]
