@@ -19,6 +19,7 @@ from tpucfg.render.config import job_hash
 from tpucfg.render.pipeline import CompiledSpec
 from tpucfg.results import THROUGHPUT, Record
 from tpucfg.spec import Project
+from tpucfg.spec.presets import Preset
 from tpucfg.text_format import format_value, printable, quote_key
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ def record(
             "--from",
             metavar="FILE",
             help="Read the metrics from a log: from its last line of JSON that has all of them, or from the latest such"
-            " entry in the output of `gcloud logging read --format=json`; - is the standard input."
+            " entry in the output of `gcloud logging read --format=json`; with `flags: maxtext` also from the"
+            " lines of MaxText's steps; - is the standard input."
             f" [default: {THROUGHPUT} and the gate's metric]",
         ),
     ] = None,
@@ -62,16 +64,19 @@ def record(
     project, compiled = load_compiled(spec, catalog, selection([env] if env else None, [size]), quiet=True)
     job, job_hash_ = _single_job(compiled, size)
     origins: Mapping[str, str] = {}
+    note = ""
     if log is not None:
         wanted = wanted or _required_metrics(project, metrics)
         if not wanted:
             raise CommandExit(
                 USAGE, "--from has no metric to read: all of them are given", "leave --from out, or name another metric"
             )
-        log_metrics, line = _read_log(log, wanted)
-        metrics = {**log_metrics, **metrics}
-        origins = dict.fromkeys(log_metrics, f"{line}: ")
+        read = _read_log(log, wanted, project.training.preset, job)
+        metrics, note = {**read.metrics, **metrics}, read.note
+        origins = dict.fromkeys(read.metrics, f"{read.location}: ")
     _append(Record(project.name, job.size, metrics, job_hash_, run), job, spec, origins)
+    if note:
+        print(note)
     _print_status(project, job, catalog, spec)
 
 
@@ -136,14 +141,17 @@ def _required_metrics(project: Project, metrics: Mapping[str, float]) -> list[st
     return [name for name in (THROUGHPUT, *gate) if name not in metrics]
 
 
-def _read_log(log: str, wanted: Sequence[str]) -> "LogMetrics":
+def _read_log(log: str, wanted: Sequence[str], preset: Preset | None, job: Job) -> "LogMetrics":
     from tpucfg.results.log_metrics import LogError, last_metrics
+    from tpucfg.results.step_lines import Steps
+
+    steps = Steps(preset.step_line, job.rung.batch_size) if preset else None
 
     try:
         if log == "-" and sys.stdin:  # None if the shell closed it
-            return last_metrics(sys.stdin.buffer, "the standard input", wanted)
+            return last_metrics(sys.stdin.buffer, "the standard input", wanted, steps)
         with Path(log).open("rb") as file:
-            return last_metrics(file, printable(log), wanted)
+            return last_metrics(file, printable(log), wanted, steps)
     except LogError as error:
         raise CommandExit(ERRORS, str(error), error.help) from None
     except OSError as error:

@@ -5,6 +5,8 @@ entry per line; an entry copied from the Logs Explorer is indented over many lin
 payload: `textPayload`, `message` of `jsonPayload` (Vertex AI), or `jsonPayload` itself, if the logging agent parsed the
 line (GKE). A `protoPayload` is an audit record, which no program prints.
 
+Where the spec names a framework, the lines that its programs print after each step are read as well (`step_lines`).
+
 https://cloud.google.com/logging/docs/reference/v2/rest/v2/LogEntry
 https://cloud.google.com/sdk/gcloud/reference/logging/read
 https://cloud.google.com/logging/docs/structured-logging
@@ -18,7 +20,10 @@ from io import StringIO, TextIOWrapper
 from math import isfinite
 from typing import Any, BinaryIO, Final, NamedTuple, TextIO
 
-from tpucfg.text_format import format_value, listed
+from tpucfg.results.records import THROUGHPUT
+from tpucfg.results.step_lines import Steps, StepTimes, step_values
+from tpucfg.spec.presets import StepLine
+from tpucfg.text_format import format_count, format_value, listed
 
 MAX_ENTRY_LENGTH: Final = 1 << 20
 """Characters of a line, or of an entry of an array; Cloud Logging accepts entries of at most 256 KiB.
@@ -53,6 +58,8 @@ class LogObject(NamedTuple):
     """The line of the log on which the object, or the entry around it, begins."""
     timestamp: LogTimestamp
     data: Mapping[str, Any]
+    is_step: bool = False
+    """True for the line of a step, whose data are its values."""
 
 
 class TruncatedLogError(Exception):
@@ -69,7 +76,9 @@ def is_list(first_line: str) -> bool:
     return start is not None and start[1] is not None
 
 
-def iter_log_objects(first_line: str, rest: TextIO, keys: Iterable[str]) -> Iterator[LogObject]:
+def iter_log_objects(
+    first_line: str, rest: TextIO, keys: Iterable[str], form: StepLine | None = None
+) -> Iterator[LogObject]:
     """Yield the objects in a log, in its order, in bounded memory.
 
     Text before an object on its line, such as a time or a host name, is skipped, and so is a line or an entry that is
@@ -79,22 +88,26 @@ def iter_log_objects(first_line: str, rest: TextIO, keys: Iterable[str]) -> Iter
         first_line: The log's first line.
         rest: The remaining log.
         keys: A line that contains none of them is skipped without parsing.
+        form: The form of the lines of steps; None if they are not read.
 
     Raises:
         TruncatedLogError: The log is an array of entries, and incomplete.
     """
-    keys = tuple(keys)
+    keys = (*keys, form.marker) if form else tuple(keys)
     start = _ENTRIES_START.match(first_line)
-    line_number, unread = (yield from _entries(first_line, rest, start)) if start else (1, first_line)
+    line_number, unread = (yield from _entries(first_line, rest, start, form)) if start else (1, first_line)
     # The decoded window may end within a line: that line is completed first.
     for line, row in _short_lines(line_number, StringIO(unread + rest.readline(MAX_ENTRY_LENGTH)), rest):
         # Few lines of a log contain a key, and searching for keys is much cheaper than parsing every line.
         if any(key in row for key in keys):
             data = _object_at_end(row)
-            yield from _printed_objects(line, data) if _is_entry(data) else (LogObject(line, LogTimestamp(), data),)
+            entry = data if _is_entry(data) else {"textPayload": row}
+            yield from _printed_objects(line, entry, form)
 
 
-def _entries(first_line: str, rest: TextIO, start: re.Match[str]) -> Generator[LogObject, None, tuple[int, str]]:
+def _entries(
+    first_line: str, rest: TextIO, start: re.Match[str], form: StepLine | None
+) -> Generator[LogObject, None, tuple[int, str]]:
     """Yield the objects of entries that span lines, and return the text to be read as lines, with its line number.
 
     That text is the rest after the array, or the whole window if the log is plain text that only begins like an array.
@@ -109,7 +122,7 @@ def _entries(first_line: str, rest: TextIO, start: re.Match[str]) -> Generator[L
             return number, window[position + 1 :]
         entry, end = _decode_object(window, position)
         if entry is not None and (is_started or _is_entry(entry)):
-            yield from _printed_objects(number, entry)
+            yield from _printed_objects(number, entry, form)
             number, position, is_started = number + window.count("\n", position, end), end, True
             continue
         # Until the first entry is decoded, the whole window is kept: it may have to be read again as plain lines.
@@ -158,8 +171,8 @@ def _is_entry(data: Mapping[str, Any]) -> bool:
     return any(payload in data for payload in _PAYLOADS)
 
 
-def _printed_objects(line: int, entry: Mapping[str, Any]) -> Iterator[LogObject]:
-    """Yield the objects in an entry's payload."""
+def _printed_objects(line: int, entry: Mapping[str, Any], form: StepLine | None) -> Iterator[LogObject]:
+    """Yield the objects, and the lines of steps, in an entry's payload."""
     timestamp, payload = _timestamp(entry), entry.get("jsonPayload")
     text = entry.get("textPayload")
     if isinstance(payload, dict):
@@ -167,8 +180,10 @@ def _printed_objects(line: int, entry: Mapping[str, Any]) -> Iterator[LogObject]
         text = payload.get("message")
     # An agent may combine lines that arrive together into one entry.
     for row in text.split("\n") if isinstance(text, str) else ():
-        if "{" in row:
-            yield LogObject(line, timestamp, _object_at_end(row))
+        if "{" in row and (data := _object_at_end(row)):
+            yield LogObject(line, timestamp, data)
+        elif form and (values := step_values(row, form)):
+            yield LogObject(line, timestamp, values, is_step=True)
 
 
 def _timestamp(entry: Mapping[str, Any]) -> LogTimestamp:
@@ -199,6 +214,8 @@ class LogMetrics(NamedTuple):
     metrics: Mapping[str, float]
     location: str
     """File and line, as the prefix of a message."""
+    note: str = ""
+    """The measurement of the throughput in words, if it was calculated from the lines of steps."""
 
 
 class LogError(Exception):
@@ -209,10 +226,11 @@ class LogError(Exception):
         self.help = help
 
 
-def last_metrics(log: BinaryIO, name: str, keys: Sequence[str]) -> LogMetrics:
+def last_metrics(log: BinaryIO, name: str, keys: Sequence[str], steps: Steps | None = None) -> LogMetrics:
     """Return the metrics of the latest object that has all keys; `name` is the log's name in messages.
 
-    Entries of Cloud Logging are ordered by their timestamps, everything else by its position in the log.
+    Entries of Cloud Logging are ordered by their timestamps, everything else by its position in the log. Without such
+    an object, the lines of `steps` are read: the throughput of the median step, and other metrics of the latest line.
 
     Raises:
         LogError: No object has all keys, or the latest that does has a value that is not a finite number.
@@ -220,29 +238,59 @@ def last_metrics(log: BinaryIO, name: str, keys: Sequence[str]) -> LogMetrics:
     # Only \n ends a line: a progress bar's \r does not. Bytes that are not UTF-8 must not hide the rest of the log.
     text = TextIOWrapper(log, "utf-8-sig", "replace", newline="\n")
     try:
-        return _last_metrics(text, name, keys)
+        return _last_metrics(text, name, keys, steps)
     finally:
         text.detach()  # the caller closes the log
 
 
-def _last_metrics(log: TextIOWrapper, name: str, keys: Sequence[str]) -> LogMetrics:
-    latest: LogObject | None = None
+def _last_metrics(log: TextIOWrapper, name: str, keys: Sequence[str], steps: Steps | None) -> LogMetrics:
+    latest: dict[bool, LogObject] = {}
+    times = StepTimes()
     seen: dict[str, None] = {}
     first_line = log.readline(MAX_ENTRY_LENGTH)
     try:
-        for candidate in iter_log_objects(first_line, log, keys):
-            present = [key for key in keys if key in candidate.data]
-            seen |= dict.fromkeys(present)
+        for candidate in iter_log_objects(first_line, log, keys, steps.form if steps else None):
+            is_step, present = candidate.is_step, [key for key in keys if key in candidate.data]
+            if is_step:
+                times.add(candidate.data)
+            else:
+                seen |= dict.fromkeys(present)
             # >= because entries without a timestamp are equal, and the last one in the log counts.
-            if len(present) == len(keys) and (latest is None or candidate.timestamp >= latest.timestamp):
-                latest = candidate
+            is_complete = is_step or len(present) == len(keys)
+            if is_complete and (is_step not in latest or candidate.timestamp >= latest[is_step].timestamp):
+                latest[is_step] = candidate
     except TruncatedLogError as error:
         hint = "fetch the whole log again: the last measurement may be in the missing part"
         raise LogError(f"{name}:{error.line}: the list of log entries is truncated or malformed", hint) from None
-    if latest is None:
-        raise _missing_metrics(name, keys, list(seen), first_line.strip())
+    if not latest:
+        raise _missing_metrics(name, keys, list(seen), first_line.strip(), steps)
+    printed = latest.get(False) or latest[True]
+    location = f"{name}:{printed.line}"
+    if printed.is_step and steps:
+        return _step_metrics(printed, times, steps, keys, name)
+    return LogMetrics({key: _finite_metric(printed.data[key], key, location) for key in keys}, location)
+
+
+def _step_metrics(latest: LogObject, times: StepTimes, steps: Steps, keys: Sequence[str], name: str) -> LogMetrics:
+    """Return metrics from the lines of steps: the throughput of the median step, and values of the latest line."""
     location = f"{name}:{latest.line}"
-    return LogMetrics({key: _finite_metric(latest.data[key], key, location) for key in keys}, location)
+    if missing := [key for key in keys if key != THROUGHPUT and key not in latest.data]:
+        options = " ".join(f"--metric {key}=NUMBER" for key in missing)
+        message = f"{location}: the line of the last step has no {listed(missing, last=' and no ')}"
+        raise LogError(message, f"give what the log does not have as options: {options}")
+    metrics = {key: _finite_metric(latest.data[key], key, location) for key in keys if key != THROUGHPUT}
+    if THROUGHPUT not in keys:
+        return LogMetrics(metrics, location)
+    median_step = times.median(steps.form.warm_up)
+    if median_step is None:
+        message = f"{name} has {format_count(times.count, 'timed step')}, too few to tell the warm-up from the rest"
+        hint = f"let the program run at least {2 * steps.form.warm_up} steps, or give --metric {THROUGHPUT}=NUMBER"
+        raise LogError(message, hint)
+    note = (
+        f"{THROUGHPUT} is the batch of {steps.batch_size:,} in the median step, {median_step.seconds:g} seconds, of the"
+        f" {median_step.measured:,} after the first {median_step.left_out:,}"
+    )
+    return LogMetrics({**metrics, THROUGHPUT: steps.batch_size / median_step.seconds}, location, note)
 
 
 def _finite_metric(value: Any, key: str, location: str) -> float:
@@ -259,7 +307,9 @@ def _finite_metric(value: Any, key: str, location: str) -> float:
     raise LogError(f"{location}: {key} is {format_value(value)}, which is not a number", hint)
 
 
-def _missing_metrics(name: str, keys: Sequence[str], seen: Sequence[str], first_line: str) -> LogError:
+def _missing_metrics(
+    name: str, keys: Sequence[str], seen: Sequence[str], first_line: str, steps: Steps | None
+) -> LogError:
     options = " ".join(f"--metric {key}=NUMBER" for key in keys)
     hint = f"let the trainer print them as its last line, as JSON, or give them as options: {options}"
     # gcloud prints YAML by default, and each YAML document begins with ---.
@@ -272,4 +322,5 @@ def _missing_metrics(name: str, keys: Sequence[str], seen: Sequence[str], first_
     if len(seen) == len(keys):
         return LogError(f"{name} has {listed(keys, last=' and ')} on several lines, but not on one", hint)
     missing = [key for key in keys if key not in seen]
-    return LogError(f"{name} has no line of JSON with {listed(missing, last=' and ')}", hint)
+    of_steps = f'"{steps.form.marker} …", and none ' if steps else ""
+    return LogError(f"{name} has no line {of_steps}of JSON with {listed(missing, last=' and ')}", hint)

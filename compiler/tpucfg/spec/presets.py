@@ -1,5 +1,6 @@
 """Frameworks whose programs know the figures under names of their own: a preset of `training.flags` is one row."""
 
+import re
 from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple
 
@@ -10,6 +11,19 @@ FIGURES: Final = ("batch_size", "grad_accum", "train_steps", "epochs", "learning
 `training.steps` is one too."""
 NAMED_FIGURES: Final = ("per_device_batch_size", "micro_batch", "sequence_length", "model_parallel")
 """The figures that are flags only where `training.flags` or a preset names the flag."""
+
+
+class StepLine(NamedTuple):
+    """The line that a framework's programs print after each step."""
+
+    marker: str
+    """A text that every such line has."""
+    pattern: re.Pattern[str]
+    """Finds the groups `step` and `seconds`, and in `values` the line's further metrics as `name: number`."""
+    warm_up: int
+    """The first steps of a log that are not measured, because they contain compilation or start a profile."""
+    source: str
+    """The public pages that show the line and the first steps that the framework itself leaves out."""
 
 
 class Preset(NamedTuple):
@@ -24,6 +38,8 @@ class Preset(NamedTuple):
     """The start of environment variables that set an argument; empty if none do."""
     args: Mapping[str, str]
     """Arguments that it adds where the spec does not set them, with placeholders."""
+    step_line: StepLine
+    """The form of its log."""
     source: str
     """The public page that shows the names."""
 
@@ -45,6 +61,17 @@ PRESETS: Final[Mapping[str, Preset]] = {
         # MaxText writes to <base_output_directory>/<run_name>. Without the second, each start has a folder of its own,
         # and a restart begins at step 0.
         args={"base_output_directory": "${run_root}", "run_name": "${run}"},
+        # While the batch ramps up, the line has no TFLOP/s, and the examples of its step are not those of the batch.
+        step_line=StepLine(
+            marker="completed step:",
+            pattern=re.compile(
+                r"completed step: (?P<step>[0-9]{1,12}), seconds: (?P<seconds>[0-9]{1,9}\.[0-9]{1,9}),"
+                r"(?: live slice count: [0-9]+,)? (?P<values>TFLOP/s/device: .*)"
+            ),
+            warm_up=10,
+            source="https://github.com/AI-Hypercomputer/maxtext/blob/e591f30/src/maxtext/common/metric_logger.py,"
+            " https://github.com/AI-Hypercomputer/maxtext/blob/e591f30/benchmarks/upload_metrics_to_bq.py",
+        ),
         source="https://github.com/AI-Hypercomputer/maxtext/blob/e591f30/src/maxtext/configs/base.yml",
     )
 }
