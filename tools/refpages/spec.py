@@ -30,9 +30,9 @@ keys above it.
 _PLACEHOLDERS: Final = """\
 ## Placeholders
 
-In `trainer.args`, `trainer.env`, `trainer.mounts`, `trainer.image`, `trainer.worker_image` and `trainer.package`, in
-every layer, and nowhere else, these placeholders are replaced. `$${` writes `${`; an unknown or unclosed
-placeholder is [TPU009](../findings/keys.md#tpu009).
+In `trainer.command`, `trainer.args`, `trainer.env`, `trainer.mounts`, `trainer.image`, `trainer.worker_image` and
+`trainer.package`, in every layer, and nowhere else, these placeholders are replaced. `$${` writes `${`; an unknown or
+unclosed placeholder is [TPU009](../findings/keys.md#tpu009).
 
 | placeholder | replaced by |
 |---|---|

@@ -29,6 +29,8 @@ _PAIR: Final = frozenset(("name", "value"))
 _ROW: Final = re.compile(r"""^\s*(?:- )?["']?(?P<name>[A-Za-z_][A-Za-z0-9_.-]*)["']?\s*:\s+(?P<value>\S.*)$""")
 """A key and its value, in a text that is not YAML."""
 _NAME_OF_FLAG: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,98}")
+_SETTING: Final = re.compile(r"[a-z]{1,16}(?:[_-][a-z]{1,16}){0,3}")
+"""A word in lower case, or several, as programs name the values of a setting."""
 _BLANK: Final = "*"
 _NAME: Final = "name"
 _FORM: Final = "form"
@@ -41,9 +43,12 @@ def _is_secret_name(name: str) -> bool:
     return is_secret_name(name)
 
 
-def _is_secret_value(text: str) -> bool:
+def _is_secret_value(name: str, text: str) -> bool:
     from tpucfg.secret_names import is_secret_value
 
+    # A setting such as `key_proj: offload` has the word of a credential before another one, and a word as its value.
+    if _SETTING.fullmatch(text.strip()) and not _is_secret_name(f"api_{re.split('[_.-]', name)[-1]}"):
+        return False
     return is_secret_value(text, may_be_number=False)
 
 
@@ -136,7 +141,7 @@ def _named_secret(node: Node) -> str:
     name, _, value = node.value.removeprefix("--").partition("=") if isinstance(node.value, str) else ("", "", "")
     if not value or "${" in value or not _NAME_OF_FLAG.fullmatch(name):
         return ""
-    return name if _is_secret_name(name) and _is_secret_value(value) else ""
+    return name if _is_secret_name(name) and _is_secret_value(name, value) else ""
 
 
 def _secrets_below(node: Node, path: KeyPath, name: str) -> Iterator[tuple[KeyPath, Node, str, str]]:
@@ -151,7 +156,7 @@ def _secrets_below(node: Node, path: KeyPath, name: str) -> Iterator[tuple[KeyPa
         yield from _secrets_below(child, (*path, step), inner)
     if isinstance(node.value, dict | list):
         return
-    if name and _is_secret_name(name) and _is_credential(node):
+    if name and _is_secret_name(name) and _is_credential(node, name):
         yield path, node, name, _NAME
     elif _has_token(node):
         yield path, node, name, _FORM
@@ -222,15 +227,15 @@ def _values(document: Document, path: KeyPath) -> list[KeyPath]:
 
 
 def _secret_values(document: Document, path: KeyPath) -> Iterator[KeyPath]:
-    return (value for value in _values(document, path) if _is_credential(document.node(value)))
+    return (value for value in _values(document, path) if _is_credential(document.node(value), str(path[-1])))
 
 
-def _is_credential(node: Node | None) -> bool:
+def _is_credential(node: Node | None, name: str) -> bool:
     """Return True for a scalar that is no boolean, number, path or placeholder."""
     if node is None or node.value is None or isinstance(node.value, bool | dict | list):
         return False
     text = node.value if isinstance(node.value, str) else node.text
-    return not text.startswith("${") and _is_secret_value(text)
+    return not text.startswith("${") and _is_secret_value(name, text)
 
 
 def _hide(rows: list[str], node: Node) -> None:
@@ -248,7 +253,11 @@ def _hidden_row(row: str) -> str:
     match = _ROW.match(row)
     if has_token(row):
         return _blank(row) if match is None else row[: match.start("value")] + _blank(match["value"])
-    if match is None or not _is_secret_name(match["name"]) or not _is_secret_value(match["value"].strip("\"' ")):
+    if (
+        match is None
+        or not _is_secret_name(match["name"])
+        or not _is_secret_value(match["name"], match["value"].strip("\"' "))
+    ):
         return row
     return row[: match.start("value")] + _blank(match["value"])
 

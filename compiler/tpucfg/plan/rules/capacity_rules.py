@@ -271,7 +271,11 @@ def _spot_without_checkpoints(project: Project, choices: Sequence[_Choice]) -> I
 def _writes_checkpoints(project: Project, settings: Settings) -> bool:
     """Return True if a flag or a figure is named after checkpoints, or the program is given the job's own folder."""
     trainer = settings.trainer
-    names = (*project.training.steps, *(arg.name for arg in trainer.args), *(key for key, _ in trainer.env))
+    names = (
+        *project.training.steps,
+        *(arg.name for arg in trainer.args if arg.values[:1] != ("false",)),
+        *(key for key, _ in trainer.env),
+    )
     texts = [text for arg in trainer.args for text in arg.values if text]
     texts += [text for _, text in trainer.env] + [mount.source for mount in trainer.mounts]
     return any(map(shows_checkpoints, names)) or any(folder in text for text in texts for folder in _FOLDERS)

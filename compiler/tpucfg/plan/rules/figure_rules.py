@@ -6,10 +6,11 @@ the arguments, a rung of twice the devices runs twice the batch that is shown.
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from tpucfg.catalog import Catalog
-from tpucfg.findings import Finding
+from tpucfg.findings import Finding, Location
 from tpucfg.plan.rung import BATCH_FIGURES, Rung, flag_name, number_path, setting_path
 from tpucfg.spec import Project, Settings, Training
 from tpucfg.spec.placeholders import used_placeholders
@@ -25,11 +26,14 @@ _WORD: Final = re.compile(rf"(?:--)?\b([A-Za-z_][A-Za-z0-9_.-]*)[= ]({_NUMBER.pa
 def figure_findings(project: Project, _: Catalog) -> Iterator[Finding]:
     """Yield the findings about figures that the program gets in another way than by the plan, or not at all."""
     names = _figure_names(project.training)
-    literals: dict[KeyPath, _Literal] = {}
+    literals: dict[tuple[KeyPath, str], _Literal] = {}
+    shells: dict[Location, Finding] = {}
     for settings in project.distinct_settings():
         yield from _bare_flags(project, settings)
-        literals |= {literal.path: literal for literal in _literals(project, settings, names)}
+        shells |= {finding.location: finding for finding in _dropped_by_shell(project, settings)}
+        literals |= {(literal.path, literal.name): literal for literal in _literals(project, settings, names)}
     yield from (_literal_finding(project, literal) for literal in literals.values())
+    yield from shells.values()
     yield from _uncarried(project, frozenset(literal.figure for literal in literals.values()))
 
 
@@ -122,6 +126,8 @@ def _literal_finding(project: Project, literal: _Literal) -> Finding:
         hint = f"set {dotted(path)} to {value}" + (
             "" if literal.is_word else f", and {dotted(literal.path)} to ${{{shown}}}"
         )
+        if not literal.is_word and literal.name == flag_name(project.training, figure):
+            hint = f"delete {literal.name}, and set {dotted(path)} to {value}"
     message = f"{dotted(literal.path)} sets {literal.name} to {value}, a literal for {figure}, {consequence}"
     id_ = "TPU033" if literal.is_word else "TPU032"
     return Finding.of(id_, message, document.value_location(literal.path), help=hint)
@@ -129,7 +135,7 @@ def _literal_finding(project: Project, literal: _Literal) -> Finding:
 
 def _has_figure(training: Training, figure: str) -> bool:
     """Return True if the spec gives the figure a value on every rung."""
-    if figure in (*BATCH_FIGURES, "model_parallel", "grad_accum", *training.steps):
+    if figure in (*BATCH_FIGURES, "model_parallel", *training.steps):
         return True
     if figure == "train_steps":
         return training.epochs is None
@@ -146,6 +152,22 @@ def _bare_flags(project: Project, settings: Settings) -> Iterator[Finding]:
 
 
 # Figures that do not reach the program.
+
+
+_SHELLS: Final = ("sh", "bash", "zsh", "dash", "ash")
+_ARGUMENTS: Final = re.compile(r"\$(?:[@*0-9]|\{[@*0-9])")
+"""The arguments of a script, in a text of a shell."""
+
+
+def _dropped_by_shell(project: Project, settings: Settings) -> Iterator[Finding]:
+    """Yield a warning for a shell's script that does not pass on its arguments, which are args and figures."""
+    program, *words = settings.trainer.command or ("",)
+    scripts = [word for option, word in pairwise(words) if re.fullmatch(r"-[a-z]*c", option)]
+    if program.rpartition("/")[2] in _SHELLS and scripts and not _ARGUMENTS.search(scripts[0]):
+        path = settings.source(("trainer", "command"))
+        message = f'{dotted(path)} runs a script without "$@", so no argument and no figure reaches the program'
+        hint = 'write "$@" where the program takes its arguments, and -- as the word after the script'
+        yield Finding.of("TPU034", message, project.document.value_location(path), help=hint)
 
 
 def _uncarried(project: Project, reported: frozenset[str]) -> Iterator[Finding]:
