@@ -46,7 +46,8 @@ def test_the_command_repeats_what_gcloud_ignores_in_the_config(data: dict[str, A
 
 def test_without_args_there_is_no_separator() -> None:
     """For a program without args, the command has no `--`."""
-    argv = start_command(submission_of(spec(trainer={"args": None}))).argv
+    no_flags = {"flags": {"batch_size": None, "epochs": None}}
+    argv = start_command(submission_of(spec(trainer={"args": None}, training=no_flags))).argv
     assert argv[-1] == "--region=us-central1"
 
 
