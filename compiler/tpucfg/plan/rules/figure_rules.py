@@ -160,10 +160,12 @@ _ARGUMENTS: Final = re.compile(r"\$(?:[@*0-9]|\{[@*0-9])")
 
 
 def _dropped_by_shell(project: Project, settings: Settings) -> Iterator[Finding]:
-    """Yield a warning for a shell's script that does not pass on its arguments, which are args and figures."""
+    """Yield a warning for a shell's script that has neither its arguments, which are args and figures, nor a figure."""
     program, *words = settings.trainer.command or ("",)
     scripts = [word for option, word in pairwise(words) if re.fullmatch(r"-[a-z]*c", option)]
-    if program.rpartition("/")[2] in _SHELLS and scripts and not _ARGUMENTS.search(scripts[0]):
+    if program.rpartition("/")[2] not in _SHELLS or not scripts or _ARGUMENTS.search(scripts[0]):
+        return
+    if used_placeholders(scripts).isdisjoint((*FIGURES, *NAMED_FIGURES)):
         path = settings.source(("trainer", "command"))
         message = f'{dotted(path)} runs a script without "$@", so no argument and no figure reaches the program'
         hint = 'write "$@" where the program takes its arguments, and -- as the word after the script'
