@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from process import Run
+from spec_factory import ROOT
 from tpucfg.cli.app import COMMANDS
 
 
@@ -246,6 +247,13 @@ def test_why_knows_the_flags_of_the_program(tpucfg: Run, tmp_path: Path) -> None
     assert "it has: batch_size, train_steps, data_dir, hosts, workerPoolSpecs" in completed.stderr
     assert tpucfg("why", "datadir", "--size", "v2-8").stderr.endswith("did you mean data_dir?\n")
     assert tpucfg("why", "data_dir", "--size", "v2-8").returncode == 0
+
+
+def test_why_knows_the_flags_of_a_preset(tpucfg: Run) -> None:
+    """A figure can be named as the program's line has it, and an argument of the preset has its source."""
+    example = str(ROOT / "examples" / "maxtext" / "tpucfg.yaml")
+    for query, text in (("max_target_length", "8192"), ("steps", "9537"), ("run_name", "the preset adds it")):
+        assert text in tpucfg("why", query, "--spec", example, "--size", "v6e-64").stdout
 
 
 def test_every_schema_is_in_the_help(tpucfg: Run) -> None:

@@ -104,9 +104,10 @@ def _reasons(subject: _Subject, query: str) -> Iterator[Reason]:
     project, catalog, job, request_body = subject
     name = query.removeprefix("--").partition("=")[0]
     flags = {key: flag_name(project.training, key) for key in figure_texts(job.rung)}
+    # A name without dashes may be a path, unless the program's own flags have none.
+    is_flag = query.startswith("--") or job.settings.trainer.arg_style == "key=value"
     figure = next(
-        (key for key, flag in flags.items() if name == key or (name == flag and query.startswith("--"))),
-        name.replace("-", "_"),
+        (key for key, flag in flags.items() if name == key or (name == flag and is_flag)), name.replace("-", "_")
     )
     tuned_on = catalog.find(project.training.tuned_on) or job.slice
     if figure in DERIVED:

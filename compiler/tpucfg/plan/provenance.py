@@ -49,7 +49,8 @@ def figure_reasons(project: Project, tuned_on: Slice, rung: Rung, key: str) -> I
         training = project.training
         yield _batch_of_devices(per_device, tuned_on, training.grad_accum, str(training.batch_size))
     if key in _CONSTANT:
-        yield Reason(f"{_CONSTANT[key]} are the same on every rung: {result}", source=PODS)
+        source = PODS if key == "epochs" else ""
+        yield Reason(f"{_CONSTANT[key]} are the same on every rung: {result}", source=source)
     elif key == "grad_accum":
         yield from _grad_accum_reasons(project, tuned_on, rung)
     elif key == "train_steps" and project.training.train_tokens is not None:
