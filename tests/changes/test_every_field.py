@@ -165,7 +165,6 @@ _JOB: Final[Mapping[str, str]] = {
     "name": "name",
     "bucket": "bucket",
     "job_dir": "bucket and name",
-    "run_dir": "bucket and name",
     "zone": "zones",
     "account": "name and project",
     "image": "image",

@@ -128,7 +128,7 @@ def _reasons(subject: _Subject, query: str) -> Iterator[Reason]:
         words = [" ".join(written_flag(style, flag, text)) for flag, text in job.flags if flag == name and text]
         yield from (Reason(f"with its placeholders filled in: {text}") for text in words)
         return
-    figures = (figure for figure, _, _ in figure_flags(project.training, job.rung))
+    figures = (figure for figure, _, _ in figure_flags(project.training, job.rung, figure_texts(job.rung)))
     own_flags = (arg.key for arg in job.settings.trainer.args if arg.key)
     path = _parse_path(request_body, query, tuple(dict.fromkeys((*figures, *own_flags))))
     value = value_at(request_body, path)

@@ -94,8 +94,7 @@ NO_LEVERS: Final = Levers(1, 1, None, sees_accumulation=False, can_divide_model=
 def levers(project: Project, job: Job) -> Levers:
     """Return the levers of a job."""
     rung, trainer = job.rung, job.settings.trainer
-    texts = [text for arg in trainer.args for text in arg.values if text] + [text for _, text in trainer.env]
-    placeholders = used_placeholders(texts)
+    placeholders = used_placeholders(trainer.texts)
     flag = flag_name(project.training, "grad_accum")
     return Levers(
         rung.grad_accum or 1,

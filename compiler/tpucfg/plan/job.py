@@ -29,8 +29,6 @@ class Job(NamedTuple):
     bucket: str
     """The bucket's bare name; the placeholder `${bucket}` adds `gs://`."""
     job_dir: str
-    run_dir: str
-    """The folder of the run's checkpoints: the same on every size if the run has an id."""
     zone: str | None
     """The zone of the slice in the environment's region; None if no list names one."""
     account: str
@@ -104,10 +102,11 @@ def make_job(project: Project, environment: Environment, rung: Rung, run: str | 
     job_dir = "/".join(part for part in (f"gs://{bucket}/jobs", project.name, rung.size, run) if part)
     name = job_name(name=project.name, environment=environment.name, size=rung.size, run=run)
     run_root = f"gs://{bucket}/runs/{project.name}"
-    run_dir = f"{run_root}/{run or name}"
-    folders = {"job_dir": job_dir, "run_dir": run_dir, "run_root": run_root, "run": run or name}
-    values = _placeholder_values(project, environment, rung) | folders
-    flags = tuple(_flags(project, trainer, rung, values))
+    folders = {"job_dir": job_dir, "run_dir": f"{run_root}/{run or name}", "run_root": run_root, "run": run or name}
+    figures = figure_texts(rung)
+    values = _placeholder_values(project, environment, rung, figures) | folders
+    of_figures = ((flag, text) for _, flag, text in figure_flags(project.training, rung, figures))
+    flags = (*_own_flags(trainer, values), *of_figures)
     return Job(
         project=project.name,
         environment=environment,
@@ -117,7 +116,6 @@ def make_job(project: Project, environment: Environment, rung: Rung, run: str | 
         name=name,
         bucket=bucket,
         job_dir=job_dir,
-        run_dir=run_dir,
         zone=zone_of(environment, rung.slice),
         account=account_email(project=environment.project, name=project.name, environment=environment.name),
         image=_filled(trainer.image, values),
@@ -149,14 +147,15 @@ def path_values(project: Project, environment: Environment, size: str) -> dict[s
     }
 
 
-def _placeholder_values(project: Project, environment: Environment, rung: Rung) -> dict[str, str]:
+def _placeholder_values(
+    project: Project, environment: Environment, rung: Rung, figures: Mapping[str, str]
+) -> dict[str, str]:
     """Return the values of all placeholders but the folders, which depend on the run.
 
     A value that the rung does not have is empty, and an error where the placeholder is used (TPU113).
     """
     figures = {
-        f"steps.{figure}" if figure in project.training.steps else figure: text
-        for figure, text in figure_texts(rung).items()
+        f"steps.{figure}" if figure in project.training.steps else figure: text for figure, text in figures.items()
     }
     absent = dict.fromkeys(("train_steps", "epochs", "learning_rate", "sequence_length"), "")
     return (
@@ -186,14 +185,11 @@ def _environment_variables(trainer: Trainer, slice_: Slice, values: Mapping[str,
         yield XLA_FLAGS_VARIABLE, " ".join(flags)
 
 
-def _flags(
-    project: Project, trainer: Trainer, rung: Rung, values: Mapping[str, str]
-) -> Iterator[tuple[str, str | None]]:
-    """Yield the flags of `args`, then the flags of the rung's figures. A text of a list has an empty name."""
+def _own_flags(trainer: Trainer, values: Mapping[str, str]) -> Iterator[tuple[str, str | None]]:
+    """Yield the flags of `args`; a text of a list has an empty name."""
     for arg in trainer.args:
         for value in arg.values:
             yield arg.key, None if value is None else fill_placeholders(value, values)
-    yield from ((flag, text) for _, flag, text in figure_flags(project.training, rung))
 
 
 def written_flag(style: ArgStyle, flag: str, text: str | None) -> tuple[str, ...]:

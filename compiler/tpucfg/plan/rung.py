@@ -160,9 +160,9 @@ def flag_name(training: Training, figure: str) -> str | None:
     return training.flags.get(figure, None if figure in NAMED_FIGURES else figure)
 
 
-def figure_flags(training: Training, rung: Rung) -> Iterator[tuple[str, str, str]]:
-    """Yield each figure of a rung that is a flag of the program: the figure, the flag, and its text."""
-    for figure, text in figure_texts(rung).items():
+def figure_flags(training: Training, rung: Rung, texts: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    """Yield each figure of a rung that is a flag, with the flag and its text; `texts` are its `figure_texts`."""
+    for figure, text in texts.items():
         # A program gets accumulation only where the spec or the ladder uses it.
         is_used = figure != "grad_accum" or rung.grad_accum is not None
         if is_used and (flag := flag_name(training, figure)):

@@ -86,14 +86,19 @@ def is_square(value: Fraction) -> bool:
     return all(math.isqrt(part) ** 2 == part for part in (value.numerator, value.denominator))
 
 
+def has_finite_decimal(value: Fraction) -> bool:
+    """Return True if the decimal form of the value ends: its denominator has no prime factors but 2 and 5."""
+    rest = value.denominator
+    for prime in (2, 5):
+        while rest % prime == 0:
+            rest //= prime
+    return rest == 1
+
+
 def decimal_text(value: Fraction) -> str:
     """Return the value in decimal digits: exactly if its decimal form is finite, else with six significant digits."""
-    # The decimal form is finite if the denominator has no other prime factors than 2 and 5.
-    remaining_factor = value.denominator
-    for prime in (2, 5):
-        while remaining_factor % prime == 0:
-            remaining_factor //= prime
-    digits = len(str(value.numerator)) + value.denominator.bit_length() if remaining_factor == 1 else SIGNIFICANT_DIGITS
+    is_finite = has_finite_decimal(value)
+    digits = len(str(value.numerator)) + value.denominator.bit_length() if is_finite else SIGNIFICANT_DIGITS
     return _plain(Context(prec=digits).divide(Decimal(value.numerator), Decimal(value.denominator)))
 
 

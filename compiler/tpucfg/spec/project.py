@@ -5,6 +5,7 @@ Numbers that reach the trainer keep their source text: `1e-3` stays `1e-3`.
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from functools import cache
 from typing import Any, Literal, NamedTuple, get_args
 
 from tpucfg.schemas import load_schema
@@ -264,11 +265,18 @@ def _batch_size(value: Mapping[str, Any], size: str, per_device: Number | None, 
     """
     if per_device is None:
         return _count(value, "batch_size")
+    devices = _devices(size)
+    return max(1, int(per_device.value * devices) * int(grad_accum)) if devices else 1
+
+
+@cache
+def _devices(size: str) -> int:
+    """Return the JAX devices of a size; 0 for an unknown one."""
     # Imported here, because most specs set the global batch.
     from tpucfg.catalog import Catalog
 
     slice_ = Catalog().find(size)
-    return max(1, int(per_device.value * slice_.devices) * int(grad_accum)) if slice_ else 1
+    return slice_.devices if slice_ else 0
 
 
 def _count(value: Mapping[str, Any], key: str) -> int | None:

@@ -131,6 +131,12 @@ class Trainer(NamedTuple):
     fit: FitStep | None
     """None if the spec names no step to compile."""
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The texts that the program gets, with their placeholders: its command, its arguments and its variables."""
+        args = (text for arg in self.args for text in arg.values if text)
+        return (*self.command, *args, *(text for _, text in self.env))
+
 
 class Settings(NamedTuple):
     """The layered settings of one environment and size."""

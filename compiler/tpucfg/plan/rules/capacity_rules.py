@@ -276,8 +276,7 @@ def _writes_checkpoints(project: Project, settings: Settings) -> bool:
         *(arg.name for arg in trainer.args if arg.values[:1] != ("false",)),
         *(key for key, _ in trainer.env),
     )
-    texts = [text for arg in trainer.args for text in arg.values if text]
-    texts += [text for _, text in trainer.env] + [mount.source for mount in trainer.mounts]
+    texts = (*trainer.texts, *(mount.source for mount in trainer.mounts))
     return any(map(shows_checkpoints, names)) or any(folder in text for text in texts for folder in _FOLDERS)
 
 

@@ -5,13 +5,15 @@ the arguments, a rung of twice the devices runs twice the batch that is shown.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
 from tpucfg.catalog import Catalog
 from tpucfg.findings import Finding, Location
 from tpucfg.plan.rung import BATCH_FIGURES, Rung, flag_name, number_path, setting_path
+from tpucfg.plan.scaling import has_finite_decimal
 from tpucfg.spec import Project, Settings, Training
 from tpucfg.spec.placeholders import used_placeholders
 from tpucfg.spec.presets import FIGURES, NAMED_FIGURES
@@ -25,13 +27,15 @@ _WORD: Final = re.compile(rf"(?:--)?\b([A-Za-z_][A-Za-z0-9_.-]*)[= ]({_NUMBER.pa
 
 def figure_findings(project: Project, _: Catalog) -> Iterator[Finding]:
     """Yield the findings about figures that the program gets in another way than by the plan, or not at all."""
-    names = _figure_names(project.training)
+    names, flags = _figure_names(project.training), _flags_of_figures(project)
+    yield from _flags_of_two_figures(project, flags)
+    yield from _flags_of_argument_and_figure(project, flags)
     literals: dict[tuple[KeyPath, str], _Literal] = {}
     shells: dict[Location, Finding] = {}
     for settings in project.distinct_settings():
         yield from _bare_flags(project, settings)
         shells |= {finding.location: finding for finding in _dropped_by_shell(project, settings)}
-        literals |= {(literal.path, literal.name): literal for literal in _literals(project, settings, names)}
+        literals |= {(literal.path, literal.name): literal for literal in _literals(project, settings, names, flags)}
     yield from (_literal_finding(project, literal) for literal in literals.values())
     yield from shells.values()
     yield from _uncarried(project, frozenset(literal.figure for literal in literals.values()))
@@ -41,7 +45,7 @@ def batch_per_device_findings(project: Project, rungs: Sequence[Rung]) -> Iterat
     """Yield an error if the program gets the batch of a device and some rung's has no finite decimal form."""
     if not _is_carried(project, "per_device_batch_size"):
         return
-    endless = [rung for rung in rungs if not _is_finite(rung)]
+    endless = [rung for rung in rungs if not has_finite_decimal(rung.per_device)]
     if endless:
         sizes = listed([f"{rung.size}: {rung.per_device}" for rung in endless])
         message = f"the batch of a device has no finite decimal form, in which the program gets it: {sizes}"
@@ -51,12 +55,65 @@ def batch_per_device_findings(project: Project, rungs: Sequence[Rung]) -> Iterat
         yield Finding.of("TPU040", message, project.document.value_location(path), help=hint)
 
 
-def _is_finite(rung: Rung) -> bool:
-    rest = rung.per_device.denominator
-    for prime in (2, 5):
-        while rest % prime == 0:
-            rest //= prime
-    return rest == 1
+def _flags_of_figures(project: Project) -> dict[str, str]:
+    """Return the flag of each figure that some rung has."""
+    training = project.training
+    counts = ("model_parallel", "sequence_length", "grad_accum", "train_steps", "epochs", "learning_rate")
+    figures = (*BATCH_FIGURES, *counts, *training.steps)
+    return {
+        figure: flag for figure in figures if _has_figure(project, figure) and (flag := flag_name(training, figure))
+    }
+
+
+def _has_figure(project: Project, figure: str) -> bool:
+    """Return True if the figure has a value on some rung."""
+    training = project.training
+    if figure in (*BATCH_FIGURES, "model_parallel", *training.steps):
+        return True
+    if figure == "grad_accum":
+        # Without a setting, a batch that stays is accumulated on a smaller slice.
+        overridden = any(override.grad_accum for override in project.overrides.values())
+        return bool(training.grad_accum) or overridden or training.batch_rule == "keep"
+    if figure == "train_steps":
+        return training.epochs is None
+    return getattr(training, figure) is not None
+
+
+# Flags that the program would get twice.
+
+
+def _flags_of_two_figures(project: Project, flags: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield an error for each flag that two figures of `training` have."""
+    training = project.training
+    for flag, count in Counter(flags.values()).items():
+        if count > 1:
+            figures = [figure for figure, name in flags.items() if name == flag]
+            message = f"--{flag} would be given {count} times: for {' and for '.join(figures)} of training"
+            renamed = next((figure for figure in reversed(figures) if figure in training.flags), figures[-1])
+            path: KeyPath = ("training", "flags", renamed)
+            location = (
+                project.document.value_location(path)
+                if renamed in training.flags
+                else project.document.key_location(setting_path(training, renamed))
+            )
+            hint = f"set {dotted(path)} to null, which omits the figure, or to another flag"
+            yield Finding.of("TPU050", message, location, help=hint)
+
+
+def _flags_of_argument_and_figure(project: Project, flags: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield an error for each argument whose flag a figure has."""
+    figure_of_flag = {flag: figure for figure, flag in flags.items()}
+    args = {arg.path: arg for settings in project.distinct_settings() for arg in settings.trainer.args}
+    for path, arg in args.items():
+        if figure := figure_of_flag.get(arg.key):
+            setting = setting_path(project.training, figure)
+            yield Finding.of(
+                "TPU050",
+                f"--{arg.key} would be given twice: by {dotted(path)} and by {dotted(setting)}",
+                project.document.key_location(path),
+                help=f"delete {dotted(path)}, or set training.flags.{figure} to null, which omits the figure",
+                related=((project.document.key_location(setting), "the figure with the same flag"),),
+            )
 
 
 # Numbers beside the plan.
@@ -86,13 +143,15 @@ def _normal(name: str) -> str:
     return name.replace("-", "_")
 
 
-def _literals(project: Project, settings: Settings, names: dict[str, str]) -> Iterator[_Literal]:
+def _literals(
+    project: Project, settings: Settings, names: Mapping[str, str], flags: Mapping[str, str]
+) -> Iterator[_Literal]:
+    """Yield the numbers in a program's arguments, variables and command; `flags` are those of the figures."""
     trainer, training = settings.trainer, project.training
     for arg in trainer.args:
         figure = names.get(_normal(arg.key), "")
         # A flag that the figure itself has is given twice (TPU050).
-        is_twice = figure and arg.key == flag_name(training, figure) and _has_figure(training, figure)
-        for text in arg.values if figure and not is_twice else ():
+        for text in arg.values if figure and flags.get(figure) != arg.key else ():
             if text and _NUMBER.fullmatch(text):
                 yield _Literal(arg.path, arg.key, text, figure)
     prefix = training.preset.variable_prefix.lower() if training.preset else ""
@@ -113,7 +172,7 @@ def _literal_finding(project: Project, literal: _Literal) -> Finding:
     document, figure = project.document, literal.figure
     shown = figure if figure not in project.training.steps else f"steps.{figure}"
     value = format_value(literal.text, quoted=False)
-    if _has_figure(project.training, figure):
+    if _has_figure(project, figure):
         consequence = "which the plan works out for each rung"
         hint = (
             f"write ${{{shown}}} in place of {value}"
@@ -131,15 +190,6 @@ def _literal_finding(project: Project, literal: _Literal) -> Finding:
     message = f"{dotted(literal.path)} sets {literal.name} to {value}, a literal for {figure}, {consequence}"
     id_ = "TPU033" if literal.is_word else "TPU032"
     return Finding.of(id_, message, document.value_location(literal.path), help=hint)
-
-
-def _has_figure(training: Training, figure: str) -> bool:
-    """Return True if the spec gives the figure a value on every rung."""
-    if figure in (*BATCH_FIGURES, "model_parallel", *training.steps):
-        return True
-    if figure == "train_steps":
-        return training.epochs is None
-    return getattr(training, figure) is not None
 
 
 def _bare_flags(project: Project, settings: Settings) -> Iterator[Finding]:
@@ -205,10 +255,4 @@ def _is_carried(project: Project, figure: str) -> bool:
     if flag_name(project.training, figure):
         return True
     name = f"steps.{figure}" if figure in project.training.steps else figure
-    return all(name in _used_placeholders(settings) for settings in project.distinct_settings())
-
-
-def _used_placeholders(settings: Settings) -> frozenset[str]:
-    trainer = settings.trainer
-    texts = [text for arg in trainer.args for text in arg.values if text]
-    return used_placeholders([*trainer.command, *texts, *(text for _, text in trainer.env)])
+    return all(name in used_placeholders(settings.trainer.texts) for settings in project.distinct_settings())

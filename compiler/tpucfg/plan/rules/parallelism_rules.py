@@ -8,7 +8,7 @@ from typing import Final
 from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import Finding
 from tpucfg.number_format import format_number
-from tpucfg.plan.rung import NO_OVERRIDE, Rung, make_rung, tuned_micro_batch
+from tpucfg.plan.rung import NO_OVERRIDE, Rung, make_rung, setting_path, tuned_micro_batch
 from tpucfg.plan.scaling import decimal_text
 from tpucfg.spec import Override, Project, Training
 from tpucfg.text_format import dotted, listed
@@ -148,11 +148,13 @@ def _uneven_tuned_batch(project: Project, tuned_on: Slice, rungs: Sequence[Rung]
     replicas = tuned_on.devices // training.model_parallel
     problem = _division(Fraction(training.batch_size), tuned_on, replicas, training.grad_accum or 1)
     details = (_SHARED_BATCH,) if training.batch_size < replicas == tuned_on.devices else ()
-    return _uneven(project, problem, _batch_path(project), _tuned_batch_help(project, tuned_on, rungs), details)
-
-
-def _batch_path(project: Project) -> KeyPath:
-    return ("training", project.training.batch_key)
+    return _uneven(
+        project,
+        problem,
+        setting_path(project.training, "batch_size"),
+        _tuned_batch_help(project, tuned_on, rungs),
+        details,
+    )
 
 
 def _fractional_batches(project: Project, catalog: Catalog) -> Iterator[Finding]:
@@ -175,7 +177,9 @@ def _uneven_rungs(project: Project, rungs: Sequence[Rung], hint: str) -> Finding
     """Return the finding for rungs whose batch follows from `tuned_on`, where the batch divides."""
     others = listed([rung.size for rung in rungs[1:]])
     details = (f"nor on {others}",) if others else ()
-    return _uneven(project, _rung_division(project, rungs[0]), _batch_path(project), hint, details)
+    return _uneven(
+        project, _rung_division(project, rungs[0]), setting_path(project.training, "batch_size"), hint, details
+    )
 
 
 def _exact_batch(project: Project, rung: Rung) -> Fraction:
@@ -220,7 +224,7 @@ def _tuned_batch_help(project: Project, tuned_on: Slice, rungs: Sequence[Rung]) 
             step = rung.data_parallel * (rung.grad_accum or 1) / rung.scale
             unit = lcm(unit * step.denominator, step.numerator) // step.denominator
     devices = tuned_on.devices * (training.grad_accum or 1) if training.per_device_batch_size else 1
-    return _batch_help(_batch_path(project), training.batch_size, unit, devices)
+    return _batch_help(setting_path(project.training, "batch_size"), training.batch_size, unit, devices)
 
 
 def _batch_help(path: KeyPath, batch: int, unit: int, devices: int = 1) -> str:

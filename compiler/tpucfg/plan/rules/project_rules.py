@@ -1,7 +1,6 @@
 """Rules about the whole spec, whatever is selected: its sizes, generations, flags and buckets, and the table of all."""
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -12,7 +11,6 @@ from tpucfg.plan.naming import bucket_of
 from tpucfg.plan.rules.access_rules import credential_findings
 from tpucfg.plan.rules.figure_rules import figure_findings
 from tpucfg.plan.rules.trainer_rules import trainer_findings
-from tpucfg.plan.rung import BATCH_FIGURES, flag_name, setting_path
 from tpucfg.spec import Environment, Project, deletion_help
 from tpucfg.spec.layer_rules import layer_findings
 from tpucfg.text_format import dotted, listed, nearest, quote_key
@@ -126,65 +124,6 @@ def _override_of_environment(project: Project, name: str) -> str:
     return f"delete overrides.{name}: {name} is an environment, and overrides are for sizes"
 
 
-def _duplicate_flags(project: Project, _: Catalog) -> Iterator[Finding]:
-    """Yield an error for each flag that the program would get twice."""
-    yield from _flags_of_two_figures(project)
-    yield from _flags_of_argument_and_figure(project)
-
-
-def _figure_flags(project: Project) -> dict[str, str]:
-    """Return the flag of each figure of `training`."""
-    training = project.training
-    present = {
-        **dict.fromkeys((*BATCH_FIGURES, "model_parallel"), True),
-        "sequence_length": training.sequence_length is not None,
-        "grad_accum": _may_accumulate(project),
-        "train_steps": training.train_steps is not None or training.train_tokens is not None,
-        "epochs": training.epochs is not None,
-        "learning_rate": training.learning_rate is not None,
-        **dict.fromkeys(training.steps, True),
-    }
-    return {key: flag for key, is_present in present.items() if is_present and (flag := flag_name(training, key))}
-
-
-def _may_accumulate(project: Project) -> bool:
-    """Return True if some rung may have micro-batches: by a setting, or because the batch stays on a smaller slice."""
-    overridden = any(override.grad_accum for override in project.overrides.values())
-    return bool(project.training.grad_accum) or overridden or project.training.batch_rule == "keep"
-
-
-def _flags_of_two_figures(project: Project) -> Iterator[Finding]:
-    training, flags = project.training, _figure_flags(project)
-    for flag, count in Counter(flags.values()).items():
-        if count > 1:
-            figures = [figure for figure, name in flags.items() if name == flag]
-            message = f"--{flag} would be given {count} times: for {' and for '.join(figures)} of training"
-            renamed = next((figure for figure in reversed(figures) if figure in training.flags), figures[-1])
-            path: KeyPath = ("training", "flags", renamed)
-            location = (
-                project.document.value_location(path)
-                if renamed in training.flags
-                else project.document.key_location(setting_path(training, renamed))
-            )
-            hint = f"set {dotted(path)} to null, which omits the figure, or to another flag"
-            yield Finding.of("TPU050", message, location, help=hint)
-
-
-def _flags_of_argument_and_figure(project: Project) -> Iterator[Finding]:
-    figure_of_flag = {flag: figure for figure, flag in _figure_flags(project).items()}
-    args = {arg.path: arg for settings in project.distinct_settings() for arg in settings.trainer.args}
-    for path, arg in args.items():
-        if figure := figure_of_flag.get(arg.key):
-            setting = setting_path(project.training, figure)
-            yield Finding.of(
-                "TPU050",
-                f"--{arg.key} would be given twice: by {dotted(path)} and by {dotted(setting)}",
-                project.document.key_location(path),
-                help=f"delete {dotted(path)}, or set training.flags.{figure} to null, which omits the figure",
-                related=((project.document.key_location(setting), "the figure with the same flag"),),
-            )
-
-
 def _layers(project: Project, _: Catalog) -> Iterator[Finding]:
     return layer_findings(project.document, project.broken)
 
@@ -265,7 +204,6 @@ _RULES: Final[Mapping[Callable[[Project, Catalog], Iterator[Finding]], frozenset
     _unknown_sizes: frozenset(),
     _unordered_sizes: frozenset(),
     _unused_sizes: frozenset(("sizes", "environments", "overrides")),
-    _duplicate_flags: frozenset(("trainer", "training", "overrides")),
     figure_findings: frozenset(("trainer", "training", "overrides")),
     _layers: frozenset(),
     credential_findings: frozenset(),

@@ -51,7 +51,7 @@ def _batch_grew(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
         path = (
             ("overrides", large_rungs[0].size, "batch_size")
             if all_overridden
-            else ("training", project.training.batch_key)
+            else setting_path(project.training, "batch_size")
         )
         hint = "compare the final metric with that of the rung below before you scale up, then allow TPU041"
         yield _finding(project, "TPU041", message, path, hint)
