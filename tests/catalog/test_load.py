@@ -74,6 +74,12 @@ def test_only_googles_exact_spelling_is_a_size(size: str) -> None:
         ("v3-32", "v3-32"),
         ("V6E-256x2", "v6e-256x2"),
         ("v5e-300x4", "v5litepod-256x4"),
+        ("2xv6e-256", "v6e-256x2"),
+        ("1xv6e-256", "v6e-256"),
+        ("v6e-512", "v6e-256x2"),
+        ("v6e-500", "v6e-256"),
+        ("v3-4096", "v3-2048"),
+        ("tpu7x-4x4x4", "tpu7x-128"),
     ],
 )
 def test_a_misspelt_size_has_a_suggestion(text: str, size: str) -> None:

@@ -228,6 +228,7 @@ def test_why_lists_the_values_of_a_mapping(tpucfg: Run) -> None:
     [
         ("zzz", "help: it has: batch_size, train_steps, workerPoolSpecs, serviceAccount, baseOutputDirectory\n"),
         ("trian_steps", "help: did you mean train_steps?\n"),
+        ("steps", "help: did you mean train_steps?\n"),
         ("workerPoolSpecs.0.zzz", "help: it has: machineSpec, replicaCount, containerSpec\n"),
     ],
 )

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, cached_property
 from pathlib import Path
@@ -16,6 +16,9 @@ DATA = Path(__file__).parent / "data"
 _SIZE_NUMBER = r"0*[1-9][0-9]{0,8}"
 """The number of a misspelt size. Its length is bounded because `int` rejects a text of thousands of digits."""
 
+_SLICES_FIRST = re.compile(r"(?P<slices>[1-9][0-9]{0,2})x(?P<size>.+-[0-9]+)")
+"""Several slices as AXLearn and others write them, `2xv6e-256`; the spec has `v6e-256x2`."""
+_TOPOLOGY = re.compile(r"[1-9][0-9]{0,2}(?:x[1-9][0-9]{0,2}){1,2}")
 _SEVERAL_SLICES = re.compile(r"(?P<size>.+-[0-9]+)x(?P<slices>[2-9]|[1-9][0-9]{1,2})")
 
 
@@ -99,24 +102,35 @@ class Catalog:
     def nearest(self, text: str) -> str | None:
         """Return the size that was most likely meant by a misspelt name; None if no size is similar.
 
-        A name that another tool uses (`v5e-32`) becomes Google's (`v5litepod-32`). A number that the generation lacks
-        (`v3-16`) becomes the nearest one by ratio, the larger of two equally near ones. Any other text becomes the size
-        with the most similar spelling.
+        A name that another tool uses (`v5e-32`, `2xv6e-256`) becomes Google's (`v5litepod-32`, `v6e-256x2`), and a
+        topology (`tpu7x-4x4x4`) the size that has it. A number that the generation lacks becomes several slices of its
+        largest size (`v6e-512`), or the nearest number by ratio (`v3-16`), the larger of two equally near ones. Any
+        other text becomes the size with the most similar spelling.
         """
         normalized = text.strip().lower().replace("_", "-")
         if slice_ := self.find(normalized):
             return slice_.size
-        if several := _SEVERAL_SLICES.fullmatch(normalized):
+        if several := _SEVERAL_SLICES.fullmatch(normalized) or _SLICES_FIRST.fullmatch(normalized):
             one = self.nearest(several["size"])
-            return f"{one}x{several['slices']}" if one else None
+            return (one if several["slices"] == "1" else f"{one}x{several['slices']}") if one else None
         prefix, _, number = normalized.rpartition("-")
         for name in self._generations_like(prefix):
+            slices = self.generation(name).slices
             if re.fullmatch(_SIZE_NUMBER, number):
-                return _nearest_number(self.generation(name).slices, int(number)).size
+                return self._several_of_largest(slices, int(number)) or _nearest_number(slices, int(number)).size
+            if _TOPOLOGY.fullmatch(number):
+                return next((slice_.size for slice_ in slices if number in slice_.topologies), None)
         # Imported here, because only a misspelt size needs it.
         from difflib import get_close_matches
 
         return next(iter(get_close_matches(normalized, [slice_.size for slice_ in self.all()], n=1)), None)
+
+    def _several_of_largest(self, slices: Sequence[Slice], number: int) -> str | None:
+        """Return several slices of the largest size that have a number together; None if a target takes none."""
+        largest = max(slices, key=lambda slice_: slice_.number)
+        count, rest = divmod(number, largest.number)
+        several = None if rest or count < 2 else self.find(f"{largest.size}x{count}")  # noqa: PLR2004 - several
+        return several.size if several and several.targets else None
 
     def _generations_like(self, prefix: str) -> Iterator[str]:
         """Yield the generations with this prefix or alias, with or without a leading `tpu`."""

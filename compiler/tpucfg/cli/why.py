@@ -26,12 +26,13 @@ from tpucfg.plan.provenance import (
 from tpucfg.plan.rung import figure_flags, figure_texts
 from tpucfg.render.pipeline import compile_spec_file
 from tpucfg.schemas import load_schema, resolve_references
+from tpucfg.schemas.spec_keys import nearest_figure
 from tpucfg.spec import LAYERED, Project, layers_of
 from tpucfg.targets import RequestBody, target_named
 from tpucfg.targets.extra import extra_source
 from tpucfg.targets.interface import spec_path
 from tpucfg.targets.objects import combined, companions_of
-from tpucfg.text_format import dotted, format_count, format_value, listed, nearest, printable
+from tpucfg.text_format import dotted, format_count, format_value, listed, printable
 
 CONTEXT: Final = {"ignore_unknown_options": True}
 """Settings of the command that let `tpucfg why --batch_size` name a flag of the program."""
@@ -102,10 +103,11 @@ def why(
 def _reasons(subject: _Subject, query: str) -> Iterator[Reason]:
     """Yield the origins of a figure, a flag or a path; a flag may also be named by its path among the args."""
     project, catalog, job, request_body = subject
-    name = query.removeprefix("--").partition("=")[0]
+    # A figure may be named as in the spec: training.train_steps, or steps.warmup_steps as its placeholder is.
+    name = query.removeprefix("--").removeprefix("training.").removeprefix("steps.").partition("=")[0]
     flags = {key: flag_name(project.training, key) for key in figure_texts(job.rung)}
-    # A name without dashes may be a path, unless the program's own flags have none.
-    is_flag = query.startswith("--") or job.settings.trainer.arg_style == "key=value"
+    # A name without dashes may be a path, unless the program's own flags have none, or the config has no such key.
+    is_flag = query.startswith("--") or job.settings.trainer.arg_style == "key=value" or name not in request_body
     figure = next(
         (key for key, flag in flags.items() if name == key or (name == flag and is_flag)), name.replace("-", "_")
     )
@@ -274,7 +276,7 @@ def _first_step(query: str, keys: Iterable[str]) -> str | None:
 def _unknown_key(parent: str, query: str, known: Sequence[str]) -> CommandExit:
     """Return the error for a path whose first step is no key of its parent."""
     unknown = query.partition(".")[0]
-    near = nearest(unknown, known)
+    near = nearest_figure(unknown, known)
     hint = f"did you mean {near}?" if near else f"it has: {listed(known, 12) or 'no keys'}"
     return CommandExit(USAGE, f"{parent} has no {format_value(unknown)}", hint)
 

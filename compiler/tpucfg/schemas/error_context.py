@@ -105,9 +105,8 @@ class ErrorContext(NamedTuple):
 
     @property
     def advice_on_value(self) -> str:
-        """The edit for a text of a spec that is another name of a capacity or a target, or an empty text."""
-        text = self.error.instance
-        return value_advice(self.path, text) if self.ids == SPEC and isinstance(text, str) else ""
+        """The edit for a value of a spec that has another name or unit, or an empty text."""
+        return value_advice(self.path, self.error.instance) if self.ids == SPEC else ""
 
     @property
     def misplaced_keys(self) -> dict[str, list[str]]:

@@ -10,9 +10,19 @@ from functools import partial
 from typing import Any, Final
 
 from tpucfg.findings import MAX_FINDINGS
+from tpucfg.paths import value_at
 from tpucfg.schemas import SPEC, Problem, RuleIds, load_schema
 from tpucfg.schemas.error_context import ErrorContext, did_you_mean, matches_pattern, section_of_key, strict_validator
-from tpucfg.text_format import corrected, dotted, format_value, listed, nearest, quote_key, sorted_by_similarity
+from tpucfg.text_format import (
+    corrected,
+    dotted,
+    format_value,
+    listed,
+    nearest,
+    quote_key,
+    sorted_by_similarity,
+    yaml_example,
+)
 from tpucfg.yamldoc import KeyPath
 
 
@@ -200,7 +210,7 @@ def _wrong_type(context: ErrorContext) -> Iterator[Problem]:
     else:
         actual = f"is {context.value_text}, which is {_type_name(value)}"
     fixes = (_TYPE_FIXES[name](value, context) for name in type_names if name in _TYPE_FIXES)
-    hint = next(filter(None, fixes), "")
+    hint = context.advice_on_value or next(filter(None, fixes), "")
     message = f"{context.subject} {actual}; it takes {expected}"
     yield Problem(context.ids.type, message, context.path, hint or _general_hint(context, expected))
 
@@ -214,7 +224,7 @@ def _general_hint(context: ErrorContext, expected: str) -> str:
         # An example has only one type: if several types are allowed, it could be misleading.
         types = context.error.validator_value
         scalars = {types} if isinstance(types, str) else {*types} - {"null", "object"}
-        example = context.example() if len(scalars) == 1 else ""
+        example = context.example() if len(scalars) < 2 else ""  # noqa: PLR2004 - one type, or a mapping
         return example or f"write {expected}"
     first_key = next(iter(context.error.schema.get("required") or context.error.schema.get("properties", ())), None)
     return f"begin with {context.example_of(first_key)}" if first_key else ""
@@ -242,8 +252,21 @@ def _to_boolean(value: Any, _: ErrorContext) -> str:
 
 
 def _to_list(value: Any, _: ErrorContext) -> str:
-    is_plain = isinstance(value, str) and re.fullmatch(r"[\w. ,-]+", value)
-    return f"write it as a list: [{', '.join(value.replace(',', ' ').split())}]" if is_plain else ""
+    if not isinstance(value, str):
+        return ""
+    if re.fullmatch(r"[\w. ,-]+", value) and not value.startswith("--"):
+        return f"write it as a list: [{', '.join(value.replace(',', ' ').split())}]"
+    is_words = re.fullmatch(r"[\w./:=${}, +-]+", value) and ("=" in value or value.startswith("--"))
+    return f"write it as a list: {yaml_example(value.split())}" if is_words else ""
+
+
+def _to_mapping(value: Any, context: ErrorContext) -> str:
+    """Return the edit for a list in place of lists by generation: the flags of XLA."""
+    if not isinstance(value, list) or context.path[-1:] != ("xla_flags",):
+        return ""
+    tuned_on = str(value_at(context.data, ("training", "tuned_on"), "v5e"))
+    generation = tuned_on.partition("-")[0].replace("litepod", "e")
+    return f"set {context.subject} to {yaml_example({generation: value})}"
 
 
 _TYPE_FIXES: Final[Mapping[str, Callable[[Any, ErrorContext], str]]] = {
@@ -252,6 +275,7 @@ _TYPE_FIXES: Final[Mapping[str, Callable[[Any, ErrorContext], str]]] = {
     "number": _to_number,
     "boolean": _to_boolean,
     "array": _to_list,
+    "object": _to_mapping,
 }
 """By type: returns the edit that converts a value to it, or an empty text."""
 

@@ -2,13 +2,14 @@
 
 The names are data of the schema. `x-synonyms` has names of other tools for the keys or values of a section, and
 `x-opposites` names of switches with the opposite meaning. `x-derived` has names of values that a section does not need,
-by reason. `x-replaced` has former keys, and keys of the services' APIs, by the key that has their meaning.
+by reason; `x-elsewhere`, at the root, names of what no section has a key for, by what decides it. `x-replaced` has
+former keys, and keys of the services' APIs, by the key that has their meaning.
 
 Every help line is an edit that works: it names a place that takes the key and does not have it yet.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from tpucfg.paths import value_at
@@ -23,6 +24,7 @@ _RESERVATION: Final = re.compile(
     r"reservations/([a-z](?:[-a-z0-9]{0,61}[a-z0-9])?)"
 )
 """A reservation in the form of an API, which may have a zone that the spec works out itself."""
+_RESERVED: Final = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?")
 _SECONDS: Final = re.compile(r"[1-9][0-9]{0,8}[smhd]?")
 _STEPS: Final = re.compile(r"(.+_)?steps?(_.+)?")
 
@@ -36,14 +38,25 @@ def key_advice(data: Any, path: KeyPath, key: str, value: Any) -> str:
     return ""
 
 
-def value_advice(path: KeyPath, text: str) -> str:
-    """Return the edit for a value that is another name of a capacity or a target, or an empty text."""
+def value_advice(path: KeyPath, value: Any) -> str:
+    """Return the edit for another name of a capacity or a target, or for a share among counts; else an empty text."""
     _, section = _split_layer(path)
+    if section[:2] == ("training", "steps") and isinstance(value, float) and 0 < value < 1:
+        name = quote_key(str(path[-1]))
+        return f"{name} belongs under trainer.args: move it there, as a share of the run is no count"
+    return _text_advice(path, section, value) if isinstance(value, str) else ""
+
+
+def _text_advice(path: KeyPath, section: KeyPath, text: str) -> str:
     if section == _CAPACITY and (name := _reservation_name(text)):
         return f"set {dotted(path)} to {yaml_example({'reservation': name})}"
     meant = _meant(_annotation(section, "x-synonyms"), text)
     if section == _CAPACITY and meant == "reservation":
         return "for example: capacity: {reservation: chat-2026}"
+    if section == _CAPACITY and not meant and _RESERVED.fullmatch(text):
+        words = [word for word in _annotation(section, "x-synonyms") if word != "reservation"]
+        near = nearest(text, words)
+        return f"did you mean {near}?" if near else f"set {dotted(path)} to {yaml_example({'reservation': text})}"
     return f"did you mean {meant}?" if meant else ""
 
 
@@ -52,6 +65,13 @@ def synonym(path: KeyPath, key: str) -> str | None:
     _, section = _split_layer(path)
     keys = _schema_at(section).get("properties", {})
     return _meant({name: others for name, others in _annotation(section, "x-synonyms").items() if name in keys}, key)
+
+
+def nearest_figure(name: str, known: Sequence[str]) -> str | None:
+    """Return the figure that was most likely meant: by another tool's name, a part of its name, or a misspelling."""
+    meant = synonym(("training",), name)
+    parts = (figure for figure in known if name in figure.split("_"))
+    return meant if meant in known else nearest(name, known) or next(parts, None)
 
 
 # The schema and its annotations.
@@ -248,13 +268,25 @@ def _synonym(unknown: _UnknownKey) -> str | None:
     meant = synonym(unknown.path, unknown.key)
     if meant is None:
         return None
-    alternatives = [name for each in _schema_at(unknown.section).get("oneOf", ()) for name in each["required"]]
-    others = (meant, *(alternatives if meant in alternatives else ()))
-    present = next((name for name in others if unknown.has(*unknown.path, name)), None)
+    present = _present(unknown, unknown.path, meant)
     if present is None:
         return f"did you mean {meant}?"
     deletion = unknown.deletion(*unknown.path, present)
     return deletion if present == meant else f"{deletion}, and excludes {meant}, which has this meaning"
+
+
+def _present(unknown: _UnknownKey, place: KeyPath, key: str) -> str | None:
+    """Return the key itself if a section has it, or the key of the section that excludes it; None if it is free."""
+    _, section = _split_layer(place)
+    schema = _schema_at(section)
+    choices = ([name for branch in schema.get("oneOf", ()) for name in branch["required"]], _excluding(schema))
+    alternatives = [name for names in choices if key in names for name in names]
+    return next((name for name in (key, *alternatives) if unknown.has(*place, name)), None)
+
+
+def _excluding(schema: Mapping[str, Any]) -> list[str]:
+    names: list[str] = schema.get("not", {}).get("required", [])
+    return names
 
 
 def _step_setting(unknown: _UnknownKey) -> str | None:
@@ -274,9 +306,11 @@ def _misplaced(unknown: _UnknownKey) -> str | None:
     place = next((place for place in _places(unknown) if place != unknown.path), None)
     if place is None:
         return None
-    if unknown.has(*place, unknown.key):
+    present = _present(unknown, place, unknown.key)
+    if present == unknown.key:
         return f"delete {dotted((*unknown.path, unknown.key))}: {dotted((*place, unknown.key))} is already set"
-    return f"{unknown.name} belongs {_where(place)}: move it there, or delete it"
+    instead = f"in place of {present}, " if present else ""
+    return f"{unknown.name} belongs {_where(place)}: move it there, {instead}or delete it"
 
 
 def _of_another_target(unknown: _UnknownKey) -> str | None:
@@ -285,6 +319,13 @@ def _of_another_target(unknown: _UnknownKey) -> str | None:
         return None
     others = _schema_at(("targets",)).get("properties", {})
     return f"delete {unknown.name}" if any(_takes(("targets", name), unknown.key) for name in others) else None
+
+
+def _elsewhere(unknown: _UnknownKey) -> str | None:
+    """Return the edit for a key that no section has, with what decides it."""
+    reason = unknown.listed_under("x-elsewhere", ())
+    names = unknown.environments()
+    return reason and f"delete {unknown.name}: {reason.format(environment=names[0] if len(names) == 1 else '<name>')}"
 
 
 def _places(unknown: _UnknownKey) -> Iterator[KeyPath]:
@@ -331,6 +372,7 @@ _EDITS: Final[tuple[Callable[[_UnknownKey], str | None], ...]] = (
     _replaced,
     _step_setting,
     _misplaced,
+    _elsewhere,
     _of_another_target,
 )
 """The first edit that applies is the advice."""

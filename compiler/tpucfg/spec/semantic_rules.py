@@ -67,13 +67,19 @@ def _unknown_override(document: Document, size: str, key: str, known: tuple[str,
 
 
 def _check_step_keys(document: Document) -> Iterator[Finding]:
+    # Imported here, as most specs have no wrong key.
+    from tpucfg.schemas.spec_keys import key_advice
+
     # Flags and overrides refer to a setting by its key alone, so no two settings may share one.
     reserved = (*FIGURES, *NAMED_FIGURES, "train_tokens", *overridable(), "fallback", "overrides")
     for key in document.data["training"].get("steps", {}):
         if key in reserved:
             message = f"{key} cannot be a key of training.steps: it is the name of another setting"
-            location = document.key_location(("training", "steps", key))
-            yield Finding.of("TPU007", message, location, help="rename it; training.flags sets the name of its flag")
+            path: KeyPath = ("training", "steps", key)
+            value = document.data["training"]["steps"][key]
+            hint = key_advice(document.data, path[:-1], key, value)
+            hint = hint if hint.startswith(f"{key} belongs") else "rename it; training.flags sets the name of its flag"
+            yield Finding.of("TPU007", message, document.key_location(path), help=hint)
 
 
 def _check_flag_keys(document: Document) -> Iterator[Finding]:
