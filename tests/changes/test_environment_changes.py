@@ -10,7 +10,7 @@ def test_new_region_names_the_consequence_for_the_data() -> None:
     europe = spec(environments={"dev": moved}, sizes=["v2-8"])
     losing = spec(environments={"dev": {**SPEC["environments"]["dev"], "keep_data": False}}, sizes=["v2-8"])
 
-    (_, kept) = impact(spec(sizes=["v2-8"]), europe).statements
+    (kept, _) = impact(spec(sizes=["v2-8"]), europe).statements
     assert "is kept with its objects" in kept.plain
     assert not kept.statement.destructive
     (deleted, *_) = impact(losing, europe).statements

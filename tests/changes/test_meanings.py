@@ -15,6 +15,7 @@ from tpucfg.changes.statements import Risk
 _NONE, _CAUTION, _ACCESS, _LOST = Risk.NONE, Risk.CAUTION, Risk.ACCESS, Risk.DESTRUCTIVE
 _A: Final = ABSENT
 _TARGETS: Final = {"target": ("cloud-tpu", "compute-engine")}
+_COMPILED: Final = {"step to compile": ("a:b", "a:b")}
 _NEW: Final = {"target": (_A, "gke")}
 _DIGEST: Final = "r.io/a/i@sha256:1"
 _POD: Final = ("spec", "replicatedJobs", "slice", "template", "spec", "template", "spec")
@@ -66,6 +67,14 @@ EXAMPLES: Final = (
     Example(("argument", "--a"), "1", "gs://theirs/x", _CAUTION, "gs://theirs is not the environment's bucket"),
     Example(("argument", "--a"), "1", "https://x.example/p", _CAUTION, "https://x.example is a new address"),
     Example(("argument", "--a"), "gs://mine/a", "gs://mine/../b", _CAUTION, "gs://mine/../b leads out of its folder"),
+    Example(("argument", "--a"), "1", "x.example:5000", _CAUTION, "x.example:5000 is a new address"),
+    Example(("argument", "--a"), "1", "u:p@x.example/p", _CAUTION, "x.example is a new address"),
+    Example(("argument", "--a"), "1", "git@x.example:p.git", _CAUTION, "@x.example is a new address"),
+    Example(("argument", "--a"), "1", "192.0.2.1", _CAUTION, "192.0.2.1 is a new address"),
+    Example(("argument", "--a"), "1", "127.0.0.1:80", _NONE, "argument --a changed"),
+    Example(("argument", "--a"), "1", "trainer.fit:8", _NONE, "argument --a changed"),
+    Example(("argument", "--a"), "a", "${bucket}/../b", _CAUTION, "${bucket}/../b leads out of its folder"),
+    Example(("argument", "--a"), "a", "../b ...", _NONE, "argument --a changed"),
     Example(("argument", "--a"), "1", "2", _NONE, "argument --a changed from 1 to 2"),
     Example(("order", "arguments"), ["--a", "--b"], ["--b", "--a"], _NONE, "order of the arguments changed from"),
     *(
@@ -119,7 +128,8 @@ EXAMPLES: Final = (
     Example(("step to compile",), "a:b", _A, _CAUTION, "no compilation shows any more that the job fits"),
     Example(("step to compile",), "a:b", "a:c", _CAUTION, "another function decides what is known to fit"),
     Example(("step to compile",), _A, "a:b", _NONE, "step to compile added (a:b)"),
-    Example(("Python of the compiled step",), "a", "b", _NONE, "Python of the compiled step changed"),
+    Example(("Python of the compiled step",), "a", "b", _CAUTION, "another program decides what is known", _COMPILED),
+    Example(("Python of the compiled step",), _A, "b", _NONE, "Python of the compiled step added"),
     # Settings of one target
     Example(("option", "disk_gb"), 300, _A, _NONE, "", _TARGETS),
     Example(("option", "service_account"), "a@b", _A, _CAUTION, "jobs run as the stack's own", _TARGETS),
@@ -262,8 +272,8 @@ _SPEC: Final = (
     Example(("environment", "project"), "a", "b", _NONE, "Google Cloud project changed from a to b"),
     Example(("environment", "region"), "a", "b", _NONE, "region changed from a to b"),
     Example(("environment", "target"), "gke", "vertex-ai", _NONE, "target changed from gke to vertex-ai"),
-    Example(("environment", "bucket"), "a", "b", _NONE, "Pulumi refuses to remove", {"protect": (True, True)}),
-    Example(("environment", "bucket"), "a", "b", _NONE, "the old one is kept with its", {"keep_data": (True, True)}),
+    Example(("environment", "bucket"), "a", "b", _CAUTION, "Pulumi refuses to remove", {"protect": (True, True)}),
+    Example(("environment", "bucket"), "a", "b", _CAUTION, "the old one is kept with its", {"keep_data": (True, True)}),
     Example(("environment", "bucket"), "a", "b", _LOST, "the old one is deleted with its objects"),
     Example(("environment", "protect"), True, False, _LOST, "protection lifted"),
     Example(("environment", "protect"), False, True, _NONE, "protection added"),

@@ -133,3 +133,39 @@ def test_requirements_include_what_they_name(repository: Repository) -> None:
     assert before == after
     assert {*texts} - {"tools/other.py"} <= {*before}
     assert "tools/other.py" not in before
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "-r deps/one.txt",
+        "-rdeps/one.txt",
+        "-r \\\n  deps/one.txt",
+        '-r "deps/one.txt"',
+        "--req deps/one.txt",
+        "--find-links deps",
+        "-f deps",
+        "./deps",
+        "own @ file:deps",
+        "own @ file:./deps  # local",
+        "deps/one.txt ; python_version > '3'",
+    ],
+)
+def test_any_form_of_a_requirement_names_its_path(repository: Repository, line: str) -> None:
+    """However a requirement is written, the path in it belongs to the program."""
+    (repository.folder / "deps").mkdir()
+    (repository.folder / "deps/one.txt").write_text("x==1\n")
+    (repository.folder / "requirements.txt").write_text(f"pulumi==3.200.0 \\\n    --hash=sha256:1\n{line}\n")
+    before, after = versions(repository.spec)
+    assert "deps/one.txt" not in before
+    assert "deps/one.txt" in after
+
+
+@pytest.mark.parametrize("line", ["deps==1.0", "# -r deps/one.txt", "x==1  # via -r deps/one.txt", "-e ."])
+def test_names_of_packages_and_comments_are_no_paths(repository: Repository, line: str) -> None:
+    """A package of the index with the name of a folder, or a comment, makes nothing a part of the program."""
+    (repository.folder / "deps").mkdir()
+    (repository.folder / "deps/one.txt").write_text("x==1\n")
+    (repository.folder / "requirements.txt").write_text(f"{line}\n")
+    _, after = versions(repository.spec)
+    assert "deps/one.txt" not in after

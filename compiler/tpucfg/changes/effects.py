@@ -25,8 +25,6 @@ _MAX_FACTS: Final = 8
 """Facts of one kind that one sentence names; the fold shows all."""
 _MAX_JOINED_LENGTH: Final = 500
 """Characters of the names and values in one sentence."""
-_MAX_RISKY: Final = 16
-"""Sentences about risky changes of the same scopes."""
 _ANY_VALUE: Final = "several values"
 _PLACE: Final = re.compile(r"\{([a-z]*)\}")
 _FLAG_KINDS: Final = ("argument", "variable")
@@ -122,12 +120,8 @@ def effect_statements(
     for owners, effects in by_scopes.items():
         text = format_scope(owners)
         risky = [effect for effect in effects if effect.meaning.risk]
-        yield from (LocatedStatement(text, _statement([effect])) for effect in risky[:_MAX_RISKY])
-        if omitted := risky[_MAX_RISKY:]:
-            risk = max(effect.meaning.risk for effect in omitted)
-            yield LocatedStatement(
-                text, Statement(f"{len(omitted):,} more such changes, which the fold shows", (), risk)
-            )
+        # All of them: a review that has no room for one gives another verdict.
+        yield from (LocatedStatement(text, _statement([effect])) for effect in risky)
         harmless = [effect for effect in effects if not effect.meaning.risk]
         yield from (LocatedStatement(text, _statement(members)) for members in _of_one_kind(harmless))
 

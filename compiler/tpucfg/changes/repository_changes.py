@@ -1,6 +1,7 @@
 """Changes of files that concern no single spec: those of continuous integration, and names that two files share."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -8,30 +9,22 @@ from tpucfg.changes.statements import LocatedStatement, Risk, Statement
 from tpucfg.git.changed_files import NameCollision, SharedName
 from tpucfg.text_format import listed
 
-CI_PATHS: Final = tuple(
-    PurePosixPath(path)
-    for path in (
-        ".github",
-        ".gitlab-ci.yml",
-        ".gitlab",
-        ".circleci",
-        ".buildkite",
-        ".woodpecker",
-        ".tekton",
-        ".ci",
-        ".travis.yml",
-        ".cirrus.yml",
-        ".drone.yml",
-        ".woodpecker.yml",
-        "Jenkinsfile",
-        "azure-pipelines.yml",
-        "bitbucket-pipelines.yml",
-        "cloudbuild.yaml",
-        "CODEOWNERS",
-        "docs/CODEOWNERS",
-    )
+_HARMLESS: Final = (
+    ".gitignore",
+    ".dockerignore",
+    ".gcloudignore",
+    ".editorconfig",
+    ".mailmap",
+    ".git-blame-ignore-revs",
+    ".python-version",
 )
-"""The files and folders that the services read, and the files that name who has to approve a change."""
+"""Hidden files at the root that start nothing. What Pulumi reads of them is compared with the stack program."""
+_CI_NAMES: Final = re.compile(
+    r"action\.ya?ml|.*gitlab-ci\.ya?ml|.*-pipelines.*\.ya?ml|.*cloudbuild.*\.(?:ya?ml|json)|buildspec.*\.ya?ml"
+    r"|appveyor\.ya?ml|codefresh\.ya?ml|jenkinsfile.*|codeowners",
+    re.IGNORECASE,
+)
+"""Names of files that services of continuous integration read in any folder, and of those that name who approves."""
 _MAX_FILES: Final = 8
 _MAX_NAMED: Final = 4
 _COLLISION: Final = (
@@ -44,10 +37,20 @@ _SHARED: Final = (
 )
 
 
+def ci_paths(files: Collection[PurePosixPath]) -> tuple[PurePosixPath, ...]:
+    """Return the files and folders by which services and tools decide what they run on their own.
+
+    Nearly all of them read what is hidden at the root of a repository: each such file counts, unless it is harmless.
+    """
+    hidden = {path.parts[0] for path in files if path.parts[0].startswith(".")}.difference(_HARMLESS)
+    named = {path for path in files if _CI_NAMES.fullmatch(path.name) and path.parts[0] not in hidden}
+    return tuple(sorted({*map(PurePosixPath, hidden), *named}))
+
+
 def ci_statements(changed: Sequence[PurePosixPath]) -> Iterator[LocatedStatement]:
-    """Yield one caution with the changed files below `CI_PATHS`."""
+    """Yield one caution with the changed files at or below `ci_paths`."""
     if changed:
-        template = "{} changed: continuous integration reads it, and decides by it what runs, with which rights"
+        template = "{} changed: continuous integration or another tool decides by it what runs, with which rights"
         names = listed([str(path) for path in changed], _MAX_FILES)
         yield LocatedStatement("", Statement(template, (names,), Risk.UNKNOWN, "continuous integration changed"))
 

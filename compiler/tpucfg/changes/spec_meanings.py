@@ -33,10 +33,16 @@ from tpucfg.spec.project import Number
 from tpucfg.spec.settings import Duration
 from tpucfg.targets.extra import is_harmless
 
-_REFERENCE: Final = re.compile(r"(?<![A-Za-z0-9+.-])(?:[a-z][a-z0-9+.-]{1,20}://|/gcs/)[^\s/'\"?#,;)]+", re.IGNORECASE)
-"""The service and the bucket or host of an address: `gs://bucket`, `https://example.com`."""
-_ADDRESS: Final = re.compile(_REFERENCE.pattern + r"(?:/[^\s'\"?#,;)]*)?", re.IGNORECASE)
-"""A whole address, with its path."""
+_HOST: Final = r"[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){1,8}"
+_REFERENCE: Final = re.compile(
+    r"(?<![A-Za-z0-9+.-])(?:[a-z][a-z0-9+.-]{1,20}://|/gcs/)[^\s/'\"?#,;)]+"
+    rf"|(?<![\w@:/.-])(?!127\.|0\.)(?:[\w.:-]{{1,64}}@{_HOST}|{_HOST}:[0-9]{{2,5}}(?!\w)|(?:[0-9]{{1,3}}\.){{3}}[0-9]{{1,3}}(?![\w.]))",
+    re.IGNORECASE,
+)
+"""The service and the bucket or host of an address: `gs://bucket`, `https://example.com`, and without a scheme
+`git@example.com`, `example.com:5000` or `192.0.2.1`, unless that is the job's own host."""
+_WORD_ENDS: Final = re.compile(r"[\s'\"?#,;=()]+")
+_PARENT_FOLDER: Final = ".."
 _BUCKETS: Final = ("gs://", "/gcs/")
 _DIGEST: Final = "@sha256:"
 _PROJECT_REGISTRY: Final = re.compile(r"[a-z0-9$\{}-]+-docker\.pkg\.dev|(?:[a-z0-9-]+\.)?gcr\.io")
@@ -56,7 +62,7 @@ _MOUNT_FOLDERS: Final = ("/data", "/datasets", "/mnt", "/gcs", "/checkpoints", "
 
 def _references(value: Any) -> set[str]:
     """Return the services and hosts of the addresses in a value."""
-    return {match for text in texts_of(value) if "/" in text for match in _REFERENCE.findall(text)}
+    return {match for text in texts_of(value) for match in _REFERENCE.findall(text)}
 
 
 def _new_references(change: FactChange, comparison: Comparison) -> list[str]:
@@ -71,7 +77,7 @@ def _new_references(change: FactChange, comparison: Comparison) -> list[str]:
 
 
 def _known_references(comparison: Comparison) -> set[str]:
-    return {match for _, text in comparison.known_texts if "/" in text for match in _REFERENCE.findall(text)}
+    return {match for _, text in comparison.known_texts for match in _REFERENCE.findall(text)}
 
 
 def _other_bucket(change: FactChange, comparison: Comparison) -> tuple[str, ...]:
@@ -83,9 +89,12 @@ def _other_address(change: FactChange, comparison: Comparison) -> tuple[str, ...
 
 
 def _leads_out(change: FactChange, _: Comparison) -> tuple[str, ...]:
-    """Return the first new address with steps to a parent folder: `/gcs/mine/../other` is a file of another bucket."""
-    old, new = ([match for text in texts_of(value) for match in _ADDRESS.findall(text)] for value in change[2:4])
-    return tuple(address for address in new if ".." in address.split("/") and address not in old)[:1]
+    """Return the first new path that leaves a folder: `${bucket}/../other` can be a file of another bucket."""
+    old, new = (
+        [word for text in texts_of(value) if _PARENT_FOLDER in text for word in _WORD_ENDS.split(text)]
+        for value in change[2:4]
+    )
+    return tuple(word for word in new if _PARENT_FOLDER in word.split("/")[1:] and word not in old)[:1]
 
 
 def _addresses(kind: str) -> tuple[Meaning, ...]:
@@ -188,6 +197,11 @@ def _longer(change: FactChange, _: Comparison) -> tuple[str, ...]:
         return ()
     factor = Fraction(Duration.read(change.after).seconds, Duration.read(change.before).seconds)
     return (format_factor(factor),) if factor > 1 else ()
+
+
+def _is_compiled(change: FactChange, comparison: Comparison) -> bool:
+    """Apply to a job whose step was compiled before."""
+    return kept(change, comparison) and comparison.pair(change.scope, "step to compile")[0] is not ABSENT
 
 
 def _other_target(change: FactChange, comparison: Comparison) -> bool:
@@ -414,6 +428,7 @@ _ROWS: Final = (
     _caution("maximum run duration", "a run that hangs ends later, and can cost {} as much", _longer),
     _caution("step to compile", "no compilation shows any more that the job fits", removed),
     _caution("step to compile", "another function decides what is known to fit", changed),
+    _caution("Python of the compiled step", "another program decides what is known to fit", _is_compiled),
     # Settings of one target
     Meaning("option.*", when=_left_behind, is_silent=True),
     _caution(
@@ -549,11 +564,13 @@ _ROWS: Final = (
         _BUCKET
         + "jobs use the new bucket, but Pulumi refuses to remove the old one from the stack while it is protected",
         _was("protect"),
+        Risk.CAUTION,
     ),
     _sentence(
         "environment.bucket",
         _BUCKET + "the new bucket starts empty, and the old one is kept with its objects and still billed",
         _was("keep_data"),
+        Risk.CAUTION,
     ),
     _sentence(
         "environment.bucket",

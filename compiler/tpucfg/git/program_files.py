@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any, Final, Literal, NamedTuple
 
@@ -26,10 +26,14 @@ _SURROUNDING_FILES: Final = (
 ResolveToolchain and searchup in https://github.com/pulumi/pulumi/blob/master/sdk/python/toolchain/toolchain.go;
 https://git-scm.com/docs/gitattributes.
 """
-_INCLUDE: Final = re.compile(r"^\s*(-r|--requirement|-c|--constraint|-e|--editable)[ =]?\s*([^\s#;\[]+)", re.MULTILINE)
-"""Lines of a requirements file that name another file, or a folder whose code is installed:
-https://pip.pypa.io/en/stable/reference/requirements-file-format/."""
-_MAX_INCLUDED: Final = 50
+_COMMENT: Final = re.compile(r"(?:^|\s)#.*", re.MULTILINE)
+_WORD_ENDS: Final = re.compile(r"[\s\"'=;,\\\[\]]+")
+_LOCAL: Final = re.compile(r"-[A-Za-z](?!-)|file:(?://)?")
+"""Starts of a word that its path follows without a space: an option of one letter, and the scheme of a local file."""
+_PATH: Final = re.compile(r"[\w@+.-]*/[\w@+./-]*|[\w@+-][\w@+.-]*\.[A-Za-z]\w*|\.\.?")
+"""A word that is a path wherever it is: with a slash, or with the ending of a file."""
+_VALUE: Final = re.compile(r"[\w@+./-]+")
+_MAX_INCLUDED: Final = 1_000
 _NOT_LOCAL: Final = ("gs://", "${")
 """A `package` that contains one of these is not a folder of the repository."""
 
@@ -146,25 +150,37 @@ def _kind(entry: TreeEntry, skipped: Collection[TreeEntry]) -> FileKind:
 
 
 def _included_paths(tree: Tree, paths: ProgramPaths) -> tuple[PurePosixPath, ...]:
-    """Return what the requirements files of the program name, and what these name in turn."""
+    """Return what the requirements files of the program name, and what these name in turn: files, folders or nothing.
+
+    The forms of a requirement are many, and some are undocumented, as `--req` for `--requirement`. So each word that
+    can be a path is one: https://pip.pypa.io/en/stable/reference/requirements-file-format/.
+    """
     pending = [folder / _SURROUNDING_FILES[0] for folder in paths.surrounding_folders]
+    # The whole repository is no part of the program.
+    whole = {paths.spec_folder, *paths.spec_folder.parents}
     included: dict[PurePosixPath, None] = {}
-    seen = {*pending}
     while pending and len(included) < _MAX_INCLUDED:
-        texts = read_files(tree, pending[:_MAX_INCLUDED])
-        pending = []
-        for file, content in texts.items():
-            for option, name in _INCLUDE.findall(content.decode(errors="replace")):
-                path = normalize_path(file.parent, name)
-                if path is None or path in seen:
-                    continue
-                seen.add(path)
-                if option not in {"-e", "--editable"}:
-                    included[path] = None
-                    pending.append(path)
-                    continue
-                included |= dict.fromkeys(path / build for build in (*BUILD_FILES, "setup.cfg"))
-                # The whole repository is no part of the program.
-                if path not in {paths.spec_folder, *paths.spec_folder.parents}:
-                    included[path] = None
-    return tuple(included)
+        texts = read_files(tree, pending)
+        named = [
+            path
+            for file, content in texts.items()
+            for name in _named_paths(content.decode(errors="replace"))
+            # pip starts in the program's folder.
+            for folder in {file.parent, paths.program or file.parent}
+            if (path := normalize_path(folder, name)) is not None
+        ]
+        pending = [path for path in dict.fromkeys(named) if path not in included][:_MAX_INCLUDED]
+        included |= dict.fromkeys(pending)
+    builds = [path / build for path in included for build in (*BUILD_FILES, "setup.cfg") if path in whole]
+    return (*(path for path in included if path not in whole), *builds)
+
+
+def _named_paths(text: str) -> Iterator[str]:
+    """Yield the words of a requirements file that can be paths: those that look like one, and values of options."""
+    previous = ""
+    for word in _WORD_ENDS.split(_COMMENT.sub("", text)):
+        name = _LOCAL.sub("", word, count=1) if _LOCAL.match(word) else word
+        is_value = name != word or previous.startswith("-")
+        if not name.startswith("-") and (_VALUE if is_value else _PATH).fullmatch(name):
+            yield name
+        previous = word

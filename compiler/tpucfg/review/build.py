@@ -10,7 +10,7 @@ from tpucfg.changes.impact import compute_impact, impact_of_broken_spec
 from tpucfg.changes.previews import Preview
 from tpucfg.changes.programs import Problem, ProgramRuns, ResourceFiles, declared_resources
 from tpucfg.changes.records import read_revision_records
-from tpucfg.changes.repository_changes import CI_PATHS, ci_statements, collision_statements, shared_project_statements
+from tpucfg.changes.repository_changes import ci_paths, ci_statements, collision_statements, shared_project_statements
 from tpucfg.changes.resource_diff import complete_preview, program_changes, redacted_resources
 from tpucfg.changes.revision_fits import RunFits
 from tpucfg.changes.revisions import CompiledRevision, open_compiled_revisions
@@ -58,7 +58,7 @@ def repository_statements(tree: TreeChange) -> tuple[LocatedStatement, ...]:
     if tree.base is None:
         return ()
     return (
-        *ci_statements(changed_below(tree, CI_PATHS)),
+        *ci_statements(changed_below(tree, ci_paths(tree.before | tree.after))),
         *collision_statements(name_collisions(tree)),
         *shared_project_statements(shared_project_names(tree)),
     )

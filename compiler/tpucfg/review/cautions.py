@@ -42,6 +42,7 @@ _WIDENING_TEMPLATES: Final[Mapping[Reason, str]] = {
     "policy": "replaces the whole IAM policy of {on}: {what}",
 }
 """Sentences by the kind of access."""
+_PUBLIC: Final = ("public", "names")
 _BARRED: Final[Mapping[str, str]] = {
     "publicAccessPrevention": "public access to its objects",
     "uniformBucketLevelAccess": "access lists on single objects",
@@ -77,6 +78,13 @@ class Caution(NamedTuple):
     text: str
     is_drift: bool = False
     """True for a difference in the cloud, which the change does not make."""
+    is_public: bool = False
+    """True if everyone gets access."""
+
+    @property
+    def rank(self) -> tuple[int, bool]:
+        """The order in a block: the highest risk first, and of one risk what concerns everyone."""
+        return -self.risk, not self.is_public
 
 
 class Block(NamedTuple):
@@ -117,15 +125,15 @@ def give_verdict(reviewed: RepositoryReview) -> Verdict:
 
 def bound_cautions(cautions: Sequence[Caution]) -> Block:
     """Return the cautions that fit, the first of each risk before the second of any."""
-    ordered = sorted(dict.fromkeys(cautions), key=lambda caution: -caution.risk)
-    firsts = {caution.risk: caution for caution in reversed(ordered)}.values()
-    turns = [*sorted(firsts, key=lambda caution: -caution.risk), *(item for item in ordered if item not in firsts)]
+    ordered = sorted(dict.fromkeys(cautions), key=lambda caution: caution.rank)
+    firsts = {caution.rank: caution for caution in reversed(ordered)}.values()
+    turns = [*sorted(firsts, key=lambda caution: caution.rank), *(item for item in ordered if item not in firsts)]
     block = Block(())
     for length in _LINE_LENGTHS:
         lines = [cut_middle(caution.text, length) for caution in turns]
         count = count_fitting(lines, _MAX_BLOCK_BYTES)
         shown = [caution._replace(text=line) for caution, line in zip(turns, lines[:count], strict=False)]
-        block = Block(tuple(sorted(shown, key=lambda caution: -caution.risk)), tuple(turns[count:]))
+        block = Block(tuple(sorted(shown, key=lambda caution: caution.rank)), tuple(turns[count:]))
         if not block.omitted:
             break
     return block
@@ -145,7 +153,7 @@ def repository_cautions(reviewed: RepositoryReview) -> list[Caution]:
         for failure in reviewed.failures
     ]
     grouped = [caution._replace(text=f"{_specs(paths)}: {caution.text}") for caution, paths in specs.items()]
-    return sorted([*own, *failed, *grouped], key=lambda caution: -caution.risk)
+    return sorted([*own, *failed, *grouped], key=lambda caution: caution.rank)
 
 
 def _specs(paths: Sequence[str]) -> str:
@@ -168,7 +176,7 @@ def spec_cautions(review: Review) -> list[Caution]:
         caution._replace(text=f"**{prose(format_environments(names))}**: {caution.text}") for caution, names in grouped
     ]
     stated = [caution for located in review.impact.statements for caution in _statement_cautions(located)]
-    return sorted([*stated, *scoped], key=lambda caution: -caution.risk)
+    return sorted([*stated, *scoped], key=lambda caution: caution.rank)
 
 
 def _statement_cautions(located: LocatedStatement) -> Iterator[Caution]:
@@ -247,7 +255,8 @@ def _change_cautions(change: ResourceChange, *, is_new: bool) -> Iterator[Cautio
         if statement.risk:
             yield Caution(statement.risk, f"{_label(change)} {statement.markdown}")
     for widening in reported_widenings(change, is_new=is_new):
-        yield Caution(Risk.ACCESS, f"{_label(change)} {_describe_widening(widening)}")
+        text = f"{_label(change)} {_describe_widening(widening)}"
+        yield Caution(Risk.ACCESS, text, is_public=widening.why in _PUBLIC)
 
 
 def _describe_widening(widening: Widening) -> str:
