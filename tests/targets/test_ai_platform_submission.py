@@ -57,7 +57,7 @@ def test_a_run_has_its_own_job_id() -> None:
     assert start_command(submission).argv[5] == "mnist_dev_v2_8_lr_2"
     job = "mnist_dev_v2_8_lr_2 --project=my-project-dev"
     assert " ".join(submission.watch.argv) == f"gcloud ai-platform jobs stream-logs {job}"
-    assert " ".join(submission.delete.argv) == f"gcloud ai-platform jobs cancel {job}"
+    assert " ".join(submission.deletes[0].argv) == f"gcloud ai-platform jobs cancel {job}"
     assert "--run" in submission.notes[0]
 
 

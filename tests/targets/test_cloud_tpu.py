@@ -188,7 +188,7 @@ def test_the_commands_name_the_job_and_its_zone() -> None:
     assert (start.reads_config, start.config_format, start.token) == (True, "json", True)
     assert start.argv[-3:] == ("--data-binary", "@-", f"{address}?queuedResourceId=mnist-dev-v3-32-a1")
     assert submission.watch.argv == (*gcloud, "describe", "mnist-dev-v3-32-a1", *location)
-    assert submission.delete.argv == (*gcloud, "delete", "mnist-dev-v3-32-a1", *location, "--force")
+    assert submission.deletes[0].argv == (*gcloud, "delete", "mnist-dev-v3-32-a1", *location, "--force")
     assert "is charged until it is deleted" in submission.notes[0]
     assert "'--command=sudo docker logs --follow trainer'" in submission.notes[1]
 
@@ -210,6 +210,6 @@ def test_gcloud_accepts_the_commands(tmp_path: Path, size: str, nodes: list[str]
     submission = cloud_tpu.submission(job("cloud-tpu", size, environment=US_WEST))
     output = shlex.split(submission.notes[-1].partition("output: ")[2])
     assert [word for word in output if word.startswith("--node")] == nodes
-    for argv in (submission.watch.argv, submission.delete.argv, output):
+    for argv in (submission.watch.argv, submission.deletes[0].argv, output):
         assert gcloud_refusal(argv, tmp_path) is None
-    assert "--misspelt" in str(gcloud_refusal((*submission.delete.argv, "--misspelt"), tmp_path))
+    assert "--misspelt" in str(gcloud_refusal((*submission.deletes[0].argv, "--misspelt"), tmp_path))

@@ -584,7 +584,7 @@ def test_gcloud_accepts_the_commands(tmp_path: Path) -> None:
         assert submission.log_since
         assert isinstance(submission.start, Creations)
         deletions = [step.delete for step in submission.start.steps]
-        assert deletions[-1].argv == (*submission.delete.argv, "--quiet")
+        assert deletions[-1].argv == (*submission.deletes[0].argv, "--quiet")
         logs = (submission.log, submission.log_since("2026-01-01T00:00:00Z"))
         for command in (submission.watch, *logs, *deletions):
             assert gcloud_refusal(command.argv, tmp_path) is None, command

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs import CATALOG, IMAGE, job, leaves, parts, project
-from start_command import start_command
 from tpucfg import schemas
 from tpucfg.paths import first_match
-from tpucfg.targets import SubmissionError, gke, target_named
+from tpucfg.targets import Submission, SubmissionError, gke, target_named
 from tpucfg.targets.gke.request import escape_dollars
+from tpucfg.targets.interface import Command, Manifests
 from tpucfg.targets.objects import combined
 
 CONTEXT = "gke_my-project_us-east5_train"
@@ -255,16 +255,34 @@ def test_the_commands_name_context_and_namespace() -> None:
     """Every command has the environment's context, and every command without a config has the namespace."""
     submission = gke.submission(job("gke", "v6e-16", environment=EAST, options={"namespace": "training"}))
     kubectl, namespace = ("kubectl", f"--context={CONTEXT}"), "--namespace=training"
-    assert start_command(submission).argv == (*kubectl, "create", "--filename=-")
-    assert (start_command(submission).reads_config, start_command(submission).token) == (True, False)
+    create = manifests(submission).steps[0].create
+    assert create.argv == (*kubectl, "create", "--filename=-")
+    assert (create.reads_config, create.token) == (True, False)
     assert submission.watch.argv == (*kubectl, namespace, "get", "jobset/mnist-dev-v6e-16", "--watch")
-    assert submission.delete.argv == (*kubectl, namespace, "delete", "jobset/mnist-dev-v6e-16")
+    assert [command.argv for command in submission.deletes] == [
+        (*kubectl, namespace, "delete", "jobset/mnist-dev-v6e-16")
+    ]
     assert submission.notes[0].endswith(
-        f"once: kubectl --context={CONTEXT} {namespace} create serviceaccount tpu-mnist-dev"
+        f": kubectl --context={CONTEXT} {namespace} create serviceaccount tpu-mnist-dev"
     )
     assert "annotate serviceaccount tpu-mnist-dev iam.gke.io/gcp-service-account=tpu-mnist-dev@" in submission.notes[1]
     selector = "--selector=jobset.sigs.k8s.io/jobset-name=mnist-dev-v6e-16"
-    assert submission.notes[2].endswith(f"{namespace} logs {selector} --follow --prefix --max-log-requests=4")
+    assert submission.log
+    assert submission.log.argv == (
+        *kubectl,
+        namespace,
+        "logs",
+        selector,
+        "--follow",
+        "--prefix",
+        "--max-log-requests=4",
+    )
+
+
+def manifests(submission: Submission) -> Manifests:
+    """Return the objects that are created."""
+    assert isinstance(submission.start, Manifests)
+    return submission.start
 
 
 def test_without_a_context_nothing_is_submitted() -> None:
@@ -282,12 +300,20 @@ def test_kubectl_accepts_the_flags(tmp_path: Path) -> None:
     if shutil.which("kubectl") is None:
         pytest.skip("kubectl is missing")
     submission = gke.submission(job("gke", "v6e-16", environment=EAST, trainer=TRAINER))
-    for command in (start_command(submission), submission.watch, submission.delete):
+    start = manifests(submission)
+    commands = [
+        *(Command((*step.create.argv, "--dry-run=server", "--output=name")) for step in start.steps),
+        *(requirement.find for requirement in start.requirements),
+        *(submission.watch, *submission.deletes),
+        *(Command((*command.argv, "--ignore-not-found", "--timeout=60s")) for command in submission.deletes),
+    ]
+    for command in commands:
         environment = os.environ | {"KUBECONFIG": str(tmp_path / "missing")}
         completed = subprocess.run(
             command.argv, env=environment, input="{}", capture_output=True, text=True, check=False
         )
-        assert f'context "{CONTEXT}" does not exist' in completed.stderr
+        missing = (f'context "{CONTEXT}" does not exist', f"context was not found for specified context: {CONTEXT}")
+        assert completed.stderr.strip().endswith(missing)
 
 
 def test_why_finds_a_key_with_dots(tmp_path: Path) -> None:

@@ -366,14 +366,13 @@ def test_a_lost_companion_is_found() -> None:
 
 
 def test_delete_removes_every_object() -> None:
-    """The command that deletes a job names the JobSet, then the sync and the class; GKE deletes the secret itself."""
+    """The JobSet, the sync and the class are deleted by a command each; GKE deletes the secret itself."""
     submission = gke.submission(v6e(trainer={"secrets": SECRETS}))
-    assert submission.delete.argv[3:] == (
-        "delete",
-        "jobset/mnist-dev-v6e-16",
-        "secretsyncs.secret-sync.gke.io/mnist-dev-v6e-16",
-        "secretproviderclasses.secrets-store.csi.x-k8s.io/mnist-dev-v6e-16",
-    )
+    assert [command.argv[3:] for command in submission.deletes] == [
+        ("delete", "jobset/mnist-dev-v6e-16"),
+        ("delete", "secretsyncs.secret-sync.gke.io/mnist-dev-v6e-16"),
+        ("delete", "secretproviderclasses.secrets-store.csi.x-k8s.io/mnist-dev-v6e-16"),
+    ]
 
 
 def test_a_compute_class_excludes_a_capacity() -> None:

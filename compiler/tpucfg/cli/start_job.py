@@ -17,9 +17,10 @@ from typing import Any, Final, NamedTuple
 
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.interrupts import terminations_as_interrupts
+from tpucfg.cli.start_manifests import start_manifests
 from tpucfg.render.config import Config
 from tpucfg.targets import Command, RequestBody, Submission
-from tpucfg.targets.interface import AUTHORIZATION, TOKEN, Creation, Creations, Operation
+from tpucfg.targets.interface import AUTHORIZATION, TOKEN, Creation, Creations, Manifests, Operation
 from tpucfg.targets.objects import json_value
 from tpucfg.text_format import listed
 
@@ -48,18 +49,23 @@ def start_job(submission: Submission, config: Config, render_command: Sequence[s
         raise CommandExit(ERRORS, f"{program} is not on the PATH, and nothing was started", hint)
     start_time = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     try:
-        _start(submission.start, config, render_command)
+        _start(submission, config, render_command)
     except OSError as error:
         message = f"{program} cannot be started: {error.strerror or error}"
         raise CommandExit(ERRORS, message, f"reinstall {program}, or put another one first on the PATH") from None
     print(f"watch it with:  {submission.watch.bash()}", file=sys.stderr)
     if log := submission.log_since(start_time) if submission.log_since else submission.log:
         print(f"read its log with: {log.bash()}", file=sys.stderr)
-    print(f"delete it with: {submission.delete.bash()}", file=sys.stderr)
+    for delete in submission.deletes:
+        print(f"delete it with: {delete.bash()}", file=sys.stderr)
 
 
-def _start(start: Command | Creations, config: Config, render_command: Sequence[str]) -> None:
+def _start(submission: Submission, config: Config, render_command: Sequence[str]) -> None:
     """Run the command with the config on its standard input, or create the objects of the config."""
+    start = submission.start
+    if isinstance(start, Manifests):
+        start_manifests(submission, start, config)
+        return
     if isinstance(start, Creations):
         with terminations_as_interrupts():  # a CI job that is canceled undoes its start, too
             _create_objects(start, config.request_body)

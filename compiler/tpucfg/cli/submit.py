@@ -16,6 +16,7 @@ from tpucfg.plan import Job
 from tpucfg.render.pipeline import CompiledSpec, render_configs
 from tpucfg.spec import Project
 from tpucfg.targets import Command, RequestBody, Submission, SubmissionError, target_named
+from tpucfg.targets.interface import Manifests
 from tpucfg.templating import comment
 
 if TYPE_CHECKING:
@@ -146,15 +147,21 @@ def _start_text(job: Job, submission: Submission, spec: Path, target: str | None
     from shlex import join
 
     command = _render_command(job, submission, spec, target)
-    if isinstance(submission.start, Command):
-        return submission.start.bash(command)
+    start = submission.start
+    if isinstance(start, Command):
+        return start.bash(command)
+    if isinstance(start, Manifests):
+        documents = [(step.kind, step.create) for step in start.steps]
+        if len(documents) == 1:
+            return start.steps[0].create.bash(command)
+    else:
+        documents = [(step.document, step.create) for step in start.steps]
     lines = [
         join(["tpucfg", "submit", *command[2:], "--execute"]),
         "# which does this, and deletes what it made on failure:",
     ]
-    for step in submission.start.steps:
-        document = [*command, "--format", "json", "--document", step.document]
-        lines.append(comment(f"#   {step.create.bash(document)}"))
+    for key, create in documents:
+        lines.append(comment(f"#   {create.bash([*command, '--format', 'json', '--document', key])}"))
     return "\n".join(lines)
 
 
@@ -165,7 +172,8 @@ def _print(job: Job, submission: Submission, start: str, terms: Sequence[str]) -
     print(comment(f"# watch:  {submission.watch.bash()}"))
     if submission.log:
         print(comment(f"# log:    {submission.log.bash()}"))
-    print(comment(f"# delete: {submission.delete.bash()}"))
+    for delete in submission.deletes:
+        print(comment(f"# delete: {delete.bash()}"))
     for term in terms:
         print(comment(f"# {term}"))
     for note in submission.notes:

@@ -155,12 +155,56 @@ class Creations(NamedTuple):
         return self.steps[0].create.program
 
 
+class Manifest(NamedTuple):
+    """An object of a cluster, which kubectl creates from its document on standard input."""
+
+    kind: str
+    """The kind of its document in the config."""
+    name: str
+    """The name by which commands and messages know it, such as `jobset/NAME`."""
+    create: Command
+    delete: Command
+    install: str = ""
+    """How a cluster gets the kind, as a help line; empty for a kind that every cluster has."""
+
+
+class Requirement(NamedTuple):
+    """Something that a job needs in its cluster."""
+
+    name: str
+    find: Command
+    """Prints one line for each that exists."""
+    consequence: str
+    """What happens without it, as a clause."""
+    fix: str
+    number: int = 1
+    is_note: bool = False
+    """True if the job may start without it: a note instead of an error."""
+    remedy: tuple[Manifest, RequestBody] | None = None
+    """The object that is created if it is missing."""
+
+
+class Manifests(NamedTuple):
+    """The creation of all objects of a job by kubectl, in order."""
+
+    steps: tuple[Manifest, ...]
+    requirements: tuple[Requirement, ...]
+    trials: Callable[[RequestBody], tuple[RequestBody, ...]]
+    """Returns further objects that the server is asked about, and that are never created."""
+
+    @property
+    def program(self) -> str:
+        """The program that the commands run."""
+        return self.steps[0].create.program
+
+
 class Submission(NamedTuple):
     """The commands that start, watch and delete a job."""
 
-    start: Command | Creations
+    start: Command | Creations | Manifests
     watch: Command
-    delete: Command
+    deletes: tuple[Command, ...]
+    """Each deletes one object, from the last that is created to the first."""
     notes: tuple[str, ...] = ()
     """Facts to know before running the command."""
     log: Command | None = None

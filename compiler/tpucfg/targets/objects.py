@@ -83,7 +83,9 @@ def numbered_by_kind(objects: Sequence[Any]) -> RequestBody:
 
 
 def objects_of(value: Any) -> RequestBody:
-    """Return the value of a JSON file if it is made of several documents, else an empty mapping."""
+    """Return the objects of a JSON file by key, or those of a List by kind; empty if it is one object."""
+    if isinstance(value, dict) and _LIST.items() <= value.items():
+        return {str(item.get("kind")): item for item in value.get("items", []) if isinstance(item, dict)}
     objects = by_kind(list(value.values())) if isinstance(value, dict) else None
     return objects if objects is not None and objects.keys() == value.keys() else {}
 

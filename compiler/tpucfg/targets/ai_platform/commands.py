@@ -29,7 +29,7 @@ def submission(job: Job) -> Submission:
     return Submission(
         start=Command((*start, *(("--", *args) if args else ())), reads_config=True),
         watch=Command((*jobs, "stream-logs", id_, project)),
-        delete=Command((*jobs, "cancel", id_, project)),
+        deletes=(Command((*jobs, "cancel", id_, project)),),
         notes=tuple(_notes(job)),
     )
 

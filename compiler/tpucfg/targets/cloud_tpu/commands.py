@@ -20,7 +20,7 @@ def submission(job: Job) -> Submission:
     return Submission(
         start=Command((*post, "--data-binary", "@-", url), reads_config=True, config_format="json", token=True),
         watch=Command((*gcloud, "describe", job.name, *location)),
-        delete=Command((*gcloud, "delete", job.name, *location, "--force")),
+        deletes=(Command((*gcloud, "delete", job.name, *location, "--force")),),
         notes=(*end_notes(job), *_output_notes(job)),
     )
 

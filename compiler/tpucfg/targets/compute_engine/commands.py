@@ -52,7 +52,7 @@ def submission(job: Job) -> Submission:
     return Submission(
         start=creations(job, body),
         watch=Command((*gcloud, *watch, *_location(job))),
-        delete=delete_command(job, slice_key(job)),
+        deletes=(delete_command(job, slice_key(job)),),
         notes=(*end_notes(job), *_notes(job, body)),
         log=_log(job, "--freshness=30d"),
         log_since=lambda time: _log(job, since=time),

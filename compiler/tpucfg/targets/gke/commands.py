@@ -1,10 +1,27 @@
 """The kubectl commands of a job, with the environment's context: the current one may be another cluster."""
 
+from collections.abc import Iterator
+from shlex import join
+from typing import Final
+
 from tpucfg.plan import Job
 from tpucfg.schemas import Problem
 from tpucfg.spec import Environment
-from tpucfg.targets.gke.request import RESOURCES, pod_account, uses_host_network
-from tpucfg.targets.interface import Command, Submission, SubmissionError
+from tpucfg.targets.gke.nodes import node_labels
+from tpucfg.targets.gke.request import PROVIDER_CLASS, SYNC, pod_account, uses_host_network
+from tpucfg.targets.interface import Command, Manifest, Manifests, RequestBody, Requirement, Submission, SubmissionError
+
+_SYNC_ADDON: Final = (
+    "gcloud container clusters update CLUSTER --location=LOCATION --enable-secret-manager --enable-secret-sync, from "
+    "GKE 1.33: https://cloud.google.com/secret-manager/docs/sync-k8-secrets"
+)
+_KINDS: Final = {
+    PROVIDER_CLASS: ("secretproviderclasses.secrets-store.csi.x-k8s.io", _SYNC_ADDON),
+    SYNC: ("secretsyncs.secret-sync.gke.io", _SYNC_ADDON),
+    "JobSet": ("jobset", "install JobSet: https://jobset.sigs.k8s.io/docs/installation/"),
+    "ServiceAccount": ("serviceaccount", ""),
+}
+"""The name by which kubectl knows each kind, and how a cluster gets it."""
 
 
 def submission(job: Job) -> Submission:
@@ -18,30 +35,126 @@ def submission(job: Job) -> Submission:
         raise SubmissionError(_missing_context(environment))
     kubectl = ("kubectl", f"--context={environment.kube_context}")
     namespaced = (*kubectl, f"--namespace={job.options.get('namespace', 'default')}")
-    objects = [f"jobset/{job.name}", *(f"{resource}/{job.name}" for resource in RESOURCES.values() if job.secrets)]
+    kinds = (*((PROVIDER_CLASS, SYNC) if job.secrets else ()), "JobSet")
+    steps = tuple(_manifest(kind, job.name, kubectl, namespaced) for kind in kinds)
+    pods = f"--selector=jobset.sigs.k8s.io/jobset-name={job.name}"
+    output = (*namespaced, "logs", pods, "--follow", "--prefix", f"--max-log-requests={job.slice.hosts}")
     return Submission(
-        start=Command((*kubectl, "create", "--filename=-"), reads_config=True),
+        start=Manifests(steps, tuple(_requirements(job, kubectl, namespaced)), trial_jobs),
         watch=Command((*namespaced, "get", f"jobset/{job.name}", "--watch")),
-        delete=Command((*namespaced, "delete", *objects)),
+        deletes=tuple(step.delete for step in reversed(steps)),
         notes=tuple(_notes(job, namespaced)),
+        log=Command(output),
     )
 
 
-def _notes(job: Job, namespaced: tuple[str, ...]) -> list[str]:
-    from shlex import join
+def trial_jobs(body: RequestBody) -> tuple[RequestBody, ...]:
+    """Return the jobs that JobSet would make of a body: its webhook does not look into the templates of the pods."""
+    metadata = body["metadata"]
+    return tuple(
+        {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            # A name that does not exist, because the job may be running.
+            "metadata": {
+                "generateName": f"{metadata['name']}-{job['name']}-0-",
+                "namespace": metadata.get("namespace", "default"),
+            },
+            "spec": job["template"]["spec"],
+        }
+        for job in body["spec"]["replicatedJobs"]
+    )
 
+
+def _manifest(kind: str, name: str, kubectl: tuple[str, ...], namespaced: tuple[str, ...]) -> Manifest:
+    resource, install = _KINDS[kind]
+    return Manifest(
+        kind,
+        f"{resource}/{name}",
+        create=Command((*kubectl, "create", "--filename=-"), reads_config=True, config_format="json"),
+        delete=Command((*namespaced, "delete", f"{resource}/{name}")),
+        install=install,
+    )
+
+
+def _requirements(job: Job, kubectl: tuple[str, ...], namespaced: tuple[str, ...]) -> Iterator[Requirement]:
+    """Yield what the job needs beside its own objects, without which its pods would wait, some of them for ever."""
+
+    def finding(prefix: tuple[str, ...], object_: str) -> Command:
+        return Command((*prefix, "get", object_, "--ignore-not-found", "--output=name"))
+
+    account, options = pod_account(job), job.options
+    yield Requirement(
+        f"serviceaccount/{account}",
+        finding(namespaced, f"serviceaccount/{account}"),
+        "Kubernetes refuses every pod of the job",
+        f"{join(_create_account(job, namespaced))} && {join(_bind_account(job, namespaced))}",
+        # A name of the spec's own that is missing may be a mistake.
+        remedy=None if options.get("service_account") else _account(job, kubectl, namespaced),
+    )
+    if queue := options.get("queue"):
+        resource = f"localqueues.kueue.x-k8s.io/{queue}"
+        yield Requirement(
+            resource,
+            finding(namespaced, resource),
+            # Without Kueue itself, the job starts at once and without the queue's quota and topology.
+            "with Kueue the job waits for ever, and without Kueue it starts on any nodes",
+            "create the queue, or set targets.gke.queue to one of: "
+            + join((*namespaced, "get", "localqueues.kueue.x-k8s.io")),
+        )
+    if priority := options.get("priority"):
+        resource = f"priorityclasses.scheduling.k8s.io/{priority}"
+        yield Requirement(
+            resource,
+            finding(kubectl, resource),
+            "Kubernetes refuses every pod of the job",
+            f"create it, or set targets.gke.priority to one of: {join((*kubectl, 'get', 'priorityclasses'))}",
+        )
+    selector = ",".join(node_labels(job))
+    yield Requirement(
+        "nodes",
+        Command((*kubectl, "get", "nodes", f"--selector={selector}", "--output=name")),
+        "its pods wait until node pools have them",
+        f"look at the labels: {join((*kubectl, 'get', 'nodes', '--show-labels'))}",
+        number=job.slice.hosts,
+        is_note=True,
+    )
+
+
+def _account(job: Job, kubectl: tuple[str, ...], namespaced: tuple[str, ...]) -> tuple[Manifest, RequestBody]:
+    """Return the Kubernetes service account that acts as the stack's account."""
+    name = pod_account(job)
+    metadata = {
+        "name": name,
+        "namespace": job.options.get("namespace", "default"),
+        "annotations": {_ACCOUNT: job.account},
+    }
+    body = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
+    return _manifest("ServiceAccount", name, kubectl, namespaced), body
+
+
+_ACCOUNT: Final = "iam.gke.io/gcp-service-account"
+"""https://cloud.google.com/kubernetes-engine/docs/how-to/workload-identity."""
+
+
+def _create_account(job: Job, namespaced: tuple[str, ...]) -> tuple[str, ...]:
+    return (*namespaced, "create", "serviceaccount", pod_account(job))
+
+
+def _bind_account(job: Job, namespaced: tuple[str, ...]) -> tuple[str, ...]:
+    return (*namespaced, "annotate", "serviceaccount", pod_account(job), f"{_ACCOUNT}={job.account}")
+
+
+def _notes(job: Job, namespaced: tuple[str, ...]) -> list[str]:
     account = pod_account(job)
-    create_account = (*namespaced, "create", "serviceaccount", account)
-    # https://cloud.google.com/kubernetes-engine/docs/how-to/workload-identity
-    bind = (*namespaced, "annotate", "serviceaccount", account, f"iam.gke.io/gcp-service-account={job.account}")
-    pods = f"--selector=jobset.sigs.k8s.io/jobset-name={job.name}"
-    output = (*namespaced, "logs", pods, "--follow", "--prefix", f"--max-log-requests={job.slice.hosts}")
     program = "the program itself acts as the account of the nodes, which needs access to the bucket: see TPU122"
+    is_own = not job.options.get("service_account")
+    created = " (--execute does both where it is missing)" if is_own else ""
+    creation = join(_create_account(job, namespaced))
     return [
-        f"the pods run as the Kubernetes service account {account}; create it once: {join(create_account)}",
-        f"it acts as the service account of the stack; bind it once: {join(bind)}",
+        f"the pods run as the Kubernetes service account {account}; create it once{created}: {creation}",
+        f"it acts as the service account of the stack; bind it once: {join(_bind_account(job, namespaced))}",
         *([program] if uses_host_network(job) else []),
-        f"the program's output: {join(output)}",
     ]
 
 

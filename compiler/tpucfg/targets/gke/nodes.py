@@ -94,6 +94,11 @@ def node_selector(job: Job) -> dict[str, str]:
     )
 
 
+def node_labels(job: Job) -> list[str]:
+    """Return the requirements on the labels of the nodes, as kubectl's `--selector` takes them."""
+    return [f"{label}={value}" for label, value in node_selector(job).items()]
+
+
 def tolerations(job: Job) -> list[dict[str, str]]:
     """Return the taints of nodes that the job's pods tolerate."""
     # flex-start has none: GKE refuses a toleration of its taint without the selector, and the selector alone is enough.

@@ -290,11 +290,6 @@ def _named(mounts: Iterable[Mount]) -> Iterator[tuple[str, Mount]]:
 
 PROVIDER_CLASS: Final = "SecretProviderClass"
 SYNC: Final = "SecretSync"
-RESOURCES: Final = {
-    SYNC: "secretsyncs.secret-sync.gke.io",
-    PROVIDER_CLASS: "secretproviderclasses.secrets-store.csi.x-k8s.io",
-}
-"""The name by which kubectl knows each kind, in the order in which a job's objects are deleted."""
 COMPANION_SCHEMAS: Final = {PROVIDER_CLASS: "secret-provider-class", SYNC: "secret-sync"}
 """The schema of each kind."""
 

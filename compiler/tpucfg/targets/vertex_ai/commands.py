@@ -14,7 +14,7 @@ def submission(job: Job) -> Submission:
     return Submission(
         start=Command((*start, *((f"--labels={labels}",) if labels else ())), reads_config=True),
         watch=Command(listing),
-        delete=Command((*gcloud, "cancel", "JOB_ID", *location)),
+        deletes=(Command((*gcloud, "cancel", "JOB_ID", *location)),),
         notes=("replace JOB_ID with the job's id from the list",),
         log=Command((*gcloud, "stream-logs", "JOB_ID", *location)),
     )

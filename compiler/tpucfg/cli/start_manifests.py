@@ -1,0 +1,234 @@
+"""Start a job by kubectl: look for what it needs, ask the server about every object, and create them in order.
+
+Nothing is created until the server has accepted all of it in a dry run. If an object cannot be created then, those
+before it are deleted again: kubectl itself goes on after an object that is refused.
+"""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Final, NamedTuple
+
+from tpucfg.cli.exit_codes import ERRORS, CommandExit
+from tpucfg.cli.interrupts import terminations_as_interrupts
+from tpucfg.render.config import Config
+from tpucfg.targets.interface import Command, Manifest, Manifests, RequestBody, Requirement, Submission
+from tpucfg.text_format import listed
+
+_Object = tuple[Manifest, RequestBody]
+
+_UNDO_OPTIONS: Final = ("--ignore-not-found", "--timeout=60s")
+_WARNING: Final = "Warning: "
+_ANSWER: Final = re.compile(
+    r"(?:Error from server(?: \((?P<reason>\w+)\))?: )?(?:error when \w+ \"STDIN\": )?(?P<text>.+)", re.DOTALL
+)
+"""An error of the server as kubectl prints it: https://github.com/kubernetes/kubectl/blob/v0.34.1/pkg/cmd/util/helpers.go."""
+_FROM_SERVER: Final = re.compile(
+    r"Error from server|^The \w+ \"[^\n]*\" is invalid|no matches for kind|doesn't have a resource type", re.MULTILINE
+)
+"""The errors after which another request may succeed; without one of them, the server was not reached."""
+_NO_PERMISSION: Final = re.compile(r"cannot \w+ resource")
+"""What the caller may not do; a quota or a webhook that refuses an object is Forbidden, too."""
+_NO_KIND: Final = re.compile(r"no matches for kind|doesn't have a resource type")
+_NO_DRY_RUN: Final = "does not support dry run"
+_NO_NAMESPACE: Final = re.compile(r"namespaces \"([^\"]*)\" not found")
+
+
+def start_manifests(submission: Submission, start: Manifests, config: Config) -> None:
+    """Start a job, or raise CommandExit: then nothing that this call created is left, or the error names it."""
+    bodies = {str(body["kind"]): body for body in config.documents}
+    objects = [(step, bodies[step.kind]) for step in start.steps]
+    with terminations_as_interrupts():  # a CI job that is canceled undoes its start, too
+        questions = _Questions(submission)
+        try:
+            objects = [*questions.missing(start.requirements), *objects]
+            questions.ask_for(objects, start.trials(config.request_body))
+        except CommandExit as error:
+            raise CommandExit(error.status, f"{error.message}; nothing was created", error.help) from None
+        questions.raise_problems()
+        _create(objects)
+
+
+class _Answer(NamedTuple):
+    """The answer to a command."""
+
+    output: str
+    reason: str = ""
+    error: str = ""
+    """The text of the error on one line; empty if there is none."""
+    warnings: tuple[str, ...] = ()
+
+
+def _run(argv: Sequence[str], body: RequestBody | None = None) -> _Answer:
+    """Run kubectl, and parse what it prints.
+
+    Raises:
+        CommandExit: The server was not reached.
+    """
+    text = b"" if body is None else json.dumps(body).encode()
+    completed = subprocess.run(argv, input=text, capture_output=True, check=False)
+    output = completed.stdout.decode("utf-8", "replace").strip()
+    lines = completed.stderr.decode("utf-8", "replace").strip().splitlines()
+    warnings = tuple(line.removeprefix(_WARNING) for line in lines if line.startswith(_WARNING))
+    error = "\n".join(line for line in lines if not line.startswith(_WARNING))
+    if not completed.returncode:
+        return _Answer(output, warnings=warnings)
+    error = error or f"{argv[0]} exited with status {completed.returncode}"
+    if not _FROM_SERVER.search(error):
+        raise CommandExit(ERRORS, f"the cluster does not answer: {_one_line(error)}")
+    match = _ANSWER.fullmatch(error)
+    reason, answer = (match["reason"] or "", match["text"]) if match else ("", error)
+    return _Answer(output, reason, _one_line(answer), warnings)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+class _Questions:
+    """What the cluster is asked before anything is created. Problems are collected, notes are printed."""
+
+    def __init__(self, submission: Submission) -> None:
+        self._submission = submission
+        self._problems: dict[str, str] = {}
+        self._notes: set[str] = set()
+
+    def missing(self, requirements: Sequence[Requirement]) -> Iterator[_Object]:
+        """Look for each requirement, and yield the objects that are created because they are missing."""
+        for requirement in requirements:
+            answer = _run(requirement.find.argv)
+            if answer.error and not _NO_KIND.search(answer.error):
+                self._note(f"{requirement.name} cannot be looked up: {answer.error}")
+                continue
+            number = len(answer.output.splitlines())
+            if number >= requirement.number:
+                continue
+            if requirement.remedy:
+                self._note(f"{requirement.name} is missing: it is created before the job")
+                yield requirement.remedy
+            elif requirement.is_note:
+                labels = next((word for word in requirement.find.argv if word.startswith("--selector=")), "")
+                found = (
+                    f"{number or 'no'} {requirement.name} now match {labels}, and the job needs {requirement.number}"
+                )
+                self._note(f"{found}: {requirement.consequence}; {requirement.fix}")
+            else:
+                self._problems[f"{requirement.name} is missing: {requirement.consequence}"] = requirement.fix
+
+    def ask_for(self, objects: Sequence[_Object], trials: Sequence[RequestBody]) -> None:
+        """Ask the server about all objects, and about those that are never created."""
+        for step, body in objects:
+            answer = _dry_run(step.create, body)
+            self._judge(step.name, answer, step)
+        create = objects[-1][0].create
+        for body in trials:
+            answer = _dry_run(create, body)
+            if _NO_PERMISSION.search(answer.error):
+                self._note(f"the pods were not checked, because you may not create a {body['kind']}: {answer.error}")
+            else:
+                self._judge(f"the pods' {body['kind']}", answer, None)
+
+    def _judge(self, name: str, answer: _Answer, step: Manifest | None) -> None:
+        for warning in answer.warnings:
+            self._note(f"{name}: {warning}")
+        if not answer.error:
+            return
+        if _NO_DRY_RUN in answer.error:
+            self._note(f"{name} was not checked: {answer.error}")
+        elif answer.reason == "AlreadyExists":
+            message = f"{name} already exists, so the job may be running, and was left as it is"
+            deletion = "; ".join(command.bash() for command in self._submission.deletes)
+            watch = self._submission.watch.bash()
+            self._problems[message] = f"watch it: {watch}; or delete it: {deletion}; or add --run ID, which is in names"
+        elif namespace := _NO_NAMESPACE.search(answer.error):
+            fix = f"create it: {' '.join(self._submission.watch.argv[:2])} create namespace {namespace[1]}"
+            self._problems[f"the cluster has no namespace {namespace[1]}"] = fix
+        elif _NO_KIND.search(answer.error) and step:
+            self._problems[f"the cluster does not know the kind {step.kind}"] = step.install
+        elif _NO_PERMISSION.search(answer.error):
+            self._problems[f"you may not create {name}: {answer.error}"] = "ask the cluster's administrators for a role"
+        else:
+            self._problems[f"the cluster refuses {name}: {answer.error}"] = ""
+
+    def raise_problems(self) -> None:
+        """Print the problems.
+
+        Raises:
+            CommandExit: There is one.
+        """
+        for message, fix in self._problems.items():
+            CommandExit(ERRORS, message, fix).print()
+        if self._problems:
+            raise CommandExit(ERRORS, "nothing was created")
+
+    def _note(self, text: str) -> None:
+        if text not in self._notes:
+            self._notes.add(text)
+            _print(f"note: {text}")
+
+
+def _dry_run(create: Command, body: RequestBody) -> _Answer:
+    return _run((*create.argv, "--dry-run=server", "--output=name"), body)
+
+
+def _create(objects: Sequence[_Object]) -> None:
+    """Create objects in order.
+
+    Raises:
+        CommandExit: One could not be created; those that this call may have created are deleted.
+    """
+    # Printed before anything is created: whatever ends this process then, the user knows what to delete.
+    _print(_deletions("if this is killed, delete what it leaves:", [step for step, _ in objects]))
+    sent: list[Manifest] = []
+    try:
+        for step, body in objects:
+            _create_one(step, body, sent)
+    except CommandExit as error:
+        if remaining := _undo(sent):
+            names = listed([step.name for step in remaining])
+            hint = "; ".join(step.delete.bash() for step in remaining)
+            raise CommandExit(ERRORS, f"{error.message}; not deleted: {names}", f"delete: {hint}") from None
+        raise CommandExit(ERRORS, f"{error.message}; nothing is left of this submission") from None
+    except BaseException:
+        if remaining := _undo(sent):
+            _print(_deletions("not deleted; run:", remaining[::-1]))
+        raise
+
+
+def _create_one(step: Manifest, body: RequestBody, sent: list[Manifest]) -> None:
+    sent.append(step)  # before the request, as an answer may be lost
+    answer = _run(step.create.argv, body)
+    if answer.reason == "AlreadyExists":
+        sent.remove(step)  # another submission was faster
+    if answer.error:
+        raise CommandExit(ERRORS, f"{step.name} was not created: {answer.error}")
+    _print(f"{step.name}: created")
+
+
+def _undo(sent: Sequence[Manifest]) -> list[Manifest]:
+    """Delete objects from the last to the first, and return those that may remain."""
+    if sent:
+        _print(_deletions("deleting what was created; if this is interrupted, run:", sent))
+    remaining = []
+    for step in reversed(sent):
+        try:
+            error = _run((*step.delete.argv, *_UNDO_OPTIONS)).error
+        except CommandExit as unreachable:
+            error = unreachable.message
+        if error:
+            remaining.append(step)
+        _print(f"{step.name}: {f'not deleted ({error})' if error else 'deleted'}")
+    return remaining
+
+
+def _deletions(title: str, steps: Sequence[Manifest]) -> str:
+    return "\n".join([title, *(f"  {step.delete.bash()}" for step in reversed(steps))])
+
+
+def _print(text: str) -> None:
+    # A closed stderr must end neither the start in the middle nor the deletion.
+    with suppress(OSError):
+        print(text, file=sys.stderr, flush=True)
