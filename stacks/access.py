@@ -4,15 +4,18 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 import pulumi_gcp as gcp
-from pulumi import Input, Output, Resource
+from pulumi import Input, Output, Resource, ResourceOptions
 
-from bucket import logical_name
+from bucket import BUCKET_READER, logical_name
 from identity import ServiceAgent
 from resource_options import ResourceOptionsFactory
 from settings import Settings
 from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.plan.identities import Identity
 
+OBJECT_VIEWER: Final = "roles/storage.objectViewer"
+IMAGE_READER: Final = "roles/artifactregistry.reader"
+"""Pulls the images of one repository: https://cloud.google.com/artifact-registry/docs/access-control."""
 OBJECT_USER: Final = "roles/storage.objectUser"
 """Reads, lists, writes and deletes objects, but cannot grant access, unlike objectAdmin.
 
@@ -27,19 +30,25 @@ WORKLOAD_IDENTITY: Final = "roles/iam.workloadIdentityUser"
 def grant_access(
     settings: Settings,
     options: ResourceOptionsFactory,
-    bucket: gcp.storage.Bucket,
+    bucket: Input[str],
     agent: ServiceAgent,
     account: Resource | None,
 ) -> None:
-    """Declare the grants on the bucket, on ai-platform that on the project, and on gke those of the pods."""
+    """Declare the grants on buckets, repositories and accounts, and on ai-platform that on the project."""
     account_created: Sequence[Resource] = [account] if account else []
     agent_member = Output.concat("serviceAccount:", agent.email)
-    _grant_on_bucket("tpu-agent", agent_member, bucket, settings, options, [agent.identity])
+    own = logical_name(settings.region)
+    if TARGET_FACTS[settings.target].agent_uses_bucket:
+        _grant(f"tpu-agent-on-{own}", bucket, OBJECT_USER, agent_member, options.create([agent.identity]))
     for email, label in account_labels(settings).items():
-        _grant_on_bucket(label, f"serviceAccount:{email}", bucket, settings, options, account_created)
+        _grant_objects(f"{label}-on", own, bucket, OBJECT_USER, email, options, account_created)
+        for url in settings.reads:
+            name = url.removeprefix("gs://")
+            # Not protected: removing access has to be possible in one step, even in a protected environment.
+            _grant_objects(f"{label}-on", name, name, OBJECT_VIEWER, email, options, account_created, protect=False)
     for member in settings.config.bucket_members:
-        # Not protected: removing a member's access has to be possible in one step, even in a protected environment.
-        _grant_on_bucket(member, member, bucket, settings, options, [], protect=False)
+        _grant(f"{member}-on-{own}", bucket, OBJECT_USER, member, options.create(protect=False))
+    _grant_images(settings, options, account_created)
     if TARGET_FACTS[settings.target].has_tenant_project:
         gcp.projects.IAMMember(
             "tpu-agent-ml",
@@ -72,25 +81,46 @@ def _account_name(email: str) -> str:
 def kubernetes_member(identity: Identity, settings: Settings) -> str:
     """Return the member that IAM knows the pods' Kubernetes service account by."""
     namespace, _, name = (identity.kubernetes or "").partition("/")
-    return f"serviceAccount:{settings.project}.svc.id.goog[{namespace}/{name}]"
+    return f"serviceAccount:{settings.cluster_project}.svc.id.goog[{namespace}/{name}]"
 
 
-def _grant_on_bucket(
+def _grant(
+    name: str, bucket: Input[str], role: str, member: Input[str], options: ResourceOptions
+) -> gcp.storage.BucketIAMMember:
+    return gcp.storage.BucketIAMMember(name, bucket=bucket, role=role, member=member, opts=options)
+
+
+def _grant_objects(
     label: str,
-    member: Input[str],
-    bucket: gcp.storage.Bucket,
-    settings: Settings,
+    name: str,
+    bucket: Input[str],
+    role: str,
+    email: str,
     options: ResourceOptionsFactory,
     depends_on: Sequence[Resource],
     protect: bool | None = None,
 ) -> None:
-    gcp.storage.BucketIAMMember(
-        f"{label}-on-{logical_name(settings.region)}",
-        bucket=bucket.name,
-        role=OBJECT_USER,
-        member=member,
-        opts=options.create(depends_on, protect=protect),
-    )
+    """Grant an account the objects of a bucket and, after that, the bucket's properties."""
+    member = f"serviceAccount:{email}"
+    # One after the other, so that a missing account is waited for and explained once.
+    objects = _grant(f"{label}-{name}", bucket, role, member, options.create(depends_on, protect=protect))
+    properties = f"{label}-properties-of-{name}"
+    _grant(properties, bucket, BUCKET_READER, member, options.create([*depends_on, objects], protect=protect))
+
+
+def _grant_images(settings: Settings, options: ResourceOptionsFactory, depends_on: Sequence[Resource]) -> None:
+    """Let those who pull the jobs' images read the repositories."""
+    for email, repository in settings.image_pulls:
+        path = f"{repository.project}/{repository.location}/{repository.name}"
+        gcp.artifactregistry.RepositoryIamMember(
+            f"{_account_name(email)}-on-images-{path}",
+            project=repository.project,
+            location=repository.location,
+            repository=repository.name,
+            role=IMAGE_READER,
+            member=f"serviceAccount:{email}",
+            opts=options.create(depends_on, protect=False),
+        )
 
 
 def _grant_workload_identity(

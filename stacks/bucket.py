@@ -2,6 +2,7 @@
 
 from typing import Final
 
+import pulumi
 import pulumi_gcp as gcp
 from pulumi import Resource
 
@@ -11,6 +12,11 @@ from settings import Settings
 TMP_PREFIX: Final = "tmp/"
 TMP_DAYS: Final = 14
 """Age at which objects below tmp/ are deleted; no other object is ever deleted by a rule."""
+BUCKET_READER: Final = "roles/storage.legacyBucketReader"
+"""Reads the bucket's own properties (`storage.buckets.get`), which checkpoint managers ask for before they write:
+https://github.com/AI-Hypercomputer/maxtext/blob/main/src/maxtext/utils/gcs_utils.py."""
+ENCRYPTER: Final = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
+"""https://cloud.google.com/storage/docs/encryption/using-customer-managed-keys."""
 UPLOAD_DAYS: Final = 7
 """Age at which an incomplete upload is aborted: its parts are billed but cannot be read."""
 
@@ -24,8 +30,64 @@ def logical_name(region: str) -> str:
     return f"data-{region}"
 
 
-def create_bucket(settings: Settings, options: ResourceOptionsFactory, apis: list[Resource]) -> gcp.storage.Bucket:
+def check_existing_bucket(settings: Settings, provider: gcp.Provider) -> None:
+    """Check that a bucket that the stack does not make is fit for the jobs.
+
+    Raises:
+        pulumi.RunError: It cannot be read, is in another region, or single objects of it can be granted.
+    """
+    path = f"environments.{settings.environment}.bucket"
+    try:
+        actual = gcp.storage.get_bucket(name=settings.bucket, opts=pulumi.InvokeOptions(provider=provider))
+    except Exception as error:  # noqa: BLE001 - the SDK has no exception type of its own for a failed look-up
+        raise _refusal(
+            f"the bucket {settings.bucket} cannot be read: {str(error).strip()}",
+            f"correct {path}, set {path}.create to true to make it, or grant the caller of pulumi the role "
+            f"{BUCKET_READER} on it",
+        ) from None
+    if actual.location.lower() != settings.region:
+        raise _refusal(
+            f"the bucket {settings.bucket} is in {actual.location.lower()}, and the TPUs of {settings.environment} are "
+            f"in {settings.region}: every read and checkpoint would cross regions",
+            f"set {path}.name to a bucket in {settings.region}",
+        )
+    if not actual.uniform_bucket_level_access:
+        raise _refusal(
+            f"the bucket {settings.bucket} has no uniform access: single objects could be open to others",
+            f"run: gcloud storage buckets update gs://{settings.bucket} --uniform-bucket-level-access",
+        )
+    if actual.public_access_prevention != "enforced":
+        pulumi.log.warn(
+            f"the bucket {settings.bucket} does not prevent public access itself\nhelp: run: gcloud storage buckets "
+            f"update gs://{settings.bucket} --public-access-prevention"
+        )
+
+
+def _grant_key(
+    settings: Settings, options: ResourceOptionsFactory, provider: gcp.Provider, apis: list[Resource]
+) -> Resource:
+    """Let Cloud Storage encrypt with the key, as its own agent of the project."""
+    agent = gcp.storage.get_project_service_account(
+        project=settings.project, opts=pulumi.InvokeOptions(provider=provider)
+    )
+    return gcp.kms.CryptoKeyIAMMember(
+        "storage-agent-on-key",
+        crypto_key_id=settings.kms_key,
+        role=ENCRYPTER,
+        member=f"serviceAccount:{agent.email_address}",
+        opts=options.create(apis),
+    )
+
+
+def _refusal(message: str, help: str) -> pulumi.RunError:
+    return pulumi.RunError(f"{message}. Nothing was changed\nhelp: {help}")
+
+
+def create_bucket(
+    settings: Settings, options: ResourceOptionsFactory, provider: gcp.Provider, apis: list[Resource]
+) -> gcp.storage.Bucket:
     """Declare the bucket."""
+    key = [_grant_key(settings, options, provider, apis)] if settings.kms_key else []
     return gcp.storage.Bucket(
         logical_name(settings.region),
         name=settings.bucket,
@@ -34,6 +96,7 @@ def create_bucket(settings: Settings, options: ResourceOptionsFactory, apis: lis
         storage_class="STANDARD",
         uniform_bucket_level_access=True,
         public_access_prevention="enforced",
+        encryption={"default_kms_key_name": settings.kms_key} if settings.kms_key else None,
         # Objects are deleted with the bucket only if the spec does not require keeping them.
         force_destroy=not settings.keep_data and not settings.protect,
         # Always set: without it, Google's default of seven days would apply, which it may change.
@@ -46,5 +109,5 @@ def create_bucket(settings: Settings, options: ResourceOptionsFactory, apis: lis
             {"action": {"type": "AbortIncompleteMultipartUpload"}, "condition": {"age": UPLOAD_DAYS}},
         ],
         labels=dict(settings.labels),
-        opts=options.create(apis, retain_on_delete=settings.keep_data),
+        opts=options.create([*apis, *key], retain_on_delete=settings.keep_data),
     )

@@ -6,7 +6,7 @@ from pulumi import Output, ResourceOptions
 
 from access import grant_access
 from apis import enable_api
-from bucket import create_bucket
+from bucket import check_existing_bucket, create_bucket
 from identity import agent_names, create_account, create_agent
 from log_access import grant_log_writing
 from resource_options import ResourceOptionsFactory
@@ -34,8 +34,11 @@ class Environment(pulumi.ComponentResource):
         options = ResourceOptionsFactory(self, settings)
         # First, so that a failed look-up leaves no resource behind.
         names = agent_names(settings, provider)
+        if not settings.creates_bucket:
+            check_existing_bucket(settings, provider)
         apis = [enable_api(service, settings, options) for service in TARGET_FACTS[settings.target].apis]
-        bucket = create_bucket(settings, options, apis)
+        own_bucket = create_bucket(settings, options, provider, apis) if settings.creates_bucket else None
+        bucket = own_bucket.name if own_bucket else settings.bucket
         agent = create_agent(names, options, apis)
         account = create_account(settings, options, apis)
         grant_access(settings, options, bucket, agent, account)
@@ -43,7 +46,7 @@ class Environment(pulumi.ComponentResource):
         grant_secrets(settings, options, created)
         grant_deletion(settings, options, [*apis, *created])
         grant_log_writing(settings, options, [*apis, *created])
-        self.bucket: Output[str] = bucket.name
-        self.bucket_url: Output[str] = Output.concat("gs://", bucket.name)
+        self.bucket: Output[str] = Output.from_input(bucket)
+        self.bucket_url: Output[str] = Output.concat("gs://", bucket)
         self.tpu_agent: Output[str] = agent.email
         self.register_outputs({"bucketUrl": self.bucket_url, "tpuAgent": self.tpu_agent})

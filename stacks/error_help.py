@@ -15,6 +15,8 @@ from settings import Settings
 BUCKET: Final = "gcp:storage/bucket:Bucket"
 SERVICE: Final = "gcp:projects/service:Service"
 SECRET_GRANT: Final = "gcp:secretmanager/secretIamMember:SecretIamMember"  # noqa: S105 - a type
+IMAGE_GRANT: Final = "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember"
+BUCKET_GRANT: Final = "gcp:storage/bucketIAMMember:BucketIAMMember"
 CUSTOM_ROLE: Final = "gcp:projects/iAMCustomRole:IAMCustomRole"
 BOOTSTRAP: Final = "docs/bootstrap.md of tpucfg"
 
@@ -24,6 +26,8 @@ _ROLES: Final = (
     ("iam.serviceAccounts.", "roles/iam.serviceAccountAdmin"),
     ("iam.roles.", "roles/iam.roleAdmin"),
     ("secretmanager.", "roles/secretmanager.admin"),
+    ("artifactregistry.", "roles/artifactregistry.admin"),
+    ("cloudkms.", "roles/cloudkms.admin"),
     ("resourcemanager.projects.", "roles/resourcemanager.projectIamAdmin"),
 )
 """Role to grant for a missing permission, by the permission's prefix:
@@ -31,12 +35,14 @@ https://cloud.google.com/iam/docs/roles-permissions."""
 
 _ROLES_BY_TYPE: Final = {
     BUCKET: "roles/storage.admin",
-    "gcp:storage/bucketIAMMember:BucketIAMMember": "roles/storage.admin",
+    BUCKET_GRANT: "roles/storage.admin",
     SERVICE: "roles/serviceusage.serviceUsageAdmin",
     "gcp:projects/serviceIdentity:ServiceIdentity": "roles/serviceusage.serviceUsageAdmin",
     "gcp:projects/iAMMember:IAMMember": "roles/resourcemanager.projectIamAdmin",
     CUSTOM_ROLE: "roles/iam.roleAdmin",
     SECRET_GRANT: "roles/secretmanager.admin",
+    IMAGE_GRANT: "roles/artifactregistry.admin",
+    "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember": "roles/cloudkms.admin",
     "gcp:serviceaccount/account:Account": "roles/iam.serviceAccountAdmin",
     "gcp:serviceaccount/iAMMember:IAMMember": "roles/iam.serviceAccountAdmin",
 }
@@ -117,11 +123,30 @@ def _permission_denied(error: ApiError, settings: Settings) -> str:
         secret, project = _secret_of(error, settings)
         place, command = f"on the secret {secret} of {project}", f"gcloud secrets add-iam-policy-binding {secret}"
         command += f" --project={project}"
+    elif error.type == IMAGE_GRANT:
+        return _denied_repository(error, settings, missing, role)
+    elif error.type == BUCKET_GRANT and error.inputs.get("bucket") not in (None, settings.bucket):
+        bucket = error.inputs["bucket"]
+        place, command = f"on the bucket {bucket}", f"gcloud storage buckets add-iam-policy-binding gs://{bucket}"
     else:
         place, command = f"in {settings.project}", f"gcloud projects add-iam-policy-binding {settings.project}"
     return (
         f"the caller of pulumi lacks {missing} {place}: {error.consequence}.\n"
         f"help: {command} --member=user:YOU@example.com --role={role}; all roles that pulumi up needs: {BOOTSTRAP}"
+    )
+
+
+def _denied_repository(error: ApiError, settings: Settings, missing: str, role: str) -> str:
+    """Name the grant that the repository's owner can make instead: it may belong to another team."""
+    name, location, project = (error.inputs.get(key, "") for key in ("repository", "location", "project"))
+    member, repository = error.inputs.get("member", "MEMBER"), f"{name} --location={location} --project={project}"
+    command = f"gcloud artifacts repositories add-iam-policy-binding {repository}"
+    return (
+        f"the caller of pulumi lacks {missing} on the repository {name} of {project}: {error.consequence}, and its "
+        "images could not be pulled.\n"
+        f"help: {command} --member=user:YOU@example.com --role={role}; or ask its owner to run {command} "
+        f"--member={member} --role=roles/artifactregistry.reader, and set environments.{settings.environment}.images "
+        "to {grant: false}"
     )
 
 

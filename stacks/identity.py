@@ -76,6 +76,10 @@ def create_account(
 def _account_description(settings: Settings) -> str:
     own = [identity for identity in settings.identities if identity.is_created]
     more = []
+    if settings.reads:
+        more.append("read the spec's other buckets")
+    if any(pull.email == settings.account for pull in settings.image_pulls):
+        more.append("pull the spec's images")
     if any(identity.secrets for identity in own):
         more.append("read the spec's secrets")
     if any(identity.deletes_slices for identity in own):

@@ -16,7 +16,15 @@ from tpucfg.findings import Finding, errors
 from tpucfg.findings.formats.text import report
 from tpucfg.infra import file_findings, is_known, project_file, project_findings, pulumi_project
 from tpucfg.plan import Job, Selection
-from tpucfg.plan.identities import Identity, deletes_its_slice, deletion_condition, deletion_permissions, identities
+from tpucfg.plan.identities import (
+    Identity,
+    ImagePull,
+    deletes_its_slice,
+    deletion_condition,
+    deletion_permissions,
+    identities,
+    image_pulls,
+)
 from tpucfg.plan.naming import account_id, bucket_of, deletion_role_id
 from tpucfg.render.pipeline import compile_project
 from tpucfg.spec.parse import project_from_document
@@ -58,7 +66,17 @@ class Settings:
     protect: bool
     keep_data: bool
     """The bucket is left behind with its objects when the stack no longer declares it."""
+    creates_bucket: bool
+    """False if the bucket exists already: the stack reads it, and grants access to it."""
+    kms_key: str
+    """The Cloud KMS key that encrypts the bucket; empty for Google's own."""
     soft_delete_days: int
+    reads: tuple[str, ...]
+    """The URLs of other buckets that the jobs read."""
+    image_pulls: tuple[ImagePull, ...]
+    """Who pulls the jobs' images from which repositories."""
+    cluster_project: str
+    """The Google project of the cluster, whose identity pool the pods' accounts are in."""
     identities: tuple[Identity, ...]
     """The accounts that the jobs run as, with the access that they need; at least one."""
     account_id: str
@@ -122,7 +140,12 @@ def settings_of(project: Project, stack: str, config: StackConfig) -> Settings:
         labels={"tpucfg-project": project.name, "tpucfg-environment": stack, **environment.labels},
         protect=environment.protect,
         keep_data=environment.keep_data,
+        creates_bucket=environment.creates_bucket,
+        kms_key=environment.kms_key or "",
         soft_delete_days=_soft_delete_days(environment),
+        reads=tuple(environment.reads),
+        image_pulls=image_pulls(jobs),
+        cluster_project=environment.cluster.project if environment.cluster else environment.project,
         identities=owned,
         account_id=account_id(name=project.name, environment=stack),
         deletion_role_id=deletion_role_id(name=project.name, environment=stack),
@@ -136,6 +159,8 @@ def settings_of(project: Project, stack: str, config: StackConfig) -> Settings:
 
 def _soft_delete_days(environment: Environment) -> int:
     """Return the days for deleted objects; 0 if data need not be kept, as each deleted checkpoint would be billed."""
+    if environment.soft_delete_days is not None:
+        return environment.soft_delete_days
     if environment.protect:
         return SOFT_DELETE_DAYS_PROTECTED
     return SOFT_DELETE_DAYS if environment.keep_data else 0

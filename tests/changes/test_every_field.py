@@ -71,6 +71,18 @@ CHANGES: Final[Mapping[tuple[type[Any], str], tuple[Any, Any]]] = {
     (Environment, "protect"): (_BASE, _environment(protect=True)),
     (Environment, "keep_data"): (_BASE, _environment(keep_data=False)),
     (Environment, "kube_context"): (_BASE, _environment(kube_context="c")),
+    (Environment, "cluster"): (_BASE, _environment(cluster="projects/my-project-dev/locations/us-central1/clusters/c")),
+    (Environment, "creates_bucket"): (
+        _environment(bucket="mine"),
+        _environment(bucket={"name": "mine", "create": False}),
+    ),
+    (Environment, "kms_key"): (
+        _BASE,
+        _environment(kms_key="projects/my-project-dev/locations/us-central1/keyRings/r/cryptoKeys/k"),
+    ),
+    (Environment, "soft_delete_days"): (_BASE, _environment(soft_delete_days=14)),
+    (Environment, "reads"): (_BASE, _environment(reads={"gs://acme-datasets": "us-central1"})),
+    (Environment, "grants_images"): (_BASE, _environment(images={"grant": False})),
     (Trainer, "image"): (_BASE, spec(trainer__image="us-docker.pkg.dev/my-project/train/mnist:2.0")),
     (Trainer, "worker_image"): (_ai_platform(_IMAGES), _ai_platform(_IMAGES, worker_image="gcr.io/p/w:2")),
     (Trainer, "package"): (_ai_platform(_PACKAGE), _ai_platform(_PACKAGE, package="gs://b/p-2.tar.gz")),

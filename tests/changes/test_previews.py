@@ -37,11 +37,11 @@ def test_both_forms_agree(name: str) -> None:
     ("name", "expected"),
     [
         ("nothing", Counts()),
-        ("create", Counts(create=9, widened=2)),
+        ("create", Counts(create=10, widened=3)),
         ("update", Counts(update=1)),
-        ("region-move", Counts(create=3, delete=3)),
-        ("renamed-bucket", Counts(replace=3)),
-        ("protection-lifted", Counts(update=1, lifted=9)),
+        ("region-move", Counts(create=4, delete=4)),
+        ("renamed-bucket", Counts(replace=4)),
+        ("protection-lifted", Counts(update=1, lifted=10)),
         ("protection-added", Counts(update=1)),
         ("member-added", Counts(create=2, widened=2)),
     ],
@@ -205,7 +205,7 @@ def test_preview_of_another_stack_is_refused() -> None:
 def test_parts_of_a_replacement_are_one_change() -> None:
     """A stream that has only the parts of a replacement has one change."""
     parts = [line for line in text("renamed-bucket").splitlines() if '"op": "replace"' not in line]
-    assert count_resources(read_text("\n".join(parts)).changes) == Counts(replace=3)
+    assert count_resources(read_text("\n".join(parts)).changes) == Counts(replace=4)
 
 
 def test_unknown_operation_is_a_warning() -> None:

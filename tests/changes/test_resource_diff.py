@@ -54,11 +54,12 @@ def test_program_and_engine_agree(name: str, tmp_path: Path) -> None:
 def test_refused_move_is_complete(tmp_path: Path) -> None:
     """The engine stops at the first refusal, but the programs show the whole move, and that it is refused."""
     changes = changes_of(tmp_path, SCENARIOS["protected-replacement"])
-    assert count_resources(changes) == Counts(create=3, delete=3)
+    assert count_resources(changes) == Counts(create=4, delete=4)
     assert {change.name for change in changes if change.refused} == {
         "data-us-central1",
         "tpu-agent-on-data-us-central1",
         "workload-on-data-us-central1",
+        "workload-on-properties-of-data-us-central1",
     }
 
 

@@ -124,8 +124,8 @@ GRANT = {"project": "p", "role": "roles/owner", "member": "user:a@b.example"}
             Unseen("read", "gcp:storage/bucket:Bucket b"),
         ),
         (
-            "pulumi_gcp.storage.get_bucket(name='b')",
-            Unseen("call", "gcp:storage/getBucket:getBucket"),
+            "pulumi_gcp.storage.get_buckets(project='p')",
+            Unseen("call", "gcp:storage/getBuckets:getBuckets"),
         ),
     ],
 )

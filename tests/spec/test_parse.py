@@ -13,7 +13,17 @@ from tpucfg.schemas import resolve_references
 from tpucfg.spec.layers import LAYERED
 from tpucfg.spec.parse import load_project, project_from_document
 from tpucfg.spec.presets import PRESETS
-from tpucfg.spec.project import Environment, Gate, Number, Override, Project, StepSetting, Training, overridable
+from tpucfg.spec.project import (
+    Cluster,
+    Environment,
+    Gate,
+    Number,
+    Override,
+    Project,
+    StepSetting,
+    Training,
+    overridable,
+)
 from tpucfg.spec.settings import Arg, Capacity, Duration, ExitCodes, FitStep, Mount, Secret, Trainer
 from tpucfg.yamldoc.reader import read_file
 
@@ -99,10 +109,16 @@ def test_environments_inherit_from_the_top_level(full: Project) -> None:
         sizes=("v2-8", "v2-32", "v2-128"),
         sizes_path=("sizes",),
         bucket=None,
+        creates_bucket=True,
+        kms_key=None,
+        soft_delete_days=None,
+        reads={},
+        grants_images=True,
         zones={},
         labels={},
         protect=False,
         keep_data=True,
+        cluster=None,
         kube_context=None,
     )
     assert full.environments["prod"] == Environment(
@@ -113,10 +129,16 @@ def test_environments_inherit_from_the_top_level(full: Project) -> None:
         sizes=("v3-8", "v3-32"),
         sizes_path=("environments", "prod", "sizes"),
         bucket="my-bucket",
+        creates_bucket=False,
+        kms_key="projects/my-project/locations/europe-west4/keyRings/train/cryptoKeys/checkpoints",
+        soft_delete_days=14,
+        reads={"gs://acme-datasets": "europe-west4"},
+        grants_images=False,
         zones={"v3-32": "europe-west4-a"},
         labels={"team": "vision", "cost-centre": "12"},
         protect=True,
         keep_data=False,
+        cluster=Cluster("my-project-prod", "europe-west4", "train"),
         kube_context="gke_my-project-prod_europe-west4_train",
     )
 

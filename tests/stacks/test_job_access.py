@@ -254,7 +254,7 @@ def test_an_existing_role_is_granted_instead(tmp_path: Path) -> None:
 
 
 def test_access_can_be_revoked_in_a_protected_environment(tmp_path: Path) -> None:
-    """A secret or a longest run that leaves the spec ends the access in one step, whatever is protected."""
+    """A secret, an image or a longest run that leaves the spec ends the access in one step, whatever is protected."""
     top = of_trainer(secrets={"A": "wandb/3"}, max_run_duration="12h")
 
     environment = declared_by_minimal_spec(tmp_path, {"protect": True}, top)
@@ -264,6 +264,7 @@ def test_access_can_be_revoked_in_a_protected_environment(tmp_path: Path) -> Non
         "slice-deletion",
         "workload-deletes-slices",
         "workload-on-secret-wandb",
+        "acme-dev/tpu-mnist-dev-on-images-acme-dev/us/train",
     }
 
 

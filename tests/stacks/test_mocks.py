@@ -131,8 +131,9 @@ def test_target_determines_the_apis(tmp_path: Path, target: str, top: dict[str, 
 
 @pytest.mark.parametrize("target", ["vertex-ai", "cloud-tpu"])
 def test_service_agent_and_account_have_access_to_the_bucket_only(tmp_path: Path, target: str) -> None:
-    """There are two grants, both for objects of this bucket, and no role on the project."""
-    assert grants(declared_by_minimal_spec(tmp_path, {"target": target}, config={"projectNumber": "42"})) == {
+    """Both use the objects of this bucket, the account reads its properties, and neither has a role on the project."""
+    unpullable = {"trainer": {"image": "ghcr.io/acme/mnist:1.0"}}
+    assert grants(declared_by_minimal_spec(tmp_path, {"target": target}, unpullable, {"projectNumber": "42"})) == {
         (
             "storage.BucketIAMMember",
             "roles/storage.objectUser",
@@ -141,6 +142,11 @@ def test_service_agent_and_account_have_access_to_the_bucket_only(tmp_path: Path
         (
             "storage.BucketIAMMember",
             "roles/storage.objectUser",
+            "serviceAccount:tpu-mnist-dev@acme-dev.iam.gserviceaccount.com",
+        ),
+        (
+            "storage.BucketIAMMember",
+            "roles/storage.legacyBucketReader",
             "serviceAccount:tpu-mnist-dev@acme-dev.iam.gserviceaccount.com",
         ),
     }

@@ -19,6 +19,7 @@ PLACEHOLDER_NAMES: Final = {
     "env": "variable",
     "secrets": "variable",
     "mounts": "folder",
+    "reads": "bucket",
     "xla_flags": "generation",
     "steps": "figure",
     "flags": "figure",

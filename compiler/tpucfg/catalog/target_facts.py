@@ -92,6 +92,10 @@ class TargetFacts(NamedTuple):
     oldest_jax: OldestJax | None = None
     """The oldest JAX whose processes find each other on several hosts of the service; None if the age does not matter.
     """
+    agent_uses_bucket: bool = True
+    """True if Google's TPU service agent reads and writes the bucket for the jobs."""
+    image_puller: Literal["account", "nodes", "service"] = "service"
+    """Who pulls the image: the jobs' account, the account of a cluster's nodes, or the service's own agent."""
     writes_logs: bool = False
     """True if the hosts send the program's output to Cloud Logging as the jobs' account."""
 
@@ -111,6 +115,7 @@ TARGET_FACTS: Final[Mapping[str, TargetFacts]] = {
         zones="own list",
         one_slice_refusal=None,
         host_settings=_HOST_SETTINGS,
+        image_puller="account",
         # Queued resources have no permissions of their own:
         # https://docs.cloud.google.com/iam/docs/roles-permissions/tpu.
         deletion_permissions=("tpu.nodes.delete", "tpu.nodes.get", "tpu.nodes.list", "tpu.operations.get"),
@@ -121,6 +126,9 @@ TARGET_FACTS: Final[Mapping[str, TargetFacts]] = {
         first_ladder=FirstLadder("us-central1", ("v6e-4", "v6e-16", "v6e-64")),
         one_slice_refusal=_ONE_SLICE_OF_A_GROUP,
         machine_choice="machine",
+        # The hosts are instances of Compute Engine, and only their own account acts for the program.
+        agent_uses_bucket=False,
+        image_puller="account",
         host_settings=_HOST_SETTINGS,
         # A group deletes its instances itself, as Google's own agent:
         # https://cloud.google.com/compute/docs/reference/rest/v1/instanceGroupManagers/delete.
@@ -143,7 +151,9 @@ TARGET_FACTS: Final[Mapping[str, TargetFacts]] = {
         one_slice_refusal=None,
         machine_choice="machine and topology",
         runs_pods=True,
-        environment_keys=("kube_context",),
+        agent_uses_bucket=False,
+        image_puller="nodes",
+        environment_keys=("cluster", "kube_context"),
     ),
     "ai-platform": TargetFacts(
         # No TPU API: the TPUs are in the service's own project, where only the service can enable APIs.

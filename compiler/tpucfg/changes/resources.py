@@ -25,6 +25,8 @@ KNOWN_TYPES: Final[Mapping[str, frozenset[str]]] = {
     "gcp:storage/bucketIAMMember:BucketIAMMember": _GRANT | {"bucket"},
     "gcp:projects/iAMCustomRole:IAMCustomRole": frozenset(("project", "roleId")),
     "gcp:projects/iAMMember:IAMMember": _GRANT | {"project"},
+    "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember": _GRANT | {"project", "location", "repository"},
+    "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember": _GRANT | {"cryptoKeyId"},
     "gcp:secretmanager/secretIamMember:SecretIamMember": _GRANT | {"project", "secretId"},
     "gcp:serviceaccount/iAMMember:IAMMember": _GRANT | {"serviceAccountId"},
     _ACCOUNT: frozenset(("accountId", "project")),

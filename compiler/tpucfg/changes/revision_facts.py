@@ -104,10 +104,18 @@ def _of_environment(project: Project, environment: Environment) -> Iterator[Fact
         "protect": environment.protect,
         "keep_data": environment.keep_data,
         "kube_context": environment.kube_context,
+        "cluster": environment.cluster.path if environment.cluster else None,
+        "existing_bucket": not environment.creates_bucket or None,
+        "kms_key": environment.kms_key,
+        "soft_delete_days": environment.soft_delete_days,
+        "images": None if environment.grants_images else "granted by others",
     }
+    if environment.cluster and environment.kube_context == environment.cluster.context:
+        del values["kube_context"]
     scope = Scope(environment.name)
     yield from (Fact(scope, ("environment", key), value) for key, value in values.items() if value is not None)
     yield from (Fact(scope, ("label", key), value) for key, value in environment.labels.items())
+    yield from (Fact(scope, ("bucket to read", url), region) for url, region in environment.reads.items())
 
 
 def _of_one_revision(revision: CompiledRevision, other: CompiledRevision) -> Iterator[Fact]:

@@ -340,6 +340,8 @@ _NOUNS: Final = {
     "master": "master machine",
     "project": "Google Cloud project",
     "kube_context": "kubectl context",
+    "images": "access to images",
+    "kms_key": "encryption key",
     "learning_rate": "learning rate",
     "learning_rate_rule": "learning rate rule",
 }
@@ -357,6 +359,7 @@ _PROGRAM: Final = (
 _MACHINES: Final = ("capacity", "machine type", "topology", "zone", "restarts", "exit codes", "maximum run duration")
 _HOSTS: Final = (
     "service_account",
+    "node_service_account",
     "host_network",
     "external_ips",
     "network",
@@ -371,7 +374,8 @@ _HARMLESS: Final = {
     "": (*_PROGRAM, *_MACHINES, "Python of the compiled step"),
     **dict.fromkeys(("argument", "variable", "XLA flag", "secret", "mount", "label"), ("*",)),
     "option": (*_HOSTS, *_PLACEMENT, "runtime_version"),
-    "environment": ("project", "region", "target", "kube_context"),
+    "environment": ("project", "region", "target", "kube_context", "cluster", "soft_delete_days", "images"),
+    "bucket to read": ("*",),
     "training": ("learning_rate", *_RULES),
 }
 """By kind, the facts whose changes have no risk where no other row applies."""
@@ -439,6 +443,11 @@ _ROWS: Final = (
     _access(
         "option.service_account",
         "jobs run as an account that the stack does not create",
+        lambda change, _: change.after is not ABSENT,
+    ),
+    _access(
+        "option.node_service_account",
+        "the stack grants the account the images and, on the network of the host, the bucket",
         lambda change, _: change.after is not ABSENT,
     ),
     _access("option.host_network", "the program acts as the account of the nodes", becomes(True)),
@@ -594,7 +603,24 @@ _ROWS: Final = (
         "data no longer kept",
     ),
     _sentence("environment.keep_data", "{label} enabled: a bucket removed from the stack is kept with its objects"),
-    _caution("environment.kube_context", "jobs are submitted to another cluster", _selects_cluster),
+    Meaning("environment.kube_context", Risk.CAUTION, "jobs are submitted to another cluster", _selects_cluster),
+    Meaning("environment.cluster", Risk.CAUTION, "jobs are submitted to another cluster", _selects_cluster),
+    _sentence(
+        "environment.existing_bucket",
+        "the bucket leaves the stack, which only grants access to it: it is kept with its objects",
+        _both(added, _was("keep_data")),
+    ),
+    _sentence(
+        "environment.existing_bucket",
+        "the bucket leaves the stack, which deletes it with its objects",
+        added,
+        Risk.DESTRUCTIVE,
+        "data deleted",
+    ),
+    _sentence("environment.existing_bucket", "the stack makes the bucket: one that exists has to be imported"),
+    Meaning("environment.kms_key", Risk.CAUTION, "objects are encrypted by another key from now on"),
+    Meaning("environment.soft_delete_days", Risk.CAUTION, "deleted objects can be restored for fewer days", _falls),
+    Meaning("bucket to read.*", Risk.ACCESS, "jobs read another bucket", added, "more access for jobs"),
     *(Meaning(f"{kind}.{name}".lstrip(".")) for kind, names in _HARMLESS.items() for name in names),
 )
 MEANINGS: Final = tuple(map(_named, _ROWS))

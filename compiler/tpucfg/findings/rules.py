@@ -53,6 +53,8 @@ _ROWS: Final = (
     Rule("TPU033", "warning", "a number in a text that may mean a figure", allowable=True),
     Rule("TPU034", "warning", "a figure that the program does not get", allowable=True),
     # These rules are about the arithmetic of a rung.
+    Rule("TPU035", "error", "a cluster outside the environment's region"),
+    Rule("TPU036", "warning", "a bucket to read in another region", allowable=True),
     Rule("TPU040", "error", "a batch that does not divide over the replicas"),
     Rule("TPU041", "warning", "a batch that grew a lot", allowable=True),
     Rule("TPU042", "warning", "few steps left", allowable=True),

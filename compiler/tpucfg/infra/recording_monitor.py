@@ -19,8 +19,13 @@ from tpucfg.infra.stack_program import event_loop
 from tpucfg.redaction import SECRET
 from tpucfg.spec import Environment
 
-_KNOWN_CALLS: Final = ("gcp:organizations/getProject:getProject",)
-"""Look-ups whose answer is a placeholder that the inputs show as one."""
+_KNOWN_CALLS: Final = (
+    "gcp:organizations/getProject:getProject",
+    "gcp:storage/getBucket:getBucket",
+    "gcp:storage/getProjectServiceAccount:getProjectServiceAccount",
+)
+"""Look-ups of the bundled program: the answer is a placeholder that the inputs show as one, or an existing bucket as it
+has to be."""
 _PROVIDER_PREFIX: Final = "pulumi:providers:"
 _OWN_PREFIX: Final = "pulumi:"
 _STACK_TYPE: Final = "pulumi:pulumi:Stack"
@@ -58,9 +63,19 @@ class GoogleMocks(mocks.Mocks):
         self._environment = environment
 
     def call(self, args: mocks.MockCallArgs) -> tuple[dict[str, Any], list[tuple[str, str]] | None]:
-        """Answer as `getProject` does."""
-        project_id = str(args.args.get("projectId") or self._environment.project)
-        return {"id": project_id, "projectId": project_id, "number": f"[number of {project_id}]"}, []
+        """Answer as `getProject`, `getBucket` and `getProjectServiceAccount` do."""
+        project_id = str(args.args.get("projectId") or args.args.get("project") or self._environment.project)
+        number = f"[number of {project_id}]"
+        return {
+            "id": project_id,
+            "projectId": project_id,
+            "number": number,
+            # https://cloud.google.com/storage/docs/projects#service-agents
+            "emailAddress": f"service-{number}@gs-project-accounts.iam.gserviceaccount.com",
+            "location": self._environment.region.upper(),
+            "uniformBucketLevelAccess": True,
+            "publicAccessPrevention": "enforced",
+        }, []
 
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
         """Return the inputs as outputs."""

@@ -18,6 +18,7 @@ from tpucfg.infra.grants import (
     IMPERSONATING,
     Grant,
     grants_of,
+    is_grant,
     is_public,
     power_of,
     short_name,
@@ -135,7 +136,8 @@ def _type_violations(resource: Resource, _: Environment) -> Iterator[Violation]:
 
 
 def _location_violations(resource: Resource, environment: Environment) -> Iterator[Violation]:
-    for key in ("location", "region"):
+    # A repository of images may be elsewhere, such as in `us`: each host pulls once.
+    for key in () if is_grant(resource) else ("location", "region"):
         value = resource.inputs.get(key)
         if isinstance(value, str) and value.lower() not in {environment.region, "global"}:
             text = f"is in {value}, but the TPUs are in {environment.region}"

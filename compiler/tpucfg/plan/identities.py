@@ -5,11 +5,13 @@ and a longest run of its own. Jobs with a longest run delete their own slice, un
 """
 
 import json
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from tpucfg.catalog import TARGET_FACTS
 from tpucfg.catalog.target_facts import NamedResource
+from tpucfg.plan.job import Job
 from tpucfg.plan.naming import kubernetes_account, named_account, workload_account
 from tpucfg.spec import Environment, Project, Secret, Settings
 
@@ -43,11 +45,20 @@ def identities(project: Project, environment: Environment) -> tuple[Identity, ..
     """
     first = _identity(project, environment, "")
     merged: dict[tuple[str, str | None], Identity] = {}
-    for identity in (_identity(project, environment, size) for size in environment.sizes):
+    for identity in (identity for size in environment.sizes for identity in _identities(project, environment, size)):
         key = identity.email, identity.kubernetes
         merged[key] = _union(merged[key], identity) if key in merged else identity
     first_key = first.email, first.kubernetes
     return tuple(merged[key] for key in sorted(merged, key=lambda key: key != first_key))
+
+
+def _identities(project: Project, environment: Environment, size: str) -> Iterator[Identity]:
+    """Yield the identity of a job, and that of its program if it has the account of the node."""
+    yield _identity(project, environment, size)
+    options = project.settings[environment.name, size].targets.get(environment.target, {})
+    # Mounts and secrets still use the pod's own account, so that both need access.
+    if options.get("host_network") and options.get("node_service_account"):
+        yield Identity(options["node_service_account"], is_created=False)
 
 
 def _identity(project: Project, environment: Environment, size: str) -> Identity:
@@ -68,6 +79,53 @@ def _union(one: Identity, other: Identity) -> Identity:
         secrets=tuple(sorted({*one.secrets, *other.secrets})),
         deletes_slices=one.deletes_slices or other.deletes_slices,
     )
+
+
+# The images.
+
+PUBLIC_REPOSITORIES: Final = ("cloud-tpu-images",)
+"""Google's projects whose images everyone may pull, and no stack can grant: https://cloud.google.com/tpu/docs/runtimes."""
+_IMAGE: Final = re.compile(r"([a-z0-9-]+)-docker\.pkg\.dev/([^/]+)/([^/]+)/.+")
+"""https://cloud.google.com/artifact-registry/docs/docker/names."""
+
+
+class Repository(NamedTuple):
+    """A repository of Artifact Registry."""
+
+    project: str
+    location: str
+    name: str
+
+
+class ImagePull(NamedTuple):
+    """An account that pulls images of a repository."""
+
+    email: str
+    repository: Repository
+
+
+def repository_of(image: str | None) -> Repository | None:
+    """Return the repository of an image in Artifact Registry that a stack can grant; None for every other image."""
+    match = _IMAGE.fullmatch(image or "")
+    if match is None or match[2] in PUBLIC_REPOSITORIES:
+        return None
+    return Repository(match[2], match[1], match[3])
+
+
+def image_pulls(jobs: Iterable[Job]) -> tuple[ImagePull, ...]:
+    """Return who pulls the images of jobs from which repositories, sorted, as far as the spec names the account."""
+    pulls = set()
+    for job in jobs:
+        repository, email = repository_of(job.image), _puller(job)
+        if repository and email and job.environment.grants_images:
+            pulls.add(ImagePull(email, repository))
+    return tuple(sorted(pulls))
+
+
+def _puller(job: Job) -> str | None:
+    key = {"account": "service_account", "nodes": "node_service_account"}.get(TARGET_FACTS[job.target].image_puller)
+    named: str | None = job.options.get(key or "")
+    return named or (job.account if key == "service_account" else None)
 
 
 # The deletion of a job's own slice.

@@ -12,7 +12,7 @@ from tpucfg.spec.layers import (
     present_layers,
     takes_away,
 )
-from tpucfg.spec.project import Environment, Gate, Number, Override, Prices, Project, Training
+from tpucfg.spec.project import Cluster, Environment, Gate, Number, Override, Prices, Project, Training
 from tpucfg.spec.settings import (
     DEFAULT_PYTHON,
     Capacity,
@@ -34,6 +34,7 @@ __all__ = [
     "SPEC_NAME",
     "Capacity",
     "CapacityKind",
+    "Cluster",
     "Duration",
     "Environment",
     "FitStep",

@@ -6,7 +6,7 @@ Numbers that reach the trainer keep their source text: `1e-3` stays `1e-3`.
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from functools import cache
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 from tpucfg.schemas import load_schema
 from tpucfg.spec.layers import layer_scope
@@ -98,6 +98,43 @@ class Override(NamedTuple):
     steps: Mapping[str, int] | None = None
 
 
+class Cluster(NamedTuple):
+    """A cluster of Google Kubernetes Engine."""
+
+    project: str
+    location: str
+    """A region, or a zone."""
+    name: str
+
+    @classmethod
+    def read(cls, name: str) -> "Cluster":
+        """Parse `projects/P/locations/L/clusters/C`."""
+        _, project, _, location, _, cluster = name.split("/")
+        return cls(project, location, cluster)
+
+    @classmethod
+    def of_context(cls, context: str | None) -> "Cluster | None":
+        """Return the cluster of a kubectl context that gcloud named: `gke_P_L_C`; None for another context.
+
+        https://cloud.google.com/kubernetes-engine/docs/how-to/cluster-access-for-kubectl
+        """
+        prefix, *parts = (context or "").split("_")
+        return cls(*parts) if prefix == "gke" and len(parts) == _CONTEXT_PARTS else None
+
+    @property
+    def path(self) -> str:
+        """The name of the cluster as Google's API writes it."""
+        return f"projects/{self.project}/locations/{self.location}/clusters/{self.name}"
+
+    @property
+    def context(self) -> str:
+        """The kubectl context as gcloud names it."""
+        return f"gke_{self.project}_{self.location}_{self.name}"
+
+
+_CONTEXT_PARTS: Final = 3
+
+
 class Environment(NamedTuple):
     """A Google project and a region, and the ladder that runs there."""
 
@@ -110,11 +147,24 @@ class Environment(NamedTuple):
     """The path of the ladder: in the environment, or at the top level."""
     bucket: str | None
     """The bucket's name if the spec sets one."""
+    creates_bucket: bool
+    """False if the bucket exists already, and the stack only grants access to it."""
+    kms_key: str | None
+    """The Cloud KMS key that encrypts the bucket; None for Google's own."""
+    soft_delete_days: int | None
+    """Days for which deleted objects can be restored; None for the stack's default."""
+    reads: Mapping[str, str]
+    """The locations of other buckets that jobs read, by URL."""
+    grants_images: bool
+    """True if the stack grants access to the images' repositories."""
     zones: Mapping[str, str]
     labels: Mapping[str, str]
     protect: bool
     keep_data: bool
+    cluster: Cluster | None
+    """The cluster that the spec or a context by gcloud names; None if neither does."""
     kube_context: str | None
+    """The kubectl context, by default the one that gcloud gives the cluster."""
 
     @property
     def path(self) -> KeyPath:
@@ -210,6 +260,10 @@ def _gate(value: Mapping[str, Any] | None) -> Gate | None:
 
 
 def _environment(name: str, value: Mapping[str, Any], data: Mapping[str, Any]) -> Environment:
+    bucket = value.get("bucket", {})
+    bucket = {"name": bucket} if isinstance(bucket, str) else bucket
+    context = value.get("kube_context")
+    cluster = Cluster.read(value["cluster"]) if "cluster" in value else Cluster.of_context(context)
     return Environment(
         name=name,
         project=value["project"],
@@ -217,12 +271,18 @@ def _environment(name: str, value: Mapping[str, Any], data: Mapping[str, Any]) -
         target=value.get("target", data["target"]),
         sizes=tuple(value["sizes"] if "sizes" in value else data["sizes"]),
         sizes_path=("environments", name, "sizes") if "sizes" in value else ("sizes",),
-        bucket=value.get("bucket"),
+        bucket=bucket.get("name"),
+        creates_bucket=bucket.get("create", True),
+        kms_key=value.get("kms_key"),
+        soft_delete_days=_count(value, "soft_delete_days"),
+        reads=sorted_keys(value.get("reads", {})),
+        grants_images=value.get("images", {}).get("grant", True),
         zones=value.get("zones", {}),
         labels=sorted_keys(value.get("labels", {})),
         protect=value.get("protect", False),
         keep_data=value.get("keep_data", True),
-        kube_context=value.get("kube_context"),
+        cluster=cluster,
+        kube_context=context or (cluster.context if cluster else None),
     )
 
 

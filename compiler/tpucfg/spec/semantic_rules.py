@@ -13,6 +13,8 @@ from tpucfg.yamldoc import Document, KeyPath, count_values_and_depth
 
 MAX_REPEATED_VALUES: Final = 2_000
 """Maximum values in a target's `extra` or in the program's args: a pod has about a hundred."""
+MIN_SOFT_DELETE_DAYS: Final = 7
+"""https://cloud.google.com/storage/docs/soft-delete#retention-duration."""
 RESERVED_LABELS: Final = ("tpucfg-project", "tpucfg-environment")
 """The labels that the stack program sets on an environment's bucket; a test compares the two."""
 
@@ -128,6 +130,15 @@ def _check_labels(document: Document) -> Iterator[Finding]:
                 yield Finding.of("TPU007", message, document.key_location(path), help=hint)
 
 
+def _check_soft_delete(document: Document) -> Iterator[Finding]:
+    for name, environment in document.data["environments"].items():
+        days = environment.get("soft_delete_days", 0)
+        if 0 < days < MIN_SOFT_DELETE_DAYS:
+            path = ("environments", name, "soft_delete_days")
+            message = f"{dotted(path)} is {days}: Cloud Storage keeps deleted objects for 0 days, or for 7 to 90"
+            yield Finding.of("TPU007", message, document.value_location(path), help="set it to 7")
+
+
 def _check_exit_codes(document: Document) -> Iterator[Finding]:
     for layer in present_layers(document):
         path = (*layer, "trainer", "restarts", "exit_codes")
@@ -164,6 +175,7 @@ _RULES: Final[Mapping[Callable[[Document], Iterator[Finding]], frozenset[str]]] 
     _check_flag_keys: frozenset(("training",)),
     _check_allowed_ids: frozenset(("allow",)),
     _check_labels: frozenset(("environments",)),
+    _check_soft_delete: frozenset(("environments",)),
     _check_exit_codes: frozenset(("trainer", "environments", "overrides")),
     _check_repeated_values: frozenset(("trainer", "targets", "overrides")),
 }

@@ -76,7 +76,7 @@ def test_a_mount_names_every_account_that_needs_the_grant() -> None:
     finding = finding_with_id("TPU087", planned(data).findings)
 
     assert "which the stack of dev and prod does not grant" in finding.message
-    assert f"add-iam-policy-binding gs://elsewhere --member={ACCOUNT} --role=roles/storage.objectViewer" in finding.help
+    assert f"add-iam-policy-binding gs://elsewhere --member={ACCOUNT} --role=roles/storage.objectUser" in finding.help
     assert f", and equally for serviceAccount:{own} and serviceAccount:tpu-mnist-prod@" in finding.help
 
 

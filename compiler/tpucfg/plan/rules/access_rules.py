@@ -54,7 +54,8 @@ def _foreign_mounts(project: Project, jobs: Sequence[Job]) -> Iterator[Finding]:
         for mount in job.mounts:
             bucket = "/".join(mount.source.split("/")[:3])
             # A source that is no bucket at all is TPU007.
-            if bucket.startswith("gs://") and bucket != f"gs://{job.bucket}":
+            granted = (f"gs://{job.bucket}", *job.environment.reads)
+            if bucket.startswith("gs://") and bucket not in granted:
                 path = job.settings.source(("trainer", "mounts", mount.path))
                 email = workload_account(project, job.environment, job.size)
                 members.setdefault((path, bucket), {})[f"serviceAccount:{email}"] = job.environment.name
@@ -67,9 +68,10 @@ def _foreign_mounts(project: Project, jobs: Sequence[Job]) -> Iterator[Finding]:
             f"{dotted(path)} is in {format_value(bucket, quoted=False)}, which the stack of {names} does not grant: "
             "the jobs would be denied access unless it was granted by hand",
             project.document.value_location(path),
-            help=f"use ${{bucket}}, or run: gcloud storage buckets add-iam-policy-binding {bucket} --member={member} "
-            f"--role=roles/storage.objectViewer{also}; then allow TPU087",
-            details=(f"a program that writes there needs roles/storage.objectUser: {ROLES_URL}",),
+            help=f"use ${{bucket}}, or list it under reads of {names}, by its URL and region; for a program that "
+            f"writes there, run: gcloud storage buckets add-iam-policy-binding {bucket} --member={member} "
+            f"--role=roles/storage.objectUser{also}; then allow TPU087",
+            details=(f"the roles: {ROLES_URL}",),
         )
 
 

@@ -1,5 +1,6 @@
 """Rules about locations: region, zones and bucket of an environment, and the data that its jobs read."""
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final
@@ -29,6 +30,8 @@ def location_findings(
 ) -> Iterator[Finding]:
     """Yield the findings about the location of an environment, for the given sizes of its ladder."""
     yield from _bucket(project, environment)
+    yield from _distant_cluster(project, environment)
+    yield from _distant_buckets(project, environment)
     if TARGET_FACTS[environment.target].zones == "chosen by the service":
         return
     ladder = [slice_ for size in environment.sizes if (slice_ := catalog.find(size))]
@@ -55,6 +58,40 @@ def _bucket(project: Project, environment: Environment) -> Iterator[Finding]:
     hint = f"set {dotted(path)} to another name" + (f", such as {suggestion}" if suggestion else "")
     details = (f"the rules: {BUCKETS_URL}",)
     yield Finding.of("TPU028", message, project.document.value_location(path), help=hint, details=details)
+
+
+def _distant_cluster(project: Project, environment: Environment) -> Iterator[Finding]:
+    """Yield an error for a cluster in another region: its TPUs would read the bucket from there."""
+    cluster, path, location = environment.cluster, environment.path, project.document.value_location
+    if cluster is None or "cluster" not in TARGET_FACTS[environment.target].environment_keys:
+        return
+    region = re.sub(r"(?<=[0-9])-[a-z]$", "", cluster.location)
+    if region == environment.region:
+        return
+    key: KeyPath = (*path, "cluster" if project.document.node((*path, "cluster")) else "kube_context")
+    yield Finding.of(
+        "TPU035",
+        f"the cluster {cluster.name} is in {cluster.location}, and {environment.name} with its bucket in "
+        f"{environment.region}: every read and checkpoint would cross regions",
+        location(key),
+        help=f"set {dotted((*path, 'region'))} to {region}, or {dotted(key)} to a cluster in {environment.region}",
+        related=((location((*path, "region")), f"the region of {environment.name}"),),
+    )
+
+
+def _distant_buckets(project: Project, environment: Environment) -> Iterator[Finding]:
+    """Yield a warning for each bucket of `reads` in another region."""
+    for bucket, region in environment.reads.items():
+        path: KeyPath = (*environment.path, "reads", bucket)
+        if region.lower() != environment.region:
+            yield Finding.of(
+                "TPU036",
+                f"{bucket} is in {region}, and the TPUs of {environment.name} are in {environment.region}: reading it "
+                "from there is slower, and billed by the byte",
+                project.document.value_location(path),
+                help=f"copy it to a bucket in {environment.region}, or allow TPU036",
+                details=(f"data should be in a bucket in the TPU's region: {DATA_URL}",),
+            )
 
 
 def _missing_in_region(
@@ -181,15 +218,17 @@ def data_locality_findings(project: Project, selected: SelectedSizes) -> Iterato
     """Yield a finding for each literal gs:// path of the jobs' programs that is outside the environment's bucket."""
     # Reading a bucket of another region is charged by the byte, and slows down every step.
     buckets = {f"gs://{bucket_of(project, environment)}" for environment, _ in selected}
+    read = set.intersection(*({*environment.reads} for environment, _ in selected)) if selected else set()
     for path, text in dict(_storage_paths(project, selected)).items():
         bucket_url = "/".join(text.split("/")[:3])
-        if "${" not in bucket_url and buckets != {bucket_url}:
+        if "${" not in bucket_url and buckets != {bucket_url} and bucket_url not in read:
             replacement = "${bucket}" + text[len(bucket_url) :]
             yield Finding.of(
                 "TPU031",
                 f"{dotted(path)} is {format_value(text, quoted=False)}, outside ${{bucket}}: its region is unknown",
                 project.document.value_location(path),
-                help=f"copy it and write {format_value(replacement, quoted=False)}, or allow TPU031",
+                help=f"copy it and write {format_value(replacement, quoted=False)}; or list {bucket_url} with its "
+                "region under reads of the environment, whose stack then grants it; or allow TPU031, for public data",
                 details=(f"data should be in a bucket in the TPU's region: {DATA_URL}",),
             )
 

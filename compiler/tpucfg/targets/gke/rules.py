@@ -99,7 +99,8 @@ def _accounts_of_nodes(project: Project, environment: Environment, slices: Seque
     accounts: dict[KeyPath, str] = {}
     for slice_ in slices:
         settings = project.settings[environment.name, slice_.size]
-        if settings.targets.get(NAME, {}).get("host_network"):
+        options = settings.targets.get(NAME, {})
+        if options.get("host_network") and not options.get("node_service_account"):
             named = settings.targets[NAME].get("service_account")
             account = f"of the service_account {named}" if named else "of the stack"
             accounts.setdefault(settings.source(("targets", NAME, "host_network")), account)
@@ -109,7 +110,8 @@ def _accounts_of_nodes(project: Project, environment: Environment, slices: Seque
             f"in {environment.name}, the program acts as the account of the nodes, and not as that {account}: on the "
             "network of its host, it gets the tokens of Compute Engine's metadata server",
             project.document.key_location(path),
-            help=f"delete {dotted(path)}, or grant the nodes' account the bucket, and allow TPU122 with the reason",
+            help=f"set targets.{NAME}.node_service_account, to which the stack then grants the bucket, or delete "
+            f"{dotted(path)}",
             details=(f"see {_WORKLOAD_IDENTITY}",),
         )
 

@@ -307,6 +307,10 @@ KINDS = {
     "gcp:secretmanager/secretIamMember:SecretIamMember": _secret_kind(),
     "gcp:projects/iAMMember:IAMMember": _member_kind("project", lambda name: f"projects/{name}", "project"),
     "gcp:storage/bucketIAMMember:BucketIAMMember": _member_kind("bucket", lambda name: f"b/{name}", "storage bucket"),
+    "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember": _member_kind(
+        "repository", lambda name: f"repositories/{name}", "repository"
+    ),
+    "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember": _member_kind("cryptoKeyId", lambda name: name, "crypto key"),
     "gcp:serviceaccount/iAMMember:IAMMember": _member_kind(
         "serviceAccountId", lambda name: "serviceAccounts/" + name.rpartition("/")[2], "service account"
     ),

@@ -6,7 +6,7 @@ Protocol: https://www.pulumi.com/docs/iac/extending-pulumi/pulumi-provider-proto
 """
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Never, TypeVar
 
@@ -144,17 +144,36 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         return empty_pb2.Empty()
 
     def Invoke(self, request: provider_pb2.InvokeRequest, context: grpc.ServicerContext) -> provider_pb2.InvokeResponse:
-        """Answer the only look-up of a stack: a project and its number."""
-        if request.tok != "gcp:organizations/getProject:getProject":
+        """Answer the look-ups of a stack: a project, its storage agent, and a bucket."""
+        if request.tok not in _LOOK_UPS:
             context.abort(grpc.StatusCode.UNIMPLEMENTED, f"no stand-in for the function {request.tok}")
-        project_id = str(_props(request.args)["projectId"])
         try:
-            project = self.cloud.project_id(project_id)
-        except ApiError:
-            reason = f"Error reading project: {project_id} not found"
+            answer = _LOOK_UPS[request.tok](self.cloud, _props(request.args))
+        except ApiError as error:
+            reason = f"Error reading {request.tok.rpartition(':get')[2]}: {error}"
             return provider_pb2.InvokeResponse(failures=[provider_pb2.CheckFailure(reason=reason)])
-        answer = {"id": f"projects/{project}", "projectId": project, "number": str(self.cloud.number(project))}
-        return provider_pb2.InvokeResponse(**{"return": _struct({**answer, "name": project})})  # type: ignore[arg-type]
+        return provider_pb2.InvokeResponse(**{"return": _struct(answer)})  # type: ignore[arg-type]
+
+
+def _project(cloud: Cloud, args: dict[str, Any]) -> dict[str, Any]:
+    project = cloud.project_id(str(args["projectId"]))
+    return {"id": f"projects/{project}", "projectId": project, "number": str(cloud.number(project)), "name": project}
+
+
+def _storage_agent(cloud: Cloud, args: dict[str, Any]) -> dict[str, Any]:
+    email = f"service-{cloud.number(str(args['project']))}@gs-project-accounts.iam.gserviceaccount.com"
+    return {"id": email, "emailAddress": email, "member": f"serviceAccount:{email}", "project": args["project"]}
+
+
+def _bucket(cloud: Cloud, args: dict[str, Any]) -> dict[str, Any]:
+    return {"id": args["name"], "name": args["name"], **cloud.bucket(str(args["name"])).body}
+
+
+_LOOK_UPS: Mapping[str, Callable[[Cloud, dict[str, Any]], dict[str, Any]]] = {
+    "gcp:organizations/getProject:getProject": _project,
+    "gcp:storage/getProjectServiceAccount:getProjectServiceAccount": _storage_agent,
+    "gcp:storage/getBucket:getBucket": _bucket,
+}
 
 
 def _kind(token: str, context: grpc.ServicerContext) -> Kind:
@@ -179,7 +198,7 @@ def _abort(context: grpc.ServicerContext, message: str) -> Never:
 
 def _differences(kind: Kind, state: dict[str, Any], old: dict[str, Any], new: dict[str, Any]) -> dict[str, Change]:
     managed = {name: value for name, value in state.items() if name in new or name in old.keys() - kind.kept}
-    if isinstance(new.get("location"), str):
+    if isinstance(new.get("location"), str) and str(state.get("location")).isupper():
         # Buckets have their location in upper case, however it was written.
         new = {**new, "location": new["location"].upper()}
     return changes_between(managed, new)
