@@ -211,7 +211,7 @@ HARMFUL: Final = (
     _harmful("gitlab-pipeline", write(".gitlab-ci.yml", "x: {script: [./x]}\n"), "`.gitlab-ci.yml`"),
     _harmful("circle-pipeline", write(".circleci/config.yml", "version: 2\n"), "`.circleci/config.yml`"),
     _harmful("pipeline-of-another-service", write(".teamcity/settings.kts", "x\n"), "`.teamcity/settings.kts`"),
-    _harmful("action-in-another-folder", write("tools/x/action.yml", "runs: {using: node20}\n"), "`tools/x/action.yml`"),
+    _harmful("action-in-another-folder", write("tools/x/action.yml", "runs: {}\n"), "`tools/x/action.yml`"),
     _harmful("jenkins-pipeline", write("Jenkinsfile", "node { sh './x' }\n"), "`Jenkinsfile`"),
     # Jobs.
     _harmful(
