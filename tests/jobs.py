@@ -54,9 +54,9 @@ def job(target: str, size: str, *, run: str | None = None, **changes: Any) -> Jo
     return only_job
 
 
-def compiled(target: str, *sizes: str, run: str | None = None, **changes: Any) -> CompiledSpec:
+def compiled(target: str, *sizes: str, run: str | None = None, probes: bool = False, **changes: Any) -> CompiledSpec:
     """Return the compiled project with its findings."""
-    return compile_project(project(target, *sizes, **changes), CATALOG, Selection(run=run))
+    return compile_project(project(target, *sizes, **changes), CATALOG, Selection(run=run, probe=probes))
 
 
 def leaves(body: RequestBody | list[Any], path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:

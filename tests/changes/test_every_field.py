@@ -9,7 +9,7 @@ from spec_changes import compiled_revision, impact
 from spec_factory import WITHOUT, spec
 from tpucfg.findings import errors
 from tpucfg.plan import Job
-from tpucfg.spec.project import Environment, Gate, Override, Project, StepSetting, Training
+from tpucfg.spec.project import Environment, Gate, Override, Probe, Project, StepSetting, Training
 from tpucfg.spec.settings import Capacity, FitStep, Settings, Trainer
 
 _ENVIRONMENT: Final = {"project": "my-project-dev", "region": "us-central1"}
@@ -54,6 +54,8 @@ CHANGES: Final[Mapping[tuple[type[Any], str], tuple[Any, Any]]] = {
     (Project, "name"): (_BASE, spec(name="digits")),
     (Project, "environments"): (_BASE, spec(environments={"dev": _ENVIRONMENT, "prod": _ENVIRONMENT})),
     (Project, "overrides"): (_BASE, spec(overrides={"v2-32": {"args": {"x": "1"}}})),
+    (Project, "probe"): (_BASE, spec(probe={"steps": 50})),
+    (Probe, "steps"): (spec(probe={"steps": 50}), spec(probe={"steps": 70, "args": {"profiler": "xplane"}})),
     (Project, "gate"): (_BASE, _gate()),
     (Project, "prices"): (_BASE, spec(prices={"v2": 1.5})),
     (Project, "allow"): (_BASE, spec(allow={"TPU041": "measured"})),
@@ -148,6 +150,7 @@ CHANGES: Final[Mapping[tuple[type[Any], str], tuple[Any, Any]]] = {
     (Gate, "metric"): (_gate(), _gate(metric="loss")),
     (Gate, "goal"): (_gate(), _gate(goal="min")),
     (Gate, "max_drop"): (_gate(), _gate(max_drop=0.5)),
+    (Gate, "same_image"): (_gate(), _gate(same_image=True)),
     (Gate, "fit"): (
         {**_gate(), "trainer": _FIT_TRAINER},
         {**_gate(fit=True), "trainer": _FIT_TRAINER},
@@ -174,6 +177,7 @@ _JOB: Final[Mapping[str, str]] = {
     "environment": "environments",
     "rung": "training",
     "run": "reviews have no run",
+    "whole": "reviews compare whole runs",
     "name": "name",
     "bucket": "bucket",
     "job_dir": "bucket and name",
@@ -198,7 +202,7 @@ _JOB: Final[Mapping[str, str]] = {
 
 def test_every_field_is_listed() -> None:
     """A new field of the spec needs a case here, and with it a sentence of the review."""
-    kinds = (Project, Environment, Settings, Capacity, Trainer, FitStep, Training, StepSetting, Override, Gate)
+    kinds = (Project, Environment, Settings, Capacity, Trainer, FitStep, Training, StepSetting, Override, Gate, Probe)
     fields = {(kind, name) for kind in kinds for name in kind._fields}
     assert fields == {*CHANGES, *EXEMPT}
     assert {*Job._fields} == {*_JOB}

@@ -75,11 +75,11 @@ def test_record_does_not_open_the_fit_gate(tmp_path: Path) -> None:
     )
 
 
-def test_record_of_another_config_is_marked(tmp_path: Path) -> None:
-    """A record whose job is not that of the spec was measured with another config."""
-    line = json.dumps({**json.loads(V2_8), "job": "0" * 16})
+def test_record_of_another_program_opens_no_rung(tmp_path: Path) -> None:
+    """A record with another batch than the spec's does not count for the gate."""
+    line = json.dumps({**json.loads(V2_8), "figures": {"batch_size": 8}})
 
-    assert ", measured with another config" in changes(tmp_path, "", f"{line}\n")[0]
+    assert changes(tmp_path, "", f"{line}\n") == ["dev: results: 1 record added to results/dev.jsonl"]
 
 
 def test_without_a_gate_no_rung_is_opened(tmp_path: Path) -> None:

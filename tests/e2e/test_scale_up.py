@@ -104,7 +104,7 @@ def test_status_prints_the_data_as_json(scale_up: Run) -> None:
     document = json.loads(scale_up("status", "--format", "json").stdout)
     (environment,) = document["environments"]
     first, second, _ = environment["rungs"]
-    assert document["gate"] == {**GATE, "fit": False}
+    assert document["gate"] == {**GATE, "fit": False, "same_image": False}
     assert (first["passed"], first["may_run"], first["figures"]) == (True, True, "measured")
     assert first["metrics"] == {"accuracy": 0.97, "examples_per_second": 1000}
     assert (second["recorded"], second["passed"], second["may_run"]) == (False, False, True)
@@ -307,52 +307,58 @@ def test_an_invalid_record_is_an_error(
     assert not (tmp_path / "results").exists()
 
 
-def test_an_outdated_record_has_a_note(scale_up: Run, tmp_path: Path) -> None:
-    """A record of a different config counts, with a note in `status`; the run's id does not make it outdated."""
+def test_a_record_of_another_program_does_not_count(scale_up: Run, tmp_path: Path) -> None:
+    """A rung with another batch has to be measured again; its rate and its run's id make no other program."""
     record_metrics(scale_up, "v2-8", 1000, 0.97)
-    scale_up(
-        "record", "--size", "v2-8", "--run", "b2", "--metric", "examples_per_second=1000", "--metric", "accuracy=0.9"
-    )
-    assert "different config" not in scale_up("status").stdout
-    header = scale_up("render", "--size", "v2-8").stdout
-    assert str(records_of(tmp_path)[0]["job"]) in header
-    assert records_of(tmp_path)[0]["job"] == records_of(tmp_path)[1]["job"]
-    assert scale_up("submit", "--size", "v2-32").stderr == ""
+    write_spec(tmp_path, sizes=SIZES, gate=GATE, training__learning_rate=0.2)
+    assert "another program" not in scale_up("status").stdout
+    assert scale_up("submit", "--size", "v2-32", "--run", "c3").returncode == 0
     write_spec(tmp_path, sizes=SIZES, gate=GATE, training__batch_size=2048)
     output = scale_up("status").stdout
-    assert "v2-8 was recorded with a different config than the spec now produces" in output
+    difference = "recorded with another program (batch_size was 1024, now 2048)"
+    assert f"v2-8 was last {difference}" in output
+    assert "next: tpucfg submit --env dev --size v2-8 --run a2" in output
     submitted = scale_up("submit", "--size", "v2-32", "--run", "c3")
-    assert (submitted.returncode, "a different config than the spec now produces" in submitted.stderr) == (0, True)
-    assert "next: tpucfg submit --env dev --size v2-32" in output
+    assert submitted.returncode == 1
+    assert f"v2-32 may not be started in dev: v2-8 was {difference}" in submitted.stderr
 
 
-def test_costs_of_an_outdated_record_are_marked(scale_up: Run, tmp_path: Path) -> None:
-    """Hours based on an outdated record are marked in every format, on its rung and on those forecast from it."""
+def test_a_record_of_another_image_has_a_note(scale_up: Run, tmp_path: Path) -> None:
+    """A new image makes a note, as most of them change no step; under `gate.same_image` its record does not count."""
+    record_metrics(scale_up, "v2-8", 1000, 0.97)
+    image = "us-docker.pkg.dev/my-project/train/mnist:2.0"
+    write_spec(tmp_path, sizes=SIZES, gate=GATE, trainer__image=image)
+    assert f"and its job now has {image}" in scale_up("status").stdout
+    submitted = scale_up("submit", "--size", "v2-32")
+    assert (submitted.returncode, f"now has {image}; v2-32 is compared with it" in submitted.stderr) == (0, True)
+    write_spec(tmp_path, sizes=SIZES, gate={**GATE, "same_image": True}, trainer__image=image)
+    submitted = scale_up("submit", "--size", "v2-32")
+    assert (submitted.returncode, "recorded with another program (the image was " in submitted.stderr) == (1, True)
+
+
+def test_costs_by_another_program_are_marked(scale_up: Run, tmp_path: Path) -> None:
+    """Hours based on its record are marked in every format, on its rung and on those forecast from it."""
     record_metrics(scale_up, "v2-8", 1000, 0.97)
     write_spec(tmp_path, sizes=SIZES, gate=GATE, prices={"v2": 0.5}, trainer__args={"augment": True})
-    note = "v2-8 was recorded with a different config than the spec now produces (job "
+    note = "v2-8 was last recorded with another program (augment was not set, now true), which does not count"
     for command in ("status", "ladder"):
         for format_ in ("text", "markdown"):
             output = scale_up(command, "--format", format_).stdout
-            assert output.count("measured, other config") == 1
-            assert output.count("forecast from v2-8, other config") == 2
+            assert output.count("measured, other program") == 1
+            assert output.count("forecast from v2-8, other program") == 2
             assert note in output
-    assert "forecast from v2-8, other config" in scale_up("ladder", "--size", "v2-32").stdout
+    assert "forecast from v2-8, other program" in scale_up("ladder", "--size", "v2-32").stdout
     (environment,) = json.loads(scale_up("status", "--format", "json").stdout)["environments"]
     (ladder,) = json.loads(scale_up("ladder", "--format", "json").stdout)["ladders"]
     for rungs in (environment["rungs"], ladder["rungs"]):
         figures = [rung["figures"] for rung in rungs]
-        assert figures == ["measured, other config", *["forecast from v2-8, other config"] * 2]
+        assert figures == ["measured, other program", *["forecast from v2-8, other program"] * 2]
+    assert environment["rungs"][0]["other_program"] == ["augment was not set, now true"]
     drawn = " ".join(re.findall(">([^<]+)<", scale_up("ladder", "--format", "svg").stdout))
-    assert "v2-8: measured with a different config than the spec now produces." in drawn
-    output = record_metrics(scale_up, "v2-32", 3600, 0.97)
-    assert (
-        "v2-8, which v2-32 is compared with, was recorded with a different config than the spec now produces\n"
-        in output
-    )
+    assert "v2-8: measured with another program." in drawn
     record_metrics(scale_up, "v2-8", 1000, 0.97)
     for command in ("status", "ladder"):
-        assert "other config" not in scale_up(command).stdout
+        assert "other program" not in scale_up(command).stdout
 
 
 def test_environments_with_different_records_have_their_own_tables(scale_up: Run, tmp_path: Path) -> None:
@@ -556,3 +562,84 @@ def test_an_unreadable_file_is_one_error(scale_up: Run, tmp_path: Path) -> None:
     result = scale_up("status")
     assert "results/dev.jsonl cannot be read: fix it first\n" in result.stdout
     assert "results/dev.jsonl:1:1: error[TPU100]: it is a folder, not a file\n" in result.stderr
+
+
+def test_probes_open_the_ladder(scale_up: Run, tmp_path: Path) -> None:
+    """A probe asks for the scaling of the rung below, a whole run for its metric too, which only a run has."""
+    write_spec(tmp_path, sizes=SIZES, gate=GATE, probe={"steps": 50})
+    assert "next: tpucfg submit --env dev --size v2-8 --probe\n" in scale_up("status").stdout
+    measured = ("--probe", "--metric")
+    assert scale_up("record", "--size", "v2-8", *measured, "examples_per_second=1000").stdout == (
+        "results/dev.jsonl: recorded a probe of v2-8: examples_per_second 1000\n"
+        "v2-8 has not passed: accuracy is not recorded for v2-8 by a whole run\n"
+        "next: tpucfg submit --env dev --size v2-32 --probe\n"
+        "then: tpucfg record --env dev --size v2-32 --probe --from LOG\n"
+    )
+    assert records_of(tmp_path)[0]["probe"] is True
+    whole, probe = (scale_up("submit", "--size", "v2-32", *options) for options in ((), ("--probe",)))
+    assert (whole.returncode, probe.returncode) == (1, 0)
+    assert "accuracy is not recorded for v2-8 by a whole run" in whole.stderr
+    assert "tpucfg render --env dev --size v2-32 --probe | gcloud" in probe.stdout
+    scale_up("record", "--size", "v2-32", *measured, "examples_per_second=2000")
+    refused = scale_up("submit", "--size", "v2-128", "--probe")
+    assert "v2-32 scales to 50% of v2-8, and the gate requires 80%" in refused.stderr
+    assert "fix v2-32 and run a probe of it again in a new job folder" in refused.stderr
+    record_metrics(scale_up, "v2-8", 900, 0.97)
+    status = scale_up("status").stdout
+    assert re.search(r"^v2-8 .* 1,000 .* passed$", status, re.MULTILINE)
+    assert re.search(r"^v2-32 .* 2,000 .* not passed$", status, re.MULTILINE)
+
+
+def test_probes_open_whole_runs_of_a_gate_that_asks_for_scaling(scale_up: Run, tmp_path: Path) -> None:
+    """No whole run is needed to start the next rung's."""
+    write_spec(tmp_path, sizes=SIZES, gate={"min_scaling_efficiency": 0.8}, probe={"steps": 50})
+    assert scale_up("submit", "--size", "v2-32").returncode == 1
+    scale_up("record", "--size", "v2-8", "--probe", "--metric", "examples_per_second=1000")
+    assert scale_up("submit", "--size", "v2-32").returncode == 0
+
+
+def test_probes_have_files_of_their_own(scale_up: Run, tmp_path: Path) -> None:
+    """They are written beside those of the runs, and each kind is pruned by itself."""
+    write_spec(tmp_path, sizes=["v2-8", "v2-32"], probe={"steps": 50})
+    scale_up("render", "--out", "out")
+    scale_up("render", "--out", "out", "--probe")
+    files = {f"out/dev/{size}/{name}" for size in ("v2-8", "v2-32") for name in ("config.yaml", "probe/config.yaml")}
+    assert {str(path.relative_to(tmp_path)) for path in (tmp_path / "out").rglob("*.yaml")} == files
+    write_spec(tmp_path, sizes=["v2-8"], probe={"steps": 50})
+    pruned = scale_up("render", "--out", "out", "--check")
+    assert pruned.stdout == "remove out/dev/v2-32/config.yaml\n"
+    pruned = scale_up("render", "--out", "out", "--check", "--probe")
+    assert (pruned.returncode, pruned.stdout) == (3, "remove out/dev/v2-32/probe/config.yaml\n")
+    assert "tpucfg render --out out --probe --prune" in pruned.stderr
+    scale_up("render", "--out", "out", "--probe", "--prune")
+    assert (tmp_path / "out/dev/v2-32/config.yaml").exists()
+    assert not (tmp_path / "out/dev/v2-32/probe").exists()
+
+
+@pytest.mark.parametrize("run", ["probe", "probe-a1"])
+def test_a_run_is_not_named_probe(scale_up: Run, run: str) -> None:
+    """Its name and folder would be those of a probe."""
+    result = scale_up("render", "--run", run)
+    assert (result.returncode, "choose another id" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("command", [("render",), ("check",), ("ladder",), ("submit",), ("why", "train_steps")])
+def test_probes_need_a_section_of_the_spec(scale_up: Run, command: tuple[str, ...]) -> None:
+    """The error of each command shows what to add."""
+    result = scale_up(*command, "--probe")
+    assert result.returncode == 2
+    assert "the spec has no probe" in result.stderr
+    assert "probe:\n  steps: 50\n" in result.stderr
+
+
+def test_why_explains_a_probe(scale_up: Run, tmp_path: Path) -> None:
+    """The steps come from `probe`, and its arguments from the last layer."""
+    write_spec(
+        tmp_path, sizes=SIZES, probe={"steps": 50, "args": {"profiler": "xplane"}}, trainer__args={"profiler": "off"}
+    )
+    steps = scale_up("why", "train_steps", "--size", "v2-32", "--probe").stdout
+    assert "mnist-dev-v2-32-probe on vertex-ai\n" in steps
+    assert "probe.steps: 50\n  the steps of a probe, on every rung; the whole run has 1000\n" in steps
+    profiler = scale_up("why", "trainer.args.profiler", "--size", "v2-32", "--probe").stdout
+    assert "probe.args.profiler: xplane, set in probe\n" in profiler
+    assert "trainer.args.profiler: off, which probe overrides\n" in profiler

@@ -18,6 +18,8 @@ FIGURES = (
     "global_batch_size_to_train_on",
     "gradient_accumulation_steps",
     "steps",
+    "learning_rate_schedule_steps",
+    "enable_checkpointing",
     "learning_rate",
     "max_target_length",
     "checkpoint_period",

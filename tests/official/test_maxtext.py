@@ -51,13 +51,14 @@ def python() -> str:
 
 
 def jobs() -> list[Job]:
-    """Return the jobs of every ladder and every form of the batch."""
+    """Return the jobs of every ladder and every form of the batch, whole runs and probes."""
     planned: list[Job] = []
     for region, sizes in LADDERS:
         for batch in BATCHES:
             training = {"tuned_on": sizes[0], **FIGURES, **batch}
-            spec = compiled("gke", *sizes, environment={"region": region}, trainer=TRAINER, training=training)
-            planned += spec.jobs
+            more: dict[str, Any] = {"trainer": TRAINER, "training": training, "probe": {"steps": 50}}
+            for probe in (False, True):
+                planned += compiled("gke", *sizes, environment={"region": region}, probes=probe, **more).jobs
     return planned
 
 
@@ -74,19 +75,22 @@ def test_every_line_means_what_the_plan_says(python: str) -> None:
     result = subprocess.run([python, script], input=text, capture_output=True, text=True, check=False, env=environment)
     assert result.returncode == 0, result.stderr[-2000:]
     parsed = [json.loads(line) for line in result.stdout.splitlines()]
-    assert len(parsed) == len(planned) == 48
+    assert len(parsed) == len(planned) == 96
     for job, figures in zip(planned, parsed, strict=True):
         rung = job.rung
         assert figures == {
             "num_target_devices": job.slice.devices,
             "global_batch_size_to_train_on": rung.batch_size,
             "gradient_accumulation_steps": rung.grad_accum or 1,
-            "steps": rung.train_steps,
+            "steps": 50 if job.whole else rung.train_steps,
+            # A probe follows the first steps of the whole run's schedule, and keeps nothing.
+            "learning_rate_schedule_steps": job.whole_run.rung.train_steps,
+            "enable_checkpointing": job.whole is None,
             "learning_rate": float(rung.learning_rate or 0),
             "max_target_length": 8192,
             "checkpoint_period": 100,
-            "run_name": job.name,
-            "base_output_directory": f"gs://{job.bucket}/runs/mnist",
+            "run_name": "probe" if job.whole else job.name,
+            "base_output_directory": f"gs://{job.bucket}/{f'jobs/mnist/{job.size}' if job.whole else 'runs/mnist'}",
         }, job.name
 
 

@@ -31,7 +31,8 @@ from tpucfg.results.records import (
 )
 
 EXAMPLE = ExampleRecord("mnist", "v2-8")
-RECORD = Record("mnist", "v2-8", {"examples_per_second": 1234.5, "accuracy": 0.97}, "143f2d0788729193", "a1")
+PROGRAM = {"figures": {"batch_size": 256}, "flags": {"x": "1"}, "image": "r.io/a/i:1"}
+RECORD = Record("mnist", "v2-8", {"examples_per_second": 1234.5, "accuracy": 0.97}, "a1", True, PROGRAM)
 WRITER = """
 import sys
 from pathlib import Path
@@ -66,8 +67,9 @@ def test_equal_records_are_equal_lines(tmp_path: Path) -> None:
     append_record(tmp_path, "dev", Record("mnist", "v2-8", {"loss": 1e-9, "examples_per_second": 4.0}))
     assert path == tmp_path / "results" / "dev.jsonl"
     assert text_of(tmp_path) == (
-        '{"job": "143f2d0788729193", "metrics": {"accuracy": 0.97, "examples_per_second": 1234.5}, '
-        '"name": "mnist", "run": "a1", "size": "v2-8"}\n'
+        '{"figures": {"batch_size": 256}, "flags": {"x": "1"}, "image": "r.io/a/i:1", '
+        '"metrics": {"accuracy": 0.97, "examples_per_second": 1234.5}, '
+        '"name": "mnist", "probe": true, "run": "a1", "size": "v2-8"}\n'
         '{"metrics": {"examples_per_second": 4, "loss": 1e-09}, "name": "mnist", "size": "v2-8"}\n'
     )
 

@@ -5,6 +5,7 @@ from fractions import Fraction
 from spec_factory import CATALOG
 from tpucfg.results import Record, evaluate_rungs
 from tpucfg.results.cost import Cost, costs
+from tpucfg.results.records import RungRecords
 from tpucfg.spec.project import Number, Prices
 from tpucfg.spec.settings import CapacityKind
 
@@ -23,7 +24,7 @@ def ladder_costs(
     """Return the costs of a ladder with these throughputs, by size: `v2_8=1000`."""
     slices = [slice_ for size in sizes if (slice_ := CATALOG.find(size))]
     records = {
-        size: Record("mnist", size, {"examples_per_second": throughput[size.replace("-", "_")]})
+        size: RungRecords(Record("mnist", size, {"examples_per_second": throughput[size.replace("-", "_")]}))
         for size in sizes
         if size.replace("-", "_") in throughput
     }

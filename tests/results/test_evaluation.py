@@ -6,6 +6,7 @@ import pytest
 
 from spec_factory import CATALOG
 from tpucfg.results import Record, RungEvaluation, evaluate_rungs
+from tpucfg.results.records import RungRecords
 from tpucfg.spec.project import Gate
 
 GATE = Gate(0.8, "accuracy", "max", 0.01)
@@ -18,7 +19,8 @@ def ladder(gate: Gate | None, **metrics: dict[str, float]) -> tuple[RungEvaluati
     """Return the evaluation of a ladder with these records, by size: `v2_8={...}`."""
     slices = [slice_ for size in SIZES if (slice_ := CATALOG.find(size))]
     recorded = {size: metrics[size.replace("-", "_")] for size in SIZES if size.replace("-", "_") in metrics}
-    return evaluate_rungs(slices, {size: Record("mnist", size, values) for size, values in recorded.items()}, gate)
+    records = {size: RungRecords(Record("mnist", size, values)) for size, values in recorded.items()}
+    return evaluate_rungs(slices, records, gate)
 
 
 def measured(throughput: float, accuracy: float) -> dict[str, float]:
@@ -110,3 +112,35 @@ def test_the_first_rung_is_compared_with_nothing() -> None:
     assert ladder(GATE)[0].passed is False
     assert ladder(GATE, v2_8={"examples_per_second": 1})[0].passed is False
     assert ladder(GATE, v2_8=measured(1, 0.1))[0].passed is True
+
+
+def probe(size: str, throughput: float) -> Record:
+    """Return the record of a probe."""
+    return Record("mnist", size, {"examples_per_second": throughput}, is_probe=True)
+
+
+def test_a_probe_decides_the_scaling_and_a_whole_run_the_metric() -> None:
+    """A whole run's throughput, which its evaluations and checkpoints slow down, gives way to that of a probe."""
+    slices = [slice_ for size in SIZES[:2] if (slice_ := CATALOG.find(size))]
+    records = {
+        "v2-8": RungRecords(Record("mnist", "v2-8", measured(900, 0.97)), probe("v2-8", 1000)),
+        "v2-32": RungRecords(None, probe("v2-32", 3600)),
+    }
+    first, second = evaluate_rungs(slices, records, GATE)
+    assert (first.throughput, first.metric, first.passed) == (1000, exactly("0.97"), True)
+    assert (second.efficiency, second.metric) == (exactly("9/10"), None)
+    assert reasons(second) == ["accuracy is not recorded for v2-32 by a whole run"]
+    assert second.shortfalls[0].is_of_metric
+    assert evaluate_rungs(slices, records, GATE.for_probes)[1].passed
+
+
+def test_a_record_of_another_program_does_not_pass() -> None:
+    """It is neither good enough itself, nor is another rung compared with it."""
+    slices = [slice_ for size in SIZES[:2] if (slice_ := CATALOG.find(size))]
+    other = RungRecords(None, None, probe("v2-8", 1000), ("batch_size was 256, now 512",))
+    first, second = evaluate_rungs(slices, {"v2-8": other, "v2-32": RungRecords(None, probe("v2-32", 4000))}, SCALING)
+    assert (first.throughput, first.is_other) == (1000, True)
+    assert reasons(first) == ["v2-8 was recorded with another program (batch_size was 256, now 512)"]
+    assert reasons(second) == [
+        "v2-8, which v2-32 is compared with, was recorded with another program (batch_size was 256, now 512)"
+    ]

@@ -36,8 +36,8 @@ def test_the_last_record_of_a_rung_counts(tmp_path: Path) -> None:
     )
     assert read.findings == ()
     assert [record.location.line for record in read.records if record.location] == [1, 2, 3]
-    assert results.latest_records(read, "mnist")["v2-8"].metrics == {"examples_per_second": 2.5}
-    assert results.latest_records(read, "bert") == {}
+    assert results.latest_throughputs(read, "mnist") == {"v2-8": 2.5}
+    assert results.latest_throughputs(read, "bert") == {}
 
 
 @pytest.mark.parametrize("text", ["", "\n", f"{LINE}\n\n{LINE}", f"{LINE}\r\n", f"\ufeff{LINE}\n", f" {LINE} \n"])

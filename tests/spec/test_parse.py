@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from spec_factory import ROOT, WITHOUT, finding_with_id, ids, loaded, project, spec
+from spec_factory import ROOT, WITHOUT, finding_with_id, ids, loaded, planned, project, spec
 from tpucfg import schemas
 from tpucfg.schemas import resolve_references
 from tpucfg.spec.layers import LAYERED
@@ -19,6 +19,7 @@ from tpucfg.spec.project import (
     Gate,
     Number,
     Override,
+    Probe,
     Project,
     StepSetting,
     Training,
@@ -60,7 +61,7 @@ def test_the_trainer_keeps_its_args_in_order(full: Project) -> None:
             Arg("text", ("1e-3",), (*path, "text")),
             Arg("empty", (), (*path, "empty")),
             Arg("base_output_directory", ("${run_root}",), ("training", "flags")),
-            Arg("run_name", ("${run}",), ("training", "flags")),
+            Arg("run_name", ("${run_folder}",), ("training", "flags")),
         ),
         env=(("A", ""), ("TF_CPP_MIN_LOG_LEVEL", "2")),
         secrets=(
@@ -158,7 +159,10 @@ def test_the_other_sections_are_read(full: Project) -> None:
         ),
         "v3-32": Override(steps={}),
     }
-    assert full.gate == Gate(min_scaling_efficiency=0.8, metric="accuracy", goal="max", max_drop=0.01, fit=True)
+    assert full.probe == Probe(50)
+    assert full.gate == Gate(
+        min_scaling_efficiency=0.8, metric="accuracy", goal="max", max_drop=0.01, fit=True, same_image=True
+    )
     assert set(full.prices["v2"].values()) == {Number(Fraction(3, 2), "1.50")}
     assert {kind: price.text for kind, price in full.prices["v3"].items()} == {
         "on-demand": "2.2",
@@ -190,6 +194,37 @@ def test_every_layer_has_a_part(full: Project) -> None:
     flags = {arg.key: arg for arg in large.args}
     assert flags["data_dir"] == Arg("data_dir", ("/other",), ("overrides", "v2-128", "args", "data_dir"))
     assert "bare" not in flags
+
+
+def test_probe_args_are_the_last_layer(full: Project) -> None:
+    """A probe has the arguments of the rung, with its own merged into them, then those that its preset adds."""
+    args = {arg.key: arg for arg in full.with_probe_args().settings["dev", "v2-128"].trainer.args}
+    assert args["data_dir"].values == ("/other",)
+    assert args["profiler"] == Arg("profiler", ("xplane",), ("probe", "args", "profiler"))
+    assert "use_tpu" not in args
+    assert [*args][-2:] == ["enable_checkpointing", "learning_rate_schedule_steps"]
+    assert "profiler" not in {arg.key for arg in full.settings["dev", "v2-128"].trainer.args}
+
+
+def test_words_of_a_probe_follow_those_of_the_program() -> None:
+    """A list is appended to a list, each word with its own path."""
+    listed = project(spec(trainer__args=["a.yml", "x=1"], probe={"steps": 5, "args": ["profiler=xplane"]}))
+    assert listed.with_probe_args().settings["dev", "v2-8"].trainer.args == (
+        Arg("", ("a.yml",), ("trainer", "args", 0)),
+        Arg("", ("x=1",), ("trainer", "args", 1)),
+        Arg("", ("profiler=xplane",), ("probe", "args", 0)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("args", "of_probe", "kinds"),
+    [({"a": "1"}, ["b"], ("a list", "a mapping")), (["a"], {"b": 1}, ("a mapping", "a list"))],
+)
+def test_args_of_another_kind_cannot_be_merged(args: Any, of_probe: Any, kinds: tuple[str, str]) -> None:
+    """A mapping over a list, and a list over a mapping, is an error in probe.args."""
+    data = spec(trainer__args=args, probe={"steps": 5, "args": of_probe})
+    finding = finding_with_id("TPU006", planned(data).findings)
+    assert finding.message == f"probe.args is {kinds[0]}, and trainer.args is {kinds[1]}: they cannot be merged"
 
 
 def test_the_example_has_every_key_of_the_schema() -> None:

@@ -15,12 +15,12 @@ from tpucfg.changes.facts import Scope
 from tpucfg.changes.revisions import CompiledRevision
 from tpucfg.changes.statements import LocatedStatement, Risk, Statement
 from tpucfg.number_format import format_factor, format_metric, format_rate
-from tpucfg.results import THROUGHPUT, latest_records
+from tpucfg.results import latest_throughputs
 from tpucfg.results.cost import forecast_throughputs
 from tpucfg.results.gate import has_passed_below, may_run
 from tpucfg.results.ladder_status import LadderStatus, ladder_statuses
 from tpucfg.results.next_steps import IMPLAUSIBLE_SCALING
-from tpucfg.results.records import FOLDER, Record, exact_decimal, record_line
+from tpucfg.results.records import FOLDER, RungRecords, exact_decimal, record_line
 from tpucfg.text_format import format_count, listed
 
 _MAX_METRICS: Final = 4
@@ -52,14 +52,7 @@ def read_revision_records(revision: CompiledRevision) -> RevisionRecords:
         return NO_RECORDS
     folder = revision.snapshot.spec.parent
     statuses = ladder_statuses(project, Catalog(), project.environments.values(), folder)
-    measured = {
-        name: {
-            size: rate
-            for size, record in latest_records(status.results, project.name).items()
-            if (rate := record.metric(THROUGHPUT))
-        }
-        for name, status in statuses.items()
-    }
+    measured = {name: latest_throughputs(status.results, project.name) for name, status in statuses.items()}
     return RevisionRecords({name: rates for name, rates in measured.items() if rates}, statuses)
 
 
@@ -165,28 +158,27 @@ def _ways_of_opening(size: str, old: LadderStatus | None, new: LadderStatus) -> 
     known = {rung.size for rung in old.rungs} if old else set()
     if old and size in known and old.is_measured and has_passed_below(old, size):
         return
-    records = [rung.record for rung in old.evaluations if rung.size == below.size] if old else []
-    is_same_record = bool(records) and _content(records[0]) == _content(below.record)
+    records = [rung.records for rung in old.evaluations if rung.size == below.size] if old else []
+    is_same_record = bool(records) and _content(records[0]) == _content(below.records)
     if old is None or not is_same_record or old.results.findings:
         yield False
     elif size in known and old.is_measured:
         yield True
 
 
-def _content(record: Record | None) -> str:
-    return record_line(record) if record else ""
+def _content(records: RungRecords) -> list[str]:
+    return [record_line(record) if record else "" for record in (records.whole, records.probe)]
 
 
 def _opened(size: str, status: LadderStatus, *, is_by_gate: bool) -> Statement:
     below = status.below(size)
-    record = below.record if below else None
     assert below is not None  # noqa: S101 - only a rung with another below it is opened
+    counted = [record.metrics for record in (below.records.probe, below.records.whole) if record]
     metrics = listed(
-        [f"{name} {format_metric(exact_decimal(value))}" for name, value in (record.metrics if record else {}).items()],
+        [f"{name} {format_metric(exact_decimal(value))}" for metrics in counted for name, value in metrics.items()],
         _MAX_METRICS,
     )
-    stale = ", measured with another config" if below.size in status.outdated else ""
     gate, headline = ("changed gate", "gate opened") if is_by_gate else ("gate", "gate opened by a record")
     start = "may now run" if may_run(status, size) else "may run once its step is known to fit"
-    template = f"results: {{}} {start}, as a committed record of {{}} passes the {gate} ({{}}{stale})"
+    template = f"results: {{}} {start}, as a committed record of {{}} passes the {gate} ({{}})"
     return Statement(template, (size, below.size, metrics), Risk.CAUTION, headline)

@@ -73,6 +73,11 @@ def _of_spec(revision: CompiledRevision, project: Project) -> Iterator[tuple[Key
     if rate := project.training.learning_rate:
         yield ("training", "learning_rate"), rate.text
         yield ("training", "learning_rate_rule"), project.training.learning_rate_rule
+    if project.probe:
+        yield ("probe", "steps"), project.probe.steps
+        args = project.document.data["probe"].get("args") or ()
+        words = args.items() if isinstance(args, dict) else ((word, "") for word in args)
+        yield from ((("probe", "argument", flag), value) for flag, value in words)
     for key, value in (project.gate._asdict() if project.gate else {}).items():
         if value is not None and value is not False:
             yield ("gate", key), value

@@ -144,7 +144,7 @@ class MeasuredThroughput(NamedTuple):
     speeds: Mapping[str, Fraction]
     """Examples per second, above zero, by size."""
     outdated: Collection[str] = ()
-    """The sizes measured with a different config than the spec now produces."""
+    """The sizes measured with another program than that of the spec."""
 
 
 def build_narrative(
@@ -320,5 +320,5 @@ def _notes(rungs: Sequence[Rung], measured: MeasuredThroughput) -> tuple[str, ..
     sizes = [rung.size for rung in rungs]
     missing = (f"{UNKNOWN}: not measured yet.",) if any(size not in measured.speeds for size in sizes) else ()
     outdated = ", ".join(size for size in sizes if size in measured.speeds and size in measured.outdated)
-    note = f"{outdated}: measured with a different config than the spec now produces."
+    note = f"{outdated}: measured with another program."
     return (*missing, note) if outdated else missing

@@ -14,6 +14,7 @@ from tpucfg.cli.load_spec import has_color, load_fits, load_project, progress
 from tpucfg.cli.options import (
     SPEC,
     EnvOption,
+    ProbeOption,
     SizeOption,
     SpecsOption,
     TargetOption,
@@ -23,7 +24,7 @@ from tpucfg.cli.options import (
 )
 from tpucfg.findings import Finding, collect, errors
 from tpucfg.findings.formats import FORMATS, format_counts, format_named
-from tpucfg.plan import select_sizes
+from tpucfg.plan import Selection, select_sizes
 from tpucfg.spec import Project
 from tpucfg.targets import TARGETS
 from tpucfg.text_format import format_count, listed, printable
@@ -55,6 +56,7 @@ def check(
     env: EnvOption = None,
     size: SizeOption = None,
     target: TargetOption = None,
+    probe: ProbeOption = False,
     config: Annotated[
         list[Path] | None,
         typer.Option(
@@ -79,14 +81,17 @@ def check(
     Example: tpucfg check --env prod --format github
     """
     if config:
-        unread = {"--spec": spec, "--env": env, "--size": size, "--stack-outputs": stack_outputs}
+        unread = {"--spec": spec, "--env": env, "--size": size, "--probe": probe, "--stack-outputs": stack_outputs}
         _refuse("--config checks files without a spec", unread)
         report = _check_configs(config, target)
     elif stack_outputs:
-        _refuse("--stack-outputs compares a stack with its environment", {"--size": size, "--target": target})
+        _refuse(
+            "--stack-outputs compares a stack with its environment",
+            {"--size": size, "--target": target, "--probe": probe},
+        )
         report = _check_stack_outputs(stack_outputs, spec or [SPEC], env)
     else:
-        report = _check_specs(spec or [SPEC], env, size, target)
+        report = _check_specs(spec or [SPEC], selection(env, size, target, probe=probe))
     sys.stdout.write(format_named(format).report(report.findings, report.sources, colour=has_color(sys.stdout)))
     if format == "text":
         print(f"{printable(report.subject)}: {format_counts(report.findings)}")
@@ -101,11 +106,11 @@ def _refuse(reason: str, options: Mapping[str, object]) -> None:
         raise CommandExit(USAGE, message, f"leave out {listed(given, last=' and ')}")
 
 
-def _check_specs(paths: Sequence[Path], env: list[str] | None, size: list[str] | None, target: str | None) -> _Report:
+def _check_specs(paths: Sequence[Path], chosen: Selection) -> _Report:
     from tpucfg.infra import stack_files
     from tpucfg.render.pipeline import compile_spec_file
 
-    catalog, chosen = Catalog(), selection(env, size, target)
+    catalog, env = Catalog(), list(chosen.environments)
     findings: list[Finding] = []
     sources: dict[str, str] = {}
     configs = 0
@@ -116,9 +121,9 @@ def _check_specs(paths: Sequence[Path], env: list[str] | None, size: list[str] |
         findings += collect([*compiled.findings, *_new(fit_findings, findings)])
         sources |= {str(path): compiled.source, **fit_texts}
         configs += len(compiled.request_bodies)
-        # With --size or --target, only jobs are checked, and not the files next to the spec.
-        if not (size or target):
-            stack_findings, stack_texts = stack_files.stack_file_findings(path, compiled.project, env or ())
+        # With --size, --target or --probe, only jobs are checked, and not the files next to the spec.
+        if not (chosen.sizes or chosen.target or chosen.probe):
+            stack_findings, stack_texts = stack_files.stack_file_findings(path, compiled.project, env)
             record_findings, record_texts = _check_records(path.parent, compiled.project, env)
             findings += [*stack_findings, *_new(record_findings, findings)]
             sources |= {**stack_texts, **record_texts}

@@ -10,6 +10,7 @@ from tpucfg.cli.load_spec import load_compiled, load_fits, print_findings
 from tpucfg.cli.options import (
     SPEC,
     EnvOption,
+    ProbeOption,
     SizeOption,
     SpecOption,
     TargetOption,
@@ -65,6 +66,7 @@ def ladder(
     env: EnvOption = None,
     size: SizeOption = None,
     target: TargetOption = None,
+    probe: ProbeOption = False,
     format: Annotated[str, format_option("text|markdown|json|svg")] = "text",
 ) -> None:
     """Show the ladder: what changes from rung to rung, what a run costs, and the findings about it.
@@ -72,7 +74,7 @@ def ladder(
     Example: tpucfg ladder --env prod --format markdown
     """
     catalog = Catalog()
-    project, compiled = load_compiled(spec, catalog, selection(env, size, target), quiet=True)
+    project, compiled = load_compiled(spec, catalog, selection(env, size, target, probe=probe), quiet=True)
     jobs = compiled.jobs
     statuses = _statuses(project, catalog, jobs, spec) if project.prices or format == _CHART else {}
     fits = load_fits(project, jobs, spec)
@@ -94,7 +96,9 @@ def _distinct_values(
     project: Project, statuses: Mapping[str, "LadderStatus"], fits: "KnownFits | None"
 ) -> Mapping[str, Hashable]:
     """Return what else a table shows of each environment: only those with equal tables share one."""
-    costs = {name: (status.costs, status.outdated) for name, status in statuses.items() if project.prices}
+    costs = {
+        name: (status.costs, status.probe_costs, status.others) for name, status in statuses.items() if project.prices
+    }
     if fits is None:
         return costs
     return {name: (costs.get(name), fits.shown_values(name)) for name in project.environments}
@@ -197,7 +201,7 @@ def _throughputs(statuses: Mapping[str, "LadderStatus"]) -> dict[str, "MeasuredT
 
     return {
         name: MeasuredThroughput(
-            {rung.size: rung.throughput for rung in status.evaluations if rung.throughput}, status.outdated
+            {rung.size: rung.throughput for rung in status.evaluations if rung.throughput}, status.others
         )
         for name, status in statuses.items()
     }

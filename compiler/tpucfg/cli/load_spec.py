@@ -68,8 +68,11 @@ def load_project(path: Path) -> Project:
 
 
 def load_fits(project: Project, jobs: Iterable[Job], spec: Path) -> "KnownFits | None":
-    """Return what is known of the fits of jobs; None, and no file is read, if the spec names no training step."""
-    with_step = [job for job in jobs if job.settings.trainer.fit]
+    """Return what is known of the fits of jobs; None, and no file is read, if the spec names no training step.
+
+    A probe runs the step of the whole run.
+    """
+    with_step = [job.whole_run for job in jobs if job.settings.trainer.fit]
     if not with_step:
         return None
     # Most specs name no step, and their commands start faster without these modules.

@@ -16,6 +16,7 @@ from tpucfg.text_format import format_value, nearest
 SPEC: Final = Path(SPEC_NAME)
 """The default of --spec."""
 _MAX_RUN_ID_LENGTH: Final = 20
+_PROBE: Final = "probe"
 
 
 # Shell completion. Completions cannot report errors, so they use the readable parts of the spec.
@@ -52,6 +53,8 @@ def _run_id(value: str | None) -> str | None:
     is_plain = value.isascii() and value.replace("-", "").isalnum() and value == value.lower()
     if not is_plain or not 1 <= len(value.strip("-")) == len(value) <= _MAX_RUN_ID_LENGTH:
         raise typer.BadParameter(f"a run id has 1 to {_MAX_RUN_ID_LENGTH} lower-case letters, digits and inner dashes")
+    if value == _PROBE or value.startswith(f"{_PROBE}-"):
+        raise typer.BadParameter("probe is a part of the names and folders of probes; choose another id")
     return value
 
 
@@ -67,10 +70,15 @@ def output_folder(text: str) -> Path:
 
 
 def selection(
-    env: list[str] | None = None, size: list[str] | None = None, target: str | None = None, run: str | None = None
+    env: list[str] | None = None,
+    size: list[str] | None = None,
+    target: str | None = None,
+    run: str | None = None,
+    *,
+    probe: bool = False,
 ) -> Selection:
     """Return the selection that the options describe."""
-    return Selection(tuple(env or ()), tuple(size or ()), target, run)
+    return Selection(tuple(env or ()), tuple(size or ()), target, run, probe)
 
 
 @contextmanager
@@ -150,4 +158,7 @@ NewTargetOption = Annotated[str | None, _target_option("The service that runs th
 RunOption = Annotated[
     str | None,
     typer.Option("--run", metavar="ID", help="The run id, a part of names and folders.", callback=_run_id),
+]
+ProbeOption = Annotated[
+    bool, typer.Option("--probe", help="Take the probe of each rung, a short run, as the spec's `probe` describes it.")
 ]

@@ -12,12 +12,13 @@ import typer
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.load_spec import load_compiled, print_findings
-from tpucfg.cli.options import SPEC, OneEnvOption, OneSizeOption, RunOption, SpecOption, selection
+from tpucfg.cli.options import SPEC, OneEnvOption, OneSizeOption, ProbeOption, RunOption, SpecOption, selection
 from tpucfg.findings import Finding
 from tpucfg.plan import Job
-from tpucfg.render.config import job_hash
+from tpucfg.plan.program import program_of
 from tpucfg.render.pipeline import CompiledSpec
 from tpucfg.results import THROUGHPUT, Record
+from tpucfg.results.records import recorded_program
 from tpucfg.spec import Project
 from tpucfg.spec.presets import Preset
 from tpucfg.text_format import format_value, printable, quote_key
@@ -54,19 +55,22 @@ def record(
         ),
     ] = None,
     run: RunOption = None,
+    probe: ProbeOption = False,
 ) -> None:
-    """Record what a rung measured, in results/ENV.jsonl next to the spec. The last record of a rung counts.
+    """Record what a rung measured, in results/ENV.jsonl next to the spec. The last record of each kind counts.
+
+    The record of a probe decides how the rung scales, and that of a whole run has the gate's metric.
 
     Example: tpucfg record --env dev --size v2-8 --metric examples_per_second=1234.5 --metric accuracy=0.97
     """
     metrics, wanted = _parse_metrics(metric or [], has_log=log is not None)
     catalog = Catalog()
-    project, compiled = load_compiled(spec, catalog, selection([env] if env else None, [size]), quiet=True)
-    job, job_hash_ = _single_job(compiled, size)
+    project, compiled = load_compiled(spec, catalog, selection([env] if env else None, [size], probe=probe), quiet=True)
+    job = _single_job(compiled, size)
     origins: Mapping[str, str] = {}
     note = ""
     if log is not None:
-        wanted = wanted or _required_metrics(project, metrics)
+        wanted = wanted or _required_metrics(project, metrics, is_probe=probe)
         if not wanted:
             raise CommandExit(
                 USAGE, "--from has no metric to read: all of them are given", "leave --from out, or name another metric"
@@ -74,14 +78,15 @@ def record(
         read = _read_log(log, wanted, project.training.preset, job)
         metrics, note = {**read.metrics, **metrics}, read.note
         origins = dict.fromkeys(read.metrics, f"{read.location}: ")
-    _append(Record(project.name, job.size, metrics, job_hash_, run), job, spec, origins)
+    program = recorded_program(program_of(project, job))
+    _append(Record(project.name, job.size, metrics, run, probe, program), job, spec, origins)
     if note:
         print(note)
     _print_status(project, job, catalog, spec)
 
 
-def _single_job(compiled: CompiledSpec, size: str) -> tuple[Job, str]:
-    """Return the selected job and its hash.
+def _single_job(compiled: CompiledSpec, size: str) -> Job:
+    """Return the selected job.
 
     Raises:
         CommandExit: Several environments have the size.
@@ -90,8 +95,8 @@ def _single_job(compiled: CompiledSpec, size: str) -> tuple[Job, str]:
         names = [job.environment.name for job in compiled.jobs]
         message = f"{size} is a rung of {len(names)} environments: {', '.join(names)}"
         raise CommandExit(USAGE, message, f"choose one, for example --env {names[0]}")
-    ((job, request_body),) = compiled.request_bodies
-    return job, job_hash(job, request_body)
+    (job,) = compiled.jobs
+    return job
 
 
 def _parse_metrics(texts: Sequence[str], *, has_log: bool) -> tuple[dict[str, float], list[str]]:
@@ -135,9 +140,9 @@ def _check_metric(text: str, name: str, value: str | None, *, has_log: bool) -> 
         raise CommandExit(USAGE, f"--metric {format_value(text, quoted=False)}: the value is not a number", hint)
 
 
-def _required_metrics(project: Project, metrics: Mapping[str, float]) -> list[str]:
-    """Return the metrics that gate and cost need, without those on the command line."""
-    gate = [project.gate.metric] if project.gate and project.gate.metric else []
+def _required_metrics(project: Project, metrics: Mapping[str, float], *, is_probe: bool) -> list[str]:
+    """Return the metrics that gate and cost need, without those on the command line; a probe has no final metric."""
+    gate = [project.gate.metric] if project.gate and project.gate.metric and not is_probe else []
     return [name for name in (THROUGHPUT, *gate) if name not in metrics]
 
 
@@ -183,22 +188,24 @@ def _append(record: Record, job: Job, spec: Path, origins: Mapping[str, str]) ->
     except RecordFileError as error:
         raise CommandExit(ERRORS, f"nothing was recorded: {printable(str(error))}", error.help) from None
     metrics = ", ".join(f"{quote_key(name)} {value:.12g}" for name, value in sorted(record.metrics.items()))
-    print(f"{printable(str(path))}: recorded {job.size}: {metrics}")
+    name = f"a probe of {job.size}" if record.is_probe else job.size
+    print(f"{printable(str(path))}: recorded {name}: {metrics}")
 
 
 def _print_status(project: Project, job: Job, catalog: Catalog, spec: Path) -> None:
     """Print what the record means for the ladder, and the next steps."""
     from tpucfg.results.ladder_status import ladder_status
-    from tpucfg.results.next_steps import first_rung_note, implausible_notes, next_steps, outdated_below_note
+    from tpucfg.results.next_steps import first_rung_note, implausible_notes, next_steps, other_program_notes
 
     status = ladder_status(project, catalog, job.environment, spec.parent)
     findings = [*status.results.findings, *_beyond_bound(project, status, job.size)]
     print_findings(findings, {status.results.file: status.results.text})
     # The first rung has nothing to be compared with, which the note explains.
-    first_rung_notes = first_rung_note(status) if job.size == job.environment.sizes[0] else ()
+    is_first = job.size == job.environment.sizes[0] and not job.whole
+    first_rung_notes = first_rung_note(status) if is_first else ()
     for note in first_rung_notes:
         print(note)
-    for line in (*outdated_below_note(status, job.size), *implausible_notes(status, job.size)):
+    for line in (*other_program_notes(status, job.size), *implausible_notes(status, job.size)):
         print(line)
     for step in next_steps(status, spec):
         print(step)

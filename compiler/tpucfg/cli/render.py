@@ -16,6 +16,7 @@ from tpucfg.cli.load_spec import load_fits, print_fit_warnings, print_result, pr
 from tpucfg.cli.options import (
     SPEC,
     EnvOption,
+    ProbeOption,
     RunOption,
     SizeOption,
     SpecsOption,
@@ -42,12 +43,14 @@ def render(
     size: SizeOption = None,
     target: TargetOption = None,
     run: RunOption = None,
+    probe: ProbeOption = False,
     out: Annotated[
         Path | None,
         typer.Option(
             "--out",
             metavar="DIR",
-            help="Write DIR/<env>/<size>/config.yaml; with several specs, DIR/<name>/<env>/<size>/config.yaml.",
+            help="Write DIR/<env>/<size>/config.yaml; with several specs, DIR/<name>/<env>/<size>/config.yaml. "
+            "A probe is written to <size>/probe/config.yaml.",
             parser=output_folder,
         ),
     ] = None,
@@ -73,7 +76,8 @@ def render(
         raise CommandExit(USAGE, f"--{'check' if check else 'prune'} needs --out")
     if document is not None and (format != "json" or out):
         raise CommandExit(USAGE, "--document needs --format json, and prints to stdout")
-    specs = _render_specs(spec or [SPEC], selection(env, size, target, run), "json" if format == "json" else "yaml")
+    chosen = selection(env, size, target, run, probe=probe)
+    specs = _render_specs(spec or [SPEC], chosen, "json" if format == "json" else "yaml")
     if document is not None:
         # All are looked up before the first is printed.
         sys.stdout.write("".join([_document_text(*config, document) for spec in specs for config in spec.configs]))
@@ -81,7 +85,7 @@ def render(
         start = "---\n" if format == "yaml" else ""
         sys.stdout.write(start.join(text for rendered in specs for _, text in rendered.configs))
     else:
-        _write(specs, out, check=check, prune=prune)
+        _write(specs, out, check=check, prune=prune, is_probe=probe)
 
 
 def _document_text(path: str, config: str, key: str) -> str:
@@ -126,7 +130,7 @@ def _print_fits(path: Path, compiled: CompiledSpec) -> None:
         print_fit_warnings(compiled.project, fits)
 
 
-def _write(specs: Sequence[RenderedSpec], out: Path, *, check: bool, prune: bool) -> None:
+def _write(specs: Sequence[RenderedSpec], out: Path, *, check: bool, prune: bool, is_probe: bool) -> None:
     """Write the configs below a folder, or with `check`, compare them with the files in it."""
     from tpucfg.render import output_dir
 
@@ -136,15 +140,16 @@ def _write(specs: Sequence[RenderedSpec], out: Path, *, check: bool, prune: bool
         changes = output_dir.compare_files(out, files)
         if prune or check:
             wanted = (folder + path for spec, folder in zip(specs, folders, strict=True) for path in spec.all_paths)
-            changes += output_dir.stale_files(out, folders, wanted)
+            changes += output_dir.stale_files(out, folders, wanted, is_probe=is_probe)
         if not check:
             output_dir.apply_changes(out, changes, files)
     except output_dir.OutputError as error:
         raise CommandExit(ERRORS, str(error), error.help) from None
     _print_changes(changes, out, len(files))
     if check and changes:
-        prune_option = " --prune" if any(change.kind == "remove" for change in changes) else ""
-        raise CommandExit(DIFFERENT, help=f"write them with: tpucfg render --out {shlex.quote(str(out))}{prune_option}")
+        options = " --probe" if is_probe else ""
+        options += " --prune" if any(change.kind == "remove" for change in changes) else ""
+        raise CommandExit(DIFFERENT, help=f"write them with: tpucfg render --out {shlex.quote(str(out))}{options}")
 
 
 def _project_folders(specs: Sequence[RenderedSpec]) -> list[str]:

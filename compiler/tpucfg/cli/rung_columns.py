@@ -121,11 +121,11 @@ def _with_surplus(count: int, surplus: int) -> str:
 def cost_notes(status: "LadderStatus | None") -> Iterator[str]:
     """Yield the notes about the cost; none for a table without cost."""
     if status:
-        from tpucfg.results.next_steps import outdated_notes
+        from tpucfg.results.next_steps import other_program_notes
 
         yield from cost_note(status)
-        if any(cost.hours is not None and cost.source in status.outdated for cost in status.costs):
-            yield from outdated_notes(status)
+        if any(cost.hours is not None and cost.source in status.others for cost in status.costs):
+            yield from other_program_notes(status)
 
 
 def cost_columns(status: "LadderStatus", rungs: Sequence[Rung]) -> Iterator[Column]:
@@ -171,11 +171,11 @@ def _has_hours(status: "LadderStatus") -> bool:
 
 
 def _source(cost: "Cost", size: str, status: "LadderStatus") -> str | None:
-    """Return the basis of the figures; a measurement of another config is marked, as it may be outdated."""
+    """Return the basis of the figures; a measurement of another program is marked."""
     if cost.source is None:
         return None
     source = "measured" if cost.source == size else f"forecast from {cost.source}"
-    return f"{source}, other config" if cost.source in status.outdated else source
+    return f"{source}, other program" if cost.source in status.others else source
 
 
 # The memory and the least time of a step.

@@ -32,7 +32,7 @@ from tpucfg.results.next_steps import (
     gate_text,
     implausible_notes,
     next_steps,
-    outdated_notes,
+    other_program_notes,
     overlong_notes,
 )
 from tpucfg.spec import Project
@@ -139,11 +139,16 @@ def _tokens_per_second(evaluation: RungEvaluation, rung: Rung) -> Fraction | Non
 
 
 def _status_word(evaluation: RungEvaluation, ladder: LadderStatus) -> str:
+    may_probe = ladder.probe is not None and may_run(ladder.for_probes(), evaluation.size)
     if evaluation.record is None:
-        return "open" if may_run(ladder, evaluation.size) else "closed"
+        return "open" if may_run(ladder, evaluation.size) else "open for a probe" if may_probe else "closed"
+    if evaluation.is_other:
+        return "other program"
     if not ladder.is_measured:
         return "recorded"
-    return "passed" if evaluation.passed else "not passed"
+    if evaluation.passed:
+        return "passed"
+    return "scaling passed" if ladder.probe and ladder.for_probes().evaluation(evaluation.size).passed else "not passed"
 
 
 def _lines(status: _Environment, project: Project) -> Iterator[NextStep]:
@@ -155,7 +160,7 @@ def _lines(status: _Environment, project: Project) -> Iterator[NextStep]:
 def _notes(ladder: LadderStatus, project: Project) -> Iterator[str]:
     if project.gate and (project.gate.measures or project.gate.fit):
         yield f"the gate requires {gate_text(project.gate)}"
-    yield from outdated_notes(ladder)
+    yield from other_program_notes(ladder)
     yield from (ignored.message for ignored in ignored_records(ladder.results, ladder.environment, project.name))
     yield from first_rung_note(ladder)
     yield from implausible_notes(ladder)
@@ -187,7 +192,8 @@ def _rung_data(evaluation: RungEvaluation, ladder: LadderStatus) -> dict[str, An
         "passed": evaluation.passed if ladder.is_measured else None,
         "why_not": [shortfall.reason for shortfall in evaluation.shortfalls],
         "may_run": may_run(ladder, evaluation.size),
-        "job_changed": evaluation.size in ladder.outdated,
+        "probe": bool(evaluation.record and evaluation.record.is_probe),
+        "other_program": [*evaluation.records.differences] if evaluation.is_other else None,
     }
     if ladder.fits:
         problem = ladder.fit_problems.get(evaluation.size)

@@ -10,7 +10,7 @@ import typer
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.load_spec import load_compiled, load_fits, print_findings, print_fit_warnings
-from tpucfg.cli.options import SPEC, EnvOption, RunOption, SizeOption, SpecOption, TargetOption, selection
+from tpucfg.cli.options import SPEC, EnvOption, ProbeOption, RunOption, SizeOption, SpecOption, TargetOption, selection
 from tpucfg.findings import Finding
 from tpucfg.plan import Job
 from tpucfg.render.pipeline import CompiledSpec, render_configs
@@ -30,18 +30,19 @@ def submit(
     size: SizeOption = None,
     target: TargetOption = None,
     run: RunOption = None,
+    probe: ProbeOption = False,
     execute: Annotated[bool, typer.Option("--execute", help="Run the command that starts the job.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Start the job even if the gate refuses it.")] = False,
 ) -> None:
     """Print the command that starts the job, ready to paste, and those that watch and delete it.
 
     With `gate:` in the spec, a rung is refused until the one below has passed, and with `gate.fit` until its own
-    training step is known to fit: see `tpucfg status`.
+    training step is known to fit: see `tpucfg status`. A probe asks for the scaling of the rung below, not its metric.
 
     Example: tpucfg submit --env prod --size v3-32 --run a1
     """
     catalog = Catalog()
-    project, compiled = load_compiled(spec, catalog, selection(env, size, target, run))
+    project, compiled = load_compiled(spec, catalog, selection(env, size, target, run, probe=probe))
     submissions = _submissions(project, compiled, spec)
     bodies = {job.name: body for job, body in compiled.request_bodies}
     if execute and len(submissions) != 1:
@@ -101,6 +102,8 @@ def _refused_names(project: Project, jobs: Collection[Job], catalog: Catalog, sp
     from tpucfg.results.ladder_status import ladder_statuses
 
     statuses = ladder_statuses(project, catalog, [job.environment for job in gated], spec.parent)
+    if gated[0].whole:
+        statuses = {name: status.for_probes() for name, status in statuses.items()}
     refusals = gate_refusals(project, statuses, gated, spec)
     refused = [finding for findings in refusals.values() for finding in findings]
     findings = [finding for status in statuses.values() for finding in status.results.findings]
@@ -108,15 +111,15 @@ def _refused_names(project: Project, jobs: Collection[Job], catalog: Catalog, sp
     print_findings([*findings, *refused], {str(spec): project.document.text} | sources)
     for job in gated:
         if job.name not in refusals:
-            _print_outdated(statuses[job.environment.name], job.size)
+            _print_image_below(statuses[job.environment.name], job.size)
     return refusals
 
 
-def _print_outdated(status: "LadderStatus", size: str) -> None:
-    """Print a note if the record of the rung below is of another config: it counts, but may be outdated."""
-    from tpucfg.results.next_steps import outdated_below_note
+def _print_image_below(status: "LadderStatus", size: str) -> None:
+    """Print a note if the record of the rung below is of another image: it counts, but may be outdated."""
+    from tpucfg.results.next_steps import image_below_note
 
-    for note in outdated_below_note(status, size):
+    for note in image_below_note(status, size):
         print(f"note: {note}; see: tpucfg status --env {status.environment.name}", file=sys.stderr)
 
 
@@ -191,4 +194,5 @@ def _render_command(job: Job, submission: Submission, spec: Path, target: str | 
         "--run": job.run,
         "--format": "json" if is_json else None,
     }
-    return ["tpucfg", "render", *(word for option, value in options.items() if value for word in (option, value))]
+    words = (word for option, value in options.items() if value for word in (option, value))
+    return ["tpucfg", "render", *words, *(["--probe"] if job.whole else [])]

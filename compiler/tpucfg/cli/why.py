@@ -10,7 +10,7 @@ import typer
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import USAGE, CommandExit
 from tpucfg.cli.load_spec import load_compiled
-from tpucfg.cli.options import SPEC, EnvOption, RunOption, SizeOption, SpecOption, TargetOption, selection
+from tpucfg.cli.options import SPEC, EnvOption, ProbeOption, RunOption, SizeOption, SpecOption, TargetOption, selection
 from tpucfg.paths import KeyPath, first_match, indexed, item_names, leaf_paths, value_at
 from tpucfg.plan import Job, SelectionError, flag_name
 from tpucfg.plan.job import written_flag
@@ -21,6 +21,7 @@ from tpucfg.plan.provenance import (
     figure_reasons,
     layer_reasons,
     preset_reasons,
+    probe_reasons,
     setting_reasons,
 )
 from tpucfg.plan.rung import figure_flags, figure_texts
@@ -78,13 +79,14 @@ def why(
     size: SizeOption = None,
     target: TargetOption = None,
     run: RunOption = None,
+    probe: ProbeOption = False,
 ) -> None:
     """Explain where a value of one job's config comes from: the line of the spec, the catalog's entry, the rule.
 
     Example: tpucfg why learning_rate --env prod --size v3-32
     """
     catalog = Catalog()
-    project, compiled = load_compiled(spec, catalog, selection(env, size, target, run), quiet=True)
+    project, compiled = load_compiled(spec, catalog, selection(env, size, target, run, probe=probe), quiet=True)
     if len(compiled.request_bodies) != 1:
         jobs = [f"--env {job.environment.name} --size {job.size}" for job in compiled.jobs]
         message = f"{len(jobs)} jobs are selected, but a value is explained for a single job"
@@ -115,6 +117,9 @@ def _reasons(subject: _Subject, query: str) -> Iterator[Reason]:
     if figure in DERIVED:
         yield from derived_reasons(project, tuned_on, job.rung, figure)
         return
+    if figure == "train_steps" and job.whole:
+        yield from probe_reasons(project, job)
+        return
     if figure in flags:
         yield from figure_reasons(project, tuned_on, job.rung, figure)
         return
@@ -125,7 +130,7 @@ def _reasons(subject: _Subject, query: str) -> Iterator[Reason]:
         if job.settings.layers.find("trainer", "args", name):
             yield from setting_reasons(project, job, ("trainer", "args", name))
         else:
-            yield from preset_reasons(project)
+            yield from preset_reasons(project, name)
         style = job.settings.trainer.arg_style
         words = [" ".join(written_flag(style, flag, text)) for flag, text in job.flags if flag == name and text]
         yield from (Reason(f"with its placeholders filled in: {text}") for text in words)
@@ -164,7 +169,7 @@ def _setting(project: Project, job: Job, query: str) -> KeyPath:
     known: Any = schema
     steps: KeyPath = ()
     rest = query
-    layers = [*layers_of(project.document.data, job.environment.name, job.size)]
+    layers = [*layers_of(project.document.data, job.environment.name, job.size, is_probe=bool(job.whole))]
     while rest:
         known_keys = resolve_references(schema, known).get("properties", {})
         names = list(dict.fromkeys([*(key for layer in layers for key in layer.children()), *known_keys]))

@@ -6,10 +6,8 @@ from typing import Any, Final, NamedTuple
 
 from tpucfg.catalog import Slice
 from tpucfg.plan import XLA_FLAGS_VARIABLE, Job, make_job
+from tpucfg.plan.program import FlagValue, flag_values
 from tpucfg.spec import Project
-
-FlagValue = str | None | tuple[str | None, ...]
-"""The text of a flag, None for a bare one, a tuple for a repeated one."""
 
 
 class FitInputs(NamedTuple):
@@ -40,20 +38,8 @@ def fit_inputs(project: Project, job: Job) -> FitInputs | None:
     env = dict(job.env)
     xla_flags = env.pop(XLA_FLAGS_VARIABLE, "").split()
     return FitInputs(
-        fit.step, flag_values(job), env, tuple(xla_flags), job.slice.topology or "", job.slice.chips_per_host
+        fit.step, flag_values(job.flags), env, tuple(xla_flags), job.slice.topology or "", job.slice.chips_per_host
     )
-
-
-def flag_values(job: Job) -> dict[str, FlagValue]:
-    """Return the flags of a job by name, in order; a text of a list counts as the flag that it starts with."""
-    values: dict[str, list[str | None]] = {}
-    for flag, text in job.flags:
-        name, value = flag, text
-        if not flag:
-            name, separator, value = (text or "").removeprefix("--").partition("=")
-            value = value if separator else None
-        values.setdefault(name, []).append(value)
-    return {name: texts[0] if len(texts) == 1 else tuple(texts) for name, texts in values.items()}
 
 
 # The slice, as JAX's topology API takes it, which describes the devices of a slice without a TPU.

@@ -6,10 +6,12 @@ from typing import Any, Final, NamedTuple
 from tpucfg.catalog import Slice
 from tpucfg.plan.naming import account_email, bucket_of, job_name, zone_of
 from tpucfg.plan.rung import Rung, figure_flags, figure_texts
-from tpucfg.spec import Capacity, Duration, Environment, Mount, Project, Secret, Settings, Trainer
+from tpucfg.spec import PRESET, Capacity, Duration, Environment, Mount, Project, Secret, Settings, Trainer
 from tpucfg.spec.placeholders import fill_placeholders
 from tpucfg.spec.presets import ArgStyle
 
+PROBE: Final = "probe"
+"""The part of a probe's name and folder by which they differ from those of the whole run."""
 XLA_FLAGS_VARIABLE: Final = "LIBTPU_INIT_ARGS"
 """The variable from which libtpu reads the flags of its compiler."""
 
@@ -51,11 +53,18 @@ class Job(NamedTuple):
     """Environment variables from Secret Manager, each with its project."""
     mounts: tuple[Mount, ...]
     """The mounted folders, with their placeholders filled in."""
+    whole: "Job | None" = None
+    """For a probe, the job of the whole run; None for a whole run."""
 
     @property
     def target(self) -> str:
         """The service that runs the job."""
         return self.environment.target
+
+    @property
+    def whole_run(self) -> "Job":
+        """The job of the whole run: this one, unless it is a probe."""
+        return self.whole or self
 
     @property
     def options(self) -> Mapping[str, Any]:
@@ -94,19 +103,33 @@ class Job(NamedTuple):
         return self.rung.slice.size
 
 
-def make_job(project: Project, environment: Environment, rung: Rung, run: str | None) -> Job:
-    """Build the job of a rung in an environment; `run` is the id of a run, which its name and folder end with."""
+def make_job(project: Project, environment: Environment, rung: Rung, run: str | None, whole: Job | None = None) -> Job:
+    """Build the job of a rung in an environment.
+
+    Args:
+        project: The project; with the arguments of probes for one of them.
+        environment: The environment.
+        rung: The rung with its figures.
+        run: The id of a run, which the job's name and folder end with.
+        whole: For a probe, the job of the whole run.
+    """
+    kind = PROBE if whole else None
     settings = project.settings[environment.name, rung.size]
     trainer = settings.trainer
     bucket = bucket_of(project, environment)
-    job_dir = "/".join(part for part in (f"gs://{bucket}/jobs", project.name, rung.size, run) if part)
-    name = job_name(name=project.name, environment=environment.name, size=rung.size, run=run)
-    run_root = f"gs://{bucket}/runs/{project.name}"
-    folders = {"job_dir": job_dir, "run_dir": f"{run_root}/{run or name}", "run_root": run_root, "run": run or name}
+    job_dir = "/".join(part for part in (f"gs://{bucket}/jobs", project.name, rung.size, kind, run) if part)
+    name = job_name(name=project.name, environment=environment.name, size=rung.size, run=run, kind=kind)
+    run_dir = job_dir if whole else f"gs://{bucket}/runs/{project.name}/{run or name}"
+    run_root, _, run_folder = run_dir.rpartition("/")
+    folders = {"job_dir": job_dir, "run_dir": run_dir, "run": run or name}
+    # Only presets use these: a framework may build the folder of a run from two parts.
+    folders |= {"run_root": run_root, "run_folder": run_folder}
+    run_steps = (whole.rung if whole else rung).train_steps
+    folders["run_steps"] = str(run_steps or "")
     figures = figure_texts(rung)
-    values = _placeholder_values(project, environment, rung, figures) | folders
+    values = placeholder_values(project, environment, rung, figures) | folders
     of_figures = ((flag, text) for _, flag, text in figure_flags(project.training, rung, figures))
-    flags = (*_own_flags(trainer, values), *of_figures)
+    flags = (*own_flags(trainer, values), *of_figures)
     return Job(
         project=project.name,
         environment=environment,
@@ -132,6 +155,7 @@ def make_job(project: Project, environment: Environment, rung: Rung, run: str | 
         mounts=tuple(
             mount._replace(source=fill_placeholders(mount.source, values).rstrip("/")) for mount in trainer.mounts
         ),
+        whole=whole,
     )
 
 
@@ -147,7 +171,7 @@ def path_values(project: Project, environment: Environment, size: str) -> dict[s
     }
 
 
-def _placeholder_values(
+def placeholder_values(
     project: Project, environment: Environment, rung: Rung, figures: Mapping[str, str]
 ) -> dict[str, str]:
     """Return the values of all placeholders but the folders, which depend on the run.
@@ -185,11 +209,14 @@ def _environment_variables(trainer: Trainer, slice_: Slice, values: Mapping[str,
         yield XLA_FLAGS_VARIABLE, " ".join(flags)
 
 
-def _own_flags(trainer: Trainer, values: Mapping[str, str]) -> Iterator[tuple[str, str | None]]:
+def own_flags(trainer: Trainer, values: Mapping[str, str]) -> Iterator[tuple[str, str | None]]:
     """Yield the flags of `args`; a text of a list has an empty name."""
     for arg in trainer.args:
         for value in arg.values:
-            yield arg.key, None if value is None else fill_placeholders(value, values)
+            text = None if value is None else fill_placeholders(value, values)
+            # A preset adds no argument without a value: a run counted in epochs has no steps.
+            if text or arg.path != PRESET:
+                yield arg.key, text
 
 
 def written_flag(style: ArgStyle, flag: str, text: str | None) -> tuple[str, ...]:

@@ -46,9 +46,9 @@ def account_email(*, project: str, name: str, environment: str) -> str:
     return f"{account_id(name=name, environment=environment)}@{host}.iam.gserviceaccount.com"
 
 
-def job_name(*, name: str, environment: str, size: str, run: str | None) -> str:
-    """Return a job's name, which ends with the run's id if there is one."""
-    return "-".join(part for part in (name, environment, size, run) if part)
+def job_name(*, name: str, environment: str, size: str, run: str | None, kind: str | None = None) -> str:
+    """Return a job's name, which ends with its kind if it is a probe, and the run's id if there is one."""
+    return "-".join(part for part in (name, environment, size, kind, run) if part)
 
 
 def bucket_of(project: Project, environment: Environment) -> str:

@@ -15,9 +15,9 @@ from tpucfg.plan.rules.project_rules import project_findings
 from tpucfg.plan.rules.scaling_warnings import scaling_warnings
 from tpucfg.plan.rules.trainer_rules import missing_values
 from tpucfg.plan.rules.unused_settings import host_setting_findings
-from tpucfg.plan.rung import Rung, make_rung
-from tpucfg.plan.selection import SelectedSizes, Selection, select_sizes
-from tpucfg.spec import Project
+from tpucfg.plan.rung import Rung, make_rung, probe_rung
+from tpucfg.plan.selection import SelectedSizes, Selection, SelectionError, select_sizes
+from tpucfg.spec import Probe, Project
 
 
 class Plan(NamedTuple):
@@ -29,6 +29,8 @@ class Plan(NamedTuple):
     findings: tuple[Finding, ...]
 
 
+PROBE_EXAMPLE: Final = "probe:\n  steps: 50\n"
+"""The section that a spec without probes lacks."""
 _UNPLANNABLE: Final = frozenset({"TPU020", "TPU040", "TPU048"})
 """Errors that prevent the computation of rungs: a size that does not exist, a batch or a slice that does not divide."""
 
@@ -43,9 +45,13 @@ def plan(project: Project, catalog: Catalog, selection: Selection | None = None)
     """Plan the selected jobs, and collect the findings about the project and the jobs.
 
     Raises:
-        SelectionError: The selection names an environment or a size that the spec does not have.
+        SelectionError: The selection names an environment or a size that the spec does not have, or asks for probes of
+            a spec without them.
     """
     selection = selection or Selection()
+    of_run = project
+    if selection.probe:
+        project = _of_probes(project)
     selected = _selected(project, selection)
     findings = [
         *project_findings(project, catalog),
@@ -58,10 +64,27 @@ def plan(project: Project, catalog: Catalog, selection: Selection | None = None)
     findings += batch_per_device_findings(project, tuple(rungs.values()))
     findings += scaling_warnings(project, tuple(rungs.values()))
     pairs = () if project.broken else [(environment, size) for environment, sizes in selected for size in sizes]
-    jobs = tuple(make_job(project, environment, rungs[size], selection.run) for environment, size in pairs)
+    jobs = tuple(make_job(of_run, environment, rungs[size], selection.run) for environment, size in pairs)
+    if selection.probe and (probe := project.probe):
+        jobs = tuple(_probe_of(job, project, probe) for job in jobs)
     findings += access_findings(project, jobs)
     findings += missing_values(jobs, project)
     return Plan(project, jobs, collect(findings))
+
+
+def _of_probes(project: Project) -> Project:
+    """Return the project with the arguments of probes.
+
+    Raises:
+        SelectionError: The spec has no probes.
+    """
+    if project.probe is None and "probe" not in project.broken:
+        raise SelectionError(f"the spec has no probe; add what a short run of a rung changes:\n\n{PROBE_EXAMPLE}")
+    return project.with_probe_args()
+
+
+def _probe_of(job: Job, project: Project, probe: Probe) -> Job:
+    return make_job(project, job.environment, probe_rung(job.rung, probe), job.run, whole=job)
 
 
 def _selected(project: Project, selection: Selection) -> SelectedSizes:

@@ -64,6 +64,12 @@ def figure_reasons(project: Project, tuned_on: Slice, rung: Rung, key: str) -> I
         yield from _rule_reasons(project, rung, key, result)
 
 
+def probe_reasons(project: Project, job: Job) -> Iterator[Reason]:
+    """Yield the derivation of the steps of a probe."""
+    yield _spec_line(project, ("probe", "steps"))
+    yield Reason(f"the steps of a probe, on every rung; the whole run has {job.whole_run.rung.train_steps or 'epochs'}")
+
+
 DERIVED: Final = ("model_parallel", "data_parallel", "micro_batch", "per_device_batch_size")
 """Numbers of a rung that follow from its figures, and are flags only where `training.flags` names them."""
 
@@ -225,11 +231,16 @@ def setting_reasons(project: Project, job: Job, setting: KeyPath) -> Iterator[Re
         yield Reason(f"{dotted(entry.path)}: {entry.text}, which {_name(winner.layer)} overrides", location(entry.path))
 
 
-def preset_reasons(project: Project) -> Iterator[Reason]:
+def preset_reasons(project: Project, key: str) -> Iterator[Reason]:
     """Yield the origin of an argument that the preset of the flags adds."""
     yield _spec_line(project, ("training", "flags"))
     if preset := project.training.preset:
-        yield Reason("the preset adds it, so that a restart finds the checkpoints of its run", source=preset.source)
+        purpose = (
+            "to a probe, which keeps no checkpoints and follows the whole run's learning rate"
+            if key in preset.probe_args
+            else "so that a restart finds the checkpoints of its run"
+        )
+        yield Reason(f"the preset adds it, {purpose}", source=preset.source)
 
 
 def layer_reasons(project: Project, job: Job, setting: KeyPath) -> Iterator[Reason]:
@@ -252,7 +263,7 @@ def _is_merged(value: Layered, setting: KeyPath) -> bool:
 
 def _entries(document: Document, job: Job, setting: KeyPath) -> list[_Entry]:
     """Return the parts of the layers in a setting, from the first layer to the one that wins."""
-    layers = layers_of(document.data, job.environment.name, job.size)
+    layers = layers_of(document.data, job.environment.name, job.size, is_probe=job.whole is not None)
     return [entry for layer in layers if (entry := _entry(document, layer, setting))]
 
 

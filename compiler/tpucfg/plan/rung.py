@@ -14,7 +14,7 @@ from tpucfg.plan.scaling import (
     smallest_grad_accum,
     token_steps,
 )
-from tpucfg.spec import Override, Project, Training
+from tpucfg.spec import Override, Probe, Project, Training
 from tpucfg.spec.presets import NAMED_FIGURES
 from tpucfg.yamldoc import KeyPath
 
@@ -83,6 +83,11 @@ class Rung(NamedTuple):
     def tokens(self) -> int | None:
         """Tokens that the whole run sees; None if its examples or their length are not known."""
         return self.examples * self.sequence_length if self.examples and self.sequence_length else None
+
+
+def probe_rung(rung: Rung, probe: Probe) -> Rung:
+    """Return the figures of a probe: those of the whole run, but for its length."""
+    return rung._replace(steps={**rung.steps, "train_steps": probe.steps}, epochs=None)
 
 
 BATCH_FIGURES: Final = ("batch_size", "per_device_batch_size", "micro_batch")

@@ -19,6 +19,8 @@ class Selection(NamedTuple):
     target: str | None = None
     """A target that replaces the one in the spec."""
     run: str | None = None
+    probe: bool = False
+    """True for the probes of the jobs."""
 
 
 SelectedSizes = tuple[tuple[Environment, tuple[str, ...]], ...]

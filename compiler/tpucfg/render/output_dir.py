@@ -14,7 +14,7 @@ from typing import Final, Literal, NamedTuple
 from tpucfg.fs import is_file, output_lock, sorted_glob, staged_files
 
 _CONFIG_NAME: Final = re.compile(r"config\.(?:yaml|json)")
-_SIZE_NAME: Final = re.compile(r"[a-z0-9]{1,20}-[0-9]{1,6}")
+_SIZE_NAME: Final = re.compile(r"[a-z0-9]{1,20}-[0-9]{1,6}(x[0-9]{1,3})?")
 _HEADER: Final = b"# Made by tpucfg "
 """The first bytes of every config in YAML."""
 _MOVE_AWAY: Final = "move it away, or choose another folder"
@@ -64,11 +64,16 @@ def compare_files(out: Path, files: Mapping[str, str]) -> tuple[FileChange, ...]
     return tuple(change for change in changes if change)
 
 
-def stale_files(out: Path, folders: Iterable[str], wanted: Iterable[str]) -> tuple[FileChange, ...]:
-    """Return the configs at `<folder>/<env>/<size>/config.*` that are no longer wanted, sorted by path."""
+def stale_files(
+    out: Path, folders: Iterable[str], wanted: Iterable[str], *, is_probe: bool = False
+) -> tuple[FileChange, ...]:
+    """Return the configs at `<folder>/<env>/<size>/config.*` that are no longer wanted, sorted by path.
+
+    Those of probes, in a folder `probe` of the size, are looked at alone, so that each kind is pruned by itself.
+    """
     # Compared by folder, because a job's config in the other format may be in use as well.
     wanted_folders = {_parent(path) for path in wanted}
-    paths = (path for folder in folders for path in _configs_below(out, folder))
+    paths = (path for folder in folders for path in _configs_below(out, folder, is_probe=is_probe))
     return tuple(FileChange(path, "remove") for path in sorted(paths) if _parent(path) not in wanted_folders)
 
 
@@ -178,17 +183,18 @@ def _is_link(path: str | Path) -> bool:
         raise _output_error(error, path) from None
 
 
-def _configs_below(out: Path, folder: str) -> Iterator[str]:
-    for path in sorted_glob(out / folder, "*/*/config.*"):
+def _configs_below(out: Path, folder: str, *, is_probe: bool) -> Iterator[str]:
+    for path in sorted_glob(out / folder, "*/*/probe/config.*" if is_probe else "*/*/config.*"):
         relative = path.relative_to(out)
         is_linked = any((out / parent).is_symlink() for parent in relative.parents[:-1])
-        if _CONFIG_NAME.fullmatch(path.name) and not is_linked and _is_own_config(path):
+        size = path.parents[1 if is_probe else 0].name
+        if _CONFIG_NAME.fullmatch(path.name) and not is_linked and _is_own_config(path, size):
             yield relative.as_posix()
 
 
-def _is_own_config(path: Path) -> bool:
-    """Return True if tpucfg wrote this file: any other file is never removed."""
-    if not _SIZE_NAME.fullmatch(path.parent.name) or path.is_symlink() or not is_file(path):
+def _is_own_config(path: Path, size: str) -> bool:
+    """Return True if tpucfg wrote this file, in the folder of a size: any other file is never removed."""
+    if not _SIZE_NAME.fullmatch(size) or path.is_symlink() or not is_file(path):
         return False
     if path.suffix == ".json":  # JSON has no header comment, so the folder's name, a size, must be enough
         return True

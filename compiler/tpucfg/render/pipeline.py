@@ -62,9 +62,9 @@ class RenderedSpec(NamedTuple):
     project: str
     """The project's name."""
     configs: tuple[tuple[str, str], ...]
-    """The path `<env>/<size>/config.<format>` and the text of each selected job."""
+    """The path `<env>/<size>/config.<format>` and the text of each selected job; a probe's is in a folder `probe`."""
     all_paths: tuple[str, ...]
-    """The config paths of all jobs of the spec, including those that are not selected."""
+    """The config paths of all jobs of the spec, or of all its probes, including those that are not selected."""
     compiled: CompiledSpec | None = None
     """The compiled spec if it names a training step, whose fit is then shown; hundreds of specs are not kept."""
 
@@ -132,6 +132,8 @@ def compile_project(
     """
     selection = selection or Selection()
     planned = plan(project, catalog, selection)
+    # Probes have arguments of their own; everything that reads the spec beside this gets the whole runs.
+    of_run, project = project, planned.project
     findings = [*earlier_findings, *_without_stand_ins(project, planned.findings)]
     if not project.broken & _READ_BY_TARGETS:
         findings += _without_stand_ins(project, _target_findings(project, catalog, selection))
@@ -146,7 +148,7 @@ def compile_project(
         findings += unused_settings(project)
         if not errors(_allowed(project, findings)):
             findings += unused_allowances(project, {finding.id for finding in findings})
-    return CompiledSpec(project, request_bodies, _allowed(project, findings), project.document.text)
+    return CompiledSpec(of_run, request_bodies, _allowed(project, findings), project.document.text)
 
 
 def _target_findings(project: Project, catalog: Catalog, selection: Selection) -> Iterator[Finding]:
@@ -222,23 +224,20 @@ def render_spec(path: Path, catalog: Catalog, selection: Selection, format_: Con
         findings=findings,
         project=compiled.project.name,
         configs=configs,
-        all_paths=tuple(_all_paths(compiled.project, format_)),
+        all_paths=tuple(_all_paths(compiled.project, format_, "/probe" if selection.probe else "")),
         compiled=compiled if any(job.settings.trainer.fit for job in compiled.jobs) else None,
     )
 
 
-def _all_paths(project: Project, format_: ConfigFormat) -> Iterator[str]:
+def _all_paths(project: Project, format_: ConfigFormat, folder: str) -> Iterator[str]:
     for name, environment in project.environments.items():
         for size in environment.sizes:
-            yield _config_path(name, size, format_)
+            yield f"{name}/{size}{folder}/config.{format_}"
 
 
 def _path_of(config: Config, format_: ConfigFormat) -> str:
-    return _config_path(config.job.environment.name, config.job.size, format_)
-
-
-def _config_path(environment: str, size: str, format_: ConfigFormat) -> str:
-    return f"{environment}/{size}/config.{format_}"
+    job = config.job
+    return f"{job.environment.name}/{job.size}{'/probe' if job.whole else ''}/config.{format_}"
 
 
 def _text_of(config: Config, format_: ConfigFormat) -> str:

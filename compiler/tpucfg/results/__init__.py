@@ -1,7 +1,7 @@
 """Recorded measurements in `results/<environment>.jsonl`, and the status, gate and cost that are computed from them."""
 
 from tpucfg.results.evaluation import RungEvaluation, Shortfall, evaluate_rungs
-from tpucfg.results.records import THROUGHPUT, ExampleRecord, Record, Results, latest_records, read_records
+from tpucfg.results.records import THROUGHPUT, ExampleRecord, Record, Results, latest_throughputs, read_records
 
 __all__ = [
     "THROUGHPUT",
@@ -11,6 +11,6 @@ __all__ = [
     "RungEvaluation",
     "Shortfall",
     "evaluate_rungs",
-    "latest_records",
+    "latest_throughputs",
     "read_records",
 ]

@@ -41,7 +41,7 @@ def records_beyond_bound(
         sizes: The rungs to compare; all by default.
     """
     for evaluation in status.evaluations:
-        if (sizes is None or evaluation.size in sizes) and evaluation.size not in status.outdated:
+        if (sizes is None or evaluation.size in sizes) and not evaluation.is_other:
             finding = _beyond_bound(status, evaluation)
             if finding:
                 yield finding.allowed_by(project.allow)

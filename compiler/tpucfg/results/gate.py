@@ -12,6 +12,8 @@ from tpucfg.results.evaluation import RungEvaluation
 from tpucfg.results.ladder_status import LadderStatus
 from tpucfg.spec import SPEC_NAME, Project
 
+PROBE_OPTION: Final = "--probe"
+_FROM_LOG: Final = ("--from", "LOG")
 _MAX_RUN_LENGTH: Final = 20
 """Characters of a run's id in the schema of a record."""
 _MAX_RUN_DIGITS: Final = 9
@@ -41,18 +43,26 @@ def gate_refusals(
 
 def remedy(status: LadderStatus, rung: RungEvaluation, spec: Path) -> tuple[tuple[str, str], ...]:
     """Return the steps that let a rung pass: sentences, each with its command."""
-    size = next((shortfall.unrecorded_size for shortfall in rung.shortfalls if shortfall.unrecorded_size), rung.size)
-    environment, from_log = status.environment.name, ("--from", "LOG")
-    record = command_line("record", environment, size, spec, *from_log)
-    if status.evaluation(size).record is None:
-        return ((f"run {size}, then", record),)
-    if any(shortfall.unrecorded_size for shortfall in rung.shortfalls):
-        return ((f"record {size} again, with every metric that the gate compares", record),)
+    missing = next((shortfall for shortfall in rung.shortfalls if shortfall.unrecorded_size), None)
+    size = missing.unrecorded_size if missing and missing.unrecorded_size else rung.size
+    evaluation, of_metric = status.evaluation(size), (missing or rung.shortfalls[0]).is_of_metric
+    # The metric is that of a whole run; the rest is measured by a probe, which costs less.
+    kind = (PROBE_OPTION,) if status.probe and not of_metric else ()
+    name = f"a probe of {size}" if kind else size
+
+    def command(of: str, *more: str) -> str:
+        return command_line(of, status.environment.name, size, spec, *kind, *more)
+
+    if missing and not evaluation.is_other:
+        if evaluation.record is None or (of_metric and evaluation.records.whole is None):
+            return ((f"run {name}, then", command("record", *_FROM_LOG)),)
+        return ((f"record {name} again, with every metric that the gate compares", command("record", *_FROM_LOG)),)
     run = ("--run", next_run(status, size))
+    start = f"run {name} again" if missing else f"fix {size} and run {'a probe of it' if kind else 'it'} again"
     return (
         # With the run's id the job has its own folder: the failed run's checkpoints are not continued.
-        (f"fix {size} and run it again in a new job folder", command_line("submit", environment, size, spec, *run)),
-        ("then", command_line("record", environment, size, spec, *run, *from_log)),
+        (f"{start} in a new job folder", command("submit", *run)),
+        ("then", command("record", *run, *_FROM_LOG)),
     )
 
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from tpucfg.catalog import Catalog
 from tpucfg.findings import Finding
 from tpucfg.plan import Rung, Selection, ladder, plan
-from tpucfg.render.config import job_hash
+from tpucfg.plan.program import Program, program_of
+from tpucfg.plan.rung import probe_rung
 from tpucfg.results.cost import Cost, costs
 from tpucfg.results.evaluation import RungEvaluation, evaluate_rungs
-from tpucfg.results.records import ExampleRecord, Record, Results, latest_records, read_records
-from tpucfg.spec import CapacityKind, Environment, Gate, Project
-from tpucfg.targets.extra import merged_request_body
+from tpucfg.results.records import ExampleRecord, Results, read_records, records_of_programs
+from tpucfg.spec import CapacityKind, Environment, Gate, Probe, Project
 
 # Imported by the function that reads fits: most specs name no training step.
 if TYPE_CHECKING:
@@ -36,20 +36,28 @@ class LadderStatus(NamedTuple):
     """The capacity of each rung, which decides its price."""
     gate: Gate | None
     """The gate of the evaluations."""
-    jobs: Mapping[str, str]
-    """The current job's hash, by size, for each rung whose record has one."""
+    programs: Mapping[str, Program]
+    """The program of each recorded rung's job, by size."""
+    probe: Probe | None = None
+    """None for a spec without probes."""
+    probe_costs: tuple[Cost, ...] = ()
+    """The cost of a probe, one for each rung; none for a spec without probes."""
     fits: "KnownFits | None" = None
     """The fits of the rungs; None if the spec names no training step for any of them."""
     fit_problems: "Mapping[str, FitProblem]" = MappingProxyType({})
     """The reason why `gate.fit` lets a rung not start, by size; empty for a gate without it."""
 
     @property
-    def outdated(self) -> tuple[str, ...]:
-        """The sizes recorded with a different config than the spec now produces."""
-        recorded = (
-            (rung.size, rung.record.job) for rung in self.evaluations if rung.record is not None and rung.record.job
-        )
-        return tuple(size for size, job in recorded if job != self.jobs.get(size))
+    def others(self) -> tuple[str, ...]:
+        """The sizes whose throughput is that of another program."""
+        return tuple(rung.size for rung in self.evaluations if rung.is_other)
+
+    def for_probes(self) -> "LadderStatus":
+        """Return the ladder by the gate of probes, which asks for no metric of a whole run."""
+        gate = self.gate.for_probes if self.gate else None
+        records = {rung.size: rung.records for rung in self.evaluations}
+        evaluations = evaluate_rungs([rung.slice for rung in self.evaluations], records, gate)
+        return self._replace(gate=gate, evaluations=evaluations)
 
     @property
     def is_measured(self) -> bool:
@@ -83,6 +91,11 @@ class LadderStatus(NamedTuple):
         """Return the cost of a run on one rung."""
         return next(cost for rung, cost in zip(self.rungs, self.costs, strict=True) if rung.size == size)
 
+    def probe_cost(self, size: str) -> Cost | None:
+        """Return the cost of a probe on one rung; None for a spec without probes."""
+        costs_by_size = dict(zip((rung.size for rung in self.rungs), self.probe_costs, strict=False))
+        return costs_by_size.get(size)
+
     def below(self, size: str) -> RungEvaluation | None:
         """Return the evaluation of the rung below, which must have passed; None for the first rung."""
         below = self.evaluation(size).below
@@ -113,9 +126,12 @@ def _status(
     results = read_records(folder, environment.name, ExampleRecord(project.name, environment.sizes[0]))
     # The environment's whole ladder, and not the selected jobs: --size must not change how a rung is evaluated.
     rungs = ladder(project, catalog, environment.sizes)
-    records = latest_records(results, project.name)
+    programs = _programs(project, catalog, environment, results)
+    same_image = project.gate is not None and project.gate.same_image
+    records = records_of_programs(results, project.name, programs, same_image=same_image)
     evaluations = evaluate_rungs([rung.slice for rung in rungs], records, project.gate)
     capacities = tuple(project.settings[environment.name, rung.size].capacity.kind for rung in rungs)
+    probe = project.probe
     return LadderStatus(
         environment=environment,
         results=results,
@@ -124,20 +140,23 @@ def _status(
         costs=costs(evaluations, [rung.examples for rung in rungs], project.prices, capacities),
         capacities=capacities,
         gate=project.gate,
-        jobs=_current_jobs(project, catalog, environment, records),
+        programs=programs,
+        probe=probe,
+        probe_costs=costs(evaluations, [probe_rung(rung, probe).examples for rung in rungs], project.prices, capacities)
+        if probe
+        else (),
         fits=fits,
         fit_problems=_fit_problems(project.gate, fits, environment),
     )
 
 
-def _current_jobs(
-    project: Project, catalog: Catalog, environment: Environment, records: Mapping[str, Record]
-) -> Mapping[str, str]:
-    """Return the hashes of the jobs that records can be compared with."""
-    # Always for the environment's own target, regardless of --target: `record` hashes no other.
-    sizes = tuple(size for size in environment.sizes if size in records and records[size].job)
+def _programs(project: Project, catalog: Catalog, environment: Environment, results: Results) -> Mapping[str, Program]:
+    """Return the programs of the rungs that have records which state one."""
+    # Always for the environment's own target, regardless of --target: `record` takes no other.
+    recorded = {record.size for record in results.records if record.name == project.name and record.program}
+    sizes = tuple(size for size in environment.sizes if size in recorded)
     jobs = plan(project, catalog, Selection((environment.name,), sizes)).jobs if sizes else ()
-    return {job.size: job_hash(job, merged_request_body(job).body) for job in jobs}
+    return {job.size: program_of(project, job) for job in jobs}
 
 
 def _known_fits(

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from tpucfg.number_format import floor_percent, format_hours, format_metric
 from tpucfg.results.evaluation import RungEvaluation
-from tpucfg.results.gate import command_line, fit_remedy, has_passed_below, remedy
+from tpucfg.results.gate import PROBE_OPTION, command_line, fit_remedy, has_passed_below, next_run, remedy
 from tpucfg.results.ladder_status import LadderStatus
 from tpucfg.results.records import THROUGHPUT, exact_decimal
 from tpucfg.spec import Gate, Project
@@ -43,23 +43,37 @@ def _requirements(gate: Gate) -> Iterator[str]:
         max_drop = format_metric(exact_decimal(gate.max_drop or 0))
         direction = "below" if gate.goal == "max" else "above"
         yield f"{gate.metric} at most {max_drop} {direction} that of the previous rung"
+    if gate.same_image:
+        yield "records of the job's own image"
     if gate.fit:
         yield "a training step that is known to fit"
 
 
-def outdated_notes(status: LadderStatus) -> Iterator[str]:
-    """Yield a note for each rung that was recorded with an outdated config."""
-    for size in status.outdated:
-        current = f" (job {status.jobs[size]})" if size in status.jobs else ""
-        yield f"{size} was recorded with a different config than the spec now produces{current}"
+def other_program_notes(status: LadderStatus, size: str | None = None) -> Iterator[str]:
+    """Yield a note for each rung whose last record is of another program or image; with a size, only for that one."""
+    consequence = ", which does not count for the gate" if status.is_measured else ""
+    for rung in status.evaluations:
+        if size not in (None, rung.size):
+            continue
+        if rung.records.other:
+            yield f"{rung.size} was last {rung.other_text}{consequence}"
+        elif note := _image_note(status, rung):
+            yield note
 
 
-def outdated_below_note(status: LadderStatus, size: str) -> Iterator[str]:
-    """Yield a note if the rung below, on which the gate depends, was recorded with an outdated config."""
+def _image_note(status: LadderStatus, rung: RungEvaluation) -> str:
+    """Return the note about a record that counts, and that another image made; empty if there is none."""
+    program = status.programs.get(rung.size)
+    if not (program and rung.record and rung.record.image) or rung.record.image == program.image:
+        return ""
+    return f"{rung.size} was recorded with the image {rung.record.image}, and its job now has {program.image}"
+
+
+def image_below_note(status: LadderStatus, size: str) -> Iterator[str]:
+    """Yield a note if the rung below, on which the gate depends, was recorded with another image."""
     below = status.below(size)
-    if status.is_measured and below and below.size in status.outdated:
-        subject = f"{below.size}, which {size} is compared with"
-        yield f"{subject}, was recorded with a different config than the spec now produces"
+    if status.is_measured and below and (note := _image_note(status, below)):
+        yield f"{note}; {size} is compared with it"
 
 
 def implausible_notes(status: LadderStatus, size: str | None = None) -> Iterator[str]:
@@ -102,19 +116,26 @@ def next_steps(status: LadderStatus, spec: Path) -> Iterator[NextStep]:
         yield NextStep(f"{status.results.file} {status.results.problem}: fix it first")
         return
     for rung in status.evaluations:
-        if rung.record and rung.shortfalls:
+        if rung.record and rung.shortfalls and not rung.is_other:  # of another program, a note tells
             reasons = "; ".join(shortfall.reason for shortfall in rung.shortfalls)
             yield NextStep(f"{rung.size} has not passed: {reasons}")
-    unmeasured = [rung for rung in status.evaluations if rung.record is None]
-    reached = [rung.size for rung in unmeasured if has_passed_below(status, rung.size)]
+    # A probe tells how a rung scales at a fraction of the cost of a run, so the ladder is measured by probes first.
+    kind, measured = ((PROBE_OPTION,), status.for_probes()) if status.probe else ((), status)
+    unmeasured = [
+        rung for rung in measured.evaluations if rung.record is None or (rung.is_other and status.is_measured)
+    ]
+    reached = next((rung for rung in unmeasured if has_passed_below(measured, rung.size)), None)
     if reached:
-        fixes = fit_remedy(status, reached[0], spec)
+        size = reached.size
+        fixes = fit_remedy(status, size, spec)
         yield from (NextStep(f"next, {fix}", command) for fix, command in fixes)
-        submit = command_line("submit", environment, reached[0], spec)
-        yield NextStep(f"once {reached[0]} is known to fit" if fixes else "next", submit)
-        yield NextStep("then", command_line("record", environment, reached[0], spec, "--from", "LOG"))
-    elif unmeasured and (blocking := status.below(unmeasured[0].size)):
-        yield from _remedy_steps(status, blocking, spec)
+        # The folder of the other program's run may have checkpoints.
+        options = (*kind, *(("--run", next_run(status, size)) if reached.is_other else ()))
+        submit = command_line("submit", environment, size, spec, *options)
+        yield NextStep(f"once {size} is known to fit" if fixes else "next", submit)
+        yield NextStep("then", command_line("record", environment, size, spec, *options, "--from", "LOG"))
+    elif unmeasured and (blocking := measured.below(unmeasured[0].size)):
+        yield from _remedy_steps(measured, blocking, spec)
     # Every rung is recorded: the lowest one that has not passed is to be run again.
     elif failed := next((rung for rung in status.evaluations if not rung.passed), None):
         yield from _remedy_steps(status, failed, spec)

@@ -19,9 +19,10 @@ from typing import Any, BinaryIO, Final, NamedTuple
 from tpucfg import schemas
 from tpucfg.findings import Finding, Location
 from tpucfg.fs import open_regular_file, output_lock, staged_files
+from tpucfg.plan.program import Program
 from tpucfg.schemas import Problem, RuleIds
 from tpucfg.strict_json import AmbiguousJsonError, finite_float, parse_strict_json
-from tpucfg.text_format import split_lines
+from tpucfg.text_format import format_value, quote_key, split_lines
 from tpucfg.yamldoc.reader import read_text
 
 THROUGHPUT: Final = "examples_per_second"
@@ -31,8 +32,8 @@ SCHEMA: Final = "record"
 _MAX_WHOLE: Final = 1e15
 """Below this bound, a float without a fraction is written as an integer."""
 
-MAX_LINE_LENGTH: Final = 8 << 10
-"""Characters: enough for the maximum number of metrics, each with the longest name."""
+MAX_LINE_LENGTH: Final = 32 << 10
+"""Characters: enough for the maximum number of metrics, each with the longest name, and for a long command line."""
 MAX_FINDINGS_PER_LINE: Final = 5
 """A line with more findings is probably not a record at all."""
 RECORD_IDS: Final = RuleIds("TPU102", "TPU102", "TPU102", "TPU102", "TPU102", "key", "the record")
@@ -46,10 +47,11 @@ class Record(NamedTuple):
     """The project's name in the spec: two specs may share a folder."""
     size: str
     metrics: Mapping[str, float]
-    job: str | None = None
-    """The hash of the job at the time of recording."""
     run: str | None = None
     """The run's id, if the job was submitted with one."""
+    is_probe: bool = False
+    program: Mapping[str, Any] = {}
+    """What ran: the fields of a `Program`, in the form of JSON; a line that was written by hand may lack some."""
     location: Location | None = None
     """The line in the file; None for a record that is not written yet."""
 
@@ -57,6 +59,32 @@ class Record(NamedTuple):
         """Return a metric as the exact decimal in the file; None if it was not recorded."""
         value = self.metrics.get(name) if name else None
         return None if value is None else exact_decimal(value)
+
+    @property
+    def image(self) -> str | None:
+        """The image or package that ran; None if the line does not state it."""
+        return self.program.get("image")
+
+
+class RungRecords(NamedTuple):
+    """The records of one rung that count, and the last one that does not."""
+
+    whole: Record | None = None
+    """The last one of a whole run."""
+    probe: Record | None = None
+    """The last one of a probe."""
+    other: Record | None = None
+    """The last one of all, if it is of another program; None if it counts."""
+    differences: tuple[str, ...] = ()
+    """What differs in it."""
+
+    @property
+    def measured(self) -> Record | None:
+        """The record whose throughput is shown: that of a probe if there is one, else of a whole run."""
+        counted = (self.probe, self.whole, self.other)
+        return next((record for record in counted if record and record.metric(THROUGHPUT)), None) or next(
+            (record for record in counted if record), None
+        )
 
 
 class Results(NamedTuple):
@@ -104,8 +132,60 @@ def record_line(record: Record) -> str:
 def record_payload(record: Record) -> dict[str, Any]:
     """Return the record in the form of its schema, without the keys that are None."""
     metrics = {key: _without_point(value) for key, value in record.metrics.items()}
-    optional = {"job": record.job, "name": record.name, "run": record.run, "size": record.size}
-    return {"metrics": metrics} | {key: value for key, value in optional.items() if value is not None}
+    optional = {"name": record.name, "probe": record.is_probe or None, "run": record.run, "size": record.size}
+    return {"metrics": metrics, **record.program} | {key: value for key, value in optional.items() if value is not None}
+
+
+def recorded_program(program: Program) -> dict[str, Any]:
+    """Return a program as the fields of a record, without those that are empty."""
+    flags = {name: [*value] if isinstance(value, tuple) else value for name, value in program.flags.items()}
+    fields = {
+        **program._asdict(),
+        "command": [*program.command],
+        "flags": flags,
+        "xla_flags": [*program.xla_flags],
+    }
+    return {name: value for name, value in fields.items() if value or name == "flags"}
+
+
+def program_differences(record: Record, program: Program, *, same_image: bool = False) -> Iterator[str]:
+    """Yield what a record's program and that of the job differ in: `batch_size was 256, now 512`.
+
+    Args:
+        record: The record; a field that it does not state does not differ.
+        program: The program of the rung's job.
+        same_image: True to compare the image too.
+    """
+    if not record.program:
+        return
+    now = {"command": [], "xla_flags": [], **recorded_program(program)}
+    for field in ("figures", "flags"):
+        old, new = record.program.get(field, now.get(field, {})), now.get(field, {})
+        for name in (*old, *(name for name in new if name not in old)):
+            if old.get(name, _ABSENT) != new.get(name, _ABSENT):
+                yield f"{quote_key(name)} {_was(old, name)}, {_is(new, name)}"
+    for field, title in (("command", "the command"), ("xla_flags", "the XLA flags")):
+        if record.program.get(field, []) != now[field]:
+            yield f"{title} changed"
+    if same_image and record.image != program.image:
+        yield f"the image was {record.image or 'not recorded'}"
+
+
+_ABSENT: Final = object()
+
+
+def _was(values: Mapping[str, Any], name: str) -> str:
+    return f"was {_shown(values[name])}" if name in values else "was not set"
+
+
+def _is(values: Mapping[str, Any], name: str) -> str:
+    return f"now {_shown(values[name])}" if name in values else "now is not set"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, float):
+        value = _without_point(value)
+    return "a bare flag" if value is None else format_value(value, quoted=False)
 
 
 def _without_point(value: float) -> float:
@@ -138,7 +218,9 @@ def parse_record(
     # The compiled validator is fast; the explanation below parses the line again, with the location of each key.
     if not schemas.is_valid(SCHEMA, data):
         return tuple(islice(_schema_findings(line, data, location), MAX_FINDINGS_PER_LINE))
-    return Record(data["name"], data["size"], data["metrics"], data.get("job"), data.get("run"), location)
+    program = {key: data[key] for key in Program._fields if key in data}
+    is_probe = data.get("probe", False)
+    return Record(data["name"], data["size"], data["metrics"], data.get("run"), is_probe, program, location)
 
 
 def record_problems(record: Record) -> Sequence[Problem]:
@@ -174,7 +256,7 @@ def _schema_findings(line: str, data: Any, location: Location) -> Iterator[Findi
 FOLDER: Final = "results"
 """The folder's name, next to the spec."""
 MAX_FILE_BYTES: Final = 4 << 20
-"""About twenty thousand records."""
+"""Several thousand records."""
 MAX_BAD_LINES: Final = 20
 """A file with more invalid lines is not a results file, and is reported with one finding."""
 
@@ -208,9 +290,40 @@ def record_path(folder: Path, environment: str) -> Path:
     return folder / FOLDER / f"{environment}.jsonl"
 
 
-def latest_records(results: Results, name: str) -> Mapping[str, Record]:
-    """Return the record that counts for each rung, by size: the last one with the project's name."""
-    return {record.size: record for record in results.records if record.name == name}
+def latest_throughputs(results: Results, name: str) -> Mapping[str, Fraction]:
+    """Return the examples per second of each size of a project, above zero: of its last probe, else its last run.
+
+    They are measurements of any program, by which a run of another one is forecast.
+    """
+    records = [record for record in results.records if record.name == name]
+    by_kind = sorted(records, key=lambda record: record.is_probe)  # stable: of each kind, the last one wins
+    return {record.size: rate for record in by_kind if (rate := record.metric(THROUGHPUT))}
+
+
+def records_of_programs(
+    results: Results, name: str, programs: Mapping[str, Program], *, same_image: bool = False
+) -> Mapping[str, RungRecords]:
+    """Return the records of each size of a project: the last of each kind that the rung's program made.
+
+    Args:
+        results: The records of an environment.
+        name: The project's name.
+        programs: The program of each rung's job, by size; the records of a size without one all count.
+        same_image: True to count only records of the job's image.
+    """
+    chosen: dict[str, RungRecords] = {}
+    for record in results.records:
+        if record.name != name:
+            continue
+        known, program = chosen.get(record.size, RungRecords()), programs.get(record.size)
+        found = program_differences(record, program, same_image=same_image) if program else ()
+        differences = tuple(dict.fromkeys(found))  # a figure may be a flag of its own name
+        if differences:
+            known = known._replace(other=record, differences=differences)
+        else:
+            known = known._replace(**{"probe" if record.is_probe else "whole": record}, other=None, differences=())
+        chosen[record.size] = known
+    return chosen
 
 
 def read_records(folder: Path, environment: str, example: ExampleRecord) -> Results:
@@ -260,6 +373,8 @@ def append_record(folder: Path, environment: str, record: Record) -> Path:
     """
     path = record_path(folder, environment)
     line = record_line(record).encode()
+    if len(line) > MAX_LINE_LENGTH:  # the line has to be readable, and its figures decide most
+        line = record_line(record._replace(program={"figures": record.program.get("figures", {})})).encode()
     try:
         _refuse_link(path.parent)
         with output_lock(path.parent, [str(path.parent)]), staged_files() as stage:

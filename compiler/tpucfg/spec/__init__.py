@@ -12,9 +12,10 @@ from tpucfg.spec.layers import (
     present_layers,
     takes_away,
 )
-from tpucfg.spec.project import Cluster, Environment, Gate, Number, Override, Prices, Project, Training
+from tpucfg.spec.project import Cluster, Environment, Gate, Number, Override, Prices, Probe, Project, Training
 from tpucfg.spec.settings import (
     DEFAULT_PYTHON,
+    PRESET,
     Capacity,
     CapacityKind,
     Duration,
@@ -31,6 +32,7 @@ SPEC_NAME: Final = "tpucfg.yaml"
 __all__ = [
     "DEFAULT_PYTHON",
     "LAYERED",
+    "PRESET",
     "SPEC_NAME",
     "Capacity",
     "CapacityKind",
@@ -44,6 +46,7 @@ __all__ = [
     "Number",
     "Override",
     "Prices",
+    "Probe",
     "Project",
     "Secret",
     "Settings",

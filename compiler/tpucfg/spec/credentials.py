@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from tpucfg.findings import Finding
-from tpucfg.spec.layers import present_layers
+from tpucfg.spec.layers import PROBE, present_layers
 from tpucfg.text_format import dotted, split_lines
 from tpucfg.yamldoc import Document, KeyPath, Node
 
@@ -94,7 +94,7 @@ class Credential(NamedTuple):
     @property
     def help(self) -> str:
         """The edit that replaces the value by a reference."""
-        section = dotted((*self.layer, "trainer", "secrets"))
+        section = dotted((*(() if self.layer == PROBE else self.layer), "trainer", "secrets"))
         return f"store the value in Secret Manager, and replace it by {self.reference} under {section}"
 
 

@@ -110,7 +110,7 @@ def _check_kinds_of_args(document: Document) -> Iterator[Finding]:
     reported: set[KeyPath] = set()
     for name, size in _jobs(document):
         below: Layered | None = None
-        for layer in layers_of(document.data, name, size):
+        for layer in layers_of(document.data, name, size, is_probe=True):
             args = layer.find("trainer", "args")
             if args is None or args.value is None:
                 continue
@@ -171,7 +171,7 @@ def _is_of_dispute(document: Document, path: KeyPath) -> bool:
 def _parts(document: Document, environment: str, size: str) -> Iterator[_Part]:
     """Yield the parts of all layers of a job. The first layer can only set, so only its removals of entries count."""
     lower = Layered({}, ())
-    for layer in layers_of(document.data, environment, size):
+    for layer in layers_of(document.data, environment, size, is_probe=True):
         # `overrides.<size>.args` has no key `trainer` of its own in the document.
         parts = (part for part in _changes(document, lower, layer, ()) if document.node(part.path))
         yield from (part for part in parts if layer.path or (part.removes and _is_entry(part.setting)))
@@ -285,8 +285,8 @@ def layer_rank(path: KeyPath) -> int:
 _RULES: Final[Mapping[Callable[[Document], Iterator[Finding]], frozenset[str]]] = {
     _check_disputed_capacity: frozenset(("environments", "sizes", "overrides", "capacity")),
     _check_args_of_sizes: frozenset(("overrides",)),
-    _check_kinds_of_args: frozenset(("environments", "sizes", "overrides", "trainer")),
-    _check_effects: frozenset(("environments", "sizes", "overrides", *LAYERED)),
+    _check_kinds_of_args: frozenset(("environments", "sizes", "overrides", "trainer", "probe")),
+    _check_effects: frozenset(("environments", "sizes", "overrides", "probe", *LAYERED)),
     _check_programs: frozenset(("environments", "sizes", "trainer")),
     _check_fit_gate: frozenset(("environments", "sizes", "overrides", "trainer", "gate")),
 }

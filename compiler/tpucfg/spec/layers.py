@@ -15,6 +15,8 @@ LAYERED: Final = ("capacity", "trainer", "targets")
 """The keys that can be set in every layer."""
 _ARGS: Final = ("trainer", "args")
 """The path of the program's args, in which null is a value."""
+PROBE: Final[KeyPath] = ("probe",)
+"""The path of the layer that only probes have; its one layered key is `args`, which is short for `trainer.args`."""
 REMOVE: Final = {"remove": True}
 """The value of an arg that takes away the flag of an earlier layer."""
 
@@ -57,16 +59,17 @@ _UNSET: Final = Layered(None, ())
 """The value of a setting that no earlier layer has."""
 
 
-def merge_layers(data: Mapping[str, Any], environment: str = "", size: str = "") -> Layered:
+def merge_layers(data: Mapping[str, Any], environment: str = "", size: str = "", *, is_probe: bool = False) -> Layered:
     """Return the layered keys of an environment and a size, as a mapping.
 
     Args:
         data: The whole spec.
         environment: The environment's name; without one, only the layer at the top counts.
         size: The size; without one, no layer of a size counts.
+        is_probe: True to add the arguments of a probe.
     """
     merged = Layered({}, ())
-    for layer in layers_of(data, environment, size):
+    for layer in layers_of(data, environment, size, is_probe=is_probe):
         merged = merge(merged, layer)
     return merged
 
@@ -83,7 +86,7 @@ def layer_paths(environment: str, size: str) -> tuple[KeyPath, ...]:
 
 def layer_scope(layer: KeyPath) -> tuple[str | None, str | None]:
     """Return the environment and the size that the layer at a path is limited to; None for all of them."""
-    names = dict(zip(layer[::2], map(str, layer[1::2]), strict=True))
+    names = dict(zip(layer[::2], map(str, layer[1::2]), strict=layer != PROBE))
     return names.get("environments"), names.get("overrides")
 
 
@@ -96,6 +99,8 @@ def present_layers(document: Document) -> Iterator[KeyPath]:
         yield ("environments", name)
         for size in _keys(document, ("environments", name, "overrides")):
             yield ("environments", name, "overrides", size)
+    if document.node(PROBE):
+        yield PROBE
 
 
 def deletion_path(document: Document, path: KeyPath) -> KeyPath:
@@ -118,8 +123,11 @@ def _keys(document: Document, path: KeyPath) -> tuple[str, ...]:
     return tuple(node.keys) if node else ()
 
 
-def layers_of(data: Mapping[str, Any], environment: str, size: str) -> Iterator[Layered]:
-    """Yield the layers of an environment and a size that have a layered key, from the first to the one that wins."""
+def layers_of(data: Mapping[str, Any], environment: str, size: str, *, is_probe: bool = False) -> Iterator[Layered]:
+    """Yield the layers of an environment and a size that have a layered key, from the first to the one that wins.
+
+    The arguments of a probe are the last layer of one.
+    """
     for path in layer_paths(environment, size):
         part: Any = data
         for step in path:
@@ -128,16 +136,20 @@ def layers_of(data: Mapping[str, Any], environment: str, size: str) -> Iterator[
             yield Layered(layer, path)
         if path == ("overrides", size) and "args" in part:
             yield _short_form(part["args"], path)
+    if is_probe and (args := data.get("probe", {}).get("args")):
+        yield _short_form(args, PROBE)
 
 
 def _short_form(args: Any, path: KeyPath) -> Layered:
-    """Return the layer of `overrides.<size>.args`, which is short for the size's `trainer.args`."""
+    """Return the layer of `overrides.<size>.args` or `probe.args`, which are short for `trainer.args`."""
     trainer = Layered({"args": args}, (*path, "trainer"), {"args": Layered(args, (*path, "args"))})
     return Layered({"trainer": trainer.value}, path, {"trainer": trainer})
 
 
 def merge(lower: Layered, upper: Layered, path: KeyPath = ()) -> Layered:
     """Return the upper value merged into the lower one, both at a path below a layer; the result has no removals."""
+    if path == _ARGS and upper.path[:1] == PROBE and isinstance(upper.value, list):
+        return _appended(lower, upper)
     if not isinstance(upper.value, dict):
         return upper
     first = lower if isinstance(lower.value, dict) else Layered({}, upper.path)
@@ -149,6 +161,15 @@ def merge(lower: Layered, upper: Layered, path: KeyPath = ()) -> Layered:
             # Merged even if it is new, because it may contain removals itself.
             children[key] = merge(children.get(key, _UNSET), item, (*path, key))
     return Layered({key: child.value for key, child in children.items()}, first.path, children)
+
+
+def _appended(lower: Layered, upper: Layered) -> Layered:
+    """Return the words of two lists of arguments as one, each with its own path."""
+    lists = [layer for layer in (lower, upper) if isinstance(layer.value, list)]
+    words = [Layered(word, layer.source((index,))) for layer in lists for index, word in enumerate(layer.value)]
+    return Layered(
+        [word.value for word in words], lists[0].path, {str(index): word for index, word in enumerate(words)}
+    )
 
 
 def takes_away(value: Any, path: KeyPath) -> bool:

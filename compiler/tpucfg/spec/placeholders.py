@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from tpucfg.findings import Finding
 from tpucfg.schemas.spec_keys import nearest_figure
-from tpucfg.spec.layers import present_layers
+from tpucfg.spec.layers import PROBE, present_layers
 from tpucfg.text_format import dotted, format_value, listed, sorted_by_similarity
 from tpucfg.yamldoc import Document, KeyPath
 
@@ -79,7 +79,7 @@ def placeholder_findings(document: Document) -> Iterator[Finding]:
     for layer in present_layers(document):
         for key in TRAINER_KEYS:
             yield from _check(document, (*layer, "trainer", key), known)
-        if layer[:1] == ("overrides",):
+        if layer[:1] in (("overrides",), PROBE):
             yield from _check(document, (*layer, "args"), known)
         for plain in _PLAIN_KEYS:
             yield from _unreplaced(document, (*layer, *plain))

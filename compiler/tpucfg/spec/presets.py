@@ -38,6 +38,8 @@ class Preset(NamedTuple):
     """The start of environment variables that set an argument; empty if none do."""
     args: Mapping[str, str]
     """Arguments that it adds where the spec does not set them, with placeholders."""
+    probe_args: Mapping[str, str]
+    """Arguments that it adds to a probe in this way; `${run_steps}` are the steps of the whole run."""
     step_line: StepLine
     """The form of its log."""
     source: str
@@ -60,7 +62,9 @@ PRESETS: Final[Mapping[str, Preset]] = {
         variable_prefix="M_",
         # MaxText writes to <base_output_directory>/<run_name>. Without the second, each start has a folder of its own,
         # and a restart begins at step 0.
-        args={"base_output_directory": "${run_root}", "run_name": "${run}"},
+        args={"base_output_directory": "${run_root}", "run_name": "${run_folder}"},
+        # A probe keeps nothing, and its rate follows the first steps of the whole run's schedule.
+        probe_args={"enable_checkpointing": "false", "learning_rate_schedule_steps": "${run_steps}"},
         # While the batch ramps up, the line has no TFLOP/s, and the examples of its step are not those of the batch.
         step_line=StepLine(
             marker="completed step:",

@@ -172,6 +172,13 @@ class Environment(NamedTuple):
         return ("environments", self.name)
 
 
+class Probe(NamedTuple):
+    """The setting of probes; their arguments are a layer."""
+
+    steps: int
+    """The steps of a probe on every rung."""
+
+
 class Gate(NamedTuple):
     """The conditions for starting a rung."""
 
@@ -181,6 +188,13 @@ class Gate(NamedTuple):
     max_drop: float | None
     fit: bool = False
     """True if the rung's own training step has to be known to fit."""
+    same_image: bool = False
+    """True if only records of the job's own image count."""
+
+    @property
+    def for_probes(self) -> "Gate":
+        """The conditions for starting a probe: the final metric is that of a whole run."""
+        return self._replace(metric=None, goal=None, max_drop=None)
 
     @property
     def measures(self) -> bool:
@@ -198,6 +212,8 @@ class Project(NamedTuple):
     spec, the environment is "" too."""
     training: Training
     overrides: Mapping[str, Override]
+    probe: Probe | None
+    """None for a spec without the section."""
     gate: Gate | None
     prices: Prices
     allow: Mapping[str, str]
@@ -217,6 +233,10 @@ class Project(NamedTuple):
             for environment in self.environments.values()
             if name in (None, environment.name) and (size is None or size in environment.sizes)
         ]
+
+    def with_probe_args(self) -> "Project":
+        """Return the project with the arguments of probes in its settings."""
+        return self._replace(settings=resolve_settings(self.document, self.training.preset, is_probe=True))
 
     @property
     def base(self) -> Settings:
@@ -239,6 +259,7 @@ def build_project(document: Document, broken: frozenset[str]) -> Project:
         overrides={
             size: _override(document, training, size, value) for size, value in data.get("overrides", {}).items()
         },
+        probe=Probe(int(data["probe"]["steps"])) if "probe" in data else None,
         gate=_gate(data.get("gate")),
         prices={name: _prices(document, name, value) for name, value in data.get("prices", {}).items()},
         allow=data.get("allow", {}),
@@ -256,6 +277,7 @@ def _gate(value: Mapping[str, Any] | None) -> Gate | None:
         value.get("goal"),
         value.get("max_drop"),
         value.get("fit", False),
+        value.get("same_image", False),
     )
 
 

@@ -1,6 +1,6 @@
 """The layered settings of one environment and size: capacity, trainer and the settings of each target."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 from tpucfg.spec.layers import LAYERED, Layered, layer_paths, merge_layers
@@ -92,6 +92,8 @@ class ExitCodes(NamedTuple):
         return cls(tuple(sorted(codes)), ", ".join(map(str, items)))
 
 
+PRESET: Final[KeyPath] = ("training", "flags")
+"""The path of the arguments that a preset adds."""
 DEFAULT_PYTHON: Final = "python3"
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
@@ -153,10 +155,12 @@ class Settings(NamedTuple):
         return self.layers.source(path)
 
 
-def resolve_settings(document: Document, preset: Preset | None) -> Mapping[tuple[str, str], Settings]:
+def resolve_settings(
+    document: Document, preset: Preset | None, *, is_probe: bool = False
+) -> Mapping[tuple[str, str], Settings]:
     """Return the settings of every environment and rung; those with equal layers share one value.
 
-    The preset gives the style of the arguments where no layer does.
+    The preset gives the style of the arguments where no layer does. A probe has arguments of its own.
     """
     data, by_layers, settings = document.data, {}, {}
     pairs = [("", "")]
@@ -165,7 +169,8 @@ def resolve_settings(document: Document, preset: Preset | None) -> Mapping[tuple
     for pair in pairs:
         present = tuple(path for path in layer_paths(*pair) if _has_layer(data, path))
         if present not in by_layers:
-            by_layers[present] = _settings_of(document, merge_layers(data, *pair), preset)
+            layers = merge_layers(data, *pair, is_probe=is_probe)
+            by_layers[present] = _settings_of(document, layers, preset, is_probe=is_probe)
         settings[pair] = by_layers[present]
     return settings
 
@@ -176,11 +181,11 @@ def _has_layer(data: Any, path: KeyPath) -> bool:
     return any(key in data for key in (*LAYERED, "args"))
 
 
-def _settings_of(document: Document, layers: Layered, preset: Preset | None) -> Settings:
+def _settings_of(document: Document, layers: Layered, preset: Preset | None, *, is_probe: bool) -> Settings:
     data = layers.value
     return Settings(
         capacity=_capacity(data.get("capacity")),
-        trainer=_trainer(document, layers, preset),
+        trainer=_trainer(document, layers, preset, is_probe=is_probe),
         targets=sorted_keys(data.get("targets", {})),
         layers=layers,
     )
@@ -192,16 +197,19 @@ def _capacity(value: Any) -> Capacity:
     return Capacity(value or "on-demand")
 
 
-def _trainer(document: Document, layers: Layered, preset: Preset | None) -> Trainer:
+def _trainer(document: Document, layers: Layered, preset: Preset | None, *, is_probe: bool) -> Trainer:
     value = layers.value["trainer"]
     args = _args(document, layers.find("trainer", "args"))
+    of_preset = {**preset.args, **(preset.probe_args if is_probe else {})} if preset else {}
+    written = {*(arg.name for arg in args), *document.data["training"].get("steps", {})}
     duration, restarts = value.get("max_run_duration"), value.get("restarts")
     rule = restarts if isinstance(restarts, dict) else {"times": restarts}
     # Fields that are not among these have the value in the spec.
     built = {
         "command": tuple(value.get("command") or ()),
         "arg_style": value.get("arg_style") or (preset.arg_style if preset else "--key=value"),
-        "args": (*args, *_preset_args(preset, args)),
+        # What the spec sets itself, the preset does not add.
+        "args": (*args, *(Arg(key, (text,), PRESET) for key, text in of_preset.items() if key not in written)),
         "env": tuple(_items(value, "env")),
         "secrets": tuple(_secret(variable, text) for variable, text in _items(value, "secrets")),
         "mounts": tuple(Mount(path, source) for path, source in _items(value, "mounts")),
@@ -237,16 +245,8 @@ def _args(document: Document, args: Layered | None) -> tuple[Arg, ...]:
     if args is None or not args.value:
         return ()
     if isinstance(args.value, list):
-        return tuple(Arg("", (text,), (*args.path, index)) for index, text in enumerate(args.value))
+        return tuple(Arg("", (text,), args.source((index,))) for index, text in enumerate(args.value))
     return tuple(Arg(key, _values(document, arg.path), arg.path) for key, arg in args.children().items())
-
-
-def _preset_args(preset: Preset | None, args: tuple[Arg, ...]) -> Iterator[Arg]:
-    """Yield the arguments that a preset adds, without those that the spec sets."""
-    written = {arg.name for arg in args}
-    for key, text in preset.args.items() if preset else ():
-        if key not in written:
-            yield Arg(key, (text,), ("training", "flags"))
 
 
 def _values(document: Document, path: KeyPath) -> tuple[str | None, ...]:

@@ -168,10 +168,12 @@ def missing_values(jobs: Sequence[Job], project: Project) -> Iterator[Finding]:
                 for path in uses[key]:
                     sizes.setdefault(path, {})[job.size] = None
         for path, names in sizes.items():
-            problem = placeholder.problem.format(listed(tuple(names)))
+            problem, hint = placeholder.problem.format(listed(tuple(names))), placeholder.hint
+            if name == "epochs" and jobs[0].whole:
+                problem, hint = "a probe is counted in steps", "take the flag away in probe.args by {remove: true}"
             message = f"{dotted(path)} has ${{{name}}}, but {problem}"
             location = project.document.text_location(path, f"${{{name}}}")
-            yield Finding.of("TPU113", message, location, help=placeholder.hint)
+            yield Finding.of("TPU113", message, location, help=hint)
 
 
 def _uses(settings: Settings, name: str) -> Iterator[KeyPath]:
@@ -187,6 +189,9 @@ def _texts(layered: Layered) -> Iterator[tuple[KeyPath, str]]:
     if isinstance(layered.value, str):
         yield layered.path, layered.value
     elif isinstance(layered.value, list):
-        yield from (((*layered.path, index), item) for index, item in enumerate(layered.value) if isinstance(item, str))
+        yield from (
+            (layered.source((index,)), item) for index, item in enumerate(layered.value) if isinstance(item, str)
+        )
+        return
     for child in layered.children().values():
         yield from _texts(child)
