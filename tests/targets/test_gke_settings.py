@@ -577,6 +577,16 @@ def test_only_some_exit_codes_are_worth_a_restart() -> None:
     assert list(gke.rules(body, CATALOG)) == []
 
 
+def test_exit_codes_without_restarts_are_a_policy_that_ends_the_job() -> None:
+    """With 0 restarts, the exit codes still decide the reason with which the JobSet fails, as in the jobs of xpk."""
+    body = gke.request_body(v6e(trainer={"restarts": {"times": 0, "exit_codes": [42, "127-255"]}}))
+    child, _ = parts(body)
+    assert body["spec"]["failurePolicy"]["maxRestarts"] == 0
+    assert [rule["action"] for rule in body["spec"]["failurePolicy"]["rules"]] == ["FailJobSet"]
+    (rule,) = child["podFailurePolicy"]["rules"]
+    assert rule["onExitCodes"]["values"] == [42, *range(127, 256)]
+
+
 def test_exit_codes_are_not_more_than_kubernetes_takes() -> None:
     """Kubernetes takes up to 255 values, and never 0."""
     body = gke.request_body(v6e(trainer={"restarts": {"times": 1, "exit_codes": ["1-255"]}}))

@@ -200,13 +200,13 @@ def _pod_failure_policy(job: Job) -> dict[str, Any]:
     The pod was disrupted, or its program failed with an exit code that is not worth a restart. Any other failure fails
     the job by its `backoffLimit`, which no rule of the JobSet matches: it restarts, and the restart counts.
     """
-    if not _restarts_for_free(job):
-        return {}
-    rules: list[dict[str, Any]] = [{"action": "FailJob", "onPodConditions": [{"type": DISRUPTION, "status": "True"}]}]
+    rules: list[dict[str, Any]] = []
+    if _restarts_for_free(job):
+        rules.append({"action": "FailJob", "onPodConditions": [{"type": DISRUPTION, "status": "True"}]})
     if job.exit_codes:
         requirement = {"containerName": CONTAINER, "operator": "NotIn", "values": [*job.exit_codes]}
         rules.append({"action": "FailJob", "onExitCodes": requirement})
-    return {"rules": rules}
+    return without_empty(rules=rules)
 
 
 def _deadline(job: Job) -> int | None:
