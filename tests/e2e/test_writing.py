@@ -222,6 +222,7 @@ RUNS: Final = {
     "status": ("status",),
     "init": ("init", "project", "--name", "mnist"),
     "schema": ("schema", "gke"),
+    "import": ("import", str(ROOT / "examples" / "import" / "jobset.yaml")),
     "record": ("record", "--size", "v2-8", "--metric", "examples_per_second=1"),
 }
 """Arguments of every command that produce output."""

@@ -9,7 +9,7 @@ from typer.main import get_command
 
 from refpages import GENERATED, prose
 from tpucfg.cli import exit_codes
-from tpucfg.cli.app import COMMANDS, app
+from tpucfg.cli.app import COMMANDS, app, python_name
 
 _INTRO: Final = """\
 # Commands
@@ -104,5 +104,5 @@ def _paragraphs(context: Any) -> list[str]:
 def _statuses_of(name: str) -> Iterator[int]:
     """Yield the exit statuses that every command has, and DIFFERENT if the command's module uses it."""
     yield from (0, exit_codes.ERRORS, exit_codes.USAGE)
-    if hasattr(import_module(f"tpucfg.cli.{name}"), "DIFFERENT"):
+    if hasattr(import_module(f"tpucfg.cli.{python_name(name)}"), "DIFFERENT"):
         yield exit_codes.DIFFERENT

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
+from keyword import iskeyword
 from typing import Annotated, Any, Final
 
 import typer
@@ -20,6 +21,7 @@ from tpucfg.text_format import format_value, nearest, printable_lines
 SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "Start": {
         "init": "Create a new project.",
+        "import": "Turn a JobSet or another config into a spec.",
         "schema": "Print a JSON Schema, for editors and other tools.",
     },
     "Inspect": {
@@ -44,7 +46,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "infra": "Show the resources of each environment.",
     },
 }
-"""The commands in the order of `tpucfg --help`. Each is a function in a module of its own, with the command's name."""
+"""The commands in the order of `tpucfg --help`. Each is a function in a module of its own: see `python_name`."""
 
 COMMANDS: Final = {name: summary for section in SECTIONS.values() for name, summary in section.items()}
 
@@ -89,12 +91,17 @@ class _Command(TyperCommand):
         return super().parse_args(ctx, args)
 
 
+def python_name(command: str) -> str:
+    """Return the name of a command's module and function: a keyword, such as `import`, gets an underscore."""
+    return f"{command}_" if iskeyword(command) else command
+
+
 @cache  # for processes that run many commands, such as the test suite
 def _command(name: str) -> Any:
     """Import a command's module and build the command from its function's signature."""
-    module = import_module(f"tpucfg.cli.{name}")
+    module, function = import_module(f"tpucfg.cli.{python_name(name)}"), python_name(name)
     single = typer.Typer(add_completion=False, rich_markup_mode=None)
-    single.command(name, cls=_Command, context_settings=getattr(module, "CONTEXT", None))(getattr(module, name))
+    single.command(name, cls=_Command, context_settings=getattr(module, "CONTEXT", None))(getattr(module, function))
     return get_command(single)
 
 

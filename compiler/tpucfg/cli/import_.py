@@ -1,0 +1,63 @@
+"""The command `tpucfg import`, in a module whose name is no keyword."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from tpucfg.catalog import Catalog
+from tpucfg.cli.exit_codes import ERRORS, CommandExit
+from tpucfg.cli.load_spec import print_findings
+from tpucfg.findings import errors
+from tpucfg.text_format import dotted, format_count, printable
+
+_HELPS: Final = {"TPU001": "give the path of a config, as YAML or JSON"}
+"""Help for a file that cannot be read, instead of that for a spec, which names `tpucfg init`."""
+
+
+def import_(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The config, as YAML or JSON.", show_default=False)],
+    env: Annotated[str, typer.Option("--env", metavar="NAME", help="The name of the environment.")] = "dev",
+    project: Annotated[
+        str | None, typer.Option("--project", metavar="ID", help="The Google project, if the file names none.")
+    ] = None,
+    region: Annotated[
+        str | None, typer.Option("--region", metavar="REGION", help="The region, if the file names none.")
+    ] = None,
+    batch_size: Annotated[
+        int | None, typer.Option("--batch-size", min=1, help="The global batch, if the program is not given one.")
+    ] = None,
+    train_steps: Annotated[
+        int | None, typer.Option("--train-steps", min=1, help="The steps, if the program is not given them.")
+    ] = None,
+) -> None:
+    """Print the spec of a JobSet, a Vertex AI custom job, a queued resource or an AI Platform job.
+
+    The spec has a ladder of one rung, and its config was compared with the file. What it lacks is `null  # fill in`;
+    what was not carried over is listed on stderr. The exit status is 1 if there is either.
+
+    Example: tpucfg import jobset.yaml --project my-project-dev --region us-east5 > tpucfg.yaml
+    """
+    from tpucfg.importing import Given, ImportRefusedError, import_config
+    from tpucfg.yamldoc.reader import read_file
+
+    document = read_file(file, several=True)
+    if document.root is None or errors(document.findings):
+        findings = [finding._replace(help=_HELPS.get(finding.id, finding.help)) for finding in document.findings]
+        print_findings(findings, {str(file): document.text})
+        raise CommandExit(ERRORS)
+    try:
+        imported = import_config(document, Given(env, project, region, batch_size, train_steps), Catalog())
+    except ImportRefusedError as refused:
+        raise CommandExit(ERRORS, str(refused), refused.help) from None
+    sys.stdout.write(imported.text)
+    if imported.notes:
+        print(printable(f"{file}: {format_count(len(imported.notes), 'field')} not carried over"), file=sys.stderr)
+    for note in imported.notes:
+        print(printable(f"  {note}"), file=sys.stderr)
+    if imported.gaps:
+        gaps = ", ".join(map(dotted, imported.gaps))
+        print(printable(f"{file}: fill in {gaps}"), file=sys.stderr)
+    if imported.notes or imported.gaps:
+        raise CommandExit(ERRORS)

@@ -1,0 +1,252 @@
+"""A request body as the server reads it, in which two spellings of one job are equal.
+
+Nulls, empty lists and the defaults that the server writes itself are absent. The names of jobs and containers have no
+effect on what runs, so they become those of the rendered config. `command` and `args` are one command line. Sources:
+https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/ (defaults of a pod),
+https://github.com/kubernetes-sigs/jobset/blob/v0.12.0/pkg/webhooks/jobset_webhook.go (defaults of a JobSet),
+https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#extendedresourcetoleration (the
+toleration of a resource's own taint).
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final
+
+from tpucfg.paths import KeyPath, first_match, matches, value_at, values_at
+from tpucfg.targets.gke.nodes import CHIPS
+
+_POD: Final = "spec.replicatedJobs.*.template.spec.template.spec"
+_CONTAINER: Final = f"{_POD}.containers.*"
+_SERVER_FIELDS: Final = (
+    "status",
+    "metadata.uid",
+    "metadata.generation",
+    "metadata.resourceVersion",
+    "metadata.creationTimestamp",
+    "metadata.managedFields",
+    "metadata.annotations.[kubectl.kubernetes.io/last-applied-configuration]",
+    "metadata.name",
+    "spec.failurePolicy.rules.*.name",
+    "**.template.metadata.creationTimestamp",
+    # Messages of Google's APIs: what they answer, and the names of jobs.
+    "name",
+    "state",
+    "createTime",
+    "updateTime",
+    "jobId",
+    "tpu.nodeSpec.*.nodeId",
+    "tpu.nodeSpec.*.multisliceParams.nodeIdPrefix",
+)
+"""Fields that the server writes, and names."""
+_DEFAULTS: Final[Mapping[str, Any]] = {
+    "metadata.namespace": "default",
+    "spec.suspend": False,
+    "spec.network.enableDNSHostnames": True,
+    "spec.network.publishNotReadyAddresses": True,
+    "spec.successPolicy.operator": "All",
+    "spec.startupPolicy.startupPolicyOrder": "AnyOrder",
+    "spec.failurePolicy.restartStrategy": "Recreate",
+    "spec.replicatedJobs.*.replicas": 1,
+    "spec.replicatedJobs.*.groupName": "default",
+    "spec.replicatedJobs.*.template.spec.completionMode": "Indexed",
+    "spec.replicatedJobs.*.template.spec.suspend": False,
+    "spec.replicatedJobs.*.template.spec.podReplacementPolicy": "Failed",
+    "spec.replicatedJobs.*.template.spec.manualSelector": False,
+    f"{_POD}.schedulerName": "default-scheduler",
+    f"{_POD}.serviceAccountName": "default",
+    f"{_POD}.serviceAccount": "default",
+    f"{_POD}.dnsPolicy": "ClusterFirst",
+    f"{_POD}.terminationGracePeriodSeconds": 30,
+    f"{_POD}.hostNetwork": False,
+    f"{_CONTAINER}.terminationMessagePath": "/dev/termination-log",
+    f"{_CONTAINER}.terminationMessagePolicy": "File",
+    f"{_CONTAINER}.securityContext.privileged": False,
+    f"{_CONTAINER}.ports.*.protocol": "TCP",
+    f"{_CONTAINER}.env.*.value": "",
+    f"{_CONTAINER}.volumeMounts.*.readOnly": False,
+    f"{_POD}.tolerations.*.operator": "Equal",
+    "tpu.nodeSpec.*.node.networkConfig.enableExternalIps": False,
+    "scheduling.disableRetries": False,
+}
+_MEANINGFUL_EMPTY: Final = ("emptyDir", "spot", "guaranteed")
+"""Keys whose presence is the choice, with or without fields below."""
+LEFT_OUT: Final[Mapping[str, str]] = {
+    f"{_CONTAINER}.securityContext.privileged": "no container is privileged: only GKE before 1.28 needed that for TPUs",
+    f"{_CONTAINER}.ports": "a list of ports opens none, and is not rendered",
+    f"{_POD}.terminationGracePeriodSeconds": "not rendered: the server waits 30 seconds",
+}
+"""Fields that no import carries over, with the reason."""
+_NAMES: Final = {
+    "container": (f"{_CONTAINER}.name", "**.onExitCodes.containerName"),
+    "volume": (f"{_POD}.volumes.*.name", f"{_CONTAINER}.volumeMounts.*.name"),
+    "job": ("spec.replicatedJobs.*.name", "**.targetReplicatedJobs.*"),
+}
+_REFERENCE: Final = re.compile(r"\$(?:\$|\(([^)]*)\))")
+_FLAG: Final = re.compile(r"(-{0,2}[A-Za-z_][\w.-]*)=(.*)", re.DOTALL)
+
+
+def server_view(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a request body without nulls, defaults of the server and what the server writes itself."""
+    view: dict[str, Any] = _cleaned(deepcopy(dict(body)), ())
+    for _, container in [*values_at(view, _CONTAINER)]:
+        _clean_resources(container)
+        _join_command(container)
+    for _, pod in [*values_at(view, _POD)]:
+        tolerations = [item for item in _list(pod, "tolerations") if not _is_of_chips(item)]
+        pod.pop("tolerations", None)
+        pod.update({"tolerations": tolerations} if tolerations else {})
+    for _, program in [*values_at(view, "workerPoolSpecs.*.containerSpec")]:
+        _join_command(program)
+    return view
+
+
+def left_out(view: dict[str, Any]) -> list[tuple[KeyPath, str]]:
+    """Remove the fields that no import carries over from a view, and return them with their reasons."""
+    removed = [(path, reason) for pattern, reason in LEFT_OUT.items() for path, _ in values_at(view, pattern)]
+    for path, _ in removed:
+        parent = value_at(view, path[:-1])
+        if isinstance(parent, dict):
+            parent.pop(path[-1], None)
+            if not parent:
+                value_at(view, path[:-2], {}).pop(path[-2], None)
+    return removed
+
+
+def renamed(view: dict[str, Any], rendered: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a view with the names of another: those of containers and jobs by position, of volumes by mount point."""
+    names = {
+        "container": _by_position(view, rendered, f"{_CONTAINER}.name"),
+        "job": _by_position(view, rendered, "spec.replicatedJobs.*.name"),
+        "volume": _by_mount(view, rendered),
+    }
+    view = deepcopy(view)
+    for kind, patterns in _NAMES.items():
+        for pattern in patterns:
+            for path, name in [*values_at(view, pattern)]:
+                parent = value_at(view, path[:-1])
+                if isinstance(name, str) and isinstance(parent, dict | list):
+                    parent[path[-1]] = names[kind].get(name, name)  # type: ignore[index] # the path exists
+    return view
+
+
+def reader(*bodies: Any, jobs: Iterable[str]) -> Callable[[Any], Any]:
+    """Return the function that reads a value as the program gets it: two values are equal if their readings are.
+
+    Kubernetes expands `$(NAME)` of a variable of the container, and reads `$$` as `$`. The job's name stands for
+    itself. The order of `name=value` words in a command line has no effect, save for one name given twice.
+    """
+    names = {name for body in bodies for _, name in values_at(body, f"{_CONTAINER}.env.*.name")}
+    pattern = "|".join(sorted(map(re.escape, filter(None, jobs)), key=len, reverse=True))
+    job_name = re.compile(rf"(?<![\w-])(?:{pattern})(?![\w-])") if pattern else None
+
+    def read(value: Any) -> Any:
+        if isinstance(value, str):
+            text = expand(value, names)
+            return job_name.sub("\0job", text) if job_name else text
+        if isinstance(value, list):
+            return _words([read(item) for item in value])
+        return {key: read(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+    return read
+
+
+def expand(text: str, names: Iterable[str] = ()) -> str:
+    """Return a text as Kubernetes passes it on, with a mark for each reference to one of the variables.
+
+    https://github.com/kubernetes/kubernetes/blob/v1.34.1/third_party/forked/golang/expansion/expand.go
+    """
+    known = {*names}
+
+    def replacement(match: re.Match[str]) -> str:
+        if match[1] is None:
+            return "$"
+        return f"\0({match[1]})" if match[1] in known else match[0]
+
+    return _REFERENCE.sub(replacement, text)
+
+
+def is_written_by_server(path: KeyPath) -> bool:
+    """Return True for a field that the server writes, and for the name of a job."""
+    return any(matches(pattern, path) for pattern in _SERVER_FIELDS)
+
+
+def _cleaned(value: Any, path: KeyPath) -> Any:
+    if isinstance(value, dict):
+        items = (
+            (key, _cleaned(item, (*path, key))) for key, item in value.items() if not _is_absent(item, (*path, key))
+        )
+        return {key: item for key, item in items if item not in ({}, []) or key in _MEANINGFUL_EMPTY}
+    if isinstance(value, list):
+        return [_cleaned(item, (*path, index)) for index, item in enumerate(value)]
+    return value
+
+
+def _is_absent(value: Any, path: KeyPath) -> bool:
+    if value is None or is_written_by_server(path):
+        return True
+    default = first_match(_DEFAULTS.items(), path)
+    return default is not None and type(default) is type(value) and default == value
+
+
+def _clean_resources(container: Any) -> None:
+    """Write quantities as texts, and leave out requests that the server copies from the limits."""
+    resources = container.get("resources") if isinstance(container, dict) else None
+    if not isinstance(resources, dict):
+        return
+    for kind, amounts in resources.items():
+        if isinstance(amounts, dict):
+            resources[kind] = {name: str(amount) for name, amount in amounts.items()}
+    limits, requests = resources.get("limits", {}), resources.pop("requests", {})
+    if own := {name: amount for name, amount in requests.items() if limits.get(name) != amount}:
+        resources["requests"] = own
+
+
+def _join_command(container: Any) -> None:
+    """Make `args` part of `command`; without a command, the image's own comes first."""
+    if isinstance(container, dict) and container.get("command"):
+        container["command"] = [*_list(container, "command"), *_list(container, "args")]
+        container.pop("args", None)
+
+
+def _words(words: list[Any]) -> list[Any]:
+    """Return a list with its `name=value` texts last, by name, and equal numbers in one form."""
+    flags = [match for word in words if isinstance(word, str) and (match := _FLAG.fullmatch(word))]
+    if not flags:
+        return words
+    others = [word for word in words if not (isinstance(word, str) and _FLAG.fullmatch(word))]
+    return [*others, *(f"{flag[1]}={_number(flag[2])}" for flag in sorted(flags, key=lambda flag: flag[1]))]
+
+
+def _number(text: str) -> str:
+    try:
+        return str(Decimal(text).normalize()) if re.fullmatch(r"[0-9][0-9.e+-]{0,20}", text) else text
+    except InvalidOperation:
+        return text
+
+
+def _is_of_chips(toleration: Any) -> bool:
+    """Return True for a toleration of the nodes with TPUs, which the server adds to each pod that asks for chips."""
+    if not isinstance(toleration, dict) or toleration.get("key") != CHIPS:
+        return False
+    return toleration.get("operator") == "Exists" and toleration.get("effect", "NoSchedule") == "NoSchedule"
+
+
+def _by_position(view: Any, rendered: Any, pattern: str) -> dict[str, str]:
+    ours = dict(values_at(rendered, pattern))
+    return {name: ours[path] for path, name in values_at(view, pattern) if path in ours and isinstance(name, str)}
+
+
+def _by_mount(view: Any, rendered: Any) -> dict[str, str]:
+    def mounts(body: Any) -> dict[str, str]:
+        found = (mount for _, mount in values_at(body, f"{_CONTAINER}.volumeMounts.*") if isinstance(mount, dict))
+        return {str(mount.get("mountPath")): str(mount.get("name")) for mount in found}
+
+    ours = mounts(rendered)
+    return {name: ours[path] for path, name in mounts(view).items() if path in ours}
+
+
+def _list(value: Any, key: str) -> list[Any]:
+    found = value.get(key) if isinstance(value, dict) else None
+    return found if isinstance(found, list) else []

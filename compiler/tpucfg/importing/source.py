@@ -1,0 +1,119 @@
+"""Find the request body in a file, and the service whose it is."""
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from tpucfg.importing.notes import Note
+from tpucfg.targets.objects import is_foreign, kubernetes_objects
+from tpucfg.text_format import format_value
+from tpucfg.yamldoc import Document, without_nulls
+
+_FORMS: Final[Mapping[str, str]] = {
+    "replicatedJobs": "gke",
+    "workerPoolSpecs": "vertex-ai",
+    "nodeSpec": "cloud-tpu",
+    "trainingInput": "ai-platform",
+}
+"""The targets by a field that only their request bodies have, at the top or one level below."""
+_KNOWN: Final = "a JobSet, a CustomJobSpec of Vertex AI, a queued resource of Cloud TPU or a Job of AI Platform"
+
+
+class ImportRefusedError(Exception):
+    """A file has no request body that can become a spec."""
+
+    def __init__(self, message: str, help: str) -> None:
+        super().__init__(message)
+        self.help = help
+        """The exact edit."""
+
+
+class Source(NamedTuple):
+    """A request body that somebody else wrote."""
+
+    target: str
+    body: dict[str, Any]
+    name: str
+    """The job's name; empty if the file has none."""
+    project: str | None
+    """The Google project that the file names."""
+    location: str | None
+    """The region or zone that the file names."""
+    notes: tuple[Note, ...]
+    """The other objects of the file."""
+
+
+def find_source(document: Document) -> Source:
+    """Return the first request body of a file that could be read.
+
+    Raises:
+        ImportRefusedError: The file has none.
+    """
+    for part in document.parts():
+        target = _target_of(part.data)
+        if target == "gke":
+            return _job_set(document)
+        if target:
+            return _message(target, without_nulls(part.root).value if part.root else {})
+    kind = document.data.get("kind") if isinstance(document.data, dict) else None
+    what = f"its kind is {format_value(kind)}" if isinstance(kind, str) else "it has none of their fields"
+    raise ImportRefusedError(f"{document.file} is no config that can be imported: {what}", f"give the file of {_KNOWN}")
+
+
+def _target_of(value: Any) -> str | None:
+    """Return the target that a value is a request body of; None if it is none."""
+    if not isinstance(value, dict):
+        return None
+    items = value.get("items") if value.get("kind") == "List" else None
+    inner = [item for item in [*value.values(), *(items if isinstance(items, list) else [])] if isinstance(item, dict)]
+    inner += [item["spec"] for item in inner if isinstance(item.get("spec"), dict)]
+    levels = (value, *inner)
+    return next((target for field, target in _FORMS.items() if any(field in level for level in levels)), None)
+
+
+def _job_set(document: Document) -> Source:
+    bodies, others = kubernetes_objects(document, "gke")
+    body = next(item for item in bodies if _target_of(item.data))
+    notes = [
+        Note((), f"{_title(other.data)} is left out: {_reason(other.data)}")
+        for other in (*others, *(item for item in bodies if item is not body))
+    ]
+    name = _text(body.data.get("metadata"), "name")
+    return Source("gke", body.data, name, None, None, tuple(notes))
+
+
+def _title(value: Any) -> str:
+    kind, name = (value.get("kind"), _text(value.get("metadata"), "name")) if isinstance(value, dict) else (None, "")
+    return f"the {format_value(kind, quoted=False)} {name}".strip() if isinstance(kind, str) else "a further document"
+
+
+def _reason(value: Any) -> str:
+    if is_foreign(value, "gke"):
+        return "tpucfg does not render it, so keep it in a file of its own"
+    return "one job is imported at a time, and secrets are written as trainer.secrets"
+
+
+def _message(target: str, value: dict[str, Any]) -> Source:
+    """Return the source of a message that is no Kubernetes object; `gcloud … describe` wraps some of them."""
+    inner = value.get("jobSpec")
+    body = inner if isinstance(inner, dict) else value
+    resource = _text(value, "name") or _text(_first(body, "tpu", "nodeSpec"), "parent")
+    parts = resource.split("/")
+    named = dict(zip(parts[::2], parts[1::2], strict=False))
+    node = _first(body, "tpu", "nodeSpec")
+    name = _text(value, "displayName") or _text(value, "jobId") or _text(node, "nodeId") or _text(node, "nodeIdPrefix")
+    region = _text(body.get("trainingInput"), "region")
+    notes = [
+        Note((key,), "the server writes it", differs=False) for key in value if body is not value and key != "jobSpec"
+    ]
+    return Source(target, body, name, named.get("projects"), named.get("locations") or region or None, tuple(notes))
+
+
+def _first(value: Any, *steps: str) -> Any:
+    for step in steps:
+        value = value.get(step) if isinstance(value, dict) else None
+    return value[0] if isinstance(value, list) and value else None
+
+
+def _text(value: Any, key: str) -> str:
+    found = value.get(key) if isinstance(value, dict) else None
+    return found if isinstance(found, str) else ""

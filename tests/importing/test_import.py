@@ -1,0 +1,282 @@
+"""Configs that others wrote become specs whose configs are those files again."""
+
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from spec_factory import CATALOG, ROOT, configs
+from tpucfg.importing import Given, Imported, ImportRefusedError, import_config
+from tpucfg.paths import KeyPath, leaf_paths, value_at
+from tpucfg.plan import Selection
+from tpucfg.render.pipeline import compile_spec_file, render_configs
+from tpucfg.yamldoc.reader import read_text
+
+EXAMPLE = ROOT / "examples" / "import" / "jobset.yaml"
+GIVEN = Given(project="my-project-dev", region="us-east5", batch_size=64, train_steps=100)
+POD = ("spec", "replicatedJobs", 0, "template", "spec", "template", "spec")
+CHILD = POD[:5]
+CONTAINER = (*POD, "containers", 0)
+
+
+def imported(text: str, given: Given = GIVEN) -> Imported:
+    """Return the import of a file's text."""
+    return import_config(read_text(text, "jobset.yaml", several=True), given, CATALOG)
+
+
+def changed(path: KeyPath, value: Any) -> str:
+    """Return the example with another value at a path."""
+    data = yaml.safe_load(EXAMPLE.read_text())
+    value_at(data, path[:-1])[path[-1]] = value
+    return yaml.safe_dump(data)
+
+
+def spec_of(text: str, given: Given = GIVEN) -> Any:
+    """Return the data of the spec of a file."""
+    return yaml.safe_load(imported(text, given).text)
+
+
+def leaves(data: Any) -> list[tuple[KeyPath, Any]]:
+    """Return the scalars of a value with their paths."""
+    return [(path, value_at(data, path)) for path in leaf_paths(data)]
+
+
+def reasons(result: Imported) -> str:
+    """Return the list of what was not carried over."""
+    return "\n".join(map(str, result.notes))
+
+
+def test_the_example_becomes_a_spec_of_keys() -> None:
+    """A JobSet of MaxText becomes figures, arguments and settings; privileged and ports are listed."""
+    result = imported(EXAMPLE.read_text())
+    spec = yaml.safe_load(result.text)
+    assert result.is_equal
+    assert not result.gaps
+    assert [note.path[-1] for note in result.notes] == ["privileged", "ports"]
+    assert spec["sizes"] == ["v6e-16"]
+    assert spec["training"] == {
+        "tuned_on": "v6e-16",
+        "per_device_batch_size": 4,
+        "sequence_length": 8192,
+        "train_steps": 2000,
+        "learning_rate": "3e-5",  # PyYAML reads YAML 1.1, in which this is a text
+        "flags": "maxtext",
+    }
+    assert spec["trainer"]["args"] == {
+        "base_output_directory": "gs://my-project-dev-out/llama",
+        "model_name": "llama3.1-8b",
+        "checkpoint_period": 100,
+    }
+    assert spec["trainer"]["xla_flags"] == {"v6e": ["--xla_tpu_scoped_vmem_limit_kib=98304"]}
+    assert spec["targets"]["gke"]["queue"] == "research"
+    assert spec["targets"]["gke"]["host_network"] is True
+    assert leaves(spec["targets"]["gke"]["extra"]) == [
+        (("spec", "replicatedJobs", 0, "name"), "slice"),
+        (("spec", "replicatedJobs", 0, "template", "spec", "template", "spec", "containers", 0, "name"), "trainer"),
+        ((*CONTAINER, "resources", "limits", "memory"), "300Gi"),
+    ]
+
+
+def test_the_spec_renders_the_program_of_the_file(tmp_path: Path) -> None:
+    """The spec is valid as it is printed, and its config starts the same program on the same nodes."""
+    path = tmp_path / "tpucfg.yaml"
+    path.write_text(imported(EXAMPLE.read_text()).text)
+    compiled = compile_spec_file(path, CATALOG, Selection())
+    (config,) = render_configs(compiled)
+    ours, file = config.request_body, yaml.safe_load(EXAMPLE.read_text())
+    container, original = value_at(ours, CONTAINER), value_at(file, CONTAINER)
+    assert container["command"] == original["command"]
+    words = {word for word in original["args"] if not word.startswith("run_name=")}
+    assert {*container["args"]} == {*words, "run_name=llama-8b-dev-v6e-16"}
+    assert value_at(ours, (*POD, "nodeSelector")) == value_at(file, (*POD, "nodeSelector"))
+    assert value_at(ours, (*CHILD, "parallelism")) == 4
+
+
+@pytest.mark.parametrize("target", ["gke", "vertex-ai", "ai-platform"])
+def test_a_rendered_config_is_imported_without_a_difference(target: str) -> None:
+    """What tpucfg renders becomes a spec that renders it again, on each target whose config names the program."""
+    data: dict[str, str] = {
+        "gke": {"size": "v6e-16", "region": "us-east5", "kube_context": "c"},
+        "vertex-ai": {"size": "v3-32", "region": "europe-west4"},
+        "ai-platform": {"size": "v3-8", "region": "europe-west4"},
+    }[target]
+    spec: dict[str, Any] = {
+        "version": 1,
+        "name": "mnist",
+        "target": target,
+        "sizes": [data["size"]],
+        "environments": {"dev": {"project": "my-project-dev", **{k: v for k, v in data.items() if k != "size"}}},
+        "trainer": {
+            "image": "us-docker.pkg.dev/p/train/mnist:1.0",
+            "command": ["python3", "-m", "mnist"],
+            "args": {"data_dir": "gs://data/mnist", "bare": None, "layers": [1, 2]},
+            "max_run_duration": "90m",
+            **({"runtime": "2.2"} if target == "ai-platform" else {"env": {"FOO": "a$b ${bucket}"}}),
+        },
+        "training": {"tuned_on": data["size"], "batch_size": 1024, "train_steps": 100, "learning_rate": 0.1},
+    }
+    (config,) = configs(spec)
+    result = imported(config.text, Given(project="my-project-dev", region=data["region"]))
+    lost = {note.path[:1] for note in result.notes if note.differs}
+    # Folders and accounts that are made of the project's name are those of another project.
+    assert lost <= {("serviceAccount",), ("baseOutputDirectory",)}, reasons(result)
+    again = yaml.safe_load(result.text)
+    assert again["training"] == {**spec["training"]}
+    assert again["trainer"]["args"] == spec["trainer"]["args"]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "key", "expected"),
+    [
+        ((*POD, "nodeSelector", "cloud.google.com/gke-spot"), "true", ("capacity",), "spot"),
+        (
+            (*POD, "nodeSelector", "cloud.google.com/reservation-name"),
+            "mine",
+            ("capacity",),
+            {"reservation": "mine"},
+        ),
+        ((*POD, "priorityClassName"), "high", ("targets", "gke", "priority"), "high"),
+        ((*POD, "serviceAccountName"), "trainer", ("targets", "gke", "service_account"), "trainer"),
+        (("metadata", "namespace"), "research", ("targets", "gke", "namespace"), "research"),
+        (("metadata", "labels"), {"team": "nlp"}, ("environments", "dev", "labels"), {"team": "nlp"}),
+        ((*CHILD, "activeDeadlineSeconds"), 5400, ("trainer", "max_run_duration"), "90m"),
+        (("spec", "replicatedJobs", 0, "replicas"), 2, ("sizes",), ["v6e-16x2"]),
+        ((*POD, "imagePullSecrets"), [{"name": "registry"}], ("targets", "gke", "image_pull_secrets"), ["registry"]),
+    ],
+)
+def test_a_field_becomes_its_key(path: KeyPath, value: Any, key: KeyPath, expected: Any) -> None:
+    """Each field that a key writes is read as this key."""
+    assert value_at(spec_of(changed(path, value)), key) == expected
+
+
+def test_exit_codes_become_ranges() -> None:
+    """The policy of xpk, which restarts nothing with `maxRestarts: 0`, is a list of exit codes."""
+    data = yaml.safe_load(EXAMPLE.read_text())
+    data["spec"]["failurePolicy"] = {
+        "maxRestarts": 0,
+        "rules": [{"action": "FailJobSet", "onJobFailureReasons": ["PodFailurePolicy"]}],
+    }
+    codes = {"containerName": "jax-tpu", "operator": "NotIn", "values": [42, *range(127, 256)]}
+    value_at(data, CHILD)["podFailurePolicy"] = {
+        "rules": [{"action": "FailJob", "onPodConditions": [], "onExitCodes": codes}]
+    }
+    result = imported(yaml.safe_dump(data))
+    assert result.is_equal, reasons(result)
+    assert yaml.safe_load(result.text)["trainer"]["restarts"] == {"times": 0, "exit_codes": [42, "127-255"]}
+
+
+def test_a_script_stays_text_with_placeholders() -> None:
+    """A `bash -c` script is kept word for word, and its figures are placeholders."""
+    script = 'echo $(date) ${HOME};\npython3 -m MaxText.train base.yml per_device_batch_size=0.5 steps=30 key=$$ "$@"\n'
+    data = yaml.safe_load(EXAMPLE.read_text())
+    container = value_at(data, CONTAINER)
+    container["command"] = ["bash", "-c", script.replace("$$", "$$$$")]
+    del container["args"]
+    result = imported(yaml.safe_dump(data))
+    spec = yaml.safe_load(result.text)
+    assert result.is_equal, reasons(result)
+    assert spec["trainer"]["command"][2] == script.replace("${HOME}", "$${HOME}").replace(
+        "0.5", "${per_device_batch_size}"
+    ).replace("steps=30", "steps=${train_steps}")
+    assert spec["training"]["per_device_batch_size"] == 0.5
+    assert spec["training"]["model_parallel"] == 2
+    assert spec["training"]["flags"] == {"batch_size": None, "train_steps": None}
+
+
+def test_missing_figures_are_gaps() -> None:
+    """What no file names is `null  # fill in`, and the options fill it in."""
+    text = changed((*CONTAINER, "args"), ["--data=gs://d"])
+    result = imported(text, Given())
+    assert [*map(tuple, result.gaps)] == [
+        ("environments", "dev", "project"),
+        ("environments", "dev", "region"),
+        ("training", "batch_size"),
+        ("training", "train_steps"),
+    ]
+    assert result.text.count("null  # fill in") == 4
+    assert not imported(text).gaps
+
+
+def test_unknown_machines_are_a_gap() -> None:
+    """Machines of no size of the catalog leave the size open, with the fields that would show it."""
+    result = imported(changed((*CHILD, "parallelism"), 5))
+    assert ("sizes", 0) in result.gaps
+    assert "cloud.google.com/gke-tpu-topology" in reasons(result)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ((*POD, "nodeSelector", "cloud.google.com/gke-preemptible"), "true"),
+        ((*POD, "nodeName"), "node-1"),
+        ((*CHILD, "backoffLimit"), 3),
+        ((*POD, "restartPolicy"), "OnFailure"),
+        (("spec", "failurePolicy", "maxRestarts"), 2),
+        ((*POD, "tolerations"), [{"operator": "Exists"}]),
+        ((*POD, "containers"), [{"name": "a", "image": "i", "resources": {"limits": {"google.com/tpu": 4}}}] * 2),
+    ],
+)
+def test_what_the_config_does_not_have_is_listed(path: KeyPath, value: Any) -> None:
+    """A field that no spec can say is never dropped silently."""
+    assert not imported(changed(path, value)).is_equal
+
+
+def test_every_field_of_the_file_counts() -> None:
+    """Another value of any field changes the spec or the list: nothing of the file is unread."""
+    data = yaml.safe_load(EXAMPLE.read_text())
+    before = imported(yaml.safe_dump(data))
+    names = {"name", "mountPath", "key", "apiVersion", "kind"}
+    for path, value in leaves(data):
+        if value is None or path[-1] in names or path[-1] in ("containerPort", "privileged"):
+            continue
+        other = deepcopy(data)
+        value_at(other, path[:-1])[path[-1]] = (
+            value + 1 if type(value) is int else f"{value}x" if value is not True else False
+        )
+        try:
+            after = imported(yaml.safe_dump(other))
+        except ImportRefusedError:
+            continue
+        assert (after.text, after.notes) != (before.text, before.notes), path
+
+
+def test_a_credential_is_not_printed() -> None:
+    """A token in a variable leaves the spec, and the list names the setting that takes its place."""
+    token = "hf_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dF3g"
+    result = imported(changed((*CONTAINER, "env", 1), {"name": "HF_TOKEN", "value": token}))
+    assert token not in result.text
+    assert token not in reasons(result)
+    assert "HF_TOKEN" in reasons(result)
+
+
+def test_other_objects_are_listed() -> None:
+    """A Service beside the JobSet is left out with its reason."""
+    service = "apiVersion: v1\nkind: Service\nmetadata: {name: headless}\nspec: {clusterIP: None}\n---\n"
+    result = imported(service + EXAMPLE.read_text())
+    assert "the Service headless is left out" in reasons(result)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: 1",
+        "[]",
+        "kind: JobSet",
+        "kind: JobSet\nspec: 3",
+        "spec: {replicatedJobs: 3}",
+        "kind: JobSet\nspec: {replicatedJobs: []}",
+        "workerPoolSpecs: x",
+        "workerPoolSpecs: [{machineSpec: [1]}]",
+        "trainingInput: []",
+        "tpu: {nodeSpec: [[]]}",
+        "apiVersion: batch/v1\nkind: Job\nspec: {template: {}}",
+        "jobSpec: {workerPoolSpecs: 3}",
+        "{kind: List, apiVersion: v1, items: [3]}",
+    ],
+)
+def test_other_files_are_refused(text: str) -> None:
+    """A file without a request body is refused with a message."""
+    with pytest.raises(ImportRefusedError):
+        imported(text)
