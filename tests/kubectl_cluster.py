@@ -87,7 +87,7 @@ def _create(data: dict[str, Any], _: list[str], argv: list[str]) -> int:
 
 
 def _get(data: dict[str, Any], words: list[str], _: list[str]) -> int:
-    resource, _, name = words[0].partition("/")
+    resource, name = [*words[0].split("/"), ""][:2]
     if error := data["errors"].get(f"get {resource}"):
         return _fail(error)
     if resource == "nodes":

@@ -108,6 +108,7 @@ CHANGES: Final[Mapping[tuple[type[Any], str], tuple[Any, Any]]] = {
     (Settings, "capacity"): (_GKE, {**_GKE, "capacity": "spot"}),
     (Settings, "targets"): (_GKE, {**_GKE, "targets": {"gke": {"priority": "high"}}}),
     (Capacity, "kind"): (_GKE, {**_GKE, "capacity": "spot"}),
+    (Capacity, "is_set"): (_GKE, {**_GKE, "capacity": "on-demand"}),
     (Capacity, "reservation"): (
         {**_GKE, "capacity": {"reservation": "tpus-2026"}},
         {**_GKE, "capacity": {"reservation": "tpus-2027"}},

@@ -109,6 +109,7 @@ EXAMPLES: Final = (
     Example(("capacity",), "on-demand", "spot", _CAUTION, "machines can be taken away"),
     Example(("capacity",), "on-demand", "flex-start", _CAUTION, "a run starts when machines are found"),
     Example(("capacity",), "spot", "on-demand", _CAUTION, "machines are billed at the on-demand price"),
+    Example(("capacity",), "spot", "the node pool decides", _CAUTION, "the job runs on any nodes of its slice"),
     Example(("capacity",), "spot", "reservation r", _NONE, "capacity changed from spot to reservation r"),
     Example(("capacity",), "spot", "reservation projects/p/reservations/r", _CAUTION, "belongs to another project"),
     Example(("machine type",), "a", "b", _NONE, "machine type changed"),

@@ -29,10 +29,13 @@ def cloud_tpu(**options: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("after", "sentence"),
     [
-        (gke(capacity="spot"), "every config: capacity changed from on-demand to spot: machines can be taken away"),
+        (
+            gke(capacity="spot"),
+            "every config: capacity changed from the node pool decides to spot: machines can be taken away",
+        ),
         (
             gke(dev={"capacity": {"reservation": "chat-2026"}}),
-            "every size of dev: capacity changed from on-demand to reservation chat-2026 in environments.dev",
+            "every size of dev: capacity changed from the node pool decides to reservation chat-2026",
         ),
         (
             gke(overrides={"v6e-16": {"trainer": {"restarts": 3}}}),
@@ -89,7 +92,7 @@ def test_a_secret_of_a_new_rung_is_access() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "caution"),
     [
-        (gke(capacity="spot"), gke(), "capacity changed from spot to on-demand: machines are billed at the on-demand"),
+        (gke(capacity="spot"), gke(), "capacity changed from spot to the node pool decides: the job runs on any nodes"),
         (
             gke(trainer__max_run_duration="12h"),
             gke(trainer__max_run_duration="2d"),

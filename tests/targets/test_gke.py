@@ -168,6 +168,45 @@ def test_a_2x4_slice_on_small_hosts_names_the_machine(
     assert pod["nodeSelector"].get("node.kubernetes.io/instance-type") == pinned
 
 
+def test_an_unset_capacity_excludes_nothing() -> None:
+    """Without a capacity, the pod has no affinity, and only the taint of TPUs is tolerated."""
+    _, pod = parts(gke.request_body(job("gke", "v6e-16", environment=EAST)))
+    assert "affinity" not in pod
+    assert [toleration["key"] for toleration in pod["tolerations"]] == ["google.com/tpu"]
+
+
+def test_on_demand_excludes_the_nodes_of_the_others() -> None:
+    """A written on-demand excludes each label that another capacity selects, and those of pools that GKE creates."""
+    job_ = job("gke", "v6e-16", environment=EAST | {"capacity": "on-demand"})
+    _, pod = parts(gke.request_body(job_))
+    required = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    (term,) = required["nodeSelectorTerms"]
+    assert [item["key"] for item in term["matchExpressions"] if item["operator"] == "DoesNotExist"] == [
+        f"cloud.google.com/{name}" for name in ("gke-spot", "gke-flex-start", "gke-queued", "reservation-name")
+    ]
+    (provisioning,) = [item for item in term["matchExpressions"] if item["operator"] == "NotIn"]
+    assert provisioning["values"] == ["spot", "preemptible", "flex-start"]
+    nodes = next(item for item in manifests(gke.submission(job_)).requirements if item.name == "nodes")
+    (selector,) = [word for word in nodes.find.argv if word.startswith("--selector=")]
+    assert selector.endswith(
+        ",!cloud.google.com/gke-spot,!cloud.google.com/gke-flex-start,!cloud.google.com/gke-queued,"
+        "!cloud.google.com/reservation-name,cloud.google.com/gke-provisioning notin (spot,preemptible,flex-start)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("capacity", "taints"),
+    [
+        ("spot", {"cloud.google.com/gke-spot": "true", "cloud.google.com/gke-provisioning": "spot"}),
+        ({"reservation": "projects/my-project-tpus/reservations/r"}, {"cloud.google.com/reservation-name": "r"}),
+    ],
+)
+def test_taints_of_pools_that_gke_creates_are_tolerated(capacity: Any, taints: dict[str, str]) -> None:
+    """Spot and a reservation tolerate the taints of their nodes."""
+    _, pod = parts(gke.request_body(job("gke", "v6e-16", environment=EAST | {"capacity": capacity})))
+    assert {item["key"]: item["value"] for item in pod["tolerations"][1:]} == taints
+
+
 def test_no_pod_is_privileged_or_on_the_hosts_network() -> None:
     """No size has a privileged container, the host's network, or a folder of the host."""
     for slice_ in SUPPORTED:

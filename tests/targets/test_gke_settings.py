@@ -58,12 +58,13 @@ def v6e(size: str = "v6e-16", **changes: Any) -> Job:
     ],
 )
 def test_a_capacity_selects_its_nodes(capacity: Any, labels: dict[str, str]) -> None:
-    """Each capacity is labels of nodes, beside those of the slice; only spot nodes have a taint to tolerate."""
+    """Each capacity is labels of nodes, beside those of the slice, and tolerates the taints of its nodes."""
     body = gke.request_body(v6e(capacity=capacity, trainer={"max_run_duration": "2h"}))
     _, pod = parts(body)
     assert pod["nodeSelector"] == SLICE | labels
     taints = [toleration["key"] for toleration in pod["tolerations"]]
-    assert taints == ["google.com/tpu", *(["cloud.google.com/gke-spot"] if capacity == "spot" else [])]
+    own = [key for key in labels if key.endswith(("gke-spot", "reservation-name"))]
+    assert taints == ["google.com/tpu", *own, *(["cloud.google.com/gke-provisioning"] if capacity == "spot" else [])]
 
 
 def test_a_compute_class_selects_nodes_without_a_capacity() -> None:

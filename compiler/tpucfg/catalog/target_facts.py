@@ -70,6 +70,8 @@ class TargetFacts(NamedTuple):
     """True if the service's client builds a local package; other targets refuse one."""
     runs_pods: bool = False
     """True if `service_account` is a Kubernetes account, which acts as the Google account of the stack."""
+    unset_capacity: str = "on-demand"
+    """The words for the capacity of a spec that sets none."""
     has_tenant_project: bool = False
     """True if the TPUs are in a project of the service, whose agent needs a role on the environment's project."""
     machine_choice: Literal["none", "machine", "machine and topology"] = "none"
@@ -153,6 +155,7 @@ TARGET_FACTS: Final[Mapping[str, TargetFacts]] = {
         runs_pods=True,
         agent_uses_bucket=False,
         image_puller="nodes",
+        unset_capacity="the node pool decides",
         environment_keys=("cluster", "kube_context"),
     ),
     "ai-platform": TargetFacts(

@@ -16,11 +16,12 @@ from tpucfg.changes.tree_diff import identity
 from tpucfg.findings import errors
 from tpucfg.paths import KeyPath
 from tpucfg.plan import Job
+from tpucfg.plan.job import capacity_name
 from tpucfg.plan.naming import account_id, bucket_of
 from tpucfg.plan.rung import flag_name
 from tpucfg.spec.layers import LAYERED
 from tpucfg.spec.project import Environment, Prices, Project, Training
-from tpucfg.spec.settings import DEFAULT_PYTHON, Arg, Capacity, CapacityKind, Duration, Secret, Trainer
+from tpucfg.spec.settings import DEFAULT_PYTHON, Arg, CapacityKind, Duration, Secret, Trainer
 from tpucfg.text_format import dotted, format_value, listed
 
 READ_ONLY: Final = "read-only"
@@ -135,7 +136,7 @@ def _description(project: Project, environment: Environment) -> str:
     settings = [project.settings[environment.name, size] for size in environment.sizes]
     trainers = [item.trainer for item in settings]
     programs = dict.fromkeys(trainer.image or trainer.package or trainer.module or "none" for trainer in trainers)
-    capacities = dict.fromkeys(item.capacity.kind for item in settings)
+    capacities = dict.fromkeys(capacity_name(environment.target, item) for item in settings)
     # What runs, and with which data, comes first: a long text is cut at its end where it is shown.
     runs = format_value(listed([*programs]), quoted=False, max_length=_MAX_PROGRAMS_LENGTH)
     place = f"{environment.target} in {environment.project} ({environment.region})"
@@ -173,7 +174,7 @@ def _layer(job: Job, path: KeyPath) -> str:
 def _settings(job: Job) -> Iterator[tuple[KeyPath, Any, KeyPath]]:
     """Yield the layered settings: the fact's name, its value, and its path in the layers."""
     trainer = job.settings.trainer
-    yield ("capacity",), capacity_text(job.capacity), ("capacity",)
+    yield ("capacity",), job.capacity_text, ("capacity",)
     yield from _program(job)
     if trainer.fit:
         yield ("step to compile",), trainer.fit.step, ("trainer", "fit", "step")
@@ -266,11 +267,6 @@ def own_account(job: Job) -> str:
     if TARGET_FACTS[job.target].runs_pods:
         return account_id(name=job.project, environment=job.environment.name)
     return job.account
-
-
-def capacity_text(capacity: Capacity) -> str:
-    """Return a capacity with the name of its reservation, if it has one."""
-    return f"{capacity.kind} {capacity.reservation}" if capacity.reservation else capacity.kind
 
 
 def argument_orders(before: Job, after: Job) -> tuple[list[str], list[str]]:

@@ -164,6 +164,9 @@ def _image(pattern: str) -> tuple[Meaning, ...]:
 # Settings
 
 
+_UNSET_ON_GKE: Final = TARGET_FACTS["gke"].unset_capacity
+
+
 def _becomes_capacity(kind: str) -> Condition:
     return lambda change, _: change.before is not ABSENT and str(change.after).partition(" ")[0] == kind
 
@@ -416,6 +419,11 @@ _ROWS: Final = (
     ),
     _caution(
         "capacity", "machines are billed at the on-demand price, and none are set aside", _becomes_capacity("on-demand")
+    ),
+    _caution(
+        "capacity",
+        "the job runs on any nodes of its slice, whatever their capacity, and no machines are set aside for it",
+        lambda change, _: change.before is not ABSENT and str(change.after) == _UNSET_ON_GKE,
     ),
     _caution(
         "capacity",

@@ -1,7 +1,7 @@
 """The columns of a ladder's rungs, as table cells, as notes below the table, and as data for JSON."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tpucfg.cli.table import Column
 from tpucfg.number_format import (
@@ -48,9 +48,13 @@ def ladder_columns(
         yield from cost_columns(status, rungs)
 
 
-def capacity_columns(capacities: Sequence[CapacityKind]) -> Iterator[Column]:
-    """Yield the column of capacities; none if all is on-demand."""
-    if any(capacity != "on-demand" for capacity in capacities):
+PAID_BY_KIND: Final = ("spot", "flex-start", "reservation")
+"""The kinds of capacity that have prices of their own."""
+
+
+def capacity_columns(capacities: Sequence[str]) -> Iterator[Column]:
+    """Yield the column of capacities; none if all is priced as on-demand."""
+    if any(capacity in PAID_BY_KIND for capacity in capacities):
         yield Column("capacity", capacities)
 
 
@@ -153,6 +157,9 @@ def cost_note(status: "LadderStatus") -> Iterator[str]:
     unpriced = {_priced_as(rung, capacity) for rung, cost, capacity in priced if cost.usd_per_hour is None}
     if unpriced:
         yield f"the spec has no price for {listed(sorted(unpriced))}"
+    else:
+        decided = [name for name in dict.fromkeys(status.capacity_names) if name not in (*PAID_BY_KIND, "on-demand")]
+        yield from (f"priced as on-demand: {name}" for name in decided)
     if _has_hours(status):
         return
     if status.rungs[0].examples is None:

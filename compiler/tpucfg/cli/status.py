@@ -124,7 +124,7 @@ def _columns(ladder: LadderStatus, project: Project) -> list[Column]:
         columns.append(_metric_column(project.gate.metric, [evaluation.metric for evaluation in evaluations]))
         columns.append(_metric_column("worse by", drops))
     if project.prices:
-        columns += [*capacity_columns(ladder.capacities), *cost_columns(ladder, rungs)]
+        columns += [*capacity_columns(ladder.capacity_names), *cost_columns(ladder, rungs)]
     if ladder.fits:
         columns.append(hbm_column(ladder.fit(rung.size) for rung in rungs))
     return [*columns, Column("status", [_status_word(evaluation, ladder) for evaluation in evaluations])]

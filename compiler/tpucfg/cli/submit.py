@@ -142,7 +142,8 @@ def _fit_terms(job: Job, fits: "KnownFits | None") -> Iterator[str]:
 def _capacity(job: Job) -> str:
     if compute_class := job.options.get("compute_class"):
         return f"decided by the compute class {compute_class}, priced as on-demand"
-    return f"reservation {job.capacity.reservation}" if job.capacity.reservation else job.capacity.kind
+    text = job.capacity_text
+    return text if job.capacity.is_set or text == "on-demand" else f"{text}, priced as on-demand"
 
 
 def _start_text(job: Job, submission: Submission, spec: Path, target: str | None) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from tpucfg.catalog import Slice
+from tpucfg.catalog import TARGET_FACTS, Slice
 from tpucfg.plan.naming import account_email, bucket_of, job_name, zone_of
 from tpucfg.plan.rung import Rung, figure_flags, figure_texts
 from tpucfg.spec import PRESET, Capacity, Duration, Environment, Mount, Project, Secret, Settings, Trainer
@@ -77,6 +77,12 @@ class Job(NamedTuple):
         return self.settings.capacity
 
     @property
+    def capacity_text(self) -> str:
+        """The capacity in words, with the name of its reservation if it has one."""
+        name = capacity_name(self.target, self.settings)
+        return f"{name} {self.capacity.reservation}" if self.capacity.reservation else name
+
+    @property
     def restarts(self) -> int | None:
         """Restarts of the program after a failure; None leaves the service's own rule."""
         return self.settings.trainer.restarts
@@ -101,6 +107,15 @@ class Job(NamedTuple):
     def size(self) -> str:
         """The accelerator type, such as `v3-32`."""
         return self.rung.slice.size
+
+
+def capacity_name(target: str, settings: Settings) -> str:
+    """Return the kind of capacity in words: for a spec that sets none, those of the target or of its compute class."""
+    if settings.capacity.is_set:
+        return settings.capacity.kind
+    if target == "gke" and settings.targets.get("gke", {}).get("compute_class"):
+        return "the compute class decides"
+    return TARGET_FACTS[target].unset_capacity
 
 
 def make_job(project: Project, environment: Environment, rung: Rung, run: str | None, whole: Job | None = None) -> Job:

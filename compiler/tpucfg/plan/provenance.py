@@ -1,6 +1,6 @@
 """Explain the values of a job: figures by lines of the spec, rows of the catalog and rules, settings by layers."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Final, NamedTuple
 
@@ -199,9 +199,6 @@ def _ratio_text(value: Fraction) -> str:
 
 # Layered settings.
 
-DEFAULTS: Final[Mapping[KeyPath, str]] = {("capacity",): "on-demand"}
-"""The settings that have a value on every target if no layer sets them."""
-
 
 class _Entry(NamedTuple):
     """The part of one layer in the value of a setting."""
@@ -221,7 +218,9 @@ def setting_reasons(project: Project, job: Job, setting: KeyPath) -> Iterator[Re
         return
     entries = _entries(project.document, job, setting)
     if not entries:
-        default = f"it is {DEFAULTS[setting]}" if setting in DEFAULTS else "the target's default applies"
+        default = "the target's default applies"
+        if setting == ("capacity",):
+            default = f"it is {job.capacity_text}" if job.capacity_text == job.capacity.kind else job.capacity_text
         yield Reason(f"no layer sets {dotted(setting)}: {default}")
         return
     *others, winner = entries

@@ -5,9 +5,9 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import NamedTuple
 
-from tpucfg.plan.job import Job
+from tpucfg.plan.job import Job, capacity_name
 from tpucfg.plan.rung import Rung
-from tpucfg.spec import CapacityKind, Environment, Project
+from tpucfg.spec import Environment, Project
 from tpucfg.text_format import nearest
 
 
@@ -76,8 +76,8 @@ class LadderGroup(NamedTuple):
     target: str
     rungs: tuple[Rung, ...]
     """From small to large; never empty."""
-    capacities: tuple[CapacityKind, ...]
-    """The capacity of each rung."""
+    capacities: tuple[str, ...]
+    """The capacity of each rung, in words."""
 
     @property
     def title(self) -> str:
@@ -98,7 +98,7 @@ def group_ladders(
     for name, jobs_of_environment in groupby(jobs, key=lambda job: job.environment.name):
         environment_jobs = tuple(jobs_of_environment)
         region, target = environment_jobs[0].environment.region, environment_jobs[0].target
-        capacities = tuple(job.capacity.kind for job in environment_jobs)
+        capacities = tuple(capacity_name(job.target, job.settings) for job in environment_jobs)
         key = (region, target, tuple(job.size for job in environment_jobs), capacities, distinct_by.get(name))
         rungs = tuple(job.rung for job in environment_jobs)
         group = groups.get(key) or LadderGroup((), region, target, rungs, capacities)

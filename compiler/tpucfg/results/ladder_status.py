@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tpucfg.catalog import Catalog
 from tpucfg.findings import Finding
 from tpucfg.plan import Rung, Selection, ladder, plan
+from tpucfg.plan.job import capacity_name
 from tpucfg.plan.program import Program, program_of
 from tpucfg.plan.rung import probe_rung
 from tpucfg.results.cost import Cost, costs
@@ -34,6 +35,8 @@ class LadderStatus(NamedTuple):
     """The cost of a whole run, one for each rung."""
     capacities: tuple[CapacityKind, ...]
     """The capacity of each rung, which decides its price."""
+    capacity_names: tuple[str, ...]
+    """The capacity of each rung in words, such as for a spec that sets none."""
     gate: Gate | None
     """The gate of the evaluations."""
     programs: Mapping[str, Program]
@@ -130,7 +133,8 @@ def _status(
     same_image = project.gate is not None and project.gate.same_image
     records = records_of_programs(results, project.name, programs, same_image=same_image)
     evaluations = evaluate_rungs([rung.slice for rung in rungs], records, project.gate)
-    capacities = tuple(project.settings[environment.name, rung.size].capacity.kind for rung in rungs)
+    settings = [project.settings[environment.name, rung.size] for rung in rungs]
+    capacities = tuple(each.capacity.kind for each in settings)
     probe = project.probe
     return LadderStatus(
         environment=environment,
@@ -139,6 +143,7 @@ def _status(
         evaluations=evaluations,
         costs=costs(evaluations, [rung.examples for rung in rungs], project.prices, capacities),
         capacities=capacities,
+        capacity_names=tuple(capacity_name(environment.target, each) for each in settings),
         gate=project.gate,
         programs=programs,
         probe=probe,

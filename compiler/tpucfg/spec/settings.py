@@ -31,6 +31,8 @@ class Capacity(NamedTuple):
     kind: CapacityKind = "on-demand"
     reservation: str | None = None
     """For a reservation: its name, or `projects/<project>/reservations/<name>`."""
+    is_set: bool = True
+    """False if no layer sets it: it is then priced as on-demand, also where something else decides."""
 
     @property
     def reservation_project(self) -> str | None:
@@ -194,7 +196,7 @@ def _settings_of(document: Document, layers: Layered, preset: Preset | None, *, 
 def _capacity(value: Any) -> Capacity:
     if isinstance(value, dict):
         return Capacity("reservation", value["reservation"])
-    return Capacity(value or "on-demand")
+    return Capacity(value) if value else Capacity(is_set=False)
 
 
 def _trainer(document: Document, layers: Layered, preset: Preset | None, *, is_probe: bool) -> Trainer:

@@ -106,7 +106,7 @@ CAPACITY_TABLE: Final = (
         "`provisioningModel: RESERVATION_BOUND` and `reservationAffinity`",
         (_RESERVED, _PROVISIONING),
     ),
-    CapacityRow("gke", "on-demand", "allowed", "no selector", (_GKE,)),
+    CapacityRow("gke", "on-demand", "allowed", "an affinity that excludes the others; unset: no field", (_GKE,)),
     CapacityRow("gke", "spot", "allowed", "the selector `cloud.google.com/gke-spot`", (_GKE_SPOT,)),
     CapacityRow(
         "gke", "flex-start", "error", "GKE's page on flex-start lists v5e, v5p and v6e only", (GKE_FLEX,), ("v3", "v4")

@@ -12,7 +12,7 @@ https://github.com/AI-Hypercomputer/xpk/blob/v1.13.1/recipes/Workload_create_sub
 https://github.com/AI-Hypercomputer/xpk/blob/v1.13.1/recipes/Workload_create_super-slicing.md (TPU7x).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from tpucfg.catalog import Slice
@@ -28,6 +28,8 @@ NODE_POOL: Final = "cloud.google.com/gke-nodepool"
 SPOT: Final = "cloud.google.com/gke-spot"
 FLEX_START: Final = "cloud.google.com/gke-flex-start"
 MAX_RUN_DURATION: Final = "cloud.google.com/gke-max-run-duration-seconds"
+PROVISIONING: Final = "cloud.google.com/gke-provisioning"
+QUEUED: Final = "cloud.google.com/gke-queued"
 RESERVATION_NAME: Final = "cloud.google.com/reservation-name"
 RESERVATION_PROJECT: Final = "cloud.google.com/reservation-project"
 RESERVATION_AFFINITY: Final = "cloud.google.com/reservation-affinity"
@@ -44,8 +46,22 @@ CHIPS: Final = "google.com/tpu"
 """The resource that counts the chips of a pod."""
 
 _TPU_TOLERATION: Final = {"key": CHIPS, "operator": "Exists", "effect": "NoSchedule"}
-# Node pools that GKE creates for spot pods have this taint; those created by hand may have it.
-_SPOT_TOLERATION: Final = {"key": SPOT, "operator": "Equal", "value": "true", "effect": "NoSchedule"}
+
+
+def _tolerated(key: str, value: str) -> dict[str, str]:
+    return {"key": key, "operator": "Equal", "value": value, "effect": "NoSchedule"}
+
+
+_OTHER_CAPACITIES: Final[Sequence[Mapping[str, Any]]] = (
+    *({"key": key, "operator": "DoesNotExist"} for key in (SPOT, FLEX_START, QUEUED, RESERVATION_NAME)),
+    # Also true of nodes without the label, and of those with the value `standard`.
+    {"key": PROVISIONING, "operator": "NotIn", "values": ["spot", "preemptible", "flex-start"]},
+)
+"""The requirements on labels by which on-demand excludes the nodes of the other capacities.
+
+The labels are those of GKE's own autoscaler, also of pools that it creates:
+https://github.com/GoogleCloudPlatform/cluster-autoscaler/tree/main/pkg/cloudprovider/gke.
+"""
 
 
 class Domain(NamedTuple):
@@ -96,13 +112,33 @@ def node_selector(job: Job) -> dict[str, str]:
 
 def node_labels(job: Job) -> list[str]:
     """Return the requirements on the labels of the nodes, as kubectl's `--selector` takes them."""
-    return [f"{label}={value}" for label, value in node_selector(job).items()]
+    selected = [f"{label}={value}" for label, value in node_selector(job).items()]
+    return selected + [_as_selector(requirement) for requirement in _excluded(job)]
+
+
+def node_affinity(job: Job) -> dict[str, Any]:
+    """Return the affinity that excludes nodes; empty if the job excludes none.
+
+    An unset capacity excludes nothing: the node pool decides. A compute class has an order of its own.
+    """
+    terms = [{"matchExpressions": [*_excluded(job)]}] if _excluded(job) else []
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    return {"nodeAffinity": required} if terms else {}
+
+
+def _excluded(job: Job) -> Sequence[Mapping[str, Any]]:
+    capacity = job.capacity
+    return _OTHER_CAPACITIES if capacity.is_set and capacity.kind == "on-demand" else ()
+
+
+def _as_selector(requirement: Mapping[str, Any]) -> str:
+    key = requirement["key"]
+    return f"{key} notin ({','.join(requirement['values'])})" if "values" in requirement else f"!{key}"
 
 
 def tolerations(job: Job) -> list[dict[str, str]]:
     """Return the taints of nodes that the job's pods tolerate."""
-    # flex-start has none: GKE refuses a toleration of its taint without the selector, and the selector alone is enough.
-    return [_TPU_TOLERATION, _SPOT_TOLERATION] if job.capacity.kind == "spot" else [_TPU_TOLERATION]
+    return [_TPU_TOLERATION, *_TOLERATIONS[job.capacity.kind](job)]
 
 
 def _is_selected_by_name(job: Job) -> bool:
@@ -139,6 +175,17 @@ _SELECTORS: Final[Mapping[CapacityKind, Callable[[Job], dict[str, Any]]]] = {
     "reservation": _reservation,
 }
 """The labels of nodes that each capacity selects."""
+
+_TOLERATIONS: Final[Mapping[CapacityKind, Callable[[Job], list[dict[str, str]]]]] = {
+    "on-demand": lambda _: [],
+    # Pools created by hand may have the first, and those that GKE creates for pods have the second.
+    "spot": lambda _: [_tolerated(SPOT, "true"), _tolerated(PROVISIONING, "spot")],
+    # GKE refuses a toleration of this taint without the selector, and the selector alone is enough.
+    "flex-start": lambda _: [],
+    "reservation": lambda job: [_tolerated(RESERVATION_NAME, str(job.capacity.reservation_name))],
+}
+"""The taints of the nodes of each capacity, those of pools that GKE creates included:
+https://github.com/GoogleCloudPlatform/cluster-toolkit/blob/main/docs/gcluster_job_guide.md."""
 
 
 def placement_annotations(job: Job) -> dict[str, str]:

@@ -128,6 +128,7 @@ def _pod(job: Job) -> dict[str, Any]:
         restartPolicy="Never",
         **_network(job),
         nodeSelector=nodes.node_selector(job),
+        affinity=nodes.node_affinity(job),
         tolerations=nodes.tolerations(job),
         containers=[_container(job)],
         volumes=_volumes(job),
@@ -404,7 +405,8 @@ ORIGINS: Final[Mapping[str, Origin]] = {
         for label in (nodes.SPOT, nodes.FLEX_START, "cloud.google.com/reservation-*")
     },
     f"{_POD}.tolerations.0.**": Origin("rule", "nodes with TPUs are tainted, so that no other pod runs there", TPUS),
-    f"{_POD}.tolerations.1.**": _CAPACITY,
+    f"{_POD}.tolerations.*.**": _CAPACITY,
+    f"{_POD}.affinity.**": _CAPACITY,
     f"{_POD}.containers.*.name": Origin("rule", "any name: the pod has one container", JOBSET),
     f"{_POD}.containers.*.image": Origin("spec", "trainer.image"),
     f"{_POD}.containers.*.command.*": Origin("spec", "trainer.command"),
