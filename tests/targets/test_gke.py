@@ -330,7 +330,7 @@ def test_without_a_context_nothing_is_submitted() -> None:
         gke.submission(job("gke", "v6e-16", environment={"region": "us-east5"}))
     finding = excinfo.value.problem.finding_in(project("gke", "v6e-16").document)
     assert finding.id == "TPU005"
-    assert finding.message == "dev has no kube_context, and a job is never sent to the current cluster instead"
+    assert finding.message == "dev has no cluster, and a job is never sent to the current one of kubectl instead"
     assert finding.help.startswith("set environments.dev.kube_context")
 
 

@@ -5,6 +5,7 @@ from shlex import join
 from typing import Final
 
 from tpucfg.plan import Job
+from tpucfg.plan.identities import repository_of
 from tpucfg.schemas import Problem
 from tpucfg.spec import Environment
 from tpucfg.targets.gke.nodes import node_labels
@@ -147,7 +148,9 @@ def _bind_account(job: Job, namespaced: tuple[str, ...]) -> tuple[str, ...]:
 
 def _notes(job: Job, namespaced: tuple[str, ...]) -> list[str]:
     account = pod_account(job)
-    program = "the program itself acts as the account of the nodes, which needs access to the bucket: see TPU122"
+    nodes = job.options.get("node_service_account")
+    program = f"the program itself acts as the account of the nodes, {nodes or 'which needs the bucket: see TPU122'}"
+    pull = f"the account of the nodes pulls {job.image}: name it in targets.gke.node_service_account for its grant"
     is_own = not job.options.get("service_account")
     created = " (--execute does both where it is missing)" if is_own else ""
     creation = join(_create_account(job, namespaced))
@@ -155,10 +158,14 @@ def _notes(job: Job, namespaced: tuple[str, ...]) -> list[str]:
         f"the pods run as the Kubernetes service account {account}; create it once{created}: {creation}",
         f"it acts as the service account of the stack; bind it once: {join(_bind_account(job, namespaced))}",
         *([program] if uses_host_network(job) else []),
+        *([pull] if repository_of(job.image) and not nodes else []),
     ]
 
 
 def _missing_context(environment: Environment) -> Problem:
-    message = f"{environment.name} has no kube_context, and a job is never sent to the current cluster instead"
-    hint = f"set environments.{environment.name}.kube_context to one of: kubectl config get-contexts --output=name"
+    message = f"{environment.name} has no cluster, and a job is never sent to the current one of kubectl instead"
+    hint = (
+        f"set environments.{environment.name}.cluster to projects/P/locations/L/clusters/C, or its kube_context to one "
+        "of: kubectl config get-contexts --output=name"
+    )
     return Problem("TPU005", message, environment.path, hint, at_key=True)
