@@ -331,7 +331,7 @@ def test_without_a_context_nothing_is_submitted() -> None:
     finding = excinfo.value.problem.finding_in(project("gke", "v6e-16").document)
     assert finding.id == "TPU005"
     assert finding.message == "dev has no cluster, and a job is never sent to the current one of kubectl instead"
-    assert finding.help.startswith("set environments.dev.kube_context")
+    assert finding.help.startswith("set environments.dev.cluster")
 
 
 def test_kubectl_accepts_the_flags(tmp_path: Path) -> None:

@@ -141,7 +141,7 @@ def test_pods_on_the_network_of_their_hosts() -> None:
     off = v6e(trainer={"mounts": {"/data": "gs://other"}}, options={"host_network": False})
     assert not {"hostNetwork", "dnsPolicy"} & {*parts(gke.request_body(default))[1]}
     assert gke.request_body(off) == gke.request_body(default)
-    assert not any("account of the nodes" in note for note in gke.submission(default).notes)
+    assert not any("acts as the account of the nodes" in note for note in gke.submission(default).notes)
 
 
 @pytest.mark.parametrize(
