@@ -178,7 +178,7 @@ def test_the_other_sections_are_read(full: Project) -> None:
 def test_every_layer_has_a_part(full: Project) -> None:
     """A rung's settings are those of the top, its environment, its size, and its size in that environment."""
     rung = full.settings["staging", "v2-32"]
-    assert (rung.capacity, rung.trainer.restarts) == (Capacity(), 0)
+    assert (rung.capacity, rung.trainer.restarts) == (Capacity(is_set=False), 0)
     assert rung.trainer.max_run_duration == Duration(172_800, "2d")
     assert rung.trainer.env == (("A", "1"), ("TF_CPP_MIN_LOG_LEVEL", "2"))
     assert {key: rung.targets["cloud-tpu"].get(key) for key in ("tags", "subnetwork", "external_ips")} == {
