@@ -88,7 +88,7 @@ def _compare_items(file: list[Any], rendered: list[Any], read: Callable[[Any], A
             extra.append({key: name, **part.extra} if key else part.extra)
         elif not key:
             extra.append({})
-    if not key and (notes or ours):  # items without names are told apart by their order alone
+    if not key and ours:  # items without names are told apart by their order alone
         return Comparison(NOTHING, (Note(path, _DIFFERS),))
     notes += [Note((*path, name), _ADDED) for name in ours]
     return Comparison(extra if any(extra) else NOTHING, tuple(notes))

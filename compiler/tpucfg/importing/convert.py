@@ -17,7 +17,7 @@ from tpucfg.importing.comparison import NOTHING, Comparison, compare, file_path,
 from tpucfg.importing.keys import program_words, settings, written_fields
 from tpucfg.importing.notes import Note
 from tpucfg.importing.program import BATCH_FIGURES, Number, flags_of, read_program
-from tpucfg.importing.server_view import is_written_by_server, left_out, reader, renamed, server_view
+from tpucfg.importing.server_view import is_written_by_server, left_out, reader, renamed, server_view, with_one_line
 from tpucfg.importing.sizes import Choice, choices, described
 from tpucfg.importing.source import ImportRefusedError, Source, find_source
 from tpucfg.importing.spec_text import is_gap, spec_text
@@ -152,7 +152,8 @@ def _lasting(
 
 def _comparison(source: Source, view: dict[str, Any], compiled: CompiledSpec) -> Comparison:
     job, body = compiled.request_bodies[0]
-    ours = server_view(body)
+    ours = with_one_line(server_view(body))
+    view = with_one_line(view)
     return compare(renamed(view, ours), ours, reader(view, ours, jobs=(source.name, job.name)))
 
 
@@ -199,7 +200,7 @@ def _environment(source: Source, given: Given) -> dict[str, Any]:
 
 
 def _name(text: str) -> str:
-    name = _NAME.sub("-", text.lower()).strip("-0123456789")[:_MAX_NAME_LENGTH].rstrip("-")
+    name = _NAME.sub("-", text.lower()).lstrip("-0123456789")[:_MAX_NAME_LENGTH].rstrip("-")
     return name or "imported"
 
 
@@ -214,9 +215,9 @@ def _put(spec: dict[str, Any], path: list[str], value: Any) -> None:
 
 
 def _shape_trainer(trainer: dict[str, Any], choice: Choice, catalog: Catalog) -> None:
-    """Move the flags of the TPU compiler out of the variables, and drop an image that a package does not have."""
-    if trainer.get("package") or trainer.get("module"):
-        trainer.update({"image": trainer["image"]} if trainer["image"] else {})
+    """Move the flags of the TPU compiler out of the variables, and drop the gap of an image beside a package."""
+    if (trainer.get("package") or trainer.get("module")) and not trainer["image"]:
+        trainer.pop("image")
     env = {name: value.replace("${", "$${") for name, value in trainer.get("env", {}).items()}
     flags, slice_ = env.get(XLA_FLAGS_VARIABLE, ""), catalog.find(choice.size)
     if slice_ and flags and " ".join(flags.split()) == flags:
@@ -312,15 +313,17 @@ def _whole_item(spec: Mapping[str, Any], path: KeyPath, rendered: Any) -> KeyPat
 
     A list without one of its words would be another command, and a container without its chips another container.
     """
-    for end, step in enumerate(path):
-        if isinstance(step, int) and "extra" not in path:
-            return path[:end]
+    if path[2:3] != ("extra",):
+        return path[: next((index for index, step in enumerate(path) if isinstance(step, int)), len(path))]
+    for end in range(3, len(path)):
+        step = path[end]
         if isinstance(step, int):
-            name, items = item_name(value_at(spec, path[: end + 1])), rendered if isinstance(rendered, list) else []
-            rendered = next((item for item in items if name and item_name(item) == name), None)
-            if rendered is None:
+            items, name = rendered if isinstance(rendered, list) else [], item_name(value_at(spec, path[: end + 1]))
+            same = [item for item in items if item_name(item) == name] if name else items[step : step + 1]
+            if not same:
                 return path[: end + 1]
-        elif end > path.index("extra") if "extra" in path else False:
+            rendered = same[0]
+        else:
             rendered = value_at(rendered, (step,))
     return path
 

@@ -39,7 +39,8 @@ def settings(target: str, body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the value of each key that a request body shows, by the key's path with dots."""
     fields = fields_by_key(target, body)
     values = {key: _CONVERT.get(key, _one)(matches, body) for key, matches in fields.items() if key not in _PROGRAM}
-    return {**_ABSENT.get(target, {}), **{key: value for key, value in values.items() if value not in (None, {}, [])}}
+    found = {**_ABSENT.get(target, {}), **values}
+    return {key: value for key, value in found.items() if value not in (None, {}, [])}
 
 
 def written_fields(target: str, body: Mapping[str, Any], key: KeyPath) -> list[KeyPath]:

@@ -171,7 +171,7 @@ def _split(words: Sequence[str]) -> tuple[list[str], ArgStyle | None, list[tuple
     head, rest = [*words[:start]], words[start:]
     if any("\n" in word or word in ("-c", "-lc", "-ec") for word in head):
         return [*words], None, []
-    for style in ("key=value", "--key=value", "--key value"):
+    for style in ("--key=value", "key=value", "--key value"):
         options = [*_options(rest, style)]
         if None not in options:
             return head, style, [option for option in options if option]

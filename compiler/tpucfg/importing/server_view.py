@@ -1,7 +1,7 @@
 """A request body as the server reads it, in which two spellings of one job are equal.
 
 Nulls, empty lists and the defaults that the server writes itself are absent. The names of jobs and containers have no
-effect on what runs, so they become those of the rendered config. `command` and `args` are one command line. Sources:
+effect on what runs, so they become those of the rendered config. Sources:
 https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/ (defaults of a pod),
 https://github.com/kubernetes-sigs/jobset/blob/v0.12.0/pkg/webhooks/jobset_webhook.go (defaults of a JobSet),
 https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#extendedresourcetoleration (the
@@ -92,13 +92,20 @@ def server_view(body: Mapping[str, Any]) -> dict[str, Any]:
     view: dict[str, Any] = _cleaned(deepcopy(dict(body)), ())
     for _, container in [*values_at(view, _CONTAINER)]:
         _clean_resources(container)
-        _join_command(container)
     for _, pod in [*values_at(view, _POD)]:
         tolerations = [item for item in _list(pod, "tolerations") if not _is_of_chips(item)]
         pod.pop("tolerations", None)
         pod.update({"tolerations": tolerations} if tolerations else {})
-    for _, program in [*values_at(view, "workerPoolSpecs.*.containerSpec")]:
-        _join_command(program)
+    return view
+
+
+def with_one_line(view: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a view in which `args` are part of `command`; without a command, the image's own comes first."""
+    view = deepcopy(dict(view))
+    for pattern in (_CONTAINER, "workerPoolSpecs.*.containerSpec"):
+        for _, container in [*values_at(view, pattern)]:
+            if container.get("command"):
+                container["command"] = [*container["command"], *container.pop("args", ())]
     return view
 
 
@@ -137,7 +144,7 @@ def reader(*bodies: Any, jobs: Iterable[str]) -> Callable[[Any], Any]:
     Kubernetes expands `$(NAME)` of a variable of the container, and reads `$$` as `$`. The job's name stands for
     itself. The order of `name=value` words in a command line has no effect, save for one name given twice.
     """
-    names = {name for body in bodies for _, name in values_at(body, f"{_CONTAINER}.env.*.name")}
+    names = {name for body in bodies for _, name in values_at(body, "**.env.*.name")}
     pattern = "|".join(sorted(map(re.escape, filter(None, jobs)), key=len, reverse=True))
     job_name = re.compile(rf"(?<![\w-])(?:{pattern})(?![\w-])") if pattern else None
 
@@ -147,6 +154,8 @@ def reader(*bodies: Any, jobs: Iterable[str]) -> Callable[[Any], Any]:
             return job_name.sub("\0job", text) if job_name else text
         if isinstance(value, list):
             return _words([read(item) for item in value])
+        if type(value) is int:  # JSON of Google's APIs has large numbers as texts
+            return str(value)
         return {key: read(item) for key, item in value.items()} if isinstance(value, dict) else value
 
     return read
@@ -201,13 +210,6 @@ def _clean_resources(container: Any) -> None:
     limits, requests = resources.get("limits", {}), resources.pop("requests", {})
     if own := {name: amount for name, amount in requests.items() if limits.get(name) != amount}:
         resources["requests"] = own
-
-
-def _join_command(container: Any) -> None:
-    """Make `args` part of `command`; without a command, the image's own comes first."""
-    if isinstance(container, dict) and container.get("command"):
-        container["command"] = [*_list(container, "command"), *_list(container, "args")]
-        container.pop("args", None)
 
 
 def _words(words: list[Any]) -> list[Any]:

@@ -15,6 +15,8 @@ _FORMS: Final[Mapping[str, str]] = {
     "trainingInput": "ai-platform",
 }
 """The targets by a field that only their request bodies have, at the top or one level below."""
+_WRITTEN: Final = ("name", "displayName", "state", "createTime", "startTime", "endTime", "updateTime", "error")
+"""What the service answers beside the spec of a custom job, and the name."""
 _KNOWN: Final = "a JobSet, a CustomJobSpec of Vertex AI, a queued resource of Cloud TPU or a Job of AI Platform"
 
 
@@ -103,7 +105,9 @@ def _message(target: str, value: dict[str, Any]) -> Source:
     name = _text(value, "displayName") or _text(value, "jobId") or _text(node, "nodeId") or _text(node, "nodeIdPrefix")
     region = _text(body.get("trainingInput"), "region")
     notes = [
-        Note((key,), "the server writes it", differs=False) for key in value if body is not value and key != "jobSpec"
+        Note((key,), "it belongs to the job and not to its spec, and tpucfg renders the spec")
+        for key in value
+        if body is not value and key != "jobSpec" and key not in _WRITTEN
     ]
     return Source(target, body, name, named.get("projects"), named.get("locations") or region or None, tuple(notes))
 
