@@ -131,6 +131,7 @@ def test_a_rendered_config_is_imported_without_a_difference(target: str) -> None
     ("path", "value", "key", "expected"),
     [
         ((*POD, "nodeSelector", "cloud.google.com/gke-spot"), "true", ("capacity",), "spot"),
+        ((*POD, "nodeSelector", "cloud.google.com/gke-flex-start"), "true", ("capacity",), None),
         (
             (*POD, "nodeSelector", "cloud.google.com/reservation-name"),
             "mine",
@@ -203,7 +204,7 @@ def test_unknown_machines_are_a_gap() -> None:
     """Machines of no size of the catalog leave the size open, with the fields that would show it."""
     result = imported(changed((*CHILD, "parallelism"), 5))
     assert ("sizes", 0) in result.gaps
-    assert "cloud.google.com/gke-tpu-topology" in reasons(result)
+    assert "no size of the catalog has the machines of the file" in reasons(result)
 
 
 @pytest.mark.parametrize(

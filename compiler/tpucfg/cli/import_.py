@@ -10,6 +10,7 @@ from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.load_spec import print_findings
 from tpucfg.findings import errors
+from tpucfg.redaction import redact
 from tpucfg.text_format import dotted, format_count, printable
 
 _HELPS: Final = {"TPU001": "give the path of a config, as YAML or JSON"}
@@ -40,12 +41,13 @@ def import_(
     Example: tpucfg import jobset.yaml --project my-project-dev --region us-east5 > tpucfg.yaml
     """
     from tpucfg.importing import Given, ImportRefusedError, import_config
+    from tpucfg.spec.credentials import hidden_text
     from tpucfg.yamldoc.reader import read_file
 
     document = read_file(file, several=True)
     if document.root is None or errors(document.findings):
         findings = [finding._replace(help=_HELPS.get(finding.id, finding.help)) for finding in document.findings]
-        print_findings(findings, {str(file): document.text})
+        print_findings(findings, {str(file): hidden_text(document)})
         raise CommandExit(ERRORS)
     try:
         imported = import_config(document, Given(env, project, region, batch_size, train_steps), Catalog())
@@ -55,7 +57,7 @@ def import_(
     if imported.notes:
         print(printable(f"{file}: {format_count(len(imported.notes), 'field')} not carried over"), file=sys.stderr)
     for note in imported.notes:
-        print(printable(f"  {note}"), file=sys.stderr)
+        print(printable(f"  {redact(str(note))}"), file=sys.stderr)
     if imported.gaps:
         gaps = ", ".join(map(dotted, imported.gaps))
         print(printable(f"{file}: fill in {gaps}"), file=sys.stderr)

@@ -1,6 +1,7 @@
 """Turn a config that somebody else wrote into a spec, and prove the spec by rendering it again."""
 
-from tpucfg.importing.convert import Given, Imported, import_config
+from tpucfg.importing.convert import Imported, import_config
+from tpucfg.importing.draft import Given
 from tpucfg.importing.source import ImportRefusedError
 
 __all__ = ["Given", "ImportRefusedError", "Imported", "import_config"]

@@ -3,13 +3,26 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-from tpucfg.importing.notes import Note
 from tpucfg.paths import ITEM_NAMES, KeyPath, leaf_paths, value_at
 
 NOTHING: Final = object()
 _MISSING: Final = "no key of a spec says it"
 _ADDED: Final = "the file does not have it, and tpucfg renders it"
 _DIFFERS: Final = "tpucfg renders another value"
+
+
+class Note(NamedTuple):
+    """A field that the spec does not have, or that its config has otherwise."""
+
+    path: KeyPath
+    """The path in the file; empty if it is about the whole file."""
+    reason: str
+    """The consequence, and the edit if there is one."""
+    differs: bool = True
+    """False if the config is still equal to the file as far as `tpucfg import` promises."""
+
+    def __str__(self) -> str:
+        return f"{'.'.join(map(str, self.path))}: {self.reason}" if self.path else self.reason
 
 
 class Comparison(NamedTuple):

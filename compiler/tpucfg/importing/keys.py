@@ -90,6 +90,8 @@ def _capacity(matches: Matches, _: Any) -> Any:
         return "spot"
     if nodes.FLEX_START in fields:
         return "flex-start"
+    if any("affinity" in path for path, _ in matches):
+        return "on-demand"
     path = fields.get("reservationName") or fields.get("0") or fields.get(nodes.RESERVATION_NAME)
     if not isinstance(path, str):
         return None

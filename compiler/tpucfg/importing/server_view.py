@@ -1,83 +1,26 @@
 """A request body as the server reads it, in which two spellings of one job are equal.
 
-Nulls, empty lists and the defaults that the server writes itself are absent. The names of jobs and containers have no
-effect on what runs, so they become those of the rendered config. Sources:
-https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/ (defaults of a pod),
-https://github.com/kubernetes-sigs/jobset/blob/v0.12.0/pkg/webhooks/jobset_webhook.go (defaults of a JobSet),
-https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#extendedresourcetoleration (the
-toleration of a resource's own taint).
+Nulls, empty lists and what the server writes itself (server_view.yaml) are absent. The names of jobs and containers
+have no effect on what runs, so they become those of the rendered config. A pod that asks for chips tolerates their
+taint: https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#extendedresourcetoleration.
 """
 
 import re
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from decimal import Decimal, InvalidOperation
+from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
 from tpucfg.paths import KeyPath, first_match, matches, value_at, values_at
 from tpucfg.targets.gke.nodes import CHIPS
+from tpucfg.yamldoc.reader import read_file
 
-_POD: Final = "spec.replicatedJobs.*.template.spec.template.spec"
-_CONTAINER: Final = f"{_POD}.containers.*"
-_SERVER_FIELDS: Final = (
-    "status",
-    "metadata.uid",
-    "metadata.generation",
-    "metadata.resourceVersion",
-    "metadata.creationTimestamp",
-    "metadata.managedFields",
-    "metadata.annotations.[kubectl.kubernetes.io/last-applied-configuration]",
-    "metadata.name",
-    "spec.failurePolicy.rules.*.name",
-    "**.template.metadata.creationTimestamp",
-    # Messages of Google's APIs: what they answer, and the names of jobs.
-    "name",
-    "state",
-    "createTime",
-    "updateTime",
-    "jobId",
-    "tpu.nodeSpec.*.nodeId",
-    "tpu.nodeSpec.*.multisliceParams.nodeIdPrefix",
-)
-"""Fields that the server writes, and names."""
-_DEFAULTS: Final[Mapping[str, Any]] = {
-    "metadata.namespace": "default",
-    "spec.suspend": False,
-    "spec.network.enableDNSHostnames": True,
-    "spec.network.publishNotReadyAddresses": True,
-    "spec.successPolicy.operator": "All",
-    "spec.startupPolicy.startupPolicyOrder": "AnyOrder",
-    "spec.failurePolicy.restartStrategy": "Recreate",
-    "spec.replicatedJobs.*.replicas": 1,
-    "spec.replicatedJobs.*.groupName": "default",
-    "spec.replicatedJobs.*.template.spec.completionMode": "Indexed",
-    "spec.replicatedJobs.*.template.spec.suspend": False,
-    "spec.replicatedJobs.*.template.spec.podReplacementPolicy": "Failed",
-    "spec.replicatedJobs.*.template.spec.manualSelector": False,
-    f"{_POD}.schedulerName": "default-scheduler",
-    f"{_POD}.serviceAccountName": "default",
-    f"{_POD}.serviceAccount": "default",
-    f"{_POD}.dnsPolicy": "ClusterFirst",
-    f"{_POD}.terminationGracePeriodSeconds": 30,
-    f"{_POD}.hostNetwork": False,
-    f"{_CONTAINER}.terminationMessagePath": "/dev/termination-log",
-    f"{_CONTAINER}.terminationMessagePolicy": "File",
-    f"{_CONTAINER}.securityContext.privileged": False,
-    f"{_CONTAINER}.ports.*.protocol": "TCP",
-    f"{_CONTAINER}.env.*.value": "",
-    f"{_CONTAINER}.volumeMounts.*.readOnly": False,
-    f"{_POD}.tolerations.*.operator": "Equal",
-    "tpu.nodeSpec.*.node.networkConfig.enableExternalIps": False,
-    "scheduling.disableRetries": False,
-}
+_CONTAINER: Final = "spec.replicatedJobs.*.template.spec.template.spec.containers.*"
+_POD: Final = _CONTAINER.removesuffix(".containers.*")
 _MEANINGFUL_EMPTY: Final = ("emptyDir", "spot", "guaranteed")
 """Keys whose presence is the choice, with or without fields below."""
-LEFT_OUT: Final[Mapping[str, str]] = {
-    f"{_CONTAINER}.securityContext.privileged": "no container is privileged: only GKE before 1.28 needed that for TPUs",
-    f"{_CONTAINER}.ports": "a list of ports opens none, and is not rendered",
-    f"{_POD}.terminationGracePeriodSeconds": "not rendered: the server waits 30 seconds",
-}
-"""Fields that no import carries over, with the reason."""
 _NAMES: Final = {
     "container": (f"{_CONTAINER}.name", "**.onExitCodes.containerName"),
     "volume": (f"{_POD}.volumes.*.name", f"{_CONTAINER}.volumeMounts.*.name"),
@@ -85,6 +28,13 @@ _NAMES: Final = {
 }
 _REFERENCE: Final = re.compile(r"\$(?:\$|\(([^)]*)\))")
 _FLAG: Final = re.compile(r"(-{0,2}[A-Za-z_][\w.-]*)=(.*)", re.DOTALL)
+
+
+@cache
+def _tables() -> dict[str, Any]:
+    """Return what the server writes itself, and what no import carries over."""
+    tables: dict[str, Any] = read_file(Path(__file__).with_suffix(".yaml")).data
+    return tables
 
 
 def server_view(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -101,17 +51,19 @@ def server_view(body: Mapping[str, Any]) -> dict[str, Any]:
 
 def with_one_line(view: Mapping[str, Any]) -> dict[str, Any]:
     """Return a view in which `args` are part of `command`; without a command, the image's own comes first."""
-    view = deepcopy(dict(view))
+    joined = deepcopy(dict(view))
     for pattern in (_CONTAINER, "workerPoolSpecs.*.containerSpec"):
-        for _, container in [*values_at(view, pattern)]:
+        for _, container in [*values_at(joined, pattern)]:
             if container.get("command"):
                 container["command"] = [*container["command"], *container.pop("args", ())]
-    return view
+    return joined
 
 
 def left_out(view: dict[str, Any]) -> list[tuple[KeyPath, str]]:
     """Remove the fields that no import carries over from a view, and return them with their reasons."""
-    removed = [(path, reason) for pattern, reason in LEFT_OUT.items() for path, _ in values_at(view, pattern)]
+    removed = [
+        (path, reason) for pattern, reason in _tables()["left_out"].items() for path, _ in values_at(view, pattern)
+    ]
     for path, _ in removed:
         parent = value_at(view, path[:-1])
         if isinstance(parent, dict):
@@ -178,7 +130,7 @@ def expand(text: str, names: Iterable[str] = ()) -> str:
 
 def is_written_by_server(path: KeyPath) -> bool:
     """Return True for a field that the server writes, and for the name of a job."""
-    return any(matches(pattern, path) for pattern in _SERVER_FIELDS)
+    return any(matches(pattern, path) for pattern in _tables()["written_by_server"])
 
 
 def _cleaned(value: Any, path: KeyPath) -> Any:
@@ -195,7 +147,7 @@ def _cleaned(value: Any, path: KeyPath) -> Any:
 def _is_absent(value: Any, path: KeyPath) -> bool:
     if value is None or is_written_by_server(path):
         return True
-    default = first_match(_DEFAULTS.items(), path)
+    default = first_match(_tables()["defaults"].items(), path)
     return default is not None and type(default) is type(value) and default == value
 
 

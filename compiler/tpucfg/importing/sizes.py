@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 from tpucfg.catalog import Catalog, Slice
 from tpucfg.paths import value_at, values_at
 from tpucfg.targets.gke import nodes
-from tpucfg.text_format import dotted
 
 _CHILD = ("spec", "replicatedJobs", 0, "template", "spec")
 _POD = (*_CHILD, "template", "spec")
@@ -87,20 +86,9 @@ def _of_training_input(body: Mapping[str, Any], slice_: Slice) -> Iterator[Choic
         yield Choice(slice_.size)
 
 
-def described(target: str) -> str:
-    """Return the fields that show the size, for a message."""
-    return _FIELDS[target]
-
-
 _CHOICES = {
     "gke": _of_job_set,
     "vertex-ai": _of_custom_job,
     "cloud-tpu": _of_queued_resource,
     "ai-platform": _of_training_input,
-}
-_FIELDS = {
-    "gke": f"the node labels {nodes.ACCELERATOR} and {nodes.TOPOLOGY}, parallelism and the limit of {nodes.CHIPS}",
-    "vertex-ai": f"{dotted(('workerPoolSpecs', 0, 'machineSpec'))}",
-    "cloud-tpu": f"{dotted(('tpu', 'nodeSpec', 0, 'node', 'acceleratorType'))}",
-    "ai-platform": "trainingInput.workerConfig.acceleratorConfig",
 }

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from tpucfg.importing.notes import Note
+from tpucfg.importing.comparison import Note
 from tpucfg.targets.objects import is_foreign, kubernetes_objects
 from tpucfg.text_format import format_value
 from tpucfg.yamldoc import Document, without_nulls
