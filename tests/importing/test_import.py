@@ -127,6 +127,61 @@ def test_a_rendered_config_is_imported_without_a_difference(target: str) -> None
     assert again["trainer"]["args"] == spec["trainer"]["args"]
 
 
+OWN: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "mounts": {"trainer": {"mounts": {"/data": "gs://bucket-a/b/c", "/x/y": "gs://bucket-b"}}},
+    "host network": {"gke": {"host_network": True}, "trainer": {"mounts": {"/data": "gs://bucket-a/b"}}},
+    "secrets": {"trainer": {"secrets": {"HF_TOKEN": "projects/shared/secrets/hf/versions/7"}}},
+    "spot": {"capacity": "spot"},
+    "on-demand": {"capacity": "on-demand"},
+    "flex-start": {"capacity": "flex-start", "trainer": {"max_run_duration": "12h"}},
+    "reservation": {"capacity": {"reservation": "projects/shared/reservations/mine"}},
+    "restarts": {"trainer": {"restarts": 3}},
+    "exit codes": {"trainer": {"restarts": {"times": 3, "exit_codes": [1, "42-44"]}, "max_run_duration": "2d"}},
+    "queue": {
+        "gke": {"queue": "q", "priority": "p", "namespace": "ns", "compute_class": "cc", "image_pull_secrets": ["a"]},
+        "trainer": {"max_run_duration": "1h"},
+    },
+    "topology-aware": {"gke": {"queue": "q", "topology_aware": True}},
+    "two slices": {"size": "v6e-256x2"},
+    "one host": {"size": "v6e-4"},
+    "machine": {"size": "v6e-8", "overrides": {"v6e-8": {"machine": "ct6e-standard-4t"}}},
+    "topology": {"size": "v5p-256", "overrides": {"v5p-256": {"topology": "4x4x8"}}},
+    "steps": {"training": {"steps": {"warmup_steps": 200}}},
+    "pairs": {"trainer": {"arg_style": "--key value", "args": {"a": "b", "c": 1}}},
+    "bare": {"trainer": {"command": ["run"], "args": {"a": None, "c": [1, 2]}}},
+    "texts": {"trainer": {"command": ["run"], "args": ["-x", "a b", "--y"]}},
+    "dollars": {"trainer": {"env": {"A": "$(B) $$ $${C}"}, "args": {"a": "$(HOME)"}}},
+}
+"""Settings of a gke spec."""
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_each_setting_of_gke_is_read_back(name: str) -> None:
+    """A config of tpucfg becomes keys again, with nothing in `extra` and nothing in the list."""
+    changes = {"size": "v6e-16", "gke": {}, "trainer": {}, "training": {}, **OWN[name]}
+    size, options = changes.pop("size"), changes.pop("gke")
+    (config,) = configs(
+        {
+            "version": 1,
+            "name": "mnist",
+            "target": "gke",
+            "sizes": [size],
+            "environments": {"dev": {"project": "my-project-dev", "region": "us-east5", "kube_context": "c"}},
+            **changes,
+            "trainer": {"image": "us-docker.pkg.dev/p/train/mnist:1.0", **changes["trainer"]},
+            "training": {"tuned_on": size, "batch_size": 1024, "train_steps": 100, **changes["training"]},
+            "targets": {"gke": options},
+        }
+    )
+    result = imported(config.text)
+    assert reasons(result) == ""
+    spec = yaml.safe_load(result.text)
+    assert "extra" not in spec["targets"]["gke"]
+    assert spec["sizes"] == [size]
+    assert spec.get("capacity") == changes.get("capacity")
+
+
 @pytest.mark.parametrize(
     ("path", "value", "key", "expected"),
     [

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-from tpucfg.paths import ITEM_NAMES, KeyPath, leaf_paths, value_at
+from tpucfg.importing.server_view import tables
+from tpucfg.paths import ITEM_NAMES, KeyPath, first_match, leaf_paths, value_at
 
 NOTHING: Final = object()
 _MISSING: Final = "no key of a spec says it"
@@ -40,7 +41,8 @@ def compare(file: Any, rendered: Any, read: Callable[[Any], Any], path: KeyPath 
         return _compare_mappings(file, rendered, read, path)
     if _is_object_list(file) and _is_object_list(rendered):
         return _compare_items(file, rendered, read, path)
-    return Comparison(NOTHING, () if read(file) == read(rendered) else (Note(path, _DIFFERS),))
+    reason = first_match(tables()["reasons"].items(), path) or _DIFFERS
+    return Comparison(NOTHING, () if read(file) == read(rendered) else (Note(path, reason),))
 
 
 def missing(extra: Any, view: Any) -> tuple[Note, ...]:

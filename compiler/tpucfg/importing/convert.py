@@ -27,6 +27,8 @@ from tpucfg.importing.source import ImportRefusedError, Source, find_source
 from tpucfg.importing.spec_text import is_gap, spec_text
 from tpucfg.paths import KeyPath, overlap, value_at
 from tpucfg.render.pipeline import CompiledSpec
+from tpucfg.targets.interface import COMPANIONS
+from tpucfg.targets.objects import combined, companions_of
 from tpucfg.yamldoc import Document
 
 _MAX_CHOICES: Final = 8
@@ -56,7 +58,7 @@ def import_config(document: Document, given: Given, catalog: Catalog) -> Importe
     """
     source = find_source(document)
     unknown = _unknown_fields(source)
-    view = server_view(source.body)
+    view = server_view(combined(source.body, source.companions))
     notes = [*source.notes, *unknown, *(Note(path, reason, differs=False) for path, reason in left_out(view))]
     found = choices(source.target, view, catalog)
     attempts = [_attempt(source, view, given, choice, catalog) for choice in found[:_MAX_CHOICES]]
@@ -105,8 +107,9 @@ def _attempt(source: Source, view: dict[str, Any], given: Given, choice: Choice,
         return _Attempt(spec, tuple(note for _, note in refused))
     comparison = _comparison(source, view, compiled)
     in_extra: Refused = ()
-    if comparison.extra is not NOTHING:
-        spec.setdefault("targets", {}).setdefault(source.target, {})["extra"] = comparison.extra
+    extra = {} if comparison.extra is NOTHING else {k: v for k, v in comparison.extra.items() if k != COMPANIONS}
+    if extra:
+        spec.setdefault("targets", {}).setdefault(source.target, {})["extra"] = extra
         spec, in_extra, compiled = without_refused(spec, compiled.request_bodies[0][1], catalog)
         if compiled is None:
             return _Attempt(spec, tuple(note for _, note in (*refused, *in_extra)))
@@ -135,6 +138,6 @@ def _lasting(
 
 def _comparison(source: Source, view: dict[str, Any], compiled: CompiledSpec) -> Comparison:
     job, body = compiled.request_bodies[0]
-    ours = with_one_line(server_view(body))
+    ours = with_one_line(server_view(combined(body, companions_of(job))))
     view = with_one_line(view)
     return compare(renamed(view, ours), ours, reader(view, ours, jobs=(source.name, job.name)))

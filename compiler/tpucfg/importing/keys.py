@@ -39,8 +39,8 @@ def settings(target: str, body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the value of each key that a request body shows, by the key's path with dots."""
     fields = fields_by_key(target, body)
     values = {key: _CONVERT.get(key, _one)(matches, body) for key, matches in fields.items() if key not in _PROGRAM}
-    found = {**_ABSENT.get(target, {}), **values}
-    return {key: value for key, value in found.items() if value not in (None, {}, [])}
+    absent = {key: value for key, value in _ABSENT.get(target, {}).items() if key not in fields}
+    return absent | {key: value for key, value in values.items() if value not in (None, {}, [])}
 
 
 def written_fields(target: str, body: Mapping[str, Any], key: KeyPath) -> list[KeyPath]:
@@ -145,6 +145,15 @@ def _variables(matches: Matches, body: Any) -> dict[str, str]:
     }
 
 
+def _secrets(matches: Matches, body: Any) -> dict[str, str]:
+    """Return the version in Secret Manager of each variable whose Kubernetes secret is made from it."""
+    versions = {path[-1]: value for path, value in matches if "parameters" in path}
+    variables = (path[:-3] for path, _ in matches if path[-2:] == ("secretKeyRef", "key"))
+    items = (value_at(body, path) for path in variables)
+    keys = {item["name"]: item["valueFrom"]["secretKeyRef"]["key"] for item in items if "name" in item}
+    return {variable: versions[key] for variable, key in keys.items() if key in versions}
+
+
 def _mounts(_: Matches, body: Any) -> dict[str, str]:
     """Return the folders of buckets by the path at which the first container sees them."""
     pod: Any = next((pod for _, pod in values_at(body, f"{_JOB}.template.spec")), {})
@@ -187,7 +196,7 @@ _CONVERT: Final[Mapping[str, Callable[[Matches, Any], Any]]] = {
     "capacity": _capacity,
     "environments.<env>.labels": _mapping,
     "trainer.env": _variables,
-    "trainer.secrets": lambda *_: None,
+    "trainer.secrets": _secrets,
     "trainer.mounts": _mounts,
     "trainer.restarts": _restarts,
     "trainer.max_run_duration": _duration,

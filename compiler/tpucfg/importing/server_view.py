@@ -31,7 +31,7 @@ _FLAG: Final = re.compile(r"(-{0,2}[A-Za-z_][\w.-]*)=(.*)", re.DOTALL)
 
 
 @cache
-def _tables() -> dict[str, Any]:
+def tables() -> dict[str, Any]:
     """Return what the server writes itself, and what no import carries over."""
     tables: dict[str, Any] = read_file(Path(__file__).with_suffix(".yaml")).data
     return tables
@@ -62,7 +62,7 @@ def with_one_line(view: Mapping[str, Any]) -> dict[str, Any]:
 def left_out(view: dict[str, Any]) -> list[tuple[KeyPath, str]]:
     """Remove the fields that no import carries over from a view, and return them with their reasons."""
     removed = [
-        (path, reason) for pattern, reason in _tables()["left_out"].items() for path, _ in values_at(view, pattern)
+        (path, reason) for pattern, reason in tables()["left_out"].items() for path, _ in values_at(view, pattern)
     ]
     for path, _ in removed:
         parent = value_at(view, path[:-1])
@@ -130,7 +130,7 @@ def expand(text: str, names: Iterable[str] = ()) -> str:
 
 def is_written_by_server(path: KeyPath) -> bool:
     """Return True for a field that the server writes, and for the name of a job."""
-    return any(matches(pattern, path) for pattern in _tables()["written_by_server"])
+    return any(matches(pattern, path) for pattern in tables()["written_by_server"])
 
 
 def _cleaned(value: Any, path: KeyPath) -> Any:
@@ -147,7 +147,7 @@ def _cleaned(value: Any, path: KeyPath) -> Any:
 def _is_absent(value: Any, path: KeyPath) -> bool:
     if value is None or is_written_by_server(path):
         return True
-    default = first_match(_tables()["defaults"].items(), path)
+    default = first_match(tables()["defaults"].items(), path)
     return default is not None and type(default) is type(value) and default == value
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from tpucfg.importing.comparison import Note
-from tpucfg.targets.objects import is_foreign, kubernetes_objects
+from tpucfg.targets.objects import companion_schemas, is_foreign, kubernetes_objects
 from tpucfg.text_format import format_value
 from tpucfg.yamldoc import Document, without_nulls
 
@@ -42,6 +42,8 @@ class Source(NamedTuple):
     """The region or zone that the file names."""
     notes: tuple[Note, ...]
     """The other objects of the file."""
+    companions: tuple[Any, ...] = ()
+    """The objects that provide the secrets of a JobSet."""
 
 
 def find_source(document: Document) -> Source:
@@ -75,23 +77,27 @@ def _target_of(value: Any) -> str | None:
 def _job_set(document: Document) -> Source:
     bodies, others = kubernetes_objects(document, "gke")
     body = next(item for item in bodies if _target_of(item.data))
-    notes = [
-        Note((), f"{_title(other.data)} is left out: {_reason(other.data)}")
-        for other in (*others, *(item for item in bodies if item is not body))
-    ]
+    companions = [other.data for other in others if _kind(other.data) in companion_schemas("gke")]
+    rest = [item.data for item in (*others, *bodies) if item is not body and item.data not in companions]
+    notes = [Note((), f"{_title(other)} is left out: {_reason(other)}") for other in rest]
     name = _text(body.data.get("metadata"), "name")
-    return Source("gke", body.data, name, None, None, tuple(notes))
+    return Source("gke", body.data, name, None, None, tuple(notes), tuple(companions))
 
 
 def _title(value: Any) -> str:
-    kind, name = (value.get("kind"), _text(value.get("metadata"), "name")) if isinstance(value, dict) else (None, "")
-    return f"the {format_value(kind, quoted=False)} {name}".strip() if isinstance(kind, str) else "a further document"
+    name = _text(value.get("metadata"), "name") if isinstance(value, dict) else ""
+    kind = format_value(_kind(value), quoted=False)
+    return f"the {kind} {name}".strip() if kind else "a further document"
+
+
+def _kind(value: Any) -> str:
+    return _text(value, "kind")
 
 
 def _reason(value: Any) -> str:
     if is_foreign(value, "gke"):
         return "tpucfg does not render it, so keep it in a file of its own"
-    return "one job is imported at a time, and secrets are written as trainer.secrets"
+    return "one job is imported at a time"
 
 
 def _message(target: str, value: dict[str, Any]) -> Source:
