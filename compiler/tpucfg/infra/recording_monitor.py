@@ -8,14 +8,13 @@ import hashlib
 import json
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final, NamedTuple
 
 from pulumi.runtime import mocks, rpc
 
 from tpucfg.infra.resources import Resource, Unseen, urn_name
-from tpucfg.infra.stack_program import event_loop
 from tpucfg.redaction import SECRET
 from tpucfg.spec import Environment
 
@@ -45,6 +44,10 @@ _NO_OPTION: Final = re.compile(
 """Fields of a request that do not change what an update does, or that are recorded apart. All others are options."""
 _PUBLIC_INPUTS: Final = ("role", "member", "members")
 """Inputs by which a resource is a grant; members and their roles are no secret."""
+
+
+EventLoop = Callable[[], AbstractContextManager[None]]
+"""Sets an event loop of a thread, and closes it."""
 
 
 class Ancestors(NamedTuple):
@@ -82,26 +85,21 @@ class GoogleMocks(mocks.Mocks):
         return f"{args.name}-id", dict(args.inputs)
 
 
-@contextmanager
-def _loop_of_thread() -> Iterator[None]:
-    """Set an event loop of a worker thread of the SDK for one request; the program's own thread has one."""
-    if threading.current_thread() is threading.main_thread():
-        yield
-        return
-    with event_loop():
-        yield
-
-
 class RecordingMonitor(mocks.MockMonitor):
     """Records each resource with its options, and each feature that takes an engine."""
 
-    def __init__(self, environment: Environment) -> None:
+    def __init__(self, environment: Environment, event_loop: EventLoop) -> None:
         super().__init__(GoogleMocks(environment))
+        self._event_loop = event_loop
         self.recorded: dict[tuple[str, str, str], Resource] = {}
         self.providers: list[Resource] = []
         self.unseen: set[Unseen] = set()
         self.duplicates: list[str] = []
         self._ancestors: dict[str, Ancestors] = {}
+
+    def _loop(self) -> AbstractContextManager[None]:
+        """Set an event loop of a worker thread of the SDK for one request; the program's own thread has one."""
+        return nullcontext() if threading.current_thread() is threading.main_thread() else self._event_loop()
 
     def RegisterResource(self, request: Any) -> Any:  # noqa: N802 - the protocol's name
         """Record the resource."""
@@ -113,7 +111,7 @@ class RecordingMonitor(mocks.MockMonitor):
             self.unseen.add(Unseen("component", f"{request.type} {request.name}"))
         if request.transforms:
             self.unseen.add(Unseen("transform", f"{request.type} {request.name}"))
-        with _loop_of_thread():
+        with self._loop():
             response = super().RegisterResource(request)  # type: ignore[no-untyped-call] # as the SDK has it
         if request.type != _STACK_TYPE:
             above = self._ancestors.get(request.parent, Ancestors())
@@ -133,7 +131,7 @@ class RecordingMonitor(mocks.MockMonitor):
     def ReadResource(self, request: Any) -> Any:  # noqa: N802
         """Record that the program reads an existing resource, or another stack's outputs."""
         self.unseen.add(Unseen("read", f"{request.type} {request.name}"))
-        with _loop_of_thread():
+        with self._loop():
             return super().ReadResource(request)  # type: ignore[no-untyped-call]
 
     def ExistsResource(self, request: Any) -> Any:  # noqa: N802
@@ -145,7 +143,7 @@ class RecordingMonitor(mocks.MockMonitor):
         """Record a look-up that is not answered as Google would."""
         if request.tok not in _KNOWN_CALLS:
             self.unseen.add(Unseen("call", request.tok))
-        with _loop_of_thread():
+        with self._loop():
             return super().Invoke(request)  # type: ignore[no-untyped-call]
 
     def RegisterStackTransform(self, request: Any) -> Any:  # noqa: N802

@@ -125,7 +125,7 @@ def run_under_mocks(
     """
     # The SDK keeps config and root resource in context variables: a copied context leaves the caller's untouched.
     context = contextvars.copy_context()
-    with _program_modules(program), event_loop():
+    with _program_modules(program), _event_loop():
         return context.run(_run, program, environment, project, dict(config), preview)
 
 
@@ -141,7 +141,7 @@ def _run(
     outputs: dict[str, Any] = {}
     pulumi.runtime.settings.ROOT.set(None)
     set_all_config(config)
-    monitor = RecordingMonitor(environment)
+    monitor = RecordingMonitor(environment, _event_loop)
     logger = logging.getLogger("tpucfg.program")
     pulumi.runtime.set_mocks(monitor.mocks, project, environment.name, preview, logger, monitor, "organization")
 
@@ -172,7 +172,7 @@ def _run(
 
 
 @contextmanager
-def event_loop() -> Iterator[None]:
+def _event_loop() -> Iterator[None]:
     """Set an event loop of this thread for the SDK, and close it.
 
     The SDK makes one where a thread has none, and closes it never: at the exit, such a loop prints a traceback.
