@@ -40,6 +40,17 @@ def test_growth_is_that_of_one_run() -> None:
     ]
 
 
+def test_a_probe_is_shown_beside_a_run() -> None:
+    """More steps of a probe cost more, and the run what it did; a section that is added or removed has no growth."""
+    probes = [spec(**PRICED, probe={"steps": steps}) for steps in (100, 200)]
+    changes = costs(probes[0], probes[1], RECORDED)
+    hours = 100 * 1024 / 1000 / 3600
+    assert amounts(changes)["probe_usd"] == (round(4 * 8 * hours, 3), round(8 * 8 * hours, 3))
+    assert "a probe on v2-32 in dev costs 0.91 → 1.82 USD (+100%)" in list(amount_lines(changes))
+    for base, head in ((spec(**PRICED), probes[0]), (probes[0], spec(**PRICED))):
+        assert "probe_usd" not in costs(base, head, RECORDED).largest
+
+
 def test_growth_below_a_tenth_is_not_in_the_headline() -> None:
     """9.9% more is in the comment, and 10% more in its headline too."""
     one_rung = {**PRICED, "sizes": ["v2-8"]}

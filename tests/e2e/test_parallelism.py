@@ -17,10 +17,14 @@ LADDER = [
     "v5litepod-64 64 64 16 256 16 4 4 4 9,537 500 2,441,472 20,000,538,624 (+538,624)",
     "v5litepod-128x2 256 256 64 256 64 4 1 4 9,537 500 2,441,472 20,000,538,624 (+538,624)",
 ]
+COLUMNS = (
+    *("size", "cores", "data_parallel", "model_parallel", "grad_accum", "micro-batch"),
+    *("examples/s", "tokens/s", "tokens/s/device", "per core", "scaling", "status"),
+)
 STATUS = [
-    "size cores data_parallel model_parallel grad_accum micro-batch examples/s tokens/s per core scaling status",
-    "v5litepod-64 64 16 4 4 4 32 262,144 0.5 – recorded",
-    "v5litepod-128x2 256 64 4 1 4 102 835,584 0.3984 79.6% recorded",
+    " ".join(COLUMNS),
+    "v5litepod-64 64 16 4 4 4 32 262,144 4,096 0.5 – recorded",
+    "v5litepod-128x2 256 64 4 1 4 102 835,584 3,264 0.3984 79.6% recorded",
 ]
 
 

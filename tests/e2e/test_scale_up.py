@@ -643,3 +643,23 @@ def test_why_explains_a_probe(scale_up: Run, tmp_path: Path) -> None:
     profiler = scale_up("why", "trainer.args.profiler", "--size", "v2-32", "--probe").stdout
     assert "probe.args.profiler: xplane, set in probe\n" in profiler
     assert "trainer.args.profiler: off, which probe overrides\n" in profiler
+
+
+def test_the_cost_of_probes_is_shown_beside_that_of_a_run(scale_up: Run, tmp_path: Path) -> None:
+    """A probe costs its steps at the measured speed; the ladder of probes has it in the columns of a run."""
+    write_spec(tmp_path, sizes=SIZES, prices={"v2": 0.5}, probe={"steps": 500})
+    assert "the cost of a run and of a probe is not known yet" in scale_up("status").stdout
+    scale_up("record", "--size", "v2-8", "--probe", "--metric", "examples_per_second=1024")
+    for command in ("status", "ladder"):
+        output = scale_up(command).stdout
+        # 500 steps of one second cost an eighth of 4,000, and on four times the chips four times as much.
+        assert re.search(r"USD/hour +hours +USD +USD/probe", output)
+        assert re.search(r"^v2-8 .* 2\.00 +1\.11 +2\.22 +0\.28 ", output, re.MULTILINE)
+        assert re.search(r"^v2-32 .* 2\.22 +1\.11 ", output, re.MULTILINE)
+        assert "probes of 3 rungs cost 5.83 USD, without start-up and compilation" in output
+    (ladder,) = json.loads(scale_up("ladder", "--format", "json").stdout)["ladders"]
+    assert [rung["probe_usd"] for rung in ladder["rungs"]] == pytest.approx([0.2778, 1.1111, 4.4444], abs=1e-4)
+    probes = scale_up("ladder", "--probe").stdout
+    assert probes.startswith("dev: vertex-ai in us-central1, probes\n")
+    assert re.search(r"^v2-8 .* 500 .* 2\.00 +0\.139 +0\.28 +measured", probes, re.MULTILINE)
+    assert "USD/probe" not in probes

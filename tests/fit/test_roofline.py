@@ -7,7 +7,7 @@ import pytest
 from fit_results import RESULT
 from spec_factory import CATALOG
 from tpucfg.catalog import Slice
-from tpucfg.fit.roofline import LeastRun, least_run, lower_bound
+from tpucfg.fit.roofline import LeastRun, least_run, lower_bound, utilization
 
 
 def slice_of(size: str) -> Slice:
@@ -64,3 +64,10 @@ def test_the_least_run_is_the_bound_times_the_steps() -> None:
     assert least_run(bound, 7200, Fraction(3)) == LeastRun(Fraction(2), Fraction(6))
     assert least_run(bound, 7200, None) == LeastRun(Fraction(2), None)
     assert least_run(bound, None, Fraction(3)) is None
+
+
+def test_the_utilization_is_the_share_of_the_peak() -> None:
+    """A step of two seconds, half of which the peak needs, reaches 50%; without FLOPs or a peak it is not known."""
+    result = RESULT._replace(flops=16 * 197 * 10**12)
+    assert utilization(result, slice_of("v5litepod-16"), Fraction(2)) == Fraction(1, 2)
+    assert utilization(result._replace(flops=0), slice_of("v5litepod-16"), Fraction(2)) is None

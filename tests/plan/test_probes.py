@@ -8,7 +8,7 @@ from spec_factory import compiled, finding_with_id, planned, project, spec
 from tpucfg.plan import Job, SelectionError
 from tpucfg.plan.program import program_of
 
-PROBE = {"probe": {"steps": 50, "args": {"profiler": "xplane"}}}
+PROBE: dict[str, Any] = {"probe": {"steps": 50, "args": {"profiler": "xplane"}}}
 MAXTEXT: dict[str, Any] = {
     "target": "gke",
     "sizes": ["v6e-16", "v6e-64"],
@@ -55,7 +55,7 @@ def test_arguments_of_a_probe_follow_those_of_the_run() -> None:
 
 def test_a_run_in_epochs_has_probes_in_steps() -> None:
     """A probe has steps in the place of epochs; a placeholder of epochs would start a whole run."""
-    epochs = {"training": {"tuned_on": "v2-8", "batch_size": 1024, "epochs": 3}}
+    epochs: dict[str, Any] = {"training": {"tuned_on": "v2-8", "batch_size": 1024, "epochs": 3}}
     assert "--train_steps=50" in probe_of(**epochs).args
     assert not any("epochs" in word for word in probe_of(**epochs).args)
     changed = compiled(spec(**PROBE, **epochs, trainer__args={"n": "${epochs}"}), probe=True)
@@ -84,7 +84,7 @@ def test_maxtext_keeps_nothing_and_follows_the_whole_schedule() -> None:
 
 def test_warnings_are_those_of_the_whole_run() -> None:
     """Fifty steps of a probe are fewer than the warm-up, which is no mistake."""
-    steps = {"training__steps": {"warmup_steps": 200, "checkpoint_steps": 500}}
+    steps: dict[str, Any] = {"training__steps": {"warmup_steps": 200, "checkpoint_steps": 500}}
     whole, probes = (compiled(spec(**PROBE, **steps), probe=probe).findings for probe in (False, True))
     assert [finding.id for finding in probes] == [finding.id for finding in whole if finding.id != "TPU016"]
 

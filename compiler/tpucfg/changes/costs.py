@@ -17,6 +17,7 @@ from tpucfg.changes.records import NO_RECORDS, RevisionRecords, judged_throughpu
 from tpucfg.changes.revisions import CompiledRevision, config_key
 from tpucfg.changes.statements import LocatedStatement, Risk, Statement
 from tpucfg.number_format import format_dollars, format_hours, format_number
+from tpucfg.plan.rung import probe_rung
 from tpucfg.results.cost import RunLimit, price_per_hour, run_hours, run_limit
 from tpucfg.results.records import FOLDER
 from tpucfg.spec.project import Prices
@@ -30,6 +31,8 @@ class RunCost(NamedTuple):
     hours: Fraction | None
     limit: RunLimit
     """The longest time that the config allows."""
+    probe_hours: Fraction | None = None
+    """The duration of a probe; None also for a spec without probes."""
     is_reserved: bool = False
     """True if the machines are reserved, and paid for whether a run uses them or not."""
 
@@ -47,6 +50,13 @@ class RunCost(NamedTuple):
     def usd(self) -> Fraction | None:
         """The cost of the whole run."""
         return None if self.hours is None or self.usd_per_hour is None else self.hours * self.usd_per_hour
+
+    @property
+    def probe_usd(self) -> Fraction | None:
+        """The cost of a probe."""
+        if self.probe_hours is None or self.usd_per_hour is None:
+            return None
+        return self.probe_hours * self.usd_per_hour
 
     @property
     def max_usd(self) -> Fraction | None:
@@ -75,6 +85,7 @@ MEASURES: Final = (
     Measure("usd_per_hour", "USD/hour", lambda cost: cost.usd_per_hour, format_dollars, _is_paid_by_use),
     Measure("hours", "hours", lambda cost: cost.hours, format_hours),
     Measure("chip_hours", "chip hours", lambda cost: cost.chip_hours, format_hours),
+    Measure("probe_usd", "USD/probe", lambda cost: cost.probe_usd, format_dollars, _is_paid_by_use),
     Measure("usd", "USD/run", lambda cost: cost.usd, format_dollars, _is_paid_by_use),
     Measure("max_usd", "USD/run at most", lambda cost: cost.max_usd, format_dollars, _is_paid_by_use),
     Measure("reserved", "", lambda cost: cost.usd_per_hour, format_dollars, lambda cost: cost.is_reserved),
@@ -193,12 +204,14 @@ def _ladders(revisions: Iterable[CompiledRevision]) -> Mapping[str, Sequence[Sli
 def _run_costs(
     revision: CompiledRevision, prices: Prices, throughputs: Mapping[Scope, Fraction]
 ) -> dict[Scope, RunCost]:
+    probe = revision.project.probe if revision.project else None
     return {
         key: RunCost(
             chips=Fraction(job.slice.chips),
             usd_per_hour=price_per_hour(job.slice, prices, job.capacity.kind),
             hours=run_hours(job.rung.examples, throughputs.get(key)),
             limit=run_limit(job, body),
+            probe_hours=run_hours(probe_rung(job.rung, probe).examples, throughputs.get(key)) if probe else None,
             is_reserved=job.capacity.kind == "reservation",
         )
         for job, body in revision.request_bodies
@@ -254,6 +267,8 @@ def _largest_of_all(rows: Sequence[CostRow]) -> Iterator[tuple[str, Largest]]:
         is_lost = any(row.before and measure.get(row.before) is not None for row in rows)
         # A most that is not known because no run of the head is limited has a line of its own.
         is_limited = measure.key != "max_usd" or any(row.after and row.after.max_hours for row in of_head)
+        # Nor has a spec without probes a cost of one.
+        is_limited &= measure.key != "probe_usd" or any(row.after and row.after.probe_hours for row in of_head)
         unknown = sum(not _is_known(row, measure) for row in of_head)
         if known:
             growths = {row: _growth(row, measure) for row in known}

@@ -77,6 +77,8 @@ def ladder(
     project, compiled = load_compiled(spec, catalog, selection(env, size, target, probe=probe), quiet=True)
     jobs = compiled.jobs
     statuses = _statuses(project, catalog, jobs, spec) if project.prices or format == _CHART else {}
+    if probe:
+        statuses = {name: status.with_costs_of_probes() for name, status in statuses.items()}
     fits = load_fits(project, jobs, spec)
     findings = (*compiled.findings, *(_fit_findings(project, fits) if fits else ()))
     groups = group_ladders(tuple(jobs), _distinct_values(project, statuses, fits))

@@ -1,6 +1,7 @@
 """The columns of a ladder's rungs, as table cells, as notes below the table, and as data for JSON."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 from tpucfg.cli.table import Column
@@ -14,7 +15,7 @@ from tpucfg.number_format import (
 )
 from tpucfg.plan import LadderGroup, Rung, rung_figures, shows_parallelism
 from tpucfg.spec import CapacityKind, Training
-from tpucfg.text_format import listed
+from tpucfg.text_format import format_count, listed
 
 # Imported by the functions that show them: a ladder without prices does not need the results, nor one without a
 # training step the fits.
@@ -106,9 +107,11 @@ def parallelism_columns(rungs: Sequence[Rung]) -> Iterator[Column]:
 
 
 def _length_columns(rungs: Sequence[Rung], training: Training) -> Iterator[Column]:
-    """Yield the examples and tokens seen, with the surplus that rounding a step count up adds."""
+    """Yield the examples and tokens seen, with the surplus that rounding a step count up adds to a whole run."""
     tuned_examples = training.train_steps and training.batch_size * training.train_steps
     wanted = {"examples": tuned_examples, "tokens": training.train_tokens}
+    if rungs[0].is_probe:
+        wanted = dict.fromkeys(wanted)
     for unit, tuned in wanted.items():
         counts = [getattr(rung, unit) for rung in rungs]
         if None not in counts:
@@ -140,6 +143,10 @@ def cost_columns(status: "LadderStatus", rungs: Sequence[Rung]) -> Iterator[Colu
         sources = [_source(cost, rung.size, status) for cost, rung in zip(costs, rungs, strict=True)]
         yield Column("hours", [format_hours(cost.hours) for cost in costs])
         yield Column("USD", [format_dollars(cost.usd) for cost in costs])
+    if any(cost.usd is not None for cost in status.probe_costs):
+        probes = [status.probe_cost(rung.size) for rung in rungs]
+        yield Column("USD/probe", [format_dollars(cost.usd if cost else None) for cost in probes])
+    if _has_hours(status):
         yield Column("figures", [source or UNKNOWN for source in sources])
 
 
@@ -148,6 +155,8 @@ def cost_data(status: "LadderStatus", size: str) -> dict[str, Any]:
     cost = status.cost(size)
     figures = {"usd_per_hour": cost.usd_per_hour, "hours": cost.hours, "usd": cost.usd}
     values = {key: to_json_number(value) for key, value in figures.items()}
+    if probe := status.probe_cost(size):
+        values["probe_hours"], values["probe_usd"] = to_json_number(probe.hours), to_json_number(probe.usd)
     return values | {"figures": _source(cost, size, status)}
 
 
@@ -160,12 +169,25 @@ def cost_note(status: "LadderStatus") -> Iterator[str]:
     else:
         decided = [name for name in dict.fromkeys(status.capacity_names) if name not in (*PAID_BY_KIND, "on-demand")]
         yield from (f"priced as on-demand: {name}" for name in decided)
+    yield from _probe_note(status)
     if _has_hours(status):
         return
     if status.rungs[0].examples is None:
         yield "the cost of a run is unknown: its length is given in epochs, not in examples"
     else:
-        yield "the cost of a run is not known yet: no rung has a record of examples_per_second"
+        name = "a run and of a probe" if status.probe else "a run"
+        yield f"the cost of {name} is not known yet: no rung has a record of examples_per_second"
+
+
+def _probe_note(status: "LadderStatus") -> Iterator[str]:
+    """Yield the cost of probing the whole ladder, which is done rung by rung; a whole run is made on one of them."""
+    known = [cost.usd for cost in status.probe_costs if cost.usd is not None]
+    if known:
+        count = format_count(len(known), "rung")
+        if len(known) < len(status.rungs):
+            count = f"{len(known)} of {format_count(len(status.rungs), 'rung')}, as far as known,"
+        dollars = format_dollars(sum(known, Fraction(0)))
+        yield f"probes of {count} cost {dollars} USD, without start-up and compilation; USD is that of one whole run"
 
 
 def _priced_as(rung: Rung, capacity: CapacityKind) -> str:

@@ -115,7 +115,7 @@ def _columns(ladder: LadderStatus, project: Project) -> list[Column]:
         Column("cores", [f"{evaluation.slice.cores:,}" for evaluation in evaluations]),
         *parallelism_columns(rungs),
         Column("examples/s", [format_rate(evaluation.throughput) for evaluation in evaluations]),
-        *([Column("tokens/s", [*map(format_rate, tokens)])] if rungs[0].sequence_length is not None else ()),
+        *(_token_columns(evaluations, tokens) if rungs[0].sequence_length is not None else ()),
         Column("per core", [format_rate(evaluation.per_core) for evaluation in evaluations]),
         Column("scaling", [UNKNOWN if share is None else floor_percent(share) for share in efficiencies]),
     ]
@@ -125,6 +125,9 @@ def _columns(ladder: LadderStatus, project: Project) -> list[Column]:
         columns.append(_metric_column("worse by", drops))
     if project.prices:
         columns += [*capacity_columns(ladder.capacity_names), *cost_columns(ladder, rungs)]
+    shares = [_utilization(evaluation, ladder) for evaluation in evaluations]
+    if any(shares):
+        columns.append(Column("MFU", [UNKNOWN if share is None else floor_percent(share) for share in shares]))
     if ladder.fits:
         columns.append(hbm_column(ladder.fit(rung.size) for rung in rungs))
     return [*columns, Column("status", [_status_word(evaluation, ladder) for evaluation in evaluations])]
@@ -136,6 +139,26 @@ def _metric_column(title: str, metrics: Sequence[Fraction | None]) -> Column:
 
 def _tokens_per_second(evaluation: RungEvaluation, rung: Rung) -> Fraction | None:
     return evaluation.throughput * rung.sequence_length if evaluation.throughput and rung.sequence_length else None
+
+
+def _token_columns(evaluations: Sequence[RungEvaluation], tokens: Sequence[Fraction | None]) -> Iterator[Column]:
+    yield Column("tokens/s", [*map(format_rate, tokens)])
+    yield Column("tokens/s/device", [*map(format_rate, map(_per_device, evaluations, tokens))])
+
+
+def _per_device(evaluation: RungEvaluation, tokens: Fraction | None) -> Fraction | None:
+    return tokens / evaluation.slice.devices if tokens else None
+
+
+def _utilization(evaluation: RungEvaluation, ladder: LadderStatus) -> Fraction | None:
+    """Return the share of the peak that a rung's program reached; None unless its compiled step is known."""
+    fit = ladder.fit(evaluation.size)
+    if not (fit and fit.current and evaluation.throughput) or evaluation.is_other:
+        return None
+    from tpucfg.fit.roofline import utilization
+
+    rung = ladder.rung(evaluation.size)
+    return utilization(fit.current, rung.slice, rung.batch_size / evaluation.throughput)
 
 
 def _status_word(evaluation: RungEvaluation, ladder: LadderStatus) -> str:
@@ -169,6 +192,8 @@ def _notes(ladder: LadderStatus, project: Project) -> Iterator[str]:
         from tpucfg.results.fit_notes import fit_notes
 
         yield from fit_notes(project, ladder, ladder.fits)
+        if any(_utilization(evaluation, ladder) for evaluation in ladder.evaluations):
+            yield "MFU counts the matrix products of the compiled step, also those that rematerialization repeats"
     if project.prices:
         yield from cost_note(ladder)
 
@@ -178,7 +203,9 @@ def _rung_data(evaluation: RungEvaluation, ladder: LadderStatus) -> dict[str, An
     record, rung = evaluation.record, ladder.rung(evaluation.size)
     parallelism = parallelism_data(rung, ladder.rungs)
     if rung.sequence_length is not None:
-        parallelism["tokens_per_second"] = to_json_number(_tokens_per_second(evaluation, rung))
+        tokens = _tokens_per_second(evaluation, rung)
+        parallelism["tokens_per_second"] = to_json_number(tokens)
+        parallelism["tokens_per_second_per_device"] = to_json_number(_per_device(evaluation, tokens))
     measurements = {
         "size": evaluation.size,
         "chips": evaluation.slice.chips,
@@ -198,6 +225,7 @@ def _rung_data(evaluation: RungEvaluation, ladder: LadderStatus) -> dict[str, An
     if ladder.fits:
         problem = ladder.fit_problems.get(evaluation.size)
         measurements |= fit_data(rung, ladder.fit(evaluation.size))
+        measurements["mfu"] = to_json_number(_utilization(evaluation, ladder))
         measurements["why_closed"] = problem.reason if problem else None
     return measurements | parallelism | cost_data(ladder, evaluation.size)
 

@@ -38,6 +38,17 @@ class Bound(NamedTuple):
         return max(self.parts, key=lambda part: self.parts[part])
 
 
+def utilization(result: FitResult, slice_: Slice, step_seconds: Fraction) -> Fraction | None:
+    """Return the share of the slice's peak that a measured step reaches; None if no source states the peak.
+
+    This is the MFU of https://arxiv.org/abs/2204.02311 (appendix B) for a step without rematerialization: products that
+    a backward pass computes again are part of the compiled step, and count here.
+    """
+    peak = _times(slice_.peak_tflops, _TERA)
+    flops = _bf16_flops(result, slice_)
+    return flops / (peak * step_seconds) if peak and flops else None
+
+
 class LeastRun(NamedTuple):
     """The least that a whole run takes on a slice."""
 

@@ -43,6 +43,8 @@ class Rung(NamedTuple):
     learning_rate: str | None
     overridden: frozenset[str]
     """The figures that the spec overrides."""
+    is_probe: bool = False
+    """True if `train_steps` are those of a probe."""
 
     @property
     def size(self) -> str:
@@ -87,7 +89,7 @@ class Rung(NamedTuple):
 
 def probe_rung(rung: Rung, probe: Probe) -> Rung:
     """Return the figures of a probe: those of the whole run, but for its length."""
-    return rung._replace(steps={**rung.steps, "train_steps": probe.steps}, epochs=None)
+    return rung._replace(steps={**rung.steps, "train_steps": probe.steps}, epochs=None, is_probe=True)
 
 
 BATCH_FIGURES: Final = ("batch_size", "per_device_batch_size", "micro_batch")

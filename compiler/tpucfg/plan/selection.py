@@ -82,7 +82,8 @@ class LadderGroup(NamedTuple):
     @property
     def title(self) -> str:
         """The heading of the group: `dev, staging: vertex-ai in us-central1`."""
-        return f"{', '.join(self.environments)}: {self.target} in {self.region}"
+        probes = ", probes" if self.rungs[0].is_probe else ""
+        return f"{', '.join(self.environments)}: {self.target} in {self.region}{probes}"
 
 
 def group_ladders(

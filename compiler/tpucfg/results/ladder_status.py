@@ -55,6 +55,10 @@ class LadderStatus(NamedTuple):
         """The sizes whose throughput is that of another program."""
         return tuple(rung.size for rung in self.evaluations if rung.is_other)
 
+    def with_costs_of_probes(self) -> "LadderStatus":
+        """Return the ladder with the costs of probes in the place of those of runs."""
+        return self._replace(costs=self.probe_costs, probe=None, probe_costs=())
+
     def for_probes(self) -> "LadderStatus":
         """Return the ladder by the gate of probes, which asks for no metric of a whole run."""
         gate = self.gate.for_probes if self.gate else None

@@ -46,6 +46,7 @@ class _Amount(NamedTuple):
 
 _AMOUNTS: Final = {
     "usd": _Amount("a run on {} costs {} USD", "USD for a run on {}"),
+    "probe_usd": _Amount("a probe on {} costs {} USD", "USD for a probe on {}"),
     "usd_per_hour": _Amount("an hour of {} costs {} USD", "USD an hour on {}"),
     "max_usd": _Amount("a run on {} can cost at most {} USD", "USD at most for a run on {}"),
     "reserved": _Amount("reserved: an hour of {} costs {} USD, with or without a run", "USD an hour reserved on {}"),
@@ -54,7 +55,9 @@ _AMOUNTS: Final = {
 }
 """In the order in which the headline prefers them."""
 _PRICED: Final = ("usd", "usd_per_hour", "max_usd", "reserved")
-"""The measures that are amounts of money."""
+"""The measures that are amounts of money, which are shown even if they stay."""
+_IN_TABLE: Final = (*_PRICED, "probe_usd")
+"""The measures that a table shows even if they stay."""
 _FORMATS: Final = {measure.key: measure.format for measure in MEASURES}
 
 
@@ -152,7 +155,7 @@ def _is_shown(measure: Measure, rows: Sequence[CostRow]) -> bool:
     is_known = any(value is not None for pair in pairs for value in pair)
     if measure.key == "chip_hours" and all(cost.usd_per_hour for row in rows for cost in row.costs):
         return False
-    return is_known and (measure.key in _PRICED or any(old != new for old, new in pairs))
+    return is_known and (measure.key in _IN_TABLE or any(old != new for old, new in pairs))
 
 
 def _row_label(row: CostRow) -> str:
