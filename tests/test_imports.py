@@ -67,6 +67,7 @@ PINNED: dict[tuple[str, ...], set[str]] = {
     ("diff", "examples", "examples"): {"yaml"},
     ("review", "--help"): set(),
     ("schema",): set(),
+    ("import", "--help"): {"yaml"},
 }
 """The watched packages that each command needs."""
 

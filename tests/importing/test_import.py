@@ -241,6 +241,33 @@ def test_a_script_stays_text_with_placeholders() -> None:
     assert spec["training"]["flags"] == {"batch_size": None, "train_steps": None}
 
 
+@pytest.mark.parametrize(
+    ("word", "figures"),
+    [
+        ("per_device_batch_size=16.0", {"per_device_batch_size": 16}),
+        (
+            "per_device_batch_size=0.125 ici_context_parallelism=8",
+            {"per_device_batch_size": 0.125, "model_parallel": 8},
+        ),
+        ("learning_rate=3.e-5", {}),
+        ("per_device_batch_size=$SIZE", {}),
+        ("per_device_batch_size=2 per_device_batch_size=4", {"per_device_batch_size": 2}),
+        ("xper_device_batch_size=2", {}),
+        ("per_device_batch_size=0", {}),
+    ],
+)
+def test_only_plain_numbers_are_figures(word: str, figures: dict[str, float]) -> None:
+    """A number of a script is a figure if its own name precedes it and it is written as a number."""
+    data = yaml.safe_load(EXAMPLE.read_text())
+    container = value_at(data, CONTAINER)
+    container["command"], container["args"] = ["bash", "-c"], [f"python3 -m MaxText.train base.yml {word}"]
+    result = imported(yaml.safe_dump(data))
+    assert result.is_equal, reasons(result)
+    training = yaml.safe_load(result.text)["training"]
+    names = ("per_device_batch_size", "learning_rate", "model_parallel")
+    assert {name: training[name] for name in names if name in training} == figures
+
+
 def test_missing_figures_are_gaps() -> None:
     """What no file names is `null  # fill in`, and the options fill it in."""
     text = changed((*CONTAINER, "args"), ["--data=gs://d"])

@@ -14,7 +14,7 @@ from tpucfg.plan.scaling import decimal_text
 from tpucfg.spec.presets import FIGURES, NAMED_FIGURES, PRESETS, ArgStyle, Preset
 
 BATCH_FIGURES: Final = ("batch_size", "per_device_batch_size")
-_NUMBER: Final = r"[0-9]+(?:\.[0-9]+)?(?:[eE]-?[0-9]+)?"
+_NUMBER: Final = r"[0-9]{1,12}(?:\.[0-9]{1,12})?(?:[eE]-?[0-9]{1,3})?"
 _MODEL_AXES: Final = ("tensor", "tensor_transpose", "tensor_sequence", "context", "sequence", "pipeline")
 """The axes of MaxText's mesh whose devices share one copy of the batch:
 https://github.com/AI-Hypercomputer/maxtext/blob/e591f30/src/maxtext/configs/base.yml."""
@@ -154,12 +154,12 @@ class _Figures:
 
     def _take(self, figure: str, text: str) -> bool:
         """Keep a figure if its number is written as the config will write it; False if it must stay in the line."""
-        if not re.fullmatch(_NUMBER, text) or (figure in self.found and self.found[figure] != text):
+        if not re.fullmatch(_NUMBER, text):
             return False
-        is_rate = figure == "learning_rate"
-        if not is_rate and ("e" in text.lower() or decimal_text(Fraction(text)) != text or not Fraction(text)):
-            return False
-        if figure not in ("learning_rate", "per_device_batch_size", "epochs") and not text.isdecimal():
+        if figure != "learning_rate":  # which keeps the spelling of the spec
+            text = decimal_text(Fraction(text)) if "e" not in text.lower() else ""
+        is_count = figure not in ("learning_rate", "per_device_batch_size", "epochs")
+        if text in ("", "0") or (is_count and not text.isdecimal()) or self.found.get(figure, text) != text:
             return False
         self.found[figure] = Number(text)
         return True

@@ -8,12 +8,13 @@ taint: https://kubernetes.io/docs/reference/access-authn-authz/admission-control
 import re
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
-from decimal import Decimal, InvalidOperation
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from tpucfg.paths import KeyPath, first_match, matches, value_at, values_at
+from tpucfg.plan.scaling import decimal_text
 from tpucfg.targets.gke.nodes import CHIPS
 from tpucfg.yamldoc.reader import read_file
 
@@ -27,6 +28,7 @@ _NAMES: Final = {
     "job": ("spec.replicatedJobs.*.name", "**.targetReplicatedJobs.*"),
 }
 _REFERENCE: Final = re.compile(r"\$(?:\$|\(([^)]*)\))")
+_DECIMAL: Final = re.compile(r"(?<==)[0-9]{1,9}\.[0-9]{1,9}(?![\w.])")
 _FLAG: Final = re.compile(r"(-{0,2}[A-Za-z_][\w.-]*)=(.*)", re.DOTALL)
 
 
@@ -94,7 +96,8 @@ def reader(*bodies: Any, jobs: Iterable[str]) -> Callable[[Any], Any]:
     """Return the function that reads a value as the program gets it: two values are equal if their readings are.
 
     Kubernetes expands `$(NAME)` of a variable of the container, and reads `$$` as `$`. The job's name stands for
-    itself. The order of `name=value` words in a command line has no effect, save for one name given twice.
+    itself, and a decimal number for its value. The order of `name=value` words in a command line has no effect, save
+    for one name given twice.
     """
     names = {name for body in bodies for _, name in values_at(body, "**.env.*.name")}
     pattern = "|".join(sorted(map(re.escape, filter(None, jobs)), key=len, reverse=True))
@@ -103,6 +106,7 @@ def reader(*bodies: Any, jobs: Iterable[str]) -> Callable[[Any], Any]:
     def read(value: Any) -> Any:
         if isinstance(value, str):
             text = expand(value, names)
+            text = _DECIMAL.sub(lambda number: decimal_text(Fraction(number[0])), text)
             return job_name.sub("\0job", text) if job_name else text
         if isinstance(value, list):
             return _words([read(item) for item in value])
@@ -165,19 +169,12 @@ def _clean_resources(container: Any) -> None:
 
 
 def _words(words: list[Any]) -> list[Any]:
-    """Return a list with its `name=value` texts last, by name, and equal numbers in one form."""
+    """Return a list with its `name=value` texts last, by name."""
     flags = [match for word in words if isinstance(word, str) and (match := _FLAG.fullmatch(word))]
     if not flags:
         return words
     others = [word for word in words if not (isinstance(word, str) and _FLAG.fullmatch(word))]
-    return [*others, *(f"{flag[1]}={_number(flag[2])}" for flag in sorted(flags, key=lambda flag: flag[1]))]
-
-
-def _number(text: str) -> str:
-    try:
-        return str(Decimal(text).normalize()) if re.fullmatch(r"[0-9][0-9.e+-]{0,20}", text) else text
-    except InvalidOperation:
-        return text
+    return [*others, *(flag[0] for flag in sorted(flags, key=lambda flag: flag[1]))]
 
 
 def _is_of_chips(toleration: Any) -> bool:
