@@ -31,6 +31,9 @@ def project(target: str, *sizes: str, **changes: Any) -> Project:
         "bucket": "my-bucket",
         **changes.pop("environment", {}),
     }
+    if target == "gke" and not {"kube_context", "cluster"} & {*environment}:
+        environment["kube_context"] = f"gke_my-project_{environment['region']}_train"
+    environment = {key: value for key, value in environment.items() if value is not None}
     tuned_on = CATALOG.find(sizes[0])
     spec = {
         "version": 1,

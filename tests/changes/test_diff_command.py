@@ -190,7 +190,7 @@ def test_secrets_are_redacted_in_every_format(
 ) -> None:
     """The value of a key with the name of a secret is redacted."""
     added = "    model_dir: ${job_dir}\n    wandb_password: hunter2\n"
-    allowed = "version: 1\nallow: {TPU017: the password of a test}\n"
+    allowed = "version: 1\nallow: {TPU017: {path: trainer.args.wandb_password, reason: the password of a test}}\n"
     repository.edit(("    model_dir: ${job_dir}\n", added), ("version: 1\n", allowed))
 
     assert run(["diff", "--format", format]) == 0

@@ -78,7 +78,7 @@ def test_another_target_is_compared_by_meaning() -> None:
         ("us-docker.pkg.dev/p/a/i:1", "us-docker.pkg.dev/p/b/j:2", ""),
         ("us-docker.pkg.dev/p/a/i:1", "eu-docker.pkg.dev/p/a/i:1", "code comes from eu-docker.pkg.dev/p instead of"),
         ("gcr.io/example.com/p/i:1", "gcr.io/example.com/q/i:1", "code comes from gcr.io/example.com/q instead of"),
-        ("busybox:1", "library/busybox:1", "code comes from docker.io/library instead of docker.io"),
+        ("docker.io/library/i:1", "docker.io/evil/i:1", "code comes from docker.io/evil instead of docker.io/library"),
         ("r.io/a/i@sha256:" + "a" * 64, "r.io/a/i@sha256:" + "b" * 64, ""),
         ("r.io/a/i@sha256:" + "a" * 64, "r.io/a/i:1", "the digest that fixed its content is gone"),
         ("r.io/a/i:1", "r.io/a/i", "its tag can mean another image at any time"),

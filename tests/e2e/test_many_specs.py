@@ -107,3 +107,13 @@ def test_ctrl_c_writes_nothing(tmp_path: Path) -> None:
     assert (status, out) == (130, "")
     assert "Traceback" not in err
     assert not (tmp_path / "out").exists()
+
+
+def test_two_specs_with_the_same_folders_are_a_warning(tmp_path: Path) -> None:
+    """The name and the bucket decide on the folders; a warning stops nothing, and another name ends it."""
+    for name in ("a.yaml", "b.yaml"):
+        (tmp_path / name).write_text(json.dumps(spec()))
+    status, out, _ = wait(start(tmp_path, "check", "--spec", "a.yaml", "--spec", "b.yaml"))
+    assert (status, out.count("warning[TPU126]: dev has the folders of dev in a.yaml: gs://")) == (0, 1)
+    (tmp_path / "b.yaml").write_text(json.dumps(spec(name="another")))
+    assert "TPU126" not in wait(start(tmp_path, "check", "--spec", "a.yaml", "--spec", "b.yaml"))[1]

@@ -6,7 +6,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tpucfg.findings import RULES, Finding, Location, collect, errors
+from tpucfg.findings import RULES, Allowance, Finding, Location, collect, errors
 
 IDS = st.sampled_from(sorted(RULES))
 LOCATIONS = st.builds(Location, st.sampled_from(["a", "b"]), *[st.integers(1, 3)] * 4)
@@ -26,10 +26,19 @@ def test_the_level_is_the_rules_own_unless_given() -> None:
 def test_an_allowed_finding_is_a_note_with_the_reason() -> None:
     """An allowed finding keeps its message and details, and has no help."""
     allowed = Finding.of("TPU021", "x", Location("a"), help="move", details=("a list",)).allowed_by(
-        {"TPU021": "quota granted"}
+        {"TPU021": Allowance("quota granted")}
     )
     assert (allowed.level, allowed.message, allowed.help) == ("note", "x", "")
     assert allowed.details == ("a list", "allowed by the spec: quota granted")
+
+
+def test_an_allowance_may_be_for_some_places() -> None:
+    """A finding outside the places keeps its level."""
+    allow = {"TPU021": Allowance("quota granted", (Location("a", 2, 3, 4, 9),))}
+    inside, outside = Location("a", 3, 1, 3, 5), Location("a", 4, 1, 4, 10)
+    assert Finding.of("TPU021", "x", inside).allowed_by(allow).level == "note"
+    assert Finding.of("TPU021", "x", outside).allowed_by(allow).level == "error"
+    assert Finding.of("TPU021", "x", inside._replace(file="b")).allowed_by(allow).level == "error"
 
 
 @given(FINDINGS, st.randoms(use_true_random=False))

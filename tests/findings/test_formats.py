@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from badspecs import cases, file_of, is_case_of_check, run_check
 from sarif_part import WRITTEN
 from tpucfg import __version__
-from tpucfg.findings import Finding, Location
+from tpucfg.findings import Allowance, Finding, Location
 from tpucfg.findings.formats import FORMATS, format_counts, format_named
 from tpucfg.findings.sections import sections
 
@@ -333,7 +333,7 @@ def test_every_format_prints_the_whole_corpus(name: str) -> None:
 
 def test_counts_are_summarized_in_words() -> None:
     """The summary counts each level, and has a word for none."""
-    note = SIZE.allowed_by({SIZE.id: "quota granted"})
+    note = SIZE.allowed_by({SIZE.id: Allowance("quota granted")})
     assert format_counts([]) == "no findings"
     assert format_counts([SIZE]) == "1 error"
     assert format_counts([SIZE, NAME, STEPS]) == "2 errors and 1 warning"

@@ -111,7 +111,7 @@ def with_many_keys(target: str) -> dict[str, Any]:
             name: {"project": f"my-project-{name}", "region": "europe-west4", "labels": labels, "protect": True}
             for name in ("dev", "staging", "prod")
         },
-        trainer={"image": "r/i:1", "args": {"z": 1, "y": None, "x": [2, 1]}, "env": {"V": "1", "A": "2"}},
+        trainer={"image": "r.io/i:1", "args": {"z": 1, "y": None, "x": [2, 1]}, "env": {"V": "1", "A": "2"}},
         training={
             "tuned_on": "v3-8",
             "batch_size": 1024,

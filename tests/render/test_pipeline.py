@@ -83,7 +83,7 @@ def test_a_comment_in_the_spec_changes_no_config() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"trainer__image": "other:1"},
+        {"trainer__image": "r.io/other:1"},
         {"training__batch_size": 2048},
         {"training__train_steps": 4001},
         {"trainer__args": {"a": "b"}},

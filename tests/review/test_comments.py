@@ -210,7 +210,7 @@ def test_comment_for_many_configs_is_short(repository: Repository, capsys: pytes
             }
             for name in ("dev", "live", "staging", "test")
         },
-        "trainer": {"image": "r/i:1", "args": {f"flag_{number}": "x" * 80 for number in range(40)}},
+        "trainer": {"image": "r.io/i:1", "args": {f"flag_{number}": "x" * 80 for number in range(40)}},
         "training": {"tuned_on": sizes[0], "batch_size": 2**16, "train_steps": 10**6, "steps": {"eval_steps": 1000}},
         "allow": {"TPU022": "x"},
     }

@@ -309,7 +309,7 @@ def test_a_reservation_of_an_api_loses_its_zone() -> None:
 def test_a_flexible_start_needs_a_duration_too() -> None:
     """The replacement of FLEX_START is exact; the duration that this capacity needs is a finding of its own."""
     vertex_ai = {"vertex-ai": {"strategy": "FLEX_START"}}
-    data = {**deepcopy(GKE), "targets": vertex_ai, "trainer": {"image": "a", "max_run_duration": "12h"}}
+    data = {**deepcopy(GKE), "targets": vertex_ai, "trainer": {"image": "r.io/a:1", "max_run_duration": "12h"}}
     text = document(spec(**data))
     finding = finding_with_id("TPU004", findings_of(text))
     assert finding.help == "replace it by capacity: flex-start at the top of the file"

@@ -69,7 +69,11 @@ def test_a_reference_is_no_credential() -> None:
 
 def test_a_credential_can_be_allowed() -> None:
     """The names are a judgment, so `allow` turns the error into a note."""
-    findings = compiled(spec(trainer__env={"API_KEY": VALUE}, allow={"TPU017": "a public key"})).findings
+    findings = compiled(
+        spec(
+            trainer__env={"API_KEY": VALUE}, allow={"TPU017": {"path": "trainer.env.API_KEY", "reason": "a public key"}}
+        )
+    ).findings
     assert [(finding.id, finding.level) for finding in findings] == [("TPU017", "note")]
 
 

@@ -170,7 +170,9 @@ def test_the_other_sections_are_read(full: Project) -> None:
         "flex-start": "1.1",
         "reservation": "1.8",
     }
-    assert full.allow == {"TPU021": "quota granted"}
+    assert full.allow["TPU021"].reason == "quota granted"
+    (place,) = full.allow["TPU017"].places
+    assert place.line == place.end_line
     assert full.base.targets["compute-engine"]["disk_gb"] == 500
     assert full.base.targets["ai-platform"] == {"machine": "compute-engine", "extra": {"a": {"b": [1]}}}
 

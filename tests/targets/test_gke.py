@@ -327,7 +327,7 @@ def manifests(submission: Submission) -> Manifests:
 def test_without_a_context_nothing_is_submitted() -> None:
     """Without a kube_context there are no commands, and the finding is located at the environment."""
     with pytest.raises(SubmissionError) as excinfo:
-        gke.submission(job("gke", "v6e-16", environment={"region": "us-east5"}))
+        gke.submission(job("gke", "v6e-16", environment={"region": "us-east5", "kube_context": None}))
     finding = excinfo.value.problem.finding_in(project("gke", "v6e-16").document)
     assert finding.id == "TPU005"
     assert finding.message == "dev has no cluster, and a job is never sent to the current one of kubectl instead"

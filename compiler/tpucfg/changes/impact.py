@@ -199,7 +199,7 @@ def _ended_warnings(before: CompiledRevision, after: CompiledRevision) -> Iterat
 
 def _newly_allowed(before: CompiledRevision, after: CompiledRevision) -> Iterator[Finding]:
     """Yield the findings that the change turns into notes, without the reason for allowing them."""
-    rules = allowed(after, before).keys() - allowed(before, after).keys()
+    rules = {rule for rule, *_ in allowed(after, before).keys() - allowed(before, after).keys()}
     for finding in after.findings:
         if finding.id in rules and finding.details and finding.details[-1].startswith(ALLOWED_PREFIX):
             yield finding._replace(details=finding.details[:-1])

@@ -20,7 +20,7 @@ from tpucfg.plan.job import capacity_name
 from tpucfg.plan.naming import account_id, bucket_of
 from tpucfg.plan.rung import flag_name
 from tpucfg.spec.layers import LAYERED
-from tpucfg.spec.project import Environment, Prices, Project, Training
+from tpucfg.spec.project import Environment, Prices, Project, Training, listed_paths
 from tpucfg.spec.settings import DEFAULT_PYTHON, Arg, CapacityKind, Duration, Secret, Trainer
 from tpucfg.text_format import dotted, format_value, listed
 
@@ -39,7 +39,7 @@ _SPEC: Final = Scope()
 
 def spec_facts(revision: CompiledRevision, other: CompiledRevision) -> list[Fact]:
     """Return the facts of a revision; `other` is the one that it is compared with."""
-    facts = [Fact(_SPEC, ("allow", rule), reason) for rule, reason in allowed(revision, other).items()]
+    facts = [Fact(_SPEC, ("allow", *rule), reason) for rule, reason in allowed(revision, other).items()]
     if not other.is_broken:
         facts += _of_one_revision(revision, other)
     if (project := revision.project) is None or other.project is None:
@@ -53,16 +53,25 @@ def spec_facts(revision: CompiledRevision, other: CompiledRevision) -> list[Fact
     return facts
 
 
-def allowed(revision: CompiledRevision, other: CompiledRevision) -> dict[str, str]:
-    """Return the reasons for which a revision allows rules.
+def allowed(revision: CompiledRevision, other: CompiledRevision) -> dict[tuple[str, ...], str]:
+    """Return the reasons for which a revision allows rules, by the rule, and by the place if it holds for one.
 
     A base with errors has no project, but it allows no rule that is an error in it.
     """
     if revision.project:
-        return dict(revision.project.allow)
-    rules = other.project.allow if other.project and revision.is_broken else {}
+        return _reasons(revision.project)
+    rules = _reasons(other.project) if other.project and revision.is_broken else {}
     refused = {finding.id for finding in errors(revision.findings)}
-    return {rule: reason for rule, reason in rules.items() if rule not in refused}
+    return {rule: reason for rule, reason in rules.items() if rule[0] not in refused}
+
+
+def _reasons(project: Project) -> dict[tuple[str, ...], str]:
+    """Return the reasons of `allow`, by the id of the rule and the place."""
+    entries = project.document.data.get("allow", {}).items()
+    places = (
+        (id_, [()] if isinstance(value, str) else [(path,) for path in listed_paths(value)]) for id_, value in entries
+    )
+    return {(id_, *place): project.allow[id_].reason for id_, each in places for place in each}
 
 
 def _of_spec(revision: CompiledRevision, project: Project) -> Iterator[tuple[KeyPath, Any]]:

@@ -25,6 +25,7 @@ from tpucfg.cli.options import (
 from tpucfg.findings import Finding, collect, errors
 from tpucfg.findings.formats import FORMATS, format_counts, format_named
 from tpucfg.plan import Selection, select_sizes
+from tpucfg.plan.rules.project_rules import shared_folders
 from tpucfg.spec import Project
 from tpucfg.targets import TARGETS
 from tpucfg.text_format import format_count, listed, printable
@@ -114,6 +115,7 @@ def _check_specs(paths: Sequence[Path], chosen: Selection) -> _Report:
     findings: list[Finding] = []
     sources: dict[str, str] = {}
     configs = 0
+    projects: list[Project] = []
     for path in paths:
         with usage_errors():
             compiled = compile_spec_file(path, catalog, chosen)
@@ -121,12 +123,14 @@ def _check_specs(paths: Sequence[Path], chosen: Selection) -> _Report:
         findings += collect([*compiled.findings, *_new(fit_findings, findings)])
         sources |= {str(path): compiled.source, **fit_texts}
         configs += len(compiled.request_bodies)
+        projects += [compiled.project] if compiled.project else []
         # With --size, --target or --probe, only jobs are checked, and not the files next to the spec.
         if not (chosen.sizes or chosen.target or chosen.probe):
             stack_findings, stack_texts = stack_files.stack_file_findings(path, compiled.project, env)
             record_findings, record_texts = _check_records(path.parent, compiled.project, env)
             findings += [*stack_findings, *_new(record_findings, findings)]
             sources |= {**stack_texts, **record_texts}
+    findings += shared_folders(projects)
     return _Report(findings, sources, f"{_names(paths, 'spec')}, {format_count(configs, 'config')}")
 
 
@@ -153,21 +157,28 @@ def _check_records(
 
 
 def _check_fits(spec: Path, compiled: "CompiledSpec", catalog: Catalog) -> tuple[Sequence[Finding], Mapping[str, str]]:
-    """Return the findings about the training steps of the compiled jobs, and the texts of the files that they quote."""
+    """Return the findings about the steps and the lengths of the compiled jobs, and the texts that they quote."""
     jobs = compiled.jobs
     known = load_fits(compiled.project, jobs, spec) if compiled.project else None
-    if compiled.project is None or known is None:
+    # Without a training step, the length of a run is known from its records.
+    has_records = any(job.settings.trainer.max_run_duration for job in jobs) and (spec.parent / "results").exists()
+    if compiled.project is None or not (known or has_records):
         return (), {}
-    from tpucfg.fit.fit_findings import known_fit_findings
-    from tpucfg.results.fit_notes import records_beyond_bound
+    from tpucfg.results.fit_notes import records_beyond_bound, rungs_beyond_duration
     from tpucfg.results.ladder_status import ladder_statuses
 
-    findings = list(known_fit_findings(compiled.project, known))
-    texts = {str(known.file.path): known.file.text}
+    findings: list[Finding] = []
+    texts: dict[str, str] = {}
+    if known:
+        from tpucfg.fit.fit_findings import known_fit_findings
+
+        findings += known_fit_findings(compiled.project, known)
+        texts[str(known.file.path)] = known.file.text
     statuses = ladder_statuses(compiled.project, catalog, [job.environment for job in jobs], spec.parent)
     for name, status in statuses.items():
         sizes = {job.size for job in jobs if job.environment.name == name}
         findings += records_beyond_bound(compiled.project, status, sizes)
+        findings += rungs_beyond_duration(compiled.project, status, sizes)
         texts[status.results.file] = status.results.text
     return findings, texts
 

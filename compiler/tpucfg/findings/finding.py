@@ -28,6 +28,23 @@ class Location(NamedTuple):
         return f"{self.file}:{self.line}:{self.column}"
 
 
+class Allowance(NamedTuple):
+    """The reason for which a spec allows a finding."""
+
+    reason: str
+    places: tuple[Location, ...] = ()
+    """The parts of the spec for which it holds, each with its key; empty for the whole spec."""
+
+    def covers(self, location: Location) -> bool:
+        """Return True if a finding at a location is allowed."""
+        return not self.places or any(
+            place.file == location.file
+            and place[1:3] <= location[1:3]
+            and (location.end_line, location.end_column) <= (place.end_line, place.end_column)
+            for place in self.places
+        )
+
+
 class Finding(NamedTuple):
     """One mistake, with everything that a reader needs to fix it."""
 
@@ -82,12 +99,13 @@ class Finding(NamedTuple):
         """Return some fields as data for JSON, with the location as text."""
         return {name: str(self.location) if name == "location" else getattr(self, name) for name in fields}
 
-    def allowed_by(self, allow: Mapping[str, str]) -> Self:
-        """Return the finding; if `allow` of the spec has its id, as a note that carries the reason."""
-        if self.id not in allow:
+    def allowed_by(self, allow: Mapping[str, Allowance]) -> Self:
+        """Return the finding; if `allow` of the spec has its id at its place, as a note that carries the reason."""
+        allowance = allow.get(self.id)
+        if allowance is None or not allowance.covers(self.location):
             return self
-        reason = allow[self.id]
-        return self._replace(level="note", help="", details=(*self.details, printable(f"{ALLOWED_PREFIX}{reason}")))
+        reason = printable(f"{ALLOWED_PREFIX}{allowance.reason}")
+        return self._replace(level="note", help="", details=(*self.details, reason))
 
 
 def collect(findings: Iterable[Finding]) -> tuple[Finding, ...]:

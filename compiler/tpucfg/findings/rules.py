@@ -14,6 +14,8 @@ class Rule(NamedTuple):
     """The mistake in a few words, without the values of a case."""
     allowable: bool = False
     """True if `allow` in the spec may turn a finding into a note, because the rule is a judgment."""
+    only_by_path: bool = False
+    """True if `allow` has to name the place, because the next finding may be no judgment."""
 
 
 _ROWS: Final = (
@@ -34,7 +36,7 @@ _ROWS: Final = (
     Rule("TPU014", "error", "a capacity set by an environment and by a size"),
     Rule("TPU015", "error", "a removal of something that is not set"),
     Rule("TPU016", "warning", "a setting that changes nothing", allowable=True),
-    Rule("TPU017", "error", "a credential in the spec", allowable=True),
+    Rule("TPU017", "error", "a credential in the spec", allowable=True, only_by_path=True),
     # These rules are about sizes, regions and names.
     Rule("TPU020", "error", "a size that does not exist"),
     Rule("TPU021", "error", "a size that the region does not offer", allowable=True),
@@ -149,6 +151,14 @@ _ROWS: Final = (
     Rule("TPU121", "warning", "a boot disk that stays, or is too small", allowable=True),
     # This rule is about the account of a program.
     Rule("TPU122", "warning", "a program with the account of its nodes", allowable=True),
+    # These rules are about the image, the cluster and the folder that a job takes.
+    Rule("TPU123", "error", "an image without a registry"),
+    Rule("TPU124", "warning", "an image whose tag moves", allowable=True),
+    Rule("TPU125", "warning", "a job of a cluster that is not named", allowable=True),
+    Rule("TPU126", "warning", "two specs that share their folders", allowable=True),
+    Rule("TPU127", "warning", "restarts that a preemption ends", allowable=True),
+    Rule("TPU128", "warning", "a run in a folder of its own choice", allowable=True),
+    Rule("TPU129", "warning", "a rung that takes longer than its slice lives", allowable=True),
 )
 
 RULES: Final = {rule.id: rule for rule in _ROWS}

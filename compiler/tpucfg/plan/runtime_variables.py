@@ -22,6 +22,7 @@ _JAX: Final = "https://github.com/jax-ml/jax/blob/main/jax/_src/clusters/cloud_t
 _TORCH: Final = "https://github.com/pytorch/xla/blob/master/torch_xla/core/xla_env_vars.py"
 _RAY: Final = "https://github.com/ray-project/ray/blob/master/python/ray/_private/accelerators/tpu.py"
 _SUBSETS: Final = "https://gist.github.com/skye/f82ba45d2445bb19d53545538754f9a3"
+_DISTRIBUTED: Final = "https://github.com/jax-ml/jax/blob/main/jax/_src/distributed.py"
 _CHIPS: Final = "let the program use other chips of its host than the size has"
 _TOPOLOGY: Final = "describe another topology than the slice has"
 _PLACE: Final = "give a host another place in the slice than the service does"
@@ -38,6 +39,9 @@ RUNTIME_VARIABLES: Final[Mapping[str, RuntimeVariable]] = {
     "TPU_ACCELERATOR_TYPE": RuntimeVariable(_TOPOLOGY, _RAY),
     "TPU_PROCESS_*": RuntimeVariable(_PLACE, _TORCH),
     "TPU_WORKER_*": RuntimeVariable(_PLACE, _JAX),
+    "JAX_COORDINATOR_ADDRESS": RuntimeVariable(_PLACE, _DISTRIBUTED),
+    "JAX_NUM_PROCESSES": RuntimeVariable(_PLACE, _DISTRIBUTED),
+    "JAX_PROCESS_ID": RuntimeVariable(_PLACE, _DISTRIBUTED),
     "CLOUD_TPU_TASK_ID": RuntimeVariable(_PLACE, _TORCH),
     "MEGASCALE_COORDINATOR_ADDRESS": RuntimeVariable(_SLICES, _JAX),
     "MEGASCALE_NUM_SLICES": RuntimeVariable(_SLICES, _JAX),

@@ -147,7 +147,7 @@ def compile_project(
     if selection == Selection() and not project.broken:
         findings += unused_settings(project)
         if not errors(_allowed(project, findings)):
-            findings += unused_allowances(project, {finding.id for finding in findings})
+            findings += unused_allowances(project, findings)
     return CompiledSpec(of_run, request_bodies, _allowed(project, findings), project.document.text)
 
 

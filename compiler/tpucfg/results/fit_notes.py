@@ -2,18 +2,22 @@
 
 from collections.abc import Container, Iterator
 from fractions import Fraction
+from math import ceil
 
 from tpucfg.findings import Finding, Location
 from tpucfg.fit.fit_file import NAME
 from tpucfg.fit.fit_findings import fit_findings, unknown_fits_text
-from tpucfg.fit.roofline import Bound, lower_bound
+from tpucfg.fit.roofline import Bound, least_run, lower_bound
 from tpucfg.fit.rung_fit import KnownFits
 from tpucfg.fit.wording import bound_text, step_time
-from tpucfg.number_format import format_rate
+from tpucfg.number_format import format_hours, format_rate
+from tpucfg.plan.rules.capacity_rules import writes_checkpoints
 from tpucfg.results.evaluation import RungEvaluation
 from tpucfg.results.ladder_status import LadderStatus
 from tpucfg.results.records import THROUGHPUT
-from tpucfg.spec import Project
+from tpucfg.spec import Project, Settings
+from tpucfg.text_format import dotted
+from tpucfg.yamldoc import KeyPath
 
 
 def fit_notes(project: Project, status: LadderStatus, fits: KnownFits) -> Iterator[str]:
@@ -68,6 +72,51 @@ def _beyond_bound(status: LadderStatus, evaluation: RungEvaluation) -> Finding |
             "or the bound is wrong: it divides the work that the compiled step was counted to do by the catalog's peak",
         ),
     )
+
+
+def rungs_beyond_duration(project: Project, status: LadderStatus, sizes: Container[str]) -> Iterator[Finding]:
+    """Yield a finding for each `max_run_duration` that ends whole runs, with the submissions that these take.
+
+    It is a warning, as a run goes on from its checkpoints; an error if nothing shows that there are any.
+    """
+    by_path: dict[KeyPath, list[tuple[str, Settings, Fraction]]] = {}
+    for evaluation in status.evaluations:
+        settings = project.settings[status.environment.name, evaluation.size]
+        duration, hours = settings.trainer.max_run_duration, _hours(status, evaluation)
+        if evaluation.size in sizes and duration and hours and hours > Fraction(duration.seconds, 3600):
+            path = settings.source(("trainer", "max_run_duration"))
+            by_path.setdefault(path, []).append((evaluation.size, settings, hours))
+    for path, rungs in by_path.items():
+        yield _beyond_duration(project, status, path, rungs).allowed_by(project.allow)
+
+
+def _beyond_duration(
+    project: Project, status: LadderStatus, path: KeyPath, rungs: list[tuple[str, Settings, Fraction]]
+) -> Finding:
+    limit = rungs[0][1].trainer.max_run_duration
+    seconds = limit.seconds if limit else 0
+    lengths = [
+        f"{'' if status.cost(size).hours else 'at least '}{format_hours(hours)} h on {size}, "
+        f"{ceil(hours * 3600 / seconds)} submissions"
+        for size, _, hours in rungs
+    ]
+    is_kept = all(writes_checkpoints(project, settings) for _, settings, _ in rungs)
+    loss = "" if is_kept else ", and nothing in the spec shows that the program writes checkpoints"
+    name, environment = dotted(path), status.environment.name
+    return Finding.of(
+        "TPU129",
+        f"a run in {environment} takes longer than {name}, after which the slice is gone: {'; '.join(lengths)}{loss}",
+        project.document.value_location(path),
+        help=f"set {name} to {max(ceil(hours) for _, _, hours in rungs)}h or more, or allow TPU129 with your reason",
+        level="warning" if is_kept else "error",
+    )
+
+
+def _hours(status: LadderStatus, evaluation: RungEvaluation) -> Fraction | None:
+    """Return the hours of a whole run, from the records or at least by the bound; None if neither is known."""
+    bound = _bound(status, evaluation)
+    least = least_run(bound, status.rung(evaluation.size).train_steps, None) if bound else None
+    return status.cost(evaluation.size).hours or (least and least.hours)
 
 
 def _bound(status: LadderStatus, evaluation: RungEvaluation) -> Bound | None:

@@ -8,10 +8,12 @@ from fractions import Fraction
 from functools import cache
 from typing import Any, Final, Literal, NamedTuple, get_args
 
+from tpucfg.findings import Allowance
 from tpucfg.schemas import load_schema
 from tpucfg.spec.layers import layer_scope
 from tpucfg.spec.presets import PRESETS, Preset
 from tpucfg.spec.settings import CapacityKind, Settings, resolve_settings, sorted_keys
+from tpucfg.text_format import dotted
 from tpucfg.yamldoc import Document, KeyPath
 
 LearningRateRule = Literal["keep", "linear", "sqrt"]
@@ -216,7 +218,8 @@ class Project(NamedTuple):
     """None for a spec without the section."""
     gate: Gate | None
     prices: Prices
-    allow: Mapping[str, str]
+    allow: Mapping[str, Allowance]
+    """The reasons for which findings are allowed, by id."""
     document: Document
     broken: frozenset[str] = frozenset()
     """The sections with errors, which are replaced by stand-ins: such a project has findings, but no jobs."""
@@ -262,10 +265,25 @@ def build_project(document: Document, broken: frozenset[str]) -> Project:
         probe=Probe(int(data["probe"]["steps"])) if "probe" in data else None,
         gate=_gate(data.get("gate")),
         prices={name: _prices(document, name, value) for name, value in data.get("prices", {}).items()},
-        allow=data.get("allow", {}),
+        allow={id_: _allowance(document, value) for id_, value in data.get("allow", {}).items()},
         document=document,
         broken=broken,
     )
+
+
+def _allowance(document: Document, value: Any) -> Allowance:
+    if isinstance(value, str):
+        return Allowance(value)
+    texts = listed_paths(value)
+    # As messages write them: a long path without its start.
+    paths = [path for path in document.all_paths() if dotted(path) in texts]
+    return Allowance(value["reason"], tuple(document.member_location(path) for path in paths))
+
+
+def listed_paths(allowed: Mapping[str, Any]) -> list[str]:
+    """Return the paths of an entry of `allow` that holds for some places."""
+    path = allowed["path"]
+    return [path] if isinstance(path, str) else path
 
 
 def _gate(value: Mapping[str, Any] | None) -> Gate | None:

@@ -1,14 +1,15 @@
 """Rules that a JSON Schema cannot express: keys that must agree with other keys, and limits on repeated values."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final
+from typing import Any, Final
 
 from tpucfg.findings import RULES, Finding
+from tpucfg.spec.credentials import credentials_in
 from tpucfg.spec.layers import present_layers
 from tpucfg.spec.placeholders import PLACEHOLDERS
 from tpucfg.spec.presets import FIGURES, NAMED_FIGURES
-from tpucfg.spec.project import overridable
-from tpucfg.text_format import dotted, listed, nearest, quote_key
+from tpucfg.spec.project import listed_paths, overridable
+from tpucfg.text_format import dotted, format_value, listed, nearest, quote_key, yaml_example
 from tpucfg.yamldoc import Document, KeyPath, count_values_and_depth
 
 MAX_REPEATED_VALUES: Final = 2_000
@@ -108,8 +109,9 @@ def _unknown_flag_help(name: str) -> str:
 
 def _check_allowed_ids(document: Document) -> Iterator[Finding]:
     allowable = [rule.id for rule in RULES.values() if rule.allowable]
-    for id_ in document.data.get("allow", {}):
+    for id_, value in document.data.get("allow", {}).items():
         if id_ in allowable:
+            yield from _check_allowed_places(document, id_, value)
             continue
         if id_ in RULES:
             message = f"{id_} ({RULES[id_].title}) cannot be allowed: it is not a matter of judgment"
@@ -118,6 +120,27 @@ def _check_allowed_ids(document: Document) -> Iterator[Finding]:
             message, hint = f"there is no finding {id_}", f"delete allow.{id_}"
         details = ("tpucfg explain lists the findings that can be allowed",)
         yield Finding.of("TPU007", message, document.key_location(("allow", id_)), help=hint, details=details)
+
+
+def _check_allowed_places(document: Document, id_: str, value: Any) -> Iterator[Finding]:
+    """Yield an error for a rule that needs a place, and for each place that the spec does not have."""
+    path: KeyPath = ("allow", id_)
+    if isinstance(value, str) and RULES[id_].only_by_path:
+        message = f"{id_} ({RULES[id_].title}) is allowed for one place, so that another one stays an error"
+        # A token by its form is no matter of judgment.
+        named = [dotted(each.path) for each in credentials_in(document) if each.by == "name"]
+        hint = f"set {dotted(path)} to {yaml_example({'path': named[0], 'reason': value})}" if named else ""
+        yield Finding.of("TPU007", message, document.value_location(path), help=hint or f"delete {dotted(path)}")
+    known = (
+        () if isinstance(value, str) else {dotted(each): None for each in document.all_paths() if each[0] != "allow"}
+    )
+    for index, text in enumerate(() if isinstance(value, str) else listed_paths(value)):
+        if text not in known:
+            message = f"{dotted(path)} is for {format_value(text, quoted=False)}, which the file does not have"
+            near = nearest(text, tuple(known))
+            place = (*path, "path", index) if isinstance(value["path"], list) else (*path, "path")
+            hint = f"did you mean {near}?" if near else f"delete {dotted(path)}"
+            yield Finding.of("TPU007", message, document.value_location(place), help=hint)
 
 
 def _check_labels(document: Document) -> Iterator[Finding]:

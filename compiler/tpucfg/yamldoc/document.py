@@ -1,6 +1,6 @@
 """Nodes and documents: plain data with the location of every key and value."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -88,6 +88,22 @@ class Document(NamedTuple):
                 return self._location(node)
             path = path[:-1]
         return self._location(None)
+
+    def member_location(self, path: KeyPath) -> Location:
+        """Return the location of a value with its key."""
+        key, value = self.key_location(path), self.value_location(path)
+        return value._replace(line=key.line, column=key.column)
+
+    def all_paths(self) -> Iterator[KeyPath]:
+        """Yield the path of every value below the root."""
+        queue: list[KeyPath] = [()]
+        # The list grows while it is iterated.
+        for path in queue:
+            node = self.node(path)
+            if node is not None:
+                steps: Iterable[str | int] = node.keys or range(len(node.children))
+                queue += [(*path, step) for step in steps]
+        yield from queue[1:]
 
     def text_location(self, path: KeyPath, part: str) -> Location:
         """Return the location of a part of a text, or of the whole value if escapes or folded lines hide the part."""

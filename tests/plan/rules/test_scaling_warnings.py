@@ -231,7 +231,7 @@ def test_the_help_about_few_steps_may_be_about_tokens(tokens: int, length: int) 
         assert few_steps(int(match[1]) - 1)
 
 
-V5E = {"target": "gke", "environments__dev__region": "us-west4", "tuned_on": "v5litepod-16"}
+V5E = {"target": "cloud-tpu", "environments__dev__region": "us-west4", "tuned_on": "v5litepod-16"}
 
 
 def test_a_kept_batch_with_less_work_for_each_device_is_a_warning() -> None:

@@ -24,6 +24,7 @@ from tpucfg.yamldoc import KeyPath
 
 _RESERVATION_NAME: Final = "https://cloud.google.com/vertex-ai/docs/training/use-reservations"
 _PREEMPTION: Final = "https://cloud.google.com/compute/docs/instances/spot"
+_SUSPENDED: Final = "https://cloud.google.com/tpu/docs/spot"
 _CLASSES: Final = "https://cloud.google.com/kubernetes-engine/docs/concepts/about-custom-compute-classes"
 _FOLDERS: Final = ("${job_dir}", "${run_dir}")
 _UNCERTAIN_ON_DEMAND: Final = {
@@ -257,7 +258,7 @@ def _spot_without_checkpoints(project: Project, choices: Sequence[_Choice]) -> I
         for choice in choices
         if choice.kind == "spot"
         and choice.path not in refused_paths
-        and not _writes_checkpoints(project, choice.settings)
+        and not writes_checkpoints(project, choice.settings)
     ]
     for group in _grouped(lost, lambda _: None):
         message = (
@@ -268,7 +269,7 @@ def _spot_without_checkpoints(project: Project, choices: Sequence[_Choice]) -> I
         yield _finding(project, "TPU058", message, group[0].path, hint, (f"see {_PREEMPTION}",))
 
 
-def _writes_checkpoints(project: Project, settings: Settings) -> bool:
+def writes_checkpoints(project: Project, settings: Settings) -> bool:
     """Return True if a flag or a figure is named after checkpoints, or the program is given the job's own folder."""
     trainer = settings.trainer
     names = (
@@ -278,6 +279,23 @@ def _writes_checkpoints(project: Project, settings: Settings) -> bool:
     )
     texts = (*trainer.texts, *(mount.source for mount in trainer.mounts))
     return any(map(shows_checkpoints, names)) or any(folder in text for text in texts for folder in _FOLDERS)
+
+
+def _restarts_of_spot(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]:
+    """Yield a warning for restarts on spot machines of cloud-tpu, whose request is suspended by a preemption."""
+    held = [
+        choice
+        for choice in choices
+        if (choice.target, choice.kind) == ("cloud-tpu", "spot") and choice.settings.trainer.restarts
+    ]
+    for group in _grouped(held, lambda choice: choice.settings.source(("trainer", "restarts"))):
+        path = group[0].settings.source(("trainer", "restarts"))
+        message = (
+            f"{dotted(path)} restarts the program after a failure, and not after a preemption: cloud-tpu suspends the "
+            f"request of {_sizes(group)}, and it keeps its id"
+        )
+        hint = "run the delete and the start command of tpucfg submit again after a preemption, and allow TPU127"
+        yield _finding(project, "TPU127", message, path, hint, (f"see {_SUSPENDED}",))
 
 
 def _reservations_without_zone(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]:
@@ -319,6 +337,7 @@ _RULES: Final[Sequence[Callable[[Project, Sequence[_Choice]], Iterator[Finding]]
     _flex_start_zones,
     _flex_start_duration,
     _spot_without_checkpoints,
+    _restarts_of_spot,
     _reservations_without_zone,
 )
 

@@ -38,6 +38,7 @@ def figure_findings(project: Project, _: Catalog) -> Iterator[Finding]:
         literals |= {(literal.path, literal.name): literal for literal in _literals(project, settings, names, flags)}
     yield from (_literal_finding(project, literal) for literal in literals.values())
     yield from shells.values()
+    yield from _shared_folders(project)
     yield from _uncarried(project, frozenset(literal.figure for literal in literals.values()))
 
 
@@ -88,7 +89,9 @@ def _flags_of_two_figures(project: Project, flags: Mapping[str, str]) -> Iterato
     for flag, count in Counter(flags.values()).items():
         if count > 1:
             figures = [figure for figure, name in flags.items() if name == flag]
-            message = f"--{flag} would be given {count} times: for {' and for '.join(figures)} of training"
+            message = (
+                f"{_dashes(project)}{flag} would be given {count} times: for {' and for '.join(figures)} of training"
+            )
             renamed = next((figure for figure in reversed(figures) if figure in training.flags), figures[-1])
             path: KeyPath = ("training", "flags", renamed)
             location = (
@@ -100,6 +103,11 @@ def _flags_of_two_figures(project: Project, flags: Mapping[str, str]) -> Iterato
             yield Finding.of("TPU050", message, location, help=hint)
 
 
+def _dashes(project: Project) -> str:
+    """Return the dashes before a flag in the style of the program's arguments."""
+    return "" if project.base.trainer.arg_style == "key=value" else "--"
+
+
 def _flags_of_argument_and_figure(project: Project, flags: Mapping[str, str]) -> Iterator[Finding]:
     """Yield an error for each argument whose flag a figure has."""
     figure_of_flag = {flag: figure for figure, flag in flags.items()}
@@ -109,7 +117,7 @@ def _flags_of_argument_and_figure(project: Project, flags: Mapping[str, str]) ->
             setting = setting_path(project.training, figure)
             yield Finding.of(
                 "TPU050",
-                f"--{arg.key} would be given twice: by {dotted(path)} and by {dotted(setting)}",
+                f"{_dashes(project)}{arg.key} would be given twice: by {dotted(path)} and by {dotted(setting)}",
                 project.document.key_location(path),
                 help=f"delete {dotted(path)}, or set training.flags.{figure} to null, which omits the figure",
                 related=((project.document.key_location(setting), "the figure with the same flag"),),
@@ -222,6 +230,31 @@ def _dropped_by_shell(project: Project, settings: Settings) -> Iterator[Finding]
         yield Finding.of("TPU034", message, project.document.value_location(path), help=hint)
 
 
+_OF_RUN: Final = frozenset(("run", "run_dir", "job_dir", "run_folder"))
+"""The placeholders that are others for each run or size."""
+
+
+def _shared_folders(project: Project) -> Iterator[Finding]:
+    """Yield a warning for an argument that gives all runs one folder, in place of the preset's, which has the run."""
+    preset = project.training.preset
+    own = (
+        {key for key, text in preset.args.items() if not _OF_RUN.isdisjoint(used_placeholders([text]))}
+        if preset
+        else set()
+    )
+    for settings in project.distinct_settings():
+        folders = [arg for arg in settings.trainer.args if preset and arg.key in preset.args]
+        texts = [text for arg in folders for text in arg.values if text]
+        fixed = [arg for arg in folders if arg.key in own and settings.layers.find("trainer", "args", arg.key)]
+        if fixed and _OF_RUN.isdisjoint(used_placeholders(texts)):
+            path = fixed[0].path
+            message = (
+                f"{dotted(path)} is the same for all runs and sizes, so each goes on with the checkpoints of another"
+            )
+            hint = f"delete {dotted(path)}, or write ${{run}} into it"
+            yield Finding.of("TPU128", message, project.document.value_location(path), help=hint)
+
+
 def _uncarried(project: Project, reported: frozenset[str]) -> Iterator[Finding]:
     """Yield a warning for each figure that the program has to know and does not get, without the `reported` ones."""
     training = project.training
@@ -242,6 +275,8 @@ def _needed(training: Training) -> Iterator[str]:
     yield training.batch_key
     if training.grad_accum:
         yield "grad_accum"
+    if training.model_parallel > 1:
+        yield "model_parallel"
     if training.train_tokens:
         yield "sequence_length"
     yield "epochs" if training.epochs else "train_steps"

@@ -32,6 +32,7 @@ def location_findings(
     yield from _bucket(project, environment)
     yield from _distant_cluster(project, environment)
     yield from _distant_buckets(project, environment)
+    yield from _cluster(project, environment)
     if TARGET_FACTS[environment.target].zones == "chosen by the service":
         return
     ladder = [slice_ for size in environment.sizes if (slice_ := catalog.find(size))]
@@ -92,6 +93,16 @@ def _distant_buckets(project: Project, environment: Environment) -> Iterator[Fin
                 help=f"copy it to a bucket in {environment.region}, or allow TPU036",
                 details=(f"data should be in a bucket in the TPU's region: {DATA_URL}",),
             )
+
+
+def _cluster(project: Project, environment: Environment) -> Iterator[Finding]:
+    """Yield a warning for an environment whose jobs run in a cluster that the spec does not name."""
+    if "kube_context" in TARGET_FACTS[environment.target].environment_keys and environment.kube_context is None:
+        path = (*environment.path, "cluster")
+        message = f"{dotted(environment.path)} names no cluster, so tpucfg submit starts no job of it"
+        name = f"projects/{environment.project}/locations/{environment.region}/clusters/NAME"
+        hint = f"set {dotted(path)} to {name}, or allow TPU125 if another tool applies the configs"
+        yield Finding.of("TPU125", message, project.document.key_location(path), help=hint)
 
 
 def _missing_in_region(

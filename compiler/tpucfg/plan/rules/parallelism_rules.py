@@ -31,7 +31,9 @@ def parallelism_findings(project: Project, catalog: Catalog) -> Iterator[Finding
     tuned_on = catalog.find(project.training.tuned_on)
     if tuned_on is None or "training" in project.broken:
         return  # an unknown size is TPU020
-    yield from _fractional_batches(project, catalog)
+    if fractional := tuple(_fractional_batches(project, catalog)):
+        yield from fractional
+        return  # the batch that follows was rounded down
     slices = () if project.broken & _LADDER_SECTIONS else tuple(_ladder_slices(project, catalog))
     is_tuned_divisible = _is_divisible(tuned_on, project.training.model_parallel)
     if not is_tuned_divisible:

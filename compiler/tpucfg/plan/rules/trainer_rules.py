@@ -1,5 +1,6 @@
 """Rules about the merged trainer of the jobs: variables, compiler flags, mounts, and placeholders without a value."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -14,6 +15,10 @@ from tpucfg.yamldoc import KeyPath
 
 BUCKETS: Final = ("gs://", "${bucket}", "${job_dir}")
 """The starts of a mount's source: Cloud Storage FUSE mounts a bucket or a folder of one."""
+MOVING_TAGS: Final = frozenset(
+    ("latest", "main", "master", "trunk", "head", "develop", "dev", "nightly", "edge", "stable", "next", "staging")
+)
+"""Tags that registries and build pipelines give to the newest image, most of them the names of branches."""
 _XLA_FLAGS: Final[KeyPath] = ("trainer", "xla_flags")
 
 
@@ -61,10 +66,46 @@ def _runtime_variables(project: Project, settings: Settings) -> Iterator[Finding
         for name in names:
             if row := runtime_variable(name):
                 path = settings.source(("trainer", key, name))
-                message = f"{dotted(path)} would {row.effect}: the service sets it on every host"
+                message = f"{dotted(path)} would {row.effect}: the service decides that on every host"
                 hint = f"{deletion_help(project.document, path)}, and choose the machines in sizes"
                 location = project.document.key_location(path)
                 yield Finding.of("TPU065", message, location, help=hint, details=(f"see {row.source}",))
+
+
+def _images_without_registry(project: Project, settings: Settings) -> Iterator[Finding]:
+    """Yield an error for each image whose first part is no host: a host would ask Docker Hub for it."""
+    for path, image in _images(project, settings):
+        registry, slash, _ = image.partition("/")
+        # https://github.com/distribution/reference/blob/main/normalize.go has the rule.
+        if slash and (re.search(r"[.:]|\$\{", registry) or registry == "localhost"):
+            continue
+        environment = next(iter(project.environments.values()))
+        own = f"{environment.region}-docker.pkg.dev/{environment.project}/train/{image.rpartition('/')[2]}"
+        public = f"docker.io/{image}" if slash else f"docker.io/library/{image}"
+        message = (
+            f"{dotted(path)} is {format_value(image, quoted=False)}, which names no registry: a host takes {public}"
+        )
+        hint = f"set {dotted(path)} to {own}, or to {public} if that is meant"
+        yield Finding.of("TPU123", message, project.document.value_location(path), help=hint)
+
+
+def _moving_tags(project: Project, settings: Settings) -> Iterator[Finding]:
+    """Yield a warning for each image without a digest whose tag is made to move, or is missing."""
+    for path, image in _images(project, settings):
+        tag = image.rpartition("/")[2].partition(":")[2]
+        if "@" in image or (tag or "latest").lower() not in MOVING_TAGS:
+            continue
+        subject = f"{dotted(path)} has the tag {tag}" if tag else f"{dotted(path)} has no tag, which means latest"
+        message = f"{subject}: it moves, so two runs of one config may run different programs"
+        hint = f"set {dotted(path)} to {image.removesuffix(f':{tag}')}@sha256:DIGEST, or to a tag that stays"
+        details = (f"print the digest with: docker buildx imagetools inspect {image}",)
+        yield Finding.of("TPU124", message, project.document.value_location(path), help=hint, details=details)
+
+
+def _images(project: Project, settings: Settings) -> Iterator[tuple[KeyPath, str]]:
+    for key, image in (("image", settings.trainer.image), ("worker_image", settings.trainer.worker_image)):
+        if image and project.document.node(path := settings.source(("trainer", key))):
+            yield path, image
 
 
 def _exclusion(project: Project, path: KeyPath, other: KeyPath, message: str, hint: str) -> Finding:
@@ -109,6 +150,8 @@ _RULES: Final[tuple[Callable[[Project, Settings], Iterator[Finding]], ...]] = (
     _compiler_flags_set_twice,
     _command_of_package,
     _runtime_variables,
+    _images_without_registry,
+    _moving_tags,
     _repeated_compiler_flags,
     _other_mounts,
 )

@@ -19,7 +19,7 @@ _FOUND_BY_INFRA: Final = frozenset(rule.id for rule in RULES.values() if "TPU088
 """Findings about a stack's resources, which only `tpucfg infra` and `tpucfg review` report."""
 
 
-_FOUND_IN_RESULTS: Final = frozenset(("TPU106", "TPU108"))
+_FOUND_IN_RESULTS: Final = frozenset(("TPU106", "TPU108", "TPU129"))
 """Findings about compiled steps and records, which depend on files that a commit of the spec need not have."""
 
 
@@ -102,8 +102,11 @@ def _unused_finding(project: Project, path: KeyPath, reason: str, hint: str = ""
     return Finding.of("TPU061", message, project.document.key_location(path), help=hint)
 
 
-def unused_allowances(project: Project, occurred: Collection[str]) -> Iterator[Finding]:
-    """Yield a warning for each id that the spec allows and that did not occur."""
+def unused_allowances(project: Project, findings: Collection[Finding]) -> Iterator[Finding]:
+    """Yield a warning for each id that the spec allows and that did not occur, or not at the place."""
+    occurred = {
+        each.id for each in findings if each.id in project.allow and project.allow[each.id].covers(each.location)
+    }
     known = {*occurred, *_FOUND_BY_INFRA, *_FOUND_IN_RESULTS}
     for id_ in project.allow:
         if id_ not in known:

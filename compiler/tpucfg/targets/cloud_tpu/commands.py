@@ -21,12 +21,18 @@ def submission(job: Job) -> Submission:
         start=Command((*post, "--data-binary", "@-", url), reads_config=True, config_format="json", token=True),
         watch=Command((*gcloud, "describe", job.name, *location)),
         deletes=(Command((*gcloud, "delete", job.name, *location, "--force")),),
-        notes=(*end_notes(job), *_output_notes(job)),
+        notes=(*end_notes(job), *_preemption_notes(job), *_output_notes(job)),
     )
 
 
 def _location(job: Job) -> tuple[str, str]:
     return (f"--project={job.environment.project}", f"--zone={job.zone}")
+
+
+def _preemption_notes(job: Job) -> Iterator[str]:
+    """Yield a note for spot machines: https://cloud.google.com/tpu/docs/spot."""
+    if job.capacity.kind == "spot":
+        yield "after a preemption the request is SUSPENDED and keeps its id: run the delete command, and start again"
 
 
 def _output_notes(job: Job) -> Iterator[str]:
