@@ -170,6 +170,7 @@ EXEMPT: Final[Mapping[tuple[type[Any], str], str]] = {
     (Settings, "layers"): "the locations of all settings, which mean nothing by themselves",
     (Project, "document"): "the locations of all values, which mean nothing by themselves",
     (Project, "broken"): "a spec with errors is not compared",
+    (Project, "is_probe"): "reviews compare whole runs",
     (Environment, "sizes_path"): "the line that lists the ladder",
 }
 """Fields that need no sentence, with the reason."""

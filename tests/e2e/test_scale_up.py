@@ -628,7 +628,7 @@ def test_probes_need_a_section_of_the_spec(scale_up: Run, command: tuple[str, ..
     """The error of each command shows what to add."""
     result = scale_up(*command, "--probe")
     assert result.returncode == 2
-    assert "the spec has no probe" in result.stderr
+    assert "tpucfg.yaml has no probe; add " in result.stderr
     assert "probe:\n  steps: 50\n" in result.stderr
 
 
@@ -643,6 +643,10 @@ def test_why_explains_a_probe(scale_up: Run, tmp_path: Path) -> None:
     profiler = scale_up("why", "trainer.args.profiler", "--size", "v2-32", "--probe").stdout
     assert "probe.args.profiler: xplane, set in probe\n" in profiler
     assert "trainer.args.profiler: off, which probe overrides\n" in profiler
+    write_spec(tmp_path, sizes=SIZES, probe={"steps": 50, "args": ["profiler=xplane"]}, trainer__args=["a.yml"])
+    words = "workerPoolSpecs.0.containerSpec.args."
+    assert ": trainer.args[0]\n" in scale_up("why", f"{words}0", "--size", "v2-32", "--probe").stdout
+    assert ": probe.args[0]\n" in scale_up("why", f"{words}1", "--size", "v2-32", "--probe").stdout
 
 
 def test_the_cost_of_probes_is_shown_beside_that_of_a_run(scale_up: Run, tmp_path: Path) -> None:

@@ -62,6 +62,16 @@ def test_a_run_in_epochs_has_probes_in_steps() -> None:
     assert finding_with_id("TPU113", changed.findings).message.endswith("but a probe is counted in steps")
 
 
+def test_a_probe_needs_a_way_for_its_steps() -> None:
+    """A program that knows epochs only would make a whole run of each probe."""
+    training = {"tuned_on": "v2-8", "batch_size": 1024, "epochs": 3, "flags": {"train_steps": None}}
+    whole, probes = (planned(spec(**PROBE, training=training), probe=probe).findings for probe in (False, True))
+    assert not any(finding.id == "TPU034" for finding in whole)
+    assert "no flag and no placeholder gives train_steps" in finding_with_id("TPU034", probes).message
+    named = {**PROBE, "probe": {"steps": 50, "args": {"max_steps": "${train_steps}"}}}
+    assert not any(finding.id == "TPU034" for finding in planned(spec(**named, training=training), probe=True).findings)
+
+
 def test_maxtext_keeps_nothing_and_follows_the_whole_schedule() -> None:
     """The preset adds both arguments; the spec's own are not repeated, and epochs have no schedule in steps."""
     whole, job = (planned(spec(**PROBE, **MAXTEXT), sizes=("v6e-64",), probe=probe).jobs[0] for probe in (False, True))
@@ -91,7 +101,7 @@ def test_warnings_are_those_of_the_whole_run() -> None:
 
 def test_a_spec_without_probes_has_none() -> None:
     """The error shows what to add."""
-    with pytest.raises(SelectionError, match=r"the spec has no probe; add .*:\n\nprobe:\n  steps: 50\n"):
+    with pytest.raises(SelectionError, match=r"has no probe; add .*:\n\nprobe:\n  steps: 50\n"):
         planned(spec(), probe=True)
 
 

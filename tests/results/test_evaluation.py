@@ -134,6 +134,13 @@ def test_a_probe_decides_the_scaling_and_a_whole_run_the_metric() -> None:
     assert evaluate_rungs(slices, records, GATE.for_probes)[1].passed
 
 
+def test_a_gate_may_ask_for_a_record_of_the_image_alone() -> None:
+    """Any record of the job's image opens the next rung."""
+    gate = Gate(None, None, None, None, same_image=True)
+    assert reasons(ladder(gate)[0]) == ["nothing is recorded for v2-8"]
+    assert ladder(gate, v2_8={"examples_per_second": 1})[0].passed
+
+
 def test_a_record_of_another_program_does_not_pass() -> None:
     """It is neither good enough itself, nor is another rung compared with it."""
     slices = [slice_ for size in SIZES[:2] if (slice_ := CATALOG.find(size))]

@@ -139,7 +139,10 @@ def _reasons(subject: _Subject, query: str) -> Iterator[Reason]:
     own_flags = (arg.key for arg in job.settings.trainer.args if arg.key)
     path = _parse_path(request_body, query, tuple(dict.fromkeys((*figures, *own_flags))))
     value = value_at(request_body, path)
-    if flag := _flag_at(job, path):
+    if word := _word_at(job, path):
+        yield Reason(f"{dotted(path)} is {printable(json.dumps(value, ensure_ascii=False))}")
+        yield Reason(dotted(word), project.document.value_location(word))
+    elif flag := _flag_at(job, path):
         yield from _reasons(subject, f"--{flag}")
     elif isinstance(value, dict | list) and value:
         yield from _reasons_below(subject, path)
@@ -155,6 +158,15 @@ def _flag_at(job: Job, path: KeyPath) -> str:
             words = [flag for flag, text in job.flags for _ in written_flag(style, flag, text)]
             return words[index] if index < len(words) else ""
     return ""
+
+
+def _word_at(job: Job, path: KeyPath) -> KeyPath:
+    """Return the path in the spec of a word of a list of arguments, given its path in the request body; else ()."""
+    words = [arg.path for arg in job.settings.trainer.args if not arg.key]
+    match path:
+        case (*_, "args", int(index)) if index < len(words):
+            return words[index]
+    return ()
 
 
 def _setting(project: Project, job: Job, query: str) -> KeyPath:

@@ -79,7 +79,9 @@ def _of_probes(project: Project) -> Project:
         SelectionError: The spec has no probes.
     """
     if project.probe is None and "probe" not in project.broken:
-        raise SelectionError(f"the spec has no probe; add what a short run of a rung changes:\n\n{PROBE_EXAMPLE}")
+        raise SelectionError(
+            f"{project.document.file} has no probe; add what a short run of a rung changes:\n\n{PROBE_EXAMPLE}"
+        )
     return project.with_probe_args()
 
 

@@ -37,7 +37,7 @@ MAX_LINE_LENGTH: Final = 32 << 10
 MAX_FINDINGS_PER_LINE: Final = 5
 """A line with more findings is probably not a record at all."""
 RECORD_IDS: Final = RuleIds("TPU102", "TPU102", "TPU102", "TPU102", "TPU102", "key", "the record")
-_SIZE: Final = re.compile(r'"size": ?"([a-z0-9]{1,20}-[0-9]{1,6})"')
+_SIZE: Final = re.compile(r'"size": ?"([a-z0-9]{1,20}-[0-9]{1,6}(?:x[0-9]{1,3})?)"')
 
 
 class Record(NamedTuple):

@@ -201,7 +201,7 @@ class Gate(NamedTuple):
     @property
     def measures(self) -> bool:
         """True if the rung below has to be recorded, with the throughput or the metric that the gate compares."""
-        return self.min_scaling_efficiency is not None or self.metric is not None
+        return self.min_scaling_efficiency is not None or self.metric is not None or self.same_image
 
 
 class Project(NamedTuple):
@@ -223,6 +223,8 @@ class Project(NamedTuple):
     document: Document
     broken: frozenset[str] = frozenset()
     """The sections with errors, which are replaced by stand-ins: such a project has findings, but no jobs."""
+    is_probe: bool = False
+    """True if the settings have the arguments of probes."""
 
     def distinct_settings(self) -> Iterator[Settings]:
         """Yield the settings of all jobs, each once: environments and sizes with equal layers share one."""
@@ -239,7 +241,8 @@ class Project(NamedTuple):
 
     def with_probe_args(self) -> "Project":
         """Return the project with the arguments of probes in its settings."""
-        return self._replace(settings=resolve_settings(self.document, self.training.preset, is_probe=True))
+        settings = resolve_settings(self.document, self.training.preset, is_probe=True)
+        return self._replace(settings=settings, is_probe=True)
 
     @property
     def base(self) -> Settings:

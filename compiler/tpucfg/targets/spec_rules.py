@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from tpucfg.catalog import TARGET_FACTS, Catalog, Slice
 from tpucfg.findings import Finding
 from tpucfg.plan import account_id, job_name
+from tpucfg.plan.job import PROBE
 from tpucfg.plan.naming import MAX_ACCOUNT_ID_LENGTH
 from tpucfg.plan.rules.target_limits import target_limit_findings
 from tpucfg.spec import Environment, Project, Settings
@@ -126,7 +127,16 @@ def long_job_names(
     """
     if not slices:  # all sizes of the environment are unknown, which is TPU020
         return
-    names = [job_name(name=project.name, environment=environment.name, size=slice_.size, run=None) for slice_ in slices]
+    names = [
+        job_name(
+            name=project.name,
+            environment=environment.name,
+            size=slice_.size,
+            run=None,
+            kind=PROBE if project.is_probe else None,
+        )
+        for slice_ in slices
+    ]
     name, slice_ = max(zip(names, slices, strict=True), key=lambda pair: len(pair[0]) - max_length(pair[1]))
     if (excess := len(name) - max_length(slice_)) > 0:
         yield Finding.of(

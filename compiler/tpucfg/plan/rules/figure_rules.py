@@ -75,9 +75,14 @@ def _has_figure(project: Project, figure: str) -> bool:
         # Without a setting, a batch that stays is accumulated on a smaller slice.
         overridden = any(override.grad_accum for override in project.overrides.values())
         return bool(training.grad_accum) or overridden or training.batch_rule == "keep"
-    if figure == "train_steps":
-        return training.epochs is None
+    if figure in ("train_steps", "epochs"):
+        return figure == _length(project)
     return getattr(training, figure) is not None
+
+
+def _length(project: Project) -> str:
+    """Return the figure that the length of a job is counted in; that of a probe is always steps."""
+    return "epochs" if project.training.epochs and not project.is_probe else "train_steps"
 
 
 # Flags that the program would get twice.
@@ -258,7 +263,7 @@ def _shared_folders(project: Project) -> Iterator[Finding]:
 def _uncarried(project: Project, reported: frozenset[str]) -> Iterator[Finding]:
     """Yield a warning for each figure that the program has to know and does not get, without the `reported` ones."""
     training = project.training
-    for figure in _needed(training):
+    for figure in _needed(project):
         alternatives = BATCH_FIGURES if figure in BATCH_FIGURES else (figure,)
         if not reported.isdisjoint(alternatives) or any(_is_carried(project, name) for name in alternatives):
             continue
@@ -270,8 +275,9 @@ def _uncarried(project: Project, reported: frozenset[str]) -> Iterator[Finding]:
         yield Finding.of("TPU034", message, project.document.value_location(path), help=hint)
 
 
-def _needed(training: Training) -> Iterator[str]:
+def _needed(project: Project) -> Iterator[str]:
     """Yield the figures that the spec sets, by which a program has to run."""
+    training = project.training
     yield training.batch_key
     if training.grad_accum:
         yield "grad_accum"
@@ -279,7 +285,7 @@ def _needed(training: Training) -> Iterator[str]:
         yield "model_parallel"
     if training.train_tokens:
         yield "sequence_length"
-    yield "epochs" if training.epochs else "train_steps"
+    yield _length(project)
     if training.learning_rate:
         yield "learning_rate"
     yield from training.steps
