@@ -292,7 +292,7 @@ MEANINGS: Final = (
     *map(Meaning, _HARMLESS),
 )
 """By the kind of the resource and the input, or by its group and the option. All rows that apply have a sentence."""
-_OTHER_MEANINGS: Final = (
+OTHER_MEANINGS: Final = (
     _option("option.**", _LOSS, _DECIDES),
     _option("new option.**", _UNKNOWN, "has {}, whose effect this review cannot show"),
     Meaning("*option.**"),
@@ -365,7 +365,7 @@ def _compared(before: Iterator[Fact], after: Iterator[Fact], *, is_gone: bool) -
         if is_kept and _is_hidden(change.after):
             yield from _hidden_value(change, rows)
         elif rows or not is_gone:
-            others = [] if rows else [row for row in _OTHER_MEANINGS if matches(row.pattern, change.name)]
+            others = [] if rows else [row for row in OTHER_MEANINGS if matches(row.pattern, change.name)]
             applying = [(row, values) for row in rows or others if (values := row.when(change, comparison))]
             for row, values in applying if rows else applying[:1]:
                 if row.risk:
