@@ -53,7 +53,7 @@ def test_every_target_takes_or_refuses_them() -> None:
         ("v2-32x2", (), "several slices need TPU v4 or newer"),
         ("v3-32x2", (), "several slices need TPU v4 or newer"),
         ("v3-8x2", (), "several slices need TPU v4 or newer"),
-        ("v5litepod-8x2", (), "only sizes of several hosts can be joined"),
+        ("v5litepod-8x2", ("gke",), "only sizes of several hosts can be joined"),
         ("v6e-4x2", (), "only sizes of several hosts can be joined"),
         ("v4-16x2", ("cloud-tpu", "gke"), None),
         ("v5litepod-256x2", ("cloud-tpu", "gke"), "a job there has exactly one slice"),
@@ -62,7 +62,7 @@ def test_every_target_takes_or_refuses_them() -> None:
     ],
 )
 def test_who_takes_them(size: str, targets: tuple[str, ...], reason: str | None) -> None:
-    """Cloud TPU and GKE, for sizes of several hosts from v4 on; Vertex AI never."""
+    """Cloud TPU and GKE, for sizes of several hosts there, from v4 on; Vertex AI never."""
     slice_ = found(size)
     assert slice_.targets == targets
     if reason:

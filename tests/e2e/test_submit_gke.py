@@ -121,6 +121,15 @@ def test_a_refusal_creates_nothing(tmp_path: Path, state: dict[str, Any], messag
     assert job.objects == state.get("objects", [])
 
 
+def test_what_an_ended_job_left_is_deleted_alone(tmp_path: Path) -> None:
+    """The JobSet is deleted by its ttl, and the objects of its secrets stay: the help has their commands only."""
+    job = Submitted(tmp_path, gke_spec(), objects=[ACCOUNT, *OBJECTS[:2]])
+    assert (job.status, job.created()) == (1, [])
+    (line,) = [line for line in job.errors.splitlines() if line.startswith("help: delete it: ")]
+    assert (line.count("delete secretsyncs"), line.count("delete jobset")) == (1, 0)
+    assert "a job of this name has ended, and was deleted without it" in job.errors
+
+
 def test_an_existing_job_can_be_watched_deleted_or_named_anew(tmp_path: Path) -> None:
     """The help of AlreadyExists has the commands, and the existing job is left."""
     job = Submitted(tmp_path, gke_spec(), objects=OBJECTS[2:])

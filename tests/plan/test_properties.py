@@ -96,7 +96,10 @@ def test_a_plan_is_pure(data: dict[str, Any]) -> None:
 EXTRA: dict[str, Any] = {
     "vertex-ai": {"scheduling": {"maxWaitDuration": "60s", "restartJobOnWorkerRestart": False}, "experiment": "a"},
     "cloud-tpu": {"queueingPolicy": {"validUntilDuration": "21600s"}, "tpu": {"nodeSpec": [{"node": {"tags": ["b"]}}]}},
-    "gke": {"spec": {"ttlSecondsAfterFinished": 1, "suspend": True}, "metadata": {"annotations": {"b": "1", "a": "2"}}},
+    "gke": {
+        "spec": {"suspend": True, "network": {"subdomain": "a"}},
+        "metadata": {"annotations": {"b": "1", "a": "2"}},
+    },
     "ai-platform": {"labels": {"d": "1", "c": "2"}, "trainingInput": {"enableWebAccess": False}},
 }
 

@@ -40,6 +40,7 @@ def test_a_single_host_is_one_pod() -> None:
         "kind": "JobSet",
         "metadata": {"name": "mnist-dev-v6e-1", "namespace": "default"},
         "spec": {
+            "ttlSecondsAfterFinished": 43200,
             "replicatedJobs": [
                 {
                     "name": "slice",
@@ -125,7 +126,7 @@ def test_every_option_is_a_field() -> None:
         ("v3-8", "us-central1", "tpu-v3-device", "2x2", 1, 4),
         ("v3-32", "europe-west4", "tpu-v3-slice", "4x4", 4, 4),
         ("v4-32", "us-central2", "tpu-v4-podslice", "2x2x4", 4, 4),
-        ("v5litepod-8", "us-west4", "tpu-v5-lite-podslice", "2x4", 1, 8),
+        ("v5litepod-8", "us-west4", "tpu-v5-lite-podslice", "2x4", 2, 4),
         ("v5litepod-16", "us-west4", "tpu-v5-lite-podslice", "4x4", 4, 4),
         ("v5p-32", "us-east5", "tpu-v5p-slice", "2x2x4", 4, 4),
         ("v6e-256", "us-east5", "tpu-v6e-slice", "16x16", 64, 4),

@@ -630,3 +630,51 @@ def test_every_field_has_an_origin(capacity: Any, size: str, aware: bool) -> Non
     whole = combined(gke.request_body(job_), gke.companions(job_))
     assert [path for path in leaves(whole) if first_match(gke.ORIGINS.items(), path) is None] == []
     assert list(gke.rules(gke.request_body(job_), CATALOG)) == []
+
+
+@pytest.mark.parametrize(("options", "seconds"), [({}, 43200), ({"ttl": "1h"}, 3600), ({"ttl": None}, None)])
+def test_a_job_that_has_ended_is_deleted(options: dict[str, Any], seconds: int | None) -> None:
+    """After 12 hours, or after the time of `ttl`, and never with null."""
+    assert gke.request_body(v6e(options=options))["spec"].get("ttlSecondsAfterFinished") == seconds
+
+
+def test_two_containers_share_the_chips_of_a_host() -> None:
+    """On TPU7x each container has the chips of a NUMA node, and the exit codes of both count."""
+    job_ = job(
+        "gke",
+        "tpu7x-16",
+        environment={"region": "us-central1"},
+        options={"containers_per_host": 2},
+        trainer={"restarts": {"times": 1, "exit_codes": [42]}},
+    )
+    child, pod = parts(gke.request_body(job_))
+    assert [container["name"] for container in pod["containers"]] == ["trainer-1", "trainer-2"]
+    assert [container["resources"]["limits"] for container in pod["containers"]] == [{"google.com/tpu": 2}] * 2
+    assert child["parallelism"] == 2
+    codes = [rule["onExitCodes"] for rule in child["podFailurePolicy"]["rules"] if "onExitCodes" in rule]
+    assert [rule["containerName"] for rule in codes] == ["trainer-1", "trainer-2"]
+
+
+@pytest.mark.parametrize("size", ["v6e-8", "v6e-8x2"])
+def test_two_small_hosts_are_placed_by_topology(size: str) -> None:
+    """The size is judged by the machine that its jobs run on, which on gke has 4 chips."""
+    body = gke.request_body(v6e(size, options={"queue": "tpu", "topology_aware": True}))
+    child, pod = parts(body)
+    assert child["parallelism"] == 2
+    assert pod["nodeSelector"]["node.kubernetes.io/instance-type"] == "ct6e-standard-4t"
+    assert "cloud.google.com/gke-tpu-topology" not in pod["nodeSelector"]
+
+
+@pytest.mark.parametrize(
+    ("variable", "key"),
+    [("HF_TOKEN", "HF_TOKEN"), ("A_B", "key-A-B"), ("HF__TOKEN", "key-HF--TOKEN"), ("_TOK", "key--TOK"), ("T", "T")],
+)
+def test_a_key_of_a_secret_fits_the_pattern_of_a_secret_sync(variable: str, key: str) -> None:
+    """A variable whose name a SecretSync refuses has a key of another name; the program sees the variable."""
+    job_ = v6e(trainer={"secrets": {variable: "hf/1"}})
+    provider, sync = gke.companions(job_)
+    assert f'path: "{key}"' in provider["spec"]["parameters"]["secrets"]
+    assert sync["spec"]["secretObject"]["data"] == [{"sourcePath": key, "targetKey": key}]
+    _, pod = parts(gke.request_body(job_))
+    (item,) = [item for item in pod["containers"][0]["env"] if item["name"] == variable]
+    assert item["valueFrom"]["secretKeyRef"]["key"] == key

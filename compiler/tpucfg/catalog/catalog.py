@@ -187,6 +187,7 @@ def _slice(size: str, data: Mapping[str, Any]) -> Slice:
         accelerators={name: targets[name]["accelerator"] for name in supported if "accelerator" in targets[name]},
         vertex_machine_type=targets["vertex-ai"].get("machine"),
         targets=supported,
+        target_machines=row.get("target_machines", {}),
         refusals={name: target["refusal"] for name, target in targets.items() if name not in supported},
         zones=_zones(size, data["zones"]),
         derived=data.get("derived", {}),

@@ -5,6 +5,7 @@ start of every command.
 """
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from tpucfg.catalog.target_facts import TARGET_FACTS, Refusal
@@ -171,6 +172,9 @@ class Slice(NamedTuple):
     topologies: tuple[str, ...] = ()
     """Every topology that a slice of these chips may have, the default first; empty if no source states any."""
 
+    target_machines: Mapping[str, str] = MappingProxyType({})
+    """The machine type by default of the targets that have another one than the first of `machines`."""
+
     named_machines: tuple[Machine, ...] = ()
     """Machine types that GKE provides only for a pod that names them, beside `machines`."""
 
@@ -211,7 +215,12 @@ class Slice(NamedTuple):
     def _refusal_of_several(self, target: str) -> Refusal | None:
         if self.generation in WITHOUT_MULTISLICE:
             return OLD_GENERATION
-        return SINGLE_HOST if self.hosts == 1 else TARGET_FACTS[target].one_slice_refusal
+        return SINGLE_HOST if self.on_target(target).hosts == 1 else TARGET_FACTS[target].one_slice_refusal
+
+    def on_target(self, target: str) -> "Slice":
+        """Return the size on the machine type that a target has by default."""
+        name = self.target_machines.get(target)
+        return self.on_machine(name) if name else self
 
     def on_machine(self, name: str) -> "Slice":
         """Return the size on another of its machine types, with that machine's hosts and chips per host.

@@ -44,7 +44,7 @@ def sizes(
     """
     catalog = Catalog()
     all_sizes = catalog.all() if generation is None else _generation(catalog, generation).slices
-    taken = [slice_ for slice_ in all_sizes if target is None or target in slice_.targets]
+    taken = [slice_.on_target(target or "") for slice_ in all_sizes if target is None or target in slice_.targets]
     if target is not None and not taken:
         raise CommandExit(
             ERRORS, f"{target} has no size of {generation}", f"list them all: tpucfg sizes --generation {generation}"

@@ -95,6 +95,7 @@ class _Questions:
         self._submission = submission
         self._problems: dict[str, str] = {}
         self._notes: set[str] = set()
+        self._existing: list[Manifest] = []
 
     def missing(self, requirements: Sequence[Requirement]) -> Iterator[_Object]:
         """Look for each requirement, and yield the objects that are created because they are missing."""
@@ -122,7 +123,11 @@ class _Questions:
         """Ask the server about all objects, and about those that are never created."""
         for step, body in objects:
             answer = _dry_run(step.create, body)
-            self._judge(step.name, answer, step)
+            if answer.reason == "AlreadyExists":
+                self._existing.append(step)
+            else:
+                self._judge(step.name, answer, step)
+        self._judge_existing(objects[-1][0])
         create = objects[-1][0].create
         for body in trials:
             answer = _dry_run(create, body)
@@ -138,11 +143,6 @@ class _Questions:
             return
         if _NO_DRY_RUN in answer.error:
             self._note(f"{name} was not checked: {answer.error}")
-        elif answer.reason == "AlreadyExists":
-            message = f"{name} already exists, so the job may be running, and was left as it is"
-            deletion = "; ".join(command.bash() for command in self._submission.deletes)
-            watch = self._submission.watch.bash()
-            self._problems[message] = f"watch it: {watch}; or delete it: {deletion}; or add --run ID, which is in names"
         elif namespace := _NO_NAMESPACE.search(answer.error):
             fix = f"create it: {' '.join(self._submission.watch.argv[:2])} create namespace {namespace[1]}"
             self._problems[f"the cluster has no namespace {namespace[1]}"] = fix
@@ -152,6 +152,18 @@ class _Questions:
             self._problems[f"you may not create {name}: {answer.error}"] = "ask the cluster's administrators for a role"
         else:
             self._problems[f"the cluster refuses {name}: {answer.error}"] = ""
+
+    def _judge_existing(self, job: Manifest) -> None:
+        names = listed([step.name for step in self._existing])
+        if job in self._existing:
+            deletion = "; ".join(command.bash() for command in self._submission.deletes)
+            watch = self._submission.watch.bash()
+            fix = f"watch it: {watch}; or delete it: {deletion}; or add --run ID, which is in names"
+            self._problems[f"{names} already exists, so the job may be running, and was left as it is"] = fix
+        elif self._existing:
+            deletion = "; ".join(step.delete.bash() for step in reversed(self._existing))
+            message = f"{names} already exists: a job of this name has ended, and was deleted without it"
+            self._problems[message] = f"delete it: {deletion}; or add --run ID, which is in names"
 
     def raise_problems(self) -> None:
         """Print the problems.

@@ -66,7 +66,9 @@ def program_words(target: str, body: Mapping[str, Any]) -> tuple[list[str], list
 
 
 def _is_first(path: KeyPath) -> bool:
-    return all(step == 0 or parent not in _REPEATED for parent, step in pairwise(path))
+    # The second container of a pod shows that there are several.
+    is_second = path[-3:] == ("containers", 1, "name")
+    return is_second or all(step == 0 or parent not in _REPEATED for parent, step in pairwise(path))
 
 
 # Conversions of one key's fields
@@ -213,7 +215,7 @@ _CONVERT: Final[Mapping[str, Callable[[Matches, Any], Any]]] = {
 }
 """By key; any other key has the value of its field."""
 _ABSENT: Final[Mapping[str, Mapping[str, Any]]] = {
-    "gke": {"targets.gke.service_account": "default"},
+    "gke": {"targets.gke.service_account": "default", "targets.gke.ttl": None},
     "cloud-tpu": {"targets.cloud-tpu.external_ips": False},
 }
 """The values that say what a missing field means to the server."""

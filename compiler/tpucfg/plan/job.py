@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from tpucfg.catalog import TARGET_FACTS, Slice
 from tpucfg.plan.naming import account_email, bucket_of, job_name, zone_of
-from tpucfg.plan.rung import Rung, figure_flags, figure_texts
+from tpucfg.plan.rung import Rung, figure_flags, figure_texts, slice_in_force
 from tpucfg.spec import PRESET, Capacity, Duration, Environment, Mount, Project, Secret, Settings, Trainer
 from tpucfg.spec.placeholders import fill_placeholders
 from tpucfg.spec.presets import ArgStyle
@@ -130,6 +130,7 @@ def make_job(project: Project, environment: Environment, rung: Rung, run: str | 
     """
     kind = PROBE if whole else None
     settings = project.settings[environment.name, rung.size]
+    rung = rung._replace(slice=slice_in_force(project, environment.target, rung.slice))
     trainer = settings.trainer
     bucket = bucket_of(project, environment)
     job_dir = "/".join(part for part in (f"gs://{bucket}/jobs", project.name, rung.size, kind, run) if part)

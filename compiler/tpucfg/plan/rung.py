@@ -95,8 +95,20 @@ def probe_rung(rung: Rung, probe: Probe) -> Rung:
 BATCH_FIGURES: Final = ("batch_size", "per_device_batch_size", "micro_batch")
 """The figures that are one batch in different units."""
 NO_OVERRIDE: Final = Override()
-_FIGURES: Final = ("batch_size", "learning_rate", "grad_accum", "model_parallel")
-"""The figures that an override may set, besides those counted in steps."""
+_OVERRIDES: Final = ("batch_size", "learning_rate", "grad_accum", "model_parallel", "machine")
+"""The figures that an override may set, besides those counted in steps, and the machine."""
+
+
+def slice_in_force(project: Project, target: str, slice_: Slice) -> Slice:
+    """Return a size on the machine and with the topology that its jobs on a target have."""
+    return _overridden(project.overrides.get(slice_.size, NO_OVERRIDE), slice_.on_target(target))
+
+
+def _overridden(override: Override, slice_: Slice) -> Slice:
+    # Another machine or topology than the size has is TPU026; the figures are then computed for the default one.
+    if override.machine in {machine.name for machine in (*slice_.machines, *slice_.named_machines)}:
+        slice_ = slice_.on_machine(override.machine)
+    return slice_.on_topology(override.topology) if override.topology in slice_.topologies else slice_
 
 
 def make_rung(project: Project, tuned_on: Slice, slice_: Slice) -> Rung:
@@ -111,13 +123,8 @@ def make_rung(project: Project, tuned_on: Slice, slice_: Slice) -> Rung:
     batch = int(scale_batch(training.batch_size, scale)) or 1
     model_parallel = min(override.model_parallel or training.model_parallel, slice_.devices)
     tuned = tuned_micro_batch(training, tuned_on)
-    # A machine that the size is not offered on is TPU026; the figures are then computed for the default machine.
-    if override.machine in {machine.name for machine in (*slice_.machines, *slice_.named_machines)}:
-        slice_ = slice_.on_machine(override.machine)
-    if override.topology in slice_.topologies:  # another one is TPU026
-        slice_ = slice_.on_topology(override.topology)
     return Rung(
-        slice=slice_,
+        slice=_overridden(override, slice_),
         cores_scale=cores_scale,
         scale=scale,
         batch_size=batch,
@@ -128,7 +135,7 @@ def make_rung(project: Project, tuned_on: Slice, slice_: Slice) -> Rung:
         steps=dict(_steps(training, override, batch, scale)),
         epochs=training.epochs.text if training.epochs else None,
         learning_rate=_learning_rate(training, override, scale),
-        overridden=frozenset((*(key for key in _FIGURES if getattr(override, key)), *(override.steps or ()))),
+        overridden=frozenset((*(key for key in _OVERRIDES if getattr(override, key)), *(override.steps or ()))),
     )
 
 

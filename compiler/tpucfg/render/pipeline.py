@@ -13,6 +13,7 @@ from tpucfg.catalog import TARGET_FACTS, Catalog
 from tpucfg.findings import MAX_FINDINGS, RULES, Finding, collect, errors
 from tpucfg.plan import Job, Selection, plan, select_sizes
 from tpucfg.plan.rules.unused_settings import unused_allowances, unused_settings
+from tpucfg.plan.rung import slice_in_force
 from tpucfg.render.config import Config, render_config, round_trip_finding
 from tpucfg.render.validate import request_body_findings
 from tpucfg.spec import Project
@@ -154,7 +155,8 @@ def compile_project(
 def _target_findings(project: Project, catalog: Catalog, selection: Selection) -> Iterator[Finding]:
     """Yield the findings of each selected environment's target about the spec itself."""
     for environment, sizes in select_sizes(project, selection):
-        slices = [slice_ for size in sizes if (slice_ := catalog.find(size))]
+        known = [slice_ for size in sizes if (slice_ := catalog.find(size))]
+        slices = [slice_in_force(project, environment.target, slice_) for slice_ in known]
         yield from target_findings(project, environment, slices)
 
 

@@ -17,6 +17,8 @@ _ARGS: Final = ("trainer", "args")
 """The path of the program's args, in which null is a value."""
 PROBE: Final[KeyPath] = ("probe",)
 """The path of the layer that only probes have; its one layered key is `args`, which is short for `trainer.args`."""
+_WITH_DEFAULT: Final = frozenset({("targets", "gke", "ttl")})
+"""Settings whose null differs from an unset one, which has a default."""
 REMOVE: Final = {"remove": True}
 """The value of an arg that takes away the flag of an earlier layer."""
 
@@ -155,7 +157,7 @@ def merge(lower: Layered, upper: Layered, path: KeyPath = ()) -> Layered:
     first = lower if isinstance(lower.value, dict) else Layered({}, upper.path)
     children = first.children()
     for key, item in upper.children().items():
-        if takes_away(item.value, path):
+        if takes_away(item.value, path) and (*path, key) not in _WITH_DEFAULT:
             children.pop(key, None)
         else:
             # Merged even if it is new, because it may contain removals itself.

@@ -17,6 +17,7 @@ from tpucfg.plan.rules.capacity_table import (
     capacity_verdict,
 )
 from tpucfg.plan.rules.scaling_warnings import shows_checkpoints
+from tpucfg.plan.rung import slice_in_force
 from tpucfg.plan.selection import SelectedSizes
 from tpucfg.spec import CapacityKind, Environment, Project, Settings
 from tpucfg.text_format import dotted, listed
@@ -86,6 +87,7 @@ def _choices(project: Project, catalog: Catalog, selected: SelectedSizes) -> Ite
             slice_ = catalog.find(size)
             # A size that the target does not support at all is TPU024.
             if slice_ and target in slice_.targets:
+                slice_ = slice_in_force(project, target, slice_)
                 row = capacity_verdict(target, slice_, settings.capacity.kind)
                 yield _Choice(environment, slice_, settings, settings.source(("capacity",)), row)
 

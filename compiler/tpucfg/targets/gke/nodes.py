@@ -144,15 +144,16 @@ def tolerations(job: Job) -> list[dict[str, str]]:
 def _is_selected_by_name(job: Job) -> bool:
     """Return True if a pod selects its machine by name.
 
-    All machines of a size have the same labels. A pod for the smaller machine would also fit on half of a larger one. A
-    pod for the larger machine fits no smaller one. Some machines are provided only by name, and part of a larger node
-    pool is selected by its machine instead of its topology.
+    All machines of a size have the same labels. A pod for the smaller machine would also fit on half of a larger one,
+    so a spec that chooses it gets no other. A pod for the larger machine fits no smaller one. Some machines are
+    provided only by name, and part of a larger node pool is selected by its machine instead of its topology.
     """
     machine = job.slice.machine
     if machine is None:
         return False
     is_part_of_pool = is_placed_by_queue(job) and DOMAINS[job.slice.generation].selects_machine
-    return is_part_of_pool or machine.only_named or any(machine.chips < other.chips for other in job.slice.machines)
+    is_smaller = any(machine.chips < other.chips for other in job.slice.machines)
+    return is_part_of_pool or machine.only_named or (is_smaller and "machine" in job.rung.overridden)
 
 
 def _flex_start(job: Job) -> dict[str, str]:

@@ -14,7 +14,7 @@ from typing import Any, Final
 from tpucfg.paths import matches
 from tpucfg.plan.job import Job
 from tpucfg.plan.naming import account_id
-from tpucfg.spec.settings import Mount, Secret
+from tpucfg.spec.settings import Duration, Mount, Secret
 from tpucfg.targets.common import without_empty
 from tpucfg.targets.gke import nodes
 from tpucfg.targets.gke.nodes import CHIPS, SLICE_TOPOLOGY, is_placed_by_queue
@@ -61,7 +61,7 @@ def request_body(job: Job) -> RequestBody:
             annotations={EXCLUSIVE: nodes.NODE_POOL} if _has_own_node_pools(job) else {},
         ),
         "spec": {
-            **without_empty(failurePolicy=_failure_policy(job)),
+            **without_empty(ttlSecondsAfterFinished=_ttl(job), failurePolicy=_failure_policy(job)),
             "replicatedJobs": [replicated_job],
         },
     }
@@ -130,7 +130,7 @@ def _pod(job: Job) -> dict[str, Any]:
         nodeSelector=nodes.node_selector(job),
         affinity=nodes.node_affinity(job),
         tolerations=nodes.tolerations(job),
-        containers=[_container(job)],
+        containers=[_container(job, name) for name in _container_names(job)],
         volumes=_volumes(job),
     )
 
@@ -145,11 +145,17 @@ def _network(job: Job) -> dict[str, Any]:
     return {"hostNetwork": True, "dnsPolicy": "ClusterFirstWithHostNet"} if uses_host_network(job) else {}
 
 
-def _container(job: Job) -> dict[str, Any]:
-    chips = {CHIPS: job.slice.chips_per_host}
+def _container_names(job: Job) -> list[str]:
+    """Return the names of a pod's containers, each of which runs the program with an equal part of the chips."""
+    count = job.options.get("containers_per_host") or 1
+    return [CONTAINER] if count == 1 else [f"{CONTAINER}-{number + 1}" for number in range(count)]
+
+
+def _container(job: Job, name: str) -> dict[str, Any]:
+    chips = {CHIPS: job.slice.chips_per_host // len(_container_names(job))}
     variables = [{"name": key, "value": escape_dollars(value)} for key, value in job.env]
     return without_empty(
-        name=CONTAINER,
+        name=name,
         image=job.image,
         command=[escape_dollars(word) for word in job.command],
         args=[escape_dollars(arg) for arg in job.args],
@@ -205,14 +211,25 @@ def _pod_failure_policy(job: Job) -> dict[str, Any]:
     if _restarts_for_free(job):
         rules.append({"action": "FailJob", "onPodConditions": [{"type": DISRUPTION, "status": "True"}]})
     if job.exit_codes:
-        requirement = {"containerName": CONTAINER, "operator": "NotIn", "values": [*job.exit_codes]}
-        rules.append({"action": "FailJob", "onExitCodes": requirement})
+        requirement = {"operator": "NotIn", "values": [*job.exit_codes]}
+        codes = [{"containerName": name, **requirement} for name in _container_names(job)]
+        rules += [{"action": "FailJob", "onExitCodes": each} for each in codes]
     return without_empty(rules=rules)
 
 
 def _deadline(job: Job) -> int | None:
     """Return the seconds after which the child jobs are stopped; each restart has them anew."""
     return job.max_run_duration.seconds if job.max_run_duration else None
+
+
+DEFAULT_TTL: Final = "12h"
+"""XPK's default: https://github.com/AI-Hypercomputer/xpk/blob/v1.13.1/src/xpk/parser/workload.py."""
+
+
+def _ttl(job: Job) -> int | None:
+    """Return the seconds after which the JobSet is deleted when it has ended; None if it stays."""
+    text = job.options.get("ttl", DEFAULT_TTL)
+    return Duration.read(text).seconds if text else None
 
 
 def _restarts_for_free(job: Job) -> bool:
@@ -314,7 +331,8 @@ def _secret_objects(job: Job, account: str) -> tuple[RequestBody, ...]:
         "metadata": metadata,
         "spec": {"provider": "gke", "parameters": {"secrets": sources}},
     }
-    keys = [{"sourcePath": secret.variable, "targetKey": secret.variable} for secret in job.secrets]
+    names = [_key(secret) for secret in job.secrets]
+    keys = [{"sourcePath": name, "targetKey": name} for name in names]
     sync = {
         "apiVersion": "secret-sync.gke.io/v1",
         "kind": SYNC,
@@ -331,7 +349,7 @@ def _secret_objects(job: Job, account: str) -> tuple[RequestBody, ...]:
 def _secret_variables(job: Job) -> list[dict[str, Any]]:
     """Return the environment variables that refer to the Kubernetes secret."""
     return [
-        {"name": secret.variable, "valueFrom": {"secretKeyRef": {"name": job.name, "key": secret.variable}}}
+        {"name": secret.variable, "valueFrom": {"secretKeyRef": {"name": job.name, "key": _key(secret)}}}
         for secret in job.secrets
     ]
 
@@ -339,7 +357,17 @@ def _secret_variables(job: Job) -> list[dict[str, Any]]:
 def _source(secret: Secret) -> str:
     """Return an entry of the list of secrets, which is YAML in a text; none of its parts needs quotes."""
     resource = f"projects/{secret.project}/secrets/{secret.name}/versions/{secret.version}"
-    return f'- resourceName: "{resource}"\n  path: "{secret.variable}"\n'
+    return f'- resourceName: "{resource}"\n  path: "{_key(secret)}"\n'
+
+
+_KEY: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9]+([-._a-zA-Z0-9]?[A-Za-z0-9])*)?")
+"""A name that a SecretSync takes:
+https://github.com/kubernetes-sigs/secrets-store-sync-controller/blob/main/api/v1alpha1/secretsync_types.go."""
+
+
+def _key(secret: Secret) -> str:
+    """Return the key of a secret: its variable, or another name if a SecretSync refuses that, such as `A_B`."""
+    return secret.variable if _KEY.fullmatch(secret.variable) else f"key-{secret.variable.replace('_', '-')}"
 
 
 # The origin of every field, for `tpucfg why` and for the locations of findings, and what `extra` cannot set.
@@ -374,6 +402,7 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     f"metadata.annotations.[{EXCLUSIVE}]": Origin(
         "rule", "each job on a node pool of its own, a slice", MULTISLICE, "sizes"
     ),
+    "spec.ttlSecondsAfterFinished": Origin("spec", "targets.gke.ttl"),
     "spec.failurePolicy.**": _RESTARTS,
     "spec.replicatedJobs.*.name": Origin("rule", "part of the pods' names", NAMES),
     "spec.replicatedJobs.*.replicas": Origin("catalog", "slices", MULTISLICE),
@@ -407,6 +436,7 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     f"{_POD}.tolerations.0.**": Origin("rule", "nodes with TPUs are tainted, so that no other pod runs there", TPUS),
     f"{_POD}.tolerations.*.**": _CAPACITY,
     f"{_POD}.affinity.**": _CAPACITY,
+    f"{_POD}.containers.1.name": Origin("spec", "targets.gke.containers_per_host"),
     f"{_POD}.containers.*.name": Origin("rule", "any name: the pod has one container", JOBSET),
     f"{_POD}.containers.*.image": Origin("spec", "trainer.image"),
     f"{_POD}.containers.*.command.*": Origin("spec", "trainer.command"),

@@ -29,6 +29,9 @@ _MOUNT_OPTIONS: Final = "https://cloud.google.com/kubernetes-engine/docs/how-to/
 _POLICIES: Final = ("tpu7x",)
 """The generations whose slices of several hosts have a workload policy."""
 _POLICY: Final = "https://cloud.google.com/sdk/gcloud/reference/beta/compute/resource-policies/create/workload-policy"
+_SLICES: Final = "https://cloud.google.com/kubernetes-engine/docs/how-to/tpu-multislice"
+_NUMA_GENERATIONS: Final = ("tpu7x",)
+_NUMA: Final = "https://github.com/AI-Hypercomputer/xpk/blob/v1.13.1/src/xpk/parser/workload.py"
 _EXAMPLE: Final = "${bucket}/data"
 _PLACEMENT: Final = "https://kueue.sigs.k8s.io/docs/concepts/topology_aware_scheduling/"
 _BUCKET: Final = re.compile(r"[a-z0-9${][a-z0-9${}_.-]{1,221}")
@@ -81,6 +84,8 @@ def spec_findings(project: Project, environment: Environment, slices: Sequence[S
     yield from _accounts_of_nodes(project, environment, slices)
     yield from _unplaceable_sizes(project, environment, slices)
     yield from _misplaced_policies(project, environment, slices)
+    yield from _joined_single_hosts(project, slices)
+    yield from _divided_hosts(project, environment, slices)
     yield from _impossible_mounts(project, environment, slices)
     yield from long_job_names(project, environment, slices, _max_job_name, NAMES)
 
@@ -141,6 +146,42 @@ def _unplaceable_sizes(project: Project, environment: Environment, slices: Seque
                 f"leave {slice_.size} out"
             )
             yield Finding.of("TPU024", message, location, help=hint, details=(f"the rule: {_PLACEMENT}",))
+
+
+def _joined_single_hosts(project: Project, slices: Sequence[Slice]) -> Iterator[Finding]:
+    """Yield an error for each size of several slices whose machine makes each of them a single host."""
+    for slice_ in slices:
+        if slice_.slices > 1 and slice_.hosts_per_slice == 1:
+            path = ("overrides", slice_.size, "machine")
+            machine = slice_.machine.name if slice_.machine else "its machine"
+            yield Finding.of(
+                "TPU026",
+                f"{slice_.size} cannot run on {machine}: only slices of several hosts can be joined",
+                project.document.value_location(path),
+                help=f"delete {dotted(path)}",
+                details=(f"the rule: {_SLICES}",),
+            )
+
+
+def _divided_hosts(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
+    """Yield an error for each `containers_per_host` of a size whose hosts are no two NUMA nodes with chips."""
+    reported = set()
+    for slice_ in slices:
+        count = project.settings[environment.name, slice_.size].layers.find("targets", NAME, "containers_per_host")
+        if count is None or (count.value or 1) == 1 or count.path in reported:
+            continue
+        if slice_.generation in _NUMA_GENERATIONS and slice_.chips_per_host % count.value == 0:
+            continue
+        reported.add(count.path)
+        path = f"environments.{environment.name}.overrides.{slice_.size}.targets.gke.containers_per_host"
+        yield Finding.of(
+            "TPU024",
+            f"the chips of a host of {slice_.size} cannot be divided among {count.value} containers: GKE does this for "
+            "TPU7x with 4 chips a host, 2 for each NUMA node",
+            project.document.key_location(count.path),
+            help=f"set {path} to 1",
+            details=(f"the rule: {_NUMA}",),
+        )
 
 
 def _misplaced_policies(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
