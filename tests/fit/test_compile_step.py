@@ -27,6 +27,15 @@ def test_a_program_has_its_own_modules_and_output(tpu_python: str) -> None:
     assert result["hbm_bytes"] == 2 * 256 * 256 * 4
 
 
+def test_what_cannot_be_read_costs_its_figure_only(tpu_python: str) -> None:
+    """Without a jaxpr, the memory and the verdict are as ever, and what is missing has a name."""
+    readable, result = (compile_step(tpu_python, f"hlo_text:{step}", V5E).result for step in ("right", "unreadable"))
+
+    assert (result["fits"], result["hbm"]) == (readable["fits"], readable["hbm"])
+    assert (result["flops"], result["hbm_bytes"]) == (0, None)
+    assert result["uncounted"] == ["all FLOPs", "the traffic with the memory"]
+
+
 def test_a_known_program_is_not_compiled(tpu_python: str) -> None:
     """The hash of a program is equal in two processes, and one of a known program ends before it is compiled."""
     first = compile_step(tpu_python, "hlo_text:right", V5E).result

@@ -45,6 +45,24 @@ def right(devices: Devices, flags: Flags) -> Any:
     return jax.jit(_square), (_array(devices),)
 
 
+class _Unreadable:
+    """A jitted function whose trace has no jaxpr, as a later JAX may have none."""
+
+    def __init__(self, jitted: Any) -> None:
+        self._jitted = jitted
+        self.lower = jitted.lower
+
+    def trace(self, *args: Any) -> Any:
+        """Return a trace that can only be lowered."""
+        traced = self._jitted.trace(*args)
+        return types.SimpleNamespace(jaxpr=None, lower=traced.lower)
+
+
+def unreadable(devices: Devices, _: Flags) -> Any:
+    """Return a step of which only the compiler knows anything."""
+    return _Unreadable(jax.jit(_square)), (_array(devices),)
+
+
 def with_kwargs(devices: Devices, _: Flags) -> Any:
     """Return a step with keyword arguments, of which one is an array and one a number."""
     step = jax.jit(lambda a, b, c: (a @ b).sum() * c)

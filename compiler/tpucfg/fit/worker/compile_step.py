@@ -18,7 +18,7 @@ import signal
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from hlo_traffic import collective_bytes
 from jaxpr_access import Argument, device_bytes, untouched_bytes
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 
+_Figure = TypeVar("_Figure")
 _PARENT_SECONDS: Final = 1.0
 """Interval of looking for the parent process."""
 _FLAG_VARIABLES: Final = ("LIBTPU_INIT_ARGS", "XLA_FLAGS")
@@ -51,8 +52,8 @@ class Lowered(NamedTuple):
     lowered: Any
     stablehlo: str
     work: Work
-    untouched: int
-    """Bytes of arguments and results that a device need not read or write."""
+    untouched: int | None
+    """Bytes of arguments and results that a device need not read or write; None if that cannot be read."""
     seconds: float
 
 
@@ -135,7 +136,8 @@ def lower(step: Step, devices: Sequence[Any], answers: Answers, changed: Mapping
     traced = _in_program(lambda: step.jitted.trace(*step.args, **step.kwargs))
     # nnx.jit of Flax wraps what jax.jit returns, and hides its jaxpr.
     traced = getattr(traced, "traced", traced)
-    work = count_work(traced.jaxpr)
+    # What cannot be read of a program, as another JAX may trace it, costs that figure and not the others.
+    work = _read(lambda: count_work(traced.jaxpr), Work(uncounted=frozenset(("all FLOPs",))))
     answers.begin("lower")
     # Without a default device, a step whose arguments have no shardings would be compiled for the CPU.
     with jax.default_device(devices[0]):
@@ -144,8 +146,17 @@ def lower(step: Step, devices: Sequence[Any], answers: Answers, changed: Mapping
     _check_device_count(text, len(devices))
     settings = repr(sorted(changed.items())) if changed else ""
     digest = hashlib.sha256((text + _compiler_options(lowered) + settings).encode()).hexdigest()
-    untouched = _untouched(traced.jaxpr.jaxpr, step, lowered)
+    untouched = _read(lambda: _untouched(traced.jaxpr.jaxpr, step, lowered), None)
+    if untouched is None:
+        work = work.plus(Work(uncounted=frozenset(("the traffic with the memory",))))
     return Lowered(lowered, digest, work, untouched, time.monotonic() - start)
+
+
+def _read(reader: Callable[[], _Figure], unread: _Figure) -> _Figure:
+    try:
+        return reader()
+    except Exception:  # noqa: BLE001 - a program may contain anything
+        return unread
 
 
 def _untouched(jaxpr: Any, step: Step, lowered: Any) -> int:
@@ -222,16 +233,17 @@ def _refused(refusal: Refusal) -> dict[str, Any]:
     return {"fits": False, "hbm": hbm, "hbm_bytes": None, "ici_bytes": None, "uncounted": ()}
 
 
-def _accepted(compiled: Any, available: int, devices: Sequence[Any], untouched: int) -> dict[str, Any]:
+def _accepted(compiled: Any, available: int, devices: Sequence[Any], untouched: int | None) -> dict[str, Any]:
     """Return the figures of a compiled step."""
     memory = compiled.memory_analysis()
     used = _used_hbm(memory)
     traffic = collective_bytes(compiled.as_text(), _chips(compiled, devices))
+    moved = memory.argument_size_in_bytes + memory.output_size_in_bytes
     return {
         "fits": True,
         # The limit is known to two decimals of a GiB, and a step that was accepted is not above it.
         "hbm": {"used": used, "available": max(available, used), "exact": True},
-        "hbm_bytes": max(0, memory.argument_size_in_bytes + memory.output_size_in_bytes - untouched),
+        "hbm_bytes": None if untouched is None else max(0, moved - untouched),
         "ici_bytes": traffic.ici,
         "uncounted": traffic.uncounted,
     }

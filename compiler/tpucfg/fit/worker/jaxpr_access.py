@@ -134,7 +134,8 @@ def _sources(equation: Any) -> list[int | None]:
     sources = [inner.origin(result) for result in inner.results]
     if name != "scan":
         return sources
-    first, count = equation.params["num_consts"], equation.params["num_carry"]
+    count = _equal_shapes(equation.outvars, inner.results)
+    first = _equal_shapes(equation.invars, inner.arguments) - count
     # A value that is carried stays in place only if it is carried on in its own position.
     return [source if number < count and source == first + number else None for number, source in enumerate(sources)]
 
@@ -159,7 +160,8 @@ def _own_share(equation: Any, position: int) -> Fraction:
     inner = _body(equation)
     if inner is None:
         return Fraction(1)
-    times = int(equation.params["length"]) if name == "scan" and position < _passed(equation) else 1
+    passed = _equal_shapes(equation.invars, inner.arguments)
+    times = int(equation.params["length"]) if name == "scan" and position < passed else 1
     return inner.read_share(inner.arguments[position]) * times
 
 
@@ -181,6 +183,9 @@ def _body(equation: Any) -> _Program | None:
     return _program(bodies[0]) if len(bodies) == 1 and len(bodies[0].invars) == len(equation.invars) else None
 
 
-def _passed(scan: Any) -> int:
-    """Return the number of operands that each iteration gets in whole; of the others, it gets its own part."""
-    return int(scan.params["num_consts"] + scan.params["num_carry"])
+def _equal_shapes(outer: Sequence[Any], inner: Sequence[Any]) -> int:
+    """Return how many values of a scan each iteration has in whole, and not a part of their first dimension.
+
+    These are the first ones. The parameters that say so have other names in other versions of JAX.
+    """
+    return sum(a.aval.shape == b.aval.shape for a, b in zip(outer, inner))  # noqa: B905 - of equal length
