@@ -588,6 +588,9 @@ def test_probes_open_the_ladder(scale_up: Run, tmp_path: Path) -> None:
     status = scale_up("status").stdout
     assert re.search(r"^v2-8 .* 1,000 .* passed$", status, re.MULTILINE)
     assert re.search(r"^v2-32 .* 2,000 .* not passed$", status, re.MULTILINE)
+    (environment,) = json.loads(scale_up("status", "--format", "json").stdout)["environments"]
+    assert environment["rungs"][0]["metrics"] == {"examples_per_second": 1000, "accuracy": 0.97}
+    assert [rung["probe"] for rung in environment["rungs"]] == [True, True, False]
 
 
 def test_probes_open_whole_runs_of_a_gate_that_asks_for_scaling(scale_up: Run, tmp_path: Path) -> None:

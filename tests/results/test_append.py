@@ -106,6 +106,14 @@ def test_the_longest_record_is_within_the_limit() -> None:
     assert len(record_line(record)) <= MAX_LINE_LENGTH
 
 
+def test_a_long_command_line_is_left_out(tmp_path: Path) -> None:
+    """A line has to be readable, and the figures of the batch decide most; flags that are not stated do not differ."""
+    program = {**PROGRAM, "flags": {f"flag{number}": "x" * 4000 for number in range(20)}}
+    append_record(tmp_path, "dev", RECORD._replace(program=program))
+    (record,) = results.read_records(tmp_path, "dev", EXAMPLE).records
+    assert record.program == {"figures": {"batch_size": 256}}
+
+
 @pytest.mark.parametrize("rest", ['{"metrics": {"examples_per', record_line(RECORD).rstrip("\n")])
 def test_a_last_line_without_a_line_break_is_kept(tmp_path: Path, rest: str) -> None:
     """The next record begins on a new line; nothing is deleted, and a truncated line is a finding."""

@@ -175,7 +175,8 @@ def cost_note(status: "LadderStatus") -> Iterator[str]:
     if status.rungs[0].examples is None:
         yield "the cost of a run is unknown: its length is given in epochs, not in examples"
     else:
-        name = "a run and of a probe" if status.probe else "a run"
+        is_probe = status.rungs[0].is_probe
+        name = "a run and of a probe" if status.probe else "a probe" if is_probe else "a run"
         yield f"the cost of {name} is not known yet: no rung has a record of examples_per_second"
 
 
@@ -187,7 +188,8 @@ def _probe_note(status: "LadderStatus") -> Iterator[str]:
         if len(known) < len(status.rungs):
             count = f"{len(known)} of {format_count(len(status.rungs), 'rung')}, as far as known,"
         dollars = format_dollars(sum(known, Fraction(0)))
-        yield f"probes of {count} cost {dollars} USD, without start-up and compilation; USD is that of one whole run"
+        beside = "; USD is that of one whole run" if _has_hours(status) else ""
+        yield f"probes of {count} cost {dollars} USD, without start-up and compilation{beside}"
 
 
 def _priced_as(rung: Rung, capacity: CapacityKind) -> str:

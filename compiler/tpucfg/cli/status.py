@@ -200,7 +200,7 @@ def _notes(ladder: LadderStatus, project: Project) -> Iterator[str]:
 
 def _rung_data(evaluation: RungEvaluation, ladder: LadderStatus) -> dict[str, Any]:
     """Return one rung as data for JSON; an unknown value is None."""
-    record, rung = evaluation.record, ladder.rung(evaluation.size)
+    record, whole, rung = evaluation.record, evaluation.records.whole, ladder.rung(evaluation.size)
     parallelism = parallelism_data(rung, ladder.rungs)
     if rung.sequence_length is not None:
         tokens = _tokens_per_second(evaluation, rung)
@@ -212,7 +212,8 @@ def _rung_data(evaluation: RungEvaluation, ladder: LadderStatus) -> dict[str, An
         "cores": evaluation.slice.cores,
         "recorded": record is not None,
         "run": record.run if record else None,
-        "metrics": record.metrics if record else None,
+        # The final metric is that of the whole run, and the throughput that of the probe.
+        "metrics": {**(whole.metrics if whole else {}), **record.metrics} if record else None,
         "examples_per_second_per_core": to_json_number(evaluation.per_core),
         "metric_worse_by": to_json_number(evaluation.metric_drop),
         "scaling_efficiency": to_json_number(evaluation.efficiency),

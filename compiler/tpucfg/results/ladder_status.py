@@ -56,8 +56,9 @@ class LadderStatus(NamedTuple):
         return tuple(rung.size for rung in self.evaluations if rung.is_other)
 
     def with_costs_of_probes(self) -> "LadderStatus":
-        """Return the ladder with the costs of probes in the place of those of runs."""
-        return self._replace(costs=self.probe_costs, probe=None, probe_costs=())
+        """Return the ladder with the figures and costs of probes in the place of those of runs."""
+        rungs = tuple(probe_rung(rung, self.probe) for rung in self.rungs) if self.probe else self.rungs
+        return self._replace(rungs=rungs, costs=self.probe_costs, probe=None, probe_costs=())
 
     def for_probes(self) -> "LadderStatus":
         """Return the ladder by the gate of probes, which asks for no metric of a whole run."""
