@@ -56,7 +56,7 @@ _FACTS: Final = {
         {"project", "bucket", "serviceAccountId", "folder", "orgId", "billingAccountId", "cryptoKeyId", "parent"},
     ),
     "the sections by which a credential has its lines": (_DECIDING, {"name", "target", "environments", "sizes"}),
-    "the findings about files of results": (_FOUND_IN_RESULTS, {"TPU106", "TPU108"}),
+    "the findings about files of results": (_FOUND_IN_RESULTS, {"TPU106", "TPU108", "TPU129"}),
 }
 
 

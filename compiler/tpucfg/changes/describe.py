@@ -8,7 +8,7 @@ from typing import Any, Final
 from tpucfg.changes.command_lines import FLAG, REST
 from tpucfg.changes.config_diff import Difference, Group
 from tpucfg.changes.facts import ABSENT, Change, Scope, sorted_keys
-from tpucfg.changes.statements import LocatedStatement, Statement, group_statements, show_change
+from tpucfg.changes.statements import LocatedStatement, Statement, show_change
 from tpucfg.changes.tree_diff import ORDER
 from tpucfg.paths import KeyPath
 from tpucfg.text_format import dotted, format_count, listed, printable
@@ -111,7 +111,11 @@ def group_by_config(
 ) -> Iterator[LocatedStatement]:
     """Yield each statement once, with all configs that it is about; `known` are all configs."""
     known = sorted_keys(known)
-    return group_statements(owned, lambda keys: format_keys(sorted_keys(keys), known))
+    groups: dict[Statement, list[Scope]] = {}
+    for key, statement in owned:
+        groups.setdefault(statement, []).append(key)
+    for statement, keys in groups.items():
+        yield LocatedStatement(format_keys(sorted_keys(keys), known), statement)
 
 
 def _format_sizes(environments: str, sizes: Sequence[str]) -> str:

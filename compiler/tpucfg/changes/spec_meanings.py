@@ -329,7 +329,7 @@ def _named(row: Meaning) -> Meaning:
     kind, *name = pattern_steps(row.pattern)
     if kind not in ("option", "environment", "training") or not name or row.sentence:
         return row
-    return row._replace(subject=_NOUNS.get(name[0], name[0] if kind == "training" else name[0].replace("_", " ")))
+    return row._replace(subject=_NOUNS.get(name[0], name[0].replace("_", " ")))
 
 
 _NOUNS: Final = {
@@ -345,8 +345,8 @@ _NOUNS: Final = {
     "kube_context": "kubectl context",
     "images": "access to images",
     "kms_key": "encryption key",
-    "learning_rate": "learning rate",
-    "learning_rate_rule": "learning rate rule",
+    "grad_accum": "gradient accumulation",
+    "model_parallel": "model parallelism",
 }
 """The nouns for keys of the spec, where the key without underscores is none."""
 _PROGRAM: Final = (

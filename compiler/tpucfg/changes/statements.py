@@ -3,7 +3,7 @@
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
 from itertools import zip_longest
 from typing import Any, Final, NamedTuple, TypeVar
@@ -77,10 +77,6 @@ class Statement(NamedTuple):
         """Plain text of the sentence."""
         return self.template.format(*_shown(self.values))
 
-    def with_env_placeholder(self, environment: str) -> "Statement":
-        """Return the statement with `<env>` instead of the environment's name."""
-        return self._replace(values=tuple(replace_name(value, environment) for value in self.values))
-
 
 def replace_name(text: str, environment: str) -> str:
     """Return the text with `<env>` instead of the environment's name."""
@@ -145,37 +141,12 @@ _Owner = TypeVar("_Owner")
 _Text = TypeVar("_Text")
 
 
-def group_statements(
-    owned: Iterable[tuple[_Owner, Statement]],
-    format_scope: Callable[[Sequence[_Owner]], str],
-    to_general: Callable[[_Owner, Statement], Statement] = lambda _, statement: statement,
-) -> Iterator[LocatedStatement]:
-    """Yield each statement once, with all its owners, in the order of their first owner.
-
-    Args:
-        owned: pairs of an environment or a config and a statement about it.
-        format_scope: returns the scope of several owners.
-        to_general: returns the statement without its owner's name; statements that become equal are grouped.
-    """
-    groups: dict[Statement, list[tuple[Statement, _Owner]]] = {}
-    for owner, statement in owned:
-        groups.setdefault(to_general(owner, statement), []).append((statement, owner))
-    for general, members in groups.items():
-        for statement, owners in generalize(general, members):
-            yield LocatedStatement(format_scope(owners), statement)
-
-
 def generalize(general: _Text, owned: Sequence[tuple[_Text, _Owner]]) -> Iterator[tuple[_Text, list[_Owner]]]:
     """Yield the exact texts with their owners if there are few, otherwise the general text with all owners."""
     exact: dict[_Text, list[_Owner]] = {}
     for text, owner in owned:
         exact.setdefault(text, []).append(owner)
     yield from exact.items() if len(exact) <= MAX_VARIANTS else [(general, [owner for _, owner in owned])]
-
-
-def group_by_environment(owned: Iterable[tuple[str, Statement]]) -> Iterator[LocatedStatement]:
-    """Yield the statements about environments; those that differ only in the environment's name are grouped."""
-    return group_statements(owned, format_environments, lambda name, statement: statement.with_env_placeholder(name))
 
 
 def format_environments(names: Sequence[str]) -> str:
