@@ -45,7 +45,7 @@ def write_spec(folder: Path, **args: Any) -> None:
         target="compute-engine",
         sizes=["v6e-4", "v6e-16"],
         environments={"dev": {"project": "my-project", "region": "us-east5", "capacity": "flex-start"}},
-        trainer={"image": "r/i:1", "max_run_duration": "1h", "args": args},
+        trainer={"image": "r.io/i:1", "max_run_duration": "1h", "args": args},
         training={"tuned_on": "v6e-4", "batch_size": 64, "train_steps": 100},
     )
     (folder / "tpucfg.yaml").write_text(json.dumps(data))

@@ -70,7 +70,7 @@ def hostile_spec(target: str) -> dict[str, Any]:
             **({"kube_context": "arn:aws/x@y_z"} if target == "gke" else {}),
         },
         trainer={
-            "image": "r/i:1",
+            "image": "r.io/i:1",
             "args": {f"a{number}": text for number, text in enumerate(HOSTILE)},
             **runtime,
             **env,

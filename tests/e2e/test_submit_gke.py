@@ -35,7 +35,7 @@ def gke_spec(**changes: Any) -> dict[str, Any]:
         target="gke",
         sizes=["v5litepod-16"],
         environments__dev={"project": "my-project-dev", "region": "us-central1", "kube_context": "train"},
-        trainer={"image": "r/i:1", "secrets": {"HF_TOKEN": "hf/1"}},
+        trainer={"image": "r.io/i:1", "secrets": {"HF_TOKEN": "hf/1"}},
         training={"tuned_on": "v5litepod-16", "batch_size": 1024, "train_steps": 4000},
         **changes,
     )

@@ -638,8 +638,8 @@ def test_a_reused_object_has_equal_content() -> None:
 
     policy, template, group = contents()
     assert group == ""
-    assert contents(trainer={"image": "r/i:2"})[0] == policy
-    assert contents(trainer={"image": "r/i:2"})[1] != template
+    assert contents(trainer={"image": "r.io/i:2"})[0] == policy
+    assert contents(trainer={"image": "r.io/i:2"})[1] != template
     extra = {"instanceTemplate": {"properties": {"tags": {"items": ["train"]}}}}
     assert contents(options={"extra": extra})[1] != template
     assert contents(options={"extra": extra})[0] == policy

@@ -149,7 +149,7 @@ exit $status
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"secrets": {"A": "a/1"}, "image": "r/i"}, {"mounts": {"/data": "${bucket}"}}]
+    "settings", [{}, {"secrets": {"A": "a/1"}, "image": "r.io/i:1"}, {"mounts": {"/data": "${bucket}"}}]
 )
 def test_a_server_that_never_answers_ends_the_script(host: Host, settings: dict[str, Any]) -> None:
     """A connection that is accepted, but not answered, fails like a refused one: the slice is charged meanwhile."""

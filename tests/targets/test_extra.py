@@ -68,7 +68,7 @@ def test_every_mapping_and_list_of_a_target_is_protected(target: str, size: str,
 def test_a_refusal_names_the_setting_that_decides_the_field() -> None:
     """The setting is that of the layer which the job uses, and a rule without a setting has its page."""
     options = {"extra": {"workerPoolSpecs": [{"machineSpec": {"machineType": "x"}, "containerSpec": {"args": []}}]}}
-    job_ = job("vertex-ai", "v2-8", options=options, overrides={"v2-8": {"trainer": {"image": "r/i:2"}}})
+    job_ = job("vertex-ai", "v2-8", options=options, overrides={"v2-8": {"trainer": {"image": "r.io/i:2"}}})
     refusals = {refusal.field[-1]: refusal.keys for refusal in merged_request_body(job_).refusals}
     assert refusals == {"machineType": (("sizes",),), "args": (("trainer", "args"), ("training",))}
     image = {"workerPoolSpecs": [{"containerSpec": {"imageUri": "x"}}]}

@@ -32,7 +32,7 @@ _MIN_STEPS: Final = 100
 def load_compiled(
     path: Path, catalog: Catalog, selection: Selection, *, quiet: bool = False
 ) -> tuple[Project, CompiledSpec]:
-    """Compile a spec, and print its errors to stderr; of warnings alone, only their number, as `check` reports them.
+    """Compile a spec, and print its errors and warnings to stderr.
 
     Args:
         path: The spec's file.
@@ -47,7 +47,7 @@ def load_compiled(
         compiled = compile_spec_file(path, catalog, selection)
     is_valid = compiled.project is not None and not errors(compiled.findings)
     if not (is_valid and quiet):
-        print_result(path, compiled.findings, compiled.source)
+        print_result(path, compiled.findings, compiled.source, in_full=True)
     if compiled.project is None or not is_valid:
         raise CommandExit(ERRORS)
     return compiled.project, compiled
@@ -90,10 +90,13 @@ def print_fit_warnings(project: Project, fits: "KnownFits") -> None:
     print_findings([finding for finding in findings if finding.level == "warning" and finding.id != "TPU106"], sources)
 
 
-def print_result(path: str | Path, findings: Sequence[Finding], source: str) -> None:
-    """Print errors and warnings on stderr; of warnings alone, one line: repeated by every command, they go unread."""
+def print_result(path: str | Path, findings: Sequence[Finding], source: str, *, in_full: bool = False) -> None:
+    """Print errors and warnings on stderr; of warnings alone, one line, unless `in_full`.
+
+    The commands that make or start a job print warnings in full. Repeated by every command, they would go unread.
+    """
     serious = [finding for finding in findings if finding.level != "note"]
-    if errors(serious):
+    if in_full or errors(serious):
         print_findings(serious, {str(path): source})
     elif serious:
         count, pronoun = format_count(len(serious), "warning"), "it" if len(serious) == 1 else "them"

@@ -103,13 +103,13 @@ def _document_text(path: str, config: str, key: str) -> str:
 
 
 def _render_specs(paths: Sequence[Path], chosen: Selection, format_: ConfigFormat) -> list[RenderedSpec]:
-    """Render every spec and print its errors, or the number of warnings; an error ends the command after the last."""
+    """Render every spec and print its errors and warnings; an error ends the command after the last."""
     catalog = Catalog()
     specs = []
     with usage_errors(), progress("rendering", len(paths)) as advance:
         every = map_shared(lambda path: render_spec(path, catalog, chosen, format_), paths, _without_fit)
         for path, rendered in zip(paths, every, strict=True):
-            print_result(rendered.path, rendered.findings, rendered.source)
+            print_result(rendered.path, rendered.findings, rendered.source, in_full=True)
             if rendered.compiled:
                 _print_fits(path, rendered.compiled)
             specs.append(rendered._replace(compiled=None))
