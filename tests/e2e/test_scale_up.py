@@ -596,7 +596,11 @@ def test_probes_open_the_ladder(scale_up: Run, tmp_path: Path) -> None:
 def test_probes_open_whole_runs_of_a_gate_that_asks_for_scaling(scale_up: Run, tmp_path: Path) -> None:
     """No whole run is needed to start the next rung's."""
     write_spec(tmp_path, sizes=SIZES, gate={"min_scaling_efficiency": 0.8}, probe={"steps": 50})
-    assert scale_up("submit", "--size", "v2-32").returncode == 1
+    refused = scale_up("submit", "--size", "v2-32")
+    assert refused.returncode == 1
+    assert (
+        "help: run a probe of v2-8: tpucfg submit --env dev --size v2-8 --probe, then: tpucfg record " in refused.stderr
+    )
     scale_up("record", "--size", "v2-8", "--probe", "--metric", "examples_per_second=1000")
     assert scale_up("submit", "--size", "v2-32").returncode == 0
 

@@ -55,7 +55,8 @@ def remedy(status: LadderStatus, rung: RungEvaluation, spec: Path) -> tuple[tupl
 
     if missing and not evaluation.is_other:
         if evaluation.record is None or (of_metric and evaluation.records.whole is None):
-            return ((f"run {name}, then", command("record", *_FROM_LOG)),)
+            then = ("then", command("record", *_FROM_LOG))
+            return ((f"run {name}", command("submit")), then) if kind else ((f"run {name}, then", then[1]),)
         return ((f"record {name} again, with every metric that the gate compares", command("record", *_FROM_LOG)),)
     run = ("--run", next_run(status, size))
     start = f"run {name} again" if missing else f"fix {size} and run {'a probe of it' if kind else 'it'} again"

@@ -168,7 +168,7 @@ def program_differences(record: Record, program: Program, *, same_image: bool = 
         if record.program.get(field, []) != now[field]:
             yield f"{title} changed"
     if same_image and record.image != program.image:
-        yield f"the image was {record.image or 'not recorded'}"
+        yield f"the image was {record.image or 'not recorded'}, now {program.image}"
 
 
 _ABSENT: Final = object()
