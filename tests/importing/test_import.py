@@ -341,6 +341,20 @@ def test_other_objects_are_listed() -> None:
     assert "the Service headless is left out" in reasons(result)
 
 
+def test_a_hostile_file_is_bounded() -> None:
+    """A file that is larger than any config is refused, and many refusals or differences are cut."""
+    data = yaml.safe_load(EXAMPLE.read_text())
+    value_at(data, CONTAINER)["env"] = [{"name": f"9 {number}", "value": "$("} for number in range(900)]
+    result = imported(yaml.safe_dump(data))
+    assert not result.is_equal
+    assert len(result.notes) <= 101
+    value_at(data, CONTAINER)["env"] *= 4
+    with pytest.raises(ImportRefusedError, match="more than 3,000 values"):
+        imported(yaml.safe_dump(data))
+    with pytest.raises(ImportRefusedError, match="100,000 characters"):
+        imported(changed((*CONTAINER, "command"), ["bash", "-c", "$(" * 60_000]))
+
+
 @pytest.mark.parametrize(
     "text",
     [

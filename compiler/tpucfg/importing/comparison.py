@@ -1,8 +1,10 @@
 """Compare a file with what is rendered: what `extra` may add, and what differs for good."""
 
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
+from tpucfg.findings import MAX_FINDINGS
 from tpucfg.importing.server_view import tables
 from tpucfg.paths import ITEM_NAMES, KeyPath, first_match, leaf_paths, value_at
 
@@ -46,8 +48,8 @@ def compare(file: Any, rendered: Any, read: Callable[[Any], Any], path: KeyPath 
 
 
 def missing(extra: Any, view: Any) -> tuple[Note, ...]:
-    """Return a note for each value of the view that the rendered config still lacks."""
-    paths = () if extra is NOTHING else leaf_paths(extra)
+    """Return a note for each value of the view that the rendered config still lacks, up to a limit."""
+    paths = () if extra is NOTHING else islice(leaf_paths(extra), MAX_FINDINGS + 1)
     return tuple(Note(place, _MISSING) for path in paths if (place := file_path(extra, view, path)))
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from tpucfg import schemas
 from tpucfg.catalog import Catalog
+from tpucfg.findings import MAX_FINDINGS
 from tpucfg.importing.comparison import NOTHING, Comparison, Note, compare, file_path, missing
 from tpucfg.importing.draft import Given, draft_spec
 from tpucfg.importing.keys import written_fields
@@ -67,7 +68,10 @@ def import_config(document: Document, given: Given, catalog: Catalog) -> Importe
         note = Note((), "no size of the catalog has the machines of the file: accelerator, topology, hosts and chips")
         best = _Attempt(draft_spec(source, view, given, Choice(""), catalog), (note,))
     gaps = tuple(path for path, value in nodes_of(best.spec) if is_gap(path, value))
-    return Imported(spec_text(best.spec), (*notes, *best.notes), gaps)
+    notes = [*notes, *best.notes]
+    if len(notes) > MAX_FINDINGS:
+        notes[MAX_FINDINGS:] = [Note((), "further fields, which are not listed")]
+    return Imported(spec_text(best.spec), tuple(notes), gaps)
 
 
 def _unknown_fields(source: Source) -> list[Note]:
@@ -122,7 +126,8 @@ def _lasting(
     source: Source, view: dict[str, Any], refused: Refused, in_extra: Refused, comparison: Comparison
 ) -> Iterator[Note]:
     """Yield the notes about what the config really lacks: `extra` may say what a key could not."""
-    lost = [*(note for _, note in in_extra), *missing(comparison.extra, view), *comparison.notes]
+    all_lost = [*(note for _, note in in_extra), *missing(comparison.extra, view), *comparison.notes]
+    lost = all_lost[: MAX_FINDINGS + 1]
     explained: list[KeyPath] = []
     for path, note in refused:
         fields = written_fields(source.target, view, path)

@@ -129,7 +129,9 @@ def expand(text: str, names: Iterable[str] = ()) -> str:
             return "$"
         return f"\0({match[1]})" if match[1] in known else match[0]
 
-    return _REFERENCE.sub(replacement, text)
+    # Without a ) in the rest, the pattern would search it to the end from each of its $(, in quadratic time.
+    end = text.rfind(")") + 1
+    return _REFERENCE.sub(replacement, text[:end]) + text[end:].replace("$$", "$")
 
 
 def is_written_by_server(path: KeyPath) -> bool:

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 from tpucfg.importing.comparison import Note
 from tpucfg.targets.objects import companion_schemas, is_foreign, kubernetes_objects
 from tpucfg.text_format import format_value
-from tpucfg.yamldoc import Document, without_nulls
+from tpucfg.yamldoc import Document, count_values_and_depth, without_nulls
 
 _FORMS: Final[Mapping[str, str]] = {
     "replicatedJobs": "gke",
@@ -17,6 +17,9 @@ _FORMS: Final[Mapping[str, str]] = {
 """The targets by a field that only their request bodies have, at the top or one level below."""
 _WRITTEN: Final = ("name", "displayName", "state", "createTime", "startTime", "endTime", "updateTime", "error")
 """What the service answers beside the spec of a custom job, and the name."""
+_MAX_VALUES: Final = 3000
+_MAX_CHARACTERS: Final = 100_000
+"""Several times those of the longest published recipe: a draft is rendered and compared more than once."""
 _KNOWN: Final = "a JobSet, a CustomJobSpec of Vertex AI, a queued resource of Cloud TPU or a Job of AI Platform"
 
 
@@ -50,8 +53,11 @@ def find_source(document: Document) -> Source:
     """Return the first request body of a file that could be read.
 
     Raises:
-        ImportRefusedError: The file has none.
+        ImportRefusedError: The file has none, or is larger than any config.
     """
+    if len(document.text) > _MAX_CHARACTERS or _count(document) > _MAX_VALUES:
+        message = f"{document.file} has more than {_MAX_VALUES:,} values or {_MAX_CHARACTERS:,} characters"
+        raise ImportRefusedError(message, "give the file of one job, without other objects")
     for part in document.parts():
         target = _target_of(part.data)
         if target == "gke":
@@ -61,6 +67,10 @@ def find_source(document: Document) -> Source:
     kind = document.data.get("kind") if isinstance(document.data, dict) else None
     what = f"its kind is {format_value(kind)}" if isinstance(kind, str) else "it has none of their fields"
     raise ImportRefusedError(f"{document.file} is no config that can be imported: {what}", f"give the file of {_KNOWN}")
+
+
+def _count(document: Document) -> int:
+    return sum(count_values_and_depth(part.root)[0] for part in document.parts() if part.root)
 
 
 def _target_of(value: Any) -> str | None:
