@@ -144,8 +144,12 @@ OWN: dict[str, dict[str, Any]] = {
     },
     "topology-aware": {"gke": {"queue": "q", "topology_aware": True}},
     "two slices": {"size": "v6e-256x2"},
+    "ttl": {"gke": {"ttl": "1h"}},
+    "no ttl": {"gke": {"ttl": None}},
+    "two containers": {"size": "tpu7x-128", "region": "us-central1", "gke": {"containers_per_host": 2}},
+    "two hosts of 4 chips": {"size": "v6e-8x2"},
     "one host": {"size": "v6e-4"},
-    "machine": {"size": "v6e-8", "overrides": {"v6e-8": {"machine": "ct6e-standard-4t"}}},
+    "machine": {"size": "v6e-8", "overrides": {"v6e-8": {"machine": "ct6e-standard-8t"}}},
     "topology": {"size": "v5p-256", "overrides": {"v5p-256": {"topology": "4x4x8"}}},
     "steps": {"training": {"steps": {"warmup_steps": 200}}},
     "pairs": {"trainer": {"arg_style": "--key value", "args": {"a": "b", "c": 1}}},
@@ -160,21 +164,21 @@ OWN: dict[str, dict[str, Any]] = {
 def test_each_setting_of_gke_is_read_back(name: str) -> None:
     """A config of tpucfg becomes keys again, with nothing in `extra` and nothing in the list."""
     changes = {"size": "v6e-16", "gke": {}, "trainer": {}, "training": {}, **OWN[name]}
-    size, options = changes.pop("size"), changes.pop("gke")
+    size, options, region = changes.pop("size"), changes.pop("gke"), changes.pop("region", "us-east5")
     (config,) = configs(
         {
             "version": 1,
             "name": "mnist",
             "target": "gke",
             "sizes": [size],
-            "environments": {"dev": {"project": "my-project-dev", "region": "us-east5", "kube_context": "c"}},
+            "environments": {"dev": {"project": "my-project-dev", "region": region, "kube_context": "c"}},
             **changes,
             "trainer": {"image": "us-docker.pkg.dev/p/train/mnist:1.0", **changes["trainer"]},
             "training": {"tuned_on": size, "batch_size": 1024, "train_steps": 100, **changes["training"]},
             "targets": {"gke": options},
         }
     )
-    result = imported(config.text)
+    result = imported(config.text, Given(project="my-project-dev", region=region))
     assert reasons(result) == ""
     spec = yaml.safe_load(result.text)
     assert "extra" not in spec["targets"]["gke"]
