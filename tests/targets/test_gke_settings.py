@@ -678,3 +678,19 @@ def test_a_key_of_a_secret_fits_the_pattern_of_a_secret_sync(variable: str, key:
     _, pod = parts(gke.request_body(job_))
     (item,) = [item for item in pod["containers"][0]["env"] if item["name"] == variable]
     assert item["valueFrom"]["secretKeyRef"]["key"] == key
+
+
+@pytest.mark.parametrize(
+    ("topology", "message"),
+    [
+        ("4x4", None),
+        ("4x8", "4 pods, and the slice has 8 hosts"),
+        ("3x3", "tpu-v6e-slice has no topology 3x3"),
+    ],
+)
+def test_a_topology_in_an_annotation_alone_is_checked(topology: str, message: str | None) -> None:
+    """A part of a larger node pool has its topology in an annotation: its pods are one for each host of it."""
+    body = gke.request_body(v6e(options={"queue": "tpu", "topology_aware": True}))
+    template = body["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
+    template["metadata"]["annotations"]["cloud.google.com/gke-tpu-slice-topology"] = topology
+    assert [problem.message.rpartition(": ")[2] for problem in gke.rules(body, CATALOG)] == [message][: bool(message)]

@@ -204,6 +204,8 @@ _CONVERT: Final[Mapping[str, Callable[[Matches, Any], Any]]] = {
     "trainer.max_run_duration": _duration,
     "targets.gke.ttl": _duration,
     "targets.gke.topology_aware": lambda *_: True,
+    # Its other field is the DNS policy.
+    "targets.gke.host_network": lambda matches, _: _mapping(matches, None).get("hostNetwork"),
     "targets.gke.containers_per_host": lambda _, body: len(
         value_at(body, ("spec", "replicatedJobs", 0, "template", "spec", "template", "spec", "containers"), ())
     ),

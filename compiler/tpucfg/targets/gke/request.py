@@ -469,6 +469,10 @@ _NODE_LABELS: Final[Mapping[str, Effect]] = {
 """The labels of nodes by which a pod would choose others than the plan has."""
 
 
+_NODE_ACCOUNT: Final = Effect("TPU067", "targets.gke.host_network", "give the program the account of the nodes")
+WORKLOAD_IDENTITY: Final = "https://cloud.google.com/kubernetes-engine/docs/concepts/workload-identity#restrictions"
+
+
 def _is_node_label(key: Any) -> bool:
     return any(matches(f"[{label}]", (str(key),)) for label in _NODE_LABELS)
 
@@ -490,5 +494,6 @@ RESERVED: Final[Mapping[str, Reserved]] = {
     "**.tolerations.*": Reserved(CAPACITY, _NODES, _tolerates_other_nodes),
     f"**.annotations.[{SLICE_TOPOLOGY}]": Reserved(MACHINE, TPUS),
     "**.nodeName": Reserved(MACHINE, _POD_API),
+    "**.template.spec.hostNetwork": Reserved(_NODE_ACCOUNT, WORKLOAD_IDENTITY, bool),
 }
 """See `Target.RESERVED`."""

@@ -9,7 +9,7 @@ have newer ones.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import Finding
@@ -17,14 +17,21 @@ from tpucfg.paths import KeyPath, values_at
 from tpucfg.plan.naming import MAX_DNS_LABEL_LENGTH
 from tpucfg.schemas import Problem
 from tpucfg.spec import Environment, Mount, Project
-from tpucfg.targets.gke.nodes import ACCELERATOR, CHIPS, DOMAINS, TOPOLOGY, can_be_placed
-from tpucfg.targets.gke.request import MAX_EXEC_TIME, NAME, NAMES, REPLICATED_JOB, SHARED_MEMORY, TPUS
+from tpucfg.targets.gke.nodes import ACCELERATOR, CHIPS, DOMAINS, SLICE_TOPOLOGY, TOPOLOGY, can_be_placed
+from tpucfg.targets.gke.request import (
+    MAX_EXEC_TIME,
+    NAME,
+    NAMES,
+    REPLICATED_JOB,
+    SHARED_MEMORY,
+    TPUS,
+    WORKLOAD_IDENTITY,
+)
 from tpucfg.targets.interface import RequestBody
 from tpucfg.targets.rules import Rule, rule_problems, service_problem
 from tpucfg.targets.spec_rules import long_job_names
 from tpucfg.text_format import dotted, format_value, listed
 
-_WORKLOAD_IDENTITY: Final = "https://cloud.google.com/kubernetes-engine/docs/concepts/workload-identity#restrictions"
 _MOUNT_OPTIONS: Final = "https://cloud.google.com/kubernetes-engine/docs/how-to/cloud-storage-fuse-csi-driver-ephemeral"
 _POLICIES: Final = ("tpu7x",)
 """The generations whose slices of several hosts have a workload policy."""
@@ -117,7 +124,7 @@ def _accounts_of_nodes(project: Project, environment: Environment, slices: Seque
             project.document.key_location(path),
             help=f"set targets.{NAME}.node_service_account, to which the stack then grants the bucket, or delete "
             f"{dotted(path)}",
-            details=(f"see {_WORKLOAD_IDENTITY}",),
+            details=(f"see {WORKLOAD_IDENTITY}",),
         )
 
 
@@ -270,9 +277,15 @@ def _job_rules(path: KeyPath, job: Mapping[str, Any], catalog: Catalog) -> Itera
         yield from _variable_rules((*pod_path, "containers", index, "env"), container.get("env", []))
         chips += _requested_chips(container)
     selector = pod.get("nodeSelector", {})
-    # If one of the labels is missing, the node pool determines the slice, and nothing can be checked here.
-    if chips and ACCELERATOR in selector and TOPOLOGY in selector:
-        yield from _shape_rules(path, job, chips, catalog)
+    # A part of a larger node pool has its topology in an annotation only.
+    annotations = job.get("template", {}).get("metadata", {}).get("annotations", {})
+    topology: KeyPath = (*pod_path, "nodeSelector", TOPOLOGY)
+    if TOPOLOGY not in selector:
+        topology = (*path, "template", "metadata", "annotations", SLICE_TOPOLOGY)
+    value = selector.get(TOPOLOGY, annotations.get(SLICE_TOPOLOGY))
+    # Without them, the node pool determines the slice, and nothing can be checked here.
+    if chips and ACCELERATOR in selector and value is not None:
+        yield from _shape_rules(path, job, chips, _Shape(selector[ACCELERATOR], value, topology), catalog)
 
 
 def _pod(job: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -315,19 +328,28 @@ def _request_rules(path: KeyPath, resources: Mapping[str, Any]) -> Iterator[Prob
         yield service_problem((*path, "requests", CHIPS), message, fix, TPUS)
 
 
-def _shape_rules(path: KeyPath, job: Mapping[str, Any], chips: int, catalog: Catalog) -> Iterator[Problem]:
+class _Shape(NamedTuple):
+    """The slice that a pod asks for."""
+
+    label: str
+    topology: str
+    path: KeyPath
+    """The path of the topology."""
+
+
+def _shape_rules(
+    path: KeyPath, job: Mapping[str, Any], chips: int, shape: _Shape, catalog: Catalog
+) -> Iterator[Problem]:
     pod_path = (*path, "template", "spec")
-    selector = _pod(job)["nodeSelector"]
-    label, topology = selector[ACCELERATOR], selector[TOPOLOGY]
+    label, topology, topology_path = shape
     shapes = _shapes(label, catalog)
     if not shapes:
         location = (*pod_path, "nodeSelector", ACCELERATOR)
         labels = dict.fromkeys(machine.gke_label for slice_ in catalog.all() for machine in slice_.machines)
         yield service_problem(location, f"{label} is not a TPU of GKE", f"set it to one of: {listed([*labels])}", TPUS)
     elif topology not in shapes:
-        location = (*pod_path, "nodeSelector", TOPOLOGY)
         fix = f"set it to one of: {listed(tuple(shapes), 16)}"
-        yield service_problem(location, f"{label} has no topology {topology}", fix, TPUS)
+        yield service_problem(topology_path, f"{label} has no topology {topology}", fix, TPUS)
     elif chips not in shapes[topology]:
         machines = " or ".join(f"{count} ({name})" for count, name in shapes[topology].items())
         message = f"the pod requests {chips} chips, and it must request all of its host's: {machines}"
