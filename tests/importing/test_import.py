@@ -272,6 +272,18 @@ def test_only_plain_numbers_are_figures(word: str, figures: dict[str, float]) ->
     assert {name: training[name] for name in names if name in training} == figures
 
 
+def test_a_run_named_as_the_job_keeps_its_job_apart() -> None:
+    """`run_name` with the job's name is the name of each rung's job, and any other name stays."""
+    data = yaml.safe_load(EXAMPLE.read_text())
+    container = value_at(data, CONTAINER)
+    line = "python3 -m MaxText.train base.yml run_name=llama-8b) || run_name=llama-8b-old run_name=other"
+    container["command"], container["args"] = ["bash", "-c", line], []
+    result = imported(yaml.safe_dump(data))
+    assert result.is_equal, reasons(result)
+    words = yaml.safe_load(result.text)["trainer"]["command"][2].split()
+    assert words[4:] == ["run_name=${run})", "||", "run_name=llama-8b-old", "run_name=other"]
+
+
 def test_missing_figures_are_gaps() -> None:
     """What no file names is `null  # fill in`, and the options fill it in."""
     text = changed((*CONTAINER, "args"), ["--data=gs://d"])

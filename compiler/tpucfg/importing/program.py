@@ -57,8 +57,8 @@ def read_program(command: Sequence[str], args: Sequence[str], name: str, *, with
     figures = _Figures(preset, with_figures=with_figures)
     if style is None:
         texts = {
-            "command": [figures.in_text(word) for word in command],
-            "args": [figures.in_text(word) for word in args],
+            "command": [_with_own_run(figures.in_text(word), name) for word in command],
+            "args": [_with_own_run(figures.in_text(word), name) for word in args],
         }
         return Program(_set(texts), figures.all(words), {}, None)
     rest, names = figures.in_options(options)
@@ -103,6 +103,11 @@ def _set(values: Mapping[str, Any]) -> dict[str, Any]:
 def _escaped(text: str) -> str:
     """Return a text in which `${` is no placeholder."""
     return text.replace("${", "$${")
+
+
+def _with_own_run(text: str, name: str) -> str:
+    """Return a text in which the run has the name of its job: with one name, two rungs would share their folder."""
+    return re.sub(rf"(?<![\w.-])run_name={re.escape(name)}(?![\w.-])", "run_name=${run}", text) if name else text
 
 
 class _Figures:
