@@ -28,8 +28,10 @@ def variables(**values: str) -> Edit:
 
 
 def credentials(**values: str) -> Edit:
-    """Set variables with the names of secrets, which a spec may have only if it allows them."""
-    return together(variables(**values), append(SPEC, "allow: {TPU017: a test key}\n"))
+    """Set a variable with the name of a secret, which a spec may have only if it allows that."""
+    (name,) = values
+    allowed = {"TPU017": {"path": f"trainer.env.{name}", "reason": "a test key"}}
+    return together(variables(**values), append(SPEC, f"allow: {json.dumps(allowed)}\n"))
 
 
 GKE: Final = spec(
@@ -90,7 +92,7 @@ ATTACKS: Final = (
     ),
     attack(
         "image-from-a-public-registry",
-        spec((IMAGE, "mnist/train:1.0")),
+        spec((IMAGE, "docker.io/mnist/train:1.0")),
         "code comes from `docker.io/mnist` instead of `us-docker.pkg.dev/my-project`",
     ),
     attack(
