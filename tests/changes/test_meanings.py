@@ -132,6 +132,9 @@ EXAMPLES: Final = (
     Example(("Python of the compiled step",), "a", "b", _CAUTION, "another program decides what is known", _COMPILED),
     Example(("Python of the compiled step",), _A, "b", _NONE, "Python of the compiled step added"),
     # Settings of one target
+    Example(("option", "ttl"), _A, "1h", _NONE, "time to live added (1h)"),
+    Example(("option", "containers_per_host"), _A, 2, _CAUTION, "each host runs as many processes"),
+    Example(("option", "containers_per_host"), _A, 2, _NONE, "containers per host added (2)", _NEW),
     Example(("option", "disk_gb"), 300, _A, _NONE, "", _TARGETS),
     Example(("option", "service_account"), "a@b", _A, _CAUTION, "jobs run as the stack's own", _TARGETS),
     Example(("option", "service_account"), _A, "a@b", _ACCESS, "an account that the stack does not create"),

@@ -339,6 +339,8 @@ _NOUNS: Final = {
     "image_pull_secrets": "image pull secret",
     "priority": "priority class",
     "topology_aware": "topology-aware placement",
+    "ttl": "time to live",
+    "containers_per_host": "containers per host",
     "disk_gb": "boot disk (GB)",
     "master": "master machine",
     "project": "Google Cloud project",
@@ -376,7 +378,7 @@ _RULES: Final = ("model_parallel", "grad_accum", "batch_rule", "sequence_length"
 _HARMLESS: Final = {
     "": (*_PROGRAM, *_MACHINES, "Python of the compiled step"),
     **dict.fromkeys(("argument", "variable", "XLA flag", "secret", "mount", "label"), ("*",)),
-    "option": (*_HOSTS, *_PLACEMENT, "runtime_version"),
+    "option": (*_HOSTS, *_PLACEMENT, "runtime_version", "ttl", "containers_per_host"),
     "environment": ("project", "region", "target", "kube_context", "cluster", "soft_delete_days", "images"),
     "bucket to read": ("*",),
     "training": ("learning_rate", *_RULES),
@@ -481,6 +483,7 @@ _ROWS: Final = (
     _caution("option.priority", "it decides which pods wait, and which are evicted for others"),
     _caution("option.compute_class", "the class decides the machines' capacity, and with it their price"),
     _caution("option.topology_aware", "the queue places slices in another way"),
+    _caution("option.containers_per_host", "each host runs as many processes, with equal parts of its chips"),
     _caution("option.placement_policy", "the nodes of a slice are placed in another way"),
     # Fields of `extra`
     Meaning("field.**", when=lambda change, _: is_harmless(change.name[1:])),
