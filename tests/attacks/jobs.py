@@ -185,8 +185,8 @@ ATTACKS: Final = (
     ),
     attack(
         "account-of-the-node",
-        options("gke", extra=pod(hostNetwork=True)),
-        "the program reaches its host: its network, processes or files",
+        options("gke", host_network=True),
+        "host network added (`true`): the program acts as the account of the nodes",
         base=GKE,
     ),
     attack(
