@@ -31,7 +31,7 @@ def test_a_complete_import_succeeds_and_renders(tmp_path: Path, capsys: pytest.C
 
 
 def test_a_gap_is_marked_and_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What is missing is marked in the spec and named on stderr, and the status is 1."""
+    """A missing value is marked in the spec and named on stderr, and the status is 1."""
     assert run(["import", str(plain(tmp_path)), "--project", "my-project"]) == 1
     output = capsys.readouterr()
     assert "    region: null  # fill in\n" in output.out
@@ -39,7 +39,7 @@ def test_a_gap_is_marked_and_fails(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 def test_a_lost_field_is_listed_and_fails(capsys: pytest.CaptureFixture[str]) -> None:
-    """What is not carried over is listed with path and reason, and the status is 1."""
+    """A lost field is listed with path and reason, and the status is 1."""
     assert run(["import", str(EXAMPLE), "--project", "my-project", "--region", "us-east5"]) == 1
     errors = capsys.readouterr().err.splitlines()
     assert errors[0].endswith("jobset.yaml: 2 fields not carried over")

@@ -96,7 +96,7 @@ def test_the_spec_renders_the_program_of_the_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("target", ["gke", "vertex-ai", "ai-platform"])
 def test_a_rendered_config_is_imported_without_a_difference(target: str) -> None:
-    """What tpucfg renders becomes a spec that renders it again, on each target whose config names the program."""
+    """A rendered config becomes a spec that renders it again, on each target whose config names the program."""
     data: dict[str, str] = {
         "gke": {"size": "v6e-16", "region": "us-east5", "kube_context": "c"},
         "vertex-ai": {"size": "v3-32", "region": "europe-west4"},
@@ -285,7 +285,7 @@ def test_a_run_named_as_the_job_keeps_its_job_apart() -> None:
 
 
 def test_missing_figures_are_gaps() -> None:
-    """What no file names is `null  # fill in`, and the options fill it in."""
+    """A value that no file names is `null  # fill in`, and the options fill it in."""
     text = changed((*CONTAINER, "args"), ["--data=gs://d"])
     result = imported(text, Given())
     assert [*map(tuple, result.gaps)] == [

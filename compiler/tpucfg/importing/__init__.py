@@ -1,4 +1,4 @@
-"""Turn a config that somebody else wrote into a spec, and prove the spec by rendering it again."""
+"""Turn a config of another tool into a spec, and prove the spec by rendering it again."""
 
 from tpucfg.importing.convert import Imported, import_config
 from tpucfg.importing.draft import Given

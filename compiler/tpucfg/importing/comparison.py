@@ -34,7 +34,7 @@ class Comparison(NamedTuple):
     extra: Any
     """The part of the file that the rendered value lacks, in the form of `extra`; NOTHING if there is none."""
     notes: tuple[Note, ...]
-    """What `extra` cannot repair: values that differ, or that only the rendered config has."""
+    """The differences that `extra` cannot repair: values that differ, or that only the rendered config has."""
 
 
 def compare(file: Any, rendered: Any, read: Callable[[Any], Any], path: KeyPath = ()) -> Comparison:
@@ -105,7 +105,7 @@ def _compare_items(file: list[Any], rendered: list[Any], read: Callable[[Any], A
             extra.append({key: name, **part.extra} if key else part.extra)
         elif not key:
             extra.append({})
-    if not key and ours:  # items without names are told apart by their order alone
+    if not key and ours:  # only the order distinguishes items without names
         return Comparison(NOTHING, (Note(path, _DIFFERS),))
     notes += [Note((*path, name), _ADDED) for name in ours]
     return Comparison(extra if any(extra) else NOTHING, tuple(notes))

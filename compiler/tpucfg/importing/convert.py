@@ -41,7 +41,7 @@ class Imported(NamedTuple):
 
     text: str
     notes: tuple[Note, ...]
-    """What was not carried over."""
+    """The fields that were not carried over."""
     gaps: tuple[KeyPath, ...]
     """The paths in the spec that the reader fills in."""
 
@@ -61,8 +61,8 @@ def import_config(document: Document, given: Given, catalog: Catalog) -> Importe
     unknown = _unknown_fields(source)
     view = server_view(combined(source.body, source.companions))
     notes = [*source.notes, *unknown, *(Note(path, reason, differs=False) for path, reason in left_out(view))]
-    found = choices(source.target, view, catalog)
-    attempts = [_attempt(source, view, given, choice, catalog) for choice in found[:_MAX_CHOICES]]
+    sizes = choices(source.target, view, catalog)
+    attempts = [_attempt(source, view, given, choice, catalog) for choice in sizes[:_MAX_CHOICES]]
     best = min(attempts, key=lambda attempt: len(attempt.notes), default=None)
     if best is None:
         note = Note((), "no size of the catalog has the machines of the file: accelerator, topology, hosts and chips")

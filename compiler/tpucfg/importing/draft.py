@@ -1,4 +1,4 @@
-"""The draft of a spec: all that keys and figures say of a request body, with a gap for what nothing says."""
+"""The draft of a spec: all keys and figures of a request body, with a gap for each required value that it lacks."""
 
 import re
 from typing import Any, Final, NamedTuple
@@ -15,7 +15,7 @@ _MAX_NAME_LENGTH: Final = 30
 
 
 class Given(NamedTuple):
-    """What the file lacks."""
+    """The values that the file lacks."""
 
     environment: str = "dev"
     project: str | None = None
@@ -27,7 +27,7 @@ class Given(NamedTuple):
 def draft_spec(
     source: Source, view: dict[str, Any], given: Given, choice: Choice, catalog: Catalog, *, figures: bool = True
 ) -> dict[str, Any]:
-    """Return the spec of all that the keys say, with None for what is neither found nor given.
+    """Return the spec of all that the keys say, with None for required values that are missing.
 
     Without `figures`, those of the command line stay in it.
     """

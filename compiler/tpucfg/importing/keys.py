@@ -22,14 +22,14 @@ def fields_by_key(target: str, body: Mapping[str, Any]) -> dict[str, list[tuple[
     """Return the fields of a request body by the key that writes them; the program's own line is under `figure`."""
     origins = target_named(target).ORIGINS
     order = {id(origin): number for number, origin in enumerate(origins.values())}
-    found: dict[int, list[tuple[str, KeyPath]]] = {}
+    by_row: dict[int, list[tuple[str, KeyPath]]] = {}
     for path in leaf_paths(body):
         origin = first_match(origins.items(), path)
         if origin and origin.kind in ("spec", "figure") and _is_first(path):
             key = origin.detail if origin.kind == "spec" else origin.kind
-            found.setdefault(order[id(origin)], []).append((key, path))
+            by_row.setdefault(order[id(origin)], []).append((key, path))
     fields: dict[str, list[tuple[KeyPath, Any]]] = {}
-    for _, pairs in sorted(found.items()):
+    for _, pairs in sorted(by_row.items()):
         for key, path in pairs:
             fields.setdefault(key, []).append((path, value_at(body, path)))
     return fields

@@ -29,7 +29,7 @@ class Number(str):
 
 
 class Program(NamedTuple):
-    """What starts the program, as keys of a spec."""
+    """The start of the program, as keys of a spec."""
 
     trainer: dict[str, Any]
     """`command`, `arg_style` and `args`, those that are set."""
@@ -119,7 +119,7 @@ class _Figures:
         if preset and preset.flags.get("batch_size") is None:
             names.pop("batch_size", None)
         self._by_name = {name: figure for figure, name in names.items()} if with_figures else {}
-        self.found: dict[str, Number] = {}
+        self.numbers: dict[str, Number] = {}
 
     def in_options(
         self, options: Sequence[tuple[str, str | None]]
@@ -152,10 +152,10 @@ class _Figures:
         """Return the figures with the model parallelism of the mesh, whose axes stay in the line."""
         axes = rf"(?<![\w.-])(?:ici|dcn)_(?:{'|'.join(_MODEL_AXES)})_parallelism=([0-9]{{1,6}})(?![\w.])"
         devices = prod(int(size) for word in words for size in re.findall(axes, word))
-        share = Fraction(self.found.get("per_device_batch_size", "1"))
+        share = Fraction(self.numbers.get("per_device_batch_size", "1"))
         if (share * devices).denominator > 1:  # the program shares an example among devices of another axis
             devices = share.denominator
-        return self.found | ({"model_parallel": Number(devices)} if devices > 1 and self.found else {})
+        return self.numbers | ({"model_parallel": Number(devices)} if devices > 1 and self.numbers else {})
 
     def _take(self, figure: str, text: str) -> bool:
         """Keep a figure if its number is written as the config will write it; False if it must stay in the line."""
@@ -164,9 +164,9 @@ class _Figures:
         if figure != "learning_rate":  # which keeps the spelling of the spec
             text = decimal_text(Fraction(text)) if "e" not in text.lower() else ""
         is_count = figure not in ("learning_rate", "per_device_batch_size", "epochs")
-        if text in ("", "0") or (is_count and not text.isdecimal()) or self.found.get(figure, text) != text:
+        if text in ("", "0") or (is_count and not text.isdecimal()) or self.numbers.get(figure, text) != text:
             return False
-        self.found[figure] = Number(text)
+        self.numbers[figure] = Number(text)
         return True
 
 

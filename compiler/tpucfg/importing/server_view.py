@@ -193,13 +193,13 @@ def _by_position(view: Any, rendered: Any, pattern: str) -> dict[str, str]:
 
 def _by_mount(view: Any, rendered: Any) -> dict[str, str]:
     def mounts(body: Any) -> dict[str, str]:
-        found = (mount for _, mount in values_at(body, f"{_CONTAINER}.volumeMounts.*") if isinstance(mount, dict))
-        return {str(mount.get("mountPath")): str(mount.get("name")) for mount in found}
+        all_mounts = (mount for _, mount in values_at(body, f"{_CONTAINER}.volumeMounts.*") if isinstance(mount, dict))
+        return {str(mount.get("mountPath")): str(mount.get("name")) for mount in all_mounts}
 
     ours = mounts(rendered)
     return {name: ours[path] for path, name in mounts(view).items() if path in ours}
 
 
 def _list(value: Any, key: str) -> list[Any]:
-    found = value.get(key) if isinstance(value, dict) else None
-    return found if isinstance(found, list) else []
+    items = value.get(key) if isinstance(value, dict) else None
+    return items if isinstance(items, list) else []

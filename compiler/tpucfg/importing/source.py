@@ -16,7 +16,7 @@ _FORMS: Final[Mapping[str, str]] = {
 }
 """The targets by a field that only their request bodies have, at the top or one level below."""
 _WRITTEN: Final = ("name", "displayName", "state", "createTime", "startTime", "endTime", "updateTime", "error")
-"""What the service answers beside the spec of a custom job, and the name."""
+"""Fields that the service answers beside the spec of a custom job, and the name."""
 _MAX_VALUES: Final = 3000
 _MAX_CHARACTERS: Final = 100_000
 """Several times those of the longest published recipe: a draft is rendered and compared more than once."""
@@ -33,7 +33,7 @@ class ImportRefusedError(Exception):
 
 
 class Source(NamedTuple):
-    """A request body that somebody else wrote."""
+    """A request body of another tool."""
 
     target: str
     body: dict[str, Any]
@@ -135,5 +135,5 @@ def _first(value: Any, *steps: str) -> Any:
 
 
 def _text(value: Any, key: str) -> str:
-    found = value.get(key) if isinstance(value, dict) else None
-    return found if isinstance(found, str) else ""
+    text = value.get(key) if isinstance(value, dict) else None
+    return text if isinstance(text, str) else ""

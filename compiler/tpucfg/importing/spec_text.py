@@ -18,7 +18,7 @@ _GAPS: Final = (
     "training.batch_size",
     "training.train_steps",
 )
-"""What every spec needs, and no file has to name."""
+"""The values that every spec needs, and that a file may lack."""
 _MAX_WIDTH: Final = 100
 
 
@@ -72,5 +72,5 @@ def _ordered(value: Any, schema: Mapping[str, Any]) -> Any:
 def _resolved(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the schema that a reference names."""
     name = schema.get("$ref", "").removeprefix("#/$defs/")
-    found: Mapping[str, Any] = load_schema("tpucfg")["$defs"][name] if name else schema
-    return found
+    part: Mapping[str, Any] = load_schema("tpucfg")["$defs"][name] if name else schema
+    return part
