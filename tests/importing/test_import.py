@@ -350,6 +350,25 @@ def test_a_credential_is_not_printed() -> None:
     assert "HF_TOKEN" in reasons(result)
 
 
+def test_defaults_of_the_server_are_absent() -> None:
+    """The output of `kubectl get jobset -o yaml` becomes the same spec as the file that was applied."""
+    data = yaml.safe_load(EXAMPLE.read_text())
+    data["metadata"] |= {"uid": "1", "resourceVersion": "3", "generation": 1, "managedFields": [{"manager": "kubectl"}]}
+    data["metadata"]["namespace"] = "default"
+    data["status"] = {"restarts": 0}
+    data["spec"] |= {"suspend": False, "network": {"enableDNSHostnames": True, "publishNotReadyAddresses": True}}
+    data["spec"] |= {"startupPolicy": {"startupPolicyOrder": "AnyOrder"}, "successPolicy": {"operator": "All"}}
+    data["spec"]["failurePolicy"]["restartStrategy"] = "Recreate"
+    data["spec"]["replicatedJobs"][0] |= {"groupName": "default"}
+    value_at(data, CHILD).update(completionMode="Indexed", suspend=False, podReplacementPolicy="Failed")
+    value_at(data, POD).update(schedulerName="default-scheduler", securityContext={}, terminationGracePeriodSeconds=30)
+    container = value_at(data, CONTAINER)
+    container |= {"imagePullPolicy": "IfNotPresent", "terminationMessagePolicy": "File"}
+    container["resources"]["requests"] = {"google.com/tpu": "4", "memory": "300Gi"}
+    listing = {"apiVersion": "v1", "kind": "List", "items": [data]}
+    assert imported(yaml.safe_dump(listing)).text == imported(EXAMPLE.read_text()).text
+
+
 def test_other_objects_are_listed() -> None:
     """A Service beside the JobSet is left out with its reason."""
     service = "apiVersion: v1\nkind: Service\nmetadata: {name: headless}\nspec: {clusterIP: None}\n---\n"

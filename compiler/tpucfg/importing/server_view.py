@@ -44,6 +44,10 @@ def server_view(body: Mapping[str, Any]) -> dict[str, Any]:
     view: dict[str, Any] = _cleaned(deepcopy(dict(body)), ())
     for _, container in [*values_at(view, _CONTAINER)]:
         _clean_resources(container)
+        if isinstance(container, dict) and container.get("imagePullPolicy") == _pull_policy(
+            str(container.get("image"))
+        ):
+            del container["imagePullPolicy"]
     for _, pod in [*values_at(view, _POD)]:
         tolerations = [item for item in _list(pod, "tolerations") if not _is_of_chips(item)]
         pod.pop("tolerations", None)
@@ -155,6 +159,12 @@ def _is_absent(value: Any, path: KeyPath) -> bool:
         return True
     default = first_match(tables()["defaults"].items(), path)
     return default is not None and type(default) is type(value) and default == value
+
+
+def _pull_policy(image: str) -> str:
+    """Return the server's default: https://kubernetes.io/docs/concepts/containers/images/#imagepullpolicy-defaulting."""
+    name = image.rpartition("/")[2]
+    return "Always" if name.endswith(":latest") or not {":", "@"} & {*name} else "IfNotPresent"
 
 
 def _clean_resources(container: Any) -> None:
