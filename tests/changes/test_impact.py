@@ -27,7 +27,7 @@ def test_other_machine_has_other_hosts() -> None:
     gke: dict[str, Any] = {"target": "gke", "sizes": ["v6e-8"], "training__tuned_on": "v6e-8"}
     location = {"dev": {"project": "my-project-dev", "region": "us-central1", "kube_context": "c"}}
     before = spec(**gke, environments=location)
-    after = spec(**gke, environments=location, overrides={"v6e-8": {"machine": "ct6e-standard-4t"}})
+    after = spec(**gke, environments=location, overrides={"v6e-8": {"machine": "ct6e-standard-8t"}})
 
-    assert scaling_table(before, after)["v6e-8"] == {"hosts": "1 → 2 (2×)"}
+    assert scaling_table(before, after)["v6e-8"] == {"hosts": "2 → 1 (0.5×)"}
     assert any("machine type changed from" in statement for statement in statements(before, after))

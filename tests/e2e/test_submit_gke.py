@@ -25,7 +25,7 @@ NO_ROLE: Final = (
     'resource "jobs" in API group "batch" in the namespace "default"'
 )
 INVALID: Final = (
-    'The Job "x" is invalid: spec.template.spec.containers[0].volumeMounts[0].name: Not found: "data"'  # kubectl's form
+    'The Job "x" is invalid: spec.template.spec.containers[0].volumeMounts[0].name: Not name: "data"'  # kubectl's form
 )
 
 
@@ -97,7 +97,7 @@ def test_a_missing_account_is_created_and_bound(tmp_path: Path) -> None:
         (
             {
                 "errors": {
-                    "dry JobSet": 'Error from server (NotFound): error when creating "STDIN": namespaces "a" not found'
+                    "dry JobSet": 'Error from server (NotFound): error when creating "STDIN": namespaces "a" not name'
                 }
             },
             "the cluster has no namespace a\nhelp: create it: kubectl --context=train create namespace a",
@@ -167,7 +167,7 @@ def test_an_existing_job_can_be_watched_deleted_or_named_anew(tmp_path: Path) ->
     ],
 )
 def test_what_does_not_prevent_the_job_is_a_note(tmp_path: Path, state: dict[str, Any], note: str) -> None:
-    """What the caller may not ask, and nodes that are not there yet, are notes; the job starts."""
+    """Questions that the caller may not ask, and nodes that are not there yet, are notes; the job starts."""
     job = Submitted(tmp_path, gke_spec(), **{"objects": [ACCOUNT], **state})
     assert job.status == 0, job.errors
     assert note in job.errors
@@ -193,14 +193,14 @@ def test_a_missing_queue_or_priority_is_an_error(
     job = Submitted(tmp_path, gke_spec(targets={"gke": options}), objects=[ACCOUNT], **state)
     assert (job.status, job.objects) == (1, [ACCOUNT])
     assert message in job.errors
-    found = [f"{next(iter(message.split(' is miss')))}"]
-    assert Submitted(tmp_path, gke_spec(targets={"gke": options}), objects=[ACCOUNT, *found]).status == 0
+    name = [f"{next(iter(message.split(' is miss')))}"]
+    assert Submitted(tmp_path, gke_spec(targets={"gke": options}), objects=[ACCOUNT, *name]).status == 0
 
 
 @pytest.mark.parametrize("error", ['Error from server (InternalError): error when creating "STDIN": etcd', "lost"])
 @pytest.mark.parametrize("kind", ["SecretProviderClass", "SecretSync", "JobSet"])
 def test_a_failure_leaves_nothing(tmp_path: Path, kind: str, error: str) -> None:
-    """What this submission created is deleted, also an object whose answer was lost."""
+    """The objects that this submission created are deleted, also an object whose answer was lost."""
     job = Submitted(tmp_path, gke_spec(), errors={kind: error})
     assert (job.status, job.objects) == (1, [])
     assert job.errors.splitlines()[-1].endswith("; nothing is left of this submission")

@@ -31,7 +31,7 @@ _FROM_SERVER: Final = re.compile(
 )
 """The errors after which another request may succeed; without one of them, the server was not reached."""
 _NO_PERMISSION: Final = re.compile(r"cannot \w+ resource")
-"""What the caller may not do; a quota or a webhook that refuses an object is Forbidden, too."""
+"""Matches the refusal of a missing role; a quota or a webhook that refuses an object is Forbidden, too."""
 _NO_KIND: Final = re.compile(r"no matches for kind|doesn't have a resource type")
 _NO_DRY_RUN: Final = "does not support dry run"
 _NO_NAMESPACE: Final = re.compile(r"namespaces \"([^\"]*)\" not found")
@@ -89,7 +89,7 @@ def _one_line(text: str) -> str:
 
 
 class _Questions:
-    """What the cluster is asked before anything is created. Problems are collected, notes are printed."""
+    """The questions to the cluster before anything is created. Problems are collected, notes are printed."""
 
     def __init__(self, submission: Submission) -> None:
         self._submission = submission
@@ -112,10 +112,10 @@ class _Questions:
                 yield requirement.remedy
             elif requirement.is_note:
                 labels = next((word for word in requirement.find.argv if word.startswith("--selector=")), "")
-                found = (
+                count = (
                     f"{number or 'no'} {requirement.name} now match {labels}, and the job needs {requirement.number}"
                 )
-                self._note(f"{found}: {requirement.consequence}; {requirement.fix}")
+                self._note(f"{count}: {requirement.consequence}; {requirement.fix}")
             else:
                 self._problems[f"{requirement.name} is missing: {requirement.consequence}"] = requirement.fix
 

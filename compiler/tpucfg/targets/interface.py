@@ -165,7 +165,7 @@ class Manifest(NamedTuple):
     create: Command
     delete: Command
     install: str = ""
-    """How a cluster gets the kind, as a help line; empty for a kind that every cluster has."""
+    """The way to get the kind into a cluster, as a help line; empty for a kind that every cluster has."""
 
 
 class Requirement(NamedTuple):
@@ -175,7 +175,7 @@ class Requirement(NamedTuple):
     find: Command
     """Prints one line for each that exists."""
     consequence: str
-    """What happens without it, as a clause."""
+    """The consequence of its absence, as a clause."""
     fix: str
     number: int = 1
     is_note: bool = False
