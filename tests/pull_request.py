@@ -8,7 +8,7 @@ from typing import Final
 
 from github_comments import Comments
 from github_runner import Job, Runner, machine_environment
-from repositories import ADDRESS, Repository
+from repositories import ADDRESS, NEW, Repository
 from tpucfg.cli.app import run
 
 WORKFLOW: Final = Path(".github", "workflows", "review.yml")
@@ -24,7 +24,7 @@ class Proposal(Repository):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        assert run(["init", str(folder), "--name", "mnist", "--install-from", ADDRESS]) == 0
+        assert run(["init", str(folder), "--name", "mnist", "--install-from", ADDRESS, *NEW]) == 0
         self.commit()
 
     def propose(self, *changes: tuple[str, str]) -> None:

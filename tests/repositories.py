@@ -57,9 +57,13 @@ class Repository:
         path.write_text(text)
 
 
+NEW: Final = ("--target", "vertex-ai", "--infra")
+"""The project of the tests: its figures are those that their edits and golden files have."""
+
+
 def project(folder: Path, *arguments: str) -> Repository:
     """Create a repository with one commit, of the project that `tpucfg init` writes."""
     repository = Repository(folder)
-    assert run(["init", str(folder), "--name", "mnist", "--install-from", ADDRESS, *arguments]) == 0
+    assert run(["init", str(folder), "--name", "mnist", "--install-from", ADDRESS, *NEW, *arguments]) == 0
     repository.commit()
     return repository

@@ -39,7 +39,7 @@ optimizer of the trainers does not suit a batch that grew 8-fold.
 
 
 def project_files(
-    *, name: str, target: str, requirement: str, trainer: str | None = None
+    *, name: str, target: str, requirement: str, trainer: str | None = None, infra: bool = False
 ) -> Iterator[tuple[Path, str]]:
     """Yield the path and the text of each file of a new project, except its workflow.
 
@@ -48,16 +48,23 @@ def project_files(
         target: The target; with a trainer, one that TRAINERS lists for it.
         requirement: What pip installs tpucfg from; empty if that is not known.
         trainer: A framework of TRAINERS; None for a project without an example trainer.
+        infra: True for a project with the Pulumi program and its stacks.
     """
     ladder = TRAINERS[trainer][target] if trainer else TARGET_FACTS[target].first_ladder
     values = {"name": name, "target": target, "trainer": trainer, "requirement": requirement, **ladder._asdict()}
-    yield from _render_folder("init", Path(), values)
-    for part in ("common", trainer) if trainer else ():
-        yield from _render_folder(f"trainer/{part}", Path("trainer"), values)
-    for schema in ("tpucfg", "stack"):
+    parts = {"init": Path()}
+    if infra:
+        parts["infra"] = Path()
+    if trainer:
+        parts |= {"trainer/common": Path("trainer"), f"trainer/{trainer}": Path("trainer")}
+    for part, folder in parts.items():
+        for path, text in _render_folder(part, folder, values):
+            if path != IGNORE_FILE or infra or trainer:  # a spec alone needs no virtual environment
+                yield path, text
+    for schema in ("tpucfg", "stack") if infra else ("tpucfg",):
         path = Path("schema") / f"{schema}.schema.json"
         yield path, (data_folder("schema") / path.name).read_text(encoding="utf-8")
-    for path in sorted(data_folder("stacks").glob("*.py")):
+    for path in sorted(data_folder("stacks").glob("*.py")) if infra else ():
         yield Path("stacks") / path.name, path.read_text(encoding="utf-8")
 
 

@@ -160,7 +160,7 @@ def test_repository_without_commits_is_an_empty_base(
     """In a repository without commits all configs are added."""
     repository = Repository(tmp_path)
     monkeypatch.chdir(tmp_path)
-    assert run(["init", "--name", "mnist"]) == 0
+    assert run(["init", "--name", "mnist", "--target", "vertex-ai"]) == 0
     capsys.readouterr()
 
     assert run(["diff"]) == 0

@@ -66,7 +66,7 @@ def test_commands_use_no_network_and_no_subprocess(tmp_path: Path, arguments: tu
 def test_writing_uses_no_network_and_no_subprocess(tmp_path: Path) -> None:
     """`init` uses neither, nor does `record` in the new project."""
     job = ("--spec", str(tmp_path / "project" / "tpucfg.yaml"), "--env", "dev", "--size", "v2-8")
-    assert _events(tmp_path, *COMMAND, "init", str(tmp_path / "project")) == ""
+    assert _events(tmp_path, *COMMAND, "init", str(tmp_path / "project"), "--target", "vertex-ai") == ""
     assert _events(tmp_path, *COMMAND, "record", *job, "--metric", "examples_per_second=1") == ""
     assert (tmp_path / "project" / "results" / "dev.jsonl").read_text(encoding="utf-8").count("\n") == 1
 

@@ -104,7 +104,7 @@ def test_a_killed_render_leaves_whole_files(tmp_path: Path) -> None:
 
 def test_a_killed_init_leaves_whole_files(tmp_path: Path) -> None:
     """Each file is complete or missing."""
-    init = ["init", "--name", "mnist"]
+    init = ["init", "--name", "mnist", "--infra"]
     tpucfg(tmp_path, *init, "complete/0")
     counts = kill_repeatedly(tmp_path, [*init, "output"], fresh=True)
     # On a busy machine, many kills come before the command writes, or after it.

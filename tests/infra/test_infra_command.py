@@ -124,7 +124,7 @@ def test_missing_package_is_reported_with_the_install_command(tmp_path: Path) ->
 )
 def test_exception_of_an_own_program_is_printed_once(tmp_path: Path, line: str, message: str) -> None:
     """An exception of a project's own program is printed once, with its line, and not as an internal error."""
-    assert run(["init", str(tmp_path), "--name", "mnist"]) == 0
+    assert run(["init", str(tmp_path), "--name", "mnist", "--infra"]) == 0
     program = tmp_path / "stacks" / "bucket.py"
     program.write_text(f"{line}\n{program.read_text()}")
     printed = tpucfg("infra", "--env", "dev", cwd=tmp_path)

@@ -21,7 +21,7 @@ def test_new_project_is_valid_and_declares_its_resources(
 ) -> None:
     """Spec and stack files have no error, and the copied stack program declares every environment."""
     folder = tmp_path / "mnist"
-    assert run(["init", str(folder), "--target", target]) == 0
+    assert run(["init", str(folder), "--target", target, "--infra"]) == 0
     capsys.readouterr()
 
     assert run(["check", "--spec", str(folder / "tpucfg.yaml")]) == 0
@@ -34,7 +34,7 @@ def test_new_project_is_valid_and_declares_its_resources(
 
 def test_new_project_has_its_name_and_a_copy_of_the_program(tmp_path: Path) -> None:
     """Its Pulumi project has its name and this repository's config; its stack program is a copy of this one."""
-    assert run(["init", str(tmp_path / "mnist")]) == 0
+    assert run(["init", str(tmp_path / "mnist"), "--infra"]) == 0
 
     created, original = (
         read_text((folder / "Pulumi.yaml").read_text(), "Pulumi.yaml").data for folder in (tmp_path / "mnist", ROOT)
@@ -61,7 +61,7 @@ def test_a_virtual_environment_is_not_committed(tmp_path: Path) -> None:
 def test_an_existing_gitignore_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A folder that has one keeps it, and gets all other files."""
     (tmp_path / ".gitignore").write_text("data/\n")
-    assert run(["init", str(tmp_path), "--name", "mnist"]) == 0
+    assert run(["init", str(tmp_path), "--name", "mnist", "--infra"]) == 0
     assert (tmp_path / ".gitignore").read_text() == "data/\n"
     assert ".gitignore" not in capsys.readouterr().out
     assert (tmp_path / "tpucfg.yaml").exists()
@@ -170,13 +170,24 @@ def test_output_escapes_control_characters(
     assert "these files exist" in printed.err
 
 
-def test_project_of_unknown_origin_has_no_workflow(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_new_project_is_a_spec_and_its_schema(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing else is written unless it is asked for, and the spec has no finding."""
+    folder = tmp_path / "lm"
+    assert run(["init", str(folder)]) == 0
+    files = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    assert files == ["schema/tpucfg.schema.json", "tpucfg.yaml"]
+    capsys.readouterr()
+    assert run(["check", "--spec", str(folder / "tpucfg.yaml")]) == 0
+    assert capsys.readouterr().out.endswith("4 configs: no findings\n")
+
+
+def test_workflow_of_unknown_origin_is_not_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A tpucfg that only this machine can install writes no workflow, and the printed command adds it."""
     folder = tmp_path / "my models"
-    assert run(["init", str(folder), "--name", "mnist"]) == 0
-    assert not (folder / ".github").exists()
+    assert run(["init", str(folder), "--name", "mnist", "--workflow"]) == 1
+    assert not folder.exists()
     hint = capsys.readouterr().err
-    assert hint.startswith("tpucfg: no review workflow was created: ")
+    assert hint.startswith("tpucfg: the workflow cannot install tpucfg: ")
 
     command = shlex.split(hint.partition("help: name the commit to install it from: ")[2])
     assert command[0] == "tpucfg"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from repositories import Repository
+from repositories import NEW, Repository
 from reviews import review
 from tpucfg.cli.app import run
 
@@ -19,7 +19,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
     """Create a repository with the projects one to four."""
     repository = Repository(tmp_path / "repository")
     for name in ("one", "two", "three", "four"):
-        assert run(["init", str(repository.folder / "projects" / name), "--name", name]) == 0
+        assert run(["init", str(repository.folder / "projects" / name), "--name", name, *NEW]) == 0
     repository.commit()
     monkeypatch.chdir(repository.folder)
     return repository

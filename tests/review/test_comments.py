@@ -14,7 +14,7 @@ import pytest
 
 from fit_repositories import add_step, compiled, write_fits
 from recorded_previews import FOLDER
-from repositories import Repository
+from repositories import NEW, Repository
 from tpucfg.catalog import Catalog
 from tpucfg.cli.app import run
 from tpucfg.fit.fit_file import fit_path, read_fit_file, write_fit_file
@@ -173,7 +173,7 @@ def test_comment_without_a_base_shows_everything_as_new(
     """Before the first commit everything is new, and shown without details."""
     repository = Repository(tmp_path / "p")
     monkeypatch.chdir(repository.folder)
-    run(["init", "--name", "mnist"])
+    run(["init", "--name", "mnist", *NEW])
     capsys.readouterr()
 
     assert run(["review", "--base", "HEAD"]) == 0

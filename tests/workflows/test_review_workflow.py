@@ -13,7 +13,7 @@ import yaml
 from github_comments import NONE, Comments
 from github_runner import Job
 from pull_request import WORKFLOW, Proposal, run_workflow
-from repositories import ADDRESS
+from repositories import ADDRESS, NEW
 from shellcheck import SHELLCHECK
 from spec_factory import ROOT
 from tpucfg.cli.app import run
@@ -177,7 +177,7 @@ def test_later_commits_on_base_are_not_shown(proposal: Proposal, comments: Comme
 def test_projects_of_a_repository_share_a_comment(proposal: Proposal, comments: Comments, review: Review) -> None:
     """Every project is checked, those that the change affects are reviewed, and the comment stays the same one."""
     other = "projects/other/tpucfg.yaml"
-    assert run(["init", str(proposal.folder / other).removesuffix("/tpucfg.yaml"), "--name", "other"]) == 0
+    assert run(["init", str(proposal.folder / other).removesuffix("/tpucfg.yaml"), "--name", "other", *NEW]) == 0
     proposal.commit()
     proposal.propose(("batch_size: 1024", "batch_size: 2048"))
     review()

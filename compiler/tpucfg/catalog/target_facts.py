@@ -149,7 +149,7 @@ TARGET_FACTS: Final[Mapping[str, TargetFacts]] = {
         # Pods act as the account by Workload Identity, which requests its tokens from iamcredentials:
         # https://cloud.google.com/kubernetes-engine/docs/how-to/workload-identity.
         apis=(*_COMMON_APIS, TPU_API, "container.googleapis.com", "iamcredentials.googleapis.com"),
-        first_ladder=FirstLadder("us-central1", ("v5litepod-4", "v5litepod-16", "v5litepod-64")),
+        first_ladder=FirstLadder("us-central1", ("v6e-16", "v6e-64")),
         one_slice_refusal=None,
         machine_choice="machine and topology",
         runs_pods=True,

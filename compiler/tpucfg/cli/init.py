@@ -51,36 +51,41 @@ def init(
             help="The commit or wheel that the review workflow installs. [default: where this tpucfg came from]",
         ),
     ] = None,
+    infra: Annotated[
+        bool, typer.Option("--infra", help="Add the Pulumi program and a stack file for each environment.")
+    ] = False,
+    workflow: Annotated[
+        bool, typer.Option("--workflow", help="Add the review workflow and its actions, for GitHub.")
+    ] = False,
     only_workflow: Annotated[
         bool, typer.Option("--only-workflow", help="Create only the review workflow and its actions.")
     ] = False,
 ) -> None:
-    """Create a new project: a spec, a Pulumi program and its stacks, schemas for the editor, and a review workflow.
+    """Create a new project: a spec, and the schema by which an editor completes it; options add the rest.
 
     The workflow installs tpucfg from where it was itself installed, pinned by commit or hash. If that is not known, as
-    for a clone, it is left out until --install-from names an address.
+    for a clone, --install-from names an address.
 
     Example: tpucfg init mnist --target cloud-tpu --trainer jax
     """
-    target = target or "vertex-ai"
+    target = target or "gke"
     _check_trainer(trainer, target)
     requirement, reason = _requirement(install_from)
-    if only_workflow and not requirement:
+    workflow = workflow or only_workflow or install_from is not None
+    if workflow and not requirement:
         raise CommandExit(ERRORS, f"the workflow cannot install tpucfg: {reason}", _workflow_help(folder))
     files: dict[Path, str] = {}
-    if requirement:
+    if workflow:
         files |= workflow_files(requirement)
     if not only_workflow:
         name = _project_name(folder, name)
-        files |= project_files(name=name, target=target, requirement=requirement, trainer=trainer)
+        files |= project_files(name=name, target=target, requirement=requirement, trainer=trainer, infra=infra)
         if os.path.lexists(folder / IGNORE_FILE):
-            del files[IGNORE_FILE]  # the folder's owner decides what Git ignores there
+            files.pop(IGNORE_FILE, None)  # the folder's owner decides what Git ignores there
     _write(folder, files)
     for path in files:
         print(f"create {printable(str(folder / path))}", flush=True)
-    if not requirement:
-        CommandExit(0, f"no review workflow was created: {reason}", _workflow_help(folder)).print()
-    elif root := _repository_above(folder):
+    if workflow and (root := _repository_above(folder)):
         note = f"GitHub runs no workflow in {folder / '.github'}: move it to {root / '.github'}, and set its spec input"
         print(f"tpucfg: {printable(note)}", file=sys.stderr)
     if not only_workflow:

@@ -162,7 +162,18 @@ def test_new_project_works_like_this_one(pulumi: Run, clone: Path, world: World)
     shutil.rmtree(clone / "stacks")
     for name in ("Pulumi.yaml", "tpucfg.yaml"):
         (clone / name).unlink()
-    command = [sys.executable, "-m", "tpucfg", "init", str(clone), "--name", "speech"]
+    command = [
+        sys.executable,
+        "-m",
+        "tpucfg",
+        "init",
+        str(clone),
+        "--name",
+        "speech",
+        "--target",
+        "vertex-ai",
+        "--infra",
+    ]
     subprocess.run(command, capture_output=True, check=True)
 
     pulumi("stack", "init", "dev")
