@@ -170,7 +170,8 @@ def test_repository_without_commits_is_an_empty_base(
 
 @pytest.mark.parametrize(
     "repository",
-    [("--target", target) for target in ("cloud-tpu", "compute-engine", "gke", "ai-platform")],
+    [("--target", target) for target in ("cloud-tpu", "compute-engine", "ai-platform")]
+    + [("--target", "gke", "--trainer", "jax")],
     indirect=True,
     ids=" ".join,
 )
