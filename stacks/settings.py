@@ -74,7 +74,7 @@ class Settings:
     reads: tuple[str, ...]
     """The URLs of other buckets that the jobs read."""
     image_pulls: tuple[ImagePull, ...]
-    """Who pulls the jobs' images from which repositories."""
+    """The accounts that pull the jobs' images, each with the repository."""
     cluster_project: str
     """The Google project of the cluster, whose identity pool the pods' accounts are in."""
     identities: tuple[Identity, ...]

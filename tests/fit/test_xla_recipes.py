@@ -83,6 +83,7 @@ def test_a_recipe_in_a_spec_has_no_finding(recipe: Recipe) -> None:
         sizes=[slice_.size],
         training__tuned_on=slice_.size,
         environments__dev__region=slice_.regions(official=True)[0],
+        environments__dev__kube_context="c",
         trainer__xla_flags={recipe.generation: [*recipe.flags]},
     )
     result = planned(data)

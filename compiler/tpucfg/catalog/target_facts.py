@@ -97,7 +97,7 @@ class TargetFacts(NamedTuple):
     agent_uses_bucket: bool = True
     """True if Google's TPU service agent reads and writes the bucket for the jobs."""
     image_puller: Literal["account", "nodes", "service"] = "service"
-    """Who pulls the image: the jobs' account, the account of a cluster's nodes, or the service's own agent."""
+    """The puller of the image: the jobs' account, the account of a cluster's nodes, or the service's own agent."""
     writes_logs: bool = False
     """True if the hosts send the program's output to Cloud Logging as the jobs' account."""
 

@@ -1,5 +1,6 @@
 """The keys of a spec that write the fields of a request body: a target's table of origins, read backwards."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
@@ -105,7 +106,7 @@ def _capacity(matches: Matches, _: Any) -> Any:
 def _duration(matches: Matches, _: Any) -> str | None:
     """Return seconds, as a number or as `3600s`, in the largest unit that divides them."""
     text = str(matches[0][1]).removesuffix("s")
-    if not text.isdecimal() or not int(text):
+    if not re.fullmatch(r"0*[1-9][0-9]{0,8}", text):
         return None
     unit, size = next(((unit, size) for unit, size in _UNITS if int(text) % size == 0), ("s", 1))
     return f"{int(text) // size}{unit}"

@@ -164,7 +164,11 @@ class _Figures:
         if figure != "learning_rate":  # which keeps the spelling of the spec
             text = decimal_text(Fraction(text)) if "e" not in text.lower() else ""
         is_count = figure not in ("learning_rate", "per_device_batch_size", "epochs")
-        if text in ("", "0") or (is_count and not text.isdecimal()) or self.numbers.get(figure, text) != text:
+        if (
+            text in ("", "0")
+            or (is_count and not re.fullmatch("[0-9]+", text))
+            or self.numbers.get(figure, text) != text
+        ):
             return False
         self.numbers[figure] = Number(text)
         return True

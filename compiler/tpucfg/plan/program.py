@@ -16,7 +16,7 @@ _OF_ONE_RUN: Final = ("bucket", "job_dir", "run_dir", "run", "train_steps", "epo
 
 
 class Program(NamedTuple):
-    """What decides the speed of a rung's steps, beside its size."""
+    """The settings that decide the speed of a rung's steps, beside its size."""
 
     image: str | None
     """The image, or the package."""

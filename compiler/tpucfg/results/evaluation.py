@@ -25,7 +25,7 @@ class Shortfall(NamedTuple):
 
     @property
     def is_of_metric(self) -> bool:
-        """True if a metric is missing or too bad, which only a whole run can mend."""
+        """True if a metric is missing or too bad, which only a whole run can change."""
         return self.path[1:] in (("metric",), ("max_drop",))
 
 

@@ -116,10 +116,10 @@ def next_steps(status: LadderStatus, spec: Path) -> Iterator[NextStep]:
         yield NextStep(f"{status.results.file} {status.results.problem}: fix it first")
         return
     for rung in status.evaluations:
-        if rung.record and rung.shortfalls and not rung.is_other:  # of another program, a note tells
+        if rung.record and rung.shortfalls and not rung.is_other:  # a note is about another program
             reasons = "; ".join(shortfall.reason for shortfall in rung.shortfalls)
             yield NextStep(f"{rung.size} has not passed: {reasons}")
-    # A probe tells how a rung scales at a fraction of the cost of a run, so the ladder is measured by probes first.
+    # A probe measures how a rung scales at a fraction of the cost of a run, so the ladder is measured by probes first.
     kind, measured = ((PROBE_OPTION,), status.for_probes()) if status.probe else ((), status)
     unmeasured = [
         rung for rung in measured.evaluations if rung.record is None or (rung.is_other and status.is_measured)

@@ -51,7 +51,7 @@ class Record(NamedTuple):
     """The run's id, if the job was submitted with one."""
     is_probe: bool = False
     program: Mapping[str, Any] = {}
-    """What ran: the fields of a `Program`, in the form of JSON; a line that was written by hand may lack some."""
+    """The program that ran: the fields of a `Program`, in JSON's form; a line that was written by hand may lack some."""
     location: Location | None = None
     """The line in the file; None for a record that is not written yet."""
 
@@ -76,7 +76,7 @@ class RungRecords(NamedTuple):
     other: Record | None = None
     """The last one of all, if it is of another program; None if it counts."""
     differences: tuple[str, ...] = ()
-    """What differs in it."""
+    """The differences."""
 
     @property
     def measured(self) -> Record | None:
@@ -316,8 +316,8 @@ def records_of_programs(
         if record.name != name:
             continue
         known, program = chosen.get(record.size, RungRecords()), programs.get(record.size)
-        found = program_differences(record, program, same_image=same_image) if program else ()
-        differences = tuple(dict.fromkeys(found))  # a figure may be a flag of its own name
+        different = program_differences(record, program, same_image=same_image) if program else ()
+        differences = tuple(dict.fromkeys(different))  # a figure may be a flag of its own name
         if differences:
             known = known._replace(other=record, differences=differences)
         else:
