@@ -51,7 +51,7 @@ class Record(NamedTuple):
     """The run's id, if the job was submitted with one."""
     is_probe: bool = False
     program: Mapping[str, Any] = {}
-    """The program that ran: the fields of a `Program`, in JSON's form; a line that was written by hand may lack some."""
+    """The program that ran: the fields of a `Program`; a line that was written by hand may lack some."""
     location: Location | None = None
     """The line in the file; None for a record that is not written yet."""
 
