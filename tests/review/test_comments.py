@@ -75,7 +75,11 @@ def _add_hostile_values(repository: Repository) -> None:
     """Add values that Markdown or HTML could interpret, mentions, and secrets."""
     repository.edit(
         ("train/mnist:1.0", "train/mnist:1.1"),
-        ("training:  ", "allow: {TPU017: 'x', TPU041: '```<script>|@team'}\ntraining:  "),
+        (
+            "training:  ",
+            "allow: {TPU017: {path: [trainer.args.api_key, trainer.env.WANDB_API_KEY], reason: x}, "  # noqa: ISC004
+            "TPU041: '```<script>|@team'}\ntraining:  ",
+        ),
         (
             "    data_dir: ${bucket}/data\n",
             "    data_dir: ${bucket}/data\n"  # noqa: ISC004

@@ -306,7 +306,7 @@ def test_secret_variables_are_redacted(repository: Repository, capsys: pytest.Ca
     """A variable with the name of a secret is redacted on every target, even if allowed, and others are shown."""
     repository.edit(
         ("    model_dir: ${job_dir}\n", "    model_dir: ${job_dir}\n  env: {WANDB_API_KEY: hunter1, LOG: plain}\n"),
-        ("version: 1\n", "version: 1\nallow: {TPU017: a test key}\n"),
+        ("version: 1\n", "version: 1\nallow: {TPU017: {path: trainer.env.WANDB_API_KEY, reason: a test key}}\n"),
     )
     repository.commit()
     repository.edit(("hunter1", "hunter2"), ("plain", "loud"))
