@@ -154,7 +154,7 @@ TwoTargetsOption = Annotated[
     _target_option("The target; given twice, compare the spec's jobs on both. [default: the spec's]"),
 ]
 TakenByOption = Annotated[str | None, _target_option("Show only sizes that this target supports.")]
-NewTargetOption = Annotated[str | None, _target_option("The service that runs the jobs. [default: vertex-ai]")]
+NewTargetOption = Annotated[str | None, _target_option("The service that runs the jobs. [default: gke]")]
 RunOption = Annotated[
     str | None,
     typer.Option("--run", metavar="ID", help="The run id, a part of names and folders.", callback=_run_id),
