@@ -87,7 +87,8 @@ def create_bucket(
     settings: Settings, options: ResourceOptionsFactory, provider: gcp.Provider, apis: list[Resource]
 ) -> gcp.storage.Bucket:
     """Declare the bucket."""
-    key = [_grant_key(settings, options, provider, apis)] if settings.kms_key else []
+    if settings.kms_key:
+        apis = [*apis, _grant_key(settings, options, provider, apis)]
     return gcp.storage.Bucket(
         logical_name(settings.region),
         name=settings.bucket,
@@ -109,5 +110,5 @@ def create_bucket(
             {"action": {"type": "AbortIncompleteMultipartUpload"}, "condition": {"age": UPLOAD_DAYS}},
         ],
         labels=dict(settings.labels),
-        opts=options.create([*apis, *key], retain_on_delete=settings.keep_data),
+        opts=options.create(apis, retain_on_delete=settings.keep_data),
     )

@@ -49,7 +49,7 @@ def test_a_session_is_marked_with_its_commands(built: Path) -> None:
     """A block with `$ ` is copied without prompts and output; a script is copied unchanged."""
     text = (built / "first-steps.html").read_text(encoding="utf-8")
 
-    assert 'data-copy="tpucfg init my-model"' in text
+    assert 'data-copy="tpucfg init my-model --target vertex-ai --infra"' in text
     assert 'data-copy="sed -e &#x27;5s/v2-32/v2-16/&#x27; ' in text
     assert 'data-copy="git init' not in text
 

@@ -97,7 +97,7 @@ def test_a_missing_account_is_created_and_bound(tmp_path: Path) -> None:
         (
             {
                 "errors": {
-                    "dry JobSet": 'Error from server (NotFound): error when creating "STDIN": namespaces "a" not name'
+                    "dry JobSet": 'Error from server (NotFound): error when creating "STDIN": namespaces "a" not found'
                 }
             },
             "the cluster has no namespace a\nhelp: create it: kubectl --context=train create namespace a",

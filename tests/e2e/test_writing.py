@@ -154,7 +154,10 @@ UNCHANGED: Final = ('test "$before" = "$(sums)" || { echo changed; sums; }', 'ec
 @IN_A_NAMESPACE
 @pytest.mark.parametrize(
     ("arguments", "folder"),
-    [("render --spec new.yaml --out disk/output", "disk/output"), ("init disk/project --name mnist", "disk/project")],
+    [
+        ("render --spec new.yaml --out disk/output", "disk/output"),
+        ("init disk/project --name mnist --infra", "disk/project"),
+    ],
 )
 def test_a_full_disk_changes_no_file(tmp_path: Path, arguments: str, folder: str) -> None:
     """A full disk is one error; existing files stay unchanged, and there is no partial file."""

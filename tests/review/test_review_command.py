@@ -104,7 +104,7 @@ def test_json_has_the_content_of_the_comment(repository: Repository, capsys: pyt
 
     assert (data["is_change"], data["is_destructive"], data["is_known"]) == (True, True, True)
     (prod,) = [environment for environment in data["environments"] if environment["name"] == "prod"]
-    assert prod["counts"]["lifted"] == 9
+    assert prod["counts"]["lifted"] == 10
     assert [finding["id"] for finding in prod["findings"]] == ["TPU094"]
     (row,) = [rung for rung in data["meaning"]["rungs"] if rung["size"] == "v2-32"]
     assert (row["before"]["global batch"], row["after"]["global batch"]) == (4096, 8192)
@@ -152,7 +152,7 @@ def test_head_is_checked_alone_if_base_has_errors(fixed_spec: Repository, capsys
     data = json.loads(review(capsys, "--format", "json"))["specs"][0]
 
     assert "**prod**: `TPU094` storage.Bucket data-us-central1 is not protected" in comment
-    assert "resources of <code>prod</code>: 9 declared, none of them protected" in comment
+    assert "resources of <code>prod</code>: 10 declared, none of them protected" in comment
     assert "to create" not in comment
     assert "declared by the stack program of the working tree; how they change is unknown" in comment
     assert (data["is_destructive"], data["is_known"]) == (False, False)
@@ -168,7 +168,7 @@ def test_preview_is_shown_if_base_has_errors(capsys: pytest.CaptureFixture[str])
     comment = review(capsys, "--preview", f"dev={FOLDER / 'protection-lifted.jsonl'}")
 
     assert "have changed in ways that Pulumi's previews do not show" in comment
-    assert "| `dev` | **9 no longer protected**, **1 with data at risk**, 1 updated | ? |" in comment
+    assert "| `dev` | **10 no longer protected**, **1 with data at risk**, 1 updated | ? |" in comment
     assert "| `prod` |" not in comment
     assert "Resources of `dev`: from Pulumi's preview. " in comment
     assert "Drift of `dev` is not detected, as its preview" in comment

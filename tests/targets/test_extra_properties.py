@@ -40,7 +40,7 @@ FALSIFYING: Final[Mapping[str, tuple[str, ...]]] = {
     "gke": (
         r"spec\.replicatedJobs\[\+\]\..*|.*\.activeDeadlineSeconds",
         r"metadata\.(labels\.\[kueue.*max-exec-time-seconds|annotations\.\[provreq.*)\]",
-        rf"{_POD}\.(nodeName|resourceClaims.*|nodeSelector\.\[(?!.*nodepool|.*/zone|x\]).*\])",
+        rf"{_POD}\.(hostNetwork|nodeName|resourceClaims.*|nodeSelector\.\[(?!.*nodepool|.*/zone|x\]).*\])",
         # A toleration without a key tolerates every taint.
         rf"{_POD}\.tolerations\[\+\]\.(?!key).*",
         r".*\.\[.*google\.com/(tpu|v3|preemptible-v3)\]|.*resources\.claims.*|.*\[.*gke-tpu-slice-topology\]",
