@@ -157,7 +157,7 @@ def test_head_is_checked_alone_if_base_has_errors(fixed_spec: Repository, capsys
     assert "declared by the stack program of the working tree; how they change is unknown" in comment
     assert (data["is_destructive"], data["is_known"]) == (False, False)
     (_, prod) = data["environments"]
-    assert (prod["source"], len(prod["declared"]), prod["resources"]) == ("head", 9, [])
+    assert (prod["source"], len(prod["declared"]), prod["resources"]) == ("head", 10, [])
     assert [finding["id"] for finding in data["meaning"]["new_warnings"]] == ["TPU041"]
     review(capsys, "--fail-on", "destructive", status=1)
 
