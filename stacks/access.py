@@ -41,11 +41,11 @@ def grant_access(
     if TARGET_FACTS[settings.target].agent_uses_bucket:
         _grant(f"tpu-agent-on-{own}", bucket, OBJECT_USER, agent_member, options.create([agent.identity]))
     for email, label in account_labels(settings).items():
-        _grant_objects(f"{label}-on", own, bucket, OBJECT_USER, email, options, account_created)
+        _grant_objects(label, own, bucket, OBJECT_USER, email, options, account_created)
         for url in settings.reads:
             name = url.removeprefix("gs://")
             # Not protected: removing access has to be possible in one step, even in a protected environment.
-            _grant_objects(f"{label}-on", name, name, OBJECT_VIEWER, email, options, account_created, protect=False)
+            _grant_objects(label, name, name, OBJECT_VIEWER, email, options, account_created, protect=False)
     for member in settings.config.bucket_members:
         _grant(f"{member}-on-{own}", bucket, OBJECT_USER, member, options.create(protect=False))
     _grant_images(settings, options, account_created)
@@ -103,8 +103,8 @@ def _grant_objects(
     """Grant an account the objects of a bucket and, after that, the bucket's properties."""
     member = f"serviceAccount:{email}"
     # One after the other, so that a missing account is waited for and explained once.
-    objects = _grant(f"{label}-{name}", bucket, role, member, options.create(depends_on, protect=protect))
-    properties = f"{label}-properties-of-{name}"
+    objects = _grant(f"{label}-on-{name}", bucket, role, member, options.create(depends_on, protect=protect))
+    properties = f"{label}-on-properties-of-{name}"
     _grant(properties, bucket, BUCKET_READER, member, options.create([*depends_on, objects], protect=protect))
 
 

@@ -111,6 +111,7 @@ def _flags(training: Training, other: Training) -> Iterator[tuple[str, str | Non
 
 
 def _of_environment(project: Project, environment: Environment) -> Iterator[Fact]:
+    cluster, context = environment.cluster, environment.kube_context
     values = {
         "project": environment.project,
         "region": environment.region,
@@ -118,15 +119,14 @@ def _of_environment(project: Project, environment: Environment) -> Iterator[Fact
         "bucket": bucket_of(project, environment),
         "protect": environment.protect,
         "keep_data": environment.keep_data,
-        "kube_context": environment.kube_context,
-        "cluster": environment.cluster.path if environment.cluster else None,
+        # The context that gcloud gives the cluster is no second fact.
+        "kube_context": None if cluster and context == cluster.context else context,
+        "cluster": cluster.path if cluster else None,
         "existing_bucket": not environment.creates_bucket or None,
         "kms_key": environment.kms_key,
         "soft_delete_days": environment.soft_delete_days,
         "images": None if environment.grants_images else "granted by others",
     }
-    if environment.cluster and environment.kube_context == environment.cluster.context:
-        del values["kube_context"]
     scope = Scope(environment.name)
     yield from (Fact(scope, ("environment", key), value) for key, value in values.items() if value is not None)
     yield from (Fact(scope, ("label", key), value) for key, value in environment.labels.items())

@@ -9,7 +9,7 @@ from tpucfg.importing.server_view import tables
 from tpucfg.paths import ITEM_NAMES, KeyPath, first_match, leaf_paths, value_at
 
 NOTHING: Final = object()
-_MISSING: Final = "no key of a spec says it"
+_MISSING: Final = "no key of a spec sets it"
 _ADDED: Final = "the file does not have it, and tpucfg renders it"
 _DIFFERS: Final = "tpucfg renders another value"
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from shlex import join
-from typing import Final
+from typing import Any, Final
 
 from tpucfg.plan import Job
 from tpucfg.plan.identities import repository_of
@@ -81,33 +81,32 @@ def _manifest(kind: str, name: str, kubectl: tuple[str, ...], namespaced: tuple[
 def _requirements(job: Job, kubectl: tuple[str, ...], namespaced: tuple[str, ...]) -> Iterator[Requirement]:
     """Yield what the job needs beside its own objects, without which its pods would wait, some of them for ever."""
 
-    def finding(prefix: tuple[str, ...], object_: str) -> Command:
-        return Command((*prefix, "get", object_, "--ignore-not-found", "--output=name"))
+    def needed(prefix: tuple[str, ...], name: str, consequence: str, fix: str, **more: Any) -> Requirement:
+        find = Command((*prefix, "get", name, "--ignore-not-found", "--output=name"))
+        return Requirement(name, find, consequence, fix, **more)
 
     account, options = pod_account(job), job.options
-    yield Requirement(
+    yield needed(
+        namespaced,
         f"serviceaccount/{account}",
-        finding(namespaced, f"serviceaccount/{account}"),
         "Kubernetes refuses every pod of the job",
         f"{join(_create_account(job, namespaced))} && {join(_bind_account(job, namespaced))}",
         # A name of the spec's own that is missing may be a mistake.
         remedy=None if options.get("service_account") else _account(job, kubectl, namespaced),
     )
     if queue := options.get("queue"):
-        resource = f"localqueues.kueue.x-k8s.io/{queue}"
-        yield Requirement(
-            resource,
-            finding(namespaced, resource),
+        yield needed(
+            namespaced,
+            f"localqueues.kueue.x-k8s.io/{queue}",
             # Without Kueue itself, the job starts at once and without the queue's quota and topology.
             "with Kueue the job waits for ever, and without Kueue it starts on any nodes",
             "create the queue, or set targets.gke.queue to one of: "
             + join((*namespaced, "get", "localqueues.kueue.x-k8s.io")),
         )
     if priority := options.get("priority"):
-        resource = f"priorityclasses.scheduling.k8s.io/{priority}"
-        yield Requirement(
-            resource,
-            finding(kubectl, resource),
+        yield needed(
+            kubectl,
+            f"priorityclasses.scheduling.k8s.io/{priority}",
             "Kubernetes refuses every pod of the job",
             f"create it, or set targets.gke.priority to one of: {join((*kubectl, 'get', 'priorityclasses'))}",
         )
