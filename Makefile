@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup quick test test-all engine-test compile-test trainer-test fuzz-test frozen-test lint format \
+.PHONY: help demo setup quick test slow-test engine-test compile-test trainer-test fuzz-test frozen-test lint format \
 	workflows engine tensorflow tpu-compiler maxtext bench bench-write fuzz fuzz-write build schemas schemas-check catalog-audit \
 	pages docs docs-serve readme audit lock clean
 
@@ -32,8 +32,8 @@ quick: setup ## run the tests of what has changed since main; takes less than a 
 test: setup ## run the fast tests, and one test of each slow kind; takes three minutes
 	$(PYTEST) -m 'not slow or sample'
 
-test-all: setup ## run all tests but those of the next five targets; takes twelve minutes
-	$(PYTEST) -m 'not (engine or tpu_compiler or trainer or fuzz or frozen)'
+slow-test: setup ## run the slow tests that `test` leaves out, but those of the next five targets
+	$(PYTEST) -m 'slow and not (sample or engine or tpu_compiler or trainer or fuzz or frozen)'
 
 engine-test: setup ## deploy stacks with the Pulumi engine
 	$(PYTEST) -m engine

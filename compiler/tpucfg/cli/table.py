@@ -59,7 +59,8 @@ def text_table(columns: Sequence[Column]) -> Iterator[str]:
     for column in columns:
         cells = (column.title, *column.cells)
         width = max(map(len, cells))
-        aligned.append([cell.rjust(width) if column.is_numeric else cell.ljust(width) for cell in cells])
+        align = str.rjust if column.is_numeric else str.ljust
+        aligned.append([align(cell, width) for cell in cells])
     for row in zip(*aligned, strict=True):
         yield "  ".join(row).rstrip()
 
