@@ -5,7 +5,7 @@
 - `Pulumi.yaml` with stack files, and `results/`, are checked together with the spec.
 - `outputs.json` is compared with the spec by `--stack-outputs`.
 - `resources.json`, in the format of `tpucfg infra`, is checked by the resource rules.
-- A case of TPU110 or TPU111, about the gate, has the output of `tpucfg submit`.
+- A case of TPU130, TPU110 or TPU111, about the gate, has the output of `tpucfg submit`.
 - A case about a compilation has the output of `tpucfg fit`; its `python` stands in for one with JAX.
 - `expected.txt` is the exact output. `fixed.*`, if there is one, is the file with its mistakes fixed.
 """
@@ -33,7 +33,7 @@ from tpucfg.yamldoc.reader import read_file
 
 BAD: Final = Path(__file__).parent / "bad"
 CATALOG: Final = Catalog()
-_REFUSED: Final = ("TPU110-", "TPU111-")
+_REFUSED: Final = ("TPU130-", "TPU110-", "TPU111-")
 _COMPILED: Final = tuple(f"TPU{number:03}-" for number in (62, 63, 112, 114, 116, 117, 118, 119))
 _SEVERAL: Final = ("config.compute-engine.", "config.gke.")
 """Configs that may have several documents."""

@@ -152,6 +152,7 @@ CHANGES: Final[Mapping[tuple[type[Any], str], tuple[Any, Any]]] = {
     (Gate, "goal"): (_gate(), _gate(goal="min")),
     (Gate, "max_drop"): (_gate(), _gate(max_drop=0.5)),
     (Gate, "same_image"): (_gate(), _gate(same_image=True)),
+    (Gate, "max_usd"): (_gate(), _gate(max_usd=2000)),
     (Gate, "fit"): (
         {**_gate(), "trainer": _FIT_TRAINER},
         {**_gate(fit=True), "trainer": _FIT_TRAINER},

@@ -1,13 +1,13 @@
 """Hours and cost: measured, or forecast by linear scaling from the nearest measured rung."""
 
 from fractions import Fraction
+from typing import Any
 
-from spec_factory import CATALOG
+from spec_factory import CATALOG, project, spec
 from tpucfg.results import Record, evaluate_rungs
 from tpucfg.results.cost import Cost, costs
 from tpucfg.results.records import RungRecords
 from tpucfg.spec.project import Number, Prices
-from tpucfg.spec.settings import CapacityKind
 
 PRICES: Prices = {"v2": {"on-demand": Number(Fraction(3, 2), "1.5"), "spot": Number(Fraction(1, 2), "0.5")}}
 SIZES = ("v2-8", "v2-32", "v2-128")
@@ -18,7 +18,8 @@ def ladder_costs(
     sizes: tuple[str, ...] = SIZES,
     *,
     examples: int | None = 1000 * HOUR,
-    capacity: CapacityKind = "on-demand",
+    capacity: Any = "on-demand",
+    limit: str | None = None,
     **throughput: float,
 ) -> tuple[Cost, ...]:
     """Return the costs of a ladder with these throughputs, by size: `v2_8=1000`."""
@@ -28,7 +29,9 @@ def ladder_costs(
         for size in sizes
         if size.replace("-", "_") in throughput
     }
-    return costs(evaluate_rungs(slices, records, None), [examples] * len(slices), PRICES, [capacity] * len(slices))
+    trainer = {"max_run_duration": limit} if limit else {}
+    settings = project(spec(capacity=capacity, **{f"trainer__{key}": value for key, value in trainer.items()})).base
+    return costs(evaluate_rungs(slices, records, None), [examples] * len(slices), PRICES, [settings] * len(slices))
 
 
 def test_hours_are_measured_or_forecast() -> None:
@@ -42,8 +45,9 @@ def test_hours_are_measured_or_forecast() -> None:
 
 def test_the_price_is_that_of_the_capacity() -> None:
     """An hour costs what the spec has for the capacity; without a price for it, the cost is None."""
+    reserved = {"reservation": "mine"}
     assert [cost.usd_per_hour for cost in ladder_costs(capacity="spot")] == [2, 8, 32]
-    assert {cost.usd_per_hour for cost in ladder_costs(capacity="reservation")} == {None}
+    assert {cost.usd_per_hour for cost in ladder_costs(capacity=reserved)} == {None}
 
 
 def test_a_rung_below_is_preferred_to_one_above() -> None:
@@ -66,3 +70,11 @@ def test_unknown_hours_are_none() -> None:
     for unknown in (ladder_costs(), ladder_costs(examples=None, v2_8=1000)):
         assert [cost.usd_per_hour for cost in unknown] == [6, 24, 96]
         assert {(cost.hours, cost.usd) for cost in unknown} == {(None, None)}
+
+
+def test_a_submission_costs_no_more_than_its_limit_lets_it() -> None:
+    """`max_run_duration` bounds one submission, whether or not the hours of the whole run are known."""
+    assert [cost.submission_usd for cost in ladder_costs(limit="30m")] == [3, 12, 48]
+    assert [cost.submission_usd for cost in ladder_costs(limit="30m", v2_8=1000)] == [3, 6, 6]
+    assert [cost.submission_usd for cost in ladder_costs(limit="30m", capacity={"reservation": "mine"})] == [None] * 3
+    assert [cost.submission_usd for cost in ladder_costs()] == [None] * 3

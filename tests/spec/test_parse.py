@@ -161,7 +161,13 @@ def test_the_other_sections_are_read(full: Project) -> None:
     }
     assert full.probe == Probe(50)
     assert full.gate == Gate(
-        min_scaling_efficiency=0.8, metric="accuracy", goal="max", max_drop=0.01, fit=True, same_image=True
+        min_scaling_efficiency=0.8,
+        metric="accuracy",
+        goal="max",
+        max_drop=0.01,
+        fit=True,
+        same_image=True,
+        max_usd=2000,
     )
     assert set(full.prices["v2"].values()) == {Number(Fraction(3, 2), "1.50")}
     assert {kind: price.text for kind, price in full.prices["v3"].items()} == {

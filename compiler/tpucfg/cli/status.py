@@ -162,7 +162,7 @@ def _utilization(evaluation: RungEvaluation, ladder: LadderStatus) -> Fraction |
 
 
 def _status_word(evaluation: RungEvaluation, ladder: LadderStatus) -> str:
-    may_probe = ladder.probe is not None and may_run(ladder.for_probes(), evaluation.size)
+    may_probe = ladder.probe is not None and may_run(ladder.for_probes(), evaluation.size, is_probe=True)
     if evaluation.record is None:
         return "open" if may_run(ladder, evaluation.size) else "open for a probe" if may_probe else "closed"
     if evaluation.is_other:
@@ -181,8 +181,8 @@ def _lines(status: _Environment, project: Project) -> Iterator[NextStep]:
 
 
 def _notes(ladder: LadderStatus, project: Project) -> Iterator[str]:
-    if project.gate and (project.gate.measures or project.gate.fit):
-        yield f"the gate requires {gate_text(project.gate)}"
+    if project.gate and (required := gate_text(project.gate)):
+        yield f"the gate requires {required}"
     yield from other_program_notes(ladder)
     yield from (ignored.message for ignored in ignored_records(ladder.results, ladder.environment, project.name))
     yield from first_rung_note(ladder)

@@ -94,8 +94,9 @@ def _refused_names(project: Project, jobs: Collection[Job], catalog: Catalog, sp
     """Return the names of the jobs that the gate refuses, and print the reasons to stderr."""
     if project.gate is None:
         return ()
-    # The first rung has none below it, but its own step has to fit.
-    gated = [job for job in jobs if project.gate.fit or job.size != job.environment.sizes[0]]
+    # The first rung has none below it, but its own step has to fit, and its cost be allowed.
+    has_own = project.gate.fit or project.gate.max_usd is not None
+    gated = [job for job in jobs if has_own or job.size != job.environment.sizes[0]]
     if not gated:
         return ()
     from tpucfg.results.gate import gate_refusals

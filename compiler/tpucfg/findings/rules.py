@@ -159,6 +159,8 @@ _ROWS: Final = (
     Rule("TPU127", "warning", "restarts that a preemption ends", allowable=True),
     Rule("TPU128", "warning", "a run in a folder of its own choice", allowable=True),
     Rule("TPU129", "warning", "a rung that takes longer than its slice lives", allowable=True),
+    # This rule is about the gate, too.
+    Rule("TPU130", "error", "a run that costs more than the gate allows"),
 )
 
 RULES: Final = {rule.id: rule for rule in _ROWS}

@@ -10,7 +10,7 @@ from tpucfg.number_format import format_dollars, format_hours, format_number
 from tpucfg.paths import value_at
 from tpucfg.plan import Job
 from tpucfg.results.evaluation import RungEvaluation
-from tpucfg.spec import CapacityKind, Prices
+from tpucfg.spec import CapacityKind, Prices, Settings
 from tpucfg.targets import RequestBody
 from tpucfg.text_format import format_count
 
@@ -26,6 +26,14 @@ class Cost(NamedTuple):
     """The size whose record the hours are based on: its own if it was measured."""
     hours: Fraction | None
     """None if no rung of the generation was measured, or the run is counted in epochs."""
+    limit_hours: Fraction | None = None
+    """The `max_run_duration` of one submission; None if nothing ends it."""
+
+    @property
+    def submission_usd(self) -> Fraction | None:
+        """The most that one submission costs without restarts: by its hours or by its limit, whichever is less."""
+        hours = [hours for hours in (self.hours, self.limit_hours) if hours is not None]
+        return min(hours) * self.usd_per_hour if hours and self.usd_per_hour is not None else None
 
     @property
     def usd(self) -> Fraction | None:
@@ -46,7 +54,7 @@ def costs(
     evaluations: Sequence[RungEvaluation],
     examples: Sequence[int | None],
     prices: Prices,
-    capacities: Sequence[CapacityKind],
+    settings: Sequence[Settings],
 ) -> tuple[Cost, ...]:
     """Return the cost of each rung of one ladder.
 
@@ -54,13 +62,13 @@ def costs(
         evaluations: The rungs, from small to large.
         examples: The examples of a whole run on each rung; None if they are not known.
         prices: Dollars per chip hour, by generation and capacity.
-        capacities: The capacity of each rung.
+        settings: The settings of each rung, of which the capacity decides the price.
     """
     measured = {rung.size: rung.throughput for rung in evaluations if rung.throughput}
     forecasts = forecast_throughputs([rung.slice for rung in evaluations], measured)
     return tuple(
-        _cost(forecasts.get(rung.size), count, price_per_hour(rung.slice, prices, capacity))
-        for rung, count, capacity in zip(evaluations, examples, capacities, strict=True)
+        _cost(forecasts.get(rung.size), count, price_per_hour(rung.slice, prices, each.capacity.kind), each)
+        for rung, count, each in zip(evaluations, examples, settings, strict=True)
     )
 
 
@@ -90,10 +98,12 @@ def price_per_hour(slice_: Slice, prices: Prices, capacity: CapacityKind) -> Fra
     return slice_.chips * price.value if price else None
 
 
-def _cost(forecast: Forecast | None, examples: int | None, usd_per_hour: Fraction | None) -> Cost:
+def _cost(forecast: Forecast | None, examples: int | None, usd_per_hour: Fraction | None, settings: Settings) -> Cost:
+    duration = settings.trainer.max_run_duration
+    limit = Fraction(duration.seconds, _SECONDS_PER_HOUR) if duration else None
     if forecast is None:
-        return Cost(usd_per_hour, None, None)
-    return Cost(usd_per_hour, forecast.source, run_hours(examples, forecast.throughput))
+        return Cost(usd_per_hour, None, None, limit)
+    return Cost(usd_per_hour, forecast.source, run_hours(examples, forecast.throughput), limit)
 
 
 def _source(index: int, slices: Sequence[Slice], measured: Mapping[str, Fraction]) -> Slice | None:

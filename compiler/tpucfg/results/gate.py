@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Final
 
 from tpucfg.findings import Finding
+from tpucfg.number_format import format_dollars
 from tpucfg.plan import Job
 from tpucfg.results.evaluation import RungEvaluation
 from tpucfg.results.ladder_status import LadderStatus
+from tpucfg.results.records import exact_decimal
 from tpucfg.spec import SPEC_NAME, Project
 
 PROBE_OPTION: Final = "--probe"
@@ -19,9 +21,26 @@ _MAX_RUN_LENGTH: Final = 20
 _MAX_RUN_DIGITS: Final = 9
 
 
-def may_run(status: LadderStatus, size: str) -> bool:
-    """Return True if the gate lets a rung start: the rung below has passed, and its own step is known to fit."""
-    return has_passed_below(status, size) and size not in status.fit_problems
+def may_run(status: LadderStatus, size: str, *, is_probe: bool = False) -> bool:
+    """Return True if the gate lets a run or a probe start: the rung below has passed, and its own step and cost do."""
+    has_passed = has_passed_below(status, size) and size not in status.fit_problems
+    return has_passed and not cost_problem(status, size, is_probe=is_probe)
+
+
+def cost_problem(status: LadderStatus, size: str, *, is_probe: bool = False) -> str:
+    """Return the reason why `gate.max_usd` lets a run or a probe not start; empty if it does, or for a gate without."""
+    limit = status.gate.max_usd if status.gate else None
+    if limit is None:
+        return ""
+    kind, cost = ("probe", status.probe_cost(size)) if is_probe else ("run", status.cost(size))
+    usd = cost.submission_usd if cost else None
+    if usd is None:
+        return f"the cost of a {kind} is not known"
+    allowed = exact_decimal(limit)
+    if usd <= allowed:
+        return ""
+    basis = f"by the record of {cost.source}" if cost and cost.source else "if it takes its max_run_duration"
+    return f"a {kind} costs ${format_dollars(usd)} {basis}, and the gate allows ${format_dollars(allowed)}"
 
 
 def has_passed_below(status: LadderStatus, size: str) -> bool:
@@ -37,7 +56,7 @@ def gate_refusals(
     project: Project, statuses: Mapping[str, LadderStatus], jobs: Iterable[Job], spec: Path
 ) -> Mapping[str, tuple[Finding, ...]]:
     """Return the findings about jobs that may not be started yet, by job name; other jobs are absent."""
-    refusals = {job.name: tuple(_refusals(project, statuses[job.environment.name], job.size, spec)) for job in jobs}
+    refusals = {job.name: tuple(_refusals(project, statuses[job.environment.name], job, spec)) for job in jobs}
     return {name: findings for name, findings in refusals.items() if findings}
 
 
@@ -88,8 +107,9 @@ def command_line(name: str, environment: str, size: str, spec: Path, *more: str)
     return shlex.join(["tpucfg", name, *spec_option, "--env", environment, "--size", size, *more])
 
 
-def _refusals(project: Project, status: LadderStatus, size: str, spec: Path) -> Iterator[Finding]:
-    """Yield the findings about the rung below, and about the fit of the rung itself."""
+def _refusals(project: Project, status: LadderStatus, job: Job, spec: Path) -> Iterator[Finding]:
+    """Yield the findings about the rung below, and about the fit and the cost of the rung itself."""
+    size, is_probe = job.size, job.whole is not None
     below = status.below(size)
     if below and not has_passed_below(status, size):
         yield _not_passed(project, status, size, below, spec)
@@ -101,6 +121,26 @@ def _refusals(project: Project, status: LadderStatus, size: str, spec: Path) -> 
             project.document.value_location(("gate", "fit")),
             help=f"{fix}; or start it anyway with --force",
         )
+    if reason := cost_problem(status, size, is_probe=is_probe):
+        yield Finding.of(
+            "TPU130",
+            f"{size} may not be started in {status.environment.name}: {reason}",
+            project.document.value_location(("gate", "max_usd")),
+            help=f"{_cost_remedy(status, job, spec)}; or start it anyway with --force",
+        )
+
+
+def _cost_remedy(status: LadderStatus, job: Job, spec: Path) -> str:
+    """Return what makes the cost of a job known, or less."""
+    cost = status.cost(job.size)
+    if cost.usd_per_hour is None:
+        return f"set prices.{job.slice.generation} to what you pay for a chip hour"
+    if cost.hours is not None or cost.limit_hours is not None:
+        return "set gate.max_usd to what it may cost, or trainer.max_run_duration to a shorter time"
+    if job.whole is None and status.probe and not cost_problem(status, job.size, is_probe=True):
+        probe = command_line("submit", status.environment.name, job.size, spec, PROBE_OPTION)
+        return f"measure it with a probe: {probe}; or set trainer.max_run_duration, after which it ends"
+    return "set trainer.max_run_duration, after which it ends"
 
 
 def _not_passed(project: Project, status: LadderStatus, size: str, below: RungEvaluation, spec: Path) -> Finding:

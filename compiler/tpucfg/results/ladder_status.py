@@ -139,20 +139,19 @@ def _status(
     records = records_of_programs(results, project.name, programs, same_image=same_image)
     evaluations = evaluate_rungs([rung.slice for rung in rungs], records, project.gate)
     settings = [project.settings[environment.name, rung.size] for rung in rungs]
-    capacities = tuple(each.capacity.kind for each in settings)
     probe = project.probe
     return LadderStatus(
         environment=environment,
         results=results,
         rungs=rungs,
         evaluations=evaluations,
-        costs=costs(evaluations, [rung.examples for rung in rungs], project.prices, capacities),
-        capacities=capacities,
+        costs=costs(evaluations, [rung.examples for rung in rungs], project.prices, settings),
+        capacities=tuple(each.capacity.kind for each in settings),
         capacity_names=tuple(capacity_name(environment.target, each) for each in settings),
         gate=project.gate,
         programs=programs,
         probe=probe,
-        probe_costs=costs(evaluations, [probe_rung(rung, probe).examples for rung in rungs], project.prices, capacities)
+        probe_costs=costs(evaluations, [probe_rung(rung, probe).examples for rung in rungs], project.prices, settings)
         if probe
         else (),
         fits=fits,

@@ -5,9 +5,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tpucfg.number_format import floor_percent, format_hours, format_metric
+from tpucfg.number_format import floor_percent, format_dollars, format_hours, format_metric
 from tpucfg.results.evaluation import RungEvaluation
-from tpucfg.results.gate import PROBE_OPTION, command_line, fit_remedy, has_passed_below, next_run, remedy
+from tpucfg.results.gate import PROBE_OPTION, command_line, cost_problem, fit_remedy, has_passed_below, next_run, remedy
 from tpucfg.results.ladder_status import LadderStatus
 from tpucfg.results.records import THROUGHPUT, exact_decimal
 from tpucfg.spec import Gate, Project
@@ -47,6 +47,8 @@ def _requirements(gate: Gate) -> Iterator[str]:
         yield "records of the job's own image"
     if gate.fit:
         yield "a training step that is known to fit"
+    if gate.max_usd is not None:
+        yield f"a cost of at most ${format_dollars(exact_decimal(gate.max_usd))}"
 
 
 def other_program_notes(status: LadderStatus, size: str | None = None) -> Iterator[str]:
@@ -131,6 +133,9 @@ def next_steps(status: LadderStatus, spec: Path) -> Iterator[NextStep]:
         yield from (NextStep(f"next, {fix}", command) for fix, command in fixes)
         # The folder of the other program's run may have checkpoints.
         options = (*kind, *(("--run", next_run(status, size)) if reached.is_other else ()))
+        if reason := cost_problem(status, size, is_probe=bool(kind)):
+            yield NextStep(f"the gate does not let {size} start: {reason}")
+            return
         submit = command_line("submit", environment, size, spec, *options)
         yield NextStep(f"once {size} is known to fit" if fixes else "next", submit)
         yield NextStep("then", command_line("record", environment, size, spec, *options, "--from", "LOG"))

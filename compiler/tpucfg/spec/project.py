@@ -192,6 +192,8 @@ class Gate(NamedTuple):
     """True if the rung's own training step has to be known to fit."""
     same_image: bool = False
     """True if only records of the job's own image count."""
+    max_usd: float | None = None
+    """The most that what is started may cost; None for no limit."""
 
     @property
     def for_probes(self) -> "Gate":
@@ -299,6 +301,7 @@ def _gate(value: Mapping[str, Any] | None) -> Gate | None:
         value.get("max_drop"),
         value.get("fit", False),
         value.get("same_image", False),
+        value.get("max_usd"),
     )
 
 
