@@ -104,7 +104,7 @@ def test_status_prints_the_data_as_json(scale_up: Run) -> None:
     document = json.loads(scale_up("status", "--format", "json").stdout)
     (environment,) = document["environments"]
     first, second, _ = environment["rungs"]
-    assert document["gate"] == {**GATE, "fit": False, "same_image": False}
+    assert document["gate"] == {**GATE, "fit": False, "same_image": False, "max_usd": None}
     assert (first["passed"], first["may_run"], first["figures"]) == (True, True, "measured")
     assert first["metrics"] == {"accuracy": 0.97, "examples_per_second": 1000}
     assert (second["recorded"], second["passed"], second["may_run"]) == (False, False, True)
