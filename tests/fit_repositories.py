@@ -15,7 +15,7 @@ from tpucfg.render.pipeline import compile_spec_file
 PROGRAM: Final = "trainer/fit.py"
 AVAILABLE: Final = 7.48
 """GiB that the compiler grants on v2."""
-MODEL_DIR: Final = "    model_dir: ${job_dir}\n"
+MODEL_DIR: Final = "    model_dir: ${run_dir}\n"
 FIT_STEP: Final = '  fit: {step: "trainer.fit:abstract_step"}\n'
 NEW_COMPILER: Final = Compiler("0.11.0", "0.0.50.1")
 

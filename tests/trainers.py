@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import yaml
+
 from spec_factory import ROOT, configs
 from tpucfg.cli.app import run
 
@@ -46,6 +48,11 @@ def _container_args(script: str) -> list[str]:
     words = shlex.split(script[script.index("docker create") : script.rindex("start_program")])
     image = next(index for index, word in enumerate(words) if word.endswith(":1.0"))
     return [word for word in words[image + 1 :] if word != "\n"]
+
+
+def flags_of(config: str, target: str) -> list[str]:
+    """Return the trainer's flags in the text of a config."""
+    return _ARGS[target](yaml.safe_load(config))
 
 
 class Run(NamedTuple):

@@ -64,7 +64,7 @@ ATTACKS: Final = (
     ),
     _attack(
         "address-that-climbs-out-of-the-own-bucket",
-        spec(("${job_dir}", "/gcs/my-project-prod-mnist-prod-us-central1/../attacker/out")),
+        spec(("${run_dir}", "/gcs/my-project-prod-mnist-prod-us-central1/../attacker/out")),
         "`/gcs/my-project-prod-mnist-prod-us-central1/../attacker/out` leads out of its folder",
     ),
     _attack(

@@ -9,7 +9,7 @@ from attacks.attack import Attack, Edit, append, delete, edit, together, write
 from attacks.jobs import GKE, IMAGE, ONE_SIZE, options, pod, spec, variables
 
 _MAIN: Final = "stacks/__main__.py"
-_MODEL_DIR: Final = "    model_dir: ${job_dir}\n"
+_MODEL_DIR: Final = "    model_dir: ${run_dir}\n"
 _ARGS: Final = "  args:                          # the program's own flags, in this order\n"
 _PRICE: Final = "# prices: {v2: 1.5}    # USD per chip hour, for the cost of a run\n"
 _DATABASE: Final = (

@@ -7,7 +7,7 @@ from attacks.attack import Attack, Edit, append, edit, together
 
 SPEC: Final = "tpucfg.yaml"
 IMAGE: Final = "us-docker.pkg.dev/my-project/train/mnist:1.0"
-_MODEL_DIR: Final = "    model_dir: ${job_dir}\n"
+_MODEL_DIR: Final = "    model_dir: ${run_dir}\n"
 _DIGEST: Final = "@sha256:" + "a" * 64
 _PROD: Final = "    project: my-project-prod\n"
 
@@ -104,7 +104,7 @@ ATTACKS: Final = (
     attack("mutable-tag", spec((":1.0", ":latest")), "its tag can mean another image at any time"),
     attack(
         "results-written-to-another-bucket",
-        spec(("model_dir: ${job_dir}", "model_dir: gs://my-project-dev-mnlst/jobs")),
+        spec(("model_dir: ${run_dir}", "model_dir: gs://my-project-dev-mnlst/jobs")),
         "argument `--model_dir` changed",
         "`gs://my-project-dev-mnlst` is not the environment's bucket",
     ),

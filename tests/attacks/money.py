@@ -9,7 +9,7 @@ from repositories import Repository
 _PRICE: Final = "# prices: {v2: 1.5}    # USD per chip hour, for the cost of a run\n"
 _PRICES: Final = edit("tpucfg.yaml", (_PRICE, "prices: {v2: 1.5}\n"))
 _TIMEOUT: Final = "  max_run_duration: 2h\n"
-_MODEL_DIR: Final = "    model_dir: ${job_dir}\n"
+_MODEL_DIR: Final = "    model_dir: ${run_dir}\n"
 _LIMITED: Final = edit("tpucfg.yaml", (_MODEL_DIR, _MODEL_DIR + _TIMEOUT))
 _LARGER: Final = edit("tpucfg.yaml", ("sizes: [v2-8, v2-32, v2-128]", "sizes: [v2-8, v2-32, v2-512]"))
 _LONGER: Final = edit("tpucfg.yaml", ("train_steps: 4000", "train_steps: 40000"))

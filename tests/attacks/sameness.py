@@ -64,8 +64,8 @@ ATTACKS: Final = (
         "order-of-arguments",
         spec(
             (
-                "    data_dir: ${bucket}/data\n    model_dir: ${job_dir}\n",
-                "    model_dir: ${job_dir}\n    data_dir: ${bucket}/data\n",
+                "    data_dir: ${bucket}/data\n    model_dir: ${run_dir}\n",
+                "    model_dir: ${run_dir}\n    data_dir: ${bucket}/data\n",
             )
         ),
         "order of the arguments changed from",

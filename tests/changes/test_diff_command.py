@@ -190,9 +190,10 @@ def test_secrets_are_redacted_in_every_format(
     repository: Repository, capsys: pytest.CaptureFixture[str], format: str
 ) -> None:
     """The value of a key with the name of a secret is redacted."""
-    added = "    model_dir: ${job_dir}\n    wandb_password: hunter2\n"
+    line = "    model_dir: ${run_dir}\n"
+    added = f"{line}    wandb_password: hunter2\n"
     allowed = "version: 1\nallow: {TPU017: {path: trainer.args.wandb_password, reason: the password of a test}}\n"
-    repository.edit(("    model_dir: ${job_dir}\n", added), ("version: 1\n", allowed))
+    repository.edit((line, added), ("version: 1\n", allowed))
 
     assert run(["diff", "--format", format]) == 0
     output = capsys.readouterr().out

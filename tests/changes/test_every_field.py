@@ -147,6 +147,7 @@ CHANGES: Final[Mapping[tuple[type[Any], str], tuple[Any, Any]]] = {
     (Override, "grad_accum"): (_BASE, spec(overrides={"v2-32": {"grad_accum": 2}})),
     (Override, "model_parallel"): (_BASE, spec(overrides={"v2-32": {"model_parallel": 2}})),
     (Override, "topology"): (spec(**_TPU7X), spec(**_TPU7X, overrides={"tpu7x-512": {"topology": "4x4x16"}})),
+    (Override, "fallback"): (_BASE, spec(overrides={"v2-32": {"fallback": ["v2-8"]}})),
     (Gate, "min_scaling_efficiency"): (_gate(), _gate(min_scaling_efficiency=0.7)),
     (Gate, "metric"): (_gate(), _gate(metric="loss")),
     (Gate, "goal"): (_gate(), _gate(goal="min")),

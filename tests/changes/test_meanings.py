@@ -114,6 +114,7 @@ EXAMPLES: Final = (
     Example(("capacity",), "spot", "reservation projects/p/reservations/r", _CAUTION, "belongs to another project"),
     Example(("machine type",), "a", "b", _NONE, "machine type changed"),
     Example(("topology",), "2x2", "2x4", _NONE, "topology changed"),
+    Example(("fallback", "v2-32"), "v2-8", "v3-8", _NONE, "fallback v2-32 changed from v2-8 to v3-8"),
     Example(("zone",), "a", "b", _NONE, "", {"region": ("us-central1", "europe-west4")}),
     Example(("zone",), "a", "b", _NONE, "zone changed from a to b"),
     Example(("restarts",), 3, 0, _CAUTION, "the first failure ends a run"),

@@ -88,7 +88,7 @@ def _add_hostile_values(repository: Repository) -> None:
             "    owner: user:jane.doe@example.com\n"
             "    api_key: hunter2\n",
         ),
-        ("    model_dir: ${job_dir}\n", "    model_dir: ${job_dir}\n  env: {WANDB_API_KEY: hunter2, LOG: plain}\n"),
+        ("    model_dir: ${run_dir}\n", "    model_dir: ${run_dir}\n  env: {WANDB_API_KEY: hunter2, LOG: plain}\n"),
         ("  prod:\n", "  x-team:\n"),
         ("train_steps: 4000", "train_steps: 300"),
     )

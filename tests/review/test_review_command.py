@@ -305,7 +305,7 @@ def test_review_without_pulumi_compares_configs(repository: Repository, tmp_path
 def test_secret_variables_are_redacted(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
     """A variable with the name of a secret is redacted on every target, even if allowed, and others are shown."""
     repository.edit(
-        ("    model_dir: ${job_dir}\n", "    model_dir: ${job_dir}\n  env: {WANDB_API_KEY: hunter1, LOG: plain}\n"),
+        ("    model_dir: ${run_dir}\n", "    model_dir: ${run_dir}\n  env: {WANDB_API_KEY: hunter1, LOG: plain}\n"),
         ("version: 1\n", "version: 1\nallow: {TPU017: {path: trainer.env.WANDB_API_KEY, reason: a test key}}\n"),
     )
     repository.commit()
@@ -321,7 +321,7 @@ def test_secret_variables_are_redacted(repository: Repository, capsys: pytest.Ca
 def test_secret_in_a_source_line_is_redacted(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
     """The source line of a finding is shown without the value of a secret."""
     repository.edit(
-        ("    model_dir: ${job_dir}\n", "    model_dir: ${job_dir}\n  env: {api_key: hunter2, api_key: hunter3}\n")
+        ("    model_dir: ${run_dir}\n", "    model_dir: ${run_dir}\n  env: {api_key: hunter2, api_key: hunter3}\n")
     )
 
     comment = review(capsys, status=1)

@@ -155,6 +155,7 @@ def test_the_other_sections_are_read(full: Project) -> None:
             model_parallel=2,
             machine="some-machine",
             topology="4x8",
+            fallback=("v2-32",),
             steps={"warmup_steps": 10},
         ),
         "v3-32": Override(steps={}),

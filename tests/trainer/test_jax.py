@@ -20,6 +20,8 @@ SIZES: Final = {"v2-8": 1, "v2-32": 4}
 """Hosts of each rung of the new project's ladder."""
 BUCKET: Final = "gs://my-project-dev-mnist-dev-us-central1"
 JOBS: Final = f"{BUCKET}/jobs/mnist"
+RUNS: Final = f"{BUCKET}/runs/mnist/mnist-dev"
+"""The folder of a run without a name, without its size."""
 
 
 DEVICES: Final = 8
@@ -62,6 +64,11 @@ def rungs(trainer: Trainer, server: Buckets) -> dict[str, Run]:
     return runs
 
 
+def checkpoint(step: int, batch_size: int) -> str:
+    """Return the name of a checkpoint of a run that stayed on its size."""
+    return f"{step:012}-{step * batch_size:015}"
+
+
 def test_rungs_see_equally_many_examples(rungs: dict[str, Run]) -> None:
     """With the exact flags of the configs, runs on 1 host and on 4 hosts see equally many examples and learn them."""
     assert "devices: 8 (cpu), hosts: 1" in rungs["v2-8"].lines
@@ -81,11 +88,12 @@ def test_job_leaves_checkpoints_and_a_trace_in_its_folder(rungs: dict[str, Run],
     assert rungs
     for size, steps in (("v2-8", (100, 150, 200)), ("v2-32", (26, 39, 50))):
         batch_size = 1024 * SIZES[size]
-        objects = server.below(f"{JOBS}/{size}")
-        names = {f"checkpoints/{step * batch_size:015}" for step in steps}
+        objects = server.below(f"{RUNS}-{size}")
+        names = {f"checkpoints/{checkpoint(step, batch_size)}" for step in steps}
         assert {name.rpartition("/")[0] for name in objects if name.endswith("commit_success.txt")} >= names
-        assert {"/".join(name.split("/")[:2]) for name in objects if not name.startswith("profile/")} == names
-        assert any(re.fullmatch(r"profile/plugins/profile/.+\.xplane\.pb", name) for name in objects)
+        assert {"/".join(name.split("/")[:2]) for name in objects} == names
+        traces = server.below(f"{JOBS}/{size}")
+        assert any(re.fullmatch(r"profile/plugins/profile/.+\.xplane\.pb", name) for name in traces)
     assert not server.refused
 
 
@@ -109,13 +117,14 @@ def test_killed_run_continues(trainer: Trainer, rungs: dict[str, Run], server: B
         assert process.poll() is None
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    incomplete = tmp_path / "checkpoints" / f"{999 * 1024:015}.orbax-checkpoint-tmp-1"
+    incomplete = tmp_path / "checkpoints" / f"{checkpoint(999, 1024)}.orbax-checkpoint-tmp-1"
     incomplete.mkdir()
-    newest = max(path.name for path in (tmp_path / "checkpoints").iterdir() if path.name.isdecimal())
+    names = [path.name for path in (tmp_path / "checkpoints").iterdir() if "tmp" not in path.name]
+    step, examples = map(int, max(names).split("-"))
 
     resumed = trainer.run(flags, **devices(DEVICES), **server.environment)
 
-    assert f"resumed after step {int(newest) // 1024}, with {int(newest):,} examples seen" in resumed.lines
+    assert f"resumed after step {step}, with {examples:,} examples seen" in resumed.lines
     assert not incomplete.exists()
     assert resumed.losses()["200"] == pytest.approx(rungs["v2-8"].losses()["200"], abs=1e-4)
     for name in ("examples_seen", "accuracy", "loss"):
@@ -125,15 +134,15 @@ def test_killed_run_continues(trainer: Trainer, rungs: dict[str, Run], server: B
 def test_incomplete_checkpoint_in_a_bucket_is_removed(trainer: Trainer, rungs: dict[str, Run], server: Buckets) -> None:
     """In a bucket, a checkpoint without its mark is incomplete: the one before it is used."""
     copied = f"{BUCKET}/jobs/incomplete"
-    server.objects |= {f"{copied}/{name}": data for name, data in server.below(f"{JOBS}/v2-8").items()}
-    del server.objects[f"{copied}/checkpoints/{200 * 1024:015}/commit_success.txt"]
+    server.objects |= {f"{copied}/{name}": data for name, data in server.below(f"{RUNS}-v2-8").items()}
+    del server.objects[f"{copied}/checkpoints/{checkpoint(200, 1024)}/commit_success.txt"]
     flags = _flags(trainer, "v2-8", f"--model_dir={copied}")
 
     resumed = trainer.run(flags, **devices(DEVICES), **server.environment)
 
     assert f"resumed after step 150, with {150 * 1024:,} examples seen" in resumed.lines
     assert resumed.figures["loss"] == pytest.approx(rungs["v2-8"].figures["loss"], abs=1e-4)
-    assert f"checkpoints/{200 * 1024:015}/commit_success.txt" in server.below(copied)
+    assert f"checkpoints/{checkpoint(200, 1024)}/commit_success.txt" in server.below(copied)
 
 
 @pytest.mark.parametrize(("size", "victim"), [("v2-8", 0), ("v2-32", 2)])
@@ -159,12 +168,52 @@ def test_stopped_run_saves_a_checkpoint(
 
     assert [process.returncode for process in processes] == [143] * count, outputs
     (saved,) = (tmp_path / "checkpoints").iterdir()
-    step = int(saved.name) // 1024
+    step, examples = map(int, saved.name.split("-"))
     assert 0 < step < 400
     assert f"stopped by SIGTERM after step {step}" in outputs[0][0]
     resumed, *_ = [trainers.wait_for(process) for process in start()]
-    assert f"resumed after step {step}, with {int(saved.name):,} examples seen" in resumed.lines
+    assert f"resumed after step {step}, with {examples:,} examples seen" in resumed.lines
     assert resumed.figures["examples_seen"] == 400 * 1024
+
+
+@pytest.mark.parametrize("rule", ["per_core", "keep"])
+@pytest.mark.parametrize("length", ["train_steps: 200", "sequence_length: 4\n  train_tokens: 819200"])
+def test_run_moves_to_another_size_and_back(
+    trainer: Trainer, tmp_path: Path, rule: str, length: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run that is stopped twice goes on where it was, on each size, and ends with the examples of the spec."""
+    folder = trainer.folder / f"moving-{rule}-{len(length)}"
+    folder.mkdir()
+    text = (trainer.folder / "tpucfg.yaml").read_text()
+    text = text.replace("train_steps: 200", f"{length}\n  batch_rule: {rule}").replace(
+        "${run_dir}", str(tmp_path) + "/${run}"
+    )
+    (folder / "tpucfg.yaml").write_text(text)
+    chosen = ["--spec", str(folder / "tpucfg.yaml"), "--env", "dev", "--run", "a1"]
+    lengths = []
+    for size in ("v2-8", "v2-32", "v2-8"):
+        capsys.readouterr()
+        assert run(["render", *chosen, "--size", size]) == 0
+        flags = trainers.flags_of(capsys.readouterr().out, trainer.target)
+        lengths.append(next(flag for flag in flags if flag.startswith("--train_steps=")))
+        own = ["--hosts=1", f"--data_parallel={DEVICES}", "--data_dir=local/data", f"--profile_dir={tmp_path}"]
+        process = trainer.start("trainer", [*flags, *own], **devices(DEVICES))
+        if len(lengths) == len(SIZES) + 1:
+            break
+        assert process.stdout
+        while "loss" not in process.stdout.readline():
+            assert process.poll() is None
+        process.send_signal(signal.SIGTERM)
+        output, errors = process.communicate(timeout=trainers.TIMEOUT_SECONDS)
+        stopped = re.search(r"stopped by SIGTERM after step (\d+)", output)
+        assert stopped, errors
+        assert run(["record", *chosen, "--size", size, "--step", stopped[1]]) == 0
+
+    ended = trainers.wait_for(process)
+    batch = 1024  # of the last size, which may be filled up by its last step
+    assert 200 * 1024 <= ended.figures["examples_seen"] < 200 * 1024 + batch
+    assert f"step {lengths[-1].partition('=')[2]} of" in ended.lines[-2]
+    assert (len(set(lengths)) == 1) == (rule == "keep")
 
 
 def test_finished_run_is_reported(trainer: Trainer, rungs: dict[str, Run], server: Buckets) -> None:
@@ -175,7 +224,7 @@ def test_finished_run_is_reported(trainer: Trainer, rungs: dict[str, Run], serve
     expected = {key: value for key, value in rungs["v2-8"].figures.items() if key != "examples_per_second"}
     assert Run(output.splitlines()).figures == expected
     assert process.returncode == 1
-    expected_message = f"nothing is left to train: step 200 of 200 is in {JOBS}/v2-8\nhelp: start it with another --run"
+    expected_message = f"nothing is left to train: step 200 of 200 is in {RUNS}-v2-8\nhelp: start it with another --run"
     assert expected_message in message
 
 
@@ -196,7 +245,6 @@ def test_finished_run_is_reported(trainer: Trainer, rungs: dict[str, Run], serve
             "each of the 2 devices computes an equal number of heads, of 64 each",
         ),
         (["--model=transformer"], f"no tokens in {BUCKET}/data: put train.bin and val.bin there"),
-        (["--model_dir=other", "--resume_from=nothing"], "no checkpoint in nothing/checkpoints: --resume_from"),
         (["--data_dir=nothing"], "no MNIST in nothing: put mnist.npz there"),
         (["--batch_size=1023", "--model_dir=other"], "--batch_size=1023 cannot be divided among 8 replicas"),
         (["--learning_rate=1e30", "--model_dir=other"], "the loss is nan after step"),

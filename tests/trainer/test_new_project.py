@@ -85,7 +85,7 @@ def test_number_of_epochs_determines_the_steps(tmp_path: Path, epochs: str, step
     spec.write_text(spec.read_text().replace("train_steps: 200", f"epochs: {epochs}"))
     parse_flags = "import sys\nfrom trainer.flags import parse\nflags = parse(sys.argv[1:])\n"
     (project.folder / "print_flags.py").write_text(
-        f"{parse_flags}print(flags._replace(batch_size=240).examples(60_000) // 240)\n"
+        f"{parse_flags}print(flags._replace(batch_size=240).steps_left(0, 0, 60_000))\n"
     )
 
     assert project.run(project.flags("v2-8"), "print_flags").lines == [str(steps)]

@@ -88,6 +88,9 @@ def _of_spec(revision: CompiledRevision, project: Project) -> Iterator[tuple[Key
         args = project.document.data["probe"].get("args") or ()
         words = args.items() if isinstance(args, dict) else ((word, "") for word in args)
         yield from ((("probe", "argument", flag), value) for flag, value in words)
+    for size, override in project.overrides.items():
+        if override.fallback:
+            yield ("fallback", size), listed(override.fallback)
     for key, value in (project.gate._asdict() if project.gate else {}).items():
         if value is not None and value is not False:
             yield ("gate", key), value

@@ -377,7 +377,7 @@ _PLACEMENT: Final = ("queue", "priority", "compute_class", "topology_aware", "pl
 _RULES: Final = ("model_parallel", "grad_accum", "batch_rule", "sequence_length", "learning_rate_rule")
 _HARMLESS: Final = {
     "": (*_PROGRAM, *_MACHINES, "Python of the compiled step"),
-    **dict.fromkeys(("argument", "variable", "XLA flag", "secret", "mount", "label"), ("*",)),
+    **dict.fromkeys(("argument", "variable", "XLA flag", "secret", "mount", "label", "fallback"), ("*",)),
     "option": (*_HOSTS, *_PLACEMENT, "runtime_version", "ttl", "containers_per_host"),
     "environment": ("project", "region", "target", "kube_context", "cluster", "soft_delete_days", "images"),
     "bucket to read": ("*",),

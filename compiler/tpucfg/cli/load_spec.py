@@ -44,13 +44,30 @@ def load_compiled(
         CommandExit: A finding is an error, or the spec does not have a selected environment or size.
     """
     with usage_errors():
-        compiled = compile_spec_file(path, catalog, selection)
+        compiled = compile_spec_file(path, catalog, with_records(selection, path))
     is_valid = compiled.project is not None and not errors(compiled.findings)
     if not (is_valid and quiet):
         print_result(path, compiled.findings, compiled.source, in_full=True)
     if compiled.project is None or not is_valid:
         raise CommandExit(ERRORS)
     return compiled.project, compiled
+
+
+def with_records(selection: Selection, spec: Path) -> Selection:
+    """Return the selection of a run with what its records beside the spec say that it has done.
+
+    Raises:
+        CommandExit: The records cannot be read, or have invalid lines, of which each could be the run's last one.
+    """
+    if selection.run is None or selection.probe or selection.recorded:
+        return selection
+    from tpucfg.results.records import ExampleRecord, read_every_record, run_parts
+
+    files = read_every_record(spec.parent, ExampleRecord("mnist", "v3-8"))
+    if findings := [finding for results in files.values() for finding in results.findings]:
+        print_findings(findings, {results.file: results.text for results in files.values()})
+        raise CommandExit(ERRORS)
+    return selection._replace(recorded=run_parts(files, selection.run))
 
 
 def load_project(path: Path) -> Project:

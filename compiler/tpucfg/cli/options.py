@@ -1,5 +1,6 @@
 """Options that several commands share."""
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from tpucfg.cli.exit_codes import USAGE, CommandExit
-from tpucfg.plan import Selection, SelectionError
+from tpucfg.plan import RunPart, Selection, SelectionError
 from tpucfg.spec import SPEC_NAME
 from tpucfg.targets import TARGETS
 from tpucfg.text_format import format_value, nearest
@@ -17,6 +18,7 @@ SPEC: Final = Path(SPEC_NAME)
 """The default of --spec."""
 _MAX_RUN_ID_LENGTH: Final = 20
 _PROBE: Final = "probe"
+_STEP: Final = re.compile("[1-9][0-9]{0,11}")
 
 
 # Shell completion. Completions cannot report errors, so they use the readable parts of the spec.
@@ -76,9 +78,26 @@ def selection(
     run: str | None = None,
     *,
     probe: bool = False,
+    step: list[str] | None = None,
 ) -> Selection:
-    """Return the selection that the options describe."""
-    return Selection(tuple(env or ()), tuple(size or ()), target, run, probe)
+    """Return the selection that the options describe.
+
+    Raises:
+        CommandExit: A step is malformed, or no run has it.
+    """
+    if step and (run is None or probe):
+        needed = "needs --run, the run that goes on" if run is None else "and --probe exclude each other"
+        raise CommandExit(USAGE, f"--step {needed}")
+    done = tuple(map(_run_part, step or ()))
+    return Selection(tuple(env or ()), tuple(size or ()), target, run, probe, done)
+
+
+def _run_part(text: str) -> RunPart:
+    size, _, count = text.rpartition(":")
+    if not _STEP.fullmatch(count):
+        example = "--step 4000, or --step v6e-64:4000 with the size of the steps before it"
+        raise CommandExit(USAGE, f"--step cannot be {format_value(text, quoted=False)}", f"write {example}")
+    return RunPart(size, int(count))
 
 
 @contextmanager
@@ -158,6 +177,15 @@ NewTargetOption = Annotated[str | None, _target_option("The service that runs th
 RunOption = Annotated[
     str | None,
     typer.Option("--run", metavar="ID", help="The run id, a part of names and folders.", callback=_run_id),
+]
+StepOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--step",
+        metavar="[SIZE:]STEP",
+        help="The step that the run has reached, and the size that it was on; repeatable, in the order of the steps."
+        " [default: as recorded]",
+    ),
 ]
 ProbeOption = Annotated[
     bool, typer.Option("--probe", help="Take the probe of each rung, a short run, as the spec's `probe` describes it.")

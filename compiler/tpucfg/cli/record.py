@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tpucfg.results.ladder_status import LadderStatus
     from tpucfg.results.log_metrics import LogMetrics
 
+MAX_STEP: Final = 10**12
 _METRIC_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,62}")
 _NUMBER: Final = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?")
 
@@ -55,22 +56,36 @@ def record(
         ),
     ] = None,
     run: RunOption = None,
+    step: Annotated[
+        int | None,
+        typer.Option(
+            "--step",
+            metavar="STEP",
+            min=1,
+            max=MAX_STEP,
+            help="The step that the run has reached, in its last checkpoint: submit goes on there, on any size.",
+        ),
+    ] = None,
     probe: ProbeOption = False,
 ) -> None:
     """Record what a rung measured, in results/ENV.jsonl next to the spec. The last record of each kind counts.
 
-    The record of a probe decides how the rung scales, and that of a whole run has the gate's metric.
+    The record of a probe decides how the rung scales, and that of a whole run has the gate's metric. With --step, it is
+    that of a part of a run, which goes on from there.
 
     Example: tpucfg record --env dev --size v2-8 --metric examples_per_second=1234.5 --metric accuracy=0.97
     """
-    metrics, wanted = _parse_metrics(metric or [], has_log=log is not None)
+    if step is not None and (run is None or probe):
+        needed = "needs --run, the run that has reached it" if run is None else "and --probe exclude each other"
+        raise CommandExit(USAGE, f"--step {needed}")
+    metrics, wanted = _parse_metrics(metric or [], has_log=log is not None, has_step=step is not None)
     catalog = Catalog()
     project, compiled = load_compiled(spec, catalog, selection([env] if env else None, [size], probe=probe), quiet=True)
     job = _single_job(compiled, size)
     origins: Mapping[str, str] = {}
     note = ""
     if log is not None:
-        wanted = wanted or _required_metrics(project, metrics, is_probe=probe)
+        wanted = wanted or _required_metrics(project, metrics, is_whole=not probe and step is None)
         if not wanted:
             raise CommandExit(
                 USAGE, "--from has no metric to read: all of them are given", "leave --from out, or name another metric"
@@ -79,7 +94,7 @@ def record(
         metrics, note = {**read.metrics, **metrics}, read.note
         origins = dict.fromkeys(read.metrics, f"{read.location}: ")
     program = recorded_program(program_of(project, job))
-    _append(Record(project.name, job.size, metrics, run, probe, program), job, spec, origins)
+    _append(Record(project.name, job.size, metrics, run, probe, program, step), job, spec, origins)
     if note:
         print(note)
     _print_status(project, job, catalog, spec)
@@ -99,7 +114,7 @@ def _single_job(compiled: CompiledSpec, size: str) -> Job:
     return job
 
 
-def _parse_metrics(texts: Sequence[str], *, has_log: bool) -> tuple[dict[str, float], list[str]]:
+def _parse_metrics(texts: Sequence[str], *, has_log: bool, has_step: bool) -> tuple[dict[str, float], list[str]]:
     """Return the metrics with a value on the command line, and the names of those to read from the log.
 
     Raises:
@@ -116,7 +131,7 @@ def _parse_metrics(texts: Sequence[str], *, has_log: bool) -> tuple[dict[str, fl
             metrics[name] = float(value)
         else:
             wanted.append(name)
-    if not texts and not has_log:
+    if not texts and not has_log and not has_step:
         raise CommandExit(USAGE, "there is nothing to record", f"add --metric {THROUGHPUT}=VALUE, or --from FILE")
     return metrics, wanted
 
@@ -140,9 +155,9 @@ def _check_metric(text: str, name: str, value: str | None, *, has_log: bool) -> 
         raise CommandExit(USAGE, f"--metric {format_value(text, quoted=False)}: the value is not a number", hint)
 
 
-def _required_metrics(project: Project, metrics: Mapping[str, float], *, is_probe: bool) -> list[str]:
-    """Return the metrics that gate and cost need, without those on the command line; a probe has no final metric."""
-    gate = [project.gate.metric] if project.gate and project.gate.metric and not is_probe else []
+def _required_metrics(project: Project, metrics: Mapping[str, float], *, is_whole: bool) -> list[str]:
+    """Return the metrics that gate and cost need and the command line lacks; only a whole run has a final one."""
+    gate = [project.gate.metric] if project.gate and project.gate.metric and is_whole else []
     return [name for name in (THROUGHPUT, *gate) if name not in metrics]
 
 
@@ -189,7 +204,8 @@ def _append(record: Record, job: Job, spec: Path, origins: Mapping[str, str]) ->
         raise CommandExit(ERRORS, f"nothing was recorded: {printable(str(error))}", error.help) from None
     metrics = ", ".join(f"{quote_key(name)} {value:.12g}" for name, value in sorted(record.metrics.items()))
     name = f"a probe of {job.size}" if record.is_probe else job.size
-    print(f"{printable(str(path))}: recorded {name}: {metrics}")
+    reached = f"step {record.step} of {record.run}" if record.step else ""
+    print(f"{printable(str(path))}: recorded {name}: {', '.join(filter(None, (reached, metrics)))}")
 
 
 def _print_status(project: Project, job: Job, catalog: Catalog, spec: Path) -> None:

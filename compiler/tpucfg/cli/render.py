@@ -12,7 +12,7 @@ import typer
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import DIFFERENT, ERRORS, USAGE, CommandExit
-from tpucfg.cli.load_spec import load_fits, print_fit_warnings, print_result, progress
+from tpucfg.cli.load_spec import load_fits, print_fit_warnings, print_result, progress, with_records
 from tpucfg.cli.options import (
     SPEC,
     EnvOption,
@@ -20,6 +20,7 @@ from tpucfg.cli.options import (
     RunOption,
     SizeOption,
     SpecsOption,
+    StepOption,
     TargetOption,
     format_option,
     output_folder,
@@ -43,6 +44,7 @@ def render(
     size: SizeOption = None,
     target: TargetOption = None,
     run: RunOption = None,
+    step: StepOption = None,
     probe: ProbeOption = False,
     out: Annotated[
         Path | None,
@@ -76,7 +78,7 @@ def render(
         raise CommandExit(USAGE, f"--{'check' if check else 'prune'} needs --out")
     if document is not None and (format != "json" or out):
         raise CommandExit(USAGE, "--document needs --format json, and prints to stdout")
-    chosen = selection(env, size, target, run, probe=probe)
+    chosen = selection(env, size, target, run, probe=probe, step=step)
     specs = _render_specs(spec or [SPEC], chosen, "json" if format == "json" else "yaml")
     if document is not None:
         # All are looked up before the first is printed.
@@ -107,7 +109,8 @@ def _render_specs(paths: Sequence[Path], chosen: Selection, format_: ConfigForma
     catalog = Catalog()
     specs = []
     with usage_errors(), progress("rendering", len(paths)) as advance:
-        every = map_shared(lambda path: render_spec(path, catalog, chosen, format_), paths, _without_fit)
+        selected = {path: with_records(chosen, path) for path in paths}
+        every = map_shared(lambda path: render_spec(path, catalog, selected[path], format_), paths, _without_fit)
         for path, rendered in zip(paths, every, strict=True):
             print_result(rendered.path, rendered.findings, rendered.source, in_full=True)
             if rendered.compiled:

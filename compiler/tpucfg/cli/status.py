@@ -34,6 +34,7 @@ from tpucfg.results.next_steps import (
     next_steps,
     other_program_notes,
     overlong_notes,
+    run_steps,
 )
 from tpucfg.spec import Project
 from tpucfg.text_format import json_text
@@ -65,7 +66,10 @@ def status(
     project, compiled = load_compiled(spec, catalog, selection(env), quiet=True)
     environments = [job.environment for job in compiled.jobs]
     ladders = ladder_statuses(project, catalog, environments, spec.parent).values()
-    statuses = [_Environment(ladder, tuple(next_steps(ladder, spec))) for ladder in ladders]
+    statuses = [
+        _Environment(ladder, (*run_steps(ladder, project, catalog, spec), *next_steps(ladder, spec)))
+        for ladder in ladders
+    ]
     for line in _FORMATS[format](project, statuses):
         print(line)
     if findings := [finding for ladder in ladders for finding in ladder.findings]:

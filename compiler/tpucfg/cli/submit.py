@@ -9,12 +9,24 @@ import typer
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
-from tpucfg.cli.load_spec import load_compiled, load_fits, print_findings, print_fit_warnings
-from tpucfg.cli.options import SPEC, EnvOption, ProbeOption, RunOption, SizeOption, SpecOption, TargetOption, selection
+from tpucfg.cli.load_spec import load_compiled, load_fits, print_findings, print_fit_warnings, with_records
+from tpucfg.cli.options import (
+    SPEC,
+    EnvOption,
+    ProbeOption,
+    RunOption,
+    SizeOption,
+    SpecOption,
+    StepOption,
+    TargetOption,
+    selection,
+)
 from tpucfg.findings import Finding
-from tpucfg.plan import Job
+from tpucfg.plan import Job, ladder, run_progress_in
+from tpucfg.plan.run_progress import Progress, progress_lines
 from tpucfg.render.pipeline import CompiledSpec, render_configs
 from tpucfg.spec import Project
+from tpucfg.spec.placeholders import RUN_PLACEHOLDERS, used_placeholders
 from tpucfg.targets import Command, RequestBody, Submission, SubmissionError, target_named
 from tpucfg.targets.interface import Manifests
 from tpucfg.templating import comment
@@ -30,6 +42,7 @@ def submit(
     size: SizeOption = None,
     target: TargetOption = None,
     run: RunOption = None,
+    step: StepOption = None,
     probe: ProbeOption = False,
     execute: Annotated[bool, typer.Option("--execute", help="Run the command that starts the job.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Start the job even if the gate refuses it.")] = False,
@@ -39,12 +52,19 @@ def submit(
     With `gate:` in the spec, a rung is refused until the one below has passed, and with `gate.fit` until its own
     training step is known to fit: see `tpucfg status`. A probe asks for the scaling of the rung below, not its metric.
 
+    A run that has done steps on another size goes on with those that are left, by its records or by --step.
+
     Example: tpucfg submit --env prod --size v3-32 --run a1
     """
     catalog = Catalog()
-    project, compiled = load_compiled(spec, catalog, selection(env, size, target, run, probe=probe))
+    chosen = with_records(selection(env, size, target, run, probe=probe, step=step), spec)
+    project, compiled = load_compiled(spec, catalog, chosen)
+    runs = {job.name: run_progress_in(project, catalog, job.environment, chosen) for job in compiled.jobs}
+    for job in compiled.jobs:
+        _refuse_other_folder(job, runs[job.name])
     submissions = _submissions(project, compiled, spec)
     bodies = {job.name: body for job, body in compiled.request_bodies}
+    rungs = {job.name: tuple(_run_terms(project, catalog, job, runs[job.name])) for job in compiled.jobs}
     if execute and len(submissions) != 1:
         message = f"{len(submissions)} jobs are selected, and --execute starts one"
         raise CommandExit(USAGE, message, "add --env and --size")
@@ -55,19 +75,45 @@ def submit(
         print_fit_warnings(project, fits.of_jobs(job for job, _ in allowed))
     if execute and allowed:
         job, submission = allowed[0]
-        for line in _terms(job, bodies[job.name], project, fits):
+        for line in (*rungs[job.name], *_terms(job, bodies[job.name], project, fits)):
             print(line, file=sys.stderr)
         from tpucfg.cli.start_job import start_job
 
-        start_job(submission, next(render_configs(compiled)), _render_command(job, submission, spec, target))
+        start_job(submission, next(render_configs(compiled)), _render_command(job, submission, spec, target, step))
         return
     for number, (job, submission) in enumerate(allowed):
         if number:
             print()
-        body = bodies[job.name]
-        _print(job, submission, _start_text(job, submission, spec, target), _terms(job, body, project, fits))
+        terms = (*rungs[job.name], *_terms(job, bodies[job.name], project, fits))
+        _print(job, submission, _start_text(submission, _render_command(job, submission, spec, target, step)), terms)
     if refused:
         raise CommandExit(ERRORS)
+
+
+def _refuse_other_folder(job: Job, progress: Progress | None) -> None:
+    """Refuse to move a run to another size if its program has another folder there.
+
+    Raises:
+        CommandExit: No placeholder of the run's folder is used.
+    """
+    if progress is None or progress.last.size == job.size:
+        return
+    if used_placeholders(job.settings.trainer.texts) & RUN_PLACEHOLDERS:
+        return
+    message = f"the run {job.run} was on {progress.last.size}, and its program has no folder that is the same on"
+    raise CommandExit(
+        ERRORS,
+        f"{message} {job.size}: it would begin again at step 0",
+        "write the folder of its checkpoints as ${run_dir}, or start a run with another --run",
+    )
+
+
+def _run_terms(project: Project, catalog: Catalog, job: Job, progress: Progress | None) -> Iterator[str]:
+    """Yield the lines about a run that goes on."""
+    if progress:
+        (before,) = ladder(project, catalog, (progress.last.size,))
+        for line in progress_lines(project.training, job.rung, progress, before):
+            yield f"run:    {line}"
 
 
 def _submissions(project: Project, compiled: CompiledSpec, spec: Path) -> list[tuple[Job, Submission]]:
@@ -147,11 +193,10 @@ def _capacity(job: Job) -> str:
     return text if job.capacity.is_set or text == "on-demand" else f"{text}, priced as on-demand"
 
 
-def _start_text(job: Job, submission: Submission, spec: Path, target: str | None) -> str:
+def _start_text(submission: Submission, command: Sequence[str]) -> str:
     """Return what to paste into bash to start a job; of several objects, below it the command of each, in order."""
     from shlex import join
 
-    command = _render_command(job, submission, spec, target)
     start = submission.start
     if isinstance(start, Command):
         return start.bash(command)
@@ -185,7 +230,9 @@ def _print(job: Job, submission: Submission, start: str, terms: Sequence[str]) -
         print(comment(f"# {note}"))
 
 
-def _render_command(job: Job, submission: Submission, spec: Path, target: str | None) -> list[str]:
+def _render_command(
+    job: Job, submission: Submission, spec: Path, target: str | None, steps: Sequence[str] | None
+) -> list[str]:
     """Return the command that prints the job's config."""
     is_json = isinstance(submission.start, Command) and submission.start.config_format == "json"
     options = {
@@ -197,4 +244,5 @@ def _render_command(job: Job, submission: Submission, spec: Path, target: str | 
         "--format": "json" if is_json else None,
     }
     words = (word for option, value in options.items() if value for word in (option, value))
-    return ["tpucfg", "render", *words, *(["--probe"] if job.whole else [])]
+    done = (word for step in steps or () for word in ("--step", step))
+    return ["tpucfg", "render", *words, *done, *(["--probe"] if job.whole else [])]

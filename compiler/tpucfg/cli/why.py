@@ -10,13 +10,24 @@ import typer
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import USAGE, CommandExit
 from tpucfg.cli.load_spec import load_compiled
-from tpucfg.cli.options import SPEC, EnvOption, ProbeOption, RunOption, SizeOption, SpecOption, TargetOption, selection
+from tpucfg.cli.options import (
+    SPEC,
+    EnvOption,
+    ProbeOption,
+    RunOption,
+    SizeOption,
+    SpecOption,
+    StepOption,
+    TargetOption,
+    selection,
+)
 from tpucfg.paths import KeyPath, first_match, indexed, item_names, leaf_paths, value_at
 from tpucfg.plan import Job, SelectionError, flag_name
 from tpucfg.plan.job import written_flag
 from tpucfg.plan.provenance import (
     DERIVED,
     Reason,
+    continued_reasons,
     derived_reasons,
     figure_reasons,
     layer_reasons,
@@ -79,6 +90,7 @@ def why(
     size: SizeOption = None,
     target: TargetOption = None,
     run: RunOption = None,
+    step: StepOption = None,
     probe: ProbeOption = False,
 ) -> None:
     """Explain where a value of one job's config comes from: the line of the spec, the catalog's entry, the rule.
@@ -86,7 +98,9 @@ def why(
     Example: tpucfg why learning_rate --env prod --size v3-32
     """
     catalog = Catalog()
-    project, compiled = load_compiled(spec, catalog, selection(env, size, target, run, probe=probe), quiet=True)
+    project, compiled = load_compiled(
+        spec, catalog, selection(env, size, target, run, probe=probe, step=step), quiet=True
+    )
     if len(compiled.request_bodies) != 1:
         jobs = [f"--env {job.environment.name} --size {job.size}" for job in compiled.jobs]
         message = f"{len(jobs)} jobs are selected, but a value is explained for a single job"
@@ -117,8 +131,8 @@ def _reasons(subject: _Subject, query: str) -> Iterator[Reason]:
     if figure in DERIVED:
         yield from derived_reasons(project, tuned_on, job.rung, figure)
         return
-    if figure == "train_steps" and job.whole:
-        yield from probe_reasons(project, job)
+    if figure == "train_steps" and (job.whole or job.rung.seen):
+        yield from probe_reasons(project, job) if job.whole else continued_reasons(project, job.rung)
         return
     if figure in flags:
         yield from figure_reasons(project, tuned_on, job.rung, figure)

@@ -2,15 +2,16 @@
 
 from tpucfg.plan.job import XLA_FLAGS_VARIABLE, Job, make_job, path_values
 from tpucfg.plan.naming import account_id, bucket_of, job_name, workload_account, zone_of
-from tpucfg.plan.plan import Plan, ladder, plan
+from tpucfg.plan.plan import Plan, ladder, plan, run_progress_in
 from tpucfg.plan.rung import Rung, flag_name, rung_figures, shows_parallelism
-from tpucfg.plan.selection import LadderGroup, Selection, SelectionError, group_ladders, select_sizes
+from tpucfg.plan.selection import LadderGroup, RunPart, Selection, SelectionError, group_ladders, select_sizes
 
 __all__ = [
     "XLA_FLAGS_VARIABLE",
     "Job",
     "LadderGroup",
     "Plan",
+    "RunPart",
     "Rung",
     "Selection",
     "SelectionError",
@@ -23,6 +24,7 @@ __all__ = [
     "make_job",
     "path_values",
     "plan",
+    "run_progress_in",
     "rung_figures",
     "select_sizes",
     "shows_parallelism",

@@ -15,9 +15,10 @@ from tpucfg.plan.rules.project_rules import project_findings
 from tpucfg.plan.rules.scaling_warnings import scaling_warnings
 from tpucfg.plan.rules.trainer_rules import missing_values
 from tpucfg.plan.rules.unused_settings import host_setting_findings
+from tpucfg.plan.run_progress import Progress, continued_rung, joined_parts, run_progress
 from tpucfg.plan.rung import Rung, make_rung, probe_rung
 from tpucfg.plan.selection import SelectedSizes, Selection, SelectionError, select_sizes
-from tpucfg.spec import Probe, Project
+from tpucfg.spec import Environment, Probe, Project
 
 
 class Plan(NamedTuple):
@@ -45,8 +46,8 @@ def plan(project: Project, catalog: Catalog, selection: Selection | None = None)
     """Plan the selected jobs, and collect the findings about the project and the jobs.
 
     Raises:
-        SelectionError: The selection names an environment or a size that the spec does not have, or asks for probes of
-            a spec without them.
+        SelectionError: The selection names an environment or a size that the spec does not have, asks for probes of a
+            spec without them, or for a run of which nothing is left or not enough is known.
     """
     selection = selection or Selection()
     of_run = project
@@ -64,12 +65,41 @@ def plan(project: Project, catalog: Catalog, selection: Selection | None = None)
     findings += batch_per_device_findings(project, tuple(rungs.values()))
     findings += scaling_warnings(project, tuple(rungs.values()))
     pairs = () if project.broken else [(environment, size) for environment, sizes in selected for size in sizes]
-    jobs = tuple(make_job(of_run, environment, rungs[size], selection.run) for environment, size in pairs)
+    runs = {environment.name: run_progress_in(project, catalog, environment, selection) for environment, _ in pairs}
+    continued = (_continued(project, rungs[size], runs[environment.name], selection) for environment, size in pairs)
+    jobs = tuple(
+        make_job(of_run, environment, rung, selection.run)
+        for (environment, _), rung in zip(pairs, continued, strict=True)
+    )
     if selection.probe and (probe := project.probe):
         jobs = tuple(_probe_of(job, project, probe) for job in jobs)
     findings += access_findings(project, jobs)
     findings += missing_values(jobs, project)
     return Plan(project, jobs, collect(findings))
+
+
+def run_progress_in(
+    project: Project, catalog: Catalog, environment: Environment, selection: Selection
+) -> Progress | None:
+    """Return what the selected run has done in an environment; None for a new one, and for a probe.
+
+    Raises:
+        SelectionError: The size of a part of the run is unknown, or is needed and not given.
+    """
+    if selection.run is None or selection.probe:
+        return None
+    parts = joined_parts(selection.recorded.get((project.name, environment.name), ()), selection.done)
+
+    def rung_of(size: str) -> Rung:
+        if catalog.find(size) is None:
+            raise SelectionError(f"--step {size}: there is no such size; the ladder has {', '.join(environment.sizes)}")
+        return ladder(project, catalog, (size,))[0]
+
+    return run_progress(parts, rung_of, environment.sizes)
+
+
+def _continued(project: Project, rung: Rung, progress: Progress | None, selection: Selection) -> Rung:
+    return continued_rung(project.training, rung, progress.seen, selection.run or "") if progress else rung
 
 
 def _of_probes(project: Project) -> Project:

@@ -7,7 +7,8 @@ from typing import Final, NamedTuple
 from tpucfg.catalog import Slice
 from tpucfg.findings import Location
 from tpucfg.plan.job import Job
-from tpucfg.plan.rung import Rung, figure_texts, number_path
+from tpucfg.plan.run_progress import examples_of_run
+from tpucfg.plan.rung import Rung, Seen, figure_texts, number_path, setting_path
 from tpucfg.plan.scaling import decimal_text
 from tpucfg.spec import Layered, Number, Project, layers_of, takes_away
 from tpucfg.text_format import dotted, format_value
@@ -68,6 +69,20 @@ def probe_reasons(project: Project, job: Job) -> Iterator[Reason]:
     """Yield the derivation of the steps of a probe."""
     yield _spec_line(project, ("probe", "steps"))
     yield Reason(f"the steps of a probe, on every rung; the whole run has {job.whole_run.rung.train_steps or 'epochs'}")
+
+
+def continued_reasons(project: Project, rung: Rung) -> Iterator[Reason]:
+    """Yield the derivation of the steps of a run that goes on."""
+    seen, length = rung.seen or Seen(0, 0), rung.sequence_length or 1
+    is_tokens = project.training.train_tokens is not None
+    unit, size = ("tokens", length) if is_tokens else ("examples", 1)
+    promised, step = int(examples_of_run(project.training) * size), size * rung.batch_size
+    yield _spec_line(project, setting_path(project.training, "train_steps"))
+    yield Reason(f"the run has seen {seen.examples * size:,} of {promised:,} {unit} at step {seen.step:,}")
+    left = Fraction(promised - seen.examples * size, step)
+    rounded = f", rounded up from {float(left):.12g}" if left.denominator != 1 else ""
+    yield Reason(f"the {unit} that are left / those of a step: {promised - seen.examples * size} / {step}{rounded}")
+    yield Reason(f"with the steps so far: {seen.step} + {-(-left // 1)} = {rung.train_steps}")
 
 
 DERIVED: Final = ("model_parallel", "data_parallel", "micro_batch", "per_device_batch_size")

@@ -19,6 +19,14 @@ from tpucfg.spec.presets import NAMED_FIGURES
 from tpucfg.yamldoc import KeyPath
 
 
+class Seen(NamedTuple):
+    """The steps and examples of a run before it goes on; its sizes may have had other batches."""
+
+    step: int
+    """The step that it has reached, counted from its first."""
+    examples: int
+
+
 class Rung(NamedTuple):
     """One size of a ladder with all its figures."""
 
@@ -45,6 +53,8 @@ class Rung(NamedTuple):
     """The figures that the spec overrides."""
     is_probe: bool = False
     """True if `train_steps` are those of a probe."""
+    seen: Seen | None = None
+    """For a run that goes on, what it has seen; `train_steps` then count from its first step."""
 
     @property
     def size(self) -> str:
@@ -79,7 +89,10 @@ class Rung(NamedTuple):
     @property
     def examples(self) -> int | None:
         """Examples that the whole run sees; None if it is counted in epochs."""
-        return self.batch_size * self.steps["train_steps"] if "train_steps" in self.steps else None
+        if "train_steps" not in self.steps:
+            return None
+        step, examples = self.seen or (0, 0)
+        return examples + self.batch_size * (self.steps["train_steps"] - step)
 
     @property
     def tokens(self) -> int | None:

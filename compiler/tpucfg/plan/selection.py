@@ -11,6 +11,17 @@ from tpucfg.spec import Environment, Project
 from tpucfg.text_format import nearest
 
 
+class RunPart(NamedTuple):
+    """The steps that a run made on one size."""
+
+    size: str
+    """Empty for a part that names none: the size is that of the run's records."""
+    step: int
+    """The step at its end, counted from the first step of the run, whatever sizes it was on."""
+    batch_size: int | None = None
+    """The examples of its steps, as they were recorded; None for those of the spec."""
+
+
 class Selection(NamedTuple):
     """The jobs that a command works on; an empty field selects all."""
 
@@ -21,6 +32,10 @@ class Selection(NamedTuple):
     run: str | None = None
     probe: bool = False
     """True for the probes of the jobs."""
+    done: tuple[RunPart, ...] = ()
+    """The steps of the run, as the command line states them."""
+    recorded: Mapping[tuple[str, str], tuple[RunPart, ...]] = MappingProxyType({})
+    """The steps of the run by its records, by project and environment."""
 
 
 SelectedSizes = tuple[tuple[Environment, tuple[str, ...]], ...]

@@ -93,9 +93,10 @@ def fit_remedy(status: LadderStatus, size: str, spec: Path) -> tuple[tuple[str, 
 
 
 def next_run(status: LadderStatus, size: str) -> str:
-    """Return a run id that no record of the rung has, for another run of it."""
+    """Return a run id that no record has, for another run of the rung."""
     # With the id of a finished run, the trainer would find its checkpoints and resume at the last step.
-    taken = {record.run for record in status.results.records if record.size == size and record.run}
+    # Of any size: the folder of a named run is the same on all of them.
+    taken = {record.run for record in status.results.records if record.run}
     last_record = status.evaluation(size).record
     stem, number = _split_run(last_record.run if last_record and last_record.run else "a1")
     return next(run for next_number in count(number + 1) if (run := f"{stem}{next_number}") not in taken)

@@ -5,11 +5,15 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from tpucfg.catalog import Catalog
 from tpucfg.number_format import floor_percent, format_dollars, format_hours, format_metric
+from tpucfg.plan import Selection, run_progress_in
+from tpucfg.plan.run_progress import examples_of_run
+from tpucfg.plan.rung import NO_OVERRIDE
 from tpucfg.results.evaluation import RungEvaluation
 from tpucfg.results.gate import PROBE_OPTION, command_line, cost_problem, fit_remedy, has_passed_below, next_run, remedy
 from tpucfg.results.ladder_status import LadderStatus
-from tpucfg.results.records import THROUGHPUT, exact_decimal
+from tpucfg.results.records import THROUGHPUT, exact_decimal, run_parts
 from tpucfg.spec import Gate, Project
 
 IMPLAUSIBLE_SCALING: Final = Fraction(5, 4)
@@ -96,6 +100,31 @@ def overlong_notes(status: LadderStatus, project: Project) -> Iterator[str]:
             basis = "as measured" if cost.source == rung.size else f"as forecast from {cost.source}"
             hours = format_hours(cost.hours)
             yield f"a run on {rung.size} takes {hours} hours, {basis}: longer than max_run_duration, {limit.text}"
+
+
+def run_steps(status: LadderStatus, project: Project, catalog: Catalog, spec: Path) -> Iterator[NextStep]:
+    """Yield how far each recorded run is that has not ended, and the commands with which it goes on.
+
+    Where its last size is not to be had, these are the sizes of `fallback`.
+    """
+    environment = status.environment
+    if status.results.findings:
+        return
+    names = (record.run for record in status.results.records if record.step)
+    for run in filter(None, dict.fromkeys(names)):
+        parts = run_parts({environment.name: status.results}, run)
+        selection = Selection(run=run, recorded=parts)
+        progress = run_progress_in(project, catalog, environment, selection)
+        if progress is None or progress.seen.examples >= examples_of_run(project.training):
+            continue
+        size, promised = progress.last.size, examples_of_run(project.training)
+        seen = f"{progress.seen.examples:,} of {int(promised):,} examples seen"
+        yield NextStep(f"the run {run} is at step {progress.seen.step:,} on {size}, with {seen}")
+        fallback = project.overrides.get(size, NO_OVERRIDE).fallback
+        for other in dict.fromkeys((size, *fallback)):
+            if other in environment.sizes:
+                text = "it goes on with" if other == size else f"or on {other}, a fallback of {size}, with"
+                yield NextStep(text, command_line("submit", environment.name, other, spec, "--run", run))
 
 
 def first_rung_note(status: LadderStatus) -> Iterator[str]:

@@ -14,11 +14,13 @@ from contextlib import suppress
 from fractions import Fraction
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, BinaryIO, Final, NamedTuple
 
 from tpucfg import schemas
 from tpucfg.findings import Finding, Location
 from tpucfg.fs import open_regular_file, output_lock, staged_files
+from tpucfg.plan import RunPart
 from tpucfg.plan.program import Program
 from tpucfg.schemas import Problem, RuleIds
 from tpucfg.strict_json import AmbiguousJsonError, finite_float, parse_strict_json
@@ -50,8 +52,10 @@ class Record(NamedTuple):
     run: str | None = None
     """The run's id, if the job was submitted with one."""
     is_probe: bool = False
-    program: Mapping[str, Any] = {}
+    program: Mapping[str, Any] = MappingProxyType({})
     """The program that ran: the fields of a `Program`; a line that was written by hand may lack some."""
+    step: int | None = None
+    """The step that the run had reached, counted over all sizes; None for a probe, and for a run that stayed."""
     location: Location | None = None
     """The line in the file; None for a record that is not written yet."""
 
@@ -59,6 +63,11 @@ class Record(NamedTuple):
         """Return a metric as the exact decimal in the file; None if it was not recorded."""
         value = self.metrics.get(name) if name else None
         return None if value is None else exact_decimal(value)
+
+    @property
+    def is_whole(self) -> bool:
+        """True for a run that was on one size from its first step to its last."""
+        return not self.is_probe and self.step is None
 
     @property
     def image(self) -> str | None:
@@ -72,7 +81,7 @@ class RungRecords(NamedTuple):
     whole: Record | None = None
     """The last one of a whole run."""
     probe: Record | None = None
-    """The last one of a probe."""
+    """The last one of a probe, or of a part of a run, whose metric is not final either."""
     other: Record | None = None
     """The last one of all, if it is of another program; None if it counts."""
     differences: tuple[str, ...] = ()
@@ -132,7 +141,13 @@ def record_line(record: Record) -> str:
 def record_payload(record: Record) -> dict[str, Any]:
     """Return the record in the form of its schema, without the keys that are None."""
     metrics = {key: _without_point(value) for key, value in record.metrics.items()}
-    optional = {"name": record.name, "probe": record.is_probe or None, "run": record.run, "size": record.size}
+    optional = {
+        "name": record.name,
+        "probe": record.is_probe or None,
+        "run": record.run,
+        "size": record.size,
+        "step": record.step,
+    }
     return {"metrics": metrics, **record.program} | {key: value for key, value in optional.items() if value is not None}
 
 
@@ -219,8 +234,10 @@ def parse_record(
     if not schemas.is_valid(SCHEMA, data):
         return tuple(islice(_schema_findings(line, data, location), MAX_FINDINGS_PER_LINE))
     program = {key: data[key] for key in Program._fields if key in data}
-    is_probe = data.get("probe", False)
-    return Record(data["name"], data["size"], data["metrics"], data.get("run"), is_probe, program, location)
+    is_probe, step = data.get("probe", False), data.get("step")
+    # A whole number is read as a float, like every number of a record.
+    step = None if step is None else int(step)
+    return Record(data["name"], data["size"], data["metrics"], data.get("run"), is_probe, program, step, location)
 
 
 def record_problems(record: Record) -> Sequence[Problem]:
@@ -313,7 +330,7 @@ def records_of_programs(
     """
     chosen: dict[str, RungRecords] = {}
     for record in results.records:
-        if record.name != name:
+        if record.name != name or not record.metrics:
             continue
         known, program = chosen.get(record.size, RungRecords()), programs.get(record.size)
         different = program_differences(record, program, same_image=same_image) if program else ()
@@ -321,7 +338,8 @@ def records_of_programs(
         if differences:
             known = known._replace(other=record, differences=differences)
         else:
-            known = known._replace(**{"probe" if record.is_probe else "whole": record}, other=None, differences=())
+            kind = "whole" if record.is_whole else "probe"
+            known = known._replace(**{kind: record}, other=None, differences=())
         chosen[record.size] = known
     return chosen
 
@@ -339,6 +357,25 @@ def read_records(folder: Path, environment: str, example: ExampleRecord) -> Resu
         return _unreadable(str(path), "", f"the file is larger than {MAX_FILE_BYTES:,} bytes", _SHORTEN_HELP)
     # Editors may add a byte order mark. Bytes that are not UTF-8 become findings of their line, not a decoding error.
     return parse_records(content.decode("utf-8-sig", "surrogateescape"), str(path), example)
+
+
+def read_every_record(folder: Path, example: ExampleRecord) -> Mapping[str, Results]:
+    """Read the records of all environments, by the name of the environment, for a spec in that folder."""
+    names = sorted(path.stem for path in (folder / FOLDER).glob("*.jsonl"))
+    return {name: read_records(folder, name, example) for name in names}
+
+
+def run_parts(files: Mapping[str, Results], run: str) -> Mapping[tuple[str, str], tuple[RunPart, ...]]:
+    """Return what the records of each environment say that a run has done, by project and environment."""
+    parts: dict[tuple[str, str], tuple[RunPart, ...]] = {}
+    for environment, results in files.items():
+        for record in results.records:
+            if record.run == run and record.step is not None:
+                batch = record.program.get("figures", {}).get("batch_size")
+                part = RunPart(record.size, record.step, None if batch is None else int(batch))
+                key = record.name, environment
+                parts[key] = (*parts.get(key, ()), part)
+    return parts
 
 
 def parse_records(text: str, file: str, example: ExampleRecord) -> Results:

@@ -38,6 +38,9 @@ PLACEHOLDERS: Final[Mapping[str, str]] = {
 }
 """The description of each placeholder; `${steps.KEY}` is one for each key of `training.steps`."""
 
+RUN_PLACEHOLDERS: Final = frozenset({"run_dir", "run_root", "run_folder", "run"})
+"""The placeholders of a folder that a named run has on every size; presets use the parts of it."""
+
 _TOKEN: Final = re.compile(r"\$\$\{|\$\{([^}]*)\}|\$\{")
 TRAINER_KEYS: Final = ("command", "args", "env", "mounts", "image", "worker_image", "package")
 """The keys of `trainer` in which placeholders are replaced."""

@@ -98,6 +98,8 @@ class Override(NamedTuple):
     machine: str | None = None
     topology: str | None = None
     steps: Mapping[str, int] | None = None
+    fallback: tuple[str, ...] = ()
+    """Sizes of the ladder on which a run may go on where this one is not to be had."""
 
 
 class Cluster(NamedTuple):
@@ -411,6 +413,7 @@ def _override(document: Document, training: Training, size: str, value: Mapping[
         machine=value.get("machine"),
         topology=value.get("topology"),
         steps={key: int(count) for key, count in value.items() if key not in known},
+        fallback=tuple(value.get("fallback", ())),
     )
 
 

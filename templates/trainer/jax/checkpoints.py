@@ -1,13 +1,13 @@
-"""Checkpoints: the state of a run, named by the number of examples that it has seen.
+"""Checkpoints: the state of a run, named by the steps that it has made and the examples that it has seen.
 
-Every device writes and reads its own part of the arrays, by Orbax, and the mesh may be another one when they are read:
-https://orbax.readthedocs.io. Orbax's CheckpointManager is not used, because it reads properties of the bucket, which
-the job's account may not: it has roles/storage.objectUser.
+A run may go on with another batch size, so that neither number follows from the other. Every device writes and reads
+its own part of the arrays, by Orbax, and the mesh may be another one when they are read:
+https://orbax.readthedocs.io. Orbax's CheckpointManager is not used: it names a checkpoint by its step alone.
 """
 
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -19,50 +19,57 @@ from trainer import storage
 
 KEEP = 3
 """Number of checkpoints to keep."""
-DIGITS = 15
 
-_NAME = re.compile(rf"[0-9]{{{DIGITS}}}")
+_NAME = re.compile(r"([0-9]{12})-([0-9]{15})")
+
+
+class Restored(NamedTuple):
+    """A checkpoint that a run goes on from."""
+
+    state: Any
+    step: int
+    """The steps of the run, on slices of any size."""
+    examples: int
+    """The examples that the state has seen."""
 
 
 class Checkpoints:
-    """The checkpoints in a job's folder; each method is called on all hosts."""
+    """The checkpoints in a run's folder; each method is called on all hosts."""
 
     def __init__(self, model_dir: str) -> None:
-        self.folder = _folder(model_dir)
+        self.folder = f"{model_dir}/checkpoints"
         self._writer = ocp.Checkpointer(ocp.StandardCheckpointHandler())
         _require_shared(self.folder)
         complete = _complete(self.folder)
         self._remove(name for name in storage.names(self.folder) if _NAME.match(name) and name not in complete)
 
-    def save(self, examples: int, state: Any) -> None:
-        """Write a checkpoint, if there is none of this number of examples, and remove outdated ones."""
+    def save(self, step: int, examples: int, state: Any) -> None:
+        """Write a checkpoint, if there is none of this step, and remove outdated ones."""
         names = _complete(self.folder)
-        name = f"{examples:0{DIGITS}}"
+        name = f"{step:012}-{examples:015}"
         if name not in names:
             self._writer.save(_absolute(f"{self.folder}/{name}"), args=ocp.args.StandardSave(state))
             self._remove(sorted(names)[: 1 - KEEP])
 
-    def restore(self, resume_from: str | None, abstract: Any) -> tuple[Any, int] | None:
-        """Return the newest state and the number of examples that it has seen; None if there is no checkpoint.
+    def restore(self, abstract: Any) -> Restored | None:
+        """Return the newest state; None if there is no checkpoint.
 
         Args:
-            resume_from: Another job's folder, for a job that has no checkpoint yet.
             abstract: The state's shapes, and their places on this job's devices.
         """
-        folders = [self.folder, *([_folder(resume_from)] if resume_from else [])]
-        newest = next((f"{folder}/{max(names)}" for folder in folders if (names := _complete(folder))), None)
-        if newest is None:
-            if resume_from:
-                raise SystemExit(f"no checkpoint in {folders[-1]}: --resume_from names a folder that has some")
+        names = _complete(self.folder)
+        if not names:
             return None
+        newest = f"{self.folder}/{max(names)}"
         try:
             state = self._writer.restore(_absolute(newest), args=ocp.args.StandardRestore(abstract))
         except (ValueError, KeyError) as error:
             raise SystemExit(
                 f"{newest} is of another model, or is damaged: {str(error).splitlines()[0]}\n"
-                "help: give the flags of the model that it was saved with, or give the job a folder of its own"
+                "help: give the flags of the model that it was saved with, or give the run a folder of its own"
             ) from None
-        return state, int(newest[-DIGITS:])
+        step, examples = map(int, max(names).split("-"))
+        return Restored(state, step, examples)
 
     def _remove(self, names: Iterable[str]) -> None:
         """Remove these entries of the folder."""
@@ -70,10 +77,6 @@ class Checkpoints:
             for name in names:
                 storage.remove(f"{self.folder}/{name}")
         multihost_utils.sync_global_devices("removed")
-
-
-def _folder(model_dir: str) -> str:
-    return f"{model_dir}/checkpoints"
 
 
 def _absolute(path: str) -> epath.Path:

@@ -19,9 +19,7 @@ class Flags(NamedTuple):
     data_dir: str
     """Folder of the examples: a path or a `gs://` URL, like the folders below."""
     model_dir: str
-    """Folder of the job, for the checkpoints."""
-    resume_from: str | None
-    """Folder of another job, whose newest checkpoint a job without checkpoints starts from."""
+    """Folder of the run, for the checkpoints."""
     profile_dir: str | None
     """Folder for the profiler's trace of a few steps; None for no trace."""
     hosts: int
@@ -35,7 +33,7 @@ class Flags(NamedTuple):
     grad_accum: int
     """Micro-batches of one step: each replica computes one after the other."""
     train_steps: int | None
-    """Number of steps; None if `epochs` is set."""
+    """Number of steps, with those that a resumed run has made, whatever their batch; None if `epochs` is set."""
     epochs: Fraction | None
     """Passes over the examples, exact and possibly fractional; None if `train_steps` is set."""
     learning_rate: float
@@ -47,10 +45,11 @@ class Flags(NamedTuple):
     sequence_length: int
     vocabulary: int
 
-    def examples(self, size: int) -> int:
-        """Return the examples of the whole run: for epochs, those of the fewest steps that see all of them."""
-        steps = self.train_steps or math.ceil((self.epochs or Fraction(1)) * size / self.batch_size)
-        return steps * self.batch_size
+    def steps_left(self, step: int, seen: int, size: int) -> int:
+        """Return the steps that are left after a step; for epochs, the fewest that see all examples not yet seen."""
+        if self.train_steps:
+            return self.train_steps - step
+        return math.ceil(((self.epochs or Fraction(1)) * size - seen) / self.batch_size)
 
 
 def parse(arguments: Sequence[str]) -> Flags:
@@ -69,9 +68,8 @@ def _add_job(group: "argparse._ArgumentGroup") -> None:
     add = group.add_argument
     add("--model", choices=MODELS, default=MODELS[0], help="default: %(default)s")
     add("--data_dir", required=True, type=folder, help="folder or gs:// URL of the model's examples")
-    own = "the job's own folder, where checkpoints are written and resumed from"
+    own = "the run's own folder, where checkpoints are written and resumed from, on slices of any size"
     add("--model_dir", required=True, type=folder, help=own)
-    add("--resume_from", type=folder, help="another job's model_dir, to continue that run on this slice")
     add("--profile_dir", type=folder, help="folder for a profiler's trace of a few steps (default: no trace)")
     add("--hosts", type=count, default=1, help="machines of the slice (default: %(default)s)")
     add("--data_parallel", type=count, help="replicas of the model (default: devices / model_parallel)")

@@ -16,7 +16,7 @@ from jax.experimental import multihost_utils
 from numpy.typing import NDArray
 
 from trainer import order, storage, tpu
-from trainer.checkpoints import Checkpoints
+from trainer.checkpoints import Checkpoints, Restored
 from trainer.flags import Flags
 from trainer.mesh import placed
 from trainer.model_interface import Examples
@@ -32,12 +32,11 @@ EVALUATED = 10_000
 
 
 class Run(NamedTuple):
-    """The steps of a run: those done before it was resumed, and all of them."""
+    """The steps of a run, whatever batch sizes they had: those done before it was resumed, and all of them."""
 
     seen: int
     """Examples that were seen when it was resumed."""
     first: int
-    """Steps of this batch size that have seen as many examples."""
     last: int
     batch_size: int
 
@@ -54,7 +53,7 @@ def train(flags: Flags) -> None:
     built = program(jax.devices(), flags)
     training, held_out = built.model.load(flags.data_dir)
     checkpoints = Checkpoints(flags.model_dir)
-    state, run = _resumed(flags, built, checkpoints, flags.examples(training.size))
+    state, run = _resumed(flags, built, checkpoints, training.size)
     measured, seconds = 0, 0.0
     for start, stop in _spans(flags, run):
         profiled = flags.profile_dir if start == run.first + PROFILED.start else None
@@ -74,7 +73,7 @@ def train(flags: Flags) -> None:
             measured, seconds = measured + (stop - start) * flags.batch_size, seconds + took
         _print(f"step {stop:,} of {run.last:,}: loss {value:.4f}")
         if stop % flags.save_checkpoints_steps == 0 or stop == run.last:
-            checkpoints.save(run.examples(stop), state)
+            checkpoints.save(stop, run.examples(stop), state)
     metrics = _evaluate(flags, built, state, held_out)
     figures: dict[str, float] = {**metrics, "examples_seen": run.examples(run.last)}
     if seconds:
@@ -93,14 +92,13 @@ def rate(flags: Flags, run: Run, step: int) -> float:
     return flags.learning_rate * warm_up * (1 + math.cos(math.pi * seen / total)) / 2
 
 
-def _resumed(flags: Flags, built: Program, checkpoints: Checkpoints, total: int) -> tuple[State, Run]:
+def _resumed(flags: Flags, built: Program, checkpoints: Checkpoints, size: int) -> tuple[State, Run]:
     """Return the newest checkpoint's state, or the initial state, and the steps from there."""
-    restored = checkpoints.restore(flags.resume_from, built.arguments[0])
-    state, seen = restored or (built.start(), 0)
-    first = seen // flags.batch_size
+    state, first, seen = checkpoints.restore(built.arguments[0]) or Restored(built.start(), 0, 0)
     if seen:
         _print(f"resumed after step {first:,}, with {seen:,} examples seen")
-    return state, Run(seen, first, first + max(0, -(-(total - seen) // flags.batch_size)), flags.batch_size)
+    last = first + max(0, flags.steps_left(first, seen, size))
+    return state, Run(seen, first, last, flags.batch_size)
 
 
 def _must_stop(notice: Notice | None, step: int) -> bool:
@@ -115,7 +113,7 @@ def _stop(checkpoints: Checkpoints, run: Run, step: int, state: State) -> None:
     # A host that ended before the dispatched steps have finished would fail those of the others.
     jax.block_until_ready(state)
     if run.examples(step):
-        checkpoints.save(run.examples(step), state)
+        checkpoints.save(step, run.examples(step), state)
     _print(f"stopped by SIGTERM after step {step:,}")
     raise SystemExit(STOPPED)
 

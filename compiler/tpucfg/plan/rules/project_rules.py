@@ -116,6 +116,18 @@ def _unused_sizes(project: Project, catalog: Catalog) -> Iterator[Finding]:
         yield Finding.of("TPU025", message, project.document.key_location(path), help=hint, details=details)
 
 
+def _unknown_fallbacks(project: Project, _: Catalog) -> Iterator[Finding]:
+    """Yield an error for each fallback outside of the ladders: it is checked and priced as a rung."""
+    for size, override in project.overrides.items():
+        ladders = [each.sizes for each in project.environments.values() if size in each.sizes]
+        for index, other in enumerate(override.fallback):
+            if ladders and not any(other in sizes for sizes in ladders):
+                path = ("overrides", size, "fallback", index)
+                message = f"a run cannot move to {quote_key(other)}: no ladder with {quote_key(size)} has it"
+                hint = f"delete {dotted(path)}, or add {quote_key(other)} to the ladder"
+                yield Finding.of("TPU025", message, project.document.value_location(path), help=hint)
+
+
 def _override_of_environment(project: Project, name: str) -> str:
     """Return the edit for an override under the name of an environment, which has settings of its own."""
     keys, own = (project.document.data[section][name] for section in ("overrides", "environments"))
@@ -222,6 +234,7 @@ _RULES: Final[Mapping[Callable[[Project, Catalog], Iterator[Finding]], frozenset
     _unknown_sizes: frozenset(),
     _unordered_sizes: frozenset(),
     _unused_sizes: frozenset(("sizes", "environments", "overrides")),
+    _unknown_fallbacks: frozenset(("sizes", "environments", "overrides")),
     figure_findings: frozenset(("trainer", "training", "overrides")),
     _layers: frozenset(),
     credential_findings: frozenset(),

@@ -1,0 +1,136 @@
+"""Runs that go on: what a run has seen on other sizes, the steps that are left, and what changes at that step.
+
+A run counts its steps over all sizes, as the checkpoints of programs do, and so do the `train_steps` of its figures.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from itertools import pairwise
+from typing import NamedTuple
+
+from tpucfg.number_format import floor_percent
+from tpucfg.plan.rung import Rung, Seen, rung_figures
+from tpucfg.plan.selection import RunPart, SelectionError
+from tpucfg.spec import Training
+from tpucfg.text_format import dotted
+
+
+class Progress(NamedTuple):
+    """The steps that a run has made before it goes on, on each size."""
+
+    parts: tuple[RunPart, ...]
+    """In order, each with its size and batch; never empty."""
+    seen: Seen
+
+    @property
+    def last(self) -> RunPart:
+        """The part at whose end the run goes on."""
+        return self.parts[-1]
+
+
+RungOf = Callable[[str], Rung]
+"""Return the rung of a size; raises SelectionError for a size that is unknown."""
+
+
+def joined_parts(recorded: Sequence[RunPart], done: Sequence[RunPart]) -> tuple[RunPart, ...]:
+    """Return the parts of a run in the order of their steps, each step in one part.
+
+    A later part replaces what earlier ones did beyond its step: a run goes back to a checkpoint after a failure.
+    """
+    parts: tuple[RunPart, ...] = ()
+    for part in (*recorded, *done):
+        parts = _with_part(parts, part)
+    return parts
+
+
+def _with_part(parts: tuple[RunPart, ...], part: RunPart) -> tuple[RunPart, ...]:
+    kept = tuple(earlier for earlier in parts if earlier.step < part.step)
+    if not part.size and parts:
+        # Without a size, it is a step of what is known, or comes after the last part.
+        known = parts[min(len(kept), len(parts) - 1)]
+        part = part._replace(size=known.size, batch_size=known.batch_size)
+    return (*kept, part)
+
+
+def run_progress(parts: Sequence[RunPart], rung_of: RungOf, ladder: Sequence[str]) -> Progress | None:
+    """Return what a run has done; None for a run without parts.
+
+    Args:
+        parts: The joined parts of the run.
+        rung_of: The rungs of the sizes.
+        ladder: The sizes of the environment; only if all have one batch may a part lack its size.
+
+    Raises:
+        SelectionError: The size of a part is unknown, or is needed and not given.
+    """
+    if not parts:
+        return None
+    if not parts[0].size and len({rung_of(size).batch_size for size in ladder}) > 1:
+        step = parts[0].step
+        sizes = f"name the size on which the run did these steps, such as --step {ladder[0]}:{step}"
+        raise SelectionError(f"--step {step}: the batch differs from size to size, and the run has no records; {sizes}")
+    known = tuple(_with_batch(part, rung_of, ladder) for part in parts)
+    steps = [0, *(part.step for part in known)]
+    examples = sum(
+        (end - start) * (part.batch_size or 0) for (start, end), part in zip(pairwise(steps), known, strict=True)
+    )
+    return Progress(known, Seen(steps[-1], examples))
+
+
+def _with_batch(part: RunPart, rung_of: RungOf, ladder: Sequence[str]) -> RunPart:
+    size = part.size or ladder[0]
+    return RunPart(size, part.step, part.batch_size or rung_of(size).batch_size)
+
+
+def continued_rung(training: Training, rung: Rung, seen: Seen, run: str) -> Rung:
+    """Return a rung on which a run goes on: as many steps more as the examples or tokens of the spec that are left.
+
+    A run that is counted in epochs keeps its figures: its program counts what it has seen.
+
+    Raises:
+        SelectionError: Nothing is left.
+    """
+    if rung.train_steps is None:
+        return rung._replace(seen=seen)
+    left = examples_of_run(training) - seen.examples
+    if left <= 0:
+        raise SelectionError(
+            f"the run {run} has seen all of its examples at step {seen.step}: nothing is left; "
+            "choose another --run, or raise the length of the run in the spec"
+        )
+    steps = seen.step + -(-left // rung.batch_size)
+    return rung._replace(steps={**rung.steps, "train_steps": int(steps)}, seen=seen)
+
+
+def examples_of_run(training: Training) -> Fraction:
+    """Return the examples that the spec promises a run; those of tokens may be no whole number."""
+    if training.train_tokens is not None and training.sequence_length is not None:
+        return Fraction(training.train_tokens, training.sequence_length)
+    return Fraction((training.train_steps or 0) * training.batch_size)
+
+
+def progress_lines(training: Training, rung: Rung, progress: Progress, before: Rung) -> Iterator[str]:
+    """Yield what a run that goes on has seen, and what changes with its next step.
+
+    Args:
+        training: The settings of the spec.
+        rung: The rung on which the run goes on.
+        progress: What it has done.
+        before: The rung of its last part.
+    """
+    seen, last = progress.seen, progress.last
+    sizes = ", then ".join(dict.fromkeys(part.size for part in progress.parts))
+    whole = f" of {rung.train_steps:,}" if rung.train_steps else ""
+    yield f"goes on at step {seen.step:,}{whole}, with {seen.examples:,} examples seen on {sizes}"
+    if rung.train_steps and rung.examples:
+        steps, examples = Fraction(seen.step, rung.train_steps), Fraction(seen.examples, rung.examples)
+        if steps != examples:
+            position = f"{floor_percent(steps)} of its steps, with {floor_percent(examples)} of the examples seen"
+            yield f"a schedule that is counted in steps goes on at {position}"
+    if last.batch_size != rung.batch_size:
+        yield f"batch_size is {rung.batch_size:,} from this step on, {last.batch_size:,} before"
+    now, then = dict(rung_figures(rung)), dict(rung_figures(before))
+    for figure in ("learning_rate", *training.steps):
+        if now.get(figure) != then.get(figure):
+            rule = f" by the rule {training.learning_rate_rule}" if figure == "learning_rate" else ""
+            yield f"{dotted((figure,))} is {now.get(figure)}{rule}, {then.get(figure)} before"
