@@ -68,7 +68,7 @@ def test_files_and_standard_output_agree(tmp_path: Path, format_: str) -> None:
     [
         ({"sizes": ["v2-32", "v9-8"]}, 1, "error[TPU020]"),
         ({"sizes": ["v2-8"]}, 2, "v2-32 is in no ladder"),
-        ({"name": "p-7"}, 2, "2 of the specs have the name p-7"),
+        ({"name": "p-7"}, 1, "error[TPU131]: dev creates the bucket"),
     ],
 )
 def test_an_error_in_one_spec_writes_nothing(
@@ -109,11 +109,47 @@ def test_ctrl_c_writes_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_two_specs_with_the_same_folders_are_a_warning(tmp_path: Path) -> None:
-    """The name and the bucket decide on the folders; a warning stops nothing, and another name ends it."""
+@pytest.fixture
+def pair(tmp_path: Path) -> Path:
+    """Return a folder with two specs of equal names and buckets."""
     for name in ("a.yaml", "b.yaml"):
-        (tmp_path / name).write_text(json.dumps(spec()))
-    status, out, _ = wait(start(tmp_path, "check", "--spec", "a.yaml", "--spec", "b.yaml"))
-    assert (status, out.count("warning[TPU126]: dev has the folders of dev in a.yaml: gs://")) == (0, 1)
-    (tmp_path / "b.yaml").write_text(json.dumps(spec(name="another")))
-    assert "TPU126" not in wait(start(tmp_path, "check", "--spec", "a.yaml", "--spec", "b.yaml"))[1]
+        (tmp_path / name).write_text(json.dumps(spec(), indent=1))
+    return tmp_path
+
+
+def with_second(folder: Path, *command: str, environment: dict[str, Any], **changes: Any) -> tuple[int, str]:
+    """Return the status and the findings of a command on both specs, the second one changed."""
+    second = spec(**changes)
+    second["environments"]["dev"] |= environment
+    (folder / "b.yaml").write_text(json.dumps(second, indent=1))
+    status, out, err = wait(start(folder, *command, "--spec", "a.yaml", "--spec", "b.yaml"))
+    return status, out if command[0] == "check" else err
+
+
+@pytest.mark.parametrize("command", [("check",), ("render",), ("render", "--out", "out")])
+def test_a_bucket_that_two_specs_create_is_an_error(pair: Path, command: tuple[str, ...]) -> None:
+    """Commands that read both refuse it and write nothing; the edit that the help shows resolves it."""
+    bucket = "my-project-dev-mnist-dev-us-central1"
+    status, text = with_second(pair, *command, environment={"bucket": bucket})
+    assert (status, text.count("error[TPU131]")) == (1, 1)
+    assert f"b.yaml:13:14: error[TPU131]: dev creates the bucket {bucket}, as does dev in a.yaml: " in text
+    assert f"help: set environments.dev.bucket to {{name: {bucket}, create: false}}" in text
+    assert not (pair / "out").exists()
+    status, text = with_second(pair, *command, name="other", environment={"bucket": {"name": bucket, "create": False}})
+    assert (status, "TPU131" in text, "TPU126" in text) == (0, False, False)
+
+
+def test_specs_of_one_name_and_different_buckets_have_the_same_files(pair: Path) -> None:
+    """Rendered below one folder, they would overwrite each other's configs: wrong use of the command."""
+    status, text = with_second(pair, "render", "--out", "out", environment={"bucket": "another"})
+    assert (status, "2 of the specs have the name mnist" in text) == (2, True)
+    assert not (pair / "out").exists()
+
+
+@pytest.mark.parametrize("command", ["check", "render"])
+def test_two_specs_with_the_same_folders_are_a_warning(pair: Path, command: str) -> None:
+    """The name and the bucket decide on the folders; a warning stops nothing, and another name ends it."""
+    shared = {"bucket": {"name": "my-project-dev-mnist-dev-us-central1", "create": False}}
+    status, text = with_second(pair, command, environment=shared)
+    assert (status, text.count("warning[TPU126]: dev has the folders of dev in a.yaml: gs://")) == (0, 1)
+    assert "TPU126" not in with_second(pair, command, environment=shared, name="another")[1]

@@ -25,7 +25,7 @@ from tpucfg.cli.options import (
 from tpucfg.findings import Finding, collect, errors
 from tpucfg.findings.formats import FORMATS, format_counts, format_named
 from tpucfg.plan import Selection, select_sizes
-from tpucfg.plan.rules.project_rules import shared_folders
+from tpucfg.plan.rules.several_specs import BucketUse, bucket_uses, shared_bucket_findings
 from tpucfg.spec import Project
 from tpucfg.targets import TARGETS
 from tpucfg.text_format import format_count, listed, printable
@@ -115,7 +115,7 @@ def _check_specs(paths: Sequence[Path], chosen: Selection) -> _Report:
     findings: list[Finding] = []
     sources: dict[str, str] = {}
     configs = 0
-    projects: list[Project] = []
+    uses: list[BucketUse] = []
     for path in paths:
         with usage_errors():
             compiled = compile_spec_file(path, catalog, chosen)
@@ -123,14 +123,14 @@ def _check_specs(paths: Sequence[Path], chosen: Selection) -> _Report:
         findings += collect([*compiled.findings, *_new(fit_findings, findings)])
         sources |= {str(path): compiled.source, **fit_texts}
         configs += len(compiled.request_bodies)
-        projects += [compiled.project] if compiled.project else []
+        uses += bucket_uses(compiled.project) if compiled.project else ()
         # With --size, --target or --probe, only jobs are checked, and not the files next to the spec.
         if not (chosen.sizes or chosen.target or chosen.probe):
             stack_findings, stack_texts = stack_files.stack_file_findings(path, compiled.project, env)
             record_findings, record_texts = _check_records(path.parent, compiled.project, env)
             findings += [*stack_findings, *_new(record_findings, findings)]
             sources |= {**stack_texts, **record_texts}
-    findings += shared_folders(projects)
+    findings += shared_bucket_findings(uses)
     return _Report(findings, sources, f"{_names(paths, 'spec')}, {format_count(configs, 'config')}")
 
 

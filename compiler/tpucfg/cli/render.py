@@ -12,7 +12,14 @@ import typer
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import DIFFERENT, ERRORS, USAGE, CommandExit
-from tpucfg.cli.load_spec import load_fits, print_fit_warnings, print_result, progress, with_records
+from tpucfg.cli.load_spec import (
+    load_fits,
+    print_findings,
+    print_fit_warnings,
+    print_result,
+    progress,
+    with_records,
+)
 from tpucfg.cli.options import (
     SPEC,
     EnvOption,
@@ -30,6 +37,7 @@ from tpucfg.cli.options import (
 from tpucfg.findings import errors
 from tpucfg.parallel import map_shared
 from tpucfg.plan import Selection
+from tpucfg.plan.rules.several_specs import shared_bucket_findings
 from tpucfg.render.pipeline import CompiledSpec, ConfigFormat, RenderedSpec, render_spec
 from tpucfg.targets.objects import objects_of
 from tpucfg.text_format import format_count, json_text, listed, printable
@@ -117,7 +125,10 @@ def _render_specs(paths: Sequence[Path], chosen: Selection, format_: ConfigForma
                 _print_fits(path, rendered.compiled)
             specs.append(rendered._replace(compiled=None))
             advance()
-    if any(errors(rendered.findings) for rendered in specs):
+    shared = shared_bucket_findings(use for rendered in specs for use in rendered.buckets)
+    findings = [finding for finding in shared if finding.level != "note"]
+    print_findings(findings, {rendered.path: rendered.source for rendered in specs})
+    if errors([*findings, *(finding for rendered in specs for finding in rendered.findings)]):
         raise CommandExit(ERRORS)
     return specs
 

@@ -161,6 +161,8 @@ _ROWS: Final = (
     Rule("TPU129", "warning", "a rung that takes longer than its slice lives", allowable=True),
     # This rule is about the gate, too.
     Rule("TPU130", "error", "a run that costs more than the gate allows"),
+    # This rule is about several specs, like TPU126.
+    Rule("TPU131", "error", "two specs that create one bucket"),
 )
 
 RULES: Final = {rule.id: rule for rule in _ROWS}

@@ -12,6 +12,7 @@ from typing import Final, Literal, NamedTuple
 from tpucfg.catalog import TARGET_FACTS, Catalog
 from tpucfg.findings import MAX_FINDINGS, RULES, Finding, collect, errors
 from tpucfg.plan import Job, Selection, plan, select_sizes
+from tpucfg.plan.rules.several_specs import BucketUse, bucket_uses
 from tpucfg.plan.rules.unused_settings import unused_allowances, unused_settings
 from tpucfg.plan.rung import slice_in_force
 from tpucfg.render.config import Config, render_config, round_trip_finding
@@ -66,6 +67,8 @@ class RenderedSpec(NamedTuple):
     """The path `<env>/<size>/config.<format>` and the text of each selected job; a probe's is in a folder `probe`."""
     all_paths: tuple[str, ...]
     """The config paths of all jobs of the spec, or of all its probes, including those that are not selected."""
+    buckets: tuple[BucketUse, ...] = ()
+    """Its environments' uses of their buckets, to compare with those of other specs."""
     compiled: CompiledSpec | None = None
     """The compiled spec if it names a training step, whose fit is then shown; hundreds of specs are not kept."""
 
@@ -227,6 +230,7 @@ def render_spec(path: Path, catalog: Catalog, selection: Selection, format_: Con
         project=compiled.project.name,
         configs=configs,
         all_paths=tuple(_all_paths(compiled.project, format_, "/probe" if selection.probe else "")),
+        buckets=bucket_uses(compiled.project),
         compiled=compiled if any(job.settings.trainer.fit for job in compiled.jobs) else None,
     )
 

@@ -166,24 +166,6 @@ def _shared_buckets(project: Project, _: Catalog) -> Iterator[Finding]:
         )
 
 
-def shared_folders(projects: Sequence[Project]) -> Iterator[Finding]:
-    """Yield a warning for each spec whose jobs have the folders of an earlier spec's: its name and bucket are equal."""
-    first_users: dict[tuple[str, str], tuple[Project, Environment]] = {}
-    for project in projects:
-        for environment in project.environments.values():
-            bucket, location = bucket_of(project, environment), project.document.value_location(("name",))
-            first, other = first_users.setdefault((bucket, project.name), (project, environment))
-            if first.document.file == project.document.file:
-                continue
-            folders = f"gs://{bucket}/jobs/{project.name}"
-            message = f"{environment.name} has the folders of {other.name} in {first.document.file}: {folders}"
-            related = ((first.document.value_location(("name",)), "the same name"),)
-            finding = Finding.of(
-                "TPU126", message, location, help="give one of the specs another name", related=related
-            )
-            yield finding.allowed_by(project.allow)
-
-
 def _unknown_generations_of_prices(project: Project, catalog: Catalog) -> Iterator[Finding]:
     """Yield an error for each price of an unknown generation: the rungs it is meant for would have no cost."""
     for name in project.prices:
