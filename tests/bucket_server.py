@@ -1,12 +1,13 @@
-"""A stand-in for Cloud Storage: the part of its JSON API with which the trainer's libraries read and write objects.
+"""A stand-in for Cloud Storage, as tests have no bucket: the part of its JSON API that checkpoint libraries call.
 
-https://cloud.google.com/storage/docs/json_api/v1/objects, as gcsfs and TensorStore call it. Requests about a bucket
-itself are refused, because the jobs' account may only read and write objects.
+https://cloud.google.com/storage/docs/json_api/v1, as gcsfs, TensorStore and google-cloud-storage call it. It enforces
+IAM: a request needs the permissions that Google lists for its method, and gets those of the roles on the bucket.
 """
 
 import json
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from email import message_from_bytes
 from http import HTTPStatus
@@ -16,7 +17,28 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from loopback import serving
 
-_OBJECTS = re.compile(r"/(?P<kind>upload/|download/)?storage/v1/b/(?P<bucket>[^/]+)/o(?:/(?P<name>[^/]+))?")
+ROLES: Final[Mapping[str, frozenset[str]]] = {
+    role: frozenset(f"storage.{permission}" for permission in permissions.split())
+    for role, permissions in {
+        "roles/storage.objectUser": "objects.create objects.delete objects.get objects.list objects.update",
+        "roles/storage.objectViewer": "objects.get objects.list",
+        "roles/storage.legacyBucketReader": "buckets.get objects.list",
+    }.items()
+}
+"""Permissions of each role on buckets and objects: https://cloud.google.com/storage/docs/access-control/iam-roles."""
+_PERMISSIONS: Final = {
+    ("bucket", "GET"): "storage.buckets.get",
+    ("objects", "GET"): "storage.objects.list",
+    ("objects", "POST"): "storage.objects.create",
+    ("object", "GET"): "storage.objects.get",
+    ("object", "DELETE"): "storage.objects.delete",
+}
+"""The permission of each method; replacing an object needs `storage.objects.delete` too.
+
+https://cloud.google.com/storage/docs/access-control/iam-json
+"""
+_REPLACE: Final = "storage.objects.delete"
+_PATH: Final = re.compile(r"/(?:upload/|download/)?storage/v1/b/(?P<bucket>[^/]+)(?P<objects>/o(?:/(?P<name>[^/]+))?)?")
 _TIME: Final = "2026-01-01T00:00:00.000Z"
 """The time at which each object was created and updated."""
 
@@ -33,8 +55,12 @@ class Buckets(ThreadingHTTPServer):
         """Content by URL, such as `gs://bucket/name`."""
         self.uploads: list[bytearray] = []
         """Content that each upload in chunks has received so far."""
-        self.refused: list[str] = []
-        """Requests about buckets themselves."""
+        self.roles: dict[str, frozenset[str]] = defaultdict(lambda: frozenset(["roles/storage.objectUser"]))
+        """The roles that the caller has, by bucket."""
+        self.used: set[tuple[str, str]] = set()
+        """Each bucket with each permission that a request needed."""
+        self.refused: set[tuple[str, str]] = set()
+        """Those of them that the caller did not have."""
         address = f"http://127.0.0.1:{self.server_port}"
         self.environment = {
             "STORAGE_EMULATOR_HOST": address,
@@ -50,6 +76,7 @@ class Buckets(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # otherwise, each response waits for 40 ms between its headers and its content
     server: Buckets
 
     def handle(self) -> None:
@@ -69,19 +96,23 @@ class _Handler(BaseHTTPRequestHandler):
         address = urlsplit(self.path)
         query = {key: values[0] for key, values in parse_qs(address.query).items()}
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        match = _OBJECTS.fullmatch(address.path)
-        if match is None:
-            self.server.refused.append(f"{self.command} {self.path}")
-            self._send(HTTPStatus.FORBIDDEN, {"error": {"code": 403, "message": "no access to the bucket itself"}})
+        match = _PATH.fullmatch(address.path)
+        name = unquote((match and match["name"]) or "")
+        kind = "object" if name else "objects" if match and match["objects"] else "bucket"
+        if match is None or (kind, self.command) not in _PERMISSIONS:
+            self._send_error(HTTPStatus.NOT_IMPLEMENTED, f"not part of the stand-in: {self.command} {self.path}")
             return
-        folder = f"gs://{match['bucket']}/"
-        name = unquote(match["name"] or "")
+        bucket, folder = match["bucket"], f"gs://{match['bucket']}/"
         if self.command == "POST":
-            self._store(folder, query, body)
-        elif match["name"] is None:
+            self._store(bucket, query, body)
+        elif not self._is_allowed(bucket, _PERMISSIONS[kind, self.command]):
+            return
+        elif kind == "bucket":
+            self._send(HTTPStatus.OK, {"kind": "storage#bucket", "name": bucket})
+        elif kind == "objects":
             self._list(folder, query)
         elif folder + name not in self.server.objects:
-            self._send(HTTPStatus.NOT_FOUND, {"error": {"code": 404, "message": "no such object"}})
+            self._send_error(HTTPStatus.NOT_FOUND, "no such object")
         elif self.command == "DELETE":
             self.server.objects.pop(folder + name, None)
             self._send(HTTPStatus.NO_CONTENT)
@@ -90,23 +121,40 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._send(HTTPStatus.OK, self._properties(folder, name))
 
-    def _store(self, folder: str, query: dict[str, str], body: bytes) -> None:
+    def _is_allowed(self, bucket: str, *permissions: str) -> bool:
+        """Return True if the caller has the permissions on a bucket; otherwise, send the error of the first missing."""
+        granted = frozenset[str]().union(*(ROLES[role] for role in self.server.roles[bucket]))
+        missing = [permission for permission in permissions if permission not in granted]
+        self.server.used |= {(bucket, permission) for permission in permissions}
+        self.server.refused |= {(bucket, permission) for permission in missing}
+        if missing:
+            message = f"Permission '{missing[0]}' denied on resource (or it may not exist)."
+            self._send_error(HTTPStatus.FORBIDDEN, message)
+        return not missing
+
+    def _send_error(self, status: HTTPStatus, message: str) -> None:
+        self._send(status, {"error": {"code": status.value, "message": message}})
+
+    def _store(self, bucket: str, query: dict[str, str], body: bytes) -> None:
         """Store an object by one of the three kinds of uploads.
 
         https://cloud.google.com/storage/docs/uploads-downloads#uploads: its content alone, with its metadata as a body
         of two parts, or in chunks.
         """
-        name = query.get("name", "")
+        name, folder = query.get("name", ""), f"gs://{bucket}/"
         if query["uploadType"] == "multipart":
             metadata, body = _parts(self.headers["Content-Type"], body)
             name = json.loads(metadata)["name"]
-        elif query["uploadType"] == "resumable" and "upload_id" not in query:
+        replaces = [_REPLACE] if folder + name in self.server.objects else []
+        if not self._is_allowed(bucket, _PERMISSIONS["objects", "POST"], *replaces):
+            return
+        if query["uploadType"] == "resumable" and "upload_id" not in query:
             chunks = self.server.uploads
             chunks.append(bytearray())
             url = f"{self.server.environment['STORAGE_EMULATOR_HOST']}{self.path}&upload_id={len(chunks) - 1}"
             self._send(HTTPStatus.OK, {}, {"Location": url})
             return
-        elif query["uploadType"] == "resumable":
+        if query["uploadType"] == "resumable":
             received = self.server.uploads[int(query["upload_id"])]
             received += body
             if not self.headers["Content-Range"].endswith(f"/{len(received)}"):

@@ -9,11 +9,9 @@ from typing import Any, Final
 import pytest
 
 from jobs import compiled
+from official.maxtext_python import maxtext_python
 from tpucfg.plan import Job
 
-PYTHON: Final = Path(__file__).resolve().parents[2] / ".venv" / "maxtext" / "bin" / "python"
-"""Python of the environment that `make maxtext` builds."""
-REQUIRE: Final = "TPUCFG_REQUIRE_MAXTEXT"
 TRAINER: Final[dict[str, Any]] = {
     "command": ["python3", "-m", "maxtext.trainers.pre_train.train", "base.yml"],
     "args": {"model_name": "llama3.1-8b", "dataset_type": "synthetic"},
@@ -40,16 +38,6 @@ BATCHES: Final[tuple[dict[str, Any], ...]] = (
 )
 
 
-@pytest.fixture(scope="module")
-def python() -> str:
-    """Return a Python with MaxText; without it, skip the test, or fail if no test may be skipped."""
-    if not PYTHON.exists():
-        if os.environ.get(REQUIRE):
-            pytest.fail("MaxText is not installed: make maxtext")
-        pytest.skip("MaxText is not installed: make maxtext")
-    return str(PYTHON)
-
-
 def jobs() -> list[Job]:
     """Return the jobs of every ladder and every form of the batch, whole runs and probes."""
     planned: list[Job] = []
@@ -64,7 +52,7 @@ def jobs() -> list[Job]:
 
 @pytest.mark.official
 @pytest.mark.slow
-def test_every_line_means_what_the_plan_says(python: str) -> None:
+def test_every_line_means_what_the_plan_says() -> None:
     """MaxText reads the devices, the batch, the steps, the rate, the length and the folder of the plan."""
     planned = jobs()
     lines = [{"args": job.args, "topology": _topology(job), "slices": job.slice.slices} for job in planned]
@@ -72,7 +60,9 @@ def test_every_line_means_what_the_plan_says(python: str) -> None:
     # On the CPU, because the parser asks JAX for its devices.
     environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
     text = "\n".join(map(json.dumps, lines))
-    result = subprocess.run([python, script], input=text, capture_output=True, text=True, check=False, env=environment)
+    result = subprocess.run(
+        [maxtext_python(), script], input=text, capture_output=True, text=True, check=False, env=environment
+    )
     assert result.returncode == 0, result.stderr[-2000:]
     parsed = [json.loads(line) for line in result.stdout.splitlines()]
     assert len(parsed) == len(planned) == 96

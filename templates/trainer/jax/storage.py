@@ -8,8 +8,8 @@ from etils import epath
 
 # gcsfs would remember which files there are, and so never see those that another host writes.
 fsspec.config.conf["gcs"] = {"use_listings_cache": False}
-# Otherwise, it asks for properties of the bucket, which the job's account may not read: it has
-# roles/storage.objectUser, https://cloud.google.com/storage/docs/access-control/iam-roles.
+# Otherwise, it asks for properties of the bucket, for which access to its objects is not enough:
+# https://cloud.google.com/storage/docs/access-control/iam-json.
 os.environ.setdefault("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
 
 
