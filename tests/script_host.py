@@ -1,9 +1,11 @@
 """A machine on which the real start-up script runs in bash, with stubs of docker, curl, apt, systemd and others."""
 
 import subprocess
+import tempfile
 from pathlib import Path
 
 from jobs import program
+from tpucfg.targets.hosts.startup import DEADLINE
 
 DOCKER = r"""
 printf '%s\0' "$@" > "$CALLS/$(ls "$CALLS" | wc -l).docker"
@@ -43,6 +45,19 @@ cp "$STATE/gcsfuse" "${0%/*}/gcsfuse"
 """
 )
 """The package installs the program; calls before the number in APT_FAILING do not."""
+
+
+def watchdog_of(script: str) -> str:
+    """Return the watchdog that a start-up script writes."""
+    return script.split("END_OF_WATCHDOG")[1].partition("\n")[2]
+
+
+def deadline_of(script: str) -> str:
+    """Return the script of the deadline's unit: the start-up script up to its use writes it to a folder."""
+    functions = script.partition("\nwrite_deadline ")[0]
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(["/bin/bash", "-c", f'{functions}\nwrite_deadline "$1"', "bash", folder], check=True)
+        return Path(folder, DEADLINE).read_text(encoding="utf-8")
 
 
 MOVED = (

@@ -9,7 +9,7 @@ import pytest
 
 from compute_api import TOKEN, serving_compute
 from jobs import job, program
-from script_host import Host
+from script_host import RECORD, Host, deadline_of, watchdog_of
 from tpucfg.targets import compute_engine
 
 INSTALL = """
@@ -81,7 +81,7 @@ def test_servers_of_packages_that_never_answer_end_an_attempt(host: Host) -> Non
         "[[ $* == *install* ]] ||", '[[ $* == *install* ]] || { "$STATE/tools/sleep" 60 && touch "$STATE/waited"; } ||'
     )
     program(host.programs, "apt-get", hanging.replace('"${UPDATE_STATUS:-0}"', '"$?"'))
-    program(host.programs, "timeout", 'shift; exec "$STATE/tools/timeout" 3 "$@"')
+    program(host.programs, "timeout", 'shift 2; exec "$STATE/tools/timeout" 3 "$@"')
     assert boot(host) == 0
     assert not (host.state / "waited").exists()
     assert len(host.calls("docker", "create")) == 1
@@ -124,9 +124,10 @@ def test_the_output_goes_to_cloud_logging(host: Host) -> None:
 
 def test_without_docker_a_bounded_job_has_ended(host: Host) -> None:
     """The watchdog notes the end of a program that cannot start, so that the slice is deleted."""
-    watchdog, _, _ = watchdog_of("v6e-4", str(host.state)).partition("\nwhile true")
+    watchdog, _, _ = watchdog_of(bounded_script("v6e-4", str(host.state))).partition("\n{ read -r failures")
     program(host.programs, "systemctl", "echo running")
-    assert bash(host, f"{watchdog}\nnow=100\nattend\ncat ended\n").splitlines()[-1] == "100 none"
+    ended = bash(host, f"{watchdog}\nfailures=0\nattend\ncat {host.state}/ended\n").splitlines()[-1]
+    assert ended.split()[0] == "none"
 
 
 SILENT_CURL = r"""
@@ -160,12 +161,11 @@ def test_a_server_that_never_answers_ends_the_script(host: Host, settings: dict[
     assert not (host.state / "hung").exists(), (host.state / "hung").read_text()
 
 
-def watchdog_of(size: str, folder: str) -> str:
-    """Return the watchdog of a bounded job, with its state in a folder."""
+def bounded_script(size: str, folder: str) -> str:
+    """Return the start-up script of a bounded job, with its state in a folder."""
     bounded = {"max_run_duration": "12h"}
     planned = job("compute-engine", size, environment={"region": "us-east5"}, trainer=bounded)
-    script = compute_engine.startup_script(planned).replace("/var/lib/tpucfg", folder)
-    return script.split("END_OF_WATCHDOG")[1].partition("\n")[2]
+    return compute_engine.startup_script(planned).replace("/var/lib/tpucfg", folder)
 
 
 def bash(host: Host, text: str) -> str:
@@ -178,17 +178,18 @@ def bash(host: Host, text: str) -> str:
 @pytest.mark.parametrize(("size", "collection"), [("v6e-4", "instances"), ("v6e-16", "instanceGroupManagers")])
 def test_a_bounded_host_deletes_what_it_was_created_by(size: str, collection: str, host: Host) -> None:
     """The request deletes the group, or the only instance; if it is refused, the missing permission is named."""
-    watchdog = watchdog_of(size, str(host.state))
-    functions = watchdog[watchdog.index("\nresource=") : watchdog.index("\nend() {")]
-    calls = f"{functions}\naccess_token() {{ printf %s {TOKEN}; }}\ndelete_slice\n"
+    script = deadline_of(bounded_script(size, str(host.state)))
+    calls = script.replace("\nif [", f"\naccess_token() {{ printf %s {TOKEN}; }}\nset now\nif [", 1)
+    program(host.programs, "sleep", f"kill $PPID; {RECORD}")
     path = f"/compute/v1/projects/my-project/zones/us-east5-a/{collection}/mnist-dev-{size}"
     with serving_compute(host.programs) as api:
         api.objects[path] = {}
-        assert bash(host, calls) == "tpucfg: deleting the slice: HTTP status 200\n"
+        noun = "instance" if size == "v6e-4" else "group with its instances"
+        assert bash(host, calls) == f"tpucfg: deleting the {noun}: HTTP status 200\n"
         assert api.requests == [("DELETE", path)]
         api.objects.clear()
-        assert bash(host, calls) == "tpucfg: deleting the slice: HTTP status 404\n"
-        assert host.calls("sleep") == [["60"], ["60"]]
+        assert bash(host, calls) == f"tpucfg: deleting the {noun}: HTTP status 404\n"
+        assert host.calls("sleep") == [["30"], ["30"]]
         api.answer = lambda *_: (403, {"error": {"code": 403}})  # type: ignore[method-assign]
         account = "tpu-mnist-dev@my-project.iam.gserviceaccount.com"
         assert f"{account} needs the permission compute.{collection}.delete in the project" in bash(host, calls)

@@ -20,19 +20,20 @@ CONTAINER: Final = "trainer"
 """The name of the container on every host."""
 WATCHDOG: Final = "tpucfg-watchdog"
 """The systemd unit that restarts the program and deletes the slice."""
-GRACE_SECONDS: Final = 60
-"""The wait for the other hosts, after the program's end on the first host, or on one where it failed."""
+DEADLINE: Final = "tpucfg-deadline"
+"""The systemd unit that deletes the slice at the deadline, and the name of its script."""
 
 _GOOGLE_REGISTRY: Final = re.compile(r"[a-z0-9-]+-docker\.pkg\.dev|([a-z0-9-]+\.)?gcr\.io")
 """Registries that accept the token of a Google account:
 https://cloud.google.com/artifact-registry/docs/docker/authentication#token."""
 _MAX_STOP_SECONDS: Final = 300
 """The time for a last checkpoint before the deadline; a fifth of a run shorter than 25 minutes."""
-_MAX_KILL_SECONDS: Final = 60
-"""The time between SIGKILL and the deadline, by which the clocks and boots of two hosts may differ."""
+_MAX_LOG_SECONDS: Final = 60
+"""The time before the deadline at which the log of a program that runs on is saved."""
 _MAX_EARLY_SECONDS: Final = 90
 """The time between the deadline and the service's own limit of the hosts; a tenth of a run shorter than 15 minutes."""
 _STORAGE: Final = "https://storage.googleapis.com"
+_PROJECTS: Final = "https://cloudresourcemanager.googleapis.com/v3/projects"
 
 
 class HostMount(NamedTuple):
@@ -77,24 +78,24 @@ class Run(NamedTuple):
     """True if the watchdog deletes the slice."""
     stop_seconds: int
     """The seconds before the deadline at which the program receives SIGTERM."""
-    kill_seconds: int
-    """The seconds before the deadline at which it receives SIGKILL."""
+    log_seconds: int
+    """The seconds before the deadline at which its log is saved if it runs on."""
     early_seconds: int
     """The seconds between the deadline and the service's own limit of the hosts; 0 if it has none."""
-    objects: str
-    """The URL of the bucket's objects."""
     uploads: str
-    """The URL of uploads to the bucket."""
-    folder: str
-    """The folder of the end marks and the logs in the bucket, encoded for a URL."""
+    """The URL of uploads to the folder of the logs in the bucket, without the name of a log."""
+    permissions: str
+    """The URL that answers which permissions an account has in the project."""
     container: str = CONTAINER
     unit: str = WATCHDOG
+    deadline_unit: str = DEADLINE
     state: str = "/var/lib/tpucfg"
     boot: str = "/run/tpucfg"
     secrets_folder: str = "/run/tpucfg/secrets"
     gcsfuse: str = "gcsfuse=3.*"
     """The package and its version: https://github.com/GoogleCloudPlatform/gcsfuse/releases."""
-    grace_seconds: int = GRACE_SECONDS
+    grace_seconds: int = 60
+    """The time from the program's end to the deletion, in which other hosts end and logs are saved."""
     poll_seconds: int = 5
     retry_seconds: int = 30
     log_lines: int = 100_000
@@ -113,25 +114,26 @@ def startup_script(job: Job, service: Service) -> str:
     return str(_template().render(job=job, registry=registry, run=_run(job, service)))
 
 
-def end_folder(job: Job) -> str:
-    """Return the URL of the folder with the end marks and the logs of a job's hosts."""
-    return f"{job.job_dir}/.tpucfg"
+def log_folder(job: Job) -> str:
+    """Return the URL of the folder with the logs of a job's hosts."""
+    return f"{job.job_dir}/.tpucfg/logs/"
 
 
 def end_notes(job: Job) -> Iterator[str]:
     """Yield notes about the end of the slice, and about what outlives it."""
     if duration := job.max_run_duration:
         yield (
-            f"the slice deletes itself when the program has ended, and at the latest {duration.text} after its hosts "
+            f"the slice deletes itself a minute after the program's end, and at the latest {duration.text} after its hosts "
             "have started; waiting for capacity does not count"
         )
-        yield f"the end of the program's output, or of a start that fails, is kept in {end_folder(job)}/logs/"
+        yield f"the end of the program's output, or of a start that fails, is kept in {log_folder(job)}"
     else:
         yield "the slice is charged until it is deleted, even after the program has ended"
 
 
 def _run(job: Job, service: Service) -> Run:
     duration = job.max_run_duration
+    folder = log_folder(job).removeprefix(f"gs://{job.bucket}/").replace("/", "%2F")
     stop_seconds = min(_MAX_STOP_SECONDS, duration.seconds // 5) if duration else _MAX_STOP_SECONDS
     return Run(
         service=service,
@@ -144,11 +146,10 @@ def _run(job: Job, service: Service) -> Run:
         watched=bool(duration) or job.restarts is not None,
         deletes=bool(duration),
         stop_seconds=stop_seconds,
-        kill_seconds=min(_MAX_KILL_SECONDS, stop_seconds // 2),
+        log_seconds=min(_MAX_LOG_SECONDS, stop_seconds // 2),
         early_seconds=min(_MAX_EARLY_SECONDS, duration.seconds // 10) if duration and service.limits_hosts else 0,
-        objects=f"{_STORAGE}/storage/v1/b/{job.bucket}/o",
-        uploads=f"{_STORAGE}/upload/storage/v1/b/{job.bucket}/o",
-        folder=end_folder(job).removeprefix(f"gs://{job.bucket}/").replace("/", "%2F"),
+        uploads=f"{_STORAGE}/upload/storage/v1/b/{job.bucket}/o?uploadType=media&name={folder}",
+        permissions=f"{_PROJECTS}/{job.environment.project}:testIamPermissions",
     )
 
 

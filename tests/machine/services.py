@@ -1,0 +1,226 @@
+"""Stand-ins of the metadata server and of Google's APIs, on addresses in a network namespace that nothing leaves.
+
+They run in the process of the test, on sockets that a thread opened in the namespace, so a test changes them while a
+machine runs. They answer as documented:
+
+- metadata: https://cloud.google.com/compute/docs/metadata/querying-metadata
+- DELETE of a queued resource, an instance or a group: an operation; 404 when it is gone
+- testIamPermissions: https://cloud.google.com/resource-manager/reference/rest/v3/projects/testIamPermissions
+- a registry with one image: https://distribution.github.io/distribution/spec/api/
+"""
+
+import ctypes
+import gzip
+import hashlib
+import io
+import json
+import os
+import socket
+import ssl
+import tarfile
+import threading
+import time
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import parse_qs, urlsplit
+
+CLONE_NEWNET: Final = 0x40000000
+METADATA: Final = ("169.254.169.254", 80)
+APIS: Final = ("169.254.1.1", 443)
+NO_ANSWER: Final = 0
+"""In the place of a status: the connection stays open, and nothing is sent."""
+
+
+@dataclass
+class Request:
+    """A request that a service received."""
+
+    at: float
+    """`time.monotonic()`."""
+    method: str
+    host: str
+    path: str
+    status: int
+
+
+@dataclass
+class Cloud:
+    """The services of one machine, and how each answers."""
+
+    script: str
+    worker: int = 0
+    deletions: list[int] = field(default_factory=list)
+    """The statuses of the first calls that delete the slice; the later ones succeed, and then it is gone."""
+    metadata: int = 200
+    """The status of each answer of the metadata server."""
+    uploads: int = 200
+    """The status of each upload to the bucket."""
+    permission: int | bool = True
+    """Whether the account may delete the slice, or a status without an answer to that."""
+    delay: float = 0
+    """The seconds before each answer."""
+    requests: list[Request] = field(default_factory=list)
+    objects: dict[str, str] = field(default_factory=dict)
+    closed: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def calls(self) -> list[Request]:
+        """The requests that delete the slice."""
+        return [request for request in self.requests if request.method == "DELETE"]
+
+    @property
+    def deleted(self) -> bool:
+        """True if one of them succeeded, or found that the slice is gone."""
+        return any(call.status in (200, 404) for call in self.calls)
+
+    def answer(self, method: str, host: str, url: str, body: bytes) -> tuple[int, bytes]:
+        """Return the status and the body of an answer."""
+        path = urlsplit(url).path
+        if host == "metadata.google.internal":
+            return self._metadata(path)
+        if method == "DELETE":
+            # `calls` has this one only when it is answered.
+            number = len(self.calls)
+            return (self.deletions[number] if number < len(self.deletions) else 200), b"{}"
+        if path.endswith(":testIamPermissions"):
+            if self.permission not in (True, False):
+                return self.permission, b"{}"
+            return 200, body if self.permission else b"{}"
+        if host.startswith("storage."):
+            if self.uploads == 200:
+                self.objects[parse_qs(urlsplit(url).query)["name"][0]] = body.decode(errors="replace")
+            return self.uploads, b"{}"
+        return _registry(path)
+
+    def _metadata(self, path: str) -> tuple[int, bytes]:
+        values = {
+            "service-accounts/default/token": '{"access_token":"ya29.a-token","expires_in":3599,"token_type":"Bearer"}',
+            "attributes/agent-worker-number": str(self.worker),
+            "attributes/startup-script": self.script,
+            "id": str(1000 + self.worker),
+        }
+        key = path.removeprefix("/computeMetadata/v1/instance/")
+        value = values.get(key)
+        return (self.metadata, value.encode()) if value else (404, b"")
+
+
+def _layer() -> bytes:
+    """Return the only layer of the image: busybox, which the host of the test need not have."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        busybox = BUSYBOX.read_bytes()
+        for name, link in [("bin/busybox", ""), *((f"bin/{tool}", "busybox") for tool in ("sh", "sleep", "kill"))]:
+            info = tarfile.TarInfo(name)
+            info.mode, info.type, info.linkname = 0o755, tarfile.SYMTYPE if link else tarfile.REGTYPE, link
+            info.size = 0 if link else len(busybox)
+            tar.addfile(info, None if link else io.BytesIO(busybox))
+    return packed.getvalue()
+
+
+BUSYBOX: Path
+"""The program of the tree that is the whole image."""
+_BLOBS: dict[str, bytes] = {}
+_LOCK: Final = threading.Lock()
+
+
+def _digest(data: bytes) -> str:
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"
+
+
+def _registry(path: str) -> tuple[int, bytes]:
+    """Return what a registry answers: a manifest by its tag, or a blob by its digest."""
+    with _LOCK:
+        if not _BLOBS:
+            _make_image()
+    return (200, _BLOBS[path.rpartition("/")[2]]) if "/manifests/" in path or "/blobs/" in path else (200, b"{}")
+
+
+def _make_image() -> None:
+    layer = _layer()
+    packed = gzip.compress(layer, 1)
+    rootfs = {"type": "layers", "diff_ids": [_digest(layer)]}
+    config = json.dumps({"architecture": "amd64", "os": "linux", "config": {}, "rootfs": rootfs}).encode()
+    kind = "application/vnd.docker"
+    manifest: dict[str, Any] = {"schemaVersion": 2, "mediaType": MANIFEST}
+    manifest["config"] = {"mediaType": f"{kind}.container.image.v1+json", "size": len(config), "digest": _digest(config)}
+    layer_type = f"{kind}.image.rootfs.diff.tar.gzip"
+    manifest["layers"] = [{"mediaType": layer_type, "size": len(packed), "digest": _digest(packed)}]
+    text = json.dumps(manifest).encode()
+    _BLOBS.update({_digest(config): config, _digest(packed): packed, _digest(text): text, "1.0": text})
+
+
+MANIFEST: Final = "application/vnd.docker.distribution.manifest.v2+json"
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self, netns: str, address: tuple[str, int], cloud: Cloud, certificate: Path | None) -> None:
+        super().__init__(address, _Handler, bind_and_activate=False)
+        self.socket.close()
+        self.socket = _socket_in(netns, address)
+        if certificate:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate / "certificate.pem", certificate / "key.pem")
+            # The handshake is in the thread of the request: a client that is killed in it must not stop the others.
+            self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
+        self.cloud = cloud
+
+    def handle_error(self, *_: object) -> None:
+        """Ignore clients that are gone, which are killed on purpose."""
+
+
+def _socket_in(netns: str, address: tuple[str, int]) -> socket.socket:
+    """Open a socket in a network namespace: a thread enters it, and ends."""
+    opened: list[socket.socket] = []
+
+    def enter() -> None:
+        with open(f"/run/netns/{netns}", "rb") as file:  # noqa: PTH123 - a path of the kernel
+            if ctypes.CDLL(None, use_errno=True).setns(file.fileno(), CLONE_NEWNET):
+                raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+        opened.append(socket.create_server(address, backlog=50))
+
+    thread = threading.Thread(target=enter)
+    thread.start()
+    thread.join()
+    return opened[0]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+
+    def _respond(self) -> None:
+        cloud, host = self.server.cloud, self.headers["Host"]
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        cloud.closed.wait(cloud.delay)
+        status, answer = cloud.answer(self.command, host, self.path, body)
+        cloud.requests.append(Request(time.monotonic(), self.command, host, self.path, status))
+        if status == NO_ANSWER:
+            cloud.closed.wait(600)
+            self.close_connection = True
+            return
+        self.send_response(status)
+        if "/manifests/" in self.path:
+            self.send_header("Content-Type", MANIFEST)
+            self.send_header("Docker-Content-Digest", _digest(answer))
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(answer)
+
+    do_GET = do_POST = do_DELETE = do_HEAD = _respond  # noqa: N815 - names of the base class
+
+    def log_message(self, *_: object) -> None:
+        """Print nothing."""
+
+
+def serve(netns: str, cloud: Cloud, tree: Path) -> list[_Server]:
+    """Start the services of a machine in its network namespace."""
+    servers = [_Server(netns, METADATA, cloud, None), _Server(netns, APIS, cloud, tree)]
+    for server in servers:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+    return servers

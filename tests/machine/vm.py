@@ -1,0 +1,161 @@
+"""A machine: real systemd and docker in a container of systemd-nspawn, in a network that nothing leaves.
+
+Its disk is a layer above the tree, in memory; a reboot keeps it. Its clock of the uptime starts at 0 in a time namespace.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Final, Self
+
+import services
+from services import Cloud
+
+STATIC: Final = Path(__file__).resolve().parent / "tree"
+"""Files of every machine: the unit of the guest agent, and clients with faults."""
+CAPACITY: Final = "300m"
+"""The size of a disk."""
+REBOOTED: Final = 133
+"""The status of systemd-nspawn when the machine asked for a reboot."""
+
+
+class Machine:
+    """A host of a slice with its services; a context manager that leaves nothing behind."""
+
+    def __init__(self, name: str, folder: Path, tree: Path, cloud: Cloud) -> None:
+        self.name, self.folder, self.tree, self.cloud = name, folder, tree, cloud
+        self.root, self.faults, self.docker = folder / "root", folder / "faults", folder / "docker"
+        self.process: subprocess.Popen[bytes] | None = None
+        self.is_read_only = False
+        self.booted_at = 0.0
+
+    def __enter__(self) -> Self:
+        self.folder.mkdir(parents=True)
+        _run("mount", "-t", "tmpfs", "-o", f"size={CAPACITY}", "machine", str(self.folder))
+        for path in (self.root, self.faults, self.docker, self.folder / "up", self.folder / "work"):
+            path.mkdir()
+        lower = f"{STATIC}:{self.tree / 'root'}"
+        layers = f"lowerdir={lower},upperdir={self.folder / 'up'},workdir={self.folder / 'work'}"
+        _run("mount", "-t", "overlay", "-o", layers, "machine", str(self.root))
+        _run("ip", "netns", "add", self.name)
+        _run("ip", "-n", self.name, "link", "set", "lo", "up")
+        for address, _ in (services.METADATA, services.APIS):
+            _run("ip", "-n", self.name, "address", "add", f"{address}/32", "dev", "lo")
+        self.servers = services.serve(self.name, self.cloud, self.tree)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.cloud.closed.set()
+        self.cut_power()
+        for server in self.servers:
+            server.shutdown()
+            server.server_close()
+        _run("ip", "netns", "delete", self.name)
+        for path in (self.root, self.folder):
+            _run("umount", "--lazy", str(path))
+
+    def boot(self) -> None:
+        """Start systemd."""
+        uptime = int(float(Path("/proc/uptime").read_text().split()[0]))
+        namespace = ["unshare", "--fork", "--time", "--boottime", str(-uptime), "--monotonic", str(-uptime)]
+        options = [
+            *("--quiet", "--boot", "--register=no", "--keep-unit", "--console=pipe", "--resolv-conf=off"),
+            *("--timezone=off", "--capability=all", "--system-call-filter=@keyring bpf"),
+            *(f"--directory={self.root}", f"--network-namespace-path=/run/netns/{self.name}"),
+            *(f"--bind={self.docker}:/var/lib/docker", f"--bind-ro={self.faults}:/faults"),
+            *(["--read-only"] if self.is_read_only else []),
+        ]
+        # cgroups of version 2, as on Ubuntu 22.04 and later.
+        variables = os.environ | {"SYSTEMD_NSPAWN_UNIFIED_HIERARCHY": "1"}
+        with (self.folder / "console").open("ab") as console:
+            self.process = subprocess.Popen(
+                [*namespace, "systemd-nspawn", *options],
+                stdin=subprocess.DEVNULL,
+                stdout=console,
+                stderr=console,
+                env=variables,
+                start_new_session=True,
+            )
+        self.booted_at = time.monotonic()
+
+    def reboot(self, *, delivers: bool = True) -> None:
+        """Reboot as `systemctl reboot` does, and wait until the next boot has begun."""
+        assert self.process
+        self.run("/usr/bin/systemctl", "--no-block", "reboot")
+        try:
+            self.process.wait(60)
+        except subprocess.TimeoutExpired:
+            self.cut_power()
+        self._boot_again(delivers)
+
+    def reset(self, *, delivers: bool = True) -> None:
+        """Take the power for a moment."""
+        self.cut_power()
+        self._boot_again(delivers)
+
+    def _boot_again(self, delivers: bool) -> None:
+        if not delivers:
+            self.cloud.script = ""
+        self.boot()
+
+    def cut_power(self) -> None:
+        """Kill all processes of the machine."""
+        if self.process:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+
+    def cut_network(self, *, is_up: bool = False) -> None:
+        """Take the network away, or bring it back."""
+        _run("ip", "-n", self.name, "link", "set", "lo", "up" if is_up else "down")
+
+    def fault(self, program: str, text: str) -> None:
+        """Let a program of the machine (`docker`, `systemctl`) do something else first; empty text ends that."""
+        new = self.faults / f"{program}.new"
+        new.write_text(text, encoding="utf-8")
+        new.replace(self.faults / program)
+
+    def fill(self) -> None:
+        """Fill the disk to the last byte."""
+        with contextlib.suppress(OSError), (self.root / "full").open("wb") as file:
+            while True:
+                file.write(bytes(1 << 20))
+                file.flush()
+        with contextlib.suppress(OSError), (self.root / "rest").open("wb") as file:
+            while True:
+                file.write(b"0")
+                file.flush()
+
+    def run(self, *command: str) -> str:
+        """Run a command in the machine, and return its output."""
+        leader = self._leader()
+        enter = ["nsenter", f"--target={leader}", "--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup", "--"]
+        completed = subprocess.run(
+            [*enter, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, timeout=60
+        )
+        return completed.stdout.decode(errors="replace")
+
+    def _leader(self) -> str:
+        """Return the process of systemd: a grandchild of `unshare`."""
+        assert self.process
+        pid = str(self.process.pid)
+        for _ in range(2):
+            children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+            pid = children[-1] if children else pid
+        return pid
+
+    def report(self) -> str:
+        """Return what the machine and its services saw."""
+        requests = [f"{r.at - self.booted_at:7.1f}  {r.method} {r.host}{r.path} {r.status}" for r in self.cloud.requests]
+        try:
+            journal = self.run("journalctl", "--no-pager", "--output=short-monotonic")
+        except (OSError, subprocess.SubprocessError) as error:
+            journal = f"no journal: {error}"
+        return "\n".join([*requests, journal[-20000:], (self.folder / "console").read_text(errors="replace")[-2000:]])
+
+
+def _run(*command: str) -> None:
+    subprocess.run(command, check=True, capture_output=True)

@@ -1,0 +1,131 @@
+"""Make the tree that the machines of tests/machine boot: Debian with systemd and docker, by mmdebstrap.
+
+Prints its folder, which is kept in the cache under a key of what it is made of; making it takes about a minute. Packages
+come from the sources of apt on this machine, which has to be a Debian of the same release. Messages go to stderr.
+"""
+
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+TOOLS: Final = Path(__file__).resolve().parent
+RELEASE: Final = "bookworm"
+PACKAGES: Final = (
+    *("systemd", "systemd-sysv", "dbus", "curl", "ca-certificates", "openssl", "docker.io", "busybox-static"),
+    "libfaketime",
+)
+PROGRAMS: Final = {
+    "mmdebstrap": "mmdebstrap",
+    "systemd-nspawn": "systemd-container",
+    "ip": "iproute2",
+    "unshare": "util-linux",
+}
+"""The programs that make and boot a machine, and the Debian packages that have them."""
+HOSTS: Final = (
+    *("cloudresourcemanager", "compute", "secretmanager", "storage", "tpu"),
+    "us-docker.pkg.dev",
+)
+"""The services that have a stand-in: names below googleapis.com, and whole names."""
+PROGRESS_SECONDS: Final = 10
+
+
+class TreeError(Exception):
+    """There is no tree; the message names the fix."""
+
+
+def missing() -> str:
+    """Return why no machine can boot here, with the fix; empty if one can."""
+    if sys.platform != "linux" or os.geteuid() != 0:
+        return "machines boot as root on Linux only"
+    if RELEASE not in platform.freedesktop_os_release().get("VERSION_CODENAME", ""):
+        return f"the tree of a machine is made from apt's own sources, which are not of Debian {RELEASE} here"
+    if lacking := [package for program, package in PROGRAMS.items() if shutil.which(program) is None]:
+        return f"programs are missing: apt-get install {' '.join(lacking)}"
+    if subprocess.run(["unshare", "--time", "true"], capture_output=True, check=False).returncode:
+        return "this kernel has no time namespaces, by which each machine has an uptime of its own"
+    return ""
+
+
+def folder() -> Path:
+    """Return the folder of the tree and its certificate, which may not exist."""
+    cache = Path(os.environ.get("TPUCFG_TOOLS_CACHE") or TOOLS.parent / ".cache" / "tools")
+    key = hashlib.sha256(" ".join((RELEASE, *PACKAGES, *HOSTS)).encode()).hexdigest()[:12]
+    return cache.resolve() / f"machine-{key}"
+
+
+def make() -> Path:
+    """Return the folder, after making it if it does not exist.
+
+    Raises:
+        TreeError: A machine cannot boot here, or mmdebstrap failed.
+    """
+    if reason := missing():
+        raise TreeError(reason)
+    done = folder()
+    if done.is_dir():
+        return done
+    unfinished = done.with_name(f"{done.name}.{os.getpid()}")
+    unfinished.mkdir(parents=True)
+    try:
+        _debian(unfinished)
+        _certificate(unfinished)
+        # Renamed at the end, so that an interrupted build is never booted.
+        unfinished.rename(done)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+    return done
+
+
+def _debian(target: Path) -> None:
+    """Install the packages; apt's own sources are copied, as mmdebstrap's default is the main archive."""
+    _log(f"making Debian {RELEASE} in {target} (about a minute, once)")
+    sources = [*Path("/etc/apt").glob("sources.list.d/debian.sources"), *Path("/etc/apt").glob("sources.list")]
+    command = ["mmdebstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}", RELEASE, str(target / "root")]
+    log = target / "build.log"
+    with log.open("w") as output:
+        process = subprocess.Popen([*command, *map(str, sources[:1])], stdout=output, stderr=output)
+        started = time.monotonic()
+        while True:
+            try:
+                process.wait(PROGRESS_SECONDS)
+                break
+            except subprocess.TimeoutExpired:
+                last = log.read_text().splitlines()[-1:] or ["starting"]
+                _log(f"{time.monotonic() - started:6.0f} s, {last[0][:100]}")
+    if process.returncode:
+        raise TreeError("mmdebstrap failed; the end of its output:\n" + "\n".join(log.read_text().splitlines()[-15:]))
+
+
+def _certificate(target: Path) -> None:
+    """Make the certificate of the stand-ins, which the tree trusts, and no other machine."""
+    names = [host if "." in host else f"{host}.googleapis.com" for host in HOSTS]
+    subject = ["-subj", "/CN=stand-ins for tests", "-addext", f"subjectAltName={','.join(f'DNS:{n}' for n in names)}"]
+    files = ["-keyout", str(target / "key.pem"), "-out", str(target / "certificate.pem")]
+    make_pair = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "3650", *subject, *files]
+    _run(make_pair)
+    trusted = target / "root/usr/local/share/ca-certificates/stand-ins.crt"
+    trusted.write_bytes((target / "certificate.pem").read_bytes())
+    _run(["chroot", str(target / "root"), "update-ca-certificates"])
+
+
+def _run(command: list[str]) -> None:
+    completed = subprocess.run(command, capture_output=True, text=True, check=False)
+    if completed.returncode:
+        raise TreeError(f"{command[0]} failed: {completed.stderr.strip()}")
+
+
+def _log(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    try:
+        print(make())
+    except TreeError as error:
+        sys.exit(f"tools/machine_tree.py: {error}")
