@@ -1,9 +1,11 @@
 """Make the tree that the machines of tests/machine boot: Debian with systemd and docker, by mmdebstrap.
 
-Prints its folder, which is kept in the cache under a key of what it is made of; making it takes about a minute. Packages
-come from the sources of apt on this machine, which has to be a Debian of the same release. Messages go to stderr.
+Prints its folder, which is kept in the cache under a key of what it is made of; making it takes up to a minute.
+Packages come from the sources of apt on this machine, which has to be a Debian of the same release. Messages go to
+stderr.
 """
 
+import fcntl
 import hashlib
 import os
 import platform
@@ -70,8 +72,17 @@ def make() -> Path:
     done = folder()
     if done.is_dir():
         return done
-    unfinished = done.with_name(f"{done.name}.{os.getpid()}")
-    unfinished.mkdir(parents=True)
+    done.parent.mkdir(parents=True, exist_ok=True)
+    with (done.parent / ".machine.lock").open("w") as lock:
+        # A second caller waits for the first.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return done if done.is_dir() else _make(done)
+
+
+def _make(done: Path) -> Path:
+    unfinished = done.with_name(f"{done.name}.unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir()
     try:
         _debian(unfinished)
         _certificate(unfinished)
@@ -84,7 +95,7 @@ def make() -> Path:
 
 def _debian(target: Path) -> None:
     """Install the packages; apt's own sources are copied, as mmdebstrap's default is the main archive."""
-    _log(f"making Debian {RELEASE} in {target} (about a minute, once)")
+    _log(f"making Debian {RELEASE} in {target} (up to a minute, once)")
     sources = [*Path("/etc/apt").glob("sources.list.d/debian.sources"), *Path("/etc/apt").glob("sources.list")]
     command = ["mmdebstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}", RELEASE, str(target / "root")]
     log = target / "build.log"

@@ -21,9 +21,10 @@ import tarfile
 import threading
 import time
 from dataclasses import dataclass, field
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
 CLONE_NEWNET: Final = 0x40000000
@@ -50,6 +51,8 @@ class Cloud:
     """The services of one machine, and how each answers."""
 
     script: str
+    tree: Path
+    """The tree of the machine, whose busybox is the image of the program."""
     worker: int = 0
     deletions: list[int] = field(default_factory=list)
     """The statuses of the first calls that delete the slice; the later ones succeed, and then it is gone."""
@@ -58,7 +61,7 @@ class Cloud:
     uploads: int = 200
     """The status of each upload to the bucket."""
     permission: int | bool = True
-    """Whether the account may delete the slice, or a status without an answer to that."""
+    """True if the account may delete the slice; a status in place of an answer to that."""
     delay: float = 0
     """The seconds before each answer."""
     requests: list[Request] = field(default_factory=list)
@@ -92,7 +95,7 @@ class Cloud:
             if self.uploads == 200:
                 self.objects[parse_qs(urlsplit(url).query)["name"][0]] = body.decode(errors="replace")
             return self.uploads, b"{}"
-        return _registry(path)
+        return _registry(path, self.tree / "root/bin/busybox")
 
     def _metadata(self, path: str) -> tuple[int, bytes]:
         values = {
@@ -106,11 +109,10 @@ class Cloud:
         return (self.metadata, value.encode()) if value else (404, b"")
 
 
-def _layer() -> bytes:
-    """Return the only layer of the image: busybox, which the host of the test need not have."""
+def _layer(busybox: bytes) -> bytes:
+    """Return the only layer of the image."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as tar:
-        busybox = BUSYBOX.read_bytes()
         for name, link in [("bin/busybox", ""), *((f"bin/{tool}", "busybox") for tool in ("sh", "sleep", "kill"))]:
             info = tarfile.TarInfo(name)
             info.mode, info.type, info.linkname = 0o755, tarfile.SYMTYPE if link else tarfile.REGTYPE, link
@@ -119,39 +121,34 @@ def _layer() -> bytes:
     return packed.getvalue()
 
 
-BUSYBOX: Path
-"""The program of the tree that is the whole image."""
-_BLOBS: dict[str, bytes] = {}
-_LOCK: Final = threading.Lock()
-
-
 def _digest(data: bytes) -> str:
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
-def _registry(path: str) -> tuple[int, bytes]:
-    """Return what a registry answers: a manifest by its tag, or a blob by its digest."""
-    with _LOCK:
-        if not _BLOBS:
-            _make_image()
-    return (200, _BLOBS[path.rpartition("/")[2]]) if "/manifests/" in path or "/blobs/" in path else (200, b"{}")
+_DOCKER: Final = "application/vnd.docker"
+MANIFEST: Final = f"{_DOCKER}.distribution.manifest.v2+json"
 
 
-def _make_image() -> None:
-    layer = _layer()
-    packed = gzip.compress(layer, 1)
+@cache
+def _image(busybox: Path) -> dict[str, bytes]:
+    """Return the parts of an image by their digests, and its manifest by its tag."""
+    layer = _layer(busybox.read_bytes())
+    packed = gzip.compress(layer, 1, mtime=0)
     rootfs = {"type": "layers", "diff_ids": [_digest(layer)]}
     config = json.dumps({"architecture": "amd64", "os": "linux", "config": {}, "rootfs": rootfs}).encode()
-    kind = "application/vnd.docker"
-    manifest: dict[str, Any] = {"schemaVersion": 2, "mediaType": MANIFEST}
-    manifest["config"] = {"mediaType": f"{kind}.container.image.v1+json", "size": len(config), "digest": _digest(config)}
-    layer_type = f"{kind}.image.rootfs.diff.tar.gzip"
-    manifest["layers"] = [{"mediaType": layer_type, "size": len(packed), "digest": _digest(packed)}]
-    text = json.dumps(manifest).encode()
-    _BLOBS.update({_digest(config): config, _digest(packed): packed, _digest(text): text, "1.0": text})
+    parts = {"container.image.v1+json": config, "image.rootfs.diff.tar.gzip": packed}
+    of_config, of_layer = (
+        {"mediaType": f"{_DOCKER}.{kind}", "size": len(data), "digest": _digest(data)} for kind, data in parts.items()
+    )
+    fields = {"schemaVersion": 2, "mediaType": MANIFEST, "config": of_config, "layers": [of_layer]}
+    manifest = json.dumps(fields).encode()
+    return {_digest(data): data for data in (config, packed, manifest)} | {"1.0": manifest}
 
 
-MANIFEST: Final = "application/vnd.docker.distribution.manifest.v2+json"
+def _registry(path: str, busybox: Path) -> tuple[int, bytes]:
+    """Return what a registry answers: a manifest by its tag, or a blob by its digest."""
+    is_part = "/manifests/" in path or "/blobs/" in path
+    return 200, _image(busybox)[path.rpartition("/")[2]] if is_part else b"{}"
 
 
 class _Server(ThreadingHTTPServer):
@@ -218,9 +215,9 @@ class _Handler(BaseHTTPRequestHandler):
         """Print nothing."""
 
 
-def serve(netns: str, cloud: Cloud, tree: Path) -> list[_Server]:
+def serve(netns: str, cloud: Cloud) -> list[_Server]:
     """Start the services of a machine in its network namespace."""
-    servers = [_Server(netns, METADATA, cloud, None), _Server(netns, APIS, cloud, tree)]
+    servers = [_Server(netns, METADATA, cloud, None), _Server(netns, APIS, cloud, cloud.tree)]
     for server in servers:
         threading.Thread(target=server.serve_forever, daemon=True).start()
     return servers

@@ -1,6 +1,6 @@
 """A machine: real systemd and docker in a container of systemd-nspawn, in a network that nothing leaves.
 
-Its disk is a layer above the tree, in memory; a reboot keeps it. Its clock of the uptime starts at 0 in a time namespace.
+Its disk is a layer above the tree, in memory; a reboot keeps it. Its uptime starts at 0, by a time namespace.
 """
 
 import contextlib
@@ -25,8 +25,8 @@ REBOOTED: Final = 133
 class Machine:
     """A host of a slice with its services; a context manager that leaves nothing behind."""
 
-    def __init__(self, name: str, folder: Path, tree: Path, cloud: Cloud) -> None:
-        self.name, self.folder, self.tree, self.cloud = name, folder, tree, cloud
+    def __init__(self, name: str, folder: Path, cloud: Cloud) -> None:
+        self.name, self.folder, self.cloud = name, folder, cloud
         self.root, self.faults, self.docker = folder / "root", folder / "faults", folder / "docker"
         self.process: subprocess.Popen[bytes] | None = None
         self.is_read_only = False
@@ -37,14 +37,14 @@ class Machine:
         _run("mount", "-t", "tmpfs", "-o", f"size={CAPACITY}", "machine", str(self.folder))
         for path in (self.root, self.faults, self.docker, self.folder / "up", self.folder / "work"):
             path.mkdir()
-        lower = f"{STATIC}:{self.tree / 'root'}"
+        lower = f"{STATIC}:{self.cloud.tree / 'root'}"
         layers = f"lowerdir={lower},upperdir={self.folder / 'up'},workdir={self.folder / 'work'}"
         _run("mount", "-t", "overlay", "-o", layers, "machine", str(self.root))
         _run("ip", "netns", "add", self.name)
         _run("ip", "-n", self.name, "link", "set", "lo", "up")
         for address, _ in (services.METADATA, services.APIS):
             _run("ip", "-n", self.name, "address", "add", f"{address}/32", "dev", "lo")
-        self.servers = services.serve(self.name, self.cloud, self.tree)
+        self.servers = services.serve(self.name, self.cloud)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -149,7 +149,9 @@ class Machine:
 
     def report(self) -> str:
         """Return what the machine and its services saw."""
-        requests = [f"{r.at - self.booted_at:7.1f}  {r.method} {r.host}{r.path} {r.status}" for r in self.cloud.requests]
+        requests = [
+            f"{r.at - self.booted_at:7.1f}  {r.method} {r.host}{r.path} {r.status}" for r in self.cloud.requests
+        ]
         try:
             journal = self.run("journalctl", "--no-pager", "--output=short-monotonic")
         except (OSError, subprocess.SubprocessError) as error:

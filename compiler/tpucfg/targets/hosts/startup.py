@@ -123,8 +123,8 @@ def end_notes(job: Job) -> Iterator[str]:
     """Yield notes about the end of the slice, and about what outlives it."""
     if duration := job.max_run_duration:
         yield (
-            f"the slice deletes itself a minute after the program's end, and at the latest {duration.text} after its hosts "
-            "have started; waiting for capacity does not count"
+            f"the slice deletes itself a minute after the program's end, and at the latest {duration.text} after its "
+            "hosts have started; waiting for capacity does not count"
         )
         yield f"the end of the program's output, or of a start that fails, is kept in {log_folder(job)}"
     else:
