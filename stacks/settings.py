@@ -15,7 +15,7 @@ from tpucfg.catalog import Catalog
 from tpucfg.findings import Finding, errors
 from tpucfg.findings.formats.text import report
 from tpucfg.infra import file_findings, is_known, project_file, project_findings, pulumi_project
-from tpucfg.plan import Job, Selection
+from tpucfg.plan import Job, Selection, environment_labels
 from tpucfg.plan.identities import (
     Identity,
     ImagePull,
@@ -137,7 +137,7 @@ def settings_of(project: Project, stack: str, config: StackConfig) -> Settings:
         region=environment.region,
         target=environment.target,
         bucket=bucket_of(project, environment),
-        labels={"tpucfg-project": project.name, "tpucfg-environment": stack, **environment.labels},
+        labels=environment_labels(project.name, environment),
         protect=environment.protect,
         keep_data=environment.keep_data,
         creates_bucket=environment.creates_bucket,

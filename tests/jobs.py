@@ -51,6 +51,12 @@ def project(target: str, *sizes: str, **changes: Any) -> Project:
     return project
 
 
+def labels(size: str, run: str = "") -> dict[str, str]:
+    """Return the labels that every job of such a project has."""
+    own = {"project": "mnist", "environment": "dev", "size": size, "run": run or f"mnist-dev-{size}"}
+    return {f"tpucfg-{key}": value for key, value in own.items()}
+
+
 def job(target: str, size: str, *, run: str | None = None, **changes: Any) -> Job:
     """Return the only job of such a project."""
     (only_job,) = plan(project(target, size, **changes), CATALOG, Selection(run=run)).jobs

@@ -36,12 +36,13 @@ PUBLISHED = [
     "--python-version=3.7",
     "--scale-tier=BASIC_TPU",
     "--region=us-central1",
+    "--labels=tpucfg-project=mnist,tpucfg-environment=dev,tpucfg-size=v2-8,tpucfg-run=mnist-dev-v2-8",
     "--",
     "--distribution_strategy=tpu",
     "--data_dir=gs://tfds-data/datasets",
     "--model_dir=gs://my-project-dev-mnist-dev-us-central1/jobs/mnist/v2-8",
 ]
-"""The command of Google's guide, with this project's names and with a config, which the guide does not use."""
+"""The command of Google's guide, with this project's names and labels, and a config, which the guide does not use."""
 
 
 def compiled(path: Path) -> CompiledSpec:

@@ -13,7 +13,7 @@ from tpucfg.infra.resource_rules import resource_findings
 from tpucfg.infra.stack_outputs import expected_outputs
 from tpucfg.infra.stack_program import ProgramError, run_under_mocks
 from tpucfg.plan import plan
-from tpucfg.spec.semantic_rules import RESERVED_LABELS
+from tpucfg.spec import RESERVED_LABELS
 
 STACKS = sorted(path.suffixes[0].removeprefix(".") for path in (ROOT / "stacks").glob("Pulumi.*.yaml"))
 
@@ -74,7 +74,7 @@ def test_bucket_is_regional_private_and_labelled(tmp_path: Path) -> None:
     assert bucket.inputs["uniformBucketLevelAccess"] is True
     assert bucket.inputs["publicAccessPrevention"] == "enforced"
     assert bucket.inputs["labels"] == {"tpucfg-project": "mnist", "tpucfg-environment": "dev", "team": "vision"}
-    assert set(bucket.inputs["labels"]) == {*RESERVED_LABELS, "team"}
+    assert set(bucket.inputs["labels"]) == {*RESERVED_LABELS[:2], "team"}
     assert bucket.retain
     assert not bucket.inputs["forceDestroy"]
 

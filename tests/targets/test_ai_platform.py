@@ -75,7 +75,7 @@ def test_a_package_in_cloud_storage_is_named_in_the_config() -> None:
 
 
 def test_labels_are_in_the_config() -> None:
-    """The environment's labels are the job's."""
+    """The environment's labels are the job's; those of tpucfg are a flag, as the guide's configs have none."""
     labelled = {**SPEC["environments"]["dev"], "labels": {"team": "vision"}}
     assert body_of(spec(environments={"dev": labelled}))["labels"] == {"team": "vision"}
 

@@ -4,12 +4,13 @@ from typing import Any
 
 import pytest
 
-from ai_platform_specs import ARGS, compiled, container, spec
+from ai_platform_specs import ARGS, SPEC, compiled, container, spec
 from start_command import start_command
 from tpucfg.targets import Submission, target_named
 
 START = "gcloud ai-platform jobs submit training mnist_dev_v2_8 --project=my-project-dev"
 STAGING = "--staging-bucket=gs://my-project-dev-mnist-dev-us-central1 --config=/dev/stdin"
+LABELS = "--labels=tpucfg-project=mnist,tpucfg-environment=dev,tpucfg-size=v2-8,tpucfg-run=mnist-dev-v2-8"
 VERSIONS = "--module-name=trainer.task --runtime-version=2.2 --python-version=3.7"
 CUSTOM = "--scale-tier=CUSTOM --master-machine-type=n1-highcpu-16 --region=us-central1"
 
@@ -41,14 +42,22 @@ def test_the_command_repeats_what_gcloud_ignores_in_the_config(data: dict[str, A
     """Gcloud reads the config from standard input, and the fields that it would ignore there are flags."""
     start = start_command(submission_of(data))
     assert start.reads_config
-    assert " ".join(start.argv) == f"{START} {STAGING} {flags} -- {' '.join(ARGS)}"
+    assert " ".join(start.argv) == f"{START} {STAGING} {flags} {LABELS} -- {' '.join(ARGS)}"
+
+
+def test_the_flag_has_the_labels_of_the_config() -> None:
+    """The flag replaces the labels of the file, so it has those of the environment and of `extra` too."""
+    environments = {"dev": {**SPEC["environments"]["dev"], "labels": {"team": "vision"}}}
+    data = spec(environments=environments, targets={"ai-platform": {"extra": {"labels": {"owner": "ada"}}}})
+    (flag,) = [word for word in start_command(submission_of(data)).argv if word.startswith("--labels=")]
+    assert flag == f"--labels=team=vision,owner=ada,{LABELS.removeprefix('--labels=')}"
 
 
 def test_without_args_there_is_no_separator() -> None:
     """For a program without args, the command has no `--`."""
     no_flags = {"flags": {"batch_size": None, "epochs": None}}
     argv = start_command(submission_of(spec(trainer={"args": None}, training=no_flags))).argv
-    assert argv[-1] == "--region=us-central1"
+    assert argv[-2:] == ("--region=us-central1", LABELS)
 
 
 def test_a_run_has_its_own_job_id() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs import CATALOG, gcloud_refusal, job, leaves
+from jobs import CATALOG, gcloud_refusal, job, labels, leaves
 from start_command import start_command
 from tpucfg import schemas
 from tpucfg.paths import first_match
@@ -55,6 +55,7 @@ def test_a_multi_host_slice_is_one_node() -> None:
                             "email": "tpu-mnist-dev@my-project.iam.gserviceaccount.com",
                             "scope": ["https://www.googleapis.com/auth/cloud-platform"],
                         },
+                        "labels": labels("v3-32"),
                     },
                 }
             ]
@@ -91,7 +92,7 @@ def test_every_option_is_a_field() -> None:
                             {"sourceDisk": "projects/my-project/zones/us-west4-a/disks/corpus", "mode": "READ_ONLY"},
                             {"sourceDisk": "projects/my-project/zones/us-west4-a/disks/scratch", "mode": "READ_WRITE"},
                         ],
-                        "labels": {"team": "vision"},
+                        "labels": {**labels("v5litepod-8", "a1"), "team": "vision"},
                         "tags": ["train", "internal"],
                     },
                 }

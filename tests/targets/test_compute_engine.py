@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from jobs import CATALOG, compiled, gcloud_refusal, job, leaves, project
+from jobs import CATALOG, compiled, gcloud_refusal, job, labels, leaves, project
 from spec_factory import document
 from tpucfg import schemas
 from tpucfg.cli import app
@@ -88,6 +88,7 @@ def test_a_slice_of_several_hosts_is_a_group() -> None:
                     "instanceTerminationAction": "DELETE",
                     "maxRunDuration": {"seconds": "43200"},
                 },
+                "labels": labels("v6e-16"),
                 "metadata": {"items": [{"key": "startup-script"}]},
             },
         },
@@ -198,7 +199,7 @@ def test_every_option_is_a_field() -> None:
     ]
     assert host["serviceAccounts"][0]["email"] == options["service_account"]
     assert host["disks"][0]["initializeParams"]["diskSizeGb"] == "500"
-    assert host["labels"] == {"team": "vision"}
+    assert host["labels"] == {**labels("v6e-16"), "team": "vision"}
     assert "tags" not in host
     shared = {"subnetwork": "projects/acme-net/regions/us-east5/subnetworks/s"}
     (interface,) = host_of(body_of("v6e-16", options=shared))["networkInterfaces"]

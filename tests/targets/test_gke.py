@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs import CATALOG, IMAGE, job, leaves, parts, project
+from jobs import CATALOG, IMAGE, job, labels, leaves, parts, project
 from tpucfg import schemas
 from tpucfg.paths import first_match
 from tpucfg.targets import Submission, SubmissionError, gke, target_named
@@ -38,7 +38,7 @@ def test_a_single_host_is_one_pod() -> None:
     assert gke.request_body(job("gke", "v6e-1", environment=EAST)) == {
         "apiVersion": "jobset.x-k8s.io/v1alpha2",
         "kind": "JobSet",
-        "metadata": {"name": "mnist-dev-v6e-1", "namespace": "default"},
+        "metadata": {"name": "mnist-dev-v6e-1", "namespace": "default", "labels": labels("v6e-1")},
         "spec": {
             "ttlSecondsAfterFinished": 43200,
             "replicatedJobs": [
@@ -52,6 +52,7 @@ def test_a_single_host_is_one_pod() -> None:
                             "completionMode": "Indexed",
                             "backoffLimit": 0,
                             "template": {
+                                "metadata": {"labels": labels("v6e-1")},
                                 "spec": {
                                     "serviceAccountName": "tpu-mnist-dev",
                                     "restartPolicy": "Never",
@@ -75,7 +76,7 @@ def test_a_single_host_is_one_pod() -> None:
                                         }
                                     ],
                                     "volumes": [{"name": "shm", "emptyDir": {"medium": "Memory"}}],
-                                }
+                                },
                             },
                         }
                     },
@@ -104,10 +105,12 @@ def test_every_option_is_a_field() -> None:
         )
     )
     job_spec, pod = parts(body)
+    own = {**labels("v6e-16", "a1"), "team": "vision", "note": ""}
+    assert job_spec["template"]["metadata"] == {"labels": own}, "GKE's cost allocation reads the labels of pods"
     assert body["metadata"] == {
         "name": "mnist-dev-v6e-16-a1",
         "namespace": "training",
-        "labels": {"team": "vision", "note": "", "kueue.x-k8s.io/queue-name": "tpu"},
+        "labels": {**own, "kueue.x-k8s.io/queue-name": "tpu"},
         "annotations": {"alpha.jobset.sigs.k8s.io/exclusive-topology": "cloud.google.com/gke-nodepool"},
     }
     assert (job_spec["parallelism"], job_spec["completions"]) == (4, 4)

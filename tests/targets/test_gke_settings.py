@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from jobs import CATALOG, compiled, job, leaves, parts
+from jobs import CATALOG, compiled, job, labels, leaves, parts
 from tpucfg import schemas
 from tpucfg.changes.config_diff import config_difference, redact_difference
 from tpucfg.changes.facts import Scope
@@ -94,12 +94,13 @@ def test_mounts_are_ephemeral_volumes() -> None:
     job_ = v6e(trainer={"mounts": {"/data": "${bucket}/data/${size}/", "/ckpt": "gs://other"}})
     job_spec, pod = parts(gke.request_body(job_))
     assert job_spec["template"]["metadata"] == {
+        "labels": labels("v6e-16"),
         "annotations": {
             "gke-gcsfuse/volumes": "true",
             "gke-gcsfuse/cpu-limit": "0",
             "gke-gcsfuse/memory-limit": "0",
             "gke-gcsfuse/ephemeral-storage-limit": "0",
-        }
+        },
     }
     assert [(volume["name"], volume.get("csi")) for volume in pod["volumes"]] == [
         ("shm", None),
@@ -214,7 +215,7 @@ def test_restarts_tell_disruptions_and_deadlines_apart() -> None:
     }
     assert (job_spec["activeDeadlineSeconds"], job_spec["backoffLimit"]) == (43_200, 0)
     assert pod["restartPolicy"] == "Never"
-    assert "labels" not in body["metadata"]
+    assert body["metadata"]["labels"] == labels("v6e-16")
 
 
 def test_a_queue_bounds_all_attempts_together() -> None:
@@ -227,7 +228,7 @@ def test_secrets_are_copied_by_reference() -> None:
     """The class has the versions in Secret Manager, the sync the keys, and the pod refers to both by the job's name."""
     job_ = v6e(trainer={"secrets": SECRETS, "env": {"A": "1"}}, options={"namespace": "training"}, run="a1")
     provider_class, sync = gke.companions(job_)
-    metadata = {"name": "mnist-dev-v6e-16-a1", "namespace": "training"}
+    metadata = {"name": "mnist-dev-v6e-16-a1", "namespace": "training", "labels": labels("v6e-16", "a1")}
     assert provider_class == {
         "apiVersion": "secrets-store.csi.x-k8s.io/v1",
         "kind": "SecretProviderClass",

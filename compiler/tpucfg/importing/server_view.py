@@ -41,7 +41,7 @@ def tables() -> dict[str, Any]:
 
 def server_view(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return a request body without nulls, defaults of the server and what the server writes itself."""
-    view: dict[str, Any] = _cleaned(deepcopy(dict(body)), ())
+    view: dict[str, Any] = _cleaned(_without_repeated_labels(deepcopy(dict(body))), ())
     for _, container in [*values_at(view, _CONTAINER)]:
         _clean_resources(container)
         if isinstance(container, dict) and container.get("imagePullPolicy") == _pull_policy(
@@ -52,6 +52,16 @@ def server_view(body: Mapping[str, Any]) -> dict[str, Any]:
         tolerations = [item for item in _list(pod, "tolerations") if not _is_of_chips(item)]
         pod.pop("tolerations", None)
         pod.update({"tolerations": tolerations} if tolerations else {})
+    return view
+
+
+def _without_repeated_labels(view: dict[str, Any]) -> dict[str, Any]:
+    """Remove the labels of pods that their JobSet has too: tpucfg renders those of a job on both."""
+    of_job = value_at(view, ("metadata", "labels"))
+    for _, labels in values_at(view, f"{_POD.removesuffix('.spec')}.metadata.labels"):
+        if isinstance(of_job, dict) and isinstance(labels, dict):
+            for key in [key for key, value in labels.items() if key in of_job and of_job[key] == value]:
+                del labels[key]
     return view
 
 

@@ -1,6 +1,7 @@
 """Plan a spec: its rungs and jobs with all their figures, and the findings about them."""
 
 from tpucfg.plan.job import XLA_FLAGS_VARIABLE, Job, make_job, path_values
+from tpucfg.plan.labels import environment_labels, job_labels
 from tpucfg.plan.naming import account_id, bucket_of, job_name, workload_account, zone_of
 from tpucfg.plan.plan import Plan, ladder, plan, run_progress_in
 from tpucfg.plan.rung import Rung, flag_name, rung_figures, shows_parallelism
@@ -17,8 +18,10 @@ __all__ = [
     "SelectionError",
     "account_id",
     "bucket_of",
+    "environment_labels",
     "flag_name",
     "group_ladders",
+    "job_labels",
     "job_name",
     "ladder",
     "make_job",

@@ -8,7 +8,7 @@ from tpucfg.spec.credentials import credentials_in
 from tpucfg.spec.layers import present_layers
 from tpucfg.spec.placeholders import PLACEHOLDERS
 from tpucfg.spec.presets import FIGURES, NAMED_FIGURES
-from tpucfg.spec.project import listed_paths, overridable
+from tpucfg.spec.project import RESERVED_LABELS, listed_paths, overridable
 from tpucfg.text_format import dotted, format_value, listed, nearest, quote_key, yaml_example
 from tpucfg.yamldoc import Document, KeyPath, count_values_and_depth
 
@@ -16,8 +16,6 @@ MAX_REPEATED_VALUES: Final = 2_000
 """Maximum values in a target's `extra` or in the program's args: a pod has about a hundred."""
 MIN_SOFT_DELETE_DAYS: Final = 7
 """https://cloud.google.com/storage/docs/soft-delete#retention-duration."""
-RESERVED_LABELS: Final = ("tpucfg-project", "tpucfg-environment")
-"""The labels that the stack program sets on an environment's bucket; a test compares the two."""
 
 
 def semantic_findings(document: Document, broken: frozenset[str]) -> Iterator[Finding]:
@@ -148,7 +146,7 @@ def _check_labels(document: Document) -> Iterator[Finding]:
         for key in environment.get("labels", {}):
             if key in RESERVED_LABELS:
                 path = ("environments", name, "labels", key)
-                message = f"{dotted(path[:-1])} cannot set {key}: the stack sets this label on its bucket"
+                message = f"{dotted(path[:-1])} cannot set {key}: tpucfg sets this label on the bucket and the jobs"
                 hint = f"delete {key}, or give it another key"
                 yield Finding.of("TPU007", message, document.key_location(path), help=hint)
 

@@ -1,12 +1,27 @@
 """Helpers with which several targets build their request bodies."""
 
+from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 from tpucfg.plan import Job
+from tpucfg.targets.interface import Origin
 
 CLOUD_PLATFORM: Final = "https://www.googleapis.com/auth/cloud-platform"
 """The scope of all of Google Cloud, for hosts whose account's roles limit its access:
 https://cloud.google.com/compute/docs/access/service-accounts#associating_a_service_account_to_an_instance."""
+
+_LABELS: Final = "https://cloud.google.com/resource-manager/docs/labels-overview"
+
+
+def label_origins(labels: str) -> Mapping[str, Origin]:
+    """Return the origins of a job's labels, which are below a path of the request body."""
+    own = Origin("rule", "lists and the bill are read by spec, environment, size and run", _LABELS, "name")
+    return {f"{labels}.[tpucfg-*]": own, f"{labels}.*": Origin("spec", "environments.<env>.labels")}
+
+
+def labels_flag(labels: Mapping[str, str]) -> str:
+    """Return gcloud's flag for the labels of a job."""
+    return f"--labels={','.join(f'{key}={value}' for key, value in labels.items())}"
 
 
 def reservation_path(job: Job, collection: Literal["zones", "locations"]) -> str | None:

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tpucfg.plan import Job
+from tpucfg.plan import Job, job_labels
 from tpucfg.targets.ai_platform.request import is_uploaded
-from tpucfg.targets.common import without_empty
+from tpucfg.targets.common import labels_flag, without_empty
 from tpucfg.targets.extra import merged_request_body
 from tpucfg.targets.interface import Command, Submission
 
@@ -14,7 +14,8 @@ def submission(job: Job) -> Submission:
     """Return gcloud's commands, with flags for the fields of the config that gcloud ignores."""
     # gcloud ignores packageUris of the file. Without --scale-tier it reads --config twice: the second time, the pipe is
     # empty, and it silently submits a job without a TPU. With CUSTOM, --scale-tier needs --master-machine-type.
-    training = merged_request_body(job).body["trainingInput"]
+    body = merged_request_body(job).body
+    training = body["trainingInput"]
     id_, project = job.name.replace("-", "_"), f"--project={job.environment.project}"
     jobs, args = ("gcloud", "ai-platform", "jobs"), training.get("args", [])
     flags = {
@@ -25,7 +26,10 @@ def submission(job: Job) -> Submission:
         **{"scale-tier": training["scaleTier"], "master-machine-type": training.get("masterType")},
         region=training["region"],
     )
-    start = (*jobs, "submit", "training", id_, project, *(f"--{flag}={value}" for flag, value in flags.items()))
+    # This flag replaces the labels of the file.
+    labels = labels_flag({**body.get("labels", {}), **job_labels(job)})
+    options = (*(f"--{flag}={value}" for flag, value in flags.items()), labels)
+    start = (*jobs, "submit", "training", id_, project, *options)
     return Submission(
         start=Command((*start, *(("--", *args) if args else ())), reads_config=True),
         watch=Command((*jobs, "stream-logs", id_, project)),

@@ -8,8 +8,8 @@ https://cloud.google.com/tpu/docs/reference/rest/v2/projects.locations.queuedRes
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tpucfg.plan import Job
-from tpucfg.targets.common import CLOUD_PLATFORM, google_account, reservation_path, without_empty
+from tpucfg.plan import Job, job_labels
+from tpucfg.targets.common import CLOUD_PLATFORM, google_account, label_origins, reservation_path, without_empty
 from tpucfg.targets.hosts import startup
 from tpucfg.targets.hosts.rules import NAMES
 from tpucfg.targets.interface import CAPACITY, MACHINE, MACHINES, Origin, RequestBody, Reserved
@@ -42,7 +42,7 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     f"{_NODE}.schedulingConfig.reserved": Origin("spec", "capacity"),
     f"{_NODE}.dataDisks.*.sourceDisk": Origin("spec", "targets.cloud-tpu.data_disks"),
     f"{_NODE}.dataDisks.*.mode": Origin("spec", "targets.cloud-tpu.data_disks"),
-    f"{_NODE}.labels.*": Origin("spec", "environments.<env>.labels"),
+    **label_origins(f"{_NODE}.labels"),
     f"{_NODE}.tags.*": Origin("spec", "targets.cloud-tpu.tags"),
     f"{_NODE}.metadata.startup-script": Origin(
         "rule",
@@ -105,7 +105,7 @@ def _node(job: Job) -> dict[str, Any]:
         # Without it, a reservation's name alone requests on-demand capacity in v2.
         schedulingConfig={"reserved": True} if job.capacity.reservation else None,
         dataDisks=[_data_disk(disk) for disk in options.get("data_disks") or []],
-        labels=dict(job.environment.labels),
+        labels=job_labels(job),
         tags=list(options.get("tags") or []),
         metadata={"startup-script": startup_script(job)},
     )

@@ -8,9 +8,9 @@ https://cloud.google.com/compute/docs/instance-groups/about-bulk-mode (all hosts
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from tpucfg.plan import Job
+from tpucfg.plan import Job, job_labels
 from tpucfg.spec import CapacityKind
-from tpucfg.targets.common import CLOUD_PLATFORM, google_account, without_empty
+from tpucfg.targets.common import CLOUD_PLATFORM, google_account, label_origins, without_empty
 from tpucfg.targets.hosts import startup
 from tpucfg.targets.hosts.rules import NAMES
 from tpucfg.targets.interface import CAPACITY, DEADLINE, MACHINE, MACHINES, Effect, Origin, RequestBody, Reserved
@@ -156,7 +156,7 @@ def host_fields(job: Job) -> dict[str, Any]:
         scheduling=_scheduling(job),
         reservationAffinity=_reservation_affinity(job),
         tags=without_empty(items=list(job.options.get("tags") or [])),
-        labels=dict(job.environment.labels),
+        labels=job_labels(job),
         metadata={"items": [{"key": "startup-script", "value": startup_script(job)}]},
     )
 
@@ -346,7 +346,7 @@ _HOST: Final[Mapping[str, Origin]] = {
     "scheduling.maxRunDuration.seconds": _DURATION,
     "reservationAffinity.**": _CAPACITY,
     "tags.items.*": Origin("spec", "targets.compute-engine.tags"),
-    "labels.*": Origin("spec", "environments.<env>.labels"),
+    **label_origins("labels"),
     # Comparisons have the items by their keys, and the lines and flags of the script below.
     **dict.fromkeys(("metadata.items.*", "metadata.items.*.key", "metadata.items.*.value"), _SCRIPT),
 }

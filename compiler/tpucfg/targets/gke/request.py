@@ -13,9 +13,10 @@ from typing import Any, Final
 
 from tpucfg.paths import matches
 from tpucfg.plan.job import Job
+from tpucfg.plan.labels import job_labels
 from tpucfg.plan.naming import account_id
 from tpucfg.spec.settings import Duration, Mount, Secret
-from tpucfg.targets.common import without_empty
+from tpucfg.targets.common import label_origins, without_empty
 from tpucfg.targets.gke import nodes
 from tpucfg.targets.gke.nodes import CHIPS, SLICE_TOPOLOGY, is_placed_by_queue
 from tpucfg.targets.interface import (
@@ -57,7 +58,7 @@ def request_body(job: Job) -> RequestBody:
         "metadata": without_empty(
             name=job.name,
             namespace=job.options.get("namespace", "default"),
-            labels={**job.environment.labels, **_queue_labels(job)},
+            labels={**job_labels(job), **_queue_labels(job)},
             annotations={EXCLUSIVE: nodes.NODE_POOL} if _has_own_node_pools(job) else {},
         ),
         "spec": {
@@ -114,7 +115,8 @@ def _child_job(job: Job) -> dict[str, Any]:
             podFailurePolicy=_pod_failure_policy(job),
         ),
         "template": {
-            **without_empty(metadata=without_empty(annotations=annotations)),
+            # GKE's cost allocation reads the labels of pods.
+            "metadata": without_empty(labels=job_labels(job), annotations=annotations),
             "spec": _pod(job),
         },
     }
@@ -321,9 +323,7 @@ def _secret_objects(job: Job, account: str) -> tuple[RequestBody, ...]:
     """
     if not job.secrets:
         return ()
-    metadata = without_empty(
-        name=job.name, namespace=job.options.get("namespace", "default"), labels=dict(job.environment.labels)
-    )
+    metadata = without_empty(name=job.name, namespace=job.options.get("namespace", "default"), labels=job_labels(job))
     sources = "".join(_source(secret) for secret in job.secrets)
     provider_class = {
         "apiVersion": "secrets-store.csi.x-k8s.io/v1",
@@ -398,7 +398,7 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     "metadata.namespace": Origin("spec", "targets.gke.namespace"),
     f"metadata.labels.[{QUEUE}]": Origin("spec", "targets.gke.queue"),
     f"metadata.labels.[{MAX_EXEC_TIME}]": _DURATION,
-    "metadata.labels.*": Origin("spec", "environments.<env>.labels"),
+    **label_origins("metadata.labels"),
     f"metadata.annotations.[{EXCLUSIVE}]": Origin(
         "rule", "each job on a node pool of its own, a slice", MULTISLICE, "sizes"
     ),
@@ -416,6 +416,7 @@ ORIGINS: Final[Mapping[str, Origin]] = {
         f"{_TEMPLATE}.metadata.annotations.[{name}]": Origin("spec", "targets.gke.topology_aware")
         for name in (SLICE_TOPOLOGY, nodes.REQUIRED_TOPOLOGY, nodes.SLICE_REQUIRED_TOPOLOGY, nodes.SLICE_SIZE)
     },
+    **label_origins(f"{_TEMPLATE}.metadata.labels"),
     f"{_TEMPLATE}.metadata.annotations.*": Origin("rule", "GKE adds the container that mounts the buckets", _FUSE),
     f"{_POD}.serviceAccountName": Origin("spec", "targets.gke.service_account"),
     f"{_POD}.priorityClassName": Origin("spec", "targets.gke.priority"),
@@ -453,7 +454,7 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     f"{COMPANIONS}.{SYNC}.spec.secretObject.data.**": Origin("spec", "trainer.secrets"),
     f"{COMPANIONS}.{SYNC}.spec.serviceAccountName": Origin("spec", "targets.gke.service_account"),
     f"{COMPANIONS}.*.metadata.namespace": Origin("spec", "targets.gke.namespace"),
-    f"{COMPANIONS}.*.metadata.labels.*": Origin("spec", "environments.<env>.labels"),
+    **label_origins(f"{COMPANIONS}.*.metadata.labels"),
     f"{COMPANIONS}.**": Origin("rule", "GKE copies the secrets' values from Secret Manager for the pods", _SECRETS),
 }
 _NODE_LABELS: Final[Mapping[str, Effect]] = {
