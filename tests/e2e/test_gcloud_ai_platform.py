@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from jobs import labels
 from loopback import serving
 from start_command import start_command
 from tpucfg.catalog import Catalog
@@ -80,7 +81,7 @@ def service() -> Iterator[Service]:
 @pytest.mark.parametrize("machine", ["basic", "legacy", "compute-engine"])
 @pytest.mark.parametrize("trainer", [PACKAGE, CONTAINER], ids=["package", "containers"])
 def test_gcloud_sends_the_whole_config(service: Service, tmp_path: Path, machine: str, trainer: str) -> None:
-    """The job that the service receives is exactly the config, with the job id of the command."""
+    """The job that the service receives is exactly the config, with the job id and the labels of the command."""
     project, findings = project_from_document(read_text(SPEC.format(trainer=trainer, machine=machine), "tpucfg.yaml"))
     assert project is not None, findings
     (config,) = render_configs(compile_project(project, Catalog()))
@@ -104,7 +105,8 @@ def test_gcloud_sends_the_whole_config(service: Service, tmp_path: Path, machine
     )
     assert completed.returncode == 0, completed.stderr
     (job,) = service.jobs
-    assert job == {"jobId": "mnist_dev_v2_8", **_as_sent(config.request_body)}
+    own = {"labels": {"team": "vision", **labels("v2-8")}}
+    assert job == {"jobId": "mnist_dev_v2_8", **_as_sent(config.request_body), **own}
 
 
 def _as_sent(body: dict[str, Any]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from repositories import NEW, Repository
 from tpucfg.catalog import Catalog
 from tpucfg.cli.app import run
 from tpucfg.fit.fit_file import fit_path, read_fit_file, write_fit_file
+from tpucfg.spec.project import RESERVED_LABELS
 
 pytestmark = pytest.mark.programs
 
@@ -267,9 +268,7 @@ def _assert_well_formed(text: str) -> None:
     assert len(text.encode()) < 65_536
     assert "jane.doe" not in text
     assert "hunter2" not in text
-    assert "tpucfg-" not in text.replace("<!-- tpucfg-review -->", "").replace("tpucfg-environment", "").replace(
-        "tpucfg-project", ""
-    )
+    assert not re.search(rf"tpucfg-(?!review -->|{'|'.join(RESERVED_LABELS).replace('tpucfg-', '')})", text)
     outside = re.sub(r"(?ms)^(`{3,}).*?^\1$", "", text)
     outside = re.sub(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)", "", outside)
     assert "<script" not in outside

@@ -13,7 +13,7 @@ from tpucfg.infra.resource_rules import resource_findings
 from tpucfg.infra.stack_outputs import expected_outputs
 from tpucfg.infra.stack_program import ProgramError, run_under_mocks
 from tpucfg.plan import plan
-from tpucfg.spec import RESERVED_LABELS
+from tpucfg.spec.project import RESERVED_LABELS
 
 STACKS = sorted(path.suffixes[0].removeprefix(".") for path in (ROOT / "stacks").glob("Pulumi.*.yaml"))
 

@@ -8,7 +8,8 @@ or a digit: https://kubernetes.io/docs/concepts/overview/working-with-objects/la
 from typing import Final
 
 from tpucfg.plan.job import PROBE, Job
-from tpucfg.spec import RESERVED_LABELS, Environment
+from tpucfg.spec import Environment
+from tpucfg.spec.project import RESERVED_LABELS
 
 _MAX_VALUE_LENGTH: Final = 63
 

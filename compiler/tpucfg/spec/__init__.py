@@ -12,18 +12,7 @@ from tpucfg.spec.layers import (
     present_layers,
     takes_away,
 )
-from tpucfg.spec.project import (
-    RESERVED_LABELS,
-    Cluster,
-    Environment,
-    Gate,
-    Number,
-    Override,
-    Prices,
-    Probe,
-    Project,
-    Training,
-)
+from tpucfg.spec.project import Cluster, Environment, Gate, Number, Override, Prices, Probe, Project, Training
 from tpucfg.spec.settings import (
     DEFAULT_PYTHON,
     PRESET,
@@ -44,7 +33,6 @@ __all__ = [
     "DEFAULT_PYTHON",
     "LAYERED",
     "PRESET",
-    "RESERVED_LABELS",
     "SPEC_NAME",
     "Capacity",
     "CapacityKind",
