@@ -2,12 +2,23 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+
+import typer
 
 from tpucfg.catalog import Catalog
-from tpucfg.cli.exit_codes import ERRORS, CommandExit
+from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.load_spec import load_compiled, print_findings
-from tpucfg.cli.options import SPEC, EnvOption, SpecOption, format_option, selection
+from tpucfg.cli.options import (
+    SPEC,
+    EnvOption,
+    ProbeOption,
+    RunOption,
+    SizeOption,
+    SpecOption,
+    format_option,
+    selection,
+)
 from tpucfg.cli.rung_columns import (
     capacity_columns,
     cost_columns,
@@ -39,12 +50,17 @@ from tpucfg.results.next_steps import (
 from tpucfg.spec import Project
 from tpucfg.text_format import json_text
 
+if TYPE_CHECKING:
+    from tpucfg.cli.status_live import LiveJobs
+
 
 class _Environment(NamedTuple):
     """An environment's ladder with its next steps."""
 
     ladder: LadderStatus
     next_steps: tuple[NextStep, ...]
+    live: "LiveJobs | None" = None
+    """What its service prints about the selected jobs; None if it was not asked."""
 
     @property
     def title(self) -> str:
@@ -56,20 +72,34 @@ class _Environment(NamedTuple):
 def status(
     spec: SpecOption = SPEC,
     env: EnvOption = None,
+    live: Annotated[bool, typer.Option("--live", help="Ask the services about the jobs.")] = False,
+    size: SizeOption = None,
+    run: RunOption = None,
+    probe: ProbeOption = False,
     format: Annotated[str, format_option("text|markdown|json")] = "text",
 ) -> None:
     """Show each rung's status: what it measured, how it scales, what it costs, and the next rung to run.
 
-    Example: tpucfg status --env prod
+    With --live, kubectl and gcloud are asked about the jobs, without a change: their state, the last step of their log,
+    their cost so far, and why they wait. --size, --run and --probe choose the jobs.
+
+    Example: tpucfg status --env prod --live --run a1
     """
+    if (size or run or probe) and not live:
+        raise CommandExit(USAGE, "--size, --run and --probe choose the jobs of --live", "add --live, or leave them out")
     catalog = Catalog()
-    project, compiled = load_compiled(spec, catalog, selection(env), quiet=True)
+    project, compiled = load_compiled(spec, catalog, selection(env, size, run=run, probe=probe), quiet=True)
     environments = [job.environment for job in compiled.jobs]
     ladders = ladder_statuses(project, catalog, environments, spec.parent).values()
     statuses = [
         _Environment(ladder, (*run_steps(ladder, project, catalog, spec), *next_steps(ladder, spec)))
         for ladder in ladders
     ]
+    if live:
+        from tpucfg.cli.status_live import ask
+
+        answers = ask(project, compiled, spec)
+        statuses = [each._replace(live=answers[each.ladder.environment.name]) for each in statuses]
     for line in _FORMATS[format](project, statuses):
         print(line)
     if findings := [finding for ladder in ladders for finding in ladder.findings]:
@@ -79,18 +109,29 @@ def status(
 
 def _text(project: Project, statuses: Sequence[_Environment]) -> Iterator[str]:
     return text_sections(
-        Section(each.title, _columns(each.ladder, project), ["", *map(str, _lines(each, project))]) for each in statuses
+        Section(title, columns, ["", *map(str, lines)] if lines else [])
+        for each in statuses
+        for title, columns, lines in _parts(each, project)
     )
 
 
 def _markdown(project: Project, statuses: Sequence[_Environment]) -> Iterator[str]:
-    def items(environment: _Environment) -> Iterator[str]:
-        for text, command in _lines(environment, project):
+    def items(lines: Sequence[NextStep]) -> Iterator[str]:
+        for text, command in lines:
             yield f"- {prose(text)}" + (f": {code(command)}" if command else "")
 
     return markdown_sections(
-        Section(each.title, _columns(each.ladder, project), ["", *items(each)]) for each in statuses
+        Section(title, columns, ["", *items(lines)] if lines else [])
+        for each in statuses
+        for title, columns, lines in _parts(each, project)
     )
+
+
+def _parts(status: _Environment, project: Project) -> Iterator[tuple[str, list[Column], list[NextStep]]]:
+    """Yield the tables of an environment, each with its title and the lines below it."""
+    yield status.title, _columns(status.ladder, project), [*_lines(status, project)]
+    if status.live:
+        yield status.live.title, status.live.columns(status.ladder), status.live.lines
 
 
 def _json(project: Project, statuses: Sequence[_Environment]) -> Iterator[str]:
@@ -103,6 +144,7 @@ def _json(project: Project, statuses: Sequence[_Environment]) -> Iterator[str]:
             "results": status.ladder.results.file,
             "rungs": [_rung_data(evaluation, status.ladder) for evaluation in status.ladder.evaluations],
             "findings": [finding.data("id", "message", "location", "help") for finding in status.ladder.findings],
+            **({"live": status.live.data(status.ladder)} if status.live else {}),
         }
         for status in statuses
     ]

@@ -14,6 +14,13 @@ _MAX_STEPS: Final = 100_000
 """Limit for the steps whose times are kept: a median needs no more, and memory stays bounded."""
 _VALUE: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_/]{0,62}): ([-+]?[0-9][0-9.e+-]{0,30}|[-+]?nan|[-+]?inf)(?=,|\s|$)")
 _NOT_FINITE: Final = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+SHOWN_STEP: Final = StepLine(
+    marker="step ",
+    pattern=re.compile(r"\bstep (?P<step>[0-9][0-9,]{0,15}) of [0-9,]{1,16}(?P<values>: .*|$)"),
+    warm_up=0,
+    source="the trainer that `tpucfg init --trainer` writes",
+)
+"""The form of a program without a preset; it has no time."""
 
 
 class Steps(NamedTuple):
@@ -69,7 +76,9 @@ def step_values(row: str, form: StepLine) -> dict[str, Any]:
     if match is None:
         return {}
     values = {name: _number(text) for name, text in _VALUE.findall(match["values"])}
-    return {**values, "step": float(match["step"]), "seconds": float(match["seconds"])}
+    seconds = match.groupdict().get("seconds")
+    own = {"step": float(match["step"].replace(",", ""))} | ({} if seconds is None else {"seconds": float(seconds)})
+    return values | own
 
 
 def _number(text: str) -> Any:

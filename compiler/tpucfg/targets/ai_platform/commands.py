@@ -16,7 +16,7 @@ def submission(job: Job) -> Submission:
     # empty, and it silently submits a job without a TPU. With CUSTOM, --scale-tier needs --master-machine-type.
     body = merged_request_body(job).body
     training = body["trainingInput"]
-    id_, project = job.name.replace("-", "_"), f"--project={job.environment.project}"
+    id_, project = job_id(job), f"--project={job.environment.project}"
     jobs, args = ("gcloud", "ai-platform", "jobs"), training.get("args", [])
     flags = {
         "staging-bucket": f"gs://{job.bucket}",
@@ -36,6 +36,11 @@ def submission(job: Job) -> Submission:
         deletes=(Command((*jobs, "cancel", id_, project)),),
         notes=tuple(_notes(job)),
     )
+
+
+def job_id(job: Job) -> str:
+    """Return the id of the job, which has no dashes."""
+    return job.name.replace("-", "_")
 
 
 def _package_flags(job: Job, training: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,19 +13,24 @@ from tpucfg.targets.interface import Command, Submission
 
 def submission(job: Job) -> Submission:
     """Return the commands that start, watch and delete a job."""
-    location = _location(job)
+    place = location(job)
     gcloud = ("gcloud", "compute", "tpus", "queued-resources")
     post = ("curl", "--fail-with-body", "--silent", "--show-error", "--header", "Content-Type: application/json")
     url = f"{collection_url(job)}?queuedResourceId={job.name}"
     return Submission(
         start=Command((*post, "--data-binary", "@-", url), reads_config=True, config_format="json", token=True),
-        watch=Command((*gcloud, "describe", job.name, *location)),
-        deletes=(Command((*gcloud, "delete", job.name, *location, "--force")),),
-        notes=(*end_notes(job), *_preemption_notes(job), *_output_notes(job)),
+        watch=Command((*gcloud, "describe", job.name, *place)),
+        deletes=(Command((*gcloud, "delete", job.name, *place, "--force")),),
+        notes=(
+            *end_notes(job),
+            *_preemption_notes(job),
+            f"once the state is ACTIVE, the program's output: {output_command(job).bash()}",
+        ),
     )
 
 
-def _location(job: Job) -> tuple[str, str]:
+def location(job: Job) -> tuple[str, str]:
+    """Return the options for the project and the zone."""
     return (f"--project={job.environment.project}", f"--zone={job.zone}")
 
 
@@ -35,12 +40,9 @@ def _preemption_notes(job: Job) -> Iterator[str]:
         yield "after a preemption the request is SUSPENDED and keeps its id: run the delete command, and start again"
 
 
-def _output_notes(job: Job) -> Iterator[str]:
-    """Yield a note with the command that prints the program's output, on all hosts of the slice or of each slice."""
-    from shlex import join
-
+def output_command(job: Job) -> Command:
+    """Return the command that prints the program's output, on all hosts of the slice or of each slice."""
     log = f"--command=sudo docker logs --follow {CONTAINER}"
     several = job.slice.slices > 1
     group, nodes = ("queued-resources", ["--node=all"]) if several else ("tpu-vm", [])
-    ssh = ("gcloud", "compute", "tpus", group, "ssh", job.name, *_location(job), *nodes, "--worker=all", log)
-    yield f"once the state is ACTIVE, the program's output: {join(ssh)}"
+    return Command(("gcloud", "compute", "tpus", group, "ssh", job.name, *location(job), *nodes, "--worker=all", log))

@@ -54,8 +54,8 @@ def submission(job: Job) -> Submission:
         watch=Command((*gcloud, *watch, *_location(job))),
         deletes=(delete_command(job, slice_key(job)),),
         notes=(*end_notes(job), *_notes(job, body)),
-        log=_log(job, "--freshness=30d"),
-        log_since=lambda time: _log(job, since=time),
+        log=log_command(job, "--freshness=30d"),
+        log_since=lambda time: log_command(job, since=time),
     )
 
 
@@ -63,7 +63,7 @@ def _location(job: Job) -> tuple[str, str]:
     return f"--project={job.environment.project}", f"--zone={job.zone}"
 
 
-def _log(job: Job, *options: str, since: str = "") -> Command:
+def log_command(job: Job, *options: str, since: str = "") -> Command:
     """Return the command that prints the program's output: `tpucfg record --from` reads it.
 
     The hosts of a start have nothing in common that is known before it, so a time separates it from earlier ones.

@@ -31,11 +31,7 @@ def submission(job: Job) -> Submission:
     Raises:
         SubmissionError: The environment has no `kube_context`.
     """
-    environment = job.environment
-    if environment.kube_context is None:
-        raise SubmissionError(_missing_context(environment))
-    kubectl = ("kubectl", f"--context={environment.kube_context}")
-    namespaced = (*kubectl, f"--namespace={job.options.get('namespace', 'default')}")
+    kubectl, namespaced = kubectl_of(job)
     kinds = (*((PROVIDER_CLASS, SYNC) if job.secrets else ()), "JobSet")
     steps = tuple(_manifest(kind, job.name, kubectl, namespaced) for kind in kinds)
     pods = f"--selector=jobset.sigs.k8s.io/jobset-name={job.name}"
@@ -47,6 +43,18 @@ def submission(job: Job) -> Submission:
         notes=tuple(_notes(job, namespaced)),
         log=Command(output),
     )
+
+
+def kubectl_of(job: Job) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the start of a command for the job's cluster, and of one for its namespace.
+
+    Raises:
+        SubmissionError: The environment has no `kube_context`.
+    """
+    if job.environment.kube_context is None:
+        raise SubmissionError(_missing_context(job.environment))
+    kubectl = ("kubectl", f"--context={job.environment.kube_context}")
+    return kubectl, (*kubectl, f"--namespace={job.options.get('namespace', 'default')}")
 
 
 def trial_jobs(body: RequestBody) -> tuple[RequestBody, ...]:

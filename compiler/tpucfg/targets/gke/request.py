@@ -132,7 +132,7 @@ def _pod(job: Job) -> dict[str, Any]:
         nodeSelector=nodes.node_selector(job),
         affinity=nodes.node_affinity(job),
         tolerations=nodes.tolerations(job),
-        containers=[_container(job, name) for name in _container_names(job)],
+        containers=[_container(job, name) for name in container_names(job)],
         volumes=_volumes(job),
     )
 
@@ -147,14 +147,14 @@ def _network(job: Job) -> dict[str, Any]:
     return {"hostNetwork": True, "dnsPolicy": "ClusterFirstWithHostNet"} if uses_host_network(job) else {}
 
 
-def _container_names(job: Job) -> list[str]:
+def container_names(job: Job) -> list[str]:
     """Return the names of a pod's containers, each of which runs the program with an equal part of the chips."""
     count = job.options.get("containers_per_host") or 1
     return [CONTAINER] if count == 1 else [f"{CONTAINER}-{number + 1}" for number in range(count)]
 
 
 def _container(job: Job, name: str) -> dict[str, Any]:
-    chips = {CHIPS: job.slice.chips_per_host // len(_container_names(job))}
+    chips = {CHIPS: job.slice.chips_per_host // len(container_names(job))}
     variables = [{"name": key, "value": escape_dollars(value)} for key, value in job.env]
     return without_empty(
         name=name,
@@ -214,7 +214,7 @@ def _pod_failure_policy(job: Job) -> dict[str, Any]:
         rules.append({"action": "FailJob", "onPodConditions": [{"type": DISRUPTION, "status": "True"}]})
     if job.exit_codes:
         requirement = {"operator": "NotIn", "values": [*job.exit_codes]}
-        codes = [{"containerName": name, **requirement} for name in _container_names(job)]
+        codes = [{"containerName": name, **requirement} for name in container_names(job)]
         rules += [{"action": "FailJob", "onExitCodes": each} for each in codes]
     return without_empty(rules=rules)
 

@@ -1,0 +1,80 @@
+"""The progress of submitted jobs: their state, their steps and their cost so far."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from datetime import datetime
+from fractions import Fraction
+from typing import Final, NamedTuple
+
+from tpucfg.plan import Job
+from tpucfg.results.cost import price_per_hour, run_limit
+from tpucfg.results.live_log import log_progress
+from tpucfg.results.service_client import Answers, ServiceClient, Unanswered
+from tpucfg.results.step_lines import SHOWN_STEP
+from tpucfg.spec import Project
+from tpucfg.targets import RequestBody
+from tpucfg.targets.live import LOG_LINES, LiveState
+
+_JOBS_AT_ONCE: Final = 8
+_SECONDS_PER_HOUR: Final = 3600
+
+
+class LiveJob(NamedTuple):
+    """What is known of one job."""
+
+    job: Job
+    state: LiveState
+    unanswered: tuple[Unanswered, ...]
+    """The questions that its service did not answer."""
+    step: int | None
+    """The last step that its log has."""
+    step_seconds: Fraction | None
+    """The time of the median step at the end of the log."""
+    usd: Fraction | None
+    """The price of the machines until now, or until the end; None before their start, and without a price."""
+    max_usd: Fraction | None
+    """The most that the job can cost; None if nothing bounds it, and without a price."""
+
+
+def live_jobs(project: Project, bodies: Sequence[tuple[Job, RequestBody]], now: datetime) -> list[LiveJob]:
+    """Ask the services about jobs, several at once, and return what is known of each, in their order.
+
+    Args:
+        project: The project.
+        bodies: The jobs, with their request bodies, which have the limits of the runs.
+        now: The time until which a running job is charged.
+    """
+    # Closed before the pool, which waits for its threads: an interrupt ends the clients at once.
+    with ThreadPoolExecutor(_JOBS_AT_ONCE) as pool, closing(ServiceClient()) as client:
+        asked = [pool.submit(client.ask, job) for job, _ in bodies]
+        answers = [each.result() for each in asked]
+    return [_live_job(project, job, body, answer, now) for (job, body), answer in zip(bodies, answers, strict=True)]
+
+
+def _live_job(project: Project, job: Job, body: RequestBody, answers: Answers, now: datetime) -> LiveJob:
+    state, unanswered = answers
+    preset = project.training.preset
+    form = preset.step_line if preset else SHOWN_STEP
+    progress = log_progress(state.log or "", form)
+    if not progress.is_whole:
+        unanswered += (Unanswered("the client printed half a list of log entries: the last steps may be missing"),)
+    elif progress.step is None and (state.log or "").strip() not in ("", "[]"):
+        example = "completed step: 100, seconds: …" if preset else 'step 100 of 4,000: …, or {"step": 100}'
+        message = f"none of the last {LOG_LINES} lines of its log has a step: print lines such as {example}"
+        unanswered += (Unanswered(message),)
+    hourly = price_per_hour(job.slice, project.prices, job.capacity.kind)
+    limit = run_limit(job, body).hours
+    return LiveJob(
+        job,
+        state,
+        unanswered,
+        progress.step,
+        progress.seconds,
+        usd=None if hourly is None or state.started is None else hourly * _hours(state.started, state.ended or now),
+        max_usd=None if hourly is None or limit is None else hourly * limit,
+    )
+
+
+def _hours(start: datetime, end: datetime) -> Fraction:
+    return Fraction(max(0, round((end - start).total_seconds())), _SECONDS_PER_HOUR)
