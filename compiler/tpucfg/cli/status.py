@@ -60,7 +60,7 @@ class _Environment(NamedTuple):
     ladder: LadderStatus
     next_steps: tuple[NextStep, ...]
     live: "LiveJobs | None" = None
-    """What its service prints about the selected jobs; None if it was not asked."""
+    """The answers of its service about the selected jobs; None if it was not asked."""
 
     @property
     def title(self) -> str:

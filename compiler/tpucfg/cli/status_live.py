@@ -91,8 +91,8 @@ def _lines(each: LiveJob, spec: Path) -> Iterator[NextStep]:
     if state.state == "not found":
         options = [*(("--run", job.run) if job.run else ()), *((PROBE_OPTION,) if job.whole else ())]
         command = command_line("submit", job.environment.name, job.size, spec, *options)
-        hint = "" if job.run else "; if it has a --run, add it here, or"
-        yield NextStep(f"{job.name} is not there{hint or ','} start it with", command)
+        run = "" if job.run else ", or has a --run, which this command needs too"
+        yield NextStep(f"{job.name} is not there: it was not started, is deleted{run}; start it with", command)
     if state.log_command:
         yield NextStep(f"{job.name} has its log on its machines", state.log_command.bash())
 

@@ -21,7 +21,7 @@ _SECONDS_PER_HOUR: Final = 3600
 
 
 class LiveJob(NamedTuple):
-    """What is known of one job."""
+    """One job with its state, its progress and its cost."""
 
     job: Job
     state: LiveState

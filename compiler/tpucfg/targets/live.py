@@ -4,12 +4,12 @@ Each target has a module `live` with `questions(job)`: a generator that yields a
 returns the state. A question whose client fails is answered by None, and the rest is still asked.
 """
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from datetime import datetime
 from importlib import import_module
 from typing import Any, Final, Literal, NamedTuple
 
-from tpucfg.paths import value_at
+from tpucfg.paths import KeyPath, value_at
 from tpucfg.plan import Job
 from tpucfg.targets import TARGETS
 from tpucfg.targets.interface import Command
@@ -34,7 +34,7 @@ class Question(NamedTuple):
 
 
 class LiveState(NamedTuple):
-    """What a service states about a job."""
+    """The state of a job, as far as its service states it."""
 
     state: State
     service_state: str = ""
@@ -63,10 +63,33 @@ def live_questions(job: Job) -> Questions:
     return questions
 
 
-def logging_command(project: str, query: str) -> Command:
-    """Return the command that reads the end of a log from Cloud Logging."""
+def logged_job(
+    listing: Command, project: str, states: Mapping[str, State], error: KeyPath, log_id: Callable[[Any], str]
+) -> Questions:
+    """Ask for a job that is one resource of Vertex AI or AI Platform, then for its log.
+
+    Args:
+        listing: The command that lists the job alone.
+        project: The Google project of its log.
+        states: The state for each word of the service.
+        error: The path of the reason of a failure.
+        log_id: Returns the id of the log's resource:
+            https://cloud.google.com/vertex-ai/docs/training/view-logs.
+    """
+    answer = yield Question(Command((*listing.argv, JSON)))
+    if answer is None:
+        return UNKNOWN
+    job = next(iter(mappings(answer)), None)
+    if job is None:
+        return NOT_FOUND
+    word, times = text_at(job, "state"), (time_at(job, "startTime"), time_at(job, "endTime"))
+    known = LiveState(states.get(word, "unknown"), word, text_at(job, *error), *times)
+    if known.started is None:
+        return known
+    query = f'resource.type="ml_job" AND resource.labels.job_id="{log_id(job)}"'
     # By default, the log of a day is read, and a run may take longer.
-    return Command(("gcloud", "logging", "read", query, f"--project={project}", "--freshness=30d", LOG_LIMIT, JSON))
+    read = ("gcloud", "logging", "read", query, f"--project={project}", "--freshness=30d", LOG_LIMIT, JSON)
+    return known._replace(log=(yield Question(Command(read), is_log=True)))
 
 
 # Answers are what a service sends, so nothing is taken for granted about their shape.
@@ -95,8 +118,3 @@ def time_at(data: Any, *path: str | int) -> datetime | None:
 def earliest(times: Iterable[datetime | None]) -> datetime | None:
     """Return the first of the known times; None if there is none."""
     return min((time for time in times if time), default=None)
-
-
-def state_of(states: Mapping[str, State], word: str) -> State:
-    """Return the state that a service's word stands for; a word that no table has is unknown."""
-    return states.get(word, "unknown")

@@ -20,7 +20,6 @@ from tpucfg.targets.live import (
     State,
     earliest,
     mappings,
-    state_of,
     text_at,
     time_at,
 )
@@ -43,20 +42,20 @@ _STOPPED: Final = "its machines are gone, after a preemption or a failure: delet
 def questions(job: Job) -> Questions:
     """Ask for the request, then for its nodes. Their log is on them, where no read-only command gets it."""
     tpus, options = ("gcloud", "compute", "tpus"), (*location(job), JSON)
-    found = yield Question(Command((*tpus, "queued-resources", "list", f"--filter=name~/{job.name}$", *options)))
-    if found is None:
+    answer = yield Question(Command((*tpus, "queued-resources", "list", f"--filter=name~/{job.name}$", *options)))
+    if answer is None:
         return UNKNOWN
-    request = next(iter(mappings(found)), None)
+    request = next(iter(mappings(answer)), None)
     if request is None:
         return NOT_FOUND
     word = text_at(request, "state", "state")
-    state = state_of(_STATES, word)
+    state = _STATES.get(word, "unknown")
     reason = text_at(request, "state", "failedData", "error", "message")
     known = LiveState(state, word, reason or (_STOPPED if state == "stopped" else ""))
     if state == "waiting" and word != "PROVISIONING":
         return known
-    answer = yield Question(Command((*tpus, "tpu-vm", "list", f"--filter=queuedResource~/{job.name}$", *options)))
-    nodes = mappings(answer)
+    listed = yield Question(Command((*tpus, "tpu-vm", "list", f"--filter=queuedResource~/{job.name}$", *options)))
+    nodes = mappings(listed)
     unhealthy = (text_at(node, "healthDescription") for node in nodes)
     return known._replace(
         started=earliest(time_at(node, "createTime") for node in nodes),

@@ -22,7 +22,6 @@ from tpucfg.targets.live import (
     State,
     earliest,
     mappings,
-    state_of,
     text_at,
     time_at,
 )
@@ -48,10 +47,10 @@ def questions(job: Job) -> Questions:
     project, zone = f"--project={job.environment.project}", job.zone
     labels = " AND ".join(f"labels.{key}={value}" for key, value in job_labels(job).items() if key.startswith("tpucfg"))
     options = (project, f"--zones={zone}", f"--filter={labels}", JSON)
-    found = yield Question(Command(("gcloud", "compute", "instances", "list", *options)))
-    if found is None:
+    answer = yield Question(Command(("gcloud", "compute", "instances", "list", *options)))
+    if answer is None:
         return UNKNOWN
-    instances = mappings(found)
+    instances = mappings(answer)
     known = _state(job, instances)
     if len(instances) < job.slice.hosts and slice_key(job) == GROUP:
         managed = ("gcloud", "compute", "instance-groups", "managed")
@@ -73,7 +72,7 @@ def _state(job: Job, instances: Sequence[dict[str, Any]]) -> LiveState:
     if not instances:
         return NOT_FOUND
     words = [text_at(instance, "status") for instance in instances]
-    states = [state_of(_STATES, word) for word in words]
+    states = [_STATES.get(word, "unknown") for word in words]
     order: tuple[State, ...] = ("unknown", "stopped", "ending", "waiting", "running")
     state = next(each for each in order if each in states)
     word = words[states.index(state)]
