@@ -15,6 +15,7 @@ from tpucfg.cli.options import (
     SPEC,
     EnvOption,
     ProbeOption,
+    SetOption,
     SizeOption,
     SpecsOption,
     TargetOption,
@@ -57,6 +58,7 @@ def check(
     env: EnvOption = None,
     size: SizeOption = None,
     target: TargetOption = None,
+    changes: SetOption = None,
     probe: ProbeOption = False,
     config: Annotated[
         list[Path] | None,
@@ -92,7 +94,7 @@ def check(
         )
         report = _check_stack_outputs(stack_outputs, spec or [SPEC], env)
     else:
-        report = _check_specs(spec or [SPEC], selection(env, size, target, probe=probe))
+        report = _check_specs(spec or [SPEC], selection(env, size, target, probe=probe, changes=changes))
     sys.stdout.write(format_named(format).report(report.findings, report.sources, colour=has_color(sys.stdout)))
     if format == "text":
         print(f"{printable(report.subject)}: {format_counts(report.findings)}")

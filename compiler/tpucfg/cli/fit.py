@@ -16,7 +16,7 @@ from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.fit_output import FORMATS, environment_fits
 from tpucfg.cli.interrupts import delayed_interrupts
 from tpucfg.cli.load_spec import load_compiled, print_findings
-from tpucfg.cli.options import SPEC, EnvOption, SizeOption, SpecOption, format_option, selection
+from tpucfg.cli.options import SPEC, EnvOption, SetOption, SizeOption, SpecOption, format_option, selection
 from tpucfg.findings import Finding, collect, errors
 from tpucfg.fit.failure_findings import failure_findings, machine_finding, missing_step_finding
 from tpucfg.fit.fit_file import FitFile, FitKey, FitResult, fit_path, read_fit_file, write_fit_file
@@ -55,6 +55,7 @@ def fit(
     spec: SpecOption = SPEC,
     env: EnvOption = None,
     size: SizeOption = None,
+    changes: SetOption = None,
     format: Annotated[str, format_option("text|json|markdown")] = "text",
     jobs: Annotated[
         int | None,
@@ -75,7 +76,7 @@ def fit(
     Example: tpucfg fit --env dev --size v5litepod-16
     """
     seconds = _seconds(time_limit)
-    project, compiled = load_compiled(spec, Catalog(), selection(env, size), quiet=True)
+    project, compiled = load_compiled(spec, Catalog(), selection(env, size, changes=changes), quiet=True)
     planned = compiled.jobs
     file = _compilable_file(project, planned, spec)
     limits = Limits(jobs or default_jobs(), seconds, int(available_memory() * _USABLE_MEMORY))

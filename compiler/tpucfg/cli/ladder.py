@@ -11,6 +11,7 @@ from tpucfg.cli.options import (
     SPEC,
     EnvOption,
     ProbeOption,
+    SetOption,
     SizeOption,
     SpecOption,
     TargetOption,
@@ -66,6 +67,7 @@ def ladder(
     env: EnvOption = None,
     size: SizeOption = None,
     target: TargetOption = None,
+    changes: SetOption = None,
     probe: ProbeOption = False,
     format: Annotated[str, format_option("text|markdown|json|svg")] = "text",
 ) -> None:
@@ -74,7 +76,9 @@ def ladder(
     Example: tpucfg ladder --env prod --format markdown
     """
     catalog = Catalog()
-    project, compiled = load_compiled(spec, catalog, selection(env, size, target, probe=probe), quiet=True)
+    project, compiled = load_compiled(
+        spec, catalog, selection(env, size, target, probe=probe, changes=changes), quiet=True
+    )
     jobs = compiled.jobs
     statuses = _statuses(project, catalog, jobs, spec) if project.prices or format == _CHART else {}
     if probe:

@@ -13,6 +13,7 @@ from tpucfg.plan import RunPart, Selection, SelectionError
 from tpucfg.spec import SPEC_NAME
 from tpucfg.targets import TARGETS
 from tpucfg.text_format import format_value, nearest
+from tpucfg.yamldoc import Change
 
 SPEC: Final = Path(SPEC_NAME)
 """The default of --spec."""
@@ -79,17 +80,30 @@ def selection(
     *,
     probe: bool = False,
     step: list[str] | None = None,
+    changes: list[str] | None = None,
 ) -> Selection:
     """Return the selection that the options describe.
 
     Raises:
-        CommandExit: A step is malformed, or no run has it.
+        CommandExit: A step or a value to change is malformed, or no run has the step.
     """
     if step and (run is None or probe):
         needed = "needs --run, the run that goes on" if run is None else "and --probe exclude each other"
         raise CommandExit(USAGE, f"--step {needed}")
     done = tuple(map(_run_part, step or ()))
-    return Selection(tuple(env or ()), tuple(size or ()), target, run, probe, done)
+    return Selection(tuple(env or ()), tuple(size or ()), target, run, probe, done, tuple(_changes(changes or ())))
+
+
+def _changes(arguments: Sequence[str]) -> Iterator[Change]:
+    from tpucfg.yamldoc.changed_values import parse_change
+
+    for argument in arguments:
+        change = parse_change(argument)
+        if change is None or not argument.isprintable():
+            path = format_value(argument.partition("=")[0], quoted=False)
+            example = "write PATH=VALUE, for example --set training.learning_rate=2e-4"
+            raise CommandExit(USAGE, f"--set {path} is not a path of the spec and a value", example)
+        yield change
 
 
 def _run_part(text: str) -> RunPart:
@@ -186,6 +200,10 @@ StepOption = Annotated[
         help="The step that the run has reached, and the size that it was on; repeatable, in the order of the steps."
         " [default: as recorded]",
     ),
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="PATH=VALUE", help="A value in place of the spec's, checked like it; repeatable."),
 ]
 ProbeOption = Annotated[
     bool, typer.Option("--probe", help="Take the probe of each rung, a short run, as the spec's `probe` describes it.")

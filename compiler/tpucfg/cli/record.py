@@ -12,16 +12,25 @@ import typer
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.load_spec import load_compiled, print_findings
-from tpucfg.cli.options import SPEC, OneEnvOption, OneSizeOption, ProbeOption, RunOption, SpecOption, selection
+from tpucfg.cli.options import (
+    SPEC,
+    OneEnvOption,
+    OneSizeOption,
+    ProbeOption,
+    RunOption,
+    SetOption,
+    SpecOption,
+    selection,
+)
 from tpucfg.findings import Finding
 from tpucfg.plan import Job
-from tpucfg.plan.program import program_of
+from tpucfg.plan.program import Program, program_of
 from tpucfg.render.pipeline import CompiledSpec
 from tpucfg.results import THROUGHPUT, Record
 from tpucfg.results.records import recorded_program
 from tpucfg.spec import Project
 from tpucfg.spec.presets import Preset
-from tpucfg.text_format import format_value, printable, quote_key
+from tpucfg.text_format import format_value, listed, printable, quote_key
 
 if TYPE_CHECKING:
     from tpucfg.results.ladder_status import LadderStatus
@@ -66,6 +75,7 @@ def record(
             help="The step that the run has reached, in its last checkpoint: submit goes on there, on any size.",
         ),
     ] = None,
+    changes: SetOption = None,
     probe: ProbeOption = False,
 ) -> None:
     """Record what a rung measured, in results/ENV.jsonl next to the spec. The last record of each kind counts.
@@ -80,7 +90,9 @@ def record(
         raise CommandExit(USAGE, f"--step {needed}")
     metrics, wanted = _parse_metrics(metric or [], has_log=log is not None, has_step=step is not None)
     catalog = Catalog()
-    project, compiled = load_compiled(spec, catalog, selection([env] if env else None, [size], probe=probe), quiet=True)
+    project, compiled = load_compiled(
+        spec, catalog, selection([env] if env else None, [size], probe=probe, changes=changes), quiet=True
+    )
     job = _single_job(compiled, size)
     origins: Mapping[str, str] = {}
     note = ""
@@ -94,7 +106,9 @@ def record(
         metrics, note = {**read.metrics, **metrics}, read.note
         origins = dict.fromkeys(read.metrics, f"{read.location}: ")
     program = recorded_program(program_of(project, job))
-    _append(Record(project.name, job.size, metrics, run, probe, program, step), job, spec, origins)
+    record_ = Record(project.name, job.size, metrics, run, probe, program, step, job.changes)
+    _refuse_other_values(record_, program_of(project, job), job, spec)
+    _append(record_, job, spec, origins)
     if note:
         print(note)
     _print_status(project, job, catalog, spec)
@@ -153,6 +167,22 @@ def _check_metric(text: str, name: str, value: str | None, *, has_log: bool) -> 
     if value is not None and not (_NUMBER.fullmatch(value) and isfinite(float(value))):
         hint = f"write it as a plain number: --metric {name}=0.97"
         raise CommandExit(USAGE, f"--metric {format_value(text, quoted=False)}: the value is not a number", hint)
+
+
+def _refuse_other_values(record: Record, program: Program, job: Job, spec: Path) -> None:
+    """Refuse a record of a run that has one with other values on the same size: they are two runs with one name.
+
+    Raises:
+        CommandExit: The run's last record differs.
+    """
+    from tpucfg.results.records import ExampleRecord, other_values, read_records
+
+    results = read_records(spec.parent, job.environment.name, ExampleRecord(record.name, record.size))
+    if differences := other_values(results, record, program):
+        message = f"nothing was recorded: the run {record.run} has a record on {record.size} with other values"
+        raise CommandExit(
+            ERRORS, f"{message}: {listed(differences, 3)}", "give this run another id with --run, as at its submission"
+        )
 
 
 def _required_metrics(project: Project, metrics: Mapping[str, float], *, is_whole: bool) -> list[str]:

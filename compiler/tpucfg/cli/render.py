@@ -25,6 +25,7 @@ from tpucfg.cli.options import (
     EnvOption,
     ProbeOption,
     RunOption,
+    SetOption,
     SizeOption,
     SpecsOption,
     StepOption,
@@ -53,6 +54,7 @@ def render(
     target: TargetOption = None,
     run: RunOption = None,
     step: StepOption = None,
+    changes: SetOption = None,
     probe: ProbeOption = False,
     out: Annotated[
         Path | None,
@@ -86,7 +88,7 @@ def render(
         raise CommandExit(USAGE, f"--{'check' if check else 'prune'} needs --out")
     if document is not None and (format != "json" or out):
         raise CommandExit(USAGE, "--document needs --format json, and prints to stdout")
-    chosen = selection(env, size, target, run, probe=probe, step=step)
+    chosen = selection(env, size, target, run, probe=probe, step=step, changes=changes)
     specs = _render_specs(spec or [SPEC], chosen, "json" if format == "json" else "yaml")
     if document is not None:
         # All are looked up before the first is printed.

@@ -15,6 +15,7 @@ from tpucfg.cli.options import (
     EnvOption,
     ProbeOption,
     RunOption,
+    SetOption,
     SizeOption,
     SpecOption,
     StepOption,
@@ -22,7 +23,7 @@ from tpucfg.cli.options import (
     selection,
 )
 from tpucfg.findings import Finding
-from tpucfg.plan import Job, ladder, run_progress_in
+from tpucfg.plan import Job, Selection, ladder, run_progress_in
 from tpucfg.plan.run_progress import Progress, progress_lines
 from tpucfg.render.pipeline import CompiledSpec, render_configs
 from tpucfg.spec import Project
@@ -30,6 +31,7 @@ from tpucfg.spec.placeholders import RUN_PLACEHOLDERS, used_placeholders
 from tpucfg.targets import Command, RequestBody, Submission, SubmissionError, target_named
 from tpucfg.targets.interface import Manifests
 from tpucfg.templating import comment
+from tpucfg.text_format import listed
 
 if TYPE_CHECKING:
     from tpucfg.fit.rung_fit import KnownFits
@@ -43,6 +45,7 @@ def submit(
     target: TargetOption = None,
     run: RunOption = None,
     step: StepOption = None,
+    changes: SetOption = None,
     probe: ProbeOption = False,
     execute: Annotated[bool, typer.Option("--execute", help="Run the command that starts the job.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Start the job even if the gate refuses it.")] = False,
@@ -57,14 +60,16 @@ def submit(
     Example: tpucfg submit --env prod --size v3-32 --run a1
     """
     catalog = Catalog()
-    chosen = with_records(selection(env, size, target, run, probe=probe, step=step), spec)
+    if changes and run is None:
+        raise CommandExit(USAGE, "--set needs --run: each set of values is a run of its own", "name it with --run ID")
+    chosen = with_records(selection(env, size, target, run, probe=probe, step=step, changes=changes), spec)
     project, compiled = load_compiled(spec, catalog, chosen)
     runs = {job.name: run_progress_in(project, catalog, job.environment, chosen) for job in compiled.jobs}
     for job in compiled.jobs:
         _refuse_other_folder(job, runs[job.name])
     submissions = _submissions(project, compiled, spec)
     bodies = {job.name: body for job, body in compiled.request_bodies}
-    rungs = {job.name: tuple(_run_terms(project, catalog, job, runs[job.name])) for job in compiled.jobs}
+    rungs = {job.name: tuple(_run_terms(project, catalog, job, runs[job.name], spec)) for job in compiled.jobs}
     if execute and len(submissions) != 1:
         message = f"{len(submissions)} jobs are selected, and --execute starts one"
         raise CommandExit(USAGE, message, "add --env and --size")
@@ -79,13 +84,13 @@ def submit(
             print(line, file=sys.stderr)
         from tpucfg.cli.start_job import start_job
 
-        start_job(submission, next(render_configs(compiled)), _render_command(job, submission, spec, target, step))
+        start_job(submission, next(render_configs(compiled)), _render_command(job, submission, spec, chosen, step))
         return
     for number, (job, submission) in enumerate(allowed):
         if number:
             print()
         terms = (*rungs[job.name], *_terms(job, bodies[job.name], project, fits))
-        _print(job, submission, _start_text(submission, _render_command(job, submission, spec, target, step)), terms)
+        _print(job, submission, _start_text(submission, _render_command(job, submission, spec, chosen, step)), terms)
     if refused:
         raise CommandExit(ERRORS)
 
@@ -108,12 +113,27 @@ def _refuse_other_folder(job: Job, progress: Progress | None) -> None:
     )
 
 
-def _run_terms(project: Project, catalog: Catalog, job: Job, progress: Progress | None) -> Iterator[str]:
-    """Yield the lines about a run that goes on."""
+def _run_terms(project: Project, catalog: Catalog, job: Job, progress: Progress | None, spec: Path) -> Iterator[str]:
+    """Yield the lines about a run that goes on, or whose name another one has."""
     if progress:
         (before,) = ladder(project, catalog, (progress.last.size,))
         for line in progress_lines(project.training, job.rung, progress, before):
             yield f"run:    {line}"
+    yield from _other_values(project, job, spec)
+
+
+def _other_values(project: Project, job: Job, spec: Path) -> Iterator[str]:
+    """Yield a line about a record of another run with the same name."""
+    if job.run is None:
+        return
+    from tpucfg.plan.program import program_of
+    from tpucfg.results import ExampleRecord, Record, read_records
+    from tpucfg.results.records import other_values
+
+    own = Record(job.project, job.size, {}, job.run, job.whole is not None, changes=job.changes)
+    results = read_records(spec.parent, job.environment.name, ExampleRecord(job.project, job.size))
+    if differences := other_values(results, own, program_of(project, job)):
+        yield f"run:    the run {job.run} has a record on {job.size} with other values: {listed(differences, 3)}"
 
 
 def _submissions(project: Project, compiled: CompiledSpec, spec: Path) -> list[tuple[Job, Submission]]:
@@ -231,7 +251,7 @@ def _print(job: Job, submission: Submission, start: str, terms: Sequence[str]) -
 
 
 def _render_command(
-    job: Job, submission: Submission, spec: Path, target: str | None, steps: Sequence[str] | None
+    job: Job, submission: Submission, spec: Path, chosen: Selection, steps: Sequence[str] | None
 ) -> list[str]:
     """Return the command that prints the job's config."""
     is_json = isinstance(submission.start, Command) and submission.start.config_format == "json"
@@ -239,10 +259,16 @@ def _render_command(
         "--spec": None if spec == SPEC else str(spec),
         "--env": job.environment.name,
         "--size": job.size,
-        "--target": target,
+        "--target": chosen.target,
         "--run": job.run,
         "--format": "json" if is_json else None,
     }
     words = (word for option, value in options.items() if value for word in (option, value))
-    done = (word for step in steps or () for word in ("--step", step))
-    return ["tpucfg", "render", *words, *done, *(["--probe"] if job.whole else [])]
+    repeated = [("--step", step) for step in steps or ()] + [("--set", change) for change in job.changes]
+    return [
+        "tpucfg",
+        "render",
+        *words,
+        *(word for pair in repeated for word in pair),
+        *(["--probe"] if job.whole else []),
+    ]

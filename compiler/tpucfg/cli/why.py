@@ -15,6 +15,7 @@ from tpucfg.cli.options import (
     EnvOption,
     ProbeOption,
     RunOption,
+    SetOption,
     SizeOption,
     SpecOption,
     StepOption,
@@ -91,6 +92,7 @@ def why(
     target: TargetOption = None,
     run: RunOption = None,
     step: StepOption = None,
+    changes: SetOption = None,
     probe: ProbeOption = False,
 ) -> None:
     """Explain where a value of one job's config comes from: the line of the spec, the catalog's entry, the rule.
@@ -99,7 +101,7 @@ def why(
     """
     catalog = Catalog()
     project, compiled = load_compiled(
-        spec, catalog, selection(env, size, target, run, probe=probe, step=step), quiet=True
+        spec, catalog, selection(env, size, target, run, probe=probe, step=step, changes=changes), quiet=True
     )
     if len(compiled.request_bodies) != 1:
         jobs = [f"--env {job.environment.name} --size {job.size}" for job in compiled.jobs]

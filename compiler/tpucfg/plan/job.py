@@ -53,6 +53,8 @@ class Job(NamedTuple):
     """Environment variables from Secret Manager, each with its project."""
     mounts: tuple[Mount, ...]
     """The mounted folders, with their placeholders filled in."""
+    changes: tuple[str, ...]
+    """The values of the command line that replace those of the spec, as `PATH=VALUE`."""
     whole: "Job | None" = None
     """For a probe, the job of the whole run; None for a whole run."""
 
@@ -171,6 +173,7 @@ def make_job(project: Project, environment: Environment, rung: Rung, run: str | 
         mounts=tuple(
             mount._replace(source=fill_placeholders(mount.source, values).rstrip("/")) for mount in trainer.mounts
         ),
+        changes=tuple(change.argument for change in project.document.changes),
         whole=whole,
     )
 

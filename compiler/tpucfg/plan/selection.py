@@ -9,6 +9,7 @@ from tpucfg.plan.job import Job, capacity_name
 from tpucfg.plan.rung import Rung
 from tpucfg.spec import Environment, Project
 from tpucfg.text_format import nearest
+from tpucfg.yamldoc import Change
 
 
 class RunPart(NamedTuple):
@@ -34,6 +35,8 @@ class Selection(NamedTuple):
     """True for the probes of the jobs."""
     done: tuple[RunPart, ...] = ()
     """The steps of the run, as the command line states them."""
+    changes: tuple[Change, ...] = ()
+    """Values that replace those of the spec."""
     recorded: Mapping[tuple[str, str], tuple[RunPart, ...]] = MappingProxyType({})
     """The steps of the run by its records, by project and environment."""
 

@@ -94,6 +94,10 @@ def compile_spec_file(path: Path, catalog: Catalog, selection: Selection, shown:
         SelectionError: The selection names an environment or a size that the spec does not have.
     """
     document = read_file(path, shown)
+    if selection.changes:
+        from tpucfg.yamldoc.changed_values import replace_values
+
+        document = replace_values(document, selection.changes)
     project, findings = parse_project(document)
     if project is None:
         return CompiledSpec(None, (), findings, hidden_text(document))

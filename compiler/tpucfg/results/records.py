@@ -56,6 +56,8 @@ class Record(NamedTuple):
     """The program that ran: the fields of a `Program`; a line that was written by hand may lack some."""
     step: int | None = None
     """The step that the run had reached, counted over all sizes; None for a probe, and for a run that stayed."""
+    changes: tuple[str, ...] = ()
+    """The values of the command line, as `PATH=VALUE`."""
     location: Location | None = None
     """The line in the file; None for a record that is not written yet."""
 
@@ -145,6 +147,7 @@ def record_payload(record: Record) -> dict[str, Any]:
         "name": record.name,
         "probe": record.is_probe or None,
         "run": record.run,
+        "set": [*record.changes] or None,
         "size": record.size,
         "step": record.step,
     }
@@ -184,6 +187,24 @@ def program_differences(record: Record, program: Program, *, same_image: bool = 
             yield f"{title} changed"
     if same_image and record.image != program.image:
         yield f"the image was {record.image or 'not recorded'}, now {program.image}"
+
+
+def other_values(results: "Results", record: Record, program: Program) -> list[str]:
+    """Return what the last record of the same run, size and kind has differently; empty for a run without a name."""
+    known = (record.name, record.run, record.size, record.is_probe)
+    same = [each for each in results.records if (each.name, each.run, each.size, each.is_probe) == known]
+    if not same or record.run is None:
+        return []
+    *_, last = same
+    differences = [*dict.fromkeys(program_differences(last, program))]
+    if {*last.changes} != {*record.changes}:
+        before, now = map(_changes_text, (last.changes, record.changes))
+        differences.append(f"it had {before}, and now has {now}")
+    return differences
+
+
+def _changes_text(changes: Sequence[str]) -> str:
+    return ", ".join(f"--set {change}" for change in changes) or "no --set"
 
 
 _ABSENT: Final = object()
@@ -237,7 +258,8 @@ def parse_record(
     is_probe, step = data.get("probe", False), data.get("step")
     # A whole number is read as a float, like every number of a record.
     step = None if step is None else int(step)
-    return Record(data["name"], data["size"], data["metrics"], data.get("run"), is_probe, program, step, location)
+    run, changes = data.get("run"), tuple(data.get("set", ()))
+    return Record(data["name"], data["size"], data["metrics"], run, is_probe, program, step, changes, location)
 
 
 def record_problems(record: Record) -> Sequence[Problem]:

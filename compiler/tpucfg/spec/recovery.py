@@ -42,11 +42,14 @@ def replace_broken_sections(document: Document, known_errors: Sequence[Finding])
     `known_errors` are the errors in the document.
     """
     root, stand_in, sections = document.root or _stand_in(), _stand_in(), load_schema("tpucfg")["properties"]
-    broken = frozenset(_broken_sections(root, known_errors))
+    # An argument of the command line is not at the place of its section.
+    changed = {section for error in known_errors if (section := document.changed_section(error.location))}
+    in_text = [error for error in known_errors if document.changed_section(error.location) is None]
+    broken = frozenset(_broken_sections(root, in_text)) | (changed & {*load_schema("tpucfg")["properties"]})
     valid_sections = {name: node for name, node in _entries(root) if name in sections and name not in broken}
     replacements = {name: node for name, node in _entries(stand_in) if name in broken}
     # Environments and sizes without an error are kept, so that further mistakes in them are found.
-    for section in {"environments", "overrides"} & broken:
+    for section in {"environments", "overrides"} & (broken - changed):
         if valid := _valid_entries(document, section, known_errors):
             replacements[section] = valid
     environments = (valid_sections | replacements)["environments"]

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from tpucfg import paths
 from tpucfg.findings import Finding, Location
-from tpucfg.text_format import split_lines
+from tpucfg.text_format import dotted, split_lines
 
 KeyPath = paths.KeyPath
 _NO_KEYS: Final[Mapping[str, "Node"]] = MappingProxyType({})
@@ -33,6 +33,28 @@ class Node:
         """The keys of a mapping, as nodes."""
 
 
+class Mark(NamedTuple):
+    """A position in the form of the parser's marks, which count from 0."""
+
+    line: int
+    column: int
+
+
+class Change(NamedTuple):
+    """A value that replaces one of a document's."""
+
+    path: KeyPath
+    argument: str
+    """The argument of the command line: `training.learning_rate=2e-4`."""
+    start: int
+    """The position of the value in the argument."""
+
+    @property
+    def origin(self) -> str:
+        """The file of its locations: the option and the path, without the value, which may be a credential."""
+        return f"--set {dotted(self.path)}"
+
+
 class Document(NamedTuple):
     """A parsed text: its data, and the location of every key and value."""
 
@@ -48,6 +70,10 @@ class Document(NamedTuple):
     """The roots of the text's further YAML documents, where a reader allows several."""
     is_part: bool = False
     """True for a part of a text, whose root is not at its beginning."""
+    changes: tuple[Change, ...] = ()
+    """The values of the command line; their arguments are the last lines of the text."""
+    first_change: int = 0
+    """The line of the first of them, from 0."""
 
     def parts(self) -> "tuple[Document, ...]":
         """Return each YAML document of the text as a document; the findings are the first one's."""
@@ -114,7 +140,7 @@ class Document(NamedTuple):
         column = split_lines(self.text)[line].find(part, node.start.column, node.end.column)
         if column < 0:
             return self.value_location(path)
-        return Location(self.file, line + 1, column + 1, line + 1, column + len(part) + 1)
+        return self._shown(Location(self.file, line + 1, column + 1, line + 1, column + len(part) + 1))
 
     def source_text(self, path: KeyPath) -> str:
         """Return the source text of a scalar: `1e-3` stays `1e-3`."""
@@ -127,7 +153,19 @@ class Document(NamedTuple):
             return Location(self.file, start.line + 1, start.column + 1)
         if node is None:
             return Location(self.file)
-        return range_of_marks(self.file, node.start, node.end)
+        return self._shown(range_of_marks(self.file, node.start, node.end))
+
+    def _shown(self, location: Location) -> Location:
+        """Return the location as it is shown: in an argument of the command line if the value comes from there."""
+        number = location.line - 1 - self.first_change
+        if not self.changes or number < 0:
+            return location
+        return location._replace(file=self.changes[number].origin, line=1, end_line=1)
+
+    def changed_section(self, location: Location) -> str | None:
+        """Return the section of the document that the argument at a location changes; None for another location."""
+        sections = (str(change.path[0]) for change in self.changes if change.origin == location.file)
+        return next(sections, None)
 
 
 def range_of_marks(file: str, start: Any, end: Any) -> Location:

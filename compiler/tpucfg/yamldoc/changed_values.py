@@ -1,0 +1,78 @@
+"""Replace values of a document by those of command-line arguments, each with the argument as its location."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from tpucfg.findings import Finding
+from tpucfg.text_format import split_lines
+from tpucfg.yamldoc.document import Change, Document, KeyPath, Mark, Node
+from tpucfg.yamldoc.reader import read_text
+
+_STEP: Final = re.compile(r'\.?(?:"(?P<quoted>[^"]+)"|\[(?P<index>[0-9]{1,4})\]|(?P<key>[^."\[\]=]+))')
+
+
+def parse_change(argument: str) -> Change | None:
+    """Return the change that `PATH=VALUE` describes; None if it is malformed.
+
+    A key with dots is quoted: `trainer.args."optim.lr"=0.1`. An item of a list has its index: `sizes[0]`.
+    """
+    path: list[str | int] = []
+    position = 0
+    while match := _STEP.match(argument, position):
+        path.append(int(match["index"]) if match["index"] else match["quoted"] or match["key"])
+        position = match.end()
+    if not path or argument[position : position + 1] != "=":
+        return None
+    return Change(tuple(path), argument, position + 1)
+
+
+def replace_values(document: Document, changes: Sequence[Change]) -> Document:
+    """Return a document with other values, which it has as if its text had them; a later change wins.
+
+    The arguments are further lines of the document's text. A value that is not YAML is a finding.
+    """
+    if document.root is None or not changes:
+        return document
+    first_line = len(split_lines(document.text)) + 1
+    text = "\n".join([document.text, *(change.argument for change in changes)])
+    root, findings = document.root, [*document.findings]
+    for line, change in enumerate(changes, first_line):
+        value = change.argument[change.start :]
+        # Blank lines and columns before the value give its nodes their marks in the longer text.
+        padded = "\n" * (line - 1) + " " * change.start + (value if value.strip() else "null")
+        parsed = read_text(padded, change.origin)
+        findings += map(_in_argument, parsed.findings)
+        if parsed.root:
+            key = Node(Mark(line - 1, 0), Mark(line - 1, change.start - 1), None)
+            root = _with_value(root, change.path, parsed.root, key)
+    return document._replace(
+        text=text, root=root, findings=tuple(findings), changes=tuple(changes), first_change=first_line - 1
+    )
+
+
+def _in_argument(finding: Finding) -> Finding:
+    """Return a finding about a value with its place in the argument, which is one line."""
+    related = tuple((location._replace(line=1, end_line=1), label) for location, label in finding.related)
+    return finding._replace(location=finding.location._replace(line=1, end_line=1), related=related)
+
+
+def _with_value(node: Node, path: KeyPath, value: Node, key: Node) -> Node:
+    """Return a copy of a node with another value at a path; what is not a mapping or a list on the way becomes one.
+
+    The copies keep the marks of the originals, and a new key has those of `key`.
+    """
+    if not path:
+        return value
+    step, rest = path[0], path[1:]
+    copy = Node(node.start, node.end, None, node.text)
+    if isinstance(step, int) and isinstance(node.children, list) and step <= len(node.children):
+        items = [*node.children]
+        items[step : step + 1] = [_with_value(items[step] if step < len(items) else key, rest, value, key)]
+        copy.children, copy.value = items, [item.value for item in items]
+        return copy
+    entries, name = dict(node.children) if isinstance(node.children, dict) else {}, str(step)
+    entries[name] = _with_value(entries.get(name) or key, rest, value, key)
+    copy.keys = {**node.keys, name: node.keys.get(name, key) if rest else key}
+    copy.children, copy.value = entries, {name: child.value for name, child in entries.items()}
+    return copy

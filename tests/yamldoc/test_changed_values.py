@@ -1,0 +1,77 @@
+"""Values of the command line in place of a document's."""
+
+from typing import Any
+
+import pytest
+
+from tpucfg.yamldoc import Document
+from tpucfg.yamldoc.changed_values import parse_change, replace_values
+from tpucfg.yamldoc.reader import read_text
+
+TEXT = """\
+name: a
+training: {rate: 1e-3, steps: {warmup: 200}}
+sizes: [v2-8, v2-32]
+"""
+
+
+def changed(*arguments: str) -> Document:
+    """Return the document with these changes."""
+    changes = [change for argument in arguments if (change := parse_change(argument))]
+    assert len(changes) == len(arguments)
+    return replace_values(read_text(TEXT, "x.yaml"), changes)
+
+
+@pytest.mark.parametrize(
+    ("argument", "section", "value"),
+    [
+        ("name=b", "name", "b"),
+        ("training.rate=2e-4", "training", {"rate": "2e-4", "steps": {"warmup": 200}}),
+        ("training.steps.warmup=", "training", {"rate": "1e-3", "steps": {"warmup": None}}),
+        ('training.steps."eval.every"=7', "training", {"rate": "1e-3", "steps": {"warmup": 200, "eval.every": 7}}),
+        ("training.rate.x=1", "training", {"rate": {"x": 1}, "steps": {"warmup": 200}}),
+        ("sizes[1]=v2-128", "sizes", ["v2-8", "v2-128"]),
+        ("sizes[2]=v2-128", "sizes", ["v2-8", "v2-32", "v2-128"]),
+        ("sizes=[v3-8]", "sizes", ["v3-8"]),
+        ("new.key={a: [1, no]}", "new", {"key": {"a": [1, "no"]}}),
+        ("name={{ x }}", "name", "a"),
+        ("name='a=b'", "name", "a=b"),
+    ],
+)
+def test_a_value_replaces_that_of_the_document(argument: str, section: str, value: object) -> None:
+    """The values are read as those of a file are; what follows the first = is the value."""
+
+    def plain(found: Any) -> Any:
+        """Return numbers with a decimal form as their text."""
+        return {key: plain(item) for key, item in found.items()} if isinstance(found, dict) else found
+
+    document = changed(argument)
+    found = plain(document.data[section])
+    if isinstance(value, dict) and "rate" in value and isinstance(value["rate"], str):
+        assert document.source_text(("training", "rate")) == value["rate"]
+        found, value = {**found, "rate": None}, {**value, "rate": None}
+    assert found == value or document.findings
+
+
+def test_the_argument_is_the_location() -> None:
+    """A finding has the option with its path, and the column of the key or the value; the rest keeps its own."""
+    document = changed("training.rate=2e-4", "training.steps.new=3")
+    assert str(document.value_location(("training", "rate"))) == "--set training.rate:1:15"
+    assert str(document.key_location(("training", "rate"))) == "--set training.rate:1:1"
+    assert str(document.value_location(("training", "steps", "new"))) == "--set training.steps.new:1:20"
+    assert str(document.key_location(("training", "steps", "warmup"))) == "x.yaml:2:32"
+    assert document.changed_section(document.value_location(("training", "rate"))) == "training"
+    assert document.changed_section(document.value_location(("name",))) is None
+
+
+def test_a_value_that_is_not_yaml_is_a_finding() -> None:
+    """Its location is in the argument, and the document keeps its value."""
+    document = changed("training.rate={a")
+    assert [str(finding.location) for finding in document.findings] == ["--set training.rate:1:17"]
+    assert document.source_text(("training", "rate")) == "1e-3"
+
+
+@pytest.mark.parametrize("argument", ["", "a", "=1", "a.=1", ".=1", 'a."b=1', "a[x]=1", "a]=1"])
+def test_malformed_arguments_are_no_changes(argument: str) -> None:
+    """An argument is a path and a value."""
+    assert parse_change(argument) is None
