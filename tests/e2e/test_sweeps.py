@@ -58,7 +58,7 @@ def test_a_submission_names_its_run(sweep: Run) -> None:
 
 
 def test_two_runs_with_one_name_are_refused(sweep: Run, tmp_path: Path) -> None:
-    """A record keeps its values; other ones under the same name are refused by record, and told by submit."""
+    """A record keeps its values; other ones under the same name are refused by record, and submit prints a line."""
     first = ("record", "--size", "v2-8", "--run", "a1", "--metric", "examples_per_second=9")
     assert sweep(*first, *RATE).returncode == 0
     assert json.loads((tmp_path / "results" / "dev.jsonl").read_text())["set"] == ["training.learning_rate=2e-4"]

@@ -41,16 +41,16 @@ def changed(*arguments: str) -> Document:
 def test_a_value_replaces_that_of_the_document(argument: str, section: str, value: object) -> None:
     """The values are read as those of a file are; what follows the first = is the value."""
 
-    def plain(found: Any) -> Any:
+    def plain(actual: Any) -> Any:
         """Return numbers with a decimal form as their text."""
-        return {key: plain(item) for key, item in found.items()} if isinstance(found, dict) else found
+        return {key: plain(item) for key, item in actual.items()} if isinstance(actual, dict) else actual
 
     document = changed(argument)
-    found = plain(document.data[section])
+    actual = plain(document.data[section])
     if isinstance(value, dict) and "rate" in value and isinstance(value["rate"], str):
         assert document.source_text(("training", "rate")) == value["rate"]
-        found, value = {**found, "rate": None}, {**value, "rate": None}
-    assert found == value or document.findings
+        actual, value = {**actual, "rate": None}, {**value, "rate": None}
+    assert actual == value or document.findings
 
 
 def test_the_argument_is_the_location() -> None:
