@@ -1,7 +1,9 @@
-"""Escaping of values for Vertex AI."""
+"""Escaping of values for Vertex AI, and the notes of its commands."""
 
 import re
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,3 +38,22 @@ def test_variables_are_escaped_and_arguments_are_not() -> None:
 
     assert program["args"][0] == "--title=costs $5 $(X)"
     assert program["env"] == [{"name": "A", "value": "$$(B)"}, {"name": "C", "value": "$5 $$$$(D)"}]
+
+
+@pytest.mark.parametrize(
+    ("image", "images", "printed"),
+    [
+        ("us-docker.pkg.dev/acme-images/train/mnist:1.0", {}, True),
+        ("us-docker.pkg.dev/acme-images/train/mnist:1.0", {"images": {"grant": False}}, False),
+        ("us-docker.pkg.dev/my-project/train/mnist:1.0", {}, False),
+        ("docker.io/acme/mnist:1.0", {}, False),
+    ],
+)
+def test_the_grant_on_a_repository_of_another_project_is_printed(
+    image: str, images: dict[str, Any], printed: bool
+) -> None:
+    """The service's own agent pulls the image, so that no grant of the stack lets it."""
+    notes = vertex_ai.submission(job("vertex-ai", "v2-8", trainer={"image": image}, environment=images)).notes
+    grants = [note for note in notes if "add-iam-policy-binding train --project=acme-images --location=us " in note]
+    assert bool(grants) == printed
+    assert all("service-$(gcloud projects describe my-project " in note for note in grants)

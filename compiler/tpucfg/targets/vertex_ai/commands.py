@@ -1,8 +1,10 @@
 """The commands that submit, watch and cancel a job."""
 
+from collections.abc import Iterator
 from typing import Final
 
 from tpucfg.plan import Job, job_labels
+from tpucfg.plan.identities import repository_of
 from tpucfg.targets.common import labels_flag
 from tpucfg.targets.interface import Command, Submission
 
@@ -18,7 +20,7 @@ def submission(job: Job) -> Submission:
         start=Command((*_GCLOUD, "create", *location, *options), reads_config=True),
         watch=listing(job),
         deletes=(Command((*_GCLOUD, "cancel", "JOB_ID", *location)),),
-        notes=("replace JOB_ID with the job's id from the list",),
+        notes=("replace JOB_ID with the job's id from the list", *_image_notes(job)),
         log=Command((*_GCLOUD, "stream-logs", "JOB_ID", *location)),
     )
 
@@ -31,3 +33,22 @@ def listing(job: Job) -> Command:
 
 def _location(job: Job) -> tuple[str, str]:
     return f"--project={job.environment.project}", f"--region={job.environment.region}"
+
+
+def _image_notes(job: Job) -> Iterator[str]:
+    """Yield the grant that an image of another project needs, and that the stack cannot make.
+
+    The puller is the service's agent for custom code, whatever account the job has; it may read its own project:
+    https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/general/custom-service-account.
+    """
+    repository, environment = repository_of(job.image), job.environment
+    if repository is None or repository.project == environment.project or not environment.grants_images:
+        return
+    number = f"$(gcloud projects describe {environment.project} --format='value(projectNumber)')"
+    yield (
+        f"Vertex AI pulls {job.image} as an account of its own, which exists after the first custom job of "
+        f"{environment.project}; let it read the repository once: gcloud artifacts repositories add-iam-policy-binding "
+        f"{repository.name} --project={repository.project} --location={repository.location} "
+        f'--role=roles/artifactregistry.reader --member="serviceAccount:service-{number}'
+        '@gcp-sa-aiplatform-cc.iam.gserviceaccount.com"'
+    )
