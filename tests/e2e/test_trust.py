@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from live_answers import install_clients
 from process import COMMAND, ENVIRONMENT
 from spec_factory import ROOT
 
@@ -77,6 +78,17 @@ def test_diff_starts_only_git(tmp_path: Path) -> None:
 
     assert events
     assert [line for line in events if not line.startswith("subprocess.Popen 'git'")] == []
+
+
+def test_live_starts_only_clients(tmp_path: Path) -> None:
+    """`status --live` starts gcloud and kubectl, and opens no connection itself."""
+    (tmp_path / "bin").mkdir()
+    calls = install_clients(tmp_path / "bin", {})
+    live = [*COMMAND, "status", "--live", "--env", "dev"]
+    events = _events(tmp_path, "env", f"PATH={tmp_path / 'bin'}", *live).splitlines()
+
+    assert [line for line in events if not line.startswith("subprocess.Popen 'gcloud'")] == []
+    assert calls.read_text(encoding="utf-8").count("gcloud ai custom-jobs list") == len(events)
 
 
 def test_infra_uses_no_network(tmp_path: Path) -> None:

@@ -91,8 +91,8 @@ def _lines(each: LiveJob, spec: Path) -> Iterator[NextStep]:
     if state.state == "not found":
         options = [*(("--run", job.run) if job.run else ()), *((PROBE_OPTION,) if job.whole else ())]
         command = command_line("submit", job.environment.name, job.size, spec, *options)
-        run = "" if job.run else ", or has a --run, which this command needs too"
-        yield NextStep(f"{job.name} is not there: it was not started, is deleted{run}; start it with", command)
+        reasons = "not started, or deleted" if job.run else "not started, deleted, or started with --run"
+        yield NextStep(f"{job.name} is not there ({reasons}); start it with", command)
     if state.log_command:
         yield NextStep(f"{job.name} has its log on its machines", state.log_command.bash())
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 from tpucfg.paths import value_at
 from tpucfg.plan import Job
 from tpucfg.targets.gke.commands import kubectl_of
-from tpucfg.targets.gke.request import container_names
+from tpucfg.targets.gke.request import REPLICATED_JOB, container_names
 from tpucfg.targets.interface import Command
 from tpucfg.targets.live import (
     LOG_LINES,
@@ -58,7 +58,10 @@ def questions(job: Job) -> Questions:
             ended, reason = time_at(end, "lastTransitionTime"), text_at(end, "message") if state == "failed" else ""
             known = known._replace(state=state, service_state=condition, ended=ended, reason=reason)
     pods = f"--selector=jobset.sigs.k8s.io/jobset-name={job.name}"
-    listed = mappings(value_at((yield Question(Command((*namespaced, "get", "pods", pods, _JSON)))), ("items",)))
+    answer = yield Question(Command((*namespaced, "get", "pods", pods, _JSON)))
+    if answer is None:
+        return known._replace(state="unknown" if known.state == "waiting" else known.state)
+    listed = mappings(value_at(answer, ("items",)))
     known = known._replace(started=_start(jobset, listed, known.restarts))
     if known.state == "waiting":
         known = yield from _progress(job, jobset, listed, known, namespaced)
@@ -79,18 +82,37 @@ def _progress(
     if text_at(jobset, "metadata", "deletionTimestamp"):
         return known._replace(state="ending", service_state="Terminating")
     if value_at(jobset, ("spec", "suspend")) is True:
-        reason = ""
-        if job.options.get("queue"):
-            owner = f"--selector=kueue.x-k8s.io/job-uid={text_at(jobset, 'metadata', 'uid')}"
-            asked = Question(Command((*namespaced, "get", "workloads.kueue.x-k8s.io", owner, _JSON)))
-            workloads = mappings(value_at((yield asked), ("items",)))
-            reason = next((text for workload in workloads for text in _refusals(workload)), "")
-        return known._replace(service_state="Suspended", reason=reason, started=None)
+        suspended = known._replace(service_state="Suspended", started=None)
+        if not job.options.get("queue"):
+            return suspended
+        owner = f"--selector=kueue.x-k8s.io/job-uid={text_at(jobset, 'metadata', 'uid')}"
+        asked = Question(Command((*namespaced, "get", "workloads.kueue.x-k8s.io", owner, _JSON)))
+        return _admission(mappings(value_at((yield asked), ("items",))), suspended)
     running = sum(text_at(pod, "status", "phase") == "Running" for pod in pods)
+    known = known._replace(service_state=f"{running} of {job.slice.hosts} pods")
     if running >= job.slice.hosts:
-        return known._replace(state="running", service_state=f"{running} of {job.slice.hosts} pods")
+        return known._replace(state="running")
     reason = next((text for pod in pods for text in _pod_waits(pod)), "")
-    return known._replace(service_state=f"{running} of {job.slice.hosts} pods", reason=reason)
+    if not pods:
+        # A pod that Kubernetes refuses is known by an event of its Job only.
+        selector = "--field-selector=type=Warning,involvedObject.kind=Job"
+        events = yield Question(Command((*namespaced, "get", "events", selector, _JSON)))
+        own = (
+            text_at(event, "message")
+            for event in mappings(value_at(events, ("items",)))
+            if text_at(event, "involvedObject", "name").startswith(f"{job.name}-{REPLICATED_JOB}-")
+        )
+        reason = next(own, "")
+    return known._replace(reason=reason)
+
+
+def _admission(workloads: Sequence[dict[str, Any]], suspended: LiveState) -> LiveState:
+    """Return the state of a suspended JobSet by its workload, which Kueue deactivates after its time limit."""
+    for workload in workloads:
+        if value_at(workload, ("spec", "active")) is False:
+            return suspended._replace(state="stopped", reason=text_at(_condition(workload, "Evicted"), "message"))
+    refusals = (_condition(each, kind, "False") for each in workloads for kind in ("QuotaReserved", "Admitted"))
+    return suspended._replace(reason=next((text for each in refusals if (text := text_at(each, "message"))), ""))
 
 
 def _start(jobset: Any, pods: Sequence[dict[str, Any]], restarts: int | None) -> datetime | None:
@@ -105,13 +127,6 @@ def _start(jobset: Any, pods: Sequence[dict[str, Any]], restarts: int | None) ->
 def _condition(data: Any, kind: str, status: str = "True") -> dict[str, Any] | None:
     conditions = mappings(value_at(data, ("status", "conditions")))
     return next((each for each in conditions if (each.get("type"), each.get("status")) == (kind, status)), None)
-
-
-def _refusals(workload: Any) -> Iterator[str]:
-    """Yield why Kueue has not admitted a workload."""
-    for kind in ("QuotaReserved", "Admitted"):
-        if refused := _condition(workload, kind, "False"):
-            yield text_at(refused, "message")
 
 
 def _pod_waits(pod: Any) -> Iterator[str]:
