@@ -55,9 +55,9 @@ def test_the_clients_are_asked_to_read_only(tmp_path: Path) -> None:
 
 def test_a_running_job_has_a_row_below_its_ladder(tmp_path: Path) -> None:
     """State, step, cost and restarts are a table of their own, and a job that is not there has the next command."""
-    found = {"get jobset/mnist-dev-v6e-16": jobset(restarts=1), "get pods": RUNNING["gke"]["get pods"]}
-    logs = {"logs": RUNNING["gke"]["logs"]}
-    printed, _ = status(tmp_path, "--env", "dev", "--live", answers={**found, **logs})
+    answers = {"get jobset/mnist-dev-v6e-16": jobset(restarts=1), "get pods": RUNNING["gke"]["get pods"]}
+    answers["logs"] = RUNNING["gke"]["logs"]
+    printed, _ = status(tmp_path, "--env", "dev", "--live", answers=answers)
     ladder, title, columns, absent, running, _, line = printed.splitlines()[-7:]
     assert ladder == ""
     assert title.startswith("dev, live at 20")
