@@ -136,6 +136,10 @@ class Runner:
             check=False,
         )
         job.output += completed.stdout
+        written = Path(files["GITHUB_OUTPUT"])
+        for line in written.read_text().splitlines() if "id" in step and written.exists() else ():
+            key, _, value = line.partition("=")
+            self.outputs[f"steps.{step['id']}.outputs.{key}"] = value
         return completed.returncode == 0
 
     def _temp_folder(self, workspace: Path) -> Path:

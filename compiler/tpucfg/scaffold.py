@@ -69,7 +69,7 @@ def project_files(
 
 
 def workflow_files(requirement: str) -> Iterator[tuple[Path, str]]:
-    """Yield the path and the text of each file of the workflow that reviews pull requests.
+    """Yield the path and the text of each file of the workflows that review pull requests and update stacks.
 
     Args:
         requirement: What pip installs tpucfg from.

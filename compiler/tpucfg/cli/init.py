@@ -48,22 +48,22 @@ def init(
         typer.Option(
             "--install-from",
             metavar="ADDRESS",
-            help="The commit or wheel that the review workflow installs. [default: where this tpucfg came from]",
+            help="The commit or wheel that the workflows install. [default: where this tpucfg came from]",
         ),
     ] = None,
     infra: Annotated[
         bool, typer.Option("--infra", help="Add the Pulumi program and a stack file for each environment.")
     ] = False,
     workflow: Annotated[
-        bool, typer.Option("--workflow", help="Add the review workflow and its actions, for GitHub.")
+        bool, typer.Option("--workflow", help="Add GitHub workflows for reviews, and for updates of stacks.")
     ] = False,
     only_workflow: Annotated[
-        bool, typer.Option("--only-workflow", help="Create only the review workflow and its actions.")
+        bool, typer.Option("--only-workflow", help="Create only the workflows and their actions.")
     ] = False,
 ) -> None:
     """Create a new project: a spec, and the schema by which an editor completes it; options add the rest.
 
-    The workflow installs tpucfg from where it was itself installed, pinned by commit or hash. If that is not known, as
+    The workflows install tpucfg from where it was itself installed, pinned by commit or hash. If that is not known, as
     for a clone, --install-from names an address.
 
     Example: tpucfg init mnist --target cloud-tpu --trainer jax
