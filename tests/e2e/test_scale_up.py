@@ -21,6 +21,8 @@ from tpucfg.results.records import parse_records
 
 GATE = {"min_scaling_efficiency": 0.8, "metric": "accuracy", "goal": "max", "max_drop": 0.01}
 SIZES = ["v2-8", "v2-32", "v2-128"]
+ONE_WARNING = "tpucfg.yaml: 1 warning; tpucfg check shows it\n"
+"""The batch of the last rung is 16 times that of the first."""
 STATUS = """\
 dev: vertex-ai in us-central1, results/dev.jsonl
 size    cores  examples/s  per core  scaling  accuracy  worse by  USD/hour  hours   USD  figures              status
@@ -69,7 +71,7 @@ def record_metrics(tpucfg: Run, size: str, throughput: float, accuracy: float) -
     result = tpucfg(
         "record", "--size", size, "--metric", f"examples_per_second={throughput}", "--metric", f"accuracy={accuracy}"
     )
-    assert (result.returncode, result.stderr) == (0, "")
+    assert (result.returncode, result.stderr.removeprefix(ONE_WARNING)) == (0, "")
     return result.stdout
 
 

@@ -322,6 +322,16 @@ def test_what_the_config_does_not_have_is_listed(path: KeyPath, value: Any) -> N
     assert not imported(changed(path, value)).is_equal
 
 
+def test_the_topology_of_a_slice_may_stand_twice() -> None:
+    """Recipes write it as an annotation of the pods too; that of another slice is refused."""
+    before = imported(EXAMPLE.read_text())
+    own = value_at(yaml.safe_load(EXAMPLE.read_text()), (*POD, "nodeSelector", "cloud.google.com/gke-tpu-topology"))
+    for topology, is_carried_over in ((own, True), ("2x2x2", False)):
+        text = changed((*POD[:-1], "metadata"), {"annotations": {"cloud.google.com/gke-tpu-slice-topology": topology}})
+        result = imported(text)
+        assert (result.is_equal, reasons(result) == reasons(before)) == (is_carried_over, is_carried_over)
+
+
 def test_every_field_of_the_file_counts() -> None:
     """Another value of any field changes the spec or the list: nothing of the file is unread."""
     data = yaml.safe_load(EXAMPLE.read_text())

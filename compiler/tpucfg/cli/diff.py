@@ -101,7 +101,7 @@ def _compare_targets(spec: Path, first: Selection, second: Selection) -> Differe
     from tpucfg.cli.load_spec import load_compiled
 
     catalog = Catalog()
-    before, after = (load_compiled(spec, catalog, chosen, quiet=True)[1].jobs for chosen in (first, second))
+    before, after = (load_compiled(spec, catalog, chosen)[1].jobs for chosen in (first, second))
     if settings := own_settings([*before, *after]):
         print(f"tpucfg: not compared, as one target reads them: {', '.join(settings)}", file=sys.stderr)
     return job_difference(before, after)

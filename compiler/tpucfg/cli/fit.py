@@ -76,7 +76,7 @@ def fit(
     Example: tpucfg fit --env dev --size v5litepod-16
     """
     seconds = _seconds(time_limit)
-    project, compiled = load_compiled(spec, Catalog(), selection(env, size, changes=changes), quiet=True)
+    project, compiled = load_compiled(spec, Catalog(), selection(env, size, changes=changes))
     planned = compiled.jobs
     file = _compilable_file(project, planned, spec)
     limits = Limits(jobs or default_jobs(), seconds, int(available_memory() * _USABLE_MEMORY))

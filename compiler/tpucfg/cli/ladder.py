@@ -77,7 +77,7 @@ def ladder(
     """
     catalog = Catalog()
     project, compiled = load_compiled(
-        spec, catalog, selection(env, size, target, probe=probe, changes=changes), quiet=True
+        spec, catalog, selection(env, size, target, probe=probe, changes=changes), warnings="none"
     )
     jobs = compiled.jobs
     statuses = _statuses(project, catalog, jobs, spec) if project.prices or format == _CHART else {}

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 import typer
 
@@ -30,7 +30,7 @@ _MIN_STEPS: Final = 100
 
 
 def load_compiled(
-    path: Path, catalog: Catalog, selection: Selection, *, quiet: bool = False
+    path: Path, catalog: Catalog, selection: Selection, *, warnings: Literal["all", "number", "none"] = "number"
 ) -> tuple[Project, CompiledSpec]:
     """Compile a spec, and print its errors and warnings to stderr.
 
@@ -38,7 +38,7 @@ def load_compiled(
         path: The spec's file.
         catalog: The catalog of TPU sizes.
         selection: The jobs to compile.
-        quiet: Print nothing unless there is an error.
+        warnings: The warnings to print: all of them where a job is made or started, none where the output has them.
 
     Raises:
         CommandExit: A finding is an error, or the spec does not have a selected environment or size.
@@ -46,8 +46,8 @@ def load_compiled(
     with usage_errors():
         compiled = compile_spec_file(path, catalog, with_records(selection, path))
     is_valid = compiled.project is not None and not errors(compiled.findings)
-    if not (is_valid and quiet):
-        print_result(path, compiled.findings, compiled.source, in_full=True)
+    if warnings != "none" or not is_valid:
+        print_result(path, compiled.findings, compiled.source, in_full=warnings == "all")
     if compiled.project is None or not is_valid:
         raise CommandExit(ERRORS)
     return compiled.project, compiled

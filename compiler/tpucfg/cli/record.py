@@ -91,7 +91,7 @@ def record(
     metrics, wanted = _parse_metrics(metric or [], has_log=log is not None, has_step=step is not None)
     catalog = Catalog()
     project, compiled = load_compiled(
-        spec, catalog, selection([env] if env else None, [size], probe=probe, changes=changes), quiet=True
+        spec, catalog, selection([env] if env else None, [size], probe=probe, changes=changes)
     )
     job = _single_job(compiled, size)
     origins: Mapping[str, str] = {}

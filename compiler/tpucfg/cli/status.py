@@ -88,7 +88,7 @@ def status(
     if (size or run or probe) and not live:
         raise CommandExit(USAGE, "--size, --run and --probe choose the jobs of --live", "add --live, or leave them out")
     catalog = Catalog()
-    project, compiled = load_compiled(spec, catalog, selection(env, size, run=run, probe=probe), quiet=True)
+    project, compiled = load_compiled(spec, catalog, selection(env, size, run=run, probe=probe))
     environments = [job.environment for job in compiled.jobs]
     ladders = ladder_statuses(project, catalog, environments, spec.parent).values()
     statuses = [

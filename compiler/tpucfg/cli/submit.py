@@ -63,7 +63,7 @@ def submit(
     if changes and run is None:
         raise CommandExit(USAGE, "--set needs --run: each set of values is a run of its own", "name it with --run ID")
     chosen = with_records(selection(env, size, target, run, probe=probe, step=step, changes=changes), spec)
-    project, compiled = load_compiled(spec, catalog, chosen)
+    project, compiled = load_compiled(spec, catalog, chosen, warnings="all")
     runs = {job.name: run_progress_in(project, catalog, job.environment, chosen) for job in compiled.jobs}
     for job in compiled.jobs:
         _refuse_other_folder(job, runs[job.name])

@@ -101,7 +101,7 @@ def why(
     """
     catalog = Catalog()
     project, compiled = load_compiled(
-        spec, catalog, selection(env, size, target, run, probe=probe, step=step, changes=changes), quiet=True
+        spec, catalog, selection(env, size, target, run, probe=probe, step=step, changes=changes)
     )
     if len(compiled.request_bodies) != 1:
         jobs = [f"--env {job.environment.name} --size {job.size}" for job in compiled.jobs]

@@ -204,7 +204,10 @@ _CONVERT: Final[Mapping[str, Callable[[Matches, Any], Any]]] = {
     "trainer.restarts": _restarts,
     "trainer.max_run_duration": _duration,
     "targets.gke.ttl": _duration,
-    "targets.gke.topology_aware": lambda *_: True,
+    # Of a slice that selects its topology, the annotation alone is no placement by a queue.
+    "targets.gke.topology_aware": lambda _, body: (
+        not any(values_at(body, f"**.nodeSelector.[{nodes.TOPOLOGY}]")) or None
+    ),
     # Its other field is the DNS policy.
     "targets.gke.host_network": lambda matches, _: _mapping(matches, None).get("hostNetwork"),
     "targets.gke.containers_per_host": lambda _, body: len(

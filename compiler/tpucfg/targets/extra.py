@@ -180,7 +180,7 @@ class _Merger:
 
     def _refusal(self, value: Any, at: _Position) -> Refusal | None:
         for reserved in all_matches(self._reserved, at.path):
-            if reserved.applies(value):
+            if reserved.applies(value, self._job):
                 return self._falsifies(at, reserved.effect, reserved.source)
         name = value.get("name") if isinstance(value, dict) and at.path[-2:-1] == ("env",) else None
         row = runtime_variable(name) if isinstance(name, str) else None

@@ -56,8 +56,8 @@ class Reserved(NamedTuple):
     effect: Effect
     source: str
     """The public page that states the effect."""
-    applies: Callable[[Any], bool] = lambda _: True
-    """Returns True for a value that has this effect; by default all of them have it."""
+    applies: Callable[[Any, Job], bool] = lambda *_: True
+    """Returns True for a value that has this effect on a job; by default all of them have it."""
 
 
 def spec_path(setting: str, job: Job) -> KeyPath:

@@ -47,6 +47,8 @@ def _batch_grew(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
             ]
         )
         message = f"the global batch grows from {tuned_batch:,} to {batches}; the threshold is {LARGE_BATCH_GROWTH}×"
+        if project.training.learning_rate is None:
+            message += ", and the program's own learning rate stays, for the spec has none"
         all_overridden = all("batch_size" in rung.overridden for rung in large_rungs)
         path = (
             ("overrides", large_rungs[0].size, "batch_size")

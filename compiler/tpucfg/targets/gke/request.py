@@ -474,13 +474,18 @@ _NODE_ACCOUNT: Final = Effect("TPU067", "targets.gke.host_network", "give the pr
 WORKLOAD_IDENTITY: Final = "https://cloud.google.com/kubernetes-engine/docs/concepts/workload-identity#restrictions"
 
 
-def _is_node_label(key: Any) -> bool:
+def _is_node_label(key: Any, _: Job) -> bool:
     return any(matches(f"[{label}]", (str(key),)) for label in _NODE_LABELS)
 
 
-def _tolerates_other_nodes(toleration: Any) -> bool:
+def _tolerates_other_nodes(toleration: Any, job: Job) -> bool:
     # A toleration without a key tolerates every taint.
-    return isinstance(toleration, dict) and (not toleration.get("key") or _is_node_label(toleration["key"]))
+    return isinstance(toleration, dict) and (not toleration.get("key") or _is_node_label(toleration["key"], job))
+
+
+def _is_other_topology(topology: Any, job: Job) -> bool:
+    # Recipes and xpk write that of the slice on node pools too, where the selector decides.
+    return bool(topology != job.slice.topology)
 
 
 RESERVED: Final[Mapping[str, Reserved]] = {
@@ -493,8 +498,8 @@ RESERVED: Final[Mapping[str, Reserved]] = {
     **{f"**.nodeSelector.[{label}]": Reserved(effect, _NODES) for label, effect in _NODE_LABELS.items()},
     "**.nodeAffinity.**.key": Reserved(CAPACITY, _NODES, _is_node_label),
     "**.tolerations.*": Reserved(CAPACITY, _NODES, _tolerates_other_nodes),
-    f"**.annotations.[{SLICE_TOPOLOGY}]": Reserved(MACHINE, TPUS),
+    f"**.annotations.[{SLICE_TOPOLOGY}]": Reserved(MACHINE, TPUS, _is_other_topology),
     "**.nodeName": Reserved(MACHINE, _POD_API),
-    "**.template.spec.hostNetwork": Reserved(_NODE_ACCOUNT, WORKLOAD_IDENTITY, bool),
+    "**.template.spec.hostNetwork": Reserved(_NODE_ACCOUNT, WORKLOAD_IDENTITY, lambda value, _: bool(value)),
 }
 """See `Target.RESERVED`."""
