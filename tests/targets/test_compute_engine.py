@@ -71,6 +71,7 @@ def test_a_slice_of_several_hosts_is_a_group() -> None:
                             "sourceImage": f"{IMAGES}/ubuntu-accel-2204-amd64-tpu-v5e-v5p-v6e",
                             "diskSizeGb": "200",
                             "diskType": "hyperdisk-balanced",
+                            "labels": labels("v6e-16"),
                         },
                     }
                 ],

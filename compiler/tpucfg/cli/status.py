@@ -99,7 +99,7 @@ def status(
         from tpucfg.cli.status_live import ask
 
         answers = ask(project, compiled, spec)
-        statuses = [each._replace(live=answers[each.ladder.environment.name]) for each in statuses]
+        statuses = [each._replace(live=answers.get(each.ladder.environment.name)) for each in statuses]
     for line in _FORMATS[format](project, statuses):
         print(line)
     if findings := [finding for ladder in ladders for finding in ladder.findings]:

@@ -179,6 +179,8 @@ def _boot_disk(job: Job, zone_prefix: str) -> dict[str, Any]:
             "sourceImage": f"projects/ubuntu-os-accelerator-images/global/images/family/{image.family}",
             "diskSizeGb": str(job.options.get("disk_gb") or DEFAULT_DISK_GB),
             "diskType": _typed(zone_prefix, "diskTypes", image.disk_type),
+            # A disk does not have the labels of its instance, and is charged beside it.
+            "labels": job_labels(job),
         },
     }
 
@@ -320,6 +322,7 @@ _HOST: Final[Mapping[str, Origin]] = {
         "rule", "Google's image for hosts of the generation", IMAGES, "sizes"
     ),
     "disks.0.initializeParams.diskSizeGb": Origin("spec", "targets.compute-engine.disk_gb"),
+    **label_origins("disks.0.initializeParams.labels"),
     "disks.0.initializeParams.diskType": Origin("rule", "the type of disk that the generation takes", DISKS, "sizes"),
     "disks.*.source": _DATA_DISKS,
     "disks.*.mode": _DATA_DISKS,
