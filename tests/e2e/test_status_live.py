@@ -2,14 +2,17 @@
 
 import json
 import os
+import signal
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from jobs import program
 from live_answers import RUNNING, Answers, Failing, install_clients, jobset, pods
-from process import COMMAND, ENVIRONMENT
+from process import COMMAND, ENVIRONMENT, default_signals
 
 SPEC = {
     "version": 1,
@@ -145,3 +148,35 @@ def test_options_of_live_need_it(tmp_path: Path) -> None:
     )
     assert completed.returncode == 2
     assert "add --live" in completed.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_the_clients(tmp_path: Path, number: signal.Signals) -> None:
+    """Ctrl-C, and the end of a CI job, end the command at once, and with it the clients and what these started."""
+    (tmp_path / "tpucfg.yaml").write_text(json.dumps(SPEC))
+    (tmp_path / "bin").mkdir()
+    program(
+        tmp_path / "bin", "kubectl", f'echo $$ >> "{tmp_path}/pids"; sleep 600 & echo $! >> "{tmp_path}/pids"; wait'
+    )
+    environment = {**ENVIRONMENT, "PATH": f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+    command = [*COMMAND, "status", "--live", "--env", "dev"]
+    with default_signals(), subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE) as process:
+        pids = tmp_path / "pids"
+        while not pids.exists() or len(pids.read_text().split()) < 4:
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(number)
+        assert process.wait(20) != 0
+    for _ in range(500):
+        if not any(_is_running(int(pid)) for pid in pids.read_text().split()):
+            return
+        time.sleep(0.02)
+    pytest.fail("a client still runs")
+
+
+def _is_running(pid: int) -> bool:
+    """Return True for a process that has not ended; one that no parent has waited for has."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

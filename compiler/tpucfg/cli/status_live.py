@@ -6,6 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from tpucfg.cli.interrupts import terminations_as_interrupts
 from tpucfg.cli.table import Column
 from tpucfg.number_format import UNKNOWN, format_dollars, format_rounded, to_json_number
 from tpucfg.render.pipeline import CompiledSpec
@@ -79,9 +80,11 @@ def ask(project: Project, compiled: CompiledSpec, spec: Path) -> Mapping[str, Li
     """Return what the services print about the selected jobs, by environment."""
     now = datetime.now(UTC)
     by_environment: dict[str, list[LiveJob]] = {}
-    for each in live_jobs(project, compiled.request_bodies, now):
+    with terminations_as_interrupts():  # which ends the clients, too
+        jobs = live_jobs(project, compiled.request_bodies, now)
+    for each in jobs:
         by_environment.setdefault(each.job.environment.name, []).append(each)
-    return {name: LiveJobs(name, tuple(jobs), now, spec) for name, jobs in by_environment.items()}
+    return {name: LiveJobs(name, tuple(own), now, spec) for name, own in by_environment.items()}
 
 
 def _lines(each: LiveJob, spec: Path) -> Iterator[NextStep]:
