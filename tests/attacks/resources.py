@@ -162,7 +162,7 @@ ATTACKS: Final = (
     Attack(
         "own-key-taken-away",
         _without('        encryption={"default_kms_key_name": "projects/p/locations/l/keyRings/r/cryptoKeys/k"},\n'),
-        ("has another `encryption.defaultKmsKeyName`: `not set`", "no rule knows its effect"),
+        ("encrypts new objects with `Google's own keys`, previously with `projects/p/",),
         status=0,
         base=_argument('encryption={"default_kms_key_name": "projects/p/locations/l/keyRings/r/cryptoKeys/k"}'),
     ),

@@ -59,7 +59,7 @@ def sentences(*steps: Step) -> list[tuple[Risk, str]]:
         ({"forceDestroy": "true"}, DELETE, "would be deleted together with everything in it (forceDestroy)"),
         ({"versioning": {"enabled": False}}, DELETE, "no longer keeps the versions of its objects (versioning)"),
         ({"versioning": None}, DELETE, "no longer keeps the versions of its objects (versioning)"),
-        ({"encryption": None}, UNCLEAR, "has another encryption.defaultKmsKeyName: not set, previously k; no rule"),
+        ({"encryption": None}, CAUTION, "encrypts new objects with Google's own keys, previously with k (encryption)"),
         ({"logging": {"logBucket": "{x}"}}, UNCLEAR, "has another logging.logBucket: {x}, previously l; no rule knows"),
         ({"retentionPolicy": {"isLocked": True}}, UNCLEAR, "has another retentionPolicy.isLocked: true, previously"),
         ({"defaultEventBasedHold": False}, DELETE, "loses protection: defaultEventBasedHold is false"),

@@ -116,6 +116,11 @@ def _read_costs(change: FactChange, _: Comparison) -> _Applies:
     return False if is_free else (str(change.after),)
 
 
+def _other_key(change: FactChange, _: Comparison) -> _Applies:
+    """Apply to another key of Cloud KMS, which can be one that others may destroy."""
+    return tuple("Google's own keys" if key is ABSENT else str(key) for key in (change.after, change.before))
+
+
 def _added_items(change: FactChange, _: Comparison) -> _Applies:
     """Apply to items that the base does not have; permissions to take over accounts come first, as lists are cut."""
     items = [item for item in _items(change.after) if item not in _items(change.before)]
@@ -248,6 +253,7 @@ MEANINGS: Final = (
     _input("bucket.softDeletePolicy.*", _CAUTION, removed, "no longer declares for how long deleted objects are kept"),
     _input("bucket.softDeletePolicy.*", _LOSS, _keeps_shorter, "keeps deleted objects for {}, previously for {}"),
     _input("bucket.storageClass", _CAUTION, _read_costs, "stores new objects as {}: each read has a price"),
+    _input("bucket.encryption.*", _CAUTION, _other_key, "encrypts new objects with {}, previously with {}"),
     _input("bucket.forceDestroy", _LOSS, turned_on, "would be deleted together with everything in it"),
     _input("bucket.versioning.*", _LOSS, turned_off, "no longer keeps the versions of its objects"),
     # https://cloud.google.com/iam/docs/service-accounts-delete-undelete
