@@ -1,8 +1,9 @@
 # .ci/run calls these targets; `make help` lists them.
 
 PYTHON ?= python3
-# MaxText needs Python 3.12; pyenv's has no link on the PATH of a shell without its shims.
+# MaxText needs Python 3.12, and the newest JAX a newer one than ours; pyenv's have no link on the PATH of a shell without its shims.
 MAXTEXT_PYTHON ?= $(or $(lastword $(sort $(wildcard $(HOME)/.pyenv/versions/3.12.*/bin/python))),python3.12)
+NEWEST_PYTHON ?= $(or $(lastword $(sort $(wildcard $(HOME)/.pyenv/versions/3.13.*/bin/python))),python3.13)
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/pytest -n auto --dist loadgroup
@@ -14,8 +15,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup quick test slow-test engine-test compile-test trainer-test fuzz-test frozen-test lint format \
-	workflows engine tensorflow tpu-compiler maxtext bench bench-write fuzz fuzz-write build schemas schemas-check catalog-audit \
+.PHONY: help demo setup quick test slow-test engine-test compile-test newest-jax-test trainer-test fuzz-test frozen-test lint format \
+	workflows engine tensorflow tpu-compiler tpu-compiler-newest maxtext bench bench-write fuzz fuzz-write build schemas schemas-check catalog-audit \
 	pages docs docs-serve readme audit lock clean
 
 help: ## list the targets
@@ -40,6 +41,10 @@ engine-test: setup ## deploy stacks with the Pulumi engine
 
 compile-test: setup ## compile for TPUs
 	$(PYTEST) -m tpu_compiler
+
+newest-jax-test: setup tpu-compiler-newest ## compile for TPUs with the newest JAX, which needs a newer Python
+	TPUCFG_TPU_PYTHON=$(CURDIR)/$(VENV)/tpu-compiler-newest/bin/python $(PYTEST) -m tpu_compiler \
+		tests/fit/test_worker_compiles.py tests/fit/test_real_compiler.py
 
 trainer-test: setup ## train the models of `init --trainer`
 	$(PYTEST) -m trainer
@@ -69,6 +74,8 @@ format: setup ## apply ruff's automatic fixes and its formatter
 tensorflow: $(VENV)/tensorflow/installed ## install TensorFlow, for the tests of the TensorFlow trainer
 
 tpu-compiler: $(VENV)/tpu-compiler/installed ## install JAX with the TPU compiler, for the tests that compile for TPUs
+
+tpu-compiler-newest: $(VENV)/tpu-compiler-newest/installed ## install the newest JAX; needs Python 3.13
 
 maxtext: $(VENV)/maxtext/installed ## install MaxText, for the tests of its command line; needs Python 3.12 or 3.13
 
@@ -169,6 +176,12 @@ $(VENV)/tpu-compiler/installed: tests/fit/requirements.txt
 	@echo 'installing into $(VENV)/tpu-compiler' >&2
 	@$(PYTHON) -m venv --clear $(VENV)/tpu-compiler
 	@$(VENV)/tpu-compiler/bin/pip install --quiet --requirement tests/fit/requirements.txt
+	@touch $@
+
+$(VENV)/tpu-compiler-newest/installed: tests/fit/requirements.txt
+	@echo 'installing into $(VENV)/tpu-compiler-newest' >&2
+	@$(NEWEST_PYTHON) -m venv --clear $(VENV)/tpu-compiler-newest
+	@$(VENV)/tpu-compiler-newest/bin/pip install --quiet --requirement tests/fit/requirements.txt
 	@touch $@
 
 $(VENV)/maxtext/installed: tests/official/requirements.txt

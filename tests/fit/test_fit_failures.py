@@ -256,6 +256,19 @@ def test_an_unknown_xla_flag_is_found_at_its_line(
     assert "dev v5litepod-16, dev v5litepod-64" in err
 
 
+def test_a_flag_that_a_generation_does_not_take_is_found_at_its_line(folder: Folder) -> None:
+    """The compiler knows the flag, and names it when it refuses the program; libtpu 0.0.50 printed this on v6e."""
+    folder.spec(("  fit:", "  xla_flags: {v5e: [--xla_a=1, --xla_tpu_fusion=true]}\n  fit:"))
+    refusal = "Fusion for AllGather is not supported on platforms other than TPU v5e. Please use xla_tpu_fusion=false"
+    folder.python(error(kind="refused", message=f"JaxRuntimeError: FAILED_PRECONDITION: {refusal}"))
+    _, _, err = folder.fit(*ONE)
+    assert (
+        "tpucfg.yaml:9:32: error[TPU112]: the TPU compiler refuses --xla_tpu_fusion=true: fusion for AllGather" in err
+    )
+    assert "the program would end at its first step: the TPU runtime has the same compiler" in err
+    assert "or delete --xla_tpu_fusion=true from trainer.xla_flags.v5e" in err
+
+
 def test_a_flag_that_the_job_does_not_have_is_no_finding(folder: Folder) -> None:
     """The program may print anything: only a flag of the job can be unknown."""
     folder.python("print(\"ERROR: Unknown command line flag 'xla_x'\"); sys.exit(1)")

@@ -43,7 +43,8 @@ def test_memory_of_every_generation(tpu_python: str) -> None:
     """The compiler states the memory that it grants a program."""
     for slice_, gibibytes in LIMITS:
         result = compile_step(tpu_python, "hlo_text:right", slice_).result
-        assert result["hbm"]["available"] == round(gibibytes * GIB), slice_
+        # A version of libtpu may keep a few MiB more for itself.
+        assert result["hbm"]["available"] == pytest.approx(gibibytes * GIB, abs=0.02 * GIB), slice_
         assert result["fits"], slice_
 
 

@@ -439,8 +439,11 @@ def _flag_finding(case: _Case, error: FlagError) -> Finding:
         hint = f"move {flag} to trainer.env.{XLA_VARIABLE}, which XLA on the host reads, or {hint}"
     elif error.nearest:
         hint = f"write {flag.replace(error.name, error.nearest, 1)}, or {hint}"
+    end = f"at its start: {reader.name_on_tpu} reads the flags with the same parser"
+    if error.of_program:
+        end = f"at its first step: {reader.name_on_tpu} has the same compiler"
     details = (
-        f"the program would end at its start: {reader.name_on_tpu} reads the flags with the same parser",
+        f"the program would end {end}",
         f"the compiler is that of {case.fit.python}; another version of {reader.package} may know other flags",
     )
     return Finding.of("TPU112", message, location, help=hint, details=details)

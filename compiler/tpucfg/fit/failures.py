@@ -45,6 +45,8 @@ class FlagError(NamedTuple):
     """The compiler's words about a value; empty for an unknown name."""
     variable: str = XLA_FLAGS_VARIABLE
     """The environment variable that has the flag."""
+    of_program: bool = False
+    """True if the compiler takes the flag, and refuses a program with it."""
 
 
 class Failure(NamedTuple):
@@ -65,6 +67,8 @@ class Failure(NamedTuple):
 def process_failure(end: ProcessEnd, inputs: FitInputs, python: str) -> Failure:
     """Return the failure of a process that gave no result."""
     if isinstance(end.answer, StepFailure):
+        if end.answer.kind == "refused" and (flags := named_flags(end.answer.message, inputs.xla_flags)):
+            return Failure("xla-flag", flags=flags)
         return Failure(end.answer.kind, end.answer.message, end.answer.frames, phase=end.phase, output=end.output)
     if end.cause != "exited":
         return Failure(end.cause, end.detail, phase=end.phase, output=end.output)
@@ -82,6 +86,15 @@ def flag_errors(output: str, xla_flags: Sequence[str]) -> tuple[FlagError, ...]:
     illegal = (FlagError(match["name"], reason=match["reason"]) for match in _ILLEGAL_VALUE.finditer(output))
     # A flag without a value is a switch, and its negation has `no` in front.
     return tuple(dict.fromkeys(error for error in (*unknown, *illegal) if {error.name, f"no{error.name}"} & own))
+
+
+def named_flags(message: str, xla_flags: Sequence[str]) -> tuple[FlagError, ...]:
+    """Return the job's flags that the compiler names in the refusal of a program: some exist on one generation only."""
+    _, _, text = message.rpartition("Error: ")
+    reason = text.removeprefix("FAILED_PRECONDITION: ").removeprefix("INVALID_ARGUMENT: ").strip()
+    own = dict.fromkeys(map(flag_name, xla_flags))
+    named = (name for name in own if re.search(rf"\b{re.escape(name)}\b", reason))
+    return tuple(FlagError(name, reason=reason, of_program=True) for name in named)
 
 
 def xla_variable_errors(output: str, inputs: FitInputs) -> tuple[FlagError, ...]:
