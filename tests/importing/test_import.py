@@ -422,3 +422,23 @@ def test_other_files_are_refused(text: str) -> None:
     """A file without a request body is refused with a message."""
     with pytest.raises(ImportRefusedError):
         imported(text)
+
+
+@pytest.mark.parametrize("on_pods", [{}, {"team": "vision"}])
+def test_labels_of_a_job_are_those_of_its_pods(on_pods: dict[str, str]) -> None:
+    """The labels of a JobSet become those of the environment, which are rendered on its pods as well."""
+    data = yaml.safe_load(changed(("metadata", "labels"), {"team": "vision", "tpucfg-size": "v6e-16"}))
+    value_at(data, POD[:-1]).setdefault("metadata", {})["labels"] = on_pods
+    result = imported(yaml.safe_dump(data))
+    assert result.is_equal
+    assert yaml.safe_load(result.text)["environments"]["dev"]["labels"] == {"team": "vision"}
+
+
+def test_a_label_of_pods_alone_is_extra() -> None:
+    """No key gives a label to pods and not to their JobSet."""
+    data = yaml.safe_load(EXAMPLE.read_text())
+    value_at(data, POD[:-1]).setdefault("metadata", {})["labels"] = {"step": "one"}
+    result = imported(yaml.safe_dump(data))
+    assert result.is_equal
+    extra = yaml.safe_load(result.text)["targets"]["gke"]["extra"]
+    assert ("step", "one") in [(path[-1], value) for path, value in leaves(extra)]

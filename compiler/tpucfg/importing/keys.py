@@ -87,6 +87,11 @@ def _mapping(matches: Matches, _: Any) -> dict[str, Any]:
     return {str(path[-1]): value for path, value in matches}
 
 
+def _labels(matches: Matches, _: Any) -> dict[str, Any]:
+    """Return the labels of the job; those of its pods alone are `extra`, as no key writes them."""
+    return _mapping([(path, value) for path, value in matches if "template" not in path], None)
+
+
 def _capacity(matches: Matches, _: Any) -> Any:
     fields = _mapping(matches, None)
     if nodes.SPOT in fields or "spot" in fields or fields.get("strategy") == "SPOT":
@@ -197,7 +202,7 @@ def _machine(matches: Matches, body: Any) -> str | None:
 _PROGRAM: Final = ("trainer.command", "figure")
 _CONVERT: Final[Mapping[str, Callable[[Matches, Any], Any]]] = {
     "capacity": _capacity,
-    "environments.<env>.labels": _mapping,
+    "environments.<env>.labels": _labels,
     "trainer.env": _variables,
     "trainer.secrets": _secrets,
     "trainer.mounts": _mounts,
