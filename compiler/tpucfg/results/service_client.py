@@ -7,18 +7,19 @@ command to try.
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import IO, Any, Final, NamedTuple
 
 from tpucfg.plan import Job
 from tpucfg.redaction import redact
-from tpucfg.targets import Command, SubmissionError
+from tpucfg.targets import SubmissionError
 from tpucfg.targets.live import UNKNOWN, LiveState, Question, live_questions
 from tpucfg.text_format import printable
 
@@ -85,7 +86,7 @@ class ServiceClient:
                 try:
                     answer = self._answer(question)
                 except _ClientError as failure:
-                    unanswered.append(Unanswered(str(failure), question.command.bash()))
+                    unanswered.append(Unanswered(str(failure), shlex.join(question.argv)))
                     answer = None
         except StopIteration as end:
             return Answers(end.value, tuple(unanswered))
@@ -98,19 +99,19 @@ class ServiceClient:
         Raises:
             _ClientError: There is no usable answer.
         """
-        text = self._output(question.command).decode("utf-8", "replace")
+        text = self._output(question.argv).decode("utf-8", "replace")
         if question.is_log or not text.strip():
             return text if question.is_log else {}
         try:
             return json.loads(text)
         except (ValueError, RecursionError):
-            raise _ClientError(f"{question.command.program} printed incomplete JSON, or none") from None
+            raise _ClientError(f"{question.argv[0]} printed incomplete JSON, or none") from None
 
-    def _output(self, command: Command) -> bytes:
-        program = command.program
+    def _output(self, argv: Sequence[str]) -> bytes:
+        program = argv[0]
         if shutil.which(program) is None:
             raise _ClientError(f"{program} is not on the PATH: install it")
-        with tempfile.TemporaryFile() as errors, self._started(command, errors) as process:
+        with tempfile.TemporaryFile() as errors, self._started(argv, errors) as process:
             expired = threading.Event()
 
             def expire() -> None:
@@ -133,11 +134,11 @@ class ServiceClient:
         return output
 
     @contextmanager
-    def _started(self, command: Command, errors: IO[bytes]) -> Iterator["subprocess.Popen[bytes]"]:
+    def _started(self, argv: Sequence[str], errors: IO[bytes]) -> Iterator["subprocess.Popen[bytes]"]:
         """Start a client in a group of its own, which is killed in the end: gcloud starts further processes."""
         try:
             process = subprocess.Popen(
-                command.argv,
+                argv,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -145,11 +146,11 @@ class ServiceClient:
                 start_new_session=True,
             )
         except OSError as error:
-            raise _ClientError(f"{command.program} cannot be started: {error.strerror or error}") from None
+            raise _ClientError(f"{argv[0]} cannot be started: {error.strerror or error}") from None
         self._running.add(process)
         try:
             if self._is_closed:
-                raise _ClientError(f"{command.program} was interrupted")
+                raise _ClientError(f"{argv[0]} was interrupted")
             yield process
         finally:
             _kill(process)

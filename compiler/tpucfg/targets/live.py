@@ -26,9 +26,9 @@ https://cloud.google.com/sdk/gcloud/reference/logging/read."""
 
 
 class Question(NamedTuple):
-    """A command that changes nothing."""
+    """A command line that changes nothing."""
 
-    command: Command
+    argv: tuple[str, ...]
     is_log: bool = False
     """True if the answer is the text of a log; it is JSON else."""
 
@@ -76,7 +76,7 @@ def logged_job(
         log_id: Returns the id of the log's resource:
             https://cloud.google.com/vertex-ai/docs/training/view-logs.
     """
-    answer = yield Question(Command((*listing.argv, JSON)))
+    answer = yield Question((*listing.argv, JSON))
     if answer is None:
         return UNKNOWN
     job = next(iter(mappings(answer)), None)
@@ -89,7 +89,7 @@ def logged_job(
     query = f'resource.type="ml_job" AND resource.labels.job_id="{log_id(job)}"'
     # By default, the log of a day is read, and a run may take longer.
     read = ("gcloud", "logging", "read", query, f"--project={project}", "--freshness=30d", LOG_LIMIT, JSON)
-    return known._replace(log=(yield Question(Command(read), is_log=True)))
+    return known._replace(log=(yield Question(read, is_log=True)))
 
 
 # Answers are what a service sends, so nothing is taken for granted about their shape.

@@ -9,7 +9,6 @@ from typing import Final
 
 from tpucfg.plan import Job
 from tpucfg.targets.cloud_tpu.commands import location, output_command
-from tpucfg.targets.interface import Command
 from tpucfg.targets.live import (
     JSON,
     NOT_FOUND,
@@ -42,7 +41,7 @@ _STOPPED: Final = "its machines are gone, after a preemption or a failure: delet
 def questions(job: Job) -> Questions:
     """Ask for the request, then for its nodes. Their log is on them, where no read-only command gets it."""
     tpus, options = ("gcloud", "compute", "tpus"), (*location(job), JSON)
-    answer = yield Question(Command((*tpus, "queued-resources", "list", f"--filter=name~/{job.name}$", *options)))
+    answer = yield Question((*tpus, "queued-resources", "list", f"--filter=name~/{job.name}$", *options))
     if answer is None:
         return UNKNOWN
     request = next(iter(mappings(answer)), None)
@@ -54,7 +53,7 @@ def questions(job: Job) -> Questions:
     known = LiveState(state, word, reason or (_STOPPED if state == "stopped" else ""))
     if state == "waiting" and word != "PROVISIONING":
         return known
-    listed = yield Question(Command((*tpus, "tpu-vm", "list", f"--filter=queuedResource~/{job.name}$", *options)))
+    listed = yield Question((*tpus, "tpu-vm", "list", f"--filter=queuedResource~/{job.name}$", *options))
     nodes = mappings(listed)
     unhealthy = (text_at(node, "healthDescription") for node in nodes)
     return known._replace(

@@ -10,7 +10,6 @@ from typing import Any, Final
 from tpucfg.plan import Job, job_labels
 from tpucfg.targets.compute_engine.commands import log_command
 from tpucfg.targets.compute_engine.request import GROUP, slice_key
-from tpucfg.targets.interface import Command
 from tpucfg.targets.live import (
     JSON,
     LOG_LIMIT,
@@ -47,7 +46,7 @@ def questions(job: Job) -> Questions:
     project, zone = f"--project={job.environment.project}", job.zone
     labels = " AND ".join(f"labels.{key}={value}" for key, value in job_labels(job).items() if key.startswith("tpucfg"))
     options = (project, f"--zones={zone}", f"--filter={labels}", JSON)
-    answer = yield Question(Command(("gcloud", "compute", "instances", "list", *options)))
+    answer = yield Question(("gcloud", "compute", "instances", "list", *options))
     if answer is None:
         return UNKNOWN
     instances = mappings(answer)
@@ -55,16 +54,16 @@ def questions(job: Job) -> Questions:
     if len(instances) < job.slice.hosts and slice_key(job) == GROUP:
         managed = ("gcloud", "compute", "instance-groups", "managed")
         group = (project, f"--zones={zone}", f"--filter=name={job.name}", JSON)
-        if mappings((yield Question(Command((*managed, "list", *group))))):
+        if mappings((yield Question((*managed, "list", *group)))):
             newest = (project, f"--zone={zone}", "--sort-by=~timestamp", "--limit=1", JSON)
-            errors = yield Question(Command((*managed, "list-errors", job.name, *newest)))
+            errors = yield Question((*managed, "list-errors", job.name, *newest))
             reason = next((text_at(error, "error", "message") for error in mappings(errors)), "")
             known = known._replace(state="waiting", reason=reason)
     if known.state in ("not found", "waiting"):
         return known
     # The log has all jobs of the name, also earlier ones.
     since = known.started.isoformat() if known.started else ""
-    return known._replace(log=(yield Question(log_command(job, LOG_LIMIT, since=since), is_log=True)))
+    return known._replace(log=(yield Question(log_command(job, LOG_LIMIT, since=since).argv, is_log=True)))
 
 
 def _state(job: Job, instances: Sequence[dict[str, Any]]) -> LiveState:

@@ -14,7 +14,6 @@ from tpucfg.paths import value_at
 from tpucfg.plan import Job
 from tpucfg.targets.gke.commands import kubectl_of
 from tpucfg.targets.gke.request import REPLICATED_JOB, container_names
-from tpucfg.targets.interface import Command
 from tpucfg.targets.live import (
     LOG_LINES,
     NOT_FOUND,
@@ -34,6 +33,7 @@ _ENDS: Final[dict[str, State]] = {"Completed": "succeeded", "Failed": "failed"}
 """The conditions of a JobSet that has ended."""
 _FIRST_HOST: Final = {"jobset.sigs.k8s.io/job-index": "0", "batch.kubernetes.io/job-completion-index": "0"}
 """The labels of the pod whose log is read: https://jobset.sigs.k8s.io/docs/concepts/."""
+_MAX_RESTARTS: Final = 1_000_000
 _STARTED: Final = ("Running", "Succeeded", "Failed")
 """The phases of a pod that has a log."""
 
@@ -46,19 +46,21 @@ def questions(job: Job) -> Questions:
     """
     _, namespaced = kubectl_of(job)
     name = (f"jobset/{job.name}", "--ignore-not-found", _JSON)
-    jobset = yield Question(Command((*namespaced, "get", *name)))
+    jobset = yield Question((*namespaced, "get", *name))
     if jobset is None:
         return UNKNOWN
     if not text_at(jobset, "metadata", "name"):
         return NOT_FOUND
     restarts = value_at(jobset, ("status", "restarts"), 0)
-    known = LiveState("waiting", restarts=restarts if type(restarts) is int else None)
+    known = LiveState(
+        "waiting", restarts=restarts if type(restarts) is int and 0 <= restarts <= _MAX_RESTARTS else None
+    )
     for condition, state in _ENDS.items():
         if end := _condition(jobset, condition):
             ended, reason = time_at(end, "lastTransitionTime"), text_at(end, "message") if state == "failed" else ""
             known = known._replace(state=state, service_state=condition, ended=ended, reason=reason)
     pods = f"--selector=jobset.sigs.k8s.io/jobset-name={job.name}"
-    answer = yield Question(Command((*namespaced, "get", "pods", pods, _JSON)))
+    answer = yield Question((*namespaced, "get", "pods", pods, _JSON))
     if answer is None:
         return known._replace(state="unknown" if known.state == "waiting" else known.state)
     listed = mappings(value_at(answer, ("items",)))
@@ -68,9 +70,7 @@ def questions(job: Job) -> Questions:
     first = next((pod for pod in listed if _is_first(pod) and text_at(pod, "status", "phase") in _STARTED), None)
     if first:
         options = (f"--container={container_names(job)[0]}", "--timestamps", f"--tail={LOG_LINES}")
-        log = yield Question(
-            Command((*namespaced, "logs", f"pod/{text_at(first, 'metadata', 'name')}", *options)), is_log=True
-        )
+        log = yield Question((*namespaced, "logs", f"pod/{text_at(first, 'metadata', 'name')}", *options), is_log=True)
         known = known._replace(log=None if log is None else _entries(log))
     return known
 
@@ -86,7 +86,7 @@ def _progress(
         if not job.options.get("queue"):
             return suspended
         owner = f"--selector=kueue.x-k8s.io/job-uid={text_at(jobset, 'metadata', 'uid')}"
-        asked = Question(Command((*namespaced, "get", "workloads.kueue.x-k8s.io", owner, _JSON)))
+        asked = Question((*namespaced, "get", "workloads.kueue.x-k8s.io", owner, _JSON))
         return _admission(mappings(value_at((yield asked), ("items",))), suspended)
     running = sum(text_at(pod, "status", "phase") == "Running" for pod in pods)
     known = known._replace(service_state=f"{running} of {job.slice.hosts} pods")
@@ -96,7 +96,7 @@ def _progress(
     if not pods:
         # A pod that Kubernetes refuses is known by an event of its Job only.
         selector = "--field-selector=type=Warning,involvedObject.kind=Job"
-        events = yield Question(Command((*namespaced, "get", "events", selector, _JSON)))
+        events = yield Question((*namespaced, "get", "events", selector, _JSON))
         own = (
             text_at(event, "message")
             for event in mappings(value_at(events, ("items",)))
