@@ -34,10 +34,6 @@ from tpucfg.yamldoc.reader import read_file
 
 PROGRAM: Final = Path(__file__).resolve().parent
 """The folder of the stack program."""
-SOFT_DELETE_DAYS: Final = 7
-"""Days for which a deleted object can be restored, and is billed: Google's default, set explicitly."""
-SOFT_DELETE_DAYS_PROTECTED: Final = 30
-"""Days for which a deleted object of a protected environment can be restored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +138,7 @@ def settings_of(project: Project, stack: str, config: StackConfig) -> Settings:
         keep_data=environment.keep_data,
         creates_bucket=environment.creates_bucket,
         kms_key=environment.kms_key or "",
-        soft_delete_days=_soft_delete_days(environment),
+        soft_delete_days=environment.deleted_days,
         reads=tuple(environment.reads),
         image_pulls=image_pulls(jobs),
         cluster_project=environment.cluster.project if environment.cluster else environment.project,
@@ -155,15 +151,6 @@ def settings_of(project: Project, stack: str, config: StackConfig) -> Settings:
         ),
         config=config,
     )
-
-
-def _soft_delete_days(environment: Environment) -> int:
-    """Return the days for deleted objects; 0 if data need not be kept, as each deleted checkpoint would be billed."""
-    if environment.soft_delete_days is not None:
-        return environment.soft_delete_days
-    if environment.protect:
-        return SOFT_DELETE_DAYS_PROTECTED
-    return SOFT_DELETE_DAYS if environment.keep_data else 0
 
 
 def _checked_jobs(project: Project, environment: Environment, *, creates_account: bool) -> list[Job]:

@@ -25,6 +25,7 @@ def test_a_program_has_its_own_modules_and_output(tpu_python: str) -> None:
     assert (result["fits"], result["hbm"]["exact"], result["known"]) == (True, True, False)
     assert result["flops"] == 2 * 256**3
     assert result["hbm_bytes"] == 2 * 256 * 256 * 4
+    assert result["state_bytes"] == 256 * 256 * 4
 
 
 def test_what_cannot_be_read_costs_its_figure_only(tpu_python: str) -> None:
@@ -32,7 +33,7 @@ def test_what_cannot_be_read_costs_its_figure_only(tpu_python: str) -> None:
     readable, result = (compile_step(tpu_python, f"hlo_text:{step}", V5E).result for step in ("right", "unreadable"))
 
     assert (result["fits"], result["hbm"]) == (readable["fits"], readable["hbm"])
-    assert (result["flops"], result["hbm_bytes"]) == (0, None)
+    assert (result["flops"], result["hbm_bytes"], result["state_bytes"]) == (0, None, None)
     assert result["uncounted"] == ["all FLOPs", "the traffic with the memory"]
 
 

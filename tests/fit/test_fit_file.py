@@ -26,6 +26,7 @@ OTHER = RESULT._replace(
     memory=RESULT.memory._replace(used=2**40, exact=False),
     uncounted=("while",),
     hbm_bytes=None,
+    state_bytes=10**12,
 )
 
 

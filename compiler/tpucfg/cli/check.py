@@ -166,7 +166,7 @@ def _check_fits(spec: Path, compiled: "CompiledSpec", catalog: Catalog) -> tuple
     has_records = any(job.settings.trainer.max_run_duration for job in jobs) and (spec.parent / "results").exists()
     if compiled.project is None or not (known or has_records):
         return (), {}
-    from tpucfg.results.fit_notes import records_beyond_bound, rungs_beyond_duration
+    from tpucfg.results.fit_notes import deleted_checkpoints, records_beyond_bound, rungs_beyond_duration
     from tpucfg.results.ladder_status import ladder_statuses
 
     findings: list[Finding] = []
@@ -175,6 +175,7 @@ def _check_fits(spec: Path, compiled: "CompiledSpec", catalog: Catalog) -> tuple
         from tpucfg.fit.fit_findings import known_fit_findings
 
         findings += known_fit_findings(compiled.project, known)
+        findings += deleted_checkpoints(compiled.project, jobs, known)
         texts[str(known.file.path)] = known.file.text
     statuses = ladder_statuses(compiled.project, catalog, [job.environment for job in jobs], spec.parent)
     for name, status in statuses.items():

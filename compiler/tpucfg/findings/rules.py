@@ -163,6 +163,8 @@ _ROWS: Final = (
     Rule("TPU130", "error", "a run that costs more than the gate allows"),
     # This rule is about several specs, like TPU126.
     Rule("TPU131", "error", "two specs that create one bucket"),
+    # This rule is about the size of a fit's state.
+    Rule("TPU132", "note", "deleted checkpoints that are billed"),
 )
 
 RULES: Final = {rule.id: rule for rule in _ROWS}

@@ -77,6 +77,7 @@ class Figures(NamedTuple):
     uncounted: tuple[str, ...]
     hbm_bytes: int | None
     ici_bytes: int | None
+    state_bytes: int | None = None
 
 
 class FitResult(NamedTuple):
@@ -102,6 +103,8 @@ class FitResult(NamedTuple):
     """The least traffic of one device with its memory in a step; None if not known."""
     ici_bytes: int | None
     """The least bytes that one device sends to the other chips of its slice in a step; None if not known."""
+    state_bytes: int | None = None
+    """The bytes of all that the step returns, which a checkpoint contains; None if not known."""
 
 
 def result_payload(result: FitResult) -> dict[str, Any]:
@@ -122,6 +125,8 @@ def result_payload(result: FitResult) -> dict[str, Any]:
         "uncounted": list(result.uncounted),
         "hbm_bytes": result.hbm_bytes,
         "ici_bytes": result.ici_bytes,
+        # Files of earlier compilations do without it.
+        **({} if result.state_bytes is None else {"state_bytes": result.state_bytes}),
     }
 
 
@@ -156,6 +161,7 @@ def parse_figures(data: Mapping[str, Any]) -> Figures:
         tuple(data["uncounted"]),
         _optional_count(data["hbm_bytes"]),
         _optional_count(data["ici_bytes"]),
+        _optional_count(data.get("state_bytes")),
     )
 
 

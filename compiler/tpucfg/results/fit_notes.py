@@ -1,17 +1,20 @@
 """The fits of a ladder beside its records: notes below its table, and records that are faster than the TPU can be."""
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from fractions import Fraction
 from math import ceil
+from typing import Final
 
 from tpucfg.findings import Finding, Location
 from tpucfg.fit.fit_file import NAME
 from tpucfg.fit.fit_findings import fit_findings, unknown_fits_text
 from tpucfg.fit.roofline import Bound, least_run, lower_bound
-from tpucfg.fit.rung_fit import KnownFits
+from tpucfg.fit.rung_fit import KnownFits, fit_key
 from tpucfg.fit.wording import bound_text, step_time
 from tpucfg.number_format import format_hours, format_rate
+from tpucfg.plan import Job
 from tpucfg.plan.rules.capacity_rules import writes_checkpoints
+from tpucfg.plan.rules.scaling_warnings import is_checkpoint_interval
 from tpucfg.results.evaluation import RungEvaluation
 from tpucfg.results.ladder_status import LadderStatus
 from tpucfg.results.records import THROUGHPUT
@@ -110,6 +113,44 @@ def _beyond_duration(
         help=f"set {name} to {max(ceil(hours) for _, _, hours in rungs)}h or more, or allow TPU129 with your reason",
         level="warning" if is_kept else "error",
     )
+
+
+_GB: Final = 10**9
+MIN_DELETED_BYTES: Final = 1_000 * _GB
+"""The amount of deleted checkpoints that has a note."""
+
+
+def deleted_checkpoints(project: Project, jobs: Iterable[Job], fits: KnownFits) -> Iterator[Finding]:
+    """Yield a note for each environment whose bucket may keep many deleted checkpoints, with their size by the fit."""
+    largest: dict[str, tuple[int, int, Job]] = {}
+    for job in jobs:
+        fit = fits.rungs.get(fit_key(job))
+        size, count = (fit and fit.current and fit.current.state_bytes) or 0, _checkpoint_count(job)
+        name = job.environment.name
+        largest[name] = max(largest.get(name, (0, 0, job)), (size * count, count, job), key=lambda each: each[0])
+    for total, count, job in largest.values():
+        environment = job.environment
+        path = (*environment.path, "soft_delete_days")
+        if total < MIN_DELETED_BYTES or not environment.creates_bucket or not environment.deleted_days:
+            continue
+        yield Finding.of(
+            "TPU132",
+            f"a run on {job.size} in {environment.name} writes {count:,} checkpoints of {total / count / _GB:,.0f} GB, "
+            f"and each that the program deletes is billed for {environment.deleted_days} days more: up to "
+            f"{total / _GB:,.0f} GB",
+            project.document.value_location(path),
+            help=f"set {dotted(path)} to 0 if no deleted checkpoint has to be restored",
+            details=(
+                "a checkpoint is counted as all that the compiled training step returns",
+                "see https://cloud.google.com/storage/docs/soft-delete",
+            ),
+        )
+
+
+def _checkpoint_count(job: Job) -> int:
+    """Return the checkpoints of a whole run, by the first figure that is an interval between two; 0 without one."""
+    intervals = [steps for key, steps in job.rung.steps.items() if is_checkpoint_interval(key) and steps]
+    return (job.rung.train_steps or 0) // intervals[0] if intervals and job.whole is None else 0
 
 
 def _hours(status: LadderStatus, evaluation: RungEvaluation) -> Fraction | None:

@@ -141,6 +141,12 @@ RESERVED_LABELS: Final = ("tpucfg-project", "tpucfg-environment", "tpucfg-size",
 """The labels that tpucfg sets itself: the first two on an environment's bucket, all of them on a job."""
 
 
+SOFT_DELETE_DAYS: Final = 7
+"""Days for which a deleted object can be restored, and is billed: Google's default, which the stack sets explicitly."""
+SOFT_DELETE_DAYS_PROTECTED: Final = 30
+"""Days for which a deleted object of a protected environment can be restored."""
+
+
 class Environment(NamedTuple):
     """A Google project and a region, and the ladder that runs there."""
 
@@ -176,6 +182,15 @@ class Environment(NamedTuple):
     def path(self) -> KeyPath:
         """The path of the environment in the spec."""
         return ("environments", self.name)
+
+    @property
+    def deleted_days(self) -> int:
+        """Days for which the bucket keeps deleted objects; 0 if data need not be kept, as each would be billed."""
+        if self.soft_delete_days is not None:
+            return self.soft_delete_days
+        if self.protect:
+            return SOFT_DELETE_DAYS_PROTECTED
+        return SOFT_DELETE_DAYS if self.keep_data else 0
 
 
 class Probe(NamedTuple):

@@ -21,7 +21,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from hlo_traffic import collective_bytes
-from jaxpr_access import Argument, device_bytes, untouched_bytes
+from jaxpr_access import Argument, device_bytes, result_bytes, untouched_bytes
 from jaxpr_flops import Work, count_work
 from step_error import StepError, describe
 from tpu_topology import Refusal, available_hbm, check_packages, parse_refusal, slice_devices
@@ -54,6 +54,8 @@ class Lowered(NamedTuple):
     work: Work
     untouched: int | None
     """Bytes of arguments and results that a device need not read or write; None if that cannot be read."""
+    state: int | None
+    """Bytes of all that the step returns; None if that cannot be read."""
     seconds: float
 
 
@@ -149,7 +151,8 @@ def lower(step: Step, devices: Sequence[Any], answers: Answers, changed: Mapping
     untouched = _read(lambda: _untouched(traced.jaxpr.jaxpr, step, lowered), None)
     if untouched is None:
         work = work.plus(Work(uncounted=frozenset(("the traffic with the memory",))))
-    return Lowered(lowered, digest, work, untouched, time.monotonic() - start)
+    state = _read(lambda: result_bytes(traced.jaxpr.jaxpr), None)
+    return Lowered(lowered, digest, work, untouched, state, time.monotonic() - start)
 
 
 def _read(reader: Callable[[], _Figure], unread: _Figure) -> _Figure:
@@ -223,6 +226,7 @@ def compile_lowered(lowered: Lowered, devices: Sequence[Any], available: int) ->
         "flops": lowered.work.flops,
         "flops_8bit": lowered.work.flops_8bit,
         "uncounted": sorted(uncounted),
+        "state_bytes": lowered.state,
         "seconds": {"lower": round(lowered.seconds, 3), "compile": round(time.monotonic() - start, 3)},
     }
 

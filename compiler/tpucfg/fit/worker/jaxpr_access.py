@@ -40,6 +40,11 @@ class Argument(NamedTuple):
     """True if a result may take its memory."""
 
 
+def result_bytes(jaxpr: Any) -> int:
+    """Return the bytes of all that a step returns, each array counted once on however many devices it is."""
+    return sum(math.prod(result.aval.shape) * result.aval.dtype.itemsize for result in jaxpr.outvars)
+
+
 def untouched_bytes(jaxpr: Any, arguments: Sequence[Argument]) -> int:
     """Return the bytes of arguments that one device need not read, and of results that it need not write."""
     from jax.interpreters import partial_eval
