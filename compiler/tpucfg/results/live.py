@@ -49,10 +49,11 @@ def live_jobs(project: Project, bodies: Sequence[tuple[Job, RequestBody]], now: 
     with ThreadPoolExecutor(_JOBS_AT_ONCE) as pool, closing(ServiceClient()) as client:
         asked = [pool.submit(client.ask, job) for job, _ in bodies]
         answers = [each.result() for each in asked]
-    return [_live_job(project, job, body, answer, now) for (job, body), answer in zip(bodies, answers, strict=True)]
+    return [live_job(project, job, body, answer, now) for (job, body), answer in zip(bodies, answers, strict=True)]
 
 
-def _live_job(project: Project, job: Job, body: RequestBody, answers: Answers, now: datetime) -> LiveJob:
+def live_job(project: Project, job: Job, body: RequestBody, answers: Answers, now: datetime) -> LiveJob:
+    """Return the progress and the cost of a job, from the answers of its service."""
     state, unanswered = answers
     preset = project.training.preset
     form = preset.step_line if preset else SHOWN_STEP
