@@ -15,8 +15,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup quick test slow-test engine-test compile-test newest-jax-test trainer-test fuzz-test frozen-test lint format \
-	workflows engine tensorflow tpu-compiler tpu-compiler-newest maxtext bench bench-write fuzz fuzz-write build schemas schemas-check catalog-audit \
+.PHONY: help demo setup quick test slow-test cluster-test engine-test compile-test newest-jax-test trainer-test fuzz-test frozen-test lint format \
+	workflows engine cluster tensorflow tpu-compiler tpu-compiler-newest maxtext bench bench-write fuzz fuzz-write build schemas schemas-check catalog-audit \
 	pages docs docs-serve readme audit lock clean
 
 help: ## list the targets
@@ -34,7 +34,10 @@ test: setup ## run the fast tests, and one test of each slow kind; takes three m
 	$(PYTEST) -m 'not slow or sample'
 
 slow-test: setup ## run the slow tests that `test` leaves out, but those of the next five targets
-	$(PYTEST) -m 'slow and not (sample or engine or tpu_compiler or trainer or fuzz or frozen)'
+	$(PYTEST) -m 'slow and not (sample or engine or cluster or tpu_compiler or trainer or fuzz or frozen)'
+
+cluster-test: setup ## submit jobs to a real Kubernetes API server, without nodes
+	$(PYTEST) -m cluster
 
 engine-test: setup ## deploy stacks with the Pulumi engine
 	$(PYTEST) -m engine
@@ -70,6 +73,9 @@ lint-trainer-%: setup
 format: setup ## apply ruff's automatic fixes and its formatter
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+cluster: setup ## build the Kubernetes API server for the cluster tests; needs Go
+	$(BIN)/python tools/control_plane.py
 
 tensorflow: $(VENV)/tensorflow/installed ## install TensorFlow, for the tests of the TensorFlow trainer
 
@@ -184,10 +190,11 @@ $(VENV)/tpu-compiler-newest/installed: tests/fit/requirements.txt
 	@$(VENV)/tpu-compiler-newest/bin/pip install --quiet --requirement tests/fit/requirements.txt
 	@touch $@
 
-$(VENV)/maxtext/installed: tests/official/requirements.txt
+# By the pip of the development environment: older ones take the extra of a locked package for an unlocked one.
+$(VENV)/maxtext/installed: tests/official/requirements.txt | $(VENV)/development
 	@echo 'installing into $(VENV)/maxtext' >&2
 	@$(MAXTEXT_PYTHON) -m venv --clear $(VENV)/maxtext
-	@$(VENV)/maxtext/bin/pip install --quiet --requirement tests/official/requirements.txt
+	@$(BIN)/pip --python $(VENV)/maxtext/bin/python install --quiet --requirement tests/official/requirements.txt
 	@touch $@
 
 $(VENV)/development: requirements-dev.txt requirements-infra.txt $(VENV)/runtime

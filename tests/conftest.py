@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from playwright.sync_api import Browser
+    from running_cluster import Cluster
 
     from repositories import Repository
 
@@ -31,11 +32,24 @@ settings.load_profile("tpucfg")
 
 
 KINDS: Final = frozenset(
-    ("engine", "browser", "official", "documents", "fuzz", "tpu_compiler", "trainer", "system", "programs", "frozen")
+    (
+        "engine",
+        "cluster",
+        "browser",
+        "official",
+        "documents",
+        "fuzz",
+        "tpu_compiler",
+        "trainer",
+        "system",
+        "programs",
+        "frozen",
+    )
 )
 """The marks of slow tests; pyproject.toml describes each."""
 FIXTURES: Final = {
     "engine": "engine",
+    "cluster": "cluster",
     "new_stack": "engine",
     "chromium": "browser",
     "tensorflow": "trainer",
@@ -49,15 +63,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests by the fixtures they use, and every test of a slow kind as slow.
 
     The tests that compile for TPUs form one group, which `--dist loadgroup` gives to one worker: a compilation uses
-    all cores, and up to 1.5 GB of memory.
+    all cores, and up to 1.5 GB of memory. Those of the cluster form one too, so that it is started once.
     """
     for item in items:
         for fixture in FIXTURES.keys() & set(getattr(item, "fixturenames", ())):
             item.add_marker(FIXTURES[fixture])
         if any(mark.name in KINDS for mark in item.iter_markers()):
             item.add_marker("slow")
-        if item.get_closest_marker("tpu_compiler"):
-            item.add_marker(pytest.mark.xdist_group("tpu_compiler"))
+        for name in ("tpu_compiler", "cluster"):
+            if item.get_closest_marker(name):
+                item.add_marker(pytest.mark.xdist_group(name))
 
 
 @pytest.fixture
@@ -107,3 +122,18 @@ def tpu_python() -> str:
             pytest.fail("the TPU compiler is not installed: make tpu-compiler")
         pytest.skip("the TPU compiler is not installed: make tpu-compiler")
     return str(python)
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Cluster]":
+    """Run a control plane; without its programs, skip the test, or fail if no test may be skipped."""
+    import control_plane
+    from running_cluster import running_cluster
+
+    programs = control_plane.find()
+    if programs is None:
+        if os.environ.get("TPUCFG_REQUIRE_CLUSTER"):
+            pytest.fail("the control plane is not built: make cluster")
+        pytest.skip("the control plane is not built: make cluster")
+    with running_cluster(programs, control_plane.jobset_folder(), tmp_path_factory.mktemp("cluster")) as running:
+        yield running

@@ -88,7 +88,7 @@ def build_engine() -> Path:
     if shutil.which("go") is None:
         raise EngineError(_no_go_message())
     engine.parent.mkdir(parents=True, exist_ok=True)
-    with _locked(engine.parent / ".lock"):
+    with locked(engine.parent / ".lock"):
         if not engine.is_file():
             _build(engine)
     return engine
@@ -113,7 +113,8 @@ def _go_version() -> str:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock of a build; a second build waits for the first."""
     with path.open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -130,7 +131,7 @@ def _build(engine: Path) -> None:
     flags = f"-s -w -X {VERSION_VARIABLE}={version}"
     command = ["go", "build", "-v", "-mod=readonly", "-o", str(unfinished), "-ldflags", flags, PACKAGE]
     with log.open("w") as output:
-        failed = _run_with_progress(command, output, log)
+        failed = run_with_progress(command, TOOLS, output, log)
     if failed:
         raise EngineError(_failure_message(command, log))
     if version_of(unfinished) != version:
@@ -140,9 +141,10 @@ def _build(engine: Path) -> None:
     _log("built")
 
 
-def _run_with_progress(command: list[str], output: TextIO, log: Path) -> bool:
+def run_with_progress(command: list[str], folder: Path, output: TextIO, log: Path) -> bool:
+    """Run a build in a folder, and print how many lines its log has so far; return True if it fails."""
     start = time.monotonic()
-    with subprocess.Popen(command, cwd=TOOLS, stdout=output, stderr=subprocess.STDOUT) as process:
+    with subprocess.Popen(command, cwd=folder, stdout=output, stderr=subprocess.STDOUT) as process:
         while True:
             try:
                 return process.wait(timeout=PROGRESS_SECONDS) != 0

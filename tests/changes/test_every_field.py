@@ -182,6 +182,7 @@ _JOB: Final[Mapping[str, str]] = {
     "rung": "training",
     "run": "reviews have no run",
     "whole": "reviews compare whole runs",
+    "changes": "reviews have no --set",
     "name": "name",
     "bucket": "bucket",
     "job_dir": "bucket and name",

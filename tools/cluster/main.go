@@ -1,0 +1,25 @@
+// The parts of a Kubernetes control plane in one program, which is linked once: etcd, the API server and kubectl.
+package main
+
+import (
+	"os"
+	"path/filepath"
+
+	"go.etcd.io/etcd/server/v3/etcdmain"
+	"k8s.io/component-base/cli"
+	kubectl "k8s.io/kubectl/pkg/cmd"
+	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
+)
+
+func main() {
+	switch filepath.Base(os.Args[0]) {
+	case "etcd":
+		etcdmain.Main(os.Args)
+	case "kube-apiserver":
+		os.Exit(cli.Run(apiserver.NewAPIServerCommand()))
+	case "kubectl":
+		os.Exit(cli.Run(kubectl.NewDefaultKubectlCommand()))
+	default:
+		os.Exit(2)
+	}
+}

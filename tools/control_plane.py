@@ -1,0 +1,108 @@
+"""Build the control plane that tests/cluster starts: etcd, the API server and kubectl of Kubernetes, and JobSet.
+
+Prints the folder of the programs, which is kept in the cache under a key of the modules and of Go's version; building
+takes about seven minutes on two idle cores, once. Messages go to stderr.
+"""
+
+import argparse
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+from pulumi_engine import CACHE_VARIABLE, locked, run_with_progress
+
+MODULE: Final = Path(__file__).resolve().parent / "cluster"
+LINKS: Final = ("etcd", "kube-apiserver", "kubectl")
+"""The names under which the program of this module is a part of the control plane."""
+JOBSET: Final = "sigs.k8s.io/jobset"
+_VERSION: Final = "k8s.io/component-base/version"
+
+
+class BuildError(Exception):
+    """There are no programs; the message names the fix."""
+
+
+def _kubernetes() -> str:
+    match = re.search(r"k8s\.io/kubernetes v([0-9.]+)", (MODULE / "go.mod").read_text())
+    if match is None:
+        raise BuildError(f"{MODULE / 'go.mod'} requires no k8s.io/kubernetes; restore that line from git")
+    return match[1]
+
+
+def folder() -> Path:
+    """Return the folder of the programs, which may not exist; TPUCFG_TOOLS_CACHE is a folder shared by checkouts."""
+    go = subprocess.run(["go", "env", "GOVERSION"], capture_output=True, text=True, check=False).stdout
+    content = b"".join((MODULE / name).read_bytes() for name in ("go.mod", "go.sum", "main.go"))
+    key = hashlib.sha256(content + go.encode()).hexdigest()[:12]
+    cache = Path(os.environ.get(CACHE_VARIABLE) or MODULE.parent.parent / ".cache" / "tools")
+    return cache.absolute() / f"control-plane-{key}"
+
+
+def find() -> Path | None:
+    """Return the folder of the built programs; None if they are not built, or Go is missing."""
+    return programs if shutil.which("go") and (programs := folder()).is_dir() else None
+
+
+def jobset_folder() -> Path:
+    """Return the folder of the JobSet module, which has its CRD and the declarations of its webhooks."""
+    listed = subprocess.run(
+        ["go", "list", "-m", "-f", "{{.Dir}}", JOBSET], cwd=MODULE, capture_output=True, text=True, check=True
+    )
+    return Path(listed.stdout.strip())
+
+
+def build() -> Path:
+    """Build the programs into the cache and return their folder; a second caller waits for the first.
+
+    Raises:
+        BuildError: Go is missing, or the build failed.
+    """
+    if shutil.which("go") is None:
+        raise BuildError("Go is not installed, which builds the control plane: https://go.dev/doc/install")
+    target = folder()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with locked(target.parent / ".control-plane.lock"):
+        if not target.is_dir():
+            _build(target)
+    return target
+
+
+def _build(target: Path) -> None:
+    version = _kubernetes()
+    major, minor, _ = version.split(".")
+    numbers = {"gitVersion": f"v{version}", "gitMajor": major, "gitMinor": minor}
+    flags = " ".join(["-s -w", *(f"-X {_VERSION}.{name}={value}" for name, value in numbers.items())])
+    unfinished, log = target.with_name(f"{target.name}.unfinished"), target.with_name("control-plane.log")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir()
+    print(f"building Kubernetes {version} and JobSet into {target} (about seven minutes, once)", file=sys.stderr)
+    with log.open("w") as output:
+        for package, name in ((".", "kubernetes"), (JOBSET, "jobset")):
+            command = ["go", "build", "-v", "-mod=readonly", "-trimpath", "-ldflags", flags]
+            if run_with_progress([*command, "-o", str(unfinished / name), package], MODULE, output, log):
+                raise BuildError(f"`go build {package}` failed; its output: {log}")
+    for name in LINKS:
+        (unfinished / name).symlink_to("kubernetes")
+    # Renamed at the end, so that an interrupted build is never used.
+    unfinished.rename(target)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print the folder of the programs; return 1 and print the reason if there is none."""
+    parser = argparse.ArgumentParser(description="Build the control plane of tests/cluster, if it is not built.")
+    parser.parse_args(arguments)
+    try:
+        print(build())
+    except BuildError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
