@@ -177,6 +177,7 @@ EXAMPLES: Final = (
     Example(("option", "disk_gb"), 200, 300, _NONE, "boot disk (GB) changed from 200 to 300"),
     Example(("option", "machine"), "basic", "legacy", _NONE, "machine changed"),
     Example(("option", "master"), "a", "b", _NONE, "master machine changed"),
+    Example(("option", "max_wait"), "1h", "2h", _NONE, "longest wait for capacity changed from 1h to 2h"),
     Example(("option", "runtime_version"), "a", "b", _NONE, "runtime version changed"),
     # Derived facts
     *(

@@ -191,7 +191,7 @@ def test_the_commands_name_the_job_and_its_zone() -> None:
     assert submission.watch.argv == (*gcloud, "describe", "mnist-dev-v3-32-a1", *location)
     assert submission.deletes[0].argv == (*gcloud, "delete", "mnist-dev-v3-32-a1", *location, "--force")
     assert "is charged until it is deleted" in submission.notes[0]
-    assert "'--command=sudo docker logs --follow trainer'" in submission.notes[1]
+    assert "'--command=sudo docker logs --follow trainer'" in submission.notes[-1]
 
 
 def test_a_note_names_the_end_of_the_slice() -> None:
@@ -214,3 +214,13 @@ def test_gcloud_accepts_the_commands(tmp_path: Path, size: str, nodes: list[str]
     for argv in (submission.watch.argv, submission.deletes[0].argv, output):
         assert gcloud_refusal(argv, tmp_path) is None
     assert "--misspelt" in str(gcloud_refusal((*submission.deletes[0].argv, "--misspelt"), tmp_path))
+
+
+def test_a_request_waits_as_long_as_the_spec_says() -> None:
+    """`max_wait` becomes validUntilDuration; without it the request has no limit, which `submit` prints."""
+    limited = job("cloud-tpu", "v2-8", options={"max_wait": "12h"})
+    assert cloud_tpu.request_body(limited)["queueingPolicy"] == {"validUntilDuration": "43200s"}
+    unlimited = job("cloud-tpu", "v2-8")
+    assert "queueingPolicy" not in cloud_tpu.request_body(unlimited)
+    notes = [" ".join(cloud_tpu.submission(one).notes) for one in (limited, unlimited)]
+    assert ["waits for capacity without limit" in text for text in notes] == [False, True]

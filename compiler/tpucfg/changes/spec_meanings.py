@@ -340,6 +340,7 @@ _NOUNS: Final = {
     "priority": "priority class",
     "topology_aware": "topology-aware placement",
     "ttl": "time to live",
+    "max_wait": "longest wait for capacity",
     "containers_per_host": "containers per host",
     "disk_gb": "boot disk (GB)",
     "master": "master machine",
@@ -378,7 +379,7 @@ _RULES: Final = ("model_parallel", "grad_accum", "batch_rule", "sequence_length"
 _HARMLESS: Final = {
     "": (*_PROGRAM, *_MACHINES, "Python of the compiled step"),
     **dict.fromkeys(("argument", "variable", "XLA flag", "secret", "mount", "label", "fallback"), ("*",)),
-    "option": (*_HOSTS, *_PLACEMENT, "runtime_version", "ttl", "containers_per_host"),
+    "option": (*_HOSTS, *_PLACEMENT, "runtime_version", "max_wait", "ttl", "containers_per_host"),
     "environment": ("project", "region", "target", "kube_context", "cluster", "soft_delete_days", "images"),
     "bucket to read": ("*",),
     "training": ("learning_rate", *_RULES),

@@ -209,6 +209,7 @@ _CONVERT: Final[Mapping[str, Callable[[Matches, Any], Any]]] = {
     "trainer.restarts": _restarts,
     "trainer.max_run_duration": _duration,
     "targets.gke.ttl": _duration,
+    "targets.cloud-tpu.max_wait": _duration,
     # Of a slice that selects its topology, the annotation alone is no placement by a queue.
     "targets.gke.topology_aware": lambda _, body: (
         not any(values_at(body, f"**.nodeSelector.[{nodes.TOPOLOGY}]")) or None

@@ -122,6 +122,7 @@ _OTHER_FIELDS: Final = "its fields are those of other objects"
 LEFT_BEHIND: Final[Mapping[tuple[str, str], Mapping[str, str]]] = {
     ("cloud-tpu", "compute-engine"): {
         "runtime_version": "the image is Google's newest for the generation",
+        "max_wait": "Compute Engine limits the wait itself",
         OWN_FIELDS: _OTHER_FIELDS,
     },
     ("compute-engine", "cloud-tpu"): {

@@ -23,6 +23,7 @@ def submission(job: Job) -> Submission:
         deletes=(Command((*gcloud, "delete", job.name, *place, "--force")),),
         notes=(
             *end_notes(job),
+            *_wait_notes(job),
             *_preemption_notes(job),
             f"once the state is ACTIVE, the program's output: {output_command(job).bash()}",
         ),
@@ -32,6 +33,15 @@ def submission(job: Job) -> Submission:
 def location(job: Job) -> tuple[str, str]:
     """Return the options for the project and the zone."""
     return (f"--project={job.environment.project}", f"--zone={job.zone}")
+
+
+def _wait_notes(job: Job) -> Iterator[str]:
+    """Yield a note about a request that nothing withdraws: https://cloud.google.com/tpu/docs/queued-resources."""
+    if not job.options.get("max_wait"):
+        yield (
+            "the request waits for capacity without limit, and is billed once it is granted: set"
+            " targets.cloud-tpu.max_wait to withdraw it"
+        )
 
 
 def _preemption_notes(job: Job) -> Iterator[str]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from tpucfg.plan import Job, job_labels
+from tpucfg.spec.settings import Duration
 from tpucfg.targets.common import CLOUD_PLATFORM, google_account, label_origins, reservation_path, without_empty
 from tpucfg.targets.hosts import startup
 from tpucfg.targets.hosts.rules import NAMES
@@ -50,6 +51,7 @@ ORIGINS: Final[Mapping[str, Origin]] = {
         _DOCKER,
         "trainer",
     ),
+    "queueingPolicy.validUntilDuration": Origin("spec", "targets.cloud-tpu.max_wait", API),
     "spot": Origin("spec", "capacity"),
     "reservationName": Origin("spec", "capacity"),
 }
@@ -70,7 +72,12 @@ RESERVED: Final[Mapping[str, Reserved]] = {
 def request_body(job: Job) -> RequestBody:
     """Return the QueuedResource: one node for each slice."""
     node_spec = {"parent": parent(job), **_node_names(job), "node": _node(job)}
-    body = without_empty(tpu={"nodeSpec": [node_spec]}, reservationName=reservation_path(job, "locations"))
+    max_wait = job.options.get("max_wait")
+    body = without_empty(
+        tpu={"nodeSpec": [node_spec]},
+        queueingPolicy={"validUntilDuration": f"{Duration.read(max_wait).seconds}s"} if max_wait else None,
+        reservationName=reservation_path(job, "locations"),
+    )
     # The spot tier is requested by an empty mapping, which `without_empty` would omit.
     return {**body, "spot": {}} if job.capacity.kind == "spot" else body
 
