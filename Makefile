@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup quick test slow-test cluster-test engine-test compile-test newest-jax-test trainer-test fuzz-test frozen-test lint format \
+.PHONY: help demo setup quick test slow-test cluster-test engine-test compile-test newest-jax-test machine trainer-test fuzz-test frozen-test lint format \
 	workflows engine cluster tensorflow tpu-compiler tpu-compiler-newest maxtext bench bench-write fuzz fuzz-write build schemas schemas-check catalog-audit \
 	pages docs docs-serve readme audit lock clean
 
@@ -33,8 +33,8 @@ quick: setup ## run the tests of what has changed since main; takes less than a 
 test: setup ## run the fast tests, and one test of each slow kind; takes three minutes
 	$(PYTEST) -m 'not slow or sample'
 
-slow-test: setup ## run the slow tests that `test` leaves out, but those of the next five targets
-	$(PYTEST) -m 'slow and not (sample or engine or cluster or tpu_compiler or trainer or fuzz or frozen)'
+slow-test: setup ## run the slow tests that `test` leaves out, but those of the next seven targets
+	$(PYTEST) -m 'slow and not (sample or engine or cluster or tpu_compiler or trainer or fuzz or frozen or machine)'
 
 cluster-test: setup ## submit jobs to a real Kubernetes API server, without nodes
 	$(PYTEST) -m cluster
@@ -48,6 +48,10 @@ compile-test: setup ## compile for TPUs
 newest-jax-test: setup tpu-compiler-newest ## compile for TPUs with the newest JAX, which needs a newer Python
 	TPUCFG_TPU_PYTHON=$(CURDIR)/$(VENV)/tpu-compiler-newest/bin/python $(PYTEST) -m tpu_compiler \
 		tests/fit/test_worker_compiles.py tests/fit/test_real_compiler.py
+
+machine: setup ## boot machines whose start-up script ends their slice; as root, on Debian; takes four minutes
+	$(BIN)/python tools/machine_tree.py
+	$(BIN)/pytest -m machine tests/machine
 
 trainer-test: setup ## train the models of `init --trainer`
 	$(PYTEST) -m trainer

@@ -44,6 +44,7 @@ KINDS: Final = frozenset(
         "system",
         "programs",
         "frozen",
+        "machine",
     )
 )
 """The marks of slow tests; pyproject.toml describes each."""
@@ -63,14 +64,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests by the fixtures they use, and every test of a slow kind as slow.
 
     The tests that compile for TPUs form one group, which `--dist loadgroup` gives to one worker: a compilation uses
-    all cores, and up to 1.5 GB of memory. Those of the cluster form one too, so that it is started once.
+    all cores, and up to 1.5 GB of memory. Those of the cluster form one too, so that it is started once, and those of
+    machines, which start side by side.
     """
     for item in items:
         for fixture in FIXTURES.keys() & set(getattr(item, "fixturenames", ())):
             item.add_marker(FIXTURES[fixture])
         if any(mark.name in KINDS for mark in item.iter_markers()):
             item.add_marker("slow")
-        for name in ("tpu_compiler", "cluster"):
+        for name in ("tpu_compiler", "cluster", "machine"):
             if item.get_closest_marker(name):
                 item.add_marker(pytest.mark.xdist_group(name))
 

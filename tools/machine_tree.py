@@ -19,9 +19,11 @@ from typing import Final
 TOOLS: Final = Path(__file__).resolve().parent
 RELEASE: Final = "bookworm"
 PACKAGES: Final = (
-    *("systemd", "systemd-sysv", "dbus", "curl", "ca-certificates", "openssl", "docker.io", "busybox-static"),
+    *("systemd", "systemd-sysv", "curl", "ca-certificates", "openssl", "docker.io", "busybox-static"),
     "libfaketime",
 )
+FAKETIME: Final = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
+"""The library that turns the clock of a process; docker's image of the tests has that architecture too."""
 PROGRAMS: Final = {
     "mmdebstrap": "mmdebstrap",
     "systemd-nspawn": "systemd-container",
@@ -114,15 +116,21 @@ def _debian(target: Path) -> None:
 
 
 def _certificate(target: Path) -> None:
-    """Make the certificate of the stand-ins, which the tree trusts, and no other machine."""
+    """Make the certificate of the stand-ins, which the tree trusts, and no other machine.
+
+    It is two days old, because tests set clocks back.
+    """
+    root = target / "root"
     names = [host if "." in host else f"{host}.googleapis.com" for host in HOSTS]
+    days_ago = ["env", f"LD_PRELOAD={FAKETIME}", "FAKETIME=-2d"]
+    files = ["-keyout", "/key.pem", "-out", "/certificate.pem", "-days", "3650"]
     subject = ["-subj", "/CN=stand-ins for tests", "-addext", f"subjectAltName={','.join(f'DNS:{n}' for n in names)}"]
-    files = ["-keyout", str(target / "key.pem"), "-out", str(target / "certificate.pem")]
-    make_pair = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "3650", *subject, *files]
-    _run(make_pair)
-    trusted = target / "root/usr/local/share/ca-certificates/stand-ins.crt"
+    _run(["chroot", str(root), *days_ago, "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", *files, *subject])
+    for name in ("key.pem", "certificate.pem"):
+        (root / name).rename(target / name)
+    trusted = root / "usr/local/share/ca-certificates/stand-ins.crt"
     trusted.write_bytes((target / "certificate.pem").read_bytes())
-    _run(["chroot", str(target / "root"), "update-ca-certificates"])
+    _run(["chroot", str(root), "update-ca-certificates"])
 
 
 def _run(command: list[str]) -> None:
@@ -136,6 +144,9 @@ def _log(text: str) -> None:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["--missing"]:
+        print(missing())
+        sys.exit(bool(missing()))
     try:
         print(make())
     except TreeError as error:

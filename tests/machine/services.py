@@ -30,6 +30,7 @@ from urllib.parse import parse_qs, urlsplit
 CLONE_NEWNET: Final = 0x40000000
 METADATA: Final = ("169.254.169.254", 80)
 APIS: Final = ("169.254.1.1", 443)
+TOKEN: Final = "ya29.of-the-host"  # noqa: S105 - a stand-in
 NO_ANSWER: Final = 0
 """In the place of a status: the connection stays open, and nothing is sent."""
 
@@ -78,19 +79,20 @@ class Cloud:
         """True if one of them succeeded, or found that the slice is gone."""
         return any(call.status in (200, 404) for call in self.calls)
 
-    def answer(self, method: str, host: str, url: str, body: bytes) -> tuple[int, bytes]:
+    def answer(self, method: str, host: str, url: str, body: bytes, token: str) -> tuple[int, bytes]:
         """Return the status and the body of an answer."""
         path = urlsplit(url).path
         if host == "metadata.google.internal":
             return self._metadata(path)
+        if "Bearer" in token and token != f"Bearer {TOKEN}":
+            return 401, b"{}"
         if method == "DELETE":
             # `calls` has this one only when it is answered.
             number = len(self.calls)
             return (self.deletions[number] if number < len(self.deletions) else 200), b"{}"
         if path.endswith(":testIamPermissions"):
-            if self.permission not in (True, False):
-                return self.permission, b"{}"
-            return 200, body if self.permission else b"{}"
+            is_known = self.permission in (True, False)
+            return (200 if is_known else self.permission), body if self.permission is True else b"{}"
         if host.startswith("storage."):
             if self.uploads == 200:
                 self.objects[parse_qs(urlsplit(url).query)["name"][0]] = body.decode(errors="replace")
@@ -99,7 +101,9 @@ class Cloud:
 
     def _metadata(self, path: str) -> tuple[int, bytes]:
         values = {
-            "service-accounts/default/token": '{"access_token":"ya29.a-token","expires_in":3599,"token_type":"Bearer"}',
+            "service-accounts/default/token": json.dumps(
+                {"access_token": TOKEN, "expires_in": 3599, "token_type": "Bearer"}
+            ),
             "attributes/agent-worker-number": str(self.worker),
             "attributes/startup-script": self.script,
             "id": str(1000 + self.worker),
@@ -147,8 +151,11 @@ def _image(busybox: Path) -> dict[str, bytes]:
 
 def _registry(path: str, busybox: Path) -> tuple[int, bytes]:
     """Return what a registry answers: a manifest by its tag, or a blob by its digest."""
-    is_part = "/manifests/" in path or "/blobs/" in path
-    return 200, _image(busybox)[path.rpartition("/")[2]] if is_part else b"{}"
+    if "/manifests/" not in path and "/blobs/" not in path:
+        return 200, b"{}"
+    unknown = json.dumps({"errors": [{"code": "MANIFEST_UNKNOWN", "message": "manifest unknown"}]}).encode()
+    part = _image(busybox).get(path.rpartition("/")[2])
+    return (200, part) if part else (404, unknown)
 
 
 class _Server(ThreadingHTTPServer):
@@ -194,14 +201,14 @@ class _Handler(BaseHTTPRequestHandler):
         cloud, host = self.server.cloud, self.headers["Host"]
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         cloud.closed.wait(cloud.delay)
-        status, answer = cloud.answer(self.command, host, self.path, body)
+        status, answer = cloud.answer(self.command, host, self.path, body, self.headers.get("Authorization", ""))
         cloud.requests.append(Request(time.monotonic(), self.command, host, self.path, status))
         if status == NO_ANSWER:
             cloud.closed.wait(600)
             self.close_connection = True
             return
         self.send_response(status)
-        if "/manifests/" in self.path:
+        if "/manifests/" in self.path and status == 200:
             self.send_header("Content-Type", MANIFEST)
             self.send_header("Docker-Content-Digest", _digest(answer))
         self.send_header("Content-Length", str(len(answer)))

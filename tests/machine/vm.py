@@ -40,6 +40,8 @@ class Machine:
         lower = f"{STATIC}:{self.cloud.tree / 'root'}"
         layers = f"lowerdir={lower},upperdir={self.folder / 'up'},workdir={self.folder / 'work'}"
         _run("mount", "-t", "overlay", "-o", layers, "machine", str(self.root))
+        for mounted in ("faults", "var/lib/docker"):
+            (self.root / mounted).mkdir(parents=True, exist_ok=True)
         _run("ip", "netns", "add", self.name)
         _run("ip", "-n", self.name, "link", "set", "lo", "up")
         for address, _ in (services.METADATA, services.APIS):
@@ -64,7 +66,7 @@ class Machine:
         options = [
             *("--quiet", "--boot", "--register=no", "--keep-unit", "--console=pipe", "--resolv-conf=off"),
             *("--timezone=off", "--capability=all", "--system-call-filter=@keyring bpf"),
-            *(f"--directory={self.root}", f"--network-namespace-path=/run/netns/{self.name}"),
+            *(f"--machine={self.name}", f"--directory={self.root}", f"--network-namespace-path=/run/netns/{self.name}"),
             *(f"--bind={self.docker}:/var/lib/docker", f"--bind-ro={self.faults}:/faults"),
             *(["--read-only"] if self.is_read_only else []),
         ]
@@ -104,8 +106,10 @@ class Machine:
     def cut_power(self) -> None:
         """Kill all processes of the machine."""
         if self.process:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.process.pid, signal.SIGKILL)
+            # The machine outlives systemd-nspawn, but not the first process of its own.
+            for kill, pid in ((os.kill, self._leader()), (os.killpg, self.process.pid)):
+                with contextlib.suppress(ProcessLookupError):
+                    kill(pid, signal.SIGKILL)
             self.process.wait()
 
     def cut_network(self, *, is_up: bool = False) -> None:
@@ -138,13 +142,13 @@ class Machine:
         )
         return completed.stdout.decode(errors="replace")
 
-    def _leader(self) -> str:
+    def _leader(self) -> int:
         """Return the process of systemd: a grandchild of `unshare`."""
         assert self.process
-        pid = str(self.process.pid)
+        pid = self.process.pid
         for _ in range(2):
-            children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-            pid = children[-1] if children else pid
+            with contextlib.suppress(OSError, IndexError):
+                pid = int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[-1])
         return pid
 
     def report(self) -> str:
