@@ -26,7 +26,7 @@ def test_a_run_moves_up_and_back(tpucfg: Run, tmp_path: Path) -> None:
     """Each submission has the steps that are left, and status prints the next ones, with those of `fallback`."""
     write(tmp_path)
     begun = tpucfg("submit", "--size", "v2-8", "--run", "a1")
-    assert "# run:" not in begun.stdout
+    assert "# run:    has no record, so it begins at step 0; if it was on another size, add --step" in begun.stdout
     assert tpucfg("record", "--size", "v2-8", "--run", "a1", "--step", "1000").returncode == 0
 
     moved = tpucfg("submit", "--size", "v2-32", "--run", "a1")

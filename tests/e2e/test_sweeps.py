@@ -64,13 +64,10 @@ def test_two_runs_with_one_name_are_refused(sweep: Run, tmp_path: Path) -> None:
     assert json.loads((tmp_path / "results" / "dev.jsonl").read_text())["set"] == ["training.learning_rate=2e-4"]
     refused = sweep(*first, "--set", "training.learning_rate=3e-4")
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert (
-        "the run a1 has a record on v2-8 with other values: it had --set training.learning_rate=2e-4" in refused.stderr
-    )
+    assert "the run a1 has a record with other values: it had --set training.learning_rate=2e-4" in refused.stderr
     assert "give this run another id with --run" in refused.stderr
     assert (
-        "run:    the run a1 has a record on v2-8 with other values"
-        in sweep("submit", "--size", "v2-8", "--run", "a1").stdout
+        "run:    the run a1 has a record with other values" in sweep("submit", "--size", "v2-8", "--run", "a1").stdout
     )
     assert sweep(*first, *RATE).returncode == 0
 
@@ -81,3 +78,28 @@ def test_malformed_values_are_refused(sweep: Run, argument: str) -> None:
     refused = sweep("check", "--set", argument)
     assert refused.returncode == 2
     assert "write PATH=VALUE, for example --set training.learning_rate=2e-4" in refused.stderr
+
+
+def test_a_run_keeps_its_values_on_every_size(sweep: Run, tmp_path: Path) -> None:
+    """Another size has them in the command of status, and is refused without them by submit and record."""
+    data = json.loads((tmp_path / "tpucfg.yaml").read_text())
+    data["trainer"]["args"] = {"model_dir": "${run_dir}"}
+    (tmp_path / "tpucfg.yaml").write_text(json.dumps(data))
+    assert sweep("record", "--size", "v2-8", "--run", "a1", "--step", "100", *RATE).returncode == 0
+    assert f"it goes on with: tpucfg submit --env dev --size v2-8 --run a1 {' '.join(RATE)}\n" in sweep("status").stdout
+    refused = sweep("submit", "--size", "v2-32", "--run", "a1")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert f"give it the values that it began with: {' '.join(RATE)}; or start another run" in refused.stderr
+    assert sweep("submit", "--size", "v2-32", "--run", "a1", *RATE).returncode == 0
+    assert sweep("record", "--size", "v2-32", "--run", "a1", "--step", "120").returncode == 1
+
+
+def test_a_move_has_a_step(sweep: Run) -> None:
+    """A smaller step on another size is refused, until the step of the move is recorded."""
+    step = ("record", "--run", "a1", "--step")
+    assert sweep(*step, "1000", "--size", "v2-8").returncode == 0
+    refused = sweep(*step, "800", "--size", "v2-32")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "the step at which it moved is not known" in refused.stderr
+    assert sweep(*step, "700", "--size", "v2-8").returncode == 0
+    assert sweep(*step, "800", "--size", "v2-32").returncode == 0

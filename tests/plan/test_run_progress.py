@@ -79,7 +79,8 @@ A, B = RunPart("v2-8", 1000), RunPart("v2-32", 2000)
         ((A, B), (RunPart("", 2500),), (A, B, RunPart("v2-32", 2500))),
         ((A, B), (RunPart("", 500),), (RunPart("v2-8", 500),)),
         ((A, B), (RunPart("v2-8", 2500),), (A, B, RunPart("v2-8", 2500))),
-        ((A, B, RunPart("v2-8", 1500)), (), (A, RunPart("v2-8", 1500))),
+        ((A, B, RunPart("v2-32", 1500)), (), (A, RunPart("v2-32", 1500))),
+        ((A, B, RunPart("v2-32", 1200), RunPart("v2-8", 1500)), (), (A, RunPart("v2-32", 1200), RunPart("v2-8", 1500))),
         ((), (RunPart("", 5),), (RunPart("", 5),)),
     ],
 )
@@ -88,6 +89,15 @@ def test_later_parts_replace_what_was_lost(
 ) -> None:
     """A run that goes back to a checkpoint loses the steps after it; a step without a size has that of the records."""
     assert joined_parts(recorded, done) == joined
+
+
+def test_the_step_of_a_move_has_to_be_known() -> None:
+    """A smaller step on another size does not tell how many of the steps were made on which size."""
+    with pytest.raises(SelectionError) as error:
+        joined_parts((A, B, RunPart("v2-8", 1500)), ())
+    assert "the run was at step 2000 on v2-32, and later at step 1500 on v2-8: the step at which it moved" in str(
+        error.value
+    )
 
 
 @pytest.mark.parametrize(
@@ -123,6 +133,6 @@ def test_changes_in_the_middle_of_a_run_are_said() -> None:
         "goes on at step 1,000 of 1,750, with 1,024,000 examples seen on v2-8",
         "a schedule that is counted in steps goes on at 57.1% of its steps, with 25% of the examples seen",
         "batch_size is 4,096 from this step on, 1,024 before",
-        "learning_rate is 0.4 by the rule linear, 0.1 before",
-        "warmup_steps is 50, 200 before",
+        "learning_rate is 0.4 by the rule linear; the spec has 0.1 on v2-8",
+        "warmup_steps is 50; the spec has 200 on v2-8",
     ]

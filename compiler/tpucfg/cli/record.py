@@ -21,10 +21,12 @@ from tpucfg.cli.options import (
     SetOption,
     SpecOption,
     selection,
+    usage_errors,
 )
 from tpucfg.findings import Finding
-from tpucfg.plan import Job
+from tpucfg.plan import Job, RunPart
 from tpucfg.plan.program import Program, program_of
+from tpucfg.plan.run_progress import joined_parts
 from tpucfg.render.pipeline import CompiledSpec
 from tpucfg.results import THROUGHPUT, Record
 from tpucfg.results.records import recorded_program
@@ -170,16 +172,20 @@ def _check_metric(text: str, name: str, value: str | None, *, has_log: bool) -> 
 
 
 def _refuse_other_values(record: Record, program: Program, job: Job, spec: Path) -> None:
-    """Refuse a record of a run that has one with other values on the same size: they are two runs with one name.
+    """Refuse a record of a run that has one with other values, or a later step on another size.
 
     Raises:
-        CommandExit: The run's last record differs.
+        CommandExit: The run's last record differs, or the step at which the run moved is not known.
     """
-    from tpucfg.results.records import ExampleRecord, other_values, read_records
+    from tpucfg.results.records import ExampleRecord, other_values, read_records, run_parts
 
     results = read_records(spec.parent, job.environment.name, ExampleRecord(record.name, record.size))
+    if record.step and record.run:
+        parts = run_parts({job.environment.name: results}, record.run).get((record.name, job.environment.name), ())
+        with usage_errors():
+            joined_parts(parts, (RunPart(record.size, record.step),))
     if differences := other_values(results, record, program):
-        message = f"nothing was recorded: the run {record.run} has a record on {record.size} with other values"
+        message = f"nothing was recorded: the run {record.run} has a record with other values"
         raise CommandExit(
             ERRORS, f"{message}: {listed(differences, 3)}", "give this run another id with --run, as at its submission"
         )

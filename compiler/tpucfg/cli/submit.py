@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
+from shlex import join
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -119,21 +120,34 @@ def _run_terms(project: Project, catalog: Catalog, job: Job, progress: Progress 
         (before,) = ladder(project, catalog, (progress.last.size,))
         for line in progress_lines(project.training, job.rung, progress, before):
             yield f"run:    {line}"
+    elif job.run and not job.whole and len(job.environment.sizes) > 1:
+        yield "run:    has no record, so it begins at step 0; if it was on another size, add --step SIZE:STEP"
     yield from _other_values(project, job, spec)
 
 
 def _other_values(project: Project, job: Job, spec: Path) -> Iterator[str]:
-    """Yield a line about a record of another run with the same name."""
+    """Yield a line about a record of another run with the same name.
+
+    Raises:
+        CommandExit: The run would go on with other `--set` values than it began with.
+    """
     if job.run is None:
         return
     from tpucfg.plan.program import program_of
     from tpucfg.results import ExampleRecord, Record, read_records
-    from tpucfg.results.records import other_values
+    from tpucfg.results.records import other_values, recorded_changes
 
     own = Record(job.project, job.size, {}, job.run, job.whole is not None, changes=job.changes)
     results = read_records(spec.parent, job.environment.name, ExampleRecord(job.project, job.size))
-    if differences := other_values(results, own, program_of(project, job)):
-        yield f"run:    the run {job.run} has a record on {job.size} with other values: {listed(differences, 3)}"
+    if not (differences := other_values(results, own, program_of(project, job))):
+        return
+    message = f"the run {job.run} has a record with other values: {listed(differences, 3)}"
+    changes = recorded_changes(results, job.project, job.run)
+    if job.rung.seen and {*changes} != {*job.changes}:
+        options = join(word for change in changes for word in ("--set", change))
+        hint = f"give it the values that it began with{': ' if options else ', without --set'}{options}"
+        raise CommandExit(ERRORS, message, f"{hint}; or start another run with --run")
+    yield f"run:    {message}"
 
 
 def _submissions(project: Project, compiled: CompiledSpec, spec: Path) -> list[tuple[Job, Submission]]:
@@ -215,8 +229,6 @@ def _capacity(job: Job) -> str:
 
 def _start_text(submission: Submission, command: Sequence[str]) -> str:
     """Return what to paste into bash to start a job; of several objects, below it the command of each, in order."""
-    from shlex import join
-
     start = submission.start
     if isinstance(start, Command):
         return start.bash(command)

@@ -133,7 +133,7 @@ def _reasons(subject: _Subject, query: str) -> Iterator[Reason]:
     if figure in DERIVED:
         yield from derived_reasons(project, tuned_on, job.rung, figure)
         return
-    if figure == "train_steps" and (job.whole or job.rung.seen):
+    if figure == "train_steps" and (job.whole or (job.rung.seen and job.rung.train_steps)):
         yield from probe_reasons(project, job) if job.whole else continued_reasons(project, job.rung)
         return
     if figure in flags:

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from tpucfg.number_format import floor_percent
+from tpucfg.plan.rules.scaling_warnings import is_checkpoint_interval
 from tpucfg.plan.rung import Rung, Seen, rung_figures
 from tpucfg.plan.selection import RunPart, SelectionError
 from tpucfg.spec import Training
@@ -35,7 +36,10 @@ RungOf = Callable[[str], Rung]
 def joined_parts(recorded: Sequence[RunPart], done: Sequence[RunPart]) -> tuple[RunPart, ...]:
     """Return the parts of a run in the order of their steps, each step in one part.
 
-    A later part replaces what earlier ones did beyond its step: a run goes back to a checkpoint after a failure.
+    A later part of a size replaces what was done beyond its step: a run goes back to a checkpoint after a failure.
+
+    Raises:
+        SelectionError: A part of another size has a smaller step, so that the step between the two is not known.
     """
     parts: tuple[RunPart, ...] = ()
     for part in (*recorded, *done):
@@ -45,6 +49,12 @@ def joined_parts(recorded: Sequence[RunPart], done: Sequence[RunPart]) -> tuple[
 
 def _with_part(parts: tuple[RunPart, ...], part: RunPart) -> tuple[RunPart, ...]:
     kept = tuple(earlier for earlier in parts if earlier.step < part.step)
+    if part.size and kept != parts and all(earlier.size != part.size for earlier in parts[len(kept) :]):
+        last = parts[-1]
+        raise SelectionError(
+            f"the run was at step {last.step} on {last.size}, and later at step {part.step} on {part.size}: the step at"
+            f" which it moved is not known; give it first, as the step that it had on {last.size}"
+        )
     if not part.size and parts:
         # Without a size, it is a step of what is known, or comes after the last part.
         known = parts[min(len(kept), len(parts) - 1)]
@@ -132,5 +142,9 @@ def progress_lines(training: Training, rung: Rung, progress: Progress, before: R
     now, then = dict(rung_figures(rung)), dict(rung_figures(before))
     for figure in ("learning_rate", *training.steps):
         if now.get(figure) != then.get(figure):
-            rule = f" by the rule {training.learning_rate_rule}" if figure == "learning_rate" else ""
-            yield f"{dotted((figure,))} is {now.get(figure)}{rule}, {then.get(figure)} before"
+            is_ruled = figure == "learning_rate" and figure not in rung.overridden
+            rule = f" by the rule {training.learning_rate_rule}" if is_ruled else ""
+            yield f"{dotted((figure,))} is {now.get(figure)}{rule}; the spec has {then.get(figure)} on {before.size}"
+    for figure in filter(is_checkpoint_interval, training.steps):
+        if rung.train_steps and rung.train_steps // rung.steps[figure] == seen.step // rung.steps[figure]:
+            yield f"no checkpoint is due in the {rung.train_steps - seen.step:,} steps that are left, by {figure}"

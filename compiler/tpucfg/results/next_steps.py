@@ -7,13 +7,13 @@ from typing import Final, NamedTuple
 
 from tpucfg.catalog import Catalog
 from tpucfg.number_format import floor_percent, format_dollars, format_hours, format_metric
-from tpucfg.plan import Selection, run_progress_in
+from tpucfg.plan import Selection, SelectionError, run_progress_in
 from tpucfg.plan.run_progress import examples_of_run
 from tpucfg.plan.rung import NO_OVERRIDE
 from tpucfg.results.evaluation import RungEvaluation
 from tpucfg.results.gate import PROBE_OPTION, command_line, cost_problem, fit_remedy, has_passed_below, next_run, remedy
 from tpucfg.results.ladder_status import LadderStatus
-from tpucfg.results.records import THROUGHPUT, exact_decimal, run_parts
+from tpucfg.results.records import THROUGHPUT, exact_decimal, recorded_changes, run_parts
 from tpucfg.spec import Gate, Project
 
 IMPLAUSIBLE_SCALING: Final = Fraction(5, 4)
@@ -113,18 +113,24 @@ def run_steps(status: LadderStatus, project: Project, catalog: Catalog, spec: Pa
     names = (record.run for record in status.results.records if record.step)
     for run in filter(None, dict.fromkeys(names)):
         parts = run_parts({environment.name: status.results}, run)
-        selection = Selection(run=run, recorded=parts)
-        progress = run_progress_in(project, catalog, environment, selection)
-        if progress is None or progress.seen.examples >= examples_of_run(project.training):
+        try:
+            progress = run_progress_in(project, catalog, environment, Selection(run=run, recorded=parts))
+        except SelectionError as error:
+            yield NextStep(f"the run {run} cannot go on: {error}")
             continue
-        size, promised = progress.last.size, examples_of_run(project.training)
-        seen = f"{progress.seen.examples:,} of {int(promised):,} examples seen"
-        yield NextStep(f"the run {run} is at step {progress.seen.step:,} on {size}, with {seen}")
+        promised = examples_of_run(project.training)
+        if progress is None or (promised and progress.seen.examples >= promised):
+            continue
+        size = progress.last.size
+        seen = f", with {progress.seen.examples:,} of {int(promised):,} examples seen" if promised else ""
+        yield NextStep(f"the run {run} is at step {progress.seen.step:,} on {size}{seen}")
+        changes = recorded_changes(status.results, project.name, run)
+        options = ("--run", run, *(word for change in changes for word in ("--set", change)))
         fallback = project.overrides.get(size, NO_OVERRIDE).fallback
         for other in dict.fromkeys((size, *fallback)):
             if other in environment.sizes:
                 text = "it goes on with" if other == size else f"or on {other}, a fallback of {size}, with"
-                yield NextStep(text, command_line("submit", environment.name, other, spec, "--run", run))
+                yield NextStep(text, command_line("submit", environment.name, other, spec, *options))
 
 
 def first_rung_note(status: LadderStatus) -> Iterator[str]:

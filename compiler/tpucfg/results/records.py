@@ -190,21 +190,30 @@ def program_differences(record: Record, program: Program, *, same_image: bool = 
 
 
 def other_values(results: "Results", record: Record, program: Program) -> list[str]:
-    """Return what the last record of the same run, size and kind has differently; empty for a run without a name."""
-    known = (record.name, record.run, record.size, record.is_probe)
-    same = [each for each in results.records if (each.name, each.run, each.size, each.is_probe) == known]
+    """Return what the last record of the same run has differently; empty for a run without a name or a record.
+
+    Its `--set` values are those of every size, and its program is compared with that of the same size.
+    """
+    known = (record.name, record.run, record.is_probe)
+    same = [each for each in results.records if (each.name, each.run, each.is_probe) == known]
     if not same or record.run is None:
         return []
-    *_, last = same
-    differences = [*dict.fromkeys(program_differences(last, program))]
-    if {*last.changes} != {*record.changes}:
-        before, now = map(_changes_text, (last.changes, record.changes))
-        differences.append(f"it had {before}, and now has {now}")
-    return differences
+    of_size = [each for each in same if each.size == record.size]
+    differences = [*dict.fromkeys(program_differences(of_size[-1], program))] if of_size else []
+    return [*differences, *other_changes(same[-1].changes, record.changes)]
 
 
-def _changes_text(changes: Sequence[str]) -> str:
-    return ", ".join(f"--set {change}" for change in changes) or "no --set"
+def other_changes(before: Sequence[str], now: Sequence[str]) -> Iterator[str]:
+    """Yield the difference between the `--set` values of a run's record and those of a command."""
+    if {*before} != {*now}:
+        texts = [", ".join(f"--set {change}" for change in changes) or "no --set" for changes in (before, now)]
+        yield f"it had {texts[0]}, and now has {texts[1]}"
+
+
+def recorded_changes(results: "Results", name: str, run: str) -> tuple[str, ...]:
+    """Return the `--set` values of the last record of a run, but a probe's."""
+    records = [each for each in results.records if (each.name, each.run, each.is_probe) == (name, run, False)]
+    return records[-1].changes if records else ()
 
 
 _ABSENT: Final = object()
