@@ -68,6 +68,15 @@ def test_a_program_without_the_folder_of_the_run_is_not_moved(tpucfg: Run, tmp_p
     assert tpucfg("submit", "--size", "v2-8", "--run", "a1", "--step", "v2-8:1000").returncode == 0
 
 
+def test_a_stopped_run_passes_the_gate_again(tpucfg: Run, tmp_path: Path) -> None:
+    """The gate has let it start on its size; another size and another run are asked as before."""
+    write(tmp_path, gate={"min_scaling_efficiency": 0.8})
+    submit = ("submit", "--size", "v2-32", "--run", "a1")
+    assert "error[TPU110]" in tpucfg(*submit).stderr
+    assert "error[TPU110]" in tpucfg(*submit, "--step", "v2-8:100").stderr
+    assert tpucfg(*submit, "--step", "v2-32:100").returncode == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

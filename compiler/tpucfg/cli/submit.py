@@ -74,7 +74,8 @@ def submit(
     if execute and len(submissions) != 1:
         message = f"{len(submissions)} jobs are selected, and --execute starts one"
         raise CommandExit(USAGE, message, "add --env and --size")
-    refused = () if force else _refused_names(project, [job for job, _ in submissions], catalog, spec)
+    resumed = [job.name for job, _ in submissions if _was_there(job, runs[job.name])]
+    refused = () if force else _refused_names(project, [job for job, _ in submissions], catalog, spec, resumed)
     allowed = [(job, submission) for job, submission in submissions if job.name not in refused]
     fits = load_fits(project, [job for job, _ in submissions], spec)
     if fits:
@@ -170,7 +171,14 @@ def _submissions(project: Project, compiled: CompiledSpec, spec: Path) -> list[t
     return submissions
 
 
-def _refused_names(project: Project, jobs: Collection[Job], catalog: Catalog, spec: Path) -> Collection[str]:
+def _was_there(job: Job, progress: Progress | None) -> bool:
+    """Return True if the run was on the job's size before."""
+    return progress is not None and any(part.size == job.size for part in progress.parts)
+
+
+def _refused_names(
+    project: Project, jobs: Collection[Job], catalog: Catalog, spec: Path, resumed: Collection[str]
+) -> Collection[str]:
     """Return the names of the jobs that the gate refuses, and print the reasons to stderr."""
     if project.gate is None:
         return ()
@@ -185,7 +193,7 @@ def _refused_names(project: Project, jobs: Collection[Job], catalog: Catalog, sp
     statuses = ladder_statuses(project, catalog, [job.environment for job in gated], spec.parent)
     if gated[0].whole:
         statuses = {name: status.for_probes() for name, status in statuses.items()}
-    refusals = gate_refusals(project, statuses, gated, spec)
+    refusals = gate_refusals(project, statuses, gated, spec, resumed)
     refused = [finding for findings in refusals.values() for finding in findings]
     findings = [finding for status in statuses.values() for finding in status.results.findings]
     sources = {status.results.file: status.results.text for status in statuses.values()}

@@ -1,7 +1,7 @@
 """The gate between rungs: it decides if a rung may be started, and suggests commands for a rung that has not passed."""
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import count
 from pathlib import Path
 from typing import Final
@@ -53,10 +53,16 @@ def has_passed_below(status: LadderStatus, size: str) -> bool:
 
 
 def gate_refusals(
-    project: Project, statuses: Mapping[str, LadderStatus], jobs: Iterable[Job], spec: Path
+    project: Project, statuses: Mapping[str, LadderStatus], jobs: Iterable[Job], spec: Path, resumed: Collection[str]
 ) -> Mapping[str, tuple[Finding, ...]]:
-    """Return the findings about jobs that may not be started yet, by job name; other jobs are absent."""
-    refusals = {job.name: tuple(_refusals(project, statuses[job.environment.name], job, spec)) for job in jobs}
+    """Return the findings about jobs that may not be started yet, by job name; other jobs are absent.
+
+    The jobs named in `resumed` go on with a run that was on their size before: the gate has let it start.
+    """
+    refusals = {
+        job.name: tuple(_refusals(project, statuses[job.environment.name], job, spec, is_resumed=job.name in resumed))
+        for job in jobs
+    }
     return {name: findings for name, findings in refusals.items() if findings}
 
 
@@ -108,11 +114,11 @@ def command_line(name: str, environment: str, size: str, spec: Path, *more: str)
     return shlex.join(["tpucfg", name, *spec_option, "--env", environment, "--size", size, *more])
 
 
-def _refusals(project: Project, status: LadderStatus, job: Job, spec: Path) -> Iterator[Finding]:
+def _refusals(project: Project, status: LadderStatus, job: Job, spec: Path, *, is_resumed: bool) -> Iterator[Finding]:
     """Yield the findings about the rung below, and about the fit and the cost of the rung itself."""
     size, is_probe = job.size, job.whole is not None
     below = status.below(size)
-    if below and not has_passed_below(status, size):
+    if below and not is_resumed and not has_passed_below(status, size):
         yield _not_passed(project, status, size, below, spec)
     if problem := status.fit_problems.get(size):
         fix = ", ".join(": ".join(step) for step in fit_remedy(status, size, spec))
