@@ -36,6 +36,17 @@ HOSTS: Final = (
     "us-docker.pkg.dev",
 )
 """The services that have a stand-in: names below googleapis.com, and whole names."""
+MASKED: Final = (
+    "console-getty.service",
+    "e2scrub_reap.service",
+    "fstrim.timer",
+    "systemd-ask-password-console.path",
+    "systemd-ask-password-wall.path",
+    "systemd-logind.service",
+    "systemd-update-utmp-runlevel.service",
+    "systemd-update-utmp.service",
+)
+"""Units of Debian that a machine of a test does not need. An sdist has no links to /dev/null: they are made here."""
 PROGRESS_SECONDS: Final = 10
 
 
@@ -59,7 +70,7 @@ def missing() -> str:
 def folder() -> Path:
     """Return the folder of the tree and its certificate, which may not exist."""
     cache = Path(os.environ.get("TPUCFG_TOOLS_CACHE") or TOOLS.parent / ".cache" / "tools")
-    key = hashlib.sha256(" ".join((RELEASE, *PACKAGES, *HOSTS)).encode()).hexdigest()[:12]
+    key = hashlib.sha256(" ".join((RELEASE, *PACKAGES, *HOSTS, *MASKED)).encode()).hexdigest()[:12]
     return cache.resolve() / f"machine-{key}"
 
 
@@ -87,6 +98,8 @@ def _make(done: Path) -> Path:
     unfinished.mkdir()
     try:
         _debian(unfinished)
+        for unit in MASKED:
+            (unfinished / "root/etc/systemd/system" / unit).symlink_to("/dev/null")
         _certificate(unfinished)
         # Renamed at the end, so that an interrupted build is never booted.
         unfinished.rename(done)
