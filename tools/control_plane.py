@@ -6,7 +6,6 @@ takes about seven minutes on two idle cores, once. Messages go to stderr.
 
 import argparse
 import hashlib
-import os
 import re
 import shutil
 import subprocess
@@ -14,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from pulumi_engine import CACHE_VARIABLE, locked, run_with_progress
+from tool_cache import cache_folder, locked, log, run_with_progress
 
 MODULE: Final = Path(__file__).resolve().parent / "cluster"
 LINKS: Final = ("etcd", "kube-apiserver", "kubectl")
@@ -35,12 +34,11 @@ def _kubernetes() -> str:
 
 
 def folder() -> Path:
-    """Return the folder of the programs, which may not exist; TPUCFG_TOOLS_CACHE is a folder shared by checkouts."""
+    """Return the folder of the programs, which may not exist."""
     go = subprocess.run(["go", "env", "GOVERSION"], capture_output=True, text=True, check=False).stdout
     content = b"".join((MODULE / name).read_bytes() for name in ("go.mod", "go.sum", "main.go"))
     key = hashlib.sha256(content + go.encode()).hexdigest()[:12]
-    cache = Path(os.environ.get(CACHE_VARIABLE) or MODULE.parent.parent / ".cache" / "tools")
-    return cache.absolute() / f"control-plane-{key}"
+    return cache_folder() / f"control-plane-{key}"
 
 
 def find() -> Path | None:
@@ -77,15 +75,15 @@ def _build(target: Path) -> None:
     major, minor, _ = version.split(".")
     numbers = {"gitVersion": f"v{version}", "gitMajor": major, "gitMinor": minor}
     flags = " ".join(["-s -w", *(f"-X {_VERSION}.{name}={value}" for name, value in numbers.items())])
-    unfinished, log = target.with_name(f"{target.name}.unfinished"), target.with_name("control-plane.log")
+    unfinished, output_file = target.with_name(f"{target.name}.unfinished"), target.with_name("control-plane.log")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir()
-    print(f"building Kubernetes {version} and JobSet into {target} (about seven minutes, once)", file=sys.stderr)
-    with log.open("w") as output:
+    log(f"building Kubernetes {version} and JobSet into {target} (about seven minutes, once)")
+    with output_file.open("w") as output:
         for package, name in ((".", "kubernetes"), (JOBSET, "jobset")):
             command = ["go", "build", "-v", "-mod=readonly", "-trimpath", "-ldflags", flags]
-            if run_with_progress([*command, "-o", str(unfinished / name), package], MODULE, output, log):
-                raise BuildError(f"`go build {package}` failed; its output: {log}")
+            if run_with_progress([*command, "-o", str(unfinished / name), package], MODULE, output, output_file):
+                raise BuildError(f"`go build {package}` failed; its output: {output_file}")
     for name in LINKS:
         (unfinished / name).symlink_to("kubernetes")
     # Renamed at the end, so that an interrupted build is never used.
@@ -99,7 +97,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         print(build())
     except BuildError as error:
-        print(f"error: {error}", file=sys.stderr)
+        log(f"error: {error}")
         return 1
     return 0
 

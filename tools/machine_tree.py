@@ -5,7 +5,6 @@ Packages come from the sources of apt on this machine, which has to be a Debian 
 stderr.
 """
 
-import fcntl
 import hashlib
 import os
 import platform
@@ -16,7 +15,8 @@ import time
 from pathlib import Path
 from typing import Final
 
-TOOLS: Final = Path(__file__).resolve().parent
+from tool_cache import PROGRESS_SECONDS, cache_folder, locked, log
+
 RELEASE: Final = "bookworm"
 PACKAGES: Final = (
     *("systemd", "systemd-sysv", "curl", "ca-certificates", "openssl", "docker.io", "busybox-static"),
@@ -47,7 +47,6 @@ MASKED: Final = (
     "systemd-update-utmp.service",
 )
 """Units of Debian that a machine of a test does not need. An sdist has no links to /dev/null: they are made here."""
-PROGRESS_SECONDS: Final = 10
 
 
 class TreeError(Exception):
@@ -69,9 +68,8 @@ def missing() -> str:
 
 def folder() -> Path:
     """Return the folder of the tree and its certificate, which may not exist."""
-    cache = Path(os.environ.get("TPUCFG_TOOLS_CACHE") or TOOLS.parent / ".cache" / "tools")
     key = hashlib.sha256(" ".join((RELEASE, *PACKAGES, *HOSTS, *MASKED)).encode()).hexdigest()[:12]
-    return cache.resolve() / f"machine-{key}"
+    return cache_folder().resolve() / f"machine-{key}"
 
 
 def make() -> Path:
@@ -86,9 +84,7 @@ def make() -> Path:
     if done.is_dir():
         return done
     done.parent.mkdir(parents=True, exist_ok=True)
-    with (done.parent / ".machine.lock").open("w") as lock:
-        # A second caller waits for the first.
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with locked(done.parent / ".machine.lock"):
         return done if done.is_dir() else _make(done)
 
 
@@ -110,11 +106,11 @@ def _make(done: Path) -> Path:
 
 def _debian(target: Path) -> None:
     """Install the packages; apt's own sources are copied, as mmdebstrap's default is the main archive."""
-    _log(f"making Debian {RELEASE} in {target} (up to a minute, once)")
+    log(f"making Debian {RELEASE} in {target} (up to a minute, once)")
     sources = [*Path("/etc/apt").glob("sources.list.d/debian.sources"), *Path("/etc/apt").glob("sources.list")]
     command = ["mmdebstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}", RELEASE, str(target / "root")]
-    log = target / "build.log"
-    with log.open("w") as output:
+    output_file = target / "build.log"
+    with output_file.open("w") as output:
         process = subprocess.Popen([*command, *map(str, sources[:1])], stdout=output, stderr=output)
         started = time.monotonic()
         while True:
@@ -122,10 +118,12 @@ def _debian(target: Path) -> None:
                 process.wait(PROGRESS_SECONDS)
                 break
             except subprocess.TimeoutExpired:
-                last = log.read_text().splitlines()[-1:] or ["starting"]
-                _log(f"{time.monotonic() - started:6.0f} s, {last[0][:100]}")
+                last = output_file.read_text().splitlines()[-1:] or ["starting"]
+                log(f"{time.monotonic() - started:6.0f} s, {last[0][:100]}")
     if process.returncode:
-        raise TreeError("mmdebstrap failed; the end of its output:\n" + "\n".join(log.read_text().splitlines()[-15:]))
+        raise TreeError(
+            "mmdebstrap failed; the end of its output:\n" + "\n".join(output_file.read_text().splitlines()[-15:])
+        )
 
 
 def _certificate(target: Path) -> None:
@@ -150,10 +148,6 @@ def _run(command: list[str]) -> None:
     completed = subprocess.run(command, capture_output=True, text=True, check=False)
     if completed.returncode:
         raise TreeError(f"{command[0]} failed: {completed.stderr.strip()}")
-
-
-def _log(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -9,23 +9,19 @@ programs with the Automation API, which does not need it.
 """
 
 import argparse
-import fcntl
 import os
 import re
 import shutil
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Never, TextIO
+from typing import Never
+
+from tool_cache import cache_folder, locked, log, run_with_progress
 
 TOOLS = Path(__file__).resolve().parent
 PACKAGE = "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi"
 VERSION_VARIABLE = "github.com/pulumi/pulumi/sdk/v3/go/common/version.Version"
-CACHE_VARIABLE = "TPUCFG_TOOLS_CACHE"
-PROGRESS_SECONDS = 10.0
 
 
 class EngineError(Exception):
@@ -64,9 +60,8 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def cached_engine() -> Path:
-    """Return the path of the built engine, which may not exist; TPUCFG_TOOLS_CACHE is a folder shared by checkouts."""
-    folder = Path(os.environ.get(CACHE_VARIABLE) or TOOLS.parent / ".cache" / "tools")
-    return folder.absolute() / f"pulumi-{pinned_version()}" / "pulumi"
+    """Return the path of the built engine, which may not exist."""
+    return cache_folder() / f"pulumi-{pinned_version()}" / "pulumi"
 
 
 def find_engine() -> Path | None:
@@ -112,45 +107,21 @@ def _go_version() -> str:
     return match[1] if match else "1.25"
 
 
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold the lock of a build; a second build waits for the first."""
-    with path.open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            _log(f"another build is running; waiting for it (lock: {path})")
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
 def _build(engine: Path) -> None:
     version = pinned_version()
-    log, unfinished = engine.parent / "build.log", engine.parent / "pulumi.unfinished"
-    _log(f"building pulumi {version} into {engine.parent} (about three minutes on two cores, once)")
+    output_file, unfinished = engine.parent / "build.log", engine.parent / "pulumi.unfinished"
+    log(f"building pulumi {version} into {engine.parent} (about three minutes on two cores, once)")
     flags = f"-s -w -X {VERSION_VARIABLE}={version}"
     command = ["go", "build", "-v", "-mod=readonly", "-o", str(unfinished), "-ldflags", flags, PACKAGE]
-    with log.open("w") as output:
-        failed = run_with_progress(command, TOOLS, output, log)
+    with output_file.open("w") as output:
+        failed = run_with_progress(command, TOOLS, output, output_file)
     if failed:
-        raise EngineError(_failure_message(command, log))
+        raise EngineError(_failure_message(command, output_file))
     if version_of(unfinished) != version:
-        raise EngineError(f"{unfinished} is not version {version}: run `{unfinished} version`; log: {log}")
+        raise EngineError(f"{unfinished} is not version {version}: run `{unfinished} version`; log: {output_file}")
     # Renamed at the end, so that an interrupted build is never used as an engine.
     unfinished.replace(engine)
-    _log("built")
-
-
-def run_with_progress(command: list[str], folder: Path, output: TextIO, log: Path) -> bool:
-    """Run a build in a folder, and print how many lines its log has so far; return True if it fails."""
-    start = time.monotonic()
-    with subprocess.Popen(command, cwd=folder, stdout=output, stderr=subprocess.STDOUT) as process:
-        while True:
-            try:
-                return process.wait(timeout=PROGRESS_SECONDS) != 0
-            except subprocess.TimeoutExpired:
-                lines = log.read_text().count("\n")
-                _log(f"  {time.monotonic() - start:4.0f} s, {lines} packages downloaded or compiled")
+    log("built")
 
 
 def _failure_message(command: list[str], log: Path) -> str:
@@ -166,10 +137,6 @@ def _raise_no_engine() -> Never:
     raise EngineError("no pulumi engine yet; `python tools/pulumi_engine.py` builds one (three minutes, once)")
 
 
-def _log(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Print the engine's path; return 1 and print the reason if there is none."""
     parser = argparse.ArgumentParser(description="Print the path of a usable pulumi, building it if necessary.")
@@ -178,7 +145,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         print(find_engine() or (_raise_no_engine() if options.find else build_engine()))
     except EngineError as error:
-        _log(f"error: {error}")
+        log(f"error: {error}")
         return 1
     return 0
 
