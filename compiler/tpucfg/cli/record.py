@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from tpucfg.results.ladder_status import LadderStatus
     from tpucfg.results.log_metrics import LogMetrics
 
-MAX_STEP: Final = 10**12
+_MAX_STEP: Final = 10**12
 _METRIC_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,62}")
 _NUMBER: Final = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?")
 
@@ -73,7 +73,7 @@ def record(
             "--step",
             metavar="STEP",
             min=1,
-            max=MAX_STEP,
+            max=_MAX_STEP,
             help="The step that the run has reached, in its last checkpoint: submit goes on there, on any size.",
         ),
     ] = None,
@@ -107,9 +107,9 @@ def record(
         read = _read_log(log, wanted, project.training.preset, job)
         metrics, note = {**read.metrics, **metrics}, read.note
         origins = dict.fromkeys(read.metrics, f"{read.location}: ")
-    program = recorded_program(program_of(project, job))
-    record_ = Record(project.name, job.size, metrics, run, probe, program, step, job.changes)
-    _refuse_other_values(record_, program_of(project, job), job, spec)
+    program = program_of(project, job)
+    record_ = Record(project.name, job.size, metrics, run, probe, recorded_program(program), step, job.changes)
+    _refuse_other_values(record_, program, job, spec)
     _append(record_, job, spec, origins)
     if note:
         print(note)

@@ -194,9 +194,8 @@ def other_values(results: "Results", record: Record, program: Program) -> list[s
 
     Its `--set` values are those of every size, and its program is compared with that of the same size.
     """
-    known = (record.name, record.run, record.is_probe)
-    same = [each for each in results.records if (each.name, each.run, each.is_probe) == known]
-    if not same or record.run is None:
+    same = _of_run(results, record.name, record.run, is_probe=record.is_probe) if record.run else []
+    if not same:
         return []
     of_size = [each for each in same if each.size == record.size]
     differences = [*dict.fromkeys(program_differences(of_size[-1], program))] if of_size else []
@@ -212,8 +211,11 @@ def other_changes(before: Sequence[str], now: Sequence[str]) -> Iterator[str]:
 
 def recorded_changes(results: "Results", name: str, run: str) -> tuple[str, ...]:
     """Return the `--set` values of the last record of a run, but a probe's."""
-    records = [each for each in results.records if (each.name, each.run, each.is_probe) == (name, run, False)]
-    return records[-1].changes if records else ()
+    return next((each.changes for each in reversed(_of_run(results, name, run, is_probe=False))), ())
+
+
+def _of_run(results: "Results", name: str, run: str, *, is_probe: bool) -> list[Record]:
+    return [each for each in results.records if (each.name, each.run, each.is_probe) == (name, run, is_probe)]
 
 
 _ABSENT: Final = object()

@@ -6,12 +6,12 @@ it reads, and is skipped if one of them is broken, because the stand-in could be
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from tpucfg.findings import Finding
 from tpucfg.schemas import load_schema
 from tpucfg.text_format import nearest
-from tpucfg.yamldoc import Document, Node
+from tpucfg.yamldoc import Document, Mark, Node
 from tpucfg.yamldoc.reader import read_text
 
 _STAND_IN: Final = """\
@@ -25,14 +25,7 @@ training: {tuned_on: v2-8, batch_size: 8, train_steps: 1000}
 """
 
 
-class _Mark(NamedTuple):
-    """A position in the form of the parser's marks."""
-
-    line: int
-    column: int
-
-
-_NOWHERE: Final = _Mark(-1, -1)
+_NOWHERE: Final = Mark(-1, -1)
 """The position of stand-ins, which occurs in no text: without_stand_ins() recognizes a finding there by its line 0."""
 
 
