@@ -157,12 +157,13 @@ lock: setup ## upgrade the locked versions of all packages
 	$(LOCK) --upgrade --group pyproject.toml:bench --output-file benchmarks/requirements.txt
 	$(LOCK) --upgrade --group pyproject.toml:tensorflow --output-file tests/trainer/requirements.txt
 	$(LOCK) --upgrade --group pyproject.toml:tpu-compiler --output-file tests/fit/requirements.txt
-	$(LOCK) --upgrade --python-version 3.12 --group pyproject.toml:maxtext --output-file tests/official/requirements.txt
+	$(subst 3.11,3.12,$(LOCK)) --upgrade --group pyproject.toml:maxtext --output-file tests/official/requirements.txt
 
 clean: ## delete the files that these targets created
 	rm -rf $(VENV) .cache dist site
 
-# Stamp files of the virtual environments: an environment is updated when its lock file changes.
+# Stamp files of the virtual environments: an environment is updated when its lock file changes. All are installed by
+# the locked pip of requirements.txt: older ones take the extra of a locked package for an unlocked package.
 
 $(VENV)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -176,26 +177,25 @@ $(VENV)/runtime: requirements.txt pyproject.toml | $(VENV)/python
 	@$(BIN)/pip install --quiet --no-build-isolation --no-deps --editable .
 	@touch $@
 
-$(VENV)/tensorflow/installed: tests/trainer/requirements.txt
+$(VENV)/tensorflow/installed: tests/trainer/requirements.txt | $(VENV)/runtime
 	@echo 'installing into $(VENV)/tensorflow' >&2
 	@$(PYTHON) -m venv --clear $(VENV)/tensorflow
-	@$(VENV)/tensorflow/bin/pip install --quiet --requirement tests/trainer/requirements.txt
+	@$(BIN)/pip --python $(VENV)/tensorflow/bin/python install --quiet --requirement tests/trainer/requirements.txt
 	@touch $@
 
-$(VENV)/tpu-compiler/installed: tests/fit/requirements.txt
+$(VENV)/tpu-compiler/installed: tests/fit/requirements.txt | $(VENV)/runtime
 	@echo 'installing into $(VENV)/tpu-compiler' >&2
 	@$(PYTHON) -m venv --clear $(VENV)/tpu-compiler
-	@$(VENV)/tpu-compiler/bin/pip install --quiet --requirement tests/fit/requirements.txt
+	@$(BIN)/pip --python $(VENV)/tpu-compiler/bin/python install --quiet --requirement tests/fit/requirements.txt
 	@touch $@
 
-$(VENV)/tpu-compiler-newest/installed: tests/fit/requirements.txt
+$(VENV)/tpu-compiler-newest/installed: tests/fit/requirements.txt | $(VENV)/runtime
 	@echo 'installing into $(VENV)/tpu-compiler-newest' >&2
 	@$(NEWEST_PYTHON) -m venv --clear $(VENV)/tpu-compiler-newest
-	@$(VENV)/tpu-compiler-newest/bin/pip install --quiet --requirement tests/fit/requirements.txt
+	@$(BIN)/pip --python $(VENV)/tpu-compiler-newest/bin/python install --quiet --requirement tests/fit/requirements.txt
 	@touch $@
 
-# By the pip of the development environment: older ones take the extra of a locked package for an unlocked one.
-$(VENV)/maxtext/installed: tests/official/requirements.txt | $(VENV)/development
+$(VENV)/maxtext/installed: tests/official/requirements.txt | $(VENV)/runtime
 	@echo 'installing into $(VENV)/maxtext' >&2
 	@$(MAXTEXT_PYTHON) -m venv --clear $(VENV)/maxtext
 	@$(BIN)/pip --python $(VENV)/maxtext/bin/python install --quiet --requirement tests/official/requirements.txt
