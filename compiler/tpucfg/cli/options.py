@@ -19,7 +19,7 @@ SPEC: Final = Path(SPEC_NAME)
 """The default of --spec."""
 _MAX_RUN_ID_LENGTH: Final = 20
 _PROBE: Final = "probe"
-_STEP: Final = re.compile("[1-9][0-9]{0,11}")
+_STEP: Final = "[1-9][0-9]{0,11}"
 
 
 # Shell completion. Completions cannot report errors, so they use the readable parts of the spec.
@@ -91,7 +91,8 @@ def selection(
         needed = "needs --run, the run that goes on" if run is None else "and --probe exclude each other"
         raise CommandExit(USAGE, f"--step {needed}")
     done = tuple(map(_run_part, step or ()))
-    return Selection(tuple(env or ()), tuple(size or ()), target, run, probe, done, tuple(_changes(changes or ())))
+    changed = tuple(_changes(changes)) if changes else ()
+    return Selection(tuple(env or ()), tuple(size or ()), target, run, probe, done, changed)
 
 
 def _changes(arguments: Sequence[str]) -> Iterator[Change]:
@@ -108,7 +109,7 @@ def _changes(arguments: Sequence[str]) -> Iterator[Change]:
 
 def _run_part(text: str) -> RunPart:
     size, _, count = text.rpartition(":")
-    if not _STEP.fullmatch(count):
+    if not re.fullmatch(_STEP, count):
         example = "--step 4000, or --step v6e-64:4000 with the size of the steps before it"
         raise CommandExit(USAGE, f"--step cannot be {format_value(text, quoted=False)}", f"write {example}")
     return RunPart(size, int(count))
