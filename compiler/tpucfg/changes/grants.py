@@ -29,7 +29,7 @@ _NARROW_TO_BROAD: Final = (
     ("roles/storage.objectViewer", "roles/storage.objectUser", "roles/storage.objectAdmin", "roles/storage.admin"),
     ("roles/viewer", "roles/editor", "roles/owner"),
 )
-"""Roles of which each includes the permissions of those before it:
+"""Each role includes the permissions of the roles before it:
 https://cloud.google.com/storage/docs/access-control/iam-roles and
 https://cloud.google.com/iam/docs/roles-overview#basic."""
 _MAX_MENTIONS: Final = 20
@@ -61,7 +61,7 @@ class _Context(NamedTuple):
     created: frozenset[Target]
     """The buckets and accounts that the change creates."""
     revoked: "Counter[_Movable]"
-    """Grants that end, each of which excuses an equal one on a created object."""
+    """Grants that end; each excuses one equal grant on a created object."""
     permissions: Mapping[str, tuple[str, ...]]
     """The permissions of each custom role after the change, by the role's name in grants."""
     is_new: bool

@@ -1,7 +1,7 @@
 """The meaning of changed facts of a spec, for a reader who judges what its jobs do, reach and cost.
 
-A changed figure, argument or variable is a change without a caution, unless a row has another risk. Of `extra`, only
-what is listed here as harmless is none: the fields of the services are too many for a list of dangers.
+A changed figure, argument or variable is a change without a caution, unless a row has another risk. In `extra`, only
+listed fields are harmless: the services have too many fields for a list of dangers.
 """
 
 import re
@@ -242,7 +242,7 @@ def _readable(change: FactChange, _: Comparison) -> bool:
 
 
 def _loses_limit(change: FactChange, comparison: Comparison) -> bool:
-    """Apply to a job without a limit if the one it is compared with has one; if that is none, all jobs of the base."""
+    """Apply to a job without a limit if its baseline has one, or all jobs of the base if it has no baseline."""
     if kept(change, comparison):
         # What limits each attempt is a limit too.
         return change.after is not ABSENT and (change.before is ABSENT or change.after == NO_DURATION)
@@ -351,7 +351,7 @@ _NOUNS: Final = {
     "grad_accum": "gradient accumulation",
     "model_parallel": "model parallelism",
 }
-"""The nouns for keys of the spec, where the key without underscores is none."""
+"""Nouns for keys of the spec that do not read as one without their underscores."""
 _PROGRAM: Final = (
     "image",
     "worker image",

@@ -60,7 +60,7 @@ _PARENT_KEYS: Final = (
     "cryptoKeyId",
     "parent",
 )
-"""Inputs of which each type of Google's provider has one: the project, or another parent."""
+"""Inputs for the parent of a resource; each type of Google's provider has one of them."""
 
 
 class Violation(NamedTuple):

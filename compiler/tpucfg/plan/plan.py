@@ -47,7 +47,7 @@ def plan(project: Project, catalog: Catalog, selection: Selection | None = None)
 
     Raises:
         SelectionError: The selection names an environment or a size that the spec does not have, asks for probes of a
-            spec without them, or for a run of which nothing is left or not enough is known.
+            spec without them, or for a run that is over or not known well enough.
     """
     selection = selection or Selection()
     of_run = project

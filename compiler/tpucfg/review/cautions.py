@@ -109,7 +109,7 @@ class Verdict(NamedTuple):
 
     is_change: bool
     is_caution: bool
-    """True if the change has any risk; drift alone is none."""
+    """True if the change has any risk; drift alone does not count."""
     is_destructive: bool
     is_known: bool
     """False if an effect is not known, or if the comment has no room for a caution."""
