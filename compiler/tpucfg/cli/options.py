@@ -90,9 +90,8 @@ def selection(
     if step and (run is None or probe):
         needed = "needs --run, the run that goes on" if run is None else "and --probe exclude each other"
         raise CommandExit(USAGE, f"--step {needed}")
-    done = tuple(map(_run_part, step or ()))
-    changed = tuple(_changes(changes)) if changes else ()
-    return Selection(tuple(env or ()), tuple(size or ()), target, run, probe, done, changed)
+    done, changed = map(_run_part, step or ()), _changes(changes) if changes else ()
+    return Selection(tuple(env or ()), tuple(size or ()), target, run, probe, tuple(done), tuple(changed))
 
 
 def _changes(arguments: Sequence[str]) -> Iterator[Change]:

@@ -56,7 +56,7 @@ def stack_file_findings(
     if pulumi is None:
         return [], {}
     findings, sources = project_findings(pulumi, str(pulumi.folder / pulumi.file))
-    for path in _stack_files(pulumi.stacks):
+    for path in (path for ending in _ENDINGS for path in sorted_glob(pulumi.stacks, f"Pulumi.*{ending}")):
         stack = path.name.removeprefix("Pulumi.").removesuffix(path.suffix)
         if (stacks and stack not in stacks) or not os.path.lexists(path):
             continue
@@ -69,12 +69,6 @@ def stack_file_findings(
         findings += document_findings(document, pulumi.name)
         findings += _spec_findings(document, stack, pulumi, spec, project)
     return findings, sources
-
-
-def _stack_files(folder: Path) -> list[Path]:
-    """Return the stack files in a folder: `Pulumi.dev.yaml`, and not `Pulumi.yaml`."""
-    paths = sorted_glob(folder, "Pulumi.*")
-    return [path for ending in _ENDINGS for path in paths if path.suffix == ending and path.name != f"Pulumi{ending}"]
 
 
 def _unread_finding(path: Path, pulumi: PulumiProject, stack: str) -> Finding | None:

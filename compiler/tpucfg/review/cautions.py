@@ -12,7 +12,7 @@ from tpucfg.changes.resources import (
     Widening,
     reported_widenings,
 )
-from tpucfg.changes.statements import LocatedStatement, Risk, format_environments, generalize
+from tpucfg.changes.statements import LocatedStatement, Risk, format_environments, generalize, replace_name
 from tpucfg.infra.grants import HIDDEN, power_of
 from tpucfg.infra.resources import BUCKET
 from tpucfg.markdown import code, prose
@@ -191,8 +191,7 @@ def _with_placeholder(line: str, environment: str) -> str:
 
     Only inside code: a name such as `data` can be a word of the sentence too.
     """
-    own_name = re.compile(rf"(?<![A-Za-z0-9]){re.escape(environment)}(?![A-Za-z0-9])")
-    return _CODE.sub(lambda match: own_name.sub("<env>", match[0]), line)
+    return _CODE.sub(lambda match: replace_name(match[0], environment), line)
 
 
 def _unprotected_environments(review: Review) -> Iterator[str]:
