@@ -45,6 +45,7 @@ def start_manifests(submission: Submission, start: Manifests, config: Config) ->
         questions = _Questions(submission)
         try:
             objects = [*questions.missing(start.requirements), *objects]
+            questions.look_for_run(start.same_run, start.steps[-1])
             questions.ask_for(objects, start.trials(config.request_body))
         except CommandExit as error:
             raise CommandExit(error.status, f"{error.message}; nothing was created", error.help) from None
@@ -118,6 +119,21 @@ class _Questions:
                 self._note(f"{count}: {requirement.consequence}; {requirement.fix}")
             else:
                 self._problems[f"{requirement.name} is missing: {requirement.consequence}"] = requirement.fix
+
+    def look_for_run(self, find: Command | None, job: Manifest) -> None:
+        """Look for another job of the same run that has not ended: two would write to one folder."""
+        if find is None:
+            return
+        answer = _run(find.argv)
+        if answer.error:
+            if not _NO_KIND.search(answer.error):
+                self._note(f"other jobs of the run cannot be looked up: {answer.error}")
+            return
+        kind, _, own = job.name.partition("/")
+        jobs = [line.split() for line in answer.output.splitlines()]
+        for name in (words[0] for words in jobs if words[1:] == ["<none>"] and words[0] != own):
+            fix = f"delete it: {job.delete.bash().removesuffix(own)}{name}; or name another run with --run"
+            self._problems[f"{kind}/{name} is of the same run, and writes to the same folder"] = fix
 
     def ask_for(self, objects: Sequence[_Object], trials: Sequence[RequestBody]) -> None:
         """Ask the server about all objects, and about those that are never created."""
