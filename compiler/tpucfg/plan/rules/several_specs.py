@@ -1,4 +1,4 @@
-"""Rules about the specs of one command: a bucket that two of them create or use in two regions, and folders that two of them share."""
+"""Rules about the specs of one command: a bucket that two create, or use in two regions, and folders that two share."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
