@@ -144,6 +144,11 @@ def test_a_started_run_keeps_its_steps(tmp_path: Path) -> None:
     again = Submitted(tmp_path, data, *options, objects=[ACCOUNT])
     assert "goes on at step 1,000 of 1,750, with 1,024,000 examples seen on v5litepod-16" in again.errors
     assert len((tmp_path / "results" / "dev.jsonl").read_text().splitlines()) == 1
+    left = [ACCOUNT, "jobsets.jobset.x-k8s.io/mnist-dev-v5litepod-64-a1"]
+    (line,) = [
+        line for line in Submitted(tmp_path, data, *options, objects=left).errors.splitlines() if "watch it" in line
+    ]
+    assert "--run" not in line
 
 
 def test_what_an_ended_job_left_is_deleted_alone(tmp_path: Path) -> None:
