@@ -94,14 +94,15 @@ def selection(
     if step and (run is None or probe):
         needed = "needs --run, the run that goes on" if run is None else "and --probe exclude each other"
         raise CommandExit(USAGE, f"--step {needed}")
-    done, changed = map(_run_part, step or ()), _changes(changes) if changes else ()
-    return Selection(tuple(env or ()), tuple(size or ()), target, run, probe, tuple(done), tuple(changed))
+    done = tuple(map(_run_part, step or ()))
+    return Selection(tuple(env or ()), tuple(size or ()), target, run, probe, done, tuple(_changes(changes or ())))
 
 
 def _changes(arguments: Sequence[str]) -> Iterator[Change]:
-    from tpucfg.yamldoc.changed_values import parse_change
-
     for argument in arguments:
+        # Imported here, because few commands change a value.
+        from tpucfg.yamldoc.changed_values import parse_change
+
         change = parse_change(argument)
         if change is None or not argument.isprintable():
             path = format_value(argument.partition("=")[0], quoted=False)
