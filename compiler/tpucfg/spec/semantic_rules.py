@@ -7,7 +7,7 @@ from tpucfg.findings import RULES, Finding
 from tpucfg.spec.credentials import credentials_in
 from tpucfg.spec.layers import present_layers
 from tpucfg.spec.placeholders import PLACEHOLDERS
-from tpucfg.spec.presets import FIGURES, NAMED_FIGURES, PRESETS
+from tpucfg.spec.presets import FIGURES, NAMED_FIGURES
 from tpucfg.spec.project import RESERVED_LABELS, listed_paths, overridable
 from tpucfg.text_format import dotted, format_value, listed, nearest, quote_key, yaml_example
 from tpucfg.yamldoc import Document, KeyPath, count_values_and_depth
@@ -81,19 +81,6 @@ def _check_step_keys(document: Document) -> Iterator[Finding]:
             hint = key_advice(document.data, path[:-1], key, value)
             hint = hint if hint.startswith(f"{key} belongs") else "rename it; training.flags sets the name of its flag"
             yield Finding.of("TPU007", message, document.key_location(path), help=hint)
-
-
-def _check_steps_of_preset(document: Document) -> Iterator[Finding]:
-    """Yield an error for each setting that the preset's program does not know, and at whose flag it ends."""
-    training = document.data["training"]
-    flags = training.get("flags", {})
-    name = flags if isinstance(flags, str) else flags.get("preset", "")
-    unknown = PRESETS[name].unknown_steps if name in PRESETS else {}
-    for key in training.get("steps", {}):
-        if key in unknown and (isinstance(flags, str) or key not in flags):
-            path: KeyPath = ("training", "steps", key)
-            message = f"{name} has no argument {key}, and its program would end at the start"
-            yield Finding.of("TPU007", message, document.key_location(path), help=unknown[key])
 
 
 def _check_flag_keys(document: Document) -> Iterator[Finding]:
@@ -207,7 +194,6 @@ _RULES: Final[Mapping[Callable[[Document], Iterator[Finding]], frozenset[str]]] 
     _check_override_keys: frozenset(("overrides", "training")),
     _check_step_keys: frozenset(("training",)),
     _check_flag_keys: frozenset(("training",)),
-    _check_steps_of_preset: frozenset(("training",)),
     _check_allowed_ids: frozenset(("allow",)),
     _check_labels: frozenset(("environments",)),
     _check_soft_delete: frozenset(("environments",)),
