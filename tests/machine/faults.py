@@ -61,12 +61,14 @@ def read_only(machine: Machine) -> None:
 
 
 def clock(offset: str) -> Act:
-    """Turn the clock that the processes of the script read, by libfaketime."""
+    """Turn the clock that the processes of the script read, by libfaketime.
+
+    It finds the file as /etc/faketimerc, as bash has a getenv of its own, and reads it every ten seconds.
+    """
 
     def turn(machine: Machine) -> None:
-        file = "FAKETIME_TIMESTAMP_FILE=/faults/clock\nFAKETIME_NO_CACHE=1\nDONT_FAKE_MONOTONIC=1\n"
         machine.fault("clock", offset)
-        machine.fault("environment", f"LD_PRELOAD={machine_tree.FAKETIME}\n{file}")
+        machine.fault("environment", f"LD_PRELOAD={machine_tree.FAKETIME}\nDONT_FAKE_MONOTONIC=1\n")
 
     return turn
 

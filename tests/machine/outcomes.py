@@ -27,11 +27,9 @@ GROUP: Final[dict[str, Any]] = {"target": "compute-engine", "size": "v6e-16", "r
 SLICES: Final[dict[str, Any]] = {"size": "v5litepod-16x2", "region": "us-west4"}
 THREE: Final = (0, 1, 2)
 """Three of the four hosts of SLICE and GROUP, as many as a row needs."""
-DEADLINE: Final = "timeout --kill-after=5 30 s"
-"""The beginning of the commands that write the unit of the deadline to the device, and start it."""
 POINTS: Final = (
-    *(f"{DEADLINE}ync", f"{DEADLINE}ystemctl start", "mkdir --parents /run/tpucfg", f"{DEADLINE}ystemd-run"),
-    *("retry timeout --kill-after=5 60 docker info", "docker login", "try_docker pull", "docker create"),
+    *(f"timeout --kill-after=5 30 {command}" for command in ("systemctl start", "sync", "systemd-run")),
+    *("mkdir --parents /run/tpucfg", "retry timeout", "docker login", "try_docker pull", "docker create"),
     "retry try_docker start",
 )
 """Commands of the script after the unit of the deadline is written, each in front of which a host loses its power."""
@@ -125,6 +123,7 @@ DISK: Final[Mapping[str, tuple[Run, ...]]] = {
         Run("echo step 1; sleep 15", 120, END + 12, during=[(8, Machine.fail_disk)], is_ext4=True, log=""),
         Run(TRAINS, 60, 60, during=[(8, Machine.fail_disk)], is_ext4=True, log=""),
     ),
+    "the disk hangs later": (Run(TRAINS, 60, 60, during=[(8, Machine.hang_disk)], is_ext4=True, log=""),),
     "the disk is full or read-only, and a reboot does not deliver the script": (
         Run(TRAINS, 50, 50, during=[(8, Machine.fill), (10, resets(delivers=False))], log=""),
         Run(TRAINS, 50, 50, during=[(8, read_only), (10, resets(delivers=False))], log=""),
@@ -210,7 +209,7 @@ REBOOTS: Final[Mapping[str, tuple[Run, ...]]] = {
         Run(ENDS, 50, 50, during=[(20, reboots(delivers=False))]),
     ),
     "the host loses its power at any point of the script": tuple(
-        Run(TRAINS, 45, 45, during=[(-1, hold(point)), (6, resets(delivers=True))], log="saved")
+        Run(TRAINS, 60, 60, during=[(-1, hold(point)), (6, resets(delivers=True))], log="saved")
         for point in (*UNWRITTEN, *POINTS)
     ),
     "the host loses its power at any point of the script, which is not delivered again": tuple(
@@ -228,8 +227,12 @@ REBOOTS: Final[Mapping[str, tuple[Run, ...]]] = {
 }
 
 CLOCK: Final[Mapping[str, tuple[Run, ...]]] = {
-    "the clock jumps a day ahead": (Run(TRAINS, 60, 60, during=[(-1, clock("+0")), (10, clock("+1d"))], log="saved"),),
-    "the clock jumps an hour back": (Run(TRAINS, 60, 60, during=[(-1, clock("+0")), (10, clock("-1h"))], log="saved"),),
+    "the clock jumps a day ahead": (
+        Run(TRAINS, 60, 60, during=[(-1, clock("+0")), (8, clock("+1d")), (20, kill("tpucfg-deadline"))], log="saved"),
+    ),
+    "the clock jumps an hour back": (
+        Run(TRAINS, 60, 60, during=[(-1, clock("+0")), (8, clock("-1h")), (20, kill("tpucfg-deadline"))], log="saved"),
+    ),
     "the clock is an hour back after a reboot": (
         Run(
             TRAINS,

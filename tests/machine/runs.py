@@ -76,7 +76,7 @@ class Run:
     """The earliest time of the first call, in seconds since the start-up script was delivered; 0: never."""
     late: float = LATE
     during: Sequence[tuple[float, Act]] = ()
-    """Faults by the second, on each machine; those below 0 are there before it boots."""
+    """Faults by the second, on each machine; -1 is before it boots, and 0 as soon as it has the script."""
     cloud: Mapping[str, Any] = field(default_factory=dict)
     trainer: Mapping[str, Any] = field(default_factory=dict)
     target: str = "cloud-tpu"
@@ -141,7 +141,7 @@ def result_of(name: str, run: Run, folder: Path, tree: Path) -> Result:
             for worker in run.workers
         ]
         started = _boot(run, machines)
-        for second, act in sorted((act for act in run.during if act[0] >= 0), key=lambda act: act[0]):
+        for second, act in sorted((act for act in run.during if act[0] > 0), key=lambda act: act[0]):
             if STOP.wait(max(0, started + second - time.monotonic())):
                 break
             for machine in machines:
@@ -158,13 +158,16 @@ def result_of(name: str, run: Run, folder: Path, tree: Path) -> Result:
 
 def _boot(run: Run, machines: Sequence[Machine]) -> float:
     """Boot the machines, and return the time at which the first of them had its script."""
-    for _, act in (act for act in run.during if act[0] < 0):
-        for machine in machines:
-            act(machine)
+    before, at_once = ([act for at, act in run.during if at == second] for second in (-1, 0))
     with _BOOTS:
         for machine in machines:
+            for act in before:
+                act(machine)
             machine.boot()
         started = min(map(_delivery, machines))
+        for machine in machines:
+            for act in at_once:
+                act(machine)
         time.sleep(BOOT_SECONDS)
     return started
 

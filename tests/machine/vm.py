@@ -69,6 +69,9 @@ class Machine:
 
     def __exit__(self, *_: object) -> None:
         self.cloud.closed.set()
+        if self.is_ext4:
+            # No process that writes to the disk can end before.
+            subprocess.run(["fsfreeze", "--unfreeze", str(self.folder)], check=False, capture_output=True)
         self.cut_power()
         for server in self.servers:
             server.shutdown()
@@ -142,6 +145,10 @@ class Machine:
         """Cause an error of the file system, after which the kernel writes nothing more to it."""
         device = subprocess.check_output(["findmnt", "--noheadings", "--output=SOURCE", str(self.folder)], text=True)
         Path("/sys/fs/ext4", Path(device.strip()).name, "trigger_fs_error").write_text("1", encoding="utf-8")
+
+    def hang_disk(self) -> None:
+        """Let each write to the disk wait for ever, which no signal ends."""
+        _run("fsfreeze", "--freeze", str(self.folder))
 
     def fault(self, program: str, text: str) -> None:
         """Let a program of the machine (`docker`, `gcsfuse`) do something else first; empty text ends that."""
