@@ -61,10 +61,7 @@ def read_only(machine: Machine) -> None:
 
 
 def clock(offset: str) -> Act:
-    """Turn the clock that the processes of the script read, by libfaketime.
-
-    It finds the file as /etc/faketimerc, as bash has a getenv of its own, and reads it every ten seconds.
-    """
+    """Turn the clock that the processes of the script read, by libfaketime, which reads it every ten seconds."""
 
     def turn(machine: Machine) -> None:
         machine.fault("clock", offset)

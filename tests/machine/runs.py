@@ -107,6 +107,8 @@ class Result:
 
     calls: list[Request]
     """The calls that delete the slice; `at` counts from the delivery of the first script."""
+    boot_seconds: float
+    """The seconds from the start of the first machine to its script, which a deadline of Compute Engine includes."""
     saved: list[str]
     """The logs in the bucket."""
     report: str
@@ -153,7 +155,7 @@ def result_of(name: str, run: Run, folder: Path, tree: Path) -> Result:
         report = "\n".join(machine.report() for machine in machines)
         for call in cloud.calls:
             call.at -= started
-        return Result(cloud.calls, [*cloud.objects.values()], report)
+        return Result(cloud.calls, started - machines[0].first_boot, [*cloud.objects.values()], report)
 
 
 def _boot(run: Run, machines: Sequence[Machine]) -> float:

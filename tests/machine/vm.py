@@ -37,7 +37,7 @@ class Machine:
         self.root, self.faults, self.docker = folder / "root", folder / "faults", folder / "docker"
         self.process: subprocess.Popen[bytes] | None = None
         self.is_read_only = False
-        self.booted_at = 0.0
+        self.first_boot = self.booted_at = 0.0
 
     def __enter__(self) -> Self:
         self.folder.mkdir(parents=True)
@@ -50,6 +50,8 @@ class Machine:
         for mounted in ("faults", "var/lib/docker"):
             (self.root / mounted).mkdir(parents=True, exist_ok=True)
         (self.root / "etc/hostname").write_text(self.name, encoding="utf-8")
+        # libfaketime reads the clock of the test here: bash has a getenv of its own, which hides variables from it.
+        (self.root / "etc/faketimerc").symlink_to("/faults/clock")
         _run("ip", "netns", "add", self.name)
         _run("ip", "-n", self.name, "link", "set", "lo", "up")
         for address, _ in (services.METADATA, services.APIS):
@@ -103,6 +105,7 @@ class Machine:
                 start_new_session=True,
             )
         self.booted_at = time.monotonic()
+        self.first_boot = self.first_boot or self.booted_at
 
     def reboot(self, *, delivers: bool = True) -> None:
         """Reboot as `systemctl reboot` does, and wait until the next boot has begun."""
