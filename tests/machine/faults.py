@@ -76,6 +76,10 @@ def hold(command: str) -> Act:
     return fault("hold", f"unset BASH_ENV; set -o functrace; trap {shlex.quote(trap)} DEBUG")
 
 
+LET_GO: Final = fault("hold", "")
+"""Nothing holds the script at its next start."""
+
+
 def network(*, is_up: bool) -> Act:
     """Cut the network, or bring it back."""
     return lambda machine: machine.cut_network(is_up=is_up)
@@ -86,11 +90,11 @@ def reboots(*, delivers: bool) -> Act:
     return lambda machine: machine.reboot(delivers=delivers)
 
 
-def resets(*, delivers: bool) -> Act:
-    """Take the power for a moment, and end what held the script."""
+def resets(*, delivers: bool, then: Act = LET_GO) -> Act:
+    """Take the power for a moment; nothing holds the script then, or something else."""
 
     def reset(machine: Machine) -> None:
-        machine.fault("hold", "")
+        then(machine)
         machine.reset(delivers=delivers)
 
     return reset

@@ -27,14 +27,20 @@ GROUP: Final[dict[str, Any]] = {"target": "compute-engine", "size": "v6e-16", "r
 SLICES: Final[dict[str, Any]] = {"size": "v5litepod-16x2", "region": "us-west4"}
 THREE: Final = (0, 1, 2)
 """Three of the four hosts of SLICE and GROUP, as many as a row needs."""
-POINTS: Final = (
-    *(f"timeout --kill-after=5 30 {command}" for command in ("systemctl start", "sync", "systemd-run")),
-    *("mkdir --parents /run/tpucfg", "retry timeout", "docker login", "try_docker pull", "docker create"),
-    "retry try_docker start",
-)
-"""Commands of the script after the unit of the deadline is written, each in front of which a host loses its power."""
-UNWRITTEN: Final = ('write_once "$1/tpucfg-deadline.service"', "ln --symbolic")
-"""Commands that write the unit."""
+WRITES: Final = ('write_once "$1/tpucfg-deadline.service"', "ln --symbolic")
+"""Commands that write the unit of the deadline."""
+STARTS: Final = tuple(f"timeout --kill-after=5 30 {command}" for command in ("systemctl start", "sync", "systemd-run"))
+"""Commands that start it, flush its disk, and start the watchdog."""
+DOCKERS: Final = ("retry timeout", "docker login", "try_docker pull", "docker create", "retry try_docker start")
+"""Commands on the way to the program."""
+
+
+def losses(*points: str) -> Run:
+    """Return a run whose host loses its power every ten seconds, each time before another command of the script."""
+    holds = [*map(hold, points), hold("none")]
+    cuts = [(10 * number, resets(delivers=True, then=then)) for number, then in enumerate(holds) if number]
+    return Run(TRAINS, 80, 80, during=[(-1, holds[0]), *cuts], log="saved")
+
 
 PROGRAM: Final[Mapping[str, tuple[Run, ...]]] = {
     "the program ends": (Run(ENDS, 120, END), Run(ENDS, 120, END, **INSTANCE)),
@@ -208,15 +214,17 @@ REBOOTS: Final[Mapping[str, tuple[Run, ...]]] = {
     "a reboot after the program's end does not deliver the script again": (
         Run(ENDS, 50, 50, during=[(20, reboots(delivers=False))]),
     ),
-    "the host loses its power at any point of the script": tuple(
-        Run(TRAINS, 60, 60, during=[(-1, hold(point)), (6, resets(delivers=True))], log="saved")
-        for point in (*UNWRITTEN, *POINTS)
+    "the host loses its power at any point of the script": (
+        losses(*WRITES, *STARTS[:2]),
+        losses("mkdir --parents /run/tpucfg", STARTS[2], *DOCKERS[:2]),
+        losses(*DOCKERS[2:]),
     ),
     "the host loses its power at any point of the script, which is not delivered again": tuple(
-        Run(ENDS, 40, 40, during=[(-1, hold(point)), (6, resets(delivers=False))], log="") for point in POINTS
+        Run(ENDS, 30, 30, during=[(-1, hold(point)), (6, resets(delivers=False))], log="")
+        for point in (*STARTS, "docker create")
     ),
-    "the host loses its power before it has written the unit, and the script is not delivered again": tuple(
-        Run(ENDS, 30, 0, during=[(-1, hold(point)), (6, resets(delivers=False))], log="") for point in UNWRITTEN
+    "the host loses its power before it has written the unit, and the script is not delivered again": (
+        Run(ENDS, 30, 0, during=[(-1, hold(WRITES[1])), (6, resets(delivers=False))], log=""),
     ),
     "the host loses its power while the program runs, and the script is not delivered again": (
         Run(TRAINS, 50, 50, during=[(10, resets(delivers=False))], log=""),

@@ -12,7 +12,7 @@ from outcomes import RUNS
 from runs import AT_ONCE, STOP, Result, Run, result_of
 
 REQUIRE: Final = "TPUCFG_REQUIRE_MACHINE"
-SEEDS: Final = int(os.environ.get("TPUCFG_MACHINE_SEEDS") or 5)
+SEEDS: Final = int(os.environ.get("TPUCFG_MACHINE_SEEDS") or 4)
 """The number of configs and faults that are drawn by chance."""
 CASES: Final[dict[str, Run]] = {
     **{
