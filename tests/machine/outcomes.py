@@ -39,7 +39,7 @@ def losses(*points: str) -> Run:
     """Return a run whose host loses its power every ten seconds, each time before another command of the script."""
     holds = [*map(hold, points), hold("none")]
     cuts = [(10 * number, resets(delivers=True, then=then)) for number, then in enumerate(holds) if number]
-    return Run(TRAINS, 80, 80, during=[(-1, holds[0]), *cuts], log="saved")
+    return Run(TRAINS, 100, 100, during=[(-1, holds[0]), *cuts], log="saved")
 
 
 PROGRAM: Final[Mapping[str, tuple[Run, ...]]] = {

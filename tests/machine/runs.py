@@ -29,7 +29,7 @@ LATE: Final = 16
 
 STOP: Final = threading.Event()
 """Set when no result is needed any more: all machines end."""
-AT_ONCE: Final = 38
+AT_ONCE: Final = 32
 """Machines that run at once. They mostly sleep, but each has three of the 128 inotify instances of Linux's default."""
 _BOOTS: Final = threading.BoundedSemaphore(3)
 """Slices that boot at once: a boot takes a core for a second, and no run should start late for others."""
