@@ -59,13 +59,14 @@ PROGRAM: Final[Mapping[str, tuple[Run, ...]]] = {
     "the program fails, without `max_run_duration`": (Run(FAILS, None, 0, trainer={"restarts": 1}, log=""),),
 }
 
+# Long durations, because several hosts wait for the deadline in its last fifth.
 HOSTS: Final[Mapping[str, tuple[Run, ...]]] = {
     "it ends on all hosts": (
-        Run(ENDS, 120, END, by=(0,), logs=3, workers=THREE, **SLICE),
-        Run(ENDS, 120, END, by=(0,), logs=2, workers=(0, 3), **GROUP),
+        Run(ENDS, 180, END, by=(0,), logs=3, workers=THREE, **SLICE),
+        Run(ENDS, 180, END, by=(0,), logs=2, workers=(0, 3), **GROUP),
     ),
     "it ends on the first host, and hangs on another": (
-        Run(by_worker(ENDS, IGNORES), 120, END, by=(0,), workers=(0, 1), **SLICE),
+        Run(by_worker(ENDS, IGNORES), 180, END, by=(0,), workers=(0, 1), **SLICE),
     ),
     "it ends on the others, and hangs on the first host": (
         Run(by_worker(IGNORES, ENDS), 60, 60, workers=(0, 1), **SLICE),
@@ -74,8 +75,8 @@ HOSTS: Final[Mapping[str, tuple[Run, ...]]] = {
         Run(by_worker(IGNORES, ENDS), 60, 60, workers=(0, 4), cloud={"slice_hosts": 4}, **SLICES),
     ),
     "it fails on another host, and runs on": (
-        Run(by_worker(TRAINS, TRAINS, FAILS), 120, END, by=(2,), workers=THREE, **SLICE),
-        Run(by_worker(TRAINS, FAILS), 120, END + 3, 25, by=(1,), workers=(0, 1), trainer={"restarts": 1}, **GROUP),
+        Run(by_worker(TRAINS, TRAINS, FAILS), 180, END, by=(2,), workers=THREE, **SLICE),
+        Run(by_worker(TRAINS, FAILS), 180, END + 3, 25, by=(1,), workers=(0, 1), trainer={"restarts": 1}, **GROUP),
     ),
     "it runs until SIGTERM, and checkpoints take 4 and 8 seconds": (
         Run(by_worker(TRAINS, TRAINS.replace("4", "8")), 90, 90, log="saved", logs=2, workers=(0, 1), **SLICE),
@@ -86,7 +87,7 @@ HOSTS: Final[Mapping[str, tuple[Run, ...]]] = {
     "another host is lost, and the program fails on the others": (
         Run(
             "echo step 1; sleep 15; exit 3",
-            120,
+            180,
             END + 12,
             by=(0, 1),
             during=[(10, on(2, Machine.cut_power))],
@@ -126,7 +127,7 @@ DISK: Final[Mapping[str, tuple[Run, ...]]] = {
     "the disk is read-only at the first boot": (Run(ENDS, 40, 40, during=[(-1, read_only)], log=""),),
     "the disk is full later": (Run("echo step 1; sleep 15", 120, END + 12, during=[(8, Machine.fill)], log=""),),
     "the disk is read-only later": (
-        Run("echo step 1; sleep 15", 120, END + 12, during=[(8, Machine.fail_disk)], is_ext4=True, log=""),
+        Run("echo step 1; sleep 25", 150, END + 22, during=[(18, Machine.fail_disk)], is_ext4=True, log=""),
         Run(TRAINS, 60, 60, during=[(8, Machine.fail_disk)], is_ext4=True, log=""),
     ),
     "the disk hangs later": (Run(TRAINS, 60, 60, during=[(8, Machine.hang_disk)], is_ext4=True, log=""),),
