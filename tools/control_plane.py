@@ -1,7 +1,7 @@
-"""Build the control plane that tests/cluster starts: etcd, the API server and kubectl of Kubernetes, and JobSet.
+"""Build the cluster that tests/cluster starts: etcd, Kubernetes without the kubelet, JobSet, Kueue, and KWOK's nodes.
 
 Prints the folder of the programs, which is kept in the cache under a key of the modules and of Go's version; building
-takes about seven minutes on two idle cores, once. Messages go to stderr.
+takes twelve minutes of CPU time, once. Messages go to stderr.
 """
 
 import argparse
@@ -16,9 +16,16 @@ from typing import Final
 from tool_cache import cache_folder, locked, log, run_with_progress
 
 MODULE: Final = Path(__file__).resolve().parent / "cluster"
-LINKS: Final = ("etcd", "kube-apiserver", "kubectl")
+LINKS: Final = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
 """The names under which the program of this module is a part of the control plane."""
 JOBSET: Final = "sigs.k8s.io/jobset"
+KUEUE: Final = "sigs.k8s.io/kueue"
+PROGRAMS: Final = {
+    "kubernetes": ".",
+    "jobset": JOBSET,
+    "kueue": f"{KUEUE}/cmd/kueue",
+    "kwok": "sigs.k8s.io/kwok/cmd/kwok",
+}
 _VERSION: Final = "k8s.io/component-base/version"
 
 
@@ -46,10 +53,10 @@ def find() -> Path | None:
     return programs if shutil.which("go") and (programs := folder()).is_dir() else None
 
 
-def jobset_folder() -> Path:
-    """Return the folder of the JobSet module, which has its CRD and the declarations of its webhooks."""
+def module_folder(module: str) -> Path:
+    """Return the folder of a module, such as JobSet's, which has its CRD and the declarations of its webhooks."""
     listed = subprocess.run(
-        ["go", "list", "-m", "-f", "{{.Dir}}", JOBSET], cwd=MODULE, capture_output=True, text=True, check=True
+        ["go", "list", "-m", "-f", "{{.Dir}}", module], cwd=MODULE, capture_output=True, text=True, check=True
     )
     return Path(listed.stdout.strip())
 
@@ -78,9 +85,9 @@ def _build(target: Path) -> None:
     unfinished, output_file = target.with_name(f"{target.name}.unfinished"), target.with_name("control-plane.log")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir()
-    log(f"building Kubernetes {version} and JobSet into {target} (about seven minutes, once)")
+    log(f"building Kubernetes {version}, JobSet, Kueue and KWOK into {target} (twelve minutes of CPU time, once)")
     with output_file.open("w") as output:
-        for package, name in ((".", "kubernetes"), (JOBSET, "jobset")):
+        for name, package in PROGRAMS.items():
             command = ["go", "build", "-v", "-mod=readonly", "-trimpath", "-ldflags", flags]
             if run_with_progress([*command, "-o", str(unfinished / name), package], MODULE, output, output_file):
                 raise BuildError(f"`go build {package}` failed; its output: {output_file}")
