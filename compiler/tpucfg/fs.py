@@ -101,7 +101,7 @@ def has_equal_bytes(path: str, other: str, max_bytes: int) -> bool:
 
 
 def _small_content(path: str, max_bytes: int) -> bytes | None:
-    """Return the bytes of a regular file; None if it is no such file, too large, or changes during the read."""
+    """Return the bytes of a regular file; None if it is none, or is larger, or changes while it is read."""
     # Without file objects, comparing two trees of thousands of files takes half the time.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:

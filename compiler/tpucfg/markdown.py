@@ -69,7 +69,7 @@ def fence(text: str, language: str = "") -> str:
 
 
 def items(lines: Sequence[str], limit: int) -> str:
-    """Return a list; the items after the limit are only counted."""
+    """Return a list, of which the items after the limit are only counted."""
     more = [f"… and {len(lines) - limit:,} more"] if len(lines) > limit else []
     return "\n".join(f"- {line}" for line in (*lines[:limit], *more))
 

@@ -57,7 +57,7 @@ def redact(text: str) -> str:
 
 
 def has_token(text: str) -> bool:
-    """Return True if a text contains a token, a key or a password by its form; a reference to one does not count."""
+    """Return True if a text contains a token, a key or a password by its form; a reference to one is none."""
     return any("$" not in match[0] for token in _TOKENS for match in token.finditer(text))
 
 
@@ -80,7 +80,7 @@ def redact_field(names: Sequence[str], value: Any) -> Any:
 
 
 def _secret_name(outer: str, name: str) -> str:
-    """Return the name that makes the value of a key secret, its own or a surrounding mapping's; empty without one."""
+    """Return the name that makes the value of a key secret, its own or that of a mapping around it, if there is one."""
     return name if is_secret_name(name) else outer if outer and not is_fact_about_secret(name) else ""
 
 

@@ -132,7 +132,7 @@ def is_secret(name: str, value: str) -> bool:
 def is_secret_value(value: str, *, may_be_number: bool = True) -> bool:
     """Return True if a text with a secret name is a credential.
 
-    Truth values, paths and references do not count. Neither does a command, so that a name cannot hide what runs; the
+    Truth values, paths and references are none. A command is none either, so that a name cannot hide what runs; the
     credentials in a command are recognized by their own names.
     """
     text = value.strip()

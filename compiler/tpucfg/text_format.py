@@ -156,7 +156,7 @@ def _letters(text: str) -> str:
 
 
 def sorted_by_similarity(text: str, names: Sequence[str], limit: int = 8) -> Sequence[str]:
-    """Return the names, similar ones first if there are more than `limit`, as a list shows only the first."""
+    """Return the names, similar ones first if there are more than `limit`, of which a list shows only the first."""
     if len(names) <= limit:
         return names
     from difflib import SequenceMatcher

@@ -97,7 +97,7 @@ class CostRow(NamedTuple):
 
     size: str
     baseline: str
-    """The size that `before` belongs to: its own, or the rung that it replaces; empty for a new rung."""
+    """The size that `before` belongs to: its own, or that of the rung which it replaces; empty for a new rung."""
     before: RunCost | None
     after: RunCost | None
     """None for a rung that is removed."""

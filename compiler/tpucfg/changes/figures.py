@@ -212,7 +212,7 @@ def ratio_changes(before: Jobs, after: Jobs, trainings: Trainings) -> Iterator[F
 
 
 def _ratios(before: Rung, after: Rung, trainings: Trainings) -> Iterator[tuple[str, Fraction]]:
-    """Yield figures with the factors between them: the spec's factor where only rounding makes the difference."""
+    """Yield figures with the factors between them: that of the spec where the figures deviate from it by rounding."""
     old, new = rung_numbers(before), rung_numbers(after)
     old_settings, new_settings = map(_settings, trainings)
     is_other_batch = before.batch_size != after.batch_size

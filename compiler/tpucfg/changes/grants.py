@@ -29,7 +29,7 @@ _NARROW_TO_BROAD: Final = (
     ("roles/storage.objectViewer", "roles/storage.objectUser", "roles/storage.objectAdmin", "roles/storage.admin"),
     ("roles/viewer", "roles/editor", "roles/owner"),
 )
-"""Each role includes the permissions of the roles before it:
+"""Roles of which each includes the permissions of those before it:
 https://cloud.google.com/storage/docs/access-control/iam-roles and
 https://cloud.google.com/iam/docs/roles-overview#basic."""
 _MAX_MENTIONS: Final = 20
@@ -40,6 +40,19 @@ _Roles = Mapping[str, AbstractSet[str]]
 """The conditions under which a member has each role."""
 
 
+class _Movable(NamedTuple):
+    """A grant without the name of its object, which a moved bucket changes."""
+
+    kind: str
+    role: str
+    member: str
+    condition: str
+
+    @classmethod
+    def of(cls, grant: Grant) -> "_Movable":
+        return cls(grant.on.kind, grant.role, grant.member, grant.condition)
+
+
 class _Context(NamedTuple):
     """Grants and objects of all steps, with which a single grant is compared."""
 
@@ -47,8 +60,8 @@ class _Context(NamedTuple):
     """All grants before the change, by member and object."""
     created: frozenset[Target]
     """The buckets and accounts that the change creates."""
-    revoked: "Counter[Grant]"
-    """Grants that end, without the names of their objects; each excuses one equal grant on a created object."""
+    revoked: "Counter[_Movable]"
+    """Grants that end, each of which excuses an equal one on a created object."""
     permissions: Mapping[str, tuple[str, ...]]
     """The permissions of each custom role after the change, by the role's name in grants."""
     is_new: bool
@@ -66,7 +79,7 @@ def access_widenings(steps: Sequence[Step]) -> list[tuple[Widening, ...]]:
     context = _Context(
         _by_member(held),
         frozenset(_created_targets(steps)),
-        Counter(map(_unnamed, held - given)),
+        Counter(_Movable.of(grant) for grant in held - given),
         dict(role for step in steps for role in _custom_roles(step.after)),
         all(step.before is None for step in steps),
     )
@@ -79,11 +92,6 @@ def access_widenings(steps: Sequence[Step]) -> list[tuple[Widening, ...]]:
         )
         for step in steps
     ]
-
-
-def _unnamed(grant: Grant) -> Grant:
-    """Return a grant without the name of its object, which a moved bucket changes."""
-    return grant._replace(on=Target(grant.on.kind, ""))
 
 
 def _by_member(grants: Iterable[Grant]) -> Mapping[tuple[str, Target], _Roles]:
@@ -101,7 +109,7 @@ def _new_grants(step: Step, context: _Context) -> Iterator[Widening]:
         previous = context.held.get((grant.member, grant.on), {}) if is_comparable else {}
         if _is_contained(grant, previous):
             continue
-        movable = _unnamed(grant)
+        movable = _Movable.of(grant)
         # Each revoked grant excuses one new grant only: two would give access to a second bucket.
         if _is_created(grant.on, context) and context.revoked[movable] > 0:
             context.revoked[movable] -= 1

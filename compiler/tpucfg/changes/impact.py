@@ -77,7 +77,7 @@ def _fact_statements(
     Args:
         before: The base.
         after: The head.
-        changed_configs: The configs that differ; each must have a changed fact.
+        changed_configs: The configs that differ, each of which must have a changed fact.
     """
     old, new = before.jobs, after.jobs
     baselines = dict(_baselines(old, new))

@@ -72,16 +72,6 @@ def removed(change: FactChange, _comparison: Comparison) -> bool:
     return change.after is ABSENT
 
 
-def present(change: FactChange, _comparison: Comparison) -> bool:
-    """Apply to a fact that the head has."""
-    return change.after is not ABSENT
-
-
-def both(first: Condition, second: Condition) -> Condition:
-    """Return a condition that applies where two do; the values are those of the second one."""
-    return lambda change, comparison: first(change, comparison) and second(change, comparison)
-
-
 def becomes(*values: object) -> Condition:
     """Return a condition that applies to a fact that gets one of these values; texts in any case."""
     wanted = {str(value).lower() for value in values}

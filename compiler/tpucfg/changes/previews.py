@@ -110,7 +110,7 @@ def read_preview(environment: str, file: str, data: bytes) -> Preview:
     Args:
         environment: the name that the stack in the file must have.
         file: its name, for messages.
-        data: its content; more than MAX_PREVIEW_BYTES are refused.
+        data: its content, of which at most MAX_PREVIEW_BYTES are accepted.
     """
     if len(data) > MAX_PREVIEW_BYTES:
         reason = f"the file is larger than {MAX_PREVIEW_BYTES // 2**20} MiB"

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from tpucfg.changes.effects import effect_of, effect_statements, environments_of
 from tpucfg.changes.facts import ABSENT, Fact, FactChange, Scope, by_name, compare
-from tpucfg.changes.meanings import Comparison, Condition, Judged, Meaning, always, changed, judge_all, removed
+from tpucfg.changes.meanings import Comparison, Condition, Judged, Meaning, always, judge_all, removed
 from tpucfg.changes.statements import LocatedStatement, Risk, Statement
 from tpucfg.git.program_files import FileVersion
 from tpucfg.infra.pulumi_project import PROJECT_FILES, ConfigValue, PulumiFiles, StackFile
@@ -52,6 +52,11 @@ class StackSetup(NamedTuple):
 def _first_secrets(change: FactChange, comparison: Comparison) -> bool:
     """Apply to a stack that gets its first secrets provider."""
     return not any((change.scope, ("setting of the stack", key)) in comparison.before for key in _SECRETS_KEYS)
+
+
+def _replaced(change: FactChange, _: Comparison) -> bool:
+    """Apply to a value that both revisions have."""
+    return ABSENT not in (change.before, change.after)
 
 
 def _other_spec(change: FactChange, _: Comparison) -> tuple[str, ...]:
@@ -132,9 +137,9 @@ def _rows_of_programs() -> Iterator[Meaning]:
     for kind, headline, when, sentence in (
         ("config of a part", _SETTINGS, always, _PART),
         ("unreadable file", _SETTINGS, _unread, "{} cannot be read by this review: {}"),
-        ("project file", _SETTINGS, changed, _OTHER_FILE),
+        ("project file", _SETTINGS, _replaced, _OTHER_FILE),
         ("stack program", "stack program removed", removed, _NO_PROGRAM),
-        ("Pulumi project", "Pulumi project renamed", changed, _RENAMED),
+        ("Pulumi project", "Pulumi project renamed", _replaced, _RENAMED),
         ("spec of the stack", "stack with another spec", _other_spec, _OTHER_SPEC),
         ("provider", "", always, "{label} of a provider is {after}, previously {before}: updates act through it"),
         ("secret of a provider", "", always, "{label} of a provider is another secret: updates act through it"),
@@ -272,7 +277,7 @@ def file_statements(before: StackSetup, after: StackSetup) -> Iterator[LocatedSt
     compared = {*before.pulumi.files, *after.pulumi.files}
     other_code = [PurePosixPath(path) for path in (*before.pulumi.other_code, *after.pulumi.other_code)]
     old, new = ({file.path: file for file in setup.files} for setup in (before, after))
-    edited: list[str] = []
+    changed: list[str] = []
     unread: list[str] = []
     for path in sorted({*old, *new}):
         # Without an id, two equal versions may lead to different contents.
@@ -289,10 +294,10 @@ def file_statements(before: StackSetup, after: StackSetup) -> Iterator[LocatedSt
         is_code = is_other_project or file.suffix in _COMPILED or any(code in lineage for code in other_code)
         target = new[path].target if path in new and new[path].target else ""
         shown = f"{path} ({', '.join(sorted(kinds))}{f' to {target}' * bool(target)})" if kinds else path
-        (unread if kinds or is_code else edited).append(shown)
-    if edited and (after.program.is_own or before.program.is_own):
+        (unread if kinds or is_code else changed).append(shown)
+    if changed and (after.program.is_own or before.program.is_own):
         template = "stack program changed in {}: this review knows only the resources that it declares under mocks"
-        yield LocatedStatement("", Statement(template, (listed(edited, _MAX_FILES),), Risk.UNKNOWN))
+        yield LocatedStatement("", Statement(template, (listed(changed, _MAX_FILES),), Risk.UNKNOWN))
     if unread:
         template = "Pulumi runs or reads what this review does not: {}"
         headline = "files changed that this review does not read"

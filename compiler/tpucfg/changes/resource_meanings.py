@@ -111,7 +111,7 @@ def _keeps_shorter(change: FactChange, comparison: Comparison) -> _Applies:
 
 
 def _read_costs(change: FactChange, _: Comparison) -> _Applies:
-    """Apply to a storage class whose reads have a price."""
+    """Apply to a storage class of which a read has a price."""
     is_free = change.after in (ABSENT, "STANDARD", "REGIONAL", "MULTI_REGIONAL")
     return False if is_free else (str(change.after),)
 
@@ -309,7 +309,7 @@ OTHER_MEANINGS: Final = (
     Meaning("unknown.**"),
     _event("**", _UNKNOWN, _described, "has another {}: {}, previously {}; no rule knows its effect"),
 )
-"""Rows for every other fact; the first one that applies decides."""
+"""Rows about what no row above is about, of which the first one that applies has the sentence."""
 
 
 # Statements

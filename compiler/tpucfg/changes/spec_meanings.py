@@ -1,7 +1,7 @@
 """The meaning of changed facts of a spec, for a reader who judges what its jobs do, reach and cost.
 
-A changed figure, argument or variable is a change without a caution, unless a row has another risk. In `extra`, only
-listed fields are harmless: the services have too many fields for a list of dangers.
+A changed figure, argument or variable is a change without a caution, unless a row has another risk. Of `extra`, only
+what is listed here as harmless is none: the fields of the services are too many for a list of dangers.
 """
 
 import re
@@ -18,10 +18,8 @@ from tpucfg.changes.meanings import (
     added,
     always,
     becomes,
-    both,
     changed,
     kept,
-    present,
     removed,
     texts_of,
 )
@@ -192,6 +190,11 @@ def _fewer(change: FactChange, comparison: Comparison) -> bool:
     return kept(change, comparison) and is_number and bool(change.after < change.before)
 
 
+def _present(change: FactChange, comparison: Comparison) -> bool:
+    """Apply to a value that a job gets which is compared with another one."""
+    return change.after is not ABSENT and kept(change, comparison)
+
+
 def _longer(change: FactChange, _: Comparison) -> tuple[str, ...]:
     if ABSENT in (change.before, change.after):
         return ()
@@ -226,12 +229,20 @@ def _is_default(change: FactChange, _: Comparison) -> bool:
     return {change.before, change.after} <= {ABSENT, "default"}
 
 
-def _was_off(change: FactChange, _: Comparison) -> bool:
+def _opens(change: FactChange, _: Comparison) -> bool:
+    return change.before is False and change.after is True
+
+
+def _closes_no_longer(change: FactChange, _: Comparison) -> bool:
     return change.before is False
 
 
+def _readable(change: FactChange, _: Comparison) -> bool:
+    return bool(change.after == READ_ONLY)
+
+
 def _loses_limit(change: FactChange, comparison: Comparison) -> bool:
-    """Apply to a job without a limit if its baseline has one, or all jobs of the base if it has no baseline."""
+    """Apply to a job without a limit if the one it is compared with has one; if that is none, all jobs of the base."""
     if kept(change, comparison):
         # What limits each attempt is a limit too.
         return change.after is not ABSENT and (change.before is ABSENT or change.after == NO_DURATION)
@@ -289,6 +300,10 @@ def _selects_cluster(change: FactChange, comparison: Comparison) -> bool:
 # The table
 
 
+def _both(first: Condition, second: Condition) -> Condition:
+    return lambda change, comparison: first(change, comparison) and second(change, comparison)
+
+
 def _caution(pattern: str, consequence: str, when: Condition = kept) -> Meaning:
     return Meaning(pattern, Risk.CAUTION, consequence, when)
 
@@ -336,7 +351,7 @@ _NOUNS: Final = {
     "grad_accum": "gradient accumulation",
     "model_parallel": "model parallelism",
 }
-"""Nouns for keys of the spec that do not read as one without their underscores."""
+"""The nouns for keys of the spec, where the key without underscores is none."""
 _PROGRAM: Final = (
     "image",
     "worker image",
@@ -419,9 +434,9 @@ _ROWS: Final = (
         lambda change, _: str(change.after).startswith("reservation projects/"),
     ),
     Meaning("zone", when=_other_region, is_silent=True),
-    _caution("restarts", "the first failure ends a run", both(kept, becomes(0))),
+    _caution("restarts", "the first failure ends a run", lambda *args: kept(*args) and becomes(0)(*args)),
     _caution("restarts", "fewer failures end a run", _fewer),
-    _caution("restarts", "a program that keeps failing uses its slice for longer", both(present, kept)),
+    _caution("restarts", "a program that keeps failing uses its slice for longer", _present),
     _caution("exit codes", "every failure is worth a restart", removed),
     _caution("exit codes", "other failures end a run"),
     _caution("maximum run duration", "nothing else ends a run that hangs", removed),
@@ -434,17 +449,17 @@ _ROWS: Final = (
     _caution(
         "option.service_account",
         "the settings of the new target name none, so jobs run as the stack's own",
-        both(removed, _other_target),
+        lambda *args: removed(*args) and _other_target(*args),
     ),
     _access(
         "option.service_account",
         "jobs run as an account that the stack does not create",
-        present,
+        lambda change, _: change.after is not ABSENT,
     ),
     _access(
         "option.node_service_account",
         "the stack grants the account the images and, on the network of the host, the bucket",
-        present,
+        lambda change, _: change.after is not ABSENT,
     ),
     _access("option.host_network", "the program acts as the account of the nodes", becomes(True)),
     _caution(
@@ -452,8 +467,8 @@ _ROWS: Final = (
         "the program acts as the account of its pod",
         lambda change, comparison: change.before is True and kept(change, comparison),
     ),
-    _access("option.external_ips", "hosts get addresses on the internet", both(_was_off, becomes(True))),
-    _caution("option.external_ips", "the service decides if hosts have addresses on the internet", _was_off),
+    _access("option.external_ips", "hosts get addresses on the internet", _opens),
+    _caution("option.external_ips", "the service decides if hosts have addresses on the internet", _closes_no_longer),
     Meaning("option.network", when=_is_default),
     _caution("option.network", _NETWORK),
     _caution("option.subnetwork", _NETWORK),
@@ -461,7 +476,7 @@ _ROWS: Final = (
     Meaning("option.namespace", when=_is_default),
     _caution("option.namespace", "other accounts, quotas and policies apply", always),
     _caution("option.data_disks.*", "the program no longer finds it", removed),
-    _caution("option.data_disks.*", "the program reads it", becomes(READ_ONLY)),
+    _caution("option.data_disks.*", "the program reads it", _readable),
     _caution("option.data_disks.*", "the program can change it", always),
     _access("option.image_pull_secrets.*", "images come from a registry with its own credentials", added),
     _caution("option.queue", "jobs start at once, whatever quota is left", removed),
@@ -504,7 +519,7 @@ _ROWS: Final = (
         _sentence(
             "unlimited run",
             f"nothing limits the whole time of a run: {reason}",
-            both(_loses_limit, becomes(reason)),
+            _both(_loses_limit, becomes(reason)),
             Risk.CAUTION,
             "cost of a run not limited",
         )
@@ -613,7 +628,7 @@ _ROWS: Final = (
     _sentence(
         "environment.existing_bucket",
         "the bucket leaves the stack, which only grants access to it: it is kept with its objects",
-        both(added, _was("keep_data")),
+        _both(added, _was("keep_data")),
     ),
     _sentence(
         "environment.existing_bucket",

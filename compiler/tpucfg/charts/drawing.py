@@ -102,7 +102,7 @@ class _Scale(NamedTuple):
         return (self.width - (high - low) * self.doubling) / 2 + (_log2(value) - low) * self.doubling
 
     def grid_lines(self, column: Column) -> Iterator[float]:
-        """Yield the positions of the grid lines; one passes through the first mark."""
+        """Yield the positions of the grid lines, one of which passes through the first mark."""
         if self.doubling:
             gap = self.doubling * math.log2(self.grid_factor)
             first = self.x(column, _values(column)[0]) % gap
@@ -183,7 +183,7 @@ def _labels_width(rows: Sequence[Row]) -> float:
 
 
 def _column_width(column: Column, plot: float, values: float) -> float:
-    """Return the width of a column: its plot and values, or its title if that is wider."""
+    """Return the width of a column: that of its plot and values, or of its title if that is wider."""
     title = text_width(column.title, TITLE_SIZE, bold=True)
     return max(plot + VALUE_GAP + values, title, text_width(column.change, SMALL_SIZE))
 

@@ -25,7 +25,7 @@ _CIRCLE: Final = "M-8,0 A8,8 0 1 1 8,0 A8,8 0 1 1 -8,0 Z"
 
 
 class Sign(NamedTuple):
-    """A sign of a rung's memory; its shape differs from the other signs' in any colour."""
+    """A sign of the memory of a rung, whose shape differs from that of other signs in any colour."""
 
     name: str
     """The class of its element."""
@@ -144,7 +144,7 @@ class MeasuredThroughput(NamedTuple):
     speeds: Mapping[str, Fraction]
     """Examples per second, above zero, by size."""
     outdated: Collection[str] = ()
-    """The sizes measured with another program than the spec's."""
+    """The sizes measured with another program than that of the spec."""
 
 
 def build_narrative(

@@ -138,7 +138,7 @@ def _folder_name(folder: Path) -> str:
 
 
 def _write(folder: Path, files: dict[Path, str]) -> None:
-    """Write all files; none of them may exist yet.
+    """Write all files, none of which may exist.
 
     Raises:
         CommandExit: One exists, or cannot be written.

@@ -57,7 +57,7 @@ def with_records(selection: Selection, spec: Path) -> Selection:
     """Return the selection of a run with what its records beside the spec say that it has done.
 
     Raises:
-        CommandExit: The records cannot be read, or have an invalid line, which could be the run's last one.
+        CommandExit: The records cannot be read, or have invalid lines, of which each could be the run's last one.
     """
     if selection.run is None or selection.probe or selection.recorded:
         return selection

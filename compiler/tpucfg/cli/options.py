@@ -19,7 +19,7 @@ SPEC: Final = Path(SPEC_NAME)
 """The default of --spec."""
 _MAX_RUN_ID_LENGTH: Final = 20
 _PROBE: Final = "probe"
-_STEP: Final = "[1-9][0-9]{0,11}"
+_STEP: Final = re.compile("[1-9][0-9]{0,11}")
 
 
 # Shell completion. Completions cannot report errors, so they use the readable parts of the spec.
@@ -99,10 +99,9 @@ def selection(
 
 
 def _changes(arguments: Sequence[str]) -> Iterator[Change]:
-    for argument in arguments:
-        # Imported here, because few commands change a value.
-        from tpucfg.yamldoc.changed_values import parse_change
+    from tpucfg.yamldoc.changed_values import parse_change
 
+    for argument in arguments:
         change = parse_change(argument)
         if change is None or not argument.isprintable():
             path = format_value(argument.partition("=")[0], quoted=False)
@@ -113,7 +112,7 @@ def _changes(arguments: Sequence[str]) -> Iterator[Change]:
 
 def _run_part(text: str) -> RunPart:
     size, _, count = text.rpartition(":")
-    if not re.fullmatch(_STEP, count):
+    if not _STEP.fullmatch(count):
         example = "--step 4000, or --step v6e-64:4000 with the size of the steps before it"
         raise CommandExit(USAGE, f"--step cannot be {format_value(text, quoted=False)}", f"write {example}")
     return RunPart(size, int(count))

@@ -213,7 +213,7 @@ def _source(cost: "Cost", size: str, status: "LadderStatus") -> str | None:
 
 
 def _fit_columns(rungs: Sequence[Rung], fits: "Mapping[str, RungFit]") -> Iterator[Column]:
-    """Yield the column of memory, and the column of the least step time if one is known."""
+    """Yield the column of memory and, if one is known, that of the least step time."""
     from tpucfg.fit.wording import bound_text
 
     yield hbm_column(fits.get(rung.size) for rung in rungs)

@@ -32,6 +32,7 @@ _FROM_SERVER: Final = re.compile(
 """The errors after which another request may succeed; without one of them, the server was not reached."""
 _NO_PERMISSION: Final = re.compile(r"cannot \w+ resource")
 """Matches the refusal of a missing role; a quota or a webhook that refuses an object is Forbidden, too."""
+_QUOTA: Final = "exceeded quota"
 _NO_KIND: Final = re.compile(r"no matches for kind|doesn't have a resource type")
 _NO_DRY_RUN: Final = "does not support dry run"
 _NO_NAMESPACE: Final = re.compile(r"namespaces \"([^\"]*)\" not found")
@@ -166,6 +167,9 @@ class _Questions:
             self._problems[f"the cluster does not know the kind {step.kind}"] = step.install
         elif _NO_PERMISSION.search(answer.error):
             self._problems[f"you may not create {name}: {answer.error}"] = "ask the cluster's administrators for a role"
+        elif _QUOTA in answer.error:
+            fix = f"look at the quota: {' '.join(self._submission.watch.argv[:3])} describe resourcequota"
+            self._problems[f"the cluster refuses {name}: {answer.error}"] = fix
         else:
             self._problems[f"the cluster refuses {name}: {answer.error}"] = ""
 

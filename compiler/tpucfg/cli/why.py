@@ -186,7 +186,7 @@ def _word_at(job: Job, path: KeyPath) -> KeyPath:
 
 
 def _setting(project: Project, job: Job, query: str) -> KeyPath:
-    """Return the path of a layered setting such as `trainer.env.A`; an empty one if the query is not such a path.
+    """Return the path of a layered setting such as `trainer.env.A`; an empty one if the query is none.
 
     Raises:
         CommandExit: There is no such setting.
@@ -273,7 +273,7 @@ def _full_path(path: KeyPath) -> str:
 
 
 def _parse_path(request_body: RequestBody, query: str, other_names: Sequence[str]) -> KeyPath:
-    """Parse a path: `a.0.b`, `a[0].b` and `a.name.b`, by the item's name, are equal; a key may have dots.
+    """Parse a path: `a.0.b` and `a[0].b` are equal, as is `a.name.b` for an item of that name; a key may have dots.
 
     Args:
         request_body: The request body that the path is looked up in.

@@ -38,7 +38,7 @@ _NOT_LOCAL: Final = ("gs://", "${")
 """A `package` that contains one of these is not a folder of the repository."""
 
 FileKind = Literal["file", "link", "submodule", "large", "excess"]
-"""Of a commit, only a `file` is read: `large` exceeds the limit of one file, `excess` the limit of all files."""
+"""Of a commit, only a `file` is read: `large` exceeds the limit of one file, and `excess` that of all files."""
 
 
 class FileVersion(NamedTuple):

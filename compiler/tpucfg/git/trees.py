@@ -39,7 +39,7 @@ class TreeEntry(NamedTuple):
     kind: str
     """`file`, `link` or `submodule`."""
     id: str
-    """Git's id of the content, or a submodule's commit; in the working tree, the index's; empty for a new file."""
+    """Git's id of the content, or a submodule's commit; in the working tree that of the index, empty for a new file."""
     size: int
 
     @property

@@ -14,7 +14,7 @@ Matches = Sequence[tuple[KeyPath, Any]]
 """The fields of a request body that one key writes, in the order of the table of origins."""
 
 _REPEATED: Final = ("replicatedJobs", "containers", "workerPoolSpecs", "nodeSpec")
-"""Lists with one item in a job, or several equal ones: the first item is read."""
+"""Lists of which a job has one item, or several equal ones: the first item is read."""
 _UNITS: Final = (("d", 86_400), ("h", 3600), ("m", 60))
 _JOB: Final = "spec.replicatedJobs.*.template.spec"
 

@@ -74,7 +74,7 @@ def _count(document: Document) -> int:
 
 
 def _target_of(value: Any) -> str | None:
-    """Return the target whose request body a value is; None if it is not one."""
+    """Return the target that a value is a request body of; None if it is none."""
     if not isinstance(value, dict):
         return None
     items = value.get("items") if value.get("kind") == "List" else None

@@ -1,7 +1,7 @@
 """Lifecycle rules of buckets: which objects a rule reaches, and when.
 
-https://cloud.google.com/storage/docs/lifecycle describes the actions and the conditions. An object has to
-satisfy all of them.
+https://cloud.google.com/storage/docs/lifecycle describes the actions and the conditions, all of which an object has to
+satisfy.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -173,7 +173,7 @@ def _printed_lines(log: IO[bytes]) -> Iterator[str]:
 
 
 def log_lines(text: str) -> list[str]:
-    """Return the lines of a program's text in a form that no log takes as a command."""
+    """Return the lines of a text that a program wrote, none of which a log takes as a command."""
     lines = (printable(line) for line in text.replace("\r", "\n").split("\n"))
     return [_COMMAND_AT_START.sub(r"\1: :", line.replace("##[", "# #[")) for line in lines if line.strip()]
 

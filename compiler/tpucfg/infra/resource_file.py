@@ -95,7 +95,7 @@ def read_resource_file(name: str, data: bytes) -> ResourceFile:
 
     Args:
         name: its name, for messages.
-        data: its content; more than MAX_FILE_BYTES are refused.
+        data: its content, of which at most MAX_FILE_BYTES are accepted.
     """
     if len(data) > MAX_FILE_BYTES:
         return ResourceFile(name, problem=f"it is larger than {MAX_FILE_BYTES // 2**20} MiB")

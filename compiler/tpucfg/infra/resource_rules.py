@@ -60,7 +60,7 @@ _PARENT_KEYS: Final = (
     "cryptoKeyId",
     "parent",
 )
-"""Inputs for the parent of a resource; each type of Google's provider has one of them."""
+"""Inputs of which each type of Google's provider has one: the project, or another parent."""
 
 
 class Violation(NamedTuple):

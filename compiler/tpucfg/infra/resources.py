@@ -98,7 +98,7 @@ def input_at(inputs: Mapping[str, Any], path: Iterable[str]) -> Any:
 
 
 def boolean(value: Any) -> bool | None:
-    """Return a boolean; None for any other value."""
+    """Return a boolean; None if the value is none."""
     if isinstance(value, bool):
         return value
     return _BOOLEANS.get(str(value).casefold()) if isinstance(value, int | str) else None

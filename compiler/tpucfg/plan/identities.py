@@ -53,7 +53,7 @@ def identities(project: Project, environment: Environment) -> tuple[Identity, ..
 
 
 def _identities(project: Project, environment: Environment, size: str) -> Iterator[Identity]:
-    """Yield a job's identity, and the node's account if its program acts as that."""
+    """Yield the identity of a job, and that of its program if it has the account of the node."""
     yield _identity(project, environment, size)
     options = project.settings[environment.name, size].targets.get(environment.target, {})
     # Mounts and secrets still use the pod's own account, so that both need access.

@@ -51,7 +51,7 @@ def plan(project: Project, catalog: Catalog, selection: Selection | None = None)
 
     Raises:
         SelectionError: The selection names an environment or a size that the spec does not have, asks for probes of a
-            spec without them, or for a run that is over or not known well enough, or whose name is no text.
+            spec without them, or for a run of which nothing is left or not enough is known, or whose name is no text.
     """
     selection = selection or Selection()
     if selection.run and project.training.preset and _NO_TEXT.fullmatch(selection.run):

@@ -29,7 +29,7 @@ class Program(NamedTuple):
 
 
 def program_of(project: Project, job: Job) -> Program:
-    """Return the program of a job; a probe has the program of the whole run."""
+    """Return the program of a job; a probe has that of the whole run."""
     job = job.whole_run
     trainer, rung, training = job.settings.trainer, job.rung, project.training
     texts = figure_texts(rung)

@@ -16,7 +16,7 @@ class RunPart(NamedTuple):
     """The steps that a run made on one size."""
 
     size: str
-    """Empty if it names no size: the run's records have it."""
+    """Empty for a part that names none: the size is that of the run's records."""
     step: int
     """The step at its end, counted from the first step of the run, whatever sizes it was on."""
     batch_size: int | None = None

@@ -62,7 +62,7 @@ def costs(
         evaluations: The rungs, from small to large.
         examples: The examples of a whole run on each rung; None if they are not known.
         prices: Dollars per chip hour, by generation and capacity.
-        settings: The settings of each rung; their capacity decides the price.
+        settings: The settings of each rung, of which the capacity decides the price.
     """
     measured = {rung.size: rung.throughput for rung in evaluations if rung.throughput}
     forecasts = forecast_throughputs([rung.slice for rung in evaluations], measured)

@@ -56,7 +56,7 @@ class RungEvaluation(NamedTuple):
 
     @property
     def is_other(self) -> bool:
-        """True if another program had the throughput, which then does not count for the gate."""
+        """True if the throughput is that of another program, which does not count for the gate."""
         return self.record is not None and self.record is self.records.other
 
     @property

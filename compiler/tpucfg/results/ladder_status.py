@@ -52,7 +52,7 @@ class LadderStatus(NamedTuple):
 
     @property
     def others(self) -> tuple[str, ...]:
-        """The sizes whose throughput another program had."""
+        """The sizes whose throughput is that of another program."""
         return tuple(rung.size for rung in self.evaluations if rung.is_other)
 
     def with_costs_of_probes(self) -> "LadderStatus":

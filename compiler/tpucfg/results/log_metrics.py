@@ -149,7 +149,7 @@ def _short_lines(number: int, *sources: TextIO) -> Iterator[tuple[int, str]]:
     """Yield the lines up to the maximum length, with their numbers; a longer line is skipped."""
     at_line_start = True
     for source in sources:
-        # readline() returns a long line in parts, and only the last has a line break.
+        # readline() returns a long line in parts, of which only the last has a line break.
         while part := source.readline(MAX_ENTRY_LENGTH):
             is_complete = part.endswith("\n")
             if at_line_start and (is_complete or len(part) < MAX_ENTRY_LENGTH):

@@ -22,7 +22,7 @@ _WORD: Final = re.compile(rf"{_CODE.pattern}\s*|(?:\\.|[^\s`\\])+\s*|.\s*")
 
 
 class Fold(NamedTuple):
-    """A part of a comment that can be cut after its first lines: a folded section, or the part of one spec."""
+    """A part of a comment of which the first lines are shown: a folded section, or the part of one spec."""
 
     title: str
     """One line of Markdown that identifies it where it is omitted."""

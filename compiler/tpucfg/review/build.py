@@ -200,7 +200,7 @@ def _compare_with_programs(
 def _review_programs(
     name: str, before: CompiledRevision, after: CompiledRevision, runs: ProgramRuns
 ) -> EnvironmentReview:
-    """Return the review from both stack programs, or from the head's alone if the spec of base has errors."""
+    """Return the review based on both stack programs, or only on that of head if the spec of base has errors."""
     source: Source = "head" if before.is_broken else "program"
     old, new = runs.before.get(name), runs.after[name]
     for revision, declared in ((before, old), (after, new)):

@@ -12,7 +12,7 @@ from tpucfg.changes.resources import (
     Widening,
     reported_widenings,
 )
-from tpucfg.changes.statements import LocatedStatement, Risk, format_environments, generalize, replace_name
+from tpucfg.changes.statements import LocatedStatement, Risk, format_environments, generalize
 from tpucfg.infra.grants import HIDDEN, power_of
 from tpucfg.infra.resources import BUCKET
 from tpucfg.markdown import code, prose
@@ -109,7 +109,7 @@ class Verdict(NamedTuple):
 
     is_change: bool
     is_caution: bool
-    """True if the change has any risk; drift alone does not count."""
+    """True if the change has any risk; drift alone is none."""
     is_destructive: bool
     is_known: bool
     """False if an effect is not known, or if the comment has no room for a caution."""
@@ -191,7 +191,8 @@ def _with_placeholder(line: str, environment: str) -> str:
 
     Only inside code: a name such as `data` can be a word of the sentence too.
     """
-    return _CODE.sub(lambda match: replace_name(match[0], environment), line)
+    own_name = re.compile(rf"(?<![A-Za-z0-9]){re.escape(environment)}(?![A-Za-z0-9])")
+    return _CODE.sub(lambda match: own_name.sub("<env>", match[0]), line)
 
 
 def _unprotected_environments(review: Review) -> Iterator[str]:

@@ -109,7 +109,7 @@ def _with_phrases(counts: str, review: Review) -> str:
 
 
 def _unknown_phrase(environments: Sequence[EnvironmentReview]) -> str:
-    """Name the environments whose program or preview failed and may hide changes; a failure is not `no change`."""
+    """Name the environments of which a failed program or preview hides changes; a failure is not `no change`."""
     names = [environment.environment for environment in environments if environment.problem or environment.unverified]
     return f"changes to resources unknown in {format_environments(names)}" if names else ""
 

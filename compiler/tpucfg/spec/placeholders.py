@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tpucfg.findings import Finding
+from tpucfg.schemas.spec_keys import nearest_figure
 from tpucfg.spec.layers import PROBE, present_layers
 from tpucfg.text_format import dotted, format_value, listed, sorted_by_similarity
 from tpucfg.yamldoc import Document, KeyPath
@@ -128,9 +129,6 @@ def _bad_placeholder(source: str, name: str | None, path: KeyPath, document: Doc
         message = f"{dotted(path)} has a ${{ without a closing }}"
         return Finding.of("TPU009", message, location, help="close it with }, or write $${ for the two characters ${")
     shown = format_value(source, quoted=False)
-    # Imported here because most specs have no unknown placeholder.
-    from tpucfg.schemas.spec_keys import nearest_figure
-
     near = nearest_figure(name, known)
     message = f"{dotted(path)} has the unknown placeholder {shown}"
     hint = f"did you mean ${{{near}}}?" if near else f"write ${shown} if it is meant as text"

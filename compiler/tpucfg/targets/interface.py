@@ -212,7 +212,7 @@ class Submission(NamedTuple):
     log: Command | None = None
     """The command that prints the program's output; None if `watch` prints it or a note names the command."""
     log_since: "Callable[[str], Command] | None" = None
-    """Returns the command that prints the output since a time in RFC 3339, if `log` prints earlier runs' output too."""
+    """Returns the command that prints the output since a time in RFC 3339, if `log` prints that of earlier runs too."""
 
 
 class SubmissionError(Exception):

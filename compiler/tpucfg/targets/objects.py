@@ -6,7 +6,7 @@ file has the request body itself. `extra`, `tpucfg why`, comparisons and rules t
 document of a file is a message that the API takes as it is.
 
 On GKE, companions provide the secrets of a job. They are a function of the job alone. In a YAML file each is a document
-before the request body's; a JSON file has a `List` of all, which kubectl reads in the same way. Whatever
+before that of the request body; a JSON file has a `List` of all, which kubectl reads in the same way. Whatever
 identifies, compares or explains a config takes them together with the request body, under one key: `combined`.
 """
 

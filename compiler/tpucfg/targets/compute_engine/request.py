@@ -59,7 +59,7 @@ COLLECTIONS: Final = {
 }
 """The collection of each object."""
 _REGIONAL: Final = (POLICY, TEMPLATE)
-"""The objects in the region of the group's zone; the others are in the zone."""
+"""The objects that are in a region, that of the group's zone; the others are in the zone."""
 
 
 def slice_key(job: Job) -> str:

@@ -335,7 +335,7 @@ def _generation_of(machine: str) -> str | None:
 
 
 def _policy_of_group(body: RequestBody) -> Iterator[Problem]:
-    """Yield an error for a group of several hosts that uses no policy, or another than its config's."""
+    """Yield an error for a group of several hosts that uses no policy, or not that of its config."""
     path = (GROUP, "resourcePolicies", "workloadPolicy")
     hosts = body[GROUP]["targetSize"]
     if value_at(body, path) is None and (POLICY in body or hosts > 1):
@@ -347,7 +347,7 @@ def _policy_of_group(body: RequestBody) -> Iterator[Problem]:
 
 
 def _other_names(body: RequestBody) -> Iterator[Problem]:
-    """Yield an error for each path in a group that names an object of another config."""
+    """Yield an error for each path in a group that names another object than that of the same config."""
     for key, pattern in ((POLICY, "resourcePolicies.workloadPolicy"), (TEMPLATE, "versions.*.instanceTemplate")):
         own = body.get(key, {}).get("name")
         for path, value in values_at(body[GROUP], pattern):

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from tpucfg.plan import Job, job_labels
+from tpucfg.plan.identities import repository_of
 from tpucfg.targets.common import labels_flag
 from tpucfg.targets.interface import Command, Submission
 
@@ -40,9 +41,6 @@ def _image_notes(job: Job) -> Iterator[str]:
     The puller is the service's agent for custom code, whatever account the job has; it may read its own project:
     https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/general/custom-service-account.
     """
-    # Imported here because only `submit` prints the notes.
-    from tpucfg.plan.identities import repository_of
-
     repository, environment = repository_of(job.image), job.environment
     if repository is None or repository.project == environment.project or not environment.grants_images:
         return
