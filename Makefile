@@ -30,13 +30,13 @@ setup: $(VENV)/development ## install all packages for development, including Pu
 quick: setup ## run the tests of what has changed since main; takes less than a minute
 	$(PYTEST) -m 'not slow' $$($(BIN)/python tools/changed_tests.py)
 
-test: setup ## run the fast tests, and one test of each slow kind; takes four minutes
+test: setup ## run the fast tests, and one test of each slow kind; takes three minutes
 	$(PYTEST) -m 'not slow or sample'
 
 slow-test: setup ## run the slow tests that `test` leaves out, but those of the next seven targets
 	$(PYTEST) -m 'slow and not (sample or engine or cluster or tpu_compiler or trainer or fuzz or frozen or machine)'
 
-cluster-test: setup ## submit jobs to a real Kubernetes API server, without nodes
+cluster-test: setup ## run jobs on a real Kubernetes cluster with JobSet and Kueue, on nodes without machines
 	$(PYTEST) -m cluster
 
 engine-test: setup ## deploy stacks with the Pulumi engine
@@ -78,7 +78,7 @@ format: setup ## apply ruff's automatic fixes and its formatter
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-cluster: setup ## build the Kubernetes API server for the cluster tests; needs Go
+cluster: setup ## build Kubernetes, JobSet, Kueue and KWOK for the cluster tests; needs Go
 	$(BIN)/python tools/control_plane.py
 
 tensorflow: $(VENV)/tensorflow/installed ## install TensorFlow, for the tests of the TensorFlow trainer
@@ -128,13 +128,15 @@ audit: setup ## audit the locked packages for known vulnerabilities; needs netwo
 catalog-audit: setup $(VENV)/tpu-compiler/installed ## compare the catalog with the TPU compiler; takes a minute or two
 	$(BIN)/python tools/catalog_audit.py
 
-pages: setup ## generate the generated parts of docs/findings and docs/reference
+pages: setup ## generate the generated parts of docs/findings, docs/reference and docs/targets
 	$(BIN)/python tools/finding_pages.py
 	$(BIN)/python tools/reference.py
+	$(BIN)/python tools/outcome_table.py
 
 docs: setup ## build the documentation into site/ and check its links
 	$(BIN)/python tools/finding_pages.py --check
 	$(BIN)/python tools/reference.py --check
+	$(BIN)/python tools/outcome_table.py --check
 	$(BIN)/python tools/build_site.py
 
 docs-serve: docs ## build the documentation and serve it at http://127.0.0.1:8000

@@ -128,14 +128,29 @@ def tpu_python() -> str:
 
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Cluster]":
-    """Run a control plane; without its programs, skip the test, or fail if no test may be skipped."""
+    """Run a cluster with JobSet, Kueue and nodes; without its programs, skip the test, or fail if it may not be."""
     import control_plane
-    from running_cluster import running_cluster
+    from add_ons import running_add_ons
+    from running_cluster import running_api_server, running_controllers
+    from simulated_nodes import running_nodes
+
+    folder, programs = tmp_path_factory.mktemp("cluster"), cluster_programs()
+    with (
+        running_api_server(programs, folder) as running,
+        running_controllers(running, folder),
+        running_nodes(running, folder),
+        running_add_ons(running, folder, control_plane.module_folder),
+    ):
+        yield running
+
+
+def cluster_programs() -> Path:
+    """Return the folder of the programs of a cluster."""
+    import control_plane
 
     programs = control_plane.find()
     if programs is None:
         if os.environ.get("TPUCFG_REQUIRE_CLUSTER"):
-            pytest.fail("the control plane is not built: make cluster")
-        pytest.skip("the control plane is not built: make cluster")
-    with running_cluster(programs, control_plane.jobset_folder(), tmp_path_factory.mktemp("cluster")) as running:
-        yield running
+            pytest.fail("the cluster is not built: make cluster")
+        pytest.skip("the cluster is not built: make cluster")
+    return programs

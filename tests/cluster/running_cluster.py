@@ -1,35 +1,51 @@
-"""A Kubernetes control plane on loopback addresses: etcd, the API server, and JobSet's webhooks; no node, no kubelet.
+"""A Kubernetes cluster on loopback addresses: etcd, the API server, the controllers and the scheduler.
 
-It accepts and refuses objects as a cluster does, and runs none: the controllers of Jobs and the scheduler are not
-started, and neither is anything of GKE.
+`add_ons` has JobSet and Kueue, `simulated_nodes` the nodes, on which no program runs. Nothing of GKE's own is started.
 """
 
-import base64
+import http.client
 import json
-import os
-import socket
+import ssl
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import yaml
+from processes import free_ports, running, wait_until
 
 TOKEN: Final = "cluster-admin"  # noqa: S105 - of a server on a loopback address, for one test session
 READER: Final = "reader"
 """The token of a user who may create JobSets and no Jobs."""
-START_SECONDS: Final = 60.0
 SECRET_KINDS: Final = {
     "secretproviderclasses": ("secrets-store.csi.x-k8s.io", "SecretProviderClass", "v1"),
     "secretsyncs": ("secret-sync.gke.io", "SecretSync", "v1"),
 }
 """The kinds of the secrets' companions. Their definitions here are open ones: GKE's own are closed to the public."""
+_CONTROLLERS: Final = (
+    "garbage-collector-controller",
+    "job-controller",
+    "namespace-controller",
+    "node-lifecycle-controller",
+    "pod-garbage-collector-controller",
+    "resourcequota-controller",
+    "serviceaccount-controller",
+    "taint-eviction-controller",
+    "ttl-after-finished-controller",
+)
+"""The controllers that decide about jobs; those of services, disks and certificates would only take time."""
+_FAST: Final = ("--kube-api-qps=1000", "--kube-api-burst=2000")
+
+
+class ApiError(Exception):
+    """The server refused a request; the message is its own."""
 
 
 class Cluster(NamedTuple):
-    """A running control plane."""
+    """A running cluster."""
 
     programs: Path
     kubeconfig: Path
@@ -46,51 +62,58 @@ class Cluster(NamedTuple):
         """Create objects."""
         self.kubectl("create", "--filename=-", text="---\n".join(json.dumps(each) + "\n" for each in objects))
 
+    def define(self, *definitions: Mapping[str, Any]) -> None:
+        """Create definitions of kinds, and wait until the server has them."""
+        self.create(*definitions)
+        names = [f"crd/{each['metadata']['name']}" for each in definitions]
+        wait = ("wait", "--for=condition=Established", *names, "--timeout=120s")
+        while "accessor error" in self.kubectl(*wait, check=False).stderr:  # before there is any condition
+            time.sleep(0.2)
+
     def names(self, kind: str, namespace: str = "default") -> list[str]:
         """Return the names of the objects of a kind."""
         return self.kubectl("get", kind, f"--namespace={namespace}", "--output=name").stdout.split()
 
+    def request(self, method: str, path: str, body: Any = None) -> Any:
+        """Send one request, without the half second of CPU time that a kubectl takes to start.
 
-def _ports(count: int) -> list[int]:
-    """Return ports that are free, and different from each other."""
-    with ExitStack() as stack:
-        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        return [int(probe.getsockname()[1]) for probe in probes]
-
-
-@contextmanager
-def _running(command: Sequence[str], log: Path, **environment: str) -> Iterator[None]:
-    with log.open("w") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=output, env={**os.environ, **environment})
-        try:
-            yield
-        finally:
-            process.terminate()
+        Raises:
+            ApiError: The server refused it.
+        """
+        patch = method == "PATCH"
+        headers = {
+            "Authorization": f"Bearer {TOKEN}",
+            "Content-Type": "application/merge-patch+json" if patch else "application/json",
+        }
+        connection, sent = _connection(self.server), None if body is None else json.dumps(body)
+        status = http.client.TOO_MANY_REQUESTS  # also of a kind that was just defined
+        while status == http.client.TOO_MANY_REQUESTS:
             try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+                connection.request(method, path, sent, headers)
+                answer = connection.getresponse()
+                status, text = answer.status, answer.read().decode()
+            except ConnectionError:  # the server ends connections that are idle
+                connection.close()
+        if status >= http.client.BAD_REQUEST:
+            raise ApiError(json.loads(text)["message"] if text.startswith("{") else text.strip())
+        return json.loads(text)
+
+    def items(self, path: str) -> list[dict[str, Any]]:
+        """Return all objects of a kind, from the server's memory."""
+        items: list[dict[str, Any]] = self.request("GET", f"{path}?resourceVersion=0")["items"]
+        return items
 
 
-def _wait_until(is_ready: Callable[[], bool], log: Path) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while not is_ready():
-        assert time.monotonic() < deadline, log.read_text()[-2000:]
-        time.sleep(0.2)
-
-
-def _is_listening(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+@cache
+def _connection(server: str) -> http.client.HTTPSConnection:
+    context = ssl._create_unverified_context()  # noqa: S323, SLF001 - a server on a loopback address
+    return http.client.HTTPSConnection(server.removeprefix("https://"), context=context, timeout=120)
 
 
 @contextmanager
-def running_cluster(programs: Path, jobset: Path, folder: Path) -> Iterator[Cluster]:
-    """Run a control plane in a folder, with JobSet installed."""
-    etcd, peer, api, webhook, health = _ports(5)
+def running_api_server(programs: Path, folder: Path) -> Iterator[Cluster]:
+    """Run etcd and an API server in a folder; the folder `certificates` then has the server's certificate and key."""
+    etcd, peer, api = free_ports(3)
     server, certificates = f"https://127.0.0.1:{api}", folder / "certificates"
     (folder / "tokens.csv").write_text(f"{TOKEN},admin,admin,system:masters\n{READER},reader,reader,readers\n")
     subprocess.run(["openssl", "genrsa", "-out", str(folder / "accounts.key"), "2048"], check=True, capture_output=True)
@@ -98,31 +121,30 @@ def running_cluster(programs: Path, jobset: Path, folder: Path) -> Iterator[Clus
         of_etcd = [f"--listen-client-urls=http://127.0.0.1:{etcd}", f"--advertise-client-urls=http://127.0.0.1:{etcd}"]
         of_peers = [f"--listen-peer-urls=http://127.0.0.1:{peer}", "--unsafe-no-fsync", "--log-level=error"]
         command = [str(programs / "etcd"), f"--data-dir={folder / 'etcd'}", *of_etcd, *of_peers]
-        stack.enter_context(_running(command, folder / "etcd.log"))
-        stack.enter_context(_running(_api_server(programs, folder, etcd, api), folder / "api.log"))
+        stack.enter_context(running(command, folder / "etcd.log"))
+        process = stack.enter_context(running(_api_server(programs, folder, etcd, api), folder / "api.log"))
         cluster = Cluster(programs, folder / "kubeconfig", server)
         write_kubeconfig(cluster.kubeconfig, server, TOKEN, ["default"])
-        _wait_until(lambda: cluster.kubectl("get", "--raw=/readyz", check=False).returncode == 0, folder / "api.log")
+        ready = ("get", "--raw=/readyz")
+        wait_until(lambda: not cluster.kubectl(*ready, check=False).returncode, process, folder / "api.log")
         # The certificate of the server, for which it is its own authority, is that of the webhooks too.
-        (certificates / "tls.crt").write_bytes((certificates / "apiserver.crt").read_bytes())
-        (certificates / "tls.key").write_bytes((certificates / "apiserver.key").read_bytes())
-        resources = jobset / "config" / "components"
-        cluster.create(yaml.safe_load((resources / "crd/bases/jobset.x-k8s.io_jobsets.yaml").read_text()))
-        configuration = {
-            "apiVersion": "config.jobset.x-k8s.io/v1alpha1",
-            "kind": "Configuration",
-            "internalCertManagement": {"enable": False},
-            "leaderElection": {"leaderElect": False},
-            "webhook": {"port": webhook, "host": "127.0.0.1", "certDir": str(certificates)},
-            "metrics": {"bindAddress": "0"},
-            "health": {"healthProbeBindAddress": f"127.0.0.1:{health}"},
-        }
-        (folder / "jobset.yaml").write_text(yaml.safe_dump(configuration))
-        command = [str(programs / "jobset"), f"--config={folder / 'jobset.yaml'}"]
-        stack.enter_context(_running(command, folder / "jobset.log", KUBECONFIG=str(cluster.kubeconfig)))
-        _wait_until(lambda: _is_listening(webhook), folder / "jobset.log")
-        cluster.create(*_webhooks(resources, webhook, certificates / "apiserver.crt"))
+        for name in ("crt", "key"):
+            (certificates / f"tls.{name}").write_bytes((certificates / f"apiserver.{name}").read_bytes())
         yield cluster
+
+
+@contextmanager
+def running_controllers(cluster: Cluster, folder: Path) -> Iterator[None]:
+    """Run the controllers of Jobs, nodes and namespaces, and the scheduler."""
+    common = (f"--kubeconfig={cluster.kubeconfig}", "--leader-elect=false", "--secure-port=0", *_FAST)
+    accounts = f"--service-account-private-key-file={folder / 'accounts.key'}"
+    chosen = f"--controllers={','.join(_CONTROLLERS)}"
+    # On a busy machine, nodes would otherwise be given up.
+    patient = "--node-monitor-grace-period=30m"
+    manager = [str(cluster.programs / "kube-controller-manager"), *common, accounts, chosen, patient]
+    scheduler = [str(cluster.programs / "kube-scheduler"), *common]
+    with running(manager, folder / "controllers.log"), running(scheduler, folder / "scheduler.log"):
+        yield
 
 
 def _api_server(programs: Path, folder: Path, etcd: int, port: int) -> list[str]:
@@ -140,19 +162,9 @@ def _api_server(programs: Path, folder: Path, etcd: int, port: int) -> list[str]
         "--service-account-issuer=https://kubernetes.default.svc",
         f"--service-account-key-file={folder / 'accounts.key'}",
         f"--service-account-signing-key-file={folder / 'accounts.key'}",
+        "--max-requests-inflight=1000",
+        "--max-mutating-requests-inflight=1000",
     ]
-
-
-def _webhooks(resources: Path, port: int, authority: Path) -> list[dict[str, Any]]:
-    """Return JobSet's webhooks with an address in the place of the service, which no node would run."""
-    text = (resources / "webhook/manifests.yaml").read_text()
-    configurations: list[dict[str, Any]] = [each for each in yaml.safe_load_all(text) if each]
-    for configuration in configurations:
-        for webhook in configuration["webhooks"]:
-            path = webhook["clientConfig"]["service"]["path"]
-            bundle = base64.b64encode(authority.read_bytes()).decode()
-            webhook["clientConfig"] = {"url": f"https://127.0.0.1:{port}{path}", "caBundle": bundle}
-    return configurations
 
 
 def write_kubeconfig(path: Path, server: str, token: str, contexts: Sequence[str]) -> None:

@@ -1,13 +1,13 @@
 """Every rendered job is accepted by a real API server with JobSet, and so are the pods' Jobs."""
 
-import json
 from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
+from gke_specs import documents, rendered
 from running_cluster import SECRET_KINDS, Cluster, definition
 
-from spec_factory import CATALOG, configs, spec
+from spec_factory import CATALOG
 from tpucfg.render.config import Config
 
 _V6E: Final[dict[str, Any]] = {"sizes": ["v6e-16"]}
@@ -38,37 +38,15 @@ VARIANTS: Final[dict[str, dict[str, Any]]] = {
 }
 
 
-def rendered(**changes: Any) -> list[Config]:
-    """Return the configs of a spec on gke."""
-    sizes = changes["sizes"]
-    slice_ = CATALOG.find(sizes[0])
-    assert slice_
-    environment = {"project": "my-project-dev", "region": slice_.regions(official=True)[0], "kube_context": "c"}
-    training = {"tuned_on": sizes[0], "batch_size": 4096 * slice_.devices, "train_steps": 4000}
-    data = spec(target="gke", environments={"dev": environment}, training=training, **changes)
-    return configs(data)
-
-
-def objects(config: Config) -> Iterator[dict[str, Any]]:
-    """Yield the objects of a config, then a Job of each pod template, which the server looks into."""
-    yield from (dict(each) for each in (*config.companions, config.request_body))
-    for number, replicated in enumerate(config.request_body["spec"]["replicatedJobs"]):
-        metadata = {"name": f"{config.job.name}-{number}", "namespace": "default"}
-        yield {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": replicated["template"]["spec"]}
-
-
 def refusals(cluster: Cluster, config: Config) -> str:
     """Return what the server prints against the objects of a config; empty if it takes them."""
-    documents = "---\n".join(json.dumps(each) + "\n" for each in objects(config))
-    return cluster.kubectl("create", "--dry-run=server", "--filename=-", text=documents, check=False).stderr
+    return cluster.kubectl("create", "--dry-run=server", "--filename=-", text=documents(config), check=False).stderr
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _companions(cluster: Cluster) -> Iterator[None]:
     """Install the kinds of the secrets' companions."""
-    cluster.create(*map(definition, SECRET_KINDS))
-    for plural, (group, _, _) in SECRET_KINDS.items():
-        cluster.kubectl("wait", "--for=condition=Established", f"crd/{plural}.{group}", "--timeout=30s")
+    cluster.define(*map(definition, SECRET_KINDS))
     yield
     for plural, (group, _, _) in SECRET_KINDS.items():
         cluster.kubectl("delete", "crd", f"{plural}.{group}")

@@ -1,106 +1,42 @@
 """`submit` with the real kubectl against a real API server: what is created, refused, printed and left."""
 
-import json
-import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pytest
 from running_cluster import READER, SECRET_KINDS, TOKEN, Cluster, definition, write_kubeconfig
-
-from process import COMMAND, ENVIRONMENT
-from spec_factory import spec
-
-CONTEXT: Final = "gke_my-project-dev_us-central1_train"
-SECRETS: Final = {"trainer__secrets": {"HF_TOKEN": "hf/1"}}
-
-
-class Team:
-    """A namespace of the cluster, and the folder of a spec whose jobs run there."""
-
-    def __init__(self, cluster: Cluster, folder: Path, namespace: str) -> None:
-        self.cluster, self.folder, self.namespace = cluster, folder, namespace
-        write_kubeconfig(folder / "kubeconfig", cluster.server, TOKEN, [CONTEXT])
-
-    def run(self, *words: str, **changes: Any) -> "subprocess.CompletedProcess[str]":
-        """Run a command of tpucfg for a spec of one job."""
-        environment = {
-            "project": "my-project-dev",
-            "region": "us-central1",
-            "cluster": "projects/my-project-dev/locations/us-central1/clusters/train",
-        }
-        targets = {"gke": {"namespace": self.namespace, **changes.pop("gke", {})}}
-        data = spec(
-            target="gke",
-            sizes=["v5litepod-16"],
-            environments={"dev": environment},
-            training={"tuned_on": "v5litepod-16", "batch_size": 1024, "train_steps": 4000},
-            targets=targets,
-            **changes,
-        )
-        (self.folder / "tpucfg.yaml").write_text(json.dumps(data))
-        return self._run([*COMMAND, *words])
-
-    def paste(self, text: str) -> "subprocess.CompletedProcess[str]":
-        """Run a printed command as a user pastes it."""
-        return self._run(["bash", "-euo", "pipefail", "-c", text.replace("tpucfg ", f"{' '.join(COMMAND)} ")])
-
-    def _run(self, command: list[str]) -> "subprocess.CompletedProcess[str]":
-        path = f"{self.cluster.programs}:{os.environ['PATH']}"
-        environment = {**ENVIRONMENT, "PATH": path, "KUBECONFIG": str(self.folder / "kubeconfig")}
-        return subprocess.run(
-            command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False, timeout=120
-        )
-
-    def left(self) -> list[str]:
-        """Return the objects of jobs in the namespace, without those of every namespace."""
-        kinds = ["jobsets.jobset.x-k8s.io", "serviceaccounts"]
-        names = [name for kind in kinds for name in self.cluster.names(kind, self.namespace)]
-        return [name for name in names if name != "serviceaccount/default"]
-
-
-def deletions(started: "subprocess.CompletedProcess[str]") -> list[str]:
-    """Return the commands that delete what a submission created."""
-    lines = (line.partition("delete it with: ") for line in started.stderr.splitlines())
-    return [command for before, _, command in lines if command and not before]
-
-
-def extra(**fields: Any) -> dict[str, Any]:
-    """Return the settings of gke that add fields to the pods."""
-    pod = {"spec": {"template": {"spec": fields}}}
-    return {"extra": {"spec": {"replicatedJobs": [{"name": "slice", "template": pod}]}}}
+from teams import ACCOUNT, CONTEXT, JOB, SECRETS, Team, deletions, extra, new_team
 
 
 @pytest.fixture
 def team(cluster: Cluster, tmp_path: Path) -> Iterator[Team]:
     """Return a namespace of its own."""
-    namespace = f"team-{tmp_path.name[-20:].strip('-_').replace('_', '-').lower()}"
-    cluster.kubectl("create", "namespace", namespace)
-    (tmp_path / "spec").mkdir()
-    yield Team(cluster, tmp_path / "spec", namespace)
-    cluster.kubectl("delete", "namespace", namespace, "--wait=false")
+    with new_team(cluster, tmp_path) as created:
+        yield created
 
 
 def test_a_job_is_created_watched_and_deleted_by_the_printed_commands(team: Team) -> None:
     """The account is created with its annotation, a second start is refused, and the deletion leaves only it."""
     started = team.run("submit", "--execute")
     assert started.returncode == 0, started.stderr
-    job, account = "jobset.jobset.x-k8s.io/mnist-dev-v5litepod-16", "serviceaccount/tpu-mnist-dev"
-    assert team.left() == [job, account]
+    assert team.left() == [JOB, ACCOUNT]
     annotations = team.cluster.kubectl(
-        "get", account, f"--namespace={team.namespace}", "--output=jsonpath={.metadata.annotations}"
+        "get", ACCOUNT, f"--namespace={team.namespace}", "--output=jsonpath={.metadata.annotations}"
     ).stdout
     assert "iam.gke.io/gcp-service-account" in annotations
+    running = team.running_pods()
     again = team.run("submit", "--execute")
     assert again.returncode == 1
+    assert team.running_pods() == running
     assert "already exists, so the job may be running, and was left as it is" in again.stderr
+    watch = next(line.partition(":  ")[2] for line in started.stderr.splitlines() if line.startswith("watch it with:"))
+    assert JOB.rpartition("/")[2] in team.paste(f"timeout 5 {watch} || true").stdout
     assert deletions(started)
     for line in deletions(started):
         deleted = team.paste(line)
         assert deleted.returncode == 0, deleted.stderr
-    assert team.left() == [account]
+    assert team.left() == [ACCOUNT]
 
 
 def test_the_printed_command_creates_the_same(team: Team) -> None:
@@ -108,7 +44,7 @@ def test_the_printed_command_creates_the_same(team: Team) -> None:
     printed = team.run("submit", gke={"service_account": "default"}).stdout
     created = team.paste(printed)
     assert created.returncode == 0, created.stderr
-    assert team.left() == ["jobset.jobset.x-k8s.io/mnist-dev-v5litepod-16"]
+    assert team.left() == [JOB]
 
 
 def test_secrets_need_their_kinds(team: Team) -> None:
@@ -117,16 +53,15 @@ def test_secrets_need_their_kinds(team: Team) -> None:
     assert (refused.returncode, team.left()) == (1, [])
     assert "the cluster does not know the kind SecretProviderClass" in refused.stderr
     assert refused.stderr.splitlines()[-1].endswith("nothing was created")
-    team.cluster.create(*map(definition, SECRET_KINDS))
+    team.cluster.define(*map(definition, SECRET_KINDS))
     crds = [f"crd/{plural}.{group}" for plural, (group, _, _) in SECRET_KINDS.items()]
-    team.cluster.kubectl("wait", "--for=condition=Established", *crds, "--timeout=30s")
     try:
         started = team.run("submit", "--execute", **SECRETS)
         assert started.returncode == 0, started.stderr
         for line in deletions(started):
             assert team.paste(line).returncode == 0
         assert all(team.cluster.names(plural, team.namespace) == [] for plural in SECRET_KINDS)
-        assert team.left() == ["serviceaccount/tpu-mnist-dev"]
+        assert team.left() == [ACCOUNT]
     finally:
         team.cluster.kubectl("delete", *crds)
 
@@ -138,7 +73,7 @@ def test_secrets_need_their_kinds(team: Team) -> None:
             {"gke": extra(containers=[{"name": "trainer", "ports": [{"containerPort": 70000}]}])},
             "the cluster refuses the pods' Job: ",
         ),
-        ({"gke": {"priority": "high"}}, "priorityclasses.scheduling.k8s.io/high is missing"),
+        ({"gke": {"priority": "urgent"}}, "priorityclasses.scheduling.k8s.io/urgent is missing"),
         ({"gke": {"queue": "tpu"}}, "localqueues.kueue.x-k8s.io/tpu is missing"),
         ({"gke": {"service_account": "trainer"}}, "serviceaccount/trainer is missing"),
     ],
@@ -176,7 +111,7 @@ def test_jobs_that_may_not_be_created_are_no_obstacle(team: Team) -> None:
     assert started.returncode == 0, started.stderr
     assert "note: the pods were not checked, because you may not create a Job" in started.stderr
     assert "note: nodes cannot be looked up: " in started.stderr
-    assert team.left() == ["jobset.jobset.x-k8s.io/mnist-dev-v5litepod-16"]
+    assert team.left() == [JOB]
 
 
 @pytest.mark.parametrize(("server", "context"), [("https://127.0.0.1:1", CONTEXT), (None, "other")])
@@ -186,3 +121,17 @@ def test_a_cluster_that_does_not_answer_is_said(team: Team, server: str | None, 
     refused = team.run("submit", "--execute")
     assert (refused.returncode, team.left()) == (1, [])
     assert "the cluster does not answer: " in refused.stderr
+
+
+def test_a_quota_that_is_used_up_is_named(team: Team) -> None:
+    """Nothing is created, and the help is the command that shows the quota."""
+    metadata, hard = {"name": "jobs", "namespace": team.namespace}, {"count/jobsets.jobset.x-k8s.io": "0"}
+    team.cluster.create({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": {"hard": hard}})
+    team.cluster.kubectl(
+        "wait", "--for=jsonpath={.status.hard}", "resourcequota/jobs", f"--namespace={team.namespace}", "--timeout=60s"
+    )
+    refused = team.run("submit", "--execute")
+    assert (refused.returncode, team.left()) == (1, [])
+    assert "exceeded quota: jobs" in refused.stderr
+    (line,) = [row for row in refused.stderr.splitlines() if row.startswith("help: look at the quota: ")]
+    assert "count/jobsets" in team.paste(line.removeprefix("help: look at the quota: ")).stdout

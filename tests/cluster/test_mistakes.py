@@ -1,0 +1,95 @@
+"""Configs with one mistake each: the findings of `check`, and the refusals of a real server, which `submit` asks."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+from gke_specs import rendered
+from job_run import JOBSETS
+from running_cluster import ApiError, Cluster
+from tables import written
+
+from spec_factory import CATALOG, document
+from tpucfg.render.validate import config_findings
+from tpucfg.targets.gke.commands import trial_jobs
+
+TABLE: Final = Path(__file__).parent / "mistakes.yaml"
+ROWS: Final[list[dict[str, Any]]] = yaml.safe_load(TABLE.read_text())
+WRITE: Final = "TPUCFG_WRITE_OUTCOMES"
+_NOISE: Final = re.compile(
+    r'^admission webhook "\S+" denied the request: |\S+ "[^"]*" is invalid: |<nil>: '
+    r'|(?<=Invalid value: )"[^"]*": |: supported values.*'
+)
+"""Parts of a refusal: who it is from, names that the server makes up, and lists in no order."""
+_JOB: Final = ("spec", "replicatedJobs", 0, "template", "spec")
+_STARTS: Final[Mapping[str, tuple[Any, ...]]] = {
+    "job": _JOB,
+    "pod": (*_JOB, "template", "spec"),
+    "container": (*_JOB, "template", "spec", "containers", 0),
+}
+
+
+@pytest.fixture(scope="module")
+def body() -> Mapping[str, Any]:
+    """Return a JobSet with every policy."""
+    (config,) = rendered(
+        sizes=["v6e-16"],
+        trainer__restarts={"times": 3, "exit_codes": [42, 43]},
+        trainer__max_run_duration="12h",
+        trainer__mounts={"/data": "${bucket}/data"},
+        targets={"gke": {"service_account": "default"}},
+    )
+    return config.request_body
+
+
+@pytest.fixture(scope="module")
+def finders(cluster: Cluster, body: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return who finds each mistake."""
+    seen = {row["mistake"]: dict(_finders(cluster, _with_mistake(body, row))) for row in ROWS}
+    if os.environ.get(WRITE):
+        TABLE.write_text(written(TABLE, [{**row, "found": seen[row["mistake"]]} for row in ROWS], "found"))
+    return seen
+
+
+def _with_mistake(body: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
+    changed: Any = deepcopy(dict(body))
+    start: str = row["at"][0]
+    path: list[Any] = [*_STARTS.get(start, (start,)), *row["at"][1:]]
+    *parents, last = path
+    inner = changed
+    for key in parents:
+        inner = inner[key] if isinstance(inner, list) else inner.setdefault(key, {})
+    if "value" in row:
+        inner[last] = row["value"]
+    else:
+        del inner[last]
+    result: dict[str, Any] = changed
+    return result
+
+
+def _finders(cluster: Cluster, body: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    if ids := sorted({finding.id for finding in config_findings(document(body), "gke", CATALOG)}):
+        yield "check", ids
+    version = body["apiVersion"]
+    yield from _refusal(cluster, "server", JOBSETS.replace("jobset.x-k8s.io/v1alpha2", version) + "/{}/jobsets", body)
+    for job in trial_jobs(body):
+        yield from _refusal(cluster, "job", "/apis/batch/v1/{}/jobs", job)
+
+
+def _refusal(cluster: Cluster, finder: str, path: str, body: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Ask the server as `kubectl create --dry-run=server` does; yield the start of what it refuses."""
+    try:
+        cluster.request("POST", f"{path.format('namespaces/default')}?dryRun=All&fieldValidation=Strict", body)
+    except ApiError as error:
+        yield finder, _NOISE.sub("", " ".join(str(error).split()))[:110]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["mistake"])
+def test_a_mistake_is_found_by_whom_the_table_has(finders: dict[str, dict[str, Any]], row: Mapping[str, Any]) -> None:
+    """The findings of `check`, and the refusals of the server."""
+    assert finders[row["mistake"]] == row["found"]
