@@ -15,7 +15,7 @@ HOST: Final = "pulumi-language-python-exec"
 
 
 def hide_interrupt_traceback() -> None:
-    """Print no traceback for a KeyboardInterrupt; the exit status is still that of an interrupted process.
+    """Print no traceback for a KeyboardInterrupt; the exit status stays that of an interrupted process.
 
     Outside Pulumi's Python host (under mocks, in the Automation API), the process belongs to another program, whose
     `sys.excepthook` is not changed.
