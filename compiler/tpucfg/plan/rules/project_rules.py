@@ -33,7 +33,8 @@ def _ladders(project: Project) -> dict[KeyPath, tuple[str, ...]]:
 
 def _unknown_sizes(project: Project, catalog: Catalog) -> Iterator[Finding]:
     mentioned: list[tuple[KeyPath, str]] = [(("training", "tuned_on"), project.training.tuned_on)]
-    for path, sizes in _ladders(project).items():
+    tried = {("tune", "sizes"): project.document.data.get("tune", {}).get("sizes", ())}
+    for path, sizes in {**_ladders(project), **({} if "tune" in project.broken else tried)}.items():
         mentioned += [((*path, index), size) for index, size in enumerate(sizes)]
     for path, size in mentioned:
         if catalog.find(size) is None:
