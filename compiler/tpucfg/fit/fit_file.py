@@ -1,9 +1,10 @@
 """The file `results/fit.json`: results as values and as JSON, read under bounds, because anyone can write it."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
@@ -120,6 +121,16 @@ class FitResult(NamedTuple):
     """The time of a step; None if the compiled program cannot be read, or was refused."""
 
 
+def inputs_id(key: FitKey, inputs: FitInputs) -> str:
+    """Return a text that only results of the same rung and equal inputs share."""
+    return json.dumps([*key, inputs._asdict()], sort_keys=True)
+
+
+def result_id(result: FitResult) -> str:
+    """Return the text by which a search knows a result: it compiles a rung with several inputs."""
+    return inputs_id(result.key, result.inputs)
+
+
 def result_payload(result: FitResult) -> dict[str, Any]:
     """Return the result in the form of its schema."""
     inputs = result.inputs
@@ -209,13 +220,16 @@ _MAX_FINDINGS: Final = 5
 """A file with more mistakes was probably not written by `tpucfg fit`."""
 _IDS: Final = RuleIds("TPU109", "TPU109", "TPU109", "TPU109", "TPU109", "key", "the file")
 _COMMAND: Final = "tpucfg fit"
+KeyFunction = Callable[[FitResult], Any]
+_RUNG: Final[KeyFunction] = attrgetter("key")
 
 
 class FitFile(NamedTuple):
     """The results of one file, and the findings about it."""
 
     path: Path
-    results: Mapping[FitKey, FitResult]
+    results: Mapping[Any, FitResult]
+    """By rung; in the file of searches, by rung and inputs."""
     findings: tuple[Finding, ...] = ()
     """Errors in the file, of which no result then counts."""
     text: str = ""
@@ -229,13 +243,16 @@ def fit_path(folder: Path) -> Path:
     return folder / "results" / NAME
 
 
-def read_fit_file(path: Path, *, is_trusted: bool = False, command: str = _COMMAND) -> FitFile:
+def read_fit_file(
+    path: Path, *, is_trusted: bool = False, command: str = _COMMAND, key: KeyFunction = _RUNG
+) -> FitFile:
     """Read a file of results; no file means no results.
 
     Args:
         path: The file.
         is_trusted: True if a job of this run made the results.
         command: The command that writes the file again, for findings about it.
+        key: Returns the key of a result, of which no other may have an equal one.
     """
     # As for records: a link in a checkout could lead anywhere on the machine that reads it.
     if path.parent.is_symlink() or path.parent.is_file():
@@ -254,10 +271,12 @@ def read_fit_file(path: Path, *, is_trusted: bool = False, command: str = _COMMA
     if len(content) > MAX_FILE_BYTES:
         reason, hint = f"the file is larger than {MAX_FILE_BYTES:,} bytes", _help("the file", command)
         return _unreadable(path, "", Location(str(path)), reason, hint)
-    return parse_fit_file(content.decode("utf-8", "replace"), path, is_trusted=is_trusted, command=command)
+    return parse_fit_file(content.decode("utf-8", "replace"), path, is_trusted=is_trusted, command=command, key=key)
 
 
-def parse_fit_file(text: str, path: Path, *, is_trusted: bool = False, command: str = _COMMAND) -> FitFile:
+def parse_fit_file(
+    text: str, path: Path, *, is_trusted: bool = False, command: str = _COMMAND, key: KeyFunction = _RUNG
+) -> FitFile:
     """Parse the text of a file of results. A file with any mistake has no results."""
     hint = _help("the file", command)
     try:
@@ -278,7 +297,7 @@ def parse_fit_file(text: str, path: Path, *, is_trusted: bool = False, command: 
             location = read_text(text, str(path)).value_location(("results", index, "fits"))
             rung = format_value(f"{result.key.environment} {result.key.size}", quoted=False)
             return _unreadable(path, text, location, f"the result of {rung} contradicts itself: {problem}", hint)
-    results = {result.key: result for result in every}
+    results = {key(result): result for result in every}
     if len(results) < len(data["results"]):
         return _unreadable(path, text, Location(str(path)), "a rung has two results", hint)
     return FitFile(path, results, (), text, is_trusted)
@@ -288,9 +307,13 @@ def fit_file_text(results: Iterable[FitResult]) -> str:
     """Return the text of a file with these results; equal results have equal texts."""
     payload: dict[str, Any] = {
         "version": 1,
-        "results": [result_payload(result) for result in sorted(results, key=lambda result: result.key)],
+        "results": [result_payload(result) for result in sorted(results, key=_order)],
     }
     return json.dumps(payload, indent=2, ensure_ascii=False) + "\n"
+
+
+def _order(result: FitResult) -> tuple[FitKey, str]:
+    return result.key, result_id(result)
 
 
 def write_fit_file(path: Path, results: Iterable[FitResult]) -> bool:
@@ -299,12 +322,25 @@ def write_fit_file(path: Path, results: Iterable[FitResult]) -> bool:
     Raises:
         OSError: The file cannot be written; its content is unchanged.
     """
-    text = fit_file_text(results)
-    with suppress(OSError):
-        if not path.is_symlink() and path.read_bytes() == text.encode():
-            return False
-    with output_lock(path.parent, [str(path.parent)]), staged_files() as stage, stage(str(path)) as file:
-        file.write(text.encode())
+    return update_fit_file(path, lambda: results)
+
+
+def update_fit_file(path: Path, results: Callable[[], Iterable[FitResult]]) -> bool:
+    """Replace the file by one with the results that a function returns while no other process writes it.
+
+    Returns:
+        False if the file is unchanged.
+
+    Raises:
+        OSError: The file cannot be written; its content is unchanged.
+    """
+    with output_lock(path.parent, [str(path.parent)]):
+        content = fit_file_text(results()).encode()
+        with suppress(OSError):
+            if not path.is_symlink() and path.read_bytes() == content:
+                return False
+        with staged_files() as stage, stage(str(path)) as file:
+            file.write(content)
     return True
 
 

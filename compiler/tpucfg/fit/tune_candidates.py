@@ -1,7 +1,7 @@
-"""The candidates of `tpucfg tune`: one rung on other sizes, with its batch divided in other ways and with other arguments.
+"""The candidates of `tpucfg tune`: a rung on other sizes, with its batch divided otherwise and with other arguments.
 
-A candidate is the spec with replaced values, as if it had been tuned there with the rung's batch, steps and rate. So the
-plan works out, checks and names its job as it does for a rung.
+A candidate is the spec with replaced values, as if it had been tuned there with the rung's batch, steps and rate. So
+the plan works out, checks and names its job as it does for a rung.
 """
 
 import json
@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 
 from tpucfg.catalog import Catalog
 from tpucfg.findings import errors
-from tpucfg.fit.fit_file import FitResult
-from tpucfg.fit.inputs import FitInputs, fit_inputs
+from tpucfg.fit.fit_file import inputs_id
+from tpucfg.fit.inputs import fit_inputs
 from tpucfg.fit.rung_fit import fit_key
 from tpucfg.plan import Job, Rung, Selection, plan
 from tpucfg.plan.program import FlagValue, flag_values
@@ -83,14 +83,13 @@ def read_choices(document: Document, sizes: Sequence[str] = ()) -> Choices:
         flag: tuple(_yaml_text(document, ("tune", "args", flag, index)) for index in range(len(values)))
         for flag, values in section.get("args", {}).items()
     }
-    counts = (tuple(map(int, section.get(key, ()))) for key in ("grad_accum", "model_parallel", "batch_size"))
-    return Choices(tuple(sizes or section.get("sizes", ())), *counts, args)
+    counts = {key: tuple(map(int, section.get(key, ()))) for key in ("grad_accum", "model_parallel", "batch_size")}
+    return Choices(tuple(sizes or section.get("sizes", ())), **counts, args=args)
 
 
 def _yaml_text(document: Document, path: KeyPath) -> str:
     node = document.node(path)
-    assert node is not None, "the path is one of the document"
-    return json.dumps(node.value) if isinstance(node.value, str) else node.text or "null"
+    return json.dumps(node.value) if node and isinstance(node.value, str) else document.source_text(path) or "null"
 
 
 def count_lines(rung: Rung, choices: Choices) -> int:
@@ -117,17 +116,7 @@ def step_key(candidate: Candidate) -> str:
     inputs = fit_inputs(candidate.project, candidate.job) if candidate.job else None
     if candidate.job is None or inputs is None:
         return json.dumps(candidate.values)
-    return inputs_key(fit_key(candidate.job), inputs)
-
-
-def inputs_key(rung: Sequence[str], inputs: FitInputs) -> str:
-    """Return the text by which a result is known, whose rung alone may have several."""
-    return json.dumps([*rung, inputs._asdict()], sort_keys=True)
-
-
-def result_key(result: FitResult) -> str:
-    """Return the text by which the result of a candidate is known."""
-    return inputs_key(result.key, result.inputs)
+    return inputs_id(fit_key(candidate.job), inputs)
 
 
 def tried_flags(candidate: Candidate, choices: Choices) -> tuple[FlagValue | bool, ...]:
@@ -161,7 +150,9 @@ def _values(catalog: Catalog, job: Job, choices: Choices) -> Iterator[Values]:
         product(*args),
     ):
         for grad_accum in choices.grad_accum or _accumulations(catalog, rung, size, batch, model_parallel):
-            yield Values(size, batch, model_parallel, chosen, grad_accum)
+            # A rung without accumulation has no flag for it, so 1 is the rung's own value.
+            is_unset = rung.grad_accum is None and grad_accum == 1
+            yield Values(size, batch, model_parallel, chosen, None if is_unset else grad_accum)
 
 
 def _accumulations(catalog: Catalog, rung: Rung, size: str, batch: int, model_parallel: int) -> Sequence[int | None]:
@@ -184,12 +175,13 @@ def _planned(project: Project, catalog: Catalog, job: Job, values: Values) -> Ca
     if changed is None or changed.broken:
         return Candidate(values, project, None, errors(findings)[0].message)
     selection = Selection((job.environment.name,), (values.size,))
-    stopping = errors(compile_project(changed, catalog, selection, findings).findings)
+    compiled = compile_project(changed, catalog, selection, findings)
+    stopping = errors(compiled.findings)
+    if not stopping:
+        return Candidate(values, changed, compiled.jobs[0])
     refusals = [finding.message for finding in stopping if finding.id not in _OF_THE_PLACE]
-    # The plan has the job of a size that is offered elsewhere; without its errors, it is the one of the compilation.
     jobs = () if refusals else plan(changed, catalog, selection).jobs
-    problems = (*refusals, *(finding.message for finding in stopping), "")
-    return Candidate(values, changed, jobs[0] if jobs else None, problems[0])
+    return Candidate(values, changed, jobs[0] if jobs else None, (refusals or [stopping[0].message])[0])
 
 
 def _rung_of_batch(project: Project, catalog: Catalog, rung: Rung, batch: int) -> Rung:
@@ -221,9 +213,9 @@ def candidate_document(project: Project, environment: str, rung: Rung, values: V
         ("training", "learning_rate"): rung.learning_rate,
         ("training", "train_steps"): rung.train_steps if training.train_steps else None,
     }
-    changes |= {
-        ("training", "steps", key): f"{{value: {rung.steps[key]}, scale: false}}" for key in training.steps
-    } | {(*own, "overrides", size, "trainer", "args", flag): text for flag, text in values.args}
+    changes |= {("training", "steps", key): f"{{value: {rung.steps[key]}, scale: false}}" for key in training.steps} | {
+        (*own, "overrides", size, "trainer", "args", flag): text for flag, text in values.args
+    }
     replaced = [_change(path, str(text)) for path, text in changes.items() if text is not None]
     return replace_values(remove_values(document, removed), replaced)
 

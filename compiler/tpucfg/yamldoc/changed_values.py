@@ -1,4 +1,4 @@
-"""Replace values of a document by those of command-line arguments, each with the argument as its location; or remove keys."""
+"""Replace values of a document by those of arguments, each with the argument as its location, or remove keys."""
 
 import re
 from collections.abc import Iterable, Sequence
