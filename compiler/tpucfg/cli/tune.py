@@ -85,7 +85,7 @@ def tune(
     if findings := (*kept.findings, *records.findings):
         print_findings(findings, {str(kept.path): kept.text, records.file: records.text})
         raise CommandExit(ERRORS)
-    candidates = plan_candidates(project, catalog, job, choices)
+    candidates, unseen = plan_candidates(project, catalog, job, choices)
     lines = lines_of(candidates, choices)
     limits = Limits(jobs or default_jobs(), seconds, int(available_memory() * USABLE_MEMORY))
     known = [*fits.results.values(), *kept.results.values()]
@@ -96,7 +96,7 @@ def tune(
     }
     rankings = rank(trials, prices, _measured(records, trials))
     by_step = {step_key(trial.candidate): trial for trial in trials}
-    report = Report(job, choices, candidates, lines, by_step, rankings)
+    report = Report(job, choices, candidates, unseen, lines, by_step, rankings)
     for line in FORMATS[format](report):
         print(line)
     sys.stdout.flush()

@@ -39,6 +39,7 @@ class Report(NamedTuple):
     """The rung as the spec has it."""
     choices: Choices
     candidates: Sequence[Candidate]
+    unseen: int
     lines: Sequence[Line]
     trials: Trials
     rankings: Sequence[Ranking]
@@ -197,6 +198,8 @@ def _rest(report: Report) -> Iterator[str]:
         f"{format_count(len(report.candidates), 'candidate')}: {compiled} compiled now"
         + (f", {known} as results/tune.json or results/fit.json have them" if known else "")
     )
+    if report.unseen:
+        yield f"left out: {report.unseen}, as the program gets no other flag for their model_parallel or grad_accum"
     for reason, count in sorted(report.not_compiled.items()):
         yield f"not compiled: {count}, as {_FATES[reason]}"
     for problem, candidates in report.refused.items():

@@ -100,15 +100,26 @@ def count_lines(rung: Rung, choices: Choices) -> int:
     return count
 
 
-def plan_candidates(project: Project, catalog: Catalog, job: Job, choices: Choices) -> tuple[Candidate, ...]:
-    """Return the candidates for a job's rung, itself first; of those that would compile alike, only one."""
+class Candidates(NamedTuple):
+    """The candidates for a rung."""
+
+    rows: tuple[Candidate, ...]
+    """The rung as the spec has it, then the others."""
+    unseen: int
+    """Candidates that are left out, as the program gets nothing of the value that differs from another one's."""
+
+
+def plan_candidates(project: Project, catalog: Catalog, job: Job, choices: Choices) -> Candidates:
+    """Return the candidates for a job's rung; of those that would compile alike, only one."""
     known: dict[str, Candidate] = {}
+    unseen = 0
     current = Values(job.size, job.rung.batch_size, job.rung.model_parallel, (), job.rung.grad_accum)
     rows = [Candidate(current, project, job, is_current=True)]
     rows += (_planned(project, catalog, job, values) for values in _values(catalog, job, choices))
     for candidate in rows:
-        known.setdefault(step_key(candidate), candidate)
-    return tuple(known.values())
+        first = known.setdefault(step_key(candidate), candidate)
+        unseen += first.values._replace(args=()) != candidate.values._replace(args=())
+    return Candidates(tuple(known.values()), unseen)
 
 
 def step_key(candidate: Candidate) -> str:

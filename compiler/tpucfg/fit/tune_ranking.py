@@ -89,7 +89,7 @@ def rank(
     unit: Unit = "chip hours" if unpriced else "USD"
     notes = (f"by chip hours, as the spec has no price of {', '.join(unpriced)} at this capacity",) if unpriced else ()
     return tuple(
-        _ranking(batch, [row for trial in each if (row := _row(trial, usd_per_hour, measured, unit))], unit, notes)
+        order_rows(batch, [row for trial in each if (row := _row(trial, usd_per_hour, measured, unit))], unit, notes)
         for batch, each in by_batch.items()
     )
 
@@ -109,7 +109,8 @@ def _row(
     return Row(trial, result, interval, seconds is not None, lower_bound(result, job.slice), per_second)
 
 
-def _ranking(batch: int, rows: Sequence[Row], unit: Unit, notes: tuple[str, ...]) -> Ranking:
+def order_rows(batch: int, rows: Sequence[Row], unit: Unit, notes: tuple[str, ...] = ()) -> Ranking:
+    """Return the rows of one batch with their ranks, the cheapest first."""
     ranked = [
         row._replace(rank=1 + sum(_is_cheaper(other, row) for other in rows) if row.interval else None) for row in rows
     ]

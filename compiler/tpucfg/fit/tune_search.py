@@ -21,6 +21,9 @@ from tpucfg.fit.tune_file import by_id
 
 _MAX_FAILURES: Final = 2
 """Candidates of a line that may crash or hang before the rest of it is left out."""
+_MARGIN: Final = 1.25
+"""A prediction up to this share of the memory is tried: a refusal takes seconds, what fits a minute, and the line through
+two refusals was 20% too high for a small micro-batch of examples/chat."""
 _ENDING: Final = OF_THE_PYTHON | OF_THE_MODULE
 """Failures that every candidate would have."""
 
@@ -152,9 +155,10 @@ def next_candidate(line: Line, trials: Trials) -> Candidate | None:
     (first, least), (last, most) = points[0], points[-1]
     available = refused[0].result.memory.available if refused[0].result else 0
     slope = (most - least) / (last - first)
-    fitting = [each for each in open_ if least + slope * (_micro_batch(each) - first) <= available]
-    # None should fit: the smallest is compiled all the same, so that nothing rests on the line alone.
-    return fitting[-1] if fitting else open_[0]
+    predicted = {id(each): least + slope * (_micro_batch(each) - first) for each in open_}
+    if predicted[id(open_[0])] > available:
+        return open_[0]  # none should fit, which a refusal of the smallest proves
+    return [each for each in open_ if predicted[id(each)] <= available * _MARGIN][-1]
 
 
 def _undecided(tried: Sequence[Trial | None]) -> list[int]:

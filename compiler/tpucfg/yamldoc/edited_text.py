@@ -1,13 +1,10 @@
 """Set a value in the text of a YAML document at its place; comments and everything else stay as they are."""
 
 from collections.abc import Mapping
-from typing import Final
 
 from tpucfg.text_format import quote_key, split_lines
 from tpucfg.yamldoc.document import Document, KeyPath, Node
 from tpucfg.yamldoc.reader import read_text
-
-_INDENT: Final = 2
 
 
 class EditError(ValueError):
@@ -31,7 +28,8 @@ def set_value(document: Document, path: KeyPath, value: str) -> Document:
         lines[node.start.line] = line[: node.start.column] + gap + value + line[node.end.column :]
     else:
         _add(lines, document, path, value)
-    return read_text("\n".join(lines), document.file)
+    newline = "\r\n" if "\r\n" in document.text else "\n"
+    return read_text(newline.join(lines), document.file)
 
 
 def _add(lines: list[str], document: Document, path: KeyPath, value: str) -> None:
