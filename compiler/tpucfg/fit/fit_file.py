@@ -69,7 +69,7 @@ class Compiler(NamedTuple):
 
 
 Part = Literal["products", "kernels", "fusions", "communication", "copies", "host"]
-"""Matrix products, kernels of the program, other fusions, and what the core waits for: other chips, its memory, its host."""
+"""Matrix products, the program's kernels, other fusions, and waiting for other chips, for copies and for the host."""
 
 
 class Forecast(NamedTuple):
@@ -119,6 +119,11 @@ class FitResult(NamedTuple):
     """The bytes of all that the step returns, which a checkpoint contains; None if not known."""
     forecast: Forecast | None = None
     """The time of a step; None if the compiled program cannot be read, or was refused."""
+
+    @property
+    def is_reliable(self) -> bool:
+        """False for a program that keeps arrays in its host's memory, whose verdict nothing proves."""
+        return self.forecast is None or self.forecast.is_reliable
 
 
 def inputs_id(key: FitKey, inputs: FitInputs) -> str:

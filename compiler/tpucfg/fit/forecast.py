@@ -8,6 +8,7 @@ by which no constant of the model was chosen.
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cache
+from itertools import permutations
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -63,16 +64,43 @@ def published_rows(path: Path = PUBLISHED) -> tuple[PublishedRow, ...]:
     return tuple(_row(id_, data) for id_, data in read_data(path)["rows"].items())
 
 
+def model_seconds(result: FitResult) -> Fraction | None:
+    """Return the model's time of a step; None without a reliable one."""
+    if result.forecast is None or not result.forecast.is_reliable:
+        return None
+    return Fraction(result.forecast.seconds) or None
+
+
 def step_interval(result: FitResult, slice_: Slice) -> StepInterval | None:
     """Return the time of a compiled step; None if it has no reliable forecast, or if too few runs tell its error."""
-    if result.forecast is None or not result.forecast.is_reliable or not result.forecast.seconds:
-        return None
+    model = model_seconds(result)
     rows, basis = _basis(published_rows(), slice_.generation)
-    if len(rows) < MIN_ROWS:
+    if model is None or len(rows) < MIN_ROWS:
         return None
-    model = Fraction(result.forecast.seconds)
     low, middle, high = (model * ratio for ratio in ratio_interval([row.ratio for row in rows]))
     return StepInterval(low, middle, high, basis, len(rows))
+
+
+def sibling_interval(result: FitResult, sibling: FitResult, measured: Fraction, slice_: Slice) -> StepInterval | None:
+    """Return the time of a step by a measured one of the same program on another size; None without a forecast.
+
+    What the model gets wrong about a program, it gets wrong on each size of a generation in nearly the same way: the
+    interval is that of the ratios of two published runs on one generation.
+
+    Args:
+        result: The step.
+        sibling: The measured step.
+        measured: Its seconds.
+        slice_: The slice of the measured step.
+    """
+    own, other = model_seconds(result), model_seconds(sibling)
+    rows = [row for row in published_rows() if row.is_reliable and not row.is_used]
+    pairs = [a.ratio / b.ratio for a, b in permutations(rows, 2) if a.generation == b.generation]
+    if own is None or other is None or len(pairs) < MIN_ROWS:
+        return None
+    factor = measured * own / other
+    low, middle, high = (factor * ratio for ratio in ratio_interval(pairs))
+    return StepInterval(low, middle, high, f"the record of {slice_.size}", len(pairs))
 
 
 def ratio_interval(ratios: Sequence[Fraction]) -> tuple[Fraction, Fraction, Fraction]:
@@ -95,7 +123,8 @@ def _basis(rows: Sequence[PublishedRow], generation: str) -> tuple[Sequence[Publ
     if len(own) >= MIN_ROWS:
         return own, f"{format_count(len(own), 'published run')} on {generation}"
     every = format_count(len(proving), "published run")
-    return proving, f"{every} of all generations, as {len(own) or 'none'} of them {'is' if len(own) == 1 else 'are'} on {generation}"
+    few = f"{len(own) or 'none'} of them {'is' if len(own) == 1 else 'are'}"
+    return proving, f"{every} of all generations, as {few} on {generation}"
 
 
 def _row(id_: str, data: Mapping[str, Any]) -> PublishedRow:
