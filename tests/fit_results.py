@@ -25,8 +25,6 @@ RESULT: Final = FitResult(
     flops=184 * 10**12,
     flops_8bit=0,
     uncounted=(),
-    hbm_bytes=10**9,
-    ici_bytes=None,
 )
 
 

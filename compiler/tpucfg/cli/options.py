@@ -180,16 +180,15 @@ SpecsOption = Annotated[
 EnvOption = Annotated[list[str] | None, _env_option("An environment; repeatable. [default: all]")]
 OneEnvOption = Annotated[str | None, _env_option("The environment; optional if only one has the size.")]
 SizeOption = Annotated[list[str] | None, _size_option("A size; repeatable. [default: all]")]
-OneSizeOption = Annotated[str, _size_option("The size.")]
 RungOption = Annotated[str | None, _size_option("The rung. [default: the tuned size]")]
+OneSizeOption = Annotated[str, _size_option("The size.")]
 TargetOption = Annotated[str | None, _target_option("The target. [default: the spec's]")]
 TwoTargetsOption = Annotated[
     list[str] | None,
     _target_option("The target; given twice, compare the spec's jobs on both. [default: the spec's]"),
 ]
 TakenByOption = Annotated[str | None, _target_option("Show only sizes that this target supports.")]
-NewRungOption = Annotated[str | None, _size_option("The rung. [default: the tuned size]")]
-TargetOption = Annotated[str | None, _target_option("The service that runs the jobs. [default: gke]")]
+NewTargetOption = Annotated[str | None, _target_option("The service that runs the jobs. [default: gke]")]
 RunOption = Annotated[
     str | None,
     typer.Option("--run", metavar="ID", help="The run id, a part of names and folders.", callback=_run_id),

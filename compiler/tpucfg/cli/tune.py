@@ -88,7 +88,9 @@ def tune(
     candidates, unseen = plan_candidates(project, catalog, job, choices)
     lines = lines_of(candidates, choices)
     limits = Limits(jobs or default_jobs(), seconds, int(available_memory() * USABLE_MEMORY))
-    known = [*fits.results.values(), *kept.results.values()]
+    # A result of an earlier version has no forecast.
+    of_fit = (result for result in fits.results.values() if result.forecast or not result.fits)
+    known = [*of_fit, *kept.results.values()]
     trials, write_error = _search(spec, candidates, lines, choices, known, limits)
     prices = {
         trial.outcome.job.size: price_per_hour(trial.outcome.job.slice, project.prices, job.capacity.kind)

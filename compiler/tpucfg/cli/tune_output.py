@@ -170,7 +170,7 @@ def _ranking_columns(report: Report, ranking: Ranking) -> list[Column]:
         Column("micro-batch", [f"{row.trial.micro_batch:,}" for row in rows]),
         Column("grad_accum", [f"{rung.grad_accum or 1:,}" for rung in rungs]),
         *(columns[1:] if has_forecast else ()),
-        Column("step ≥", [step_time(row.bound.seconds) if row.bound else UNKNOWN for row in rows]),
+        Column("step ≥", [step_time(row.bound) if row.bound else UNKNOWN for row in rows]),
         Column(f"{ranking.unit} ≥", [money(row.least) for row in rows]),
         Column("spec", ["now" if row.trial.candidate.is_current else "" for row in rows]),
     ]
@@ -286,7 +286,7 @@ def _row_payload(report: Report, row: Row) -> dict[str, Any]:
         "is_measured": row.is_measured,
         "step_seconds": [float(each) for each in interval[:3]] if interval else None,
         "cost": [to_json_number(each) for each in costs] if costs else None,
-        "bound_seconds": to_json_number(row.bound.seconds) if row.bound else None,
+        "bound_seconds": to_json_number(row.bound),
         "least_cost": to_json_number(row.least),
     }
 

@@ -8,7 +8,7 @@ from typing import Final, Literal, NamedTuple
 from tpucfg.catalog import Slice
 from tpucfg.fit.fit_file import FitResult
 from tpucfg.fit.forecast import StepInterval, published_rows, ratio_interval, step_interval
-from tpucfg.fit.roofline import Bound, lower_bound
+from tpucfg.fit.roofline import lower_bound
 from tpucfg.fit.tune_candidates import step_key
 from tpucfg.fit.tune_search import Trial
 from tpucfg.text_format import format_count
@@ -29,7 +29,8 @@ class Row(NamedTuple):
     interval: StepInterval | None
     """The time of a step: measured, or forecast; None if neither is known."""
     is_measured: bool
-    bound: Bound | None
+    bound: Fraction | None
+    """The least seconds of a step."""
     per_second: Fraction
     """The price of a second of a step over the whole run, in the unit of the ranking."""
     rank: int | None = None
@@ -51,7 +52,7 @@ class Row(NamedTuple):
     @property
     def least(self) -> Fraction | None:
         """The cost by the bound."""
-        return self.bound.seconds * self.per_second if self.bound else None
+        return self.bound * self.per_second if self.bound else None
 
 
 class Ranking(NamedTuple):

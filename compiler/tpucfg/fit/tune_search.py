@@ -22,8 +22,8 @@ from tpucfg.fit.tune_file import by_id
 _MAX_FAILURES: Final = 2
 """Candidates of a line that may crash or hang before the rest of it is left out."""
 _MARGIN: Final = 1.25
-"""A prediction up to this share of the memory is tried: a refusal takes seconds, what fits a minute, and the line through
-two refusals was 20% too high for a small micro-batch of examples/chat."""
+"""A prediction up to this share of the memory is tried: a refusal takes seconds, and what fits a minute. For a small
+micro-batch of examples/chat, the line through two refusals was 20% too high."""
 _ENDING: Final = OF_THE_PYTHON | OF_THE_MODULE
 """Failures that every candidate would have."""
 
