@@ -1,6 +1,5 @@
 """The candidates of a search: the rung with other values, planned as the spec's own rungs are."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,15 +34,15 @@ def test_a_rung_with_its_own_values_is_compiled_as_it_is(example: str) -> None:
         if inputs is None:
             continue
         choices = Choices(model_parallel=(rung.model_parallel,), grad_accum=(rung.grad_accum or 1,))
-        found = plan_candidates(of_spec, CATALOG, job, choices).rows
+        tried = plan_candidates(of_spec, CATALOG, job, choices).rows
         # Equal steps are one candidate, so the changed spec made none beside the rung itself.
-        assert [candidate.is_current for candidate in found] == [True], (job.name, found[1:])
+        assert [candidate.is_current for candidate in tried] == [True], (job.name, tried[1:])
 
 
 def test_the_batch_stays_on_another_size() -> None:
     """On another size, batch, steps and rate are those of the rung; the accumulation and the slice are not."""
-    found = candidates(CHAT, Choices(sizes=("v5litepod-64",), grad_accum=(4,)), env="prod")
-    job = next(each.job for each in found if each.values.size == "v5litepod-64")
+    tried = candidates(CHAT, Choices(sizes=("v5litepod-64",), grad_accum=(4,)), env="prod")
+    job = next(each.job for each in tried if each.values.size == "v5litepod-64")
     assert job is not None
     assert (job.rung.batch_size, job.rung.train_steps, job.rung.learning_rate) == (256, 9537, "3e-4")
     assert job.rung.steps == {"train_steps": 9537, "save_checkpoints_steps": 50, "warmup_steps": 200}
@@ -52,8 +51,8 @@ def test_the_batch_stays_on_another_size() -> None:
 
 def test_the_figures_of_a_scaled_rung_stay() -> None:
     """A rung that is not the tuned one keeps the steps and the rate that the rules gave it."""
-    found = candidates(CHAT, Choices(grad_accum=(8,)), env="prod", size="v5litepod-256")
-    job = next(each.job for each in found if not each.is_current)
+    tried = candidates(CHAT, Choices(grad_accum=(8,)), env="prod", size="v5litepod-256")
+    job = next(each.job for each in tried if not each.is_current)
     assert job is not None
     assert (job.rung.batch_size, job.rung.train_steps, job.rung.learning_rate) == (4096, 597, "0.0012")
     assert job.rung.steps["warmup_steps"] == 13
@@ -61,35 +60,35 @@ def test_the_figures_of_a_scaled_rung_stay() -> None:
 
 def test_another_batch_follows_the_rules_of_the_spec() -> None:
     """The steps of another batch see as many tokens, and its rate grows by the rule."""
-    found = candidates(CHAT, Choices(batch_size=(1024,), grad_accum=(16,)), env="prod")
-    job = next(each.job for each in found if each.values.batch_size == 1024)
+    tried = candidates(CHAT, Choices(batch_size=(1024,), grad_accum=(16,)), env="prod")
+    job = next(each.job for each in tried if each.values.batch_size == 1024)
     assert job is not None
     assert (job.rung.train_steps, job.rung.learning_rate, job.rung.steps["warmup_steps"]) == (2385, "0.0006", 50)
 
 
 def test_what_the_plan_refuses_has_its_reason() -> None:
     """A batch that does not divide is listed with the plan's message, and is in no line."""
-    found = candidates(CHAT, Choices(grad_accum=(16, 5)), env="prod")
-    refused = [each for each in found if each.job is None]
+    tried = candidates(CHAT, Choices(grad_accum=(16, 5)), env="prod")
+    refused = [each for each in tried if each.job is None]
     assert [each.values.grad_accum for each in refused] == [5]
     assert "a batch of 256 does not divide over the 4 replicas" in refused[0].problem
-    assert all(each.job for line in lines_of(found, Choices()) for each in line.candidates)
+    assert all(each.job for line in lines_of(tried, Choices()) for each in line.candidates)
 
 
 def test_a_size_that_the_region_lacks_is_compiled_with_a_note() -> None:
-    """Where a size is offered changes nothing about its compilation; the reason is kept."""
-    found = candidates(CHAT, Choices(sizes=("v6e-16",), grad_accum=(16,)), env="prod")
-    other = next(each for each in found if each.values.size == "v6e-16")
+    """The place of a size changes nothing about its compilation; the reason is kept."""
+    tried = candidates(CHAT, Choices(sizes=("v6e-16",), grad_accum=(16,)), env="prod")
+    other = next(each for each in tried if each.values.size == "v6e-16")
     assert other.job is not None
     assert other.problem == "v6e-16 is not offered in us-west4"
 
 
 def test_without_a_list_accumulation_halves_and_doubles() -> None:
     """A rung with accumulation is tried with every power of two that divides the examples of a replica."""
-    found = candidates(CHAT, Choices(), env="prod")
-    (line,) = lines_of(found, Choices())
+    tried = candidates(CHAT, Choices(), env="prod")
+    (line,) = lines_of(tried, Choices())
     assert [each.values.grad_accum for each in line.candidates] == [64, 32, 16, 8, 4, 2, 1]
-    assert found[0].is_current
+    assert tried[0].is_current
 
 
 def test_a_rung_without_accumulation_gets_none() -> None:
@@ -99,12 +98,12 @@ def test_a_rung_without_accumulation_gets_none() -> None:
     assert len(candidates(data, Choices(grad_accum=(1,)))) == 1
 
 
-def test_values_keep_their_spelling(tmp_path: Path) -> None:
+def test_values_keep_their_spelling() -> None:
     """A value that is tried reaches the program as the spec writes it, and null is a bare flag."""
     data = spec(trainer__fit=FIT, trainer__args={"remat": "full"})
     text = f"{data!r}".replace("'", '"')[:-1] + ', "tune": {"args": {"remat": ["1e-3", 1e-3, true, null]}}}'
     choices = read_choices(project(text).document)
-    found = candidates(text, choices)
-    flags = [dict(each.job.flags).get("remat", "") for each in found if each.job]
+    tried = candidates(text, choices)
+    flags = [dict(each.job.flags).get("remat", "") for each in tried if each.job]
     assert flags == ["full", "1e-3", "true", None]
-    assert len({step_key(each) for each in found}) == len(found)
+    assert len({step_key(each) for each in tried}) == len(tried)

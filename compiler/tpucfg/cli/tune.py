@@ -124,14 +124,14 @@ def _rung(
     chosen = selection([env] if env else None, [size] if size else None, changes=changes)
     project, compiled = load_compiled(spec, catalog, chosen)
     wanted = size or project.training.tuned_on
-    found = [job for job in compiled.jobs if job.size == wanted]
-    if not found:
+    matching = [job for job in compiled.jobs if job.size == wanted]
+    if not matching:
         known = ", ".join(dict.fromkeys(job.size for job in compiled.jobs))
         raise CommandExit(USAGE, f"{wanted}, the tuned size, is in no ladder", f"choose a rung by --size: {known}")
-    if len(found) > 1:
-        names = [job.environment.name for job in found]
+    if len(matching) > 1:
+        names = [job.environment.name for job in matching]
         raise CommandExit(USAGE, f"{', '.join(names)} have {wanted}", f"choose one, for example --env {names[0]}")
-    return project, found[0]
+    return project, matching[0]
 
 
 def _choices(project: Project, catalog: Catalog, job: Job, sizes: Sequence[str]) -> Choices:

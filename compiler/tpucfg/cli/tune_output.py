@@ -46,7 +46,7 @@ class Report(NamedTuple):
 
     @property
     def title(self) -> str:
-        """What stays the same in every candidate."""
+        """The heading: what stays the same in every candidate."""
         rung, environment = self.job.rung, self.job.environment
         steps = f", {format_count(rung.train_steps, 'step')}" if rung.train_steps else ""
         rate = f", learning rate {rung.learning_rate}" if rung.learning_rate else ""

@@ -22,6 +22,9 @@ def set_value(document: Document, path: KeyPath, value: str) -> Document:
     if node is not None:
         if node.children or node.start.line != node.end.line:
             raise EditError(f"{_name(path)} is not one word")
+        new = read_text(value, document.file).root
+        if new is not None and type(new.value) is type(node.value) and new.text == node.text:
+            return document  # with its own quotes
         line = lines[node.start.line]
         # A key without a value has its node after the colon.
         gap = "" if line[: node.start.column].endswith(" ") else " "
