@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from collectives import Network
 from hlo_clock import schedule
 from stablehlo_flops import Work, count_work
-from stablehlo_text import empty_array
+from stablehlo_module import empty_array
 from step_error import StepError, describe
 from tpu_chips import CHIPS
 from tpu_topology import Refusal, available_hbm, check_packages, parse_refusal, slice_devices

@@ -6,10 +6,10 @@ import math
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from stablehlo_text import StableHloError
+from stablehlo_module import StableHloError
 
 if TYPE_CHECKING:
-    from stablehlo_text import Operation, Tensor
+    from stablehlo_module import Operation, Tensor
 
 
 class Window(NamedTuple):

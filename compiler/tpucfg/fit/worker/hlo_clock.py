@@ -20,7 +20,7 @@ from tpu_chips import KERNEL_SHARE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_MAX_INSTRUCTIONS: Final = 2_000_000
+_MAX_INSTRUCTIONS: Final = 500_000
 """Instructions that are walked through, each loop once."""
 _NO_ESTIMATE: Final = (1 << 63) - 1
 """The cycles of work that another core of the chip does."""
@@ -29,19 +29,24 @@ _ESTIMATE: Final = re.compile(r'"(flops|bytes_accessed)":"?([0-9]{1,20})')
 _PRODUCTS: Final = frozenset(("convolution", "dot"))
 _FREE: Final = frozenset(
     (
-        "after-all", "add-dependency", "bitcast", "constant", "get-tuple-element", "opt-barrier", "parameter",
-        "partition-id", "replica-id", "tuple", "recv", "recv-done", "send", "send-done", "iota", "domain",
+        "add-dependency", "after-all", "bitcast", "constant", "domain", "dynamic-update-slice", "get-tuple-element",
+        "iota", "opt-barrier", "parameter", "partition-id", "recv", "recv-done", "replica-id", "send", "send-done",
+        "tuple",
     )
 )  # fmt: skip
 """Instructions that take no time, or whose time is that of others."""
 _FREE_TARGETS: Final = frozenset(
     ("AllocateBuffer", "ConcatBitcast", "AssumeGatherIndicesInBound", "SliceId", "Sharding")
 )
+_PAIRS: Final = re.compile(r"source_target_pairs=\{[^ ]*")
 _CHAIN: Final = re.compile(r'chain_id="[^"]*"')
 _STARTS: Final = 'custom_call_target="AsyncCollectiveStart"'
 _DONE: Final = 'custom_call_target="AsyncCollectiveDone"'
 _SCALAR: Final = 1024
 """Bytes of a result that takes no time worth counting."""
+_LARGE: Final = 1 << 20
+"""Bytes of a result from which on an instruction without cycles is named, unless it only moves them."""
+_MOVES: Final = frozenset(("copy", "reshape", "transpose"))
 _MAX_ESTIMATE: Final = 300
 """The characters of an estimate."""
 _HOST: Final = "S(5)"
@@ -108,10 +113,11 @@ class _Clock:
         for part, seconds in other.parts.items():
             self.spend(part, seconds * times)
 
-    def start(self, key: str, lane: str, seconds: float) -> None:
-        """Start work on a lane, behind what it has to do before."""
+    def start(self, key: str, part: str, seconds: float, lane: str = "") -> None:
+        """Start work on a lane, behind what it has to do before; by default the one lane of its part."""
+        lane = lane or part
         self._free[lane] = max(self.now, self._free.get(lane, 0.0)) + seconds
-        self._ready[key] = (self._free[lane], lane)
+        self._ready[key] = (self._free[lane], part)
 
     def rename(self, key: str, new: str) -> None:
         """Let work that has started have another name."""
@@ -120,9 +126,9 @@ class _Clock:
 
     def wait(self, key: str) -> None:
         """Let the core wait until work is done; work of an earlier iteration is."""
-        ready, lane = self._ready.get(key, (0.0, ""))
+        ready, part = self._ready.get(key, (0.0, ""))
         if ready > self.now:
-            self.spend(lane, ready - self.now)
+            self.spend(part, ready - self.now)
 
 
 class _Walk:
@@ -147,7 +153,7 @@ class _Walk:
     def _step(self, clock: _Clock, computation: Computation, instruction: Instruction, scope: Scope) -> None:
         opcode = instruction.opcode
         if opcode in KINDS:
-            clock.start(instruction.name, "communication", self._collective(computation, instruction, opcode))
+            self._exchange(clock, instruction.name, computation, instruction, opcode)
             clock.wait(instruction.name)
         elif opcode.endswith(("-start", "-update", "-done")):
             self._asynchronous(clock, computation, instruction)
@@ -190,7 +196,10 @@ class _Walk:
         elif cycles:
             self.uncounted.add(OFFLOADED)
         elif not sends and not _is_free(instruction):
-            self.uncounted.add(instruction.opcode)
+            size = sum(array_sizes(instruction.type))
+            clock.spend("fusions", 2 * size / self._chip.hbm)  # at least, it reads and writes
+            if size > _LARGE and instruction.opcode not in _MOVES:
+                self.uncounted.add(instruction.opcode)
 
     def _send(self, clock: _Clock, inner: Computation) -> bool:
         """Start the collectives of a fusion, or wait for them; return false for a fusion without any.
@@ -207,7 +216,7 @@ class _Walk:
                 chain = _CHAIN.search(each.attributes)
                 key = chain[0] if chain else name
                 if not chain or _STARTS in text:
-                    clock.start(key, "communication", self._collective(inner, each, each.opcode))
+                    self._exchange(clock, key, inner, each, each.opcode)
                 if not chain or _DONE in text:
                     clock.wait(key)
         return True
@@ -227,14 +236,14 @@ class _Walk:
         """Start an asynchronous operation on its lane."""
         kind = instruction.opcode.removesuffix("-start")
         if kind in KINDS:
-            clock.start(instruction.name, "communication", self._collective(computation, instruction, kind))
+            self._exchange(clock, instruction.name, computation, instruction, kind)
             return
         name = instruction.attribute("calls") or instruction.attribute("to_apply")
         inner = self._module.computations.get(name or "")
         if inner and inner.contains(KINDS):
             for each in (inner[name] for name in inner.lines):
                 if each.opcode in KINDS:
-                    clock.start(instruction.name, "communication", self._collective(inner, each, each.opcode))
+                    self._exchange(clock, instruction.name, inner, each, each.opcode)
         elif kind == "call" or "sparsecore" in instruction.attributes:
             self.uncounted.add(OFFLOADED)
         else:
@@ -242,6 +251,12 @@ class _Walk:
             is_host = _HOST in instruction.type
             lane, speed = ("host", self._chip.host) if is_host else ("copies", self._chip.hbm)
             clock.start(instruction.name, lane, moved / speed)
+
+    def _exchange(self, clock: _Clock, key: str, computation: Computation, instruction: Instruction, kind: str) -> None:
+        """Start a collective operation; those that send in opposite directions of a ring do not wait for each other."""
+        pairs = _PAIRS.search(instruction.attributes)
+        seconds = self._collective(computation, instruction, kind)
+        clock.start(key, "communication", seconds, pairs[0] if pairs else "")
 
     def _collective(self, computation: Computation, instruction: Instruction, kind: str) -> float:
         operand = sum(sum(array_sizes(computation[name].type)) for name in instruction.operands)

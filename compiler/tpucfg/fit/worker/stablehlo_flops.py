@@ -14,7 +14,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from conv_flops import convolution_multiplications
-from stablehlo_text import Operation, StableHloError, Tensor, parse_module
+from stablehlo_module import Operation, StableHloError, Tensor, parse_module
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -156,8 +156,7 @@ class _Program:
             operands = tuple(_value(names, name) for name in each.operands)
             if each.name in _RETURNS:
                 return operands
-            for index, value in enumerate(self._results(each, operands, names, depth)):
-                names[each.result if each.results == 1 else f"{each.result}#{index}"] = value
+            names.update(zip(each.results, self._results(each, operands, names, depth)))  # noqa: B905 - of equal length
         return ()
 
     def _results(
@@ -173,7 +172,7 @@ class _Program:
         known = None if operation.name in _UNIQUE else self._find(key)
         if known is None:
             number = self.node(operands, _work(operation))
-            known = tuple((number, index) for index in range(operation.results))
+            known = tuple((number, index) for index in range(len(operation.results)))
             self._scopes[-1][key] = known
             self._note(operation, operands, (number, 0))
         return known
@@ -236,7 +235,7 @@ class _Program:
         manual = re.findall(r'"([^"]+)"', operation.attribute(r"manual_axes=\{([^}]*)\}"))
         number = self.node(operands, None)
         self._regions[number] = _Region(first, branches, times=math.prod(axes[axis] for axis in manual))
-        return tuple((number, index) for index in range(operation.results))
+        return tuple((number, index) for index in range(len(operation.results)))
 
     def _loop(
         self, operation: Operation, operands: tuple[Value, ...], names: dict[str, Value], depth: int
@@ -253,7 +252,7 @@ class _Program:
         number = self.node(operands, None)
         missing = frozenset() if trips is not None else frozenset(("while",))
         self._regions[number] = _Region(state, (run, test), state, 1 if trips is None else trips, missing)
-        return tuple((number, index) for index in range(operation.results))
+        return tuple((number, index) for index in range(len(operation.results)))
 
     def _trips(self, state: int, initial: Sequence[Value], returned: Sequence[Value], test: Value) -> int | None:
         """Return how often a loop runs that counts an integer up or down to a constant; None for another one."""

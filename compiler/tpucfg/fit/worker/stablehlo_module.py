@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _MAX_DEPTH: Final = 100
-_HEAD: Final = re.compile(r'(?:(%[\w$.-]+)(?::([0-9]+))? = )?"?([a-z_]+(?:\.[a-z_0-9]+)*)"?')
+_HEAD: Final = re.compile(r'(?:(%[\w$., %-]+)(?::([0-9]+))? = )?"?([a-z_]+(?:\.[a-z_0-9]+)*)"?')
 _NAME: Final = re.compile(r"%[\w$.-]+(?:#[0-9]+)?")
 _ARGUMENT: Final = re.compile(r"(%[\w$.-]+): ")
 _PAIR: Final = re.compile(r"(%[\w$.-]+) = (%[\w$.-]+(?:#[0-9]+)?)")
@@ -52,8 +52,10 @@ class Operation:
         head = _HEAD.match(line)
         if not head:
             raise StableHloError(f"no operation: {line[:80]}")
-        self.result, self.name = head[1] or "", head[3]
-        self.results = int(head[2] or bool(head[1]))
+        names = head[1].split(", ") if head[1] else []
+        self.results = [f"{names[0]}#{index}" for index in range(int(head[2]))] if head[2] else names
+        """The names of its results."""
+        self.name = head[3]
         self.text = line[head.end() :]
         self.regions: list[Block] = []
 
