@@ -15,7 +15,8 @@ from tpucfg.cli.fit import DEFAULT_TIME_LIMIT, USABLE_MEMORY, compilable_file, l
 from tpucfg.cli.interrupts import delayed_interrupts
 from tpucfg.cli.load_spec import load_compiled, print_findings
 from tpucfg.cli.options import SPEC, OneEnvOption, RungOption, SetOption, SpecOption, format_option, selection
-from tpucfg.cli.tune_output import FORMATS, Progress, Report
+from tpucfg.cli.tune_output import FORMATS, Report
+from tpucfg.cli.tune_progress import Progress
 from tpucfg.findings import collect
 from tpucfg.fit.failure_findings import failure_findings
 from tpucfg.fit.fit_file import FitResult

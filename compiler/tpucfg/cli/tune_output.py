@@ -1,8 +1,5 @@
-"""The output of `tpucfg tune`: progress, the memory, the order of the candidates, and what was not tried."""
+"""The output of `tpucfg tune`: the memory, the order of the candidates, and what was not tried."""
 
-import shutil
-import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -10,19 +7,15 @@ from typing import Any, Final, NamedTuple
 
 from tpucfg.cli.table import Column, Section, text_sections
 from tpucfg.fit.fit_file import FitResult
-from tpucfg.fit.rung_fit import RungFit, fit_key
-from tpucfg.fit.schedule import Running
 from tpucfg.fit.tune_candidates import Candidate, Choices, Line, step_key, tried_flags
 from tpucfg.fit.tune_ranking import Ranking, Row
-from tpucfg.fit.tune_search import Fate, Trial, Trials, fate, frontier, next_candidate
-from tpucfg.fit.wording import gib, step_time, verdict_text
+from tpucfg.fit.tune_search import Fate, Trial, Trials, fate, frontier
+from tpucfg.fit.wording import gib, interval_text, step_time
 from tpucfg.number_format import UNKNOWN, format_dollars, format_hours, to_json_number
 from tpucfg.plan import Job
 from tpucfg.text_format import format_count, json_text, listed, printable
 
 _QUOTE: Final = '"'
-_REFRESH_SECONDS: Final = 0.5
-_CLEAR: Final = "\r\x1b[K"
 _FATES: Final[Mapping[Fate, str]] = {
     "larger fits": "a larger micro-batch of the same other values fits",
     "smaller does not fit": "a smaller micro-batch of the same other values does not fit",
@@ -179,9 +172,7 @@ def _ranking_columns(report: Report, ranking: Ranking) -> list[Column]:
 def _interval_text(row: Row) -> str:
     if row.interval is None:
         return UNKNOWN
-    if row.is_measured:
-        return f"{step_time(row.interval.middle)} measured"
-    return f"{step_time(row.interval.low)} to {step_time(row.interval.high)}"
+    return interval_text(row.interval) + (" measured" if row.is_measured else "")
 
 
 def _range(costs: tuple[Fraction, Fraction, Fraction] | None, text: Callable[[Fraction | None], str]) -> str:
@@ -206,12 +197,13 @@ def _rest(report: Report) -> Iterator[str]:
         if candidates[0].job:
             yield f"compiled all the same: {format_count(len(candidates), 'candidate')}, though {problem}"
         else:
-            names = listed([_name(candidate, report.choices) for candidate in candidates], limit=2)
+            names = listed([candidate_name(candidate, report.choices) for candidate in candidates], limit=2)
             yield f"refused by the plan: {names}: {problem}"
     yield f"not tried: {_NEVER}"
 
 
-def _name(candidate: Candidate, choices: Choices) -> str:
+def candidate_name(candidate: Candidate, choices: Choices) -> str:
+    """Return the values of a candidate on one line."""
     values = candidate.values
     flags = (f"{flag}={text.strip(_QUOTE)}" for flag, text in values.args)
     parts = (f"model_parallel={values.model_parallel}", f"grad_accum={values.grad_accum or 1}", *flags)
@@ -292,64 +284,3 @@ def _row_payload(report: Report, row: Row) -> dict[str, Any]:
 
 
 FORMATS: Final[Mapping[str, Callable[[Report], Iterator[str]]]] = {"text": _text, "json": _json}
-
-
-# Progress.
-
-
-class Progress:
-    """The trials that have ended, and what is left of the search, on stderr."""
-
-    def __init__(self, candidates: Sequence[Candidate], lines: Sequence[Line], choices: Choices, jobs: int) -> None:
-        self._lines, self._choices, self._jobs = lines, choices, jobs
-        self._trials: dict[str, Trial] = {}
-        self._names = {id(each.job): _name(each, choices) for each in candidates}
-        self._seconds: list[float] = []
-        self._drawn = 0.0
-        self._is_terminal = sys.stderr.isatty()
-        combinations = format_count(len(lines), "combination")
-        self._print(f"{format_count(len(candidates), 'candidate')} in {combinations}")
-
-    def observe(self, running: Sequence[Running]) -> None:
-        """Draw the line about the compilations that run; nothing unless stderr is a terminal."""
-        if not self._is_terminal or time.monotonic() - self._drawn < _REFRESH_SECONDS:
-            return
-        self._drawn = time.monotonic()
-        parts = [f"{item.process.phase or 'start'} {item.process.seconds:.0f} s" for item in running]
-        text = printable(f"{self._left()}; running: {', '.join(parts)}")
-        sys.stderr.write(f"{_CLEAR}{text[: shutil.get_terminal_size().columns - 1]}")
-        sys.stderr.flush()
-
-    def ended(self, trial: Trial) -> None:
-        """Print the line about a candidate."""
-        self._trials[step_key(trial.candidate)] = trial
-        seconds = trial.outcome.seconds
-        if seconds and seconds.compile is not None and trial.result and trial.result.fits:
-            self._seconds.append(seconds.total)
-        verdict = verdict_text(RungFit(fit_key(trial.outcome.job), trial.result)) if trial.result else "failed"
-        took = "as kept" if trial.is_kept else "" if seconds is None else f"{seconds.total:.1f} s"
-        self._print(f"{self._names[id(trial.outcome.job)]}: {verdict}{f' ({took})' if took else ''}; {self._left()}")
-
-    def interrupted(self, kept: str) -> None:
-        """Print what is left of a search that Ctrl-C has ended."""
-        count = sum(trial.result is not None for trial in self._trials.values())
-        self._print(f"interrupted: {format_count(count, 'result')} {kept}; {self._left()}; the same command goes on")
-
-    def clear(self) -> None:
-        """Remove the line about the compilations that run."""
-        if self._is_terminal:
-            sys.stderr.write(_CLEAR)
-            sys.stderr.flush()
-
-    def _left(self) -> str:
-        undecided = sum(next_candidate(line, self._trials) is not None for line in self._lines)
-        if not undecided:
-            return "nothing left"
-        # One compilation that fits decides most combinations; refusals take seconds.
-        minutes = undecided * sum(self._seconds) / len(self._seconds) / self._jobs / 60 if self._seconds else None
-        about = f", about {max(1, round(minutes))} min" if minutes else ""
-        return f"{undecided} of {format_count(len(self._lines), 'combination')} left{about}"
-
-    def _print(self, text: str) -> None:
-        self.clear()
-        print(printable(text), file=sys.stderr, flush=True)
