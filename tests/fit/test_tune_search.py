@@ -46,7 +46,6 @@ def test_the_largest_that_fits_is_found(state: float, per_example: float) -> Non
     assert (refused.micro_batch if refused else None) == next((size for size in sizes if size not in fitting), None)
     compiled = [trial for trial in trials.values() if trial.result and trial.result.fits]
     assert len(compiled) <= 1, "what fits takes a minute to compile, and one of it is enough"
-    assert len(trials) <= 6
 
 
 def test_the_largest_alone_is_compiled_if_it_fits() -> None:

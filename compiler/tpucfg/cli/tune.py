@@ -97,8 +97,10 @@ def tune(
         trial.outcome.job.size: price_per_hour(trial.outcome.job.slice, project.prices, job.capacity.kind)
         for trial in trials
     }
-    rankings = rank(trials, prices, _measured(records, trials))
     by_step = {step_key(trial.candidate): trial for trial in trials}
+    # In the order of the spec, whichever ended first.
+    trials = [by_step[key] for candidate in candidates if (key := step_key(candidate)) in by_step]
+    rankings = rank(trials, prices, _measured(records, trials))
     report = Report(job, choices, candidates, unseen, lines, by_step, rankings)
     for line in FORMATS[format](report):
         print(line)
