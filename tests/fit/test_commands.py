@@ -172,12 +172,12 @@ def test_the_ladder_has_memory_and_bound(tmp_path: Path) -> None:
     data = spec(sizes=["v2-8", "v2-32", "v2-128"], trainer__fit=STEP)
     write_spec(tmp_path, data, {"v2-8": 3, "v2-32": 9})
     rows = tpucfg(tmp_path, "ladder").out.splitlines()
-    assert rows[1].endswith("HBM            bound")
-    assert rows[2].endswith("3 of 7.48 GiB  1 s by compute")
-    assert rows[3].endswith("does not fit   –")
-    assert rows[4].endswith("–              –")
+    assert rows[1].endswith("HBM            bound  forecast")
+    assert rows[2].endswith("3 of 7.48 GiB    1 s   2–3.12 s")
+    assert rows[3].endswith("does not fit       –         –")
+    assert rows[4].endswith("–                  –         –")
     assert "as committed in results/fit.json" in rows[5]
-    assert "| 3 of 7.48 GiB | 1 s by compute |" in tpucfg(tmp_path, "ladder", "--format", "markdown").out
+    assert "| 3 of 7.48 GiB | 1 s | 2–3.12 s |" in tpucfg(tmp_path, "ladder", "--format", "markdown").out
 
 
 def test_the_ladder_has_fits_as_data(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_the_ladder_has_fits_as_data(tmp_path: Path) -> None:
         "verdict": "fits",
         "hbm": {"used": 3 * GIB, "available": AVAILABLE, "exact": True, "headroom": AVAILABLE - 3 * GIB},
         "least_step_seconds": 1.0,
-        "limited_by": "compute",
+        "forecast_step_seconds": {"low": 2.0, "middle": 2.5, "high": 3.125, "basis": "7 published runs on v2"},
         "changes": [],
         "as_committed": True,
     }
@@ -324,7 +324,7 @@ def test_a_record_beyond_the_bound_is_kept(tmp_path: Path) -> None:
     write_spec(tmp_path, spec(sizes=["v2-8"], trainer__fit=STEP), {"v2-8": 3})
     recorded = tpucfg(tmp_path, "record", "--size", "v2-8", "--metric", "examples_per_second=1025")
     assert (recorded.status, recorded.findings) == (0, ["warning[TPU108]"])
-    assert "1,025 examples/s is a step of 999 ms, and the least is 1 s by compute" in recorded.err
+    assert "1,025 examples/s is a step of 999 ms, and the least is 1 s" in recorded.err
     assert status_data(tmp_path)[0]["recorded"]
     assert "the record of v2-8 is faster than the TPU can be" in tpucfg(tmp_path, "status").out
     assert tpucfg(tmp_path, "check").findings == ["warning[TPU108]"]
