@@ -62,6 +62,7 @@ PINNED: dict[tuple[str, ...], set[str]] = {
     ("status",): {"yaml", "jsonschema_rs", "tpucfg.results"},
     ("submit", "--size", "v3-32"): {"yaml", "jsonschema_rs", "tpucfg.results"},
     ("fit", "--help"): {"yaml", "tpucfg.results", "tpucfg.fit"},
+    ("tune", "--help"): {"yaml", "tpucfg.results", "tpucfg.fit"},
     ("sizes",): {"yaml"},
     ("diff",): {"yaml", "jsonschema_rs"},
     ("diff", "examples", "examples"): {"yaml"},

@@ -36,6 +36,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "Scale up": {
         "fit": "Compile each rung's step without a TPU: memory, speed.",
+        "tune": "Search the cheapest way to run a rung that fits.",
         "submit": "Print the command that starts a job, or run it.",
         "record": "Record what a rung measured.",
         "status": "Show each rung's status and the next one to run.",

@@ -22,7 +22,7 @@ MEANINGS: Final[Mapping[int, str]] = {
     ERRORS: "findings of level error, or a refusal",
     USAGE: "wrong use of the command",
     DIFFERENT: "done, and there are differences, where an option asks for this status",
-    INTERRUPTED: "interrupted by Ctrl-C; `fit` and `submit` also by SIGTERM or SIGHUP",
+    INTERRUPTED: "interrupted by Ctrl-C; `fit`, `tune` and `submit` also by SIGTERM or SIGHUP",
     BROKEN_PIPE: "the reader of the output closed the pipe",
 }
 """Every exit status, for scripts that call a command."""

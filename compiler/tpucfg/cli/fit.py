@@ -13,7 +13,7 @@ import typer
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
-from tpucfg.cli.fit_output import FORMATS, environment_fits
+from tpucfg.cli.fit_output import FORMATS, environment_fits, part_lines
 from tpucfg.cli.interrupts import delayed_interrupts
 from tpucfg.cli.load_spec import load_compiled, print_findings
 from tpucfg.cli.options import SPEC, EnvOption, SetOption, SizeOption, SpecOption, format_option, selection
@@ -27,13 +27,14 @@ from tpucfg.fit.rung_fit import RungFit, fit_command, fit_key, levers
 from tpucfg.fit.schedule import Limits, Running
 from tpucfg.fit.wording import verdict_text
 from tpucfg.plan import Job
+from tpucfg.results.ladder_status import ladder_statuses
 from tpucfg.spec import Duration, Project
 from tpucfg.text_format import format_value, listed, printable
 
-_DEFAULT_TIME_LIMIT: Final = "15m"
+DEFAULT_TIME_LIMIT: Final = "15m"
 """Six times the longest compilation that was measured on two cores, 148 seconds."""
 _DURATION: Final = re.compile(r"[1-9][0-9]{0,6}[smhd]")
-_USABLE_MEMORY: Final = 0.9
+USABLE_MEMORY: Final = 0.9
 """The share of the free memory that compilations may use."""
 _MAKE_ROOM: Final = "make room on its disk"
 _MOVE_FILE: Final = "move away the file that takes the place of its folder"
@@ -63,47 +64,59 @@ def fit(
     ] = None,
     time_limit: Annotated[
         str, typer.Option("--time-limit", metavar="TIME", help="The longest compilation: 90s, 15m, 1h.")
-    ] = _DEFAULT_TIME_LIMIT,
+    ] = DEFAULT_TIME_LIMIT,
+    parts: Annotated[
+        bool, typer.Option("--parts", help="Show what the time of a step is made of, below the tables.")
+    ] = False,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Compile unchanged steps again, and trust no earlier result.")
     ] = False,
 ) -> None:
-    """Compile the training step of each rung with the TPU compiler: memory, and the least time and cost of a run.
+    """Compile the training step of each rung with the TPU compiler: memory, time and cost of a run.
 
     The step is the function that trainer.fit names; it runs in trainer.fit.python, which needs jax[tpu] and no TPU.
     The results are kept in results/fit.json next to the spec.
 
     Example: tpucfg fit --env dev --size v5litepod-16
     """
-    seconds = _seconds(time_limit)
-    project, compiled = load_compiled(spec, Catalog(), selection(env, size, changes=changes))
+    seconds = limit_seconds(time_limit)
+    catalog = Catalog()
+    project, compiled = load_compiled(spec, catalog, selection(env, size, changes=changes))
     planned = compiled.jobs
-    file = _compilable_file(project, planned, spec)
-    limits = Limits(jobs or default_jobs(), seconds, int(available_memory() * _USABLE_MEMORY))
+    file = compilable_file(project, planned, spec)
+    limits = Limits(jobs or default_jobs(), seconds, int(available_memory() * USABLE_MEMORY))
     outcomes, write_error = _compile(project, planned, spec, file, limits, fresh=fresh)
     fits = [RungFit(fit_key(job := each.job), each.result, levers=levers(project, job)) for each in outcomes]
     failed = failure_findings(project, outcomes, spec.parent, seconds)
     findings = collect((*fit_findings(project, fits), *failed))
-    environments = environment_fits(project, outcomes)
+    statuses = ladder_statuses(project, catalog, [job.environment for job in planned], spec.parent)
+    forecasts = {name: status.forecasts for name, status in statuses.items()}
+    environments = environment_fits(project, outcomes, forecasts)
     for line in FORMATS[format](project, environments, findings, str(fit_path(spec.parent))):
         print(line)
+    if parts and format == "text":
+        print("", *part_lines(environments), sep="\n")
     sys.stdout.flush()
     print_findings(findings, {str(spec): project.document.text})
     if write_error:
-        hint = _WRITE_HELP.get(write_error.errno, _PERMISSION_HELP)
-        raise CommandExit(ERRORS, _write_message(spec, write_error), f"{hint}, and run the command again")
+        raise unwritten(fit_path(spec.parent), write_error)
     if errors(findings):
         raise CommandExit(ERRORS)
 
 
-def _seconds(text: str) -> float:
+def limit_seconds(text: str) -> float:
+    """Return the seconds of --time-limit.
+
+    Raises:
+        CommandExit: It is not a number and a unit.
+    """
     if not _DURATION.fullmatch(text):
         message = f"--time-limit {format_value(text, quoted=False)}: it takes a number and a unit"
         raise CommandExit(USAGE, message, "for example: --time-limit 30m")
     return Duration.read(text).seconds
 
 
-def _compilable_file(project: Project, jobs: Sequence[Job], spec: Path) -> FitFile:
+def compilable_file(project: Project, jobs: Sequence[Job], spec: Path) -> FitFile:
     """Return the file of results if the jobs can be compiled.
 
     Raises:
@@ -155,7 +168,7 @@ def _compile(
             removed += last_removed
             progress.removed(removed, str(path))
             if isinstance(sys.exception(), KeyboardInterrupt):
-                kept = _write_message(spec, write_error) if write_error else f"kept in {path}"
+                kept = _write_message(path, write_error) if write_error else f"kept in {path}"
                 progress.interrupted(outcomes, kept)
     order = {fit_key(job): index for index, job in enumerate(jobs)}
     return sorted(outcomes, key=lambda outcome: order[fit_key(outcome.job)]), write_error
@@ -179,8 +192,14 @@ def _write(project: Project, path: Path, outcomes: Sequence[Outcome]) -> tuple[O
     return None, [key for key in before if key not in results]
 
 
-def _write_message(spec: Path, error: OSError) -> str:
-    return f"{fit_path(spec.parent)} cannot be written: {error.strerror or error}"
+def unwritten(path: Path, error: OSError) -> CommandExit:
+    """Return the end of a command whose results cannot be written."""
+    hint = _WRITE_HELP.get(error.errno, _PERMISSION_HELP)
+    return CommandExit(ERRORS, _write_message(path, error), f"{hint}, and run the command again")
+
+
+def _write_message(path: Path, error: OSError) -> str:
+    return f"{path} cannot be written: {error.strerror or error}"
 
 
 def _is_kept(project: Project, key: FitKey) -> bool:

@@ -184,6 +184,7 @@ SpecsOption = Annotated[
 EnvOption = Annotated[list[str] | None, _env_option("An environment; repeatable. [default: all]")]
 OneEnvOption = Annotated[str | None, _env_option("The environment; optional if only one has the size.")]
 SizeOption = Annotated[list[str] | None, _size_option("A size; repeatable. [default: all]")]
+RungOption = Annotated[str | None, _size_option("The rung. [default: the tuned size]")]
 OneSizeOption = Annotated[str, _size_option("The size.")]
 TargetOption = Annotated[str | None, _target_option("The target. [default: the spec's]")]
 TwoTargetsOption = Annotated[

@@ -1,11 +1,12 @@
 """The file `results/fit.json`: results as values and as JSON, read under bounds, because anyone can write it."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from tpucfg import schemas
 from tpucfg.findings import Finding, Location
@@ -67,6 +68,22 @@ class Compiler(NamedTuple):
     libtpu: str
 
 
+Part = Literal["products", "kernels", "fusions", "communication", "copies", "host"]
+"""Matrix products, the program's kernels, other fusions, and waiting for other chips, for copies and for the host."""
+
+
+class Forecast(NamedTuple):
+    """The time of one step by the compiled program, as the model has it: without the error of published runs."""
+
+    seconds: float
+    parts: Mapping[Part, float]
+    """The seconds of each part that is not zero; their sum is the whole."""
+    is_reliable: bool = True
+    """False for a program that keeps arrays in its host's memory, whose time and memory nothing proves."""
+    uncounted: tuple[str, ...] = ()
+    """The operations whose time is missing."""
+
+
 class Figures(NamedTuple):
     """The last fields of a result, which only the compiler knows."""
 
@@ -75,9 +92,8 @@ class Figures(NamedTuple):
     flops: int
     flops_8bit: int
     uncounted: tuple[str, ...]
-    hbm_bytes: int | None
-    ici_bytes: int | None
     state_bytes: int | None = None
+    forecast: Forecast | None = None
 
 
 class FitResult(NamedTuple):
@@ -99,12 +115,25 @@ class FitResult(NamedTuple):
     """Operations on 8-bit operands, which are not in `flops`."""
     uncounted: tuple[str, ...]
     """The operations whose work is missing in the counts."""
-    hbm_bytes: int | None
-    """The least traffic of one device with its memory in a step; None if not known."""
-    ici_bytes: int | None
-    """The least bytes that one device sends to the other chips of its slice in a step; None if not known."""
     state_bytes: int | None = None
     """The bytes of all that the step returns, which a checkpoint contains; None if not known."""
+    forecast: Forecast | None = None
+    """The time of a step; None if the compiled program cannot be read, or was refused."""
+
+    @property
+    def is_reliable(self) -> bool:
+        """False for a program that keeps arrays in its host's memory, whose verdict nothing proves."""
+        return self.forecast is None or self.forecast.is_reliable
+
+
+def inputs_id(key: FitKey, inputs: FitInputs) -> str:
+    """Return a text that only results of the same rung and equal inputs share."""
+    return json.dumps([*key, inputs._asdict()], sort_keys=True)
+
+
+def result_id(result: FitResult) -> str:
+    """Return the text by which a search knows a result: it compiles a rung with several inputs."""
+    return inputs_id(result.key, result.inputs)
 
 
 def result_payload(result: FitResult) -> dict[str, Any]:
@@ -123,11 +152,14 @@ def result_payload(result: FitResult) -> dict[str, Any]:
         "flops": result.flops,
         "flops_8bit": result.flops_8bit,
         "uncounted": list(result.uncounted),
-        "hbm_bytes": result.hbm_bytes,
-        "ici_bytes": result.ici_bytes,
-        # Files of earlier compilations do without it.
+        # Files of earlier compilations do without them.
         **({} if result.state_bytes is None else {"state_bytes": result.state_bytes}),
+        **({} if result.forecast is None else {"forecast": _forecast_payload(result.forecast)}),
     }
+
+
+def _forecast_payload(forecast: Forecast) -> dict[str, Any]:
+    return forecast._asdict() | {"parts": dict(forecast.parts), "uncounted": list(forecast.uncounted)}
 
 
 def parse_result(data: Mapping[str, Any]) -> FitResult:
@@ -159,10 +191,16 @@ def parse_figures(data: Mapping[str, Any]) -> Figures:
         int(data["flops"]),
         int(data["flops_8bit"]),
         tuple(data["uncounted"]),
-        _optional_count(data["hbm_bytes"]),
-        _optional_count(data["ici_bytes"]),
         _optional_count(data.get("state_bytes")),
+        _forecast(data.get("forecast")),
     )
+
+
+def _forecast(data: Mapping[str, Any] | None) -> Forecast | None:
+    if data is None:
+        return None
+    parts = {part: float(seconds) for part, seconds in data["parts"].items()}
+    return Forecast(float(data["seconds"]), parts, data["is_reliable"], tuple(data["uncounted"]))
 
 
 def _optional_count(value: Any) -> int | None:
@@ -187,13 +225,16 @@ _MAX_FINDINGS: Final = 5
 """A file with more mistakes was probably not written by `tpucfg fit`."""
 _IDS: Final = RuleIds("TPU109", "TPU109", "TPU109", "TPU109", "TPU109", "key", "the file")
 _COMMAND: Final = "tpucfg fit"
+KeyFunction = Callable[[FitResult], Any]
+_RUNG: Final[KeyFunction] = attrgetter("key")
 
 
 class FitFile(NamedTuple):
     """The results of one file, and the findings about it."""
 
     path: Path
-    results: Mapping[FitKey, FitResult]
+    results: Mapping[Any, FitResult]
+    """By rung; in the file of searches, by rung and inputs."""
     findings: tuple[Finding, ...] = ()
     """Errors in the file, of which no result then counts."""
     text: str = ""
@@ -207,13 +248,16 @@ def fit_path(folder: Path) -> Path:
     return folder / "results" / NAME
 
 
-def read_fit_file(path: Path, *, is_trusted: bool = False, command: str = _COMMAND) -> FitFile:
+def read_fit_file(
+    path: Path, *, is_trusted: bool = False, command: str = _COMMAND, key: KeyFunction = _RUNG
+) -> FitFile:
     """Read a file of results; no file means no results.
 
     Args:
         path: The file.
         is_trusted: True if a job of this run made the results.
         command: The command that writes the file again, for findings about it.
+        key: Returns the key of a result, of which no other may have an equal one.
     """
     # As for records: a link in a checkout could lead anywhere on the machine that reads it.
     if path.parent.is_symlink() or path.parent.is_file():
@@ -232,10 +276,12 @@ def read_fit_file(path: Path, *, is_trusted: bool = False, command: str = _COMMA
     if len(content) > MAX_FILE_BYTES:
         reason, hint = f"the file is larger than {MAX_FILE_BYTES:,} bytes", _help("the file", command)
         return _unreadable(path, "", Location(str(path)), reason, hint)
-    return parse_fit_file(content.decode("utf-8", "replace"), path, is_trusted=is_trusted, command=command)
+    return parse_fit_file(content.decode("utf-8", "replace"), path, is_trusted=is_trusted, command=command, key=key)
 
 
-def parse_fit_file(text: str, path: Path, *, is_trusted: bool = False, command: str = _COMMAND) -> FitFile:
+def parse_fit_file(
+    text: str, path: Path, *, is_trusted: bool = False, command: str = _COMMAND, key: KeyFunction = _RUNG
+) -> FitFile:
     """Parse the text of a file of results. A file with any mistake has no results."""
     hint = _help("the file", command)
     try:
@@ -256,7 +302,7 @@ def parse_fit_file(text: str, path: Path, *, is_trusted: bool = False, command: 
             location = read_text(text, str(path)).value_location(("results", index, "fits"))
             rung = format_value(f"{result.key.environment} {result.key.size}", quoted=False)
             return _unreadable(path, text, location, f"the result of {rung} contradicts itself: {problem}", hint)
-    results = {result.key: result for result in every}
+    results = {key(result): result for result in every}
     if len(results) < len(data["results"]):
         return _unreadable(path, text, Location(str(path)), "a rung has two results", hint)
     return FitFile(path, results, (), text, is_trusted)
@@ -266,9 +312,13 @@ def fit_file_text(results: Iterable[FitResult]) -> str:
     """Return the text of a file with these results; equal results have equal texts."""
     payload: dict[str, Any] = {
         "version": 1,
-        "results": [result_payload(result) for result in sorted(results, key=lambda result: result.key)],
+        "results": [result_payload(result) for result in sorted(results, key=_order)],
     }
     return json.dumps(payload, indent=2, ensure_ascii=False) + "\n"
+
+
+def _order(result: FitResult) -> tuple[FitKey, str]:
+    return result.key, result_id(result)
 
 
 def write_fit_file(path: Path, results: Iterable[FitResult]) -> bool:
@@ -277,12 +327,25 @@ def write_fit_file(path: Path, results: Iterable[FitResult]) -> bool:
     Raises:
         OSError: The file cannot be written; its content is unchanged.
     """
-    text = fit_file_text(results)
-    with suppress(OSError):
-        if not path.is_symlink() and path.read_bytes() == text.encode():
-            return False
-    with output_lock(path.parent, [str(path.parent)]), staged_files() as stage, stage(str(path)) as file:
-        file.write(text.encode())
+    return update_fit_file(path, lambda: results)
+
+
+def update_fit_file(path: Path, results: Callable[[], Iterable[FitResult]]) -> bool:
+    """Replace the file by one with the results that a function returns while no other process writes it.
+
+    Returns:
+        False if the file is unchanged.
+
+    Raises:
+        OSError: The file cannot be written; its content is unchanged.
+    """
+    with output_lock(path.parent, [str(path.parent)]):
+        content = fit_file_text(results()).encode()
+        with suppress(OSError):
+            if not path.is_symlink() and path.read_bytes() == content:
+                return False
+        with staged_files() as stage, stage(str(path)) as file:
+            file.write(content)
     return True
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from tpucfg.fit.failures import OF_THE_MODULE, OF_THE_PYTHON, XLA_VARIABLE, Failure, process_failure
-from tpucfg.fit.fit_file import Compiler, FitFile, FitKey, FitResult
+from tpucfg.fit.fit_file import Compiler, FitFile, FitResult
 from tpucfg.fit.inputs import (
     FitInputs,
     NoTopology,
@@ -62,6 +62,8 @@ class _Compilation(NamedTuple):
     topology: Topology
     python: str
     """The path of the Python."""
+    key: Hashable
+    """All that decides it: several compilations of a search are of one rung."""
 
     @property
     def name(self) -> str:
@@ -75,7 +77,14 @@ class _Compilation(NamedTuple):
 
 
 def compile_rungs(
-    project: Project, jobs: Sequence[Job], file: FitFile, folder: Path, limits: Limits, observe: Observer
+    project: Project,
+    jobs: Sequence[Job],
+    file: FitFile,
+    folder: Path,
+    limits: Limits,
+    observe: Observer,
+    *,
+    are_alike: bool = True,
 ) -> Generator[Outcome, None, None]:
     """Compile the training steps of jobs, and yield an outcome for each job that names one, as they end.
 
@@ -88,6 +97,7 @@ def compile_rungs(
         folder: The spec's folder.
         limits: The limits of the processes.
         observe: Called several times a second with the compilations that run.
+        are_alike: True if jobs of one size may have equal steps, so that one waits for the result of another.
     """
     compilations: list[_Compilation] = []
     for outcome in _prepare(project, jobs, folder):
@@ -96,7 +106,7 @@ def compile_rungs(
         else:
             compilations.append(outcome)
     launcher = _Launcher(file.results.values(), folder)
-    tasks = {launcher.task(compilation): compilation for compilation in compilations}
+    tasks = {launcher.task(each, each.scope if are_alike else each.key): each for each in compilations}
     ends = run_tasks(tuple(tasks), limits, observe)
     try:
         for task, end in ends:
@@ -127,7 +137,7 @@ def _prepare(project: Project, jobs: Iterable[Job], folder: Path) -> Iterator[Ou
             yield Outcome(job, None, Failure("no-shape", place.reason))
         else:
             key = (job.size, python, json.dumps(inputs._asdict(), sort_keys=True))
-            known = compilations.get(key, _Compilation((), inputs, place, python))
+            known = compilations.get(key, _Compilation((), inputs, place, python, key))
             compilations[key] = known._replace(jobs=(*known.jobs, job))
     yield from compilations.values()
 
@@ -139,16 +149,17 @@ class _Launcher:
         self._folder = folder
         self._known: dict[Hashable, dict[tuple[Compiler, str], FitResult]] = {}
         for result in known:
-            self._add(result)
+            if result.forecast or not result.fits:  # one of an earlier version has no forecast yet
+                self._add(result)
         self._compiled: set[tuple[Hashable, Compiler, str]] = set()
         """The steps that this run has compiled itself."""
         self._failures: dict[Hashable, Failure] = {}
         """The failures that other compilations would have as well."""
-        self._started: dict[FitKey, float] = {}
+        self._started: dict[Hashable, float] = {}
 
-    def task(self, compilation: _Compilation) -> Task:
+    def task(self, compilation: _Compilation, lane: Hashable) -> Task:
         """Return the task of a compilation."""
-        return Task(compilation.name, lambda: self._launch(compilation), compilation.scope)
+        return Task(compilation.name, lambda: self._launch(compilation), lane)
 
     def outcomes(self, compilation: _Compilation, end: TaskEnd) -> Iterator[Outcome]:
         """Yield the outcome of each job of a compilation that has ended."""
@@ -160,7 +171,7 @@ class _Launcher:
     def _launch(self, compilation: _Compilation) -> Launch | None:
         if any(scope in self._failures for scope in _failure_scopes(compilation)):
             return None
-        self._started[fit_key(compilation.jobs[0])] = time.time()
+        self._started[compilation.key] = time.time()
         return Launch(
             compilation.python,
             self._folder,
@@ -207,7 +218,7 @@ class _Launcher:
     def _result(self, compilation: _Compilation, answer: StepResult) -> FitResult | None:
         """Return the result with the figures of the answer, or those of a known step; None if that is not known."""
         key = fit_key(compilation.jobs[0])
-        files = _hashes(self._folder, answer.files, self._started[key])
+        files = _hashes(self._folder, answer.files, self._started[compilation.key])
         if answer.figures is None:
             known = self._known.get(compilation.scope, {}).get((answer.compiler, answer.stablehlo))
             return known._replace(key=key, inputs=compilation.inputs, files=files) if known else None

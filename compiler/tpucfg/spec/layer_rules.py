@@ -9,6 +9,7 @@ from tpucfg.schemas import load_schema, resolve_references
 from tpucfg.spec.layers import (
     LAYERED,
     Layered,
+    args_layer,
     deletion_help,
     deletion_path,
     layer_paths,
@@ -108,9 +109,12 @@ def _check_args_of_sizes(document: Document) -> Iterator[Finding]:
 def _check_kinds_of_args(document: Document) -> Iterator[Finding]:
     """Yield an error for each list of args over a mapping, or mapping over a list: neither could be merged."""
     reported: set[KeyPath] = set()
+    tried = document.data.get("tune", {}).get("args")
+    # A value that `tpucfg tune` tries takes the place of a flag's, as in a last layer.
+    last = () if tried is None else (args_layer(tried, ("tune",)),)
     for name, size in _jobs(document):
         below: Layered | None = None
-        for layer in layers_of(document.data, name, size, is_probe=True):
+        for layer in (*layers_of(document.data, name, size, is_probe=True), *last):
             args = layer.find("trainer", "args")
             if args is None or args.value is None:
                 continue
@@ -127,7 +131,7 @@ def _other_kind(document: Document, args: Layered, below: Layered) -> Finding:
         "TPU006",
         message,
         document.value_location(args.path),
-        help=f"delete {dotted(args.path)}, or write it as {other}",
+        help=f"delete {dotted(args.path)}" + ("" if args.path[0] == "tune" else f", or write it as {other}"),
         related=((document.key_location(below.path), "the layer below"),),
     )
 
@@ -285,7 +289,7 @@ def layer_rank(path: KeyPath) -> int:
 _RULES: Final[Mapping[Callable[[Document], Iterator[Finding]], frozenset[str]]] = {
     _check_disputed_capacity: frozenset(("environments", "sizes", "overrides", "capacity")),
     _check_args_of_sizes: frozenset(("overrides",)),
-    _check_kinds_of_args: frozenset(("environments", "sizes", "overrides", "trainer", "probe")),
+    _check_kinds_of_args: frozenset(("environments", "sizes", "overrides", "trainer", "probe", "tune")),
     _check_effects: frozenset(("environments", "sizes", "overrides", "probe", *LAYERED)),
     _check_programs: frozenset(("environments", "sizes", "trainer")),
     _check_fit_gate: frozenset(("environments", "sizes", "overrides", "trainer", "gate")),

@@ -137,13 +137,13 @@ def layers_of(data: Mapping[str, Any], environment: str, size: str, *, is_probe:
         if layer := {key: part[key] for key in LAYERED if key in part}:
             yield Layered(layer, path)
         if path == ("overrides", size) and "args" in part:
-            yield _short_form(part["args"], path)
+            yield args_layer(part["args"], path)
     if is_probe and (args := data.get("probe", {}).get("args")):
-        yield _short_form(args, PROBE)
+        yield args_layer(args, PROBE)
 
 
-def _short_form(args: Any, path: KeyPath) -> Layered:
-    """Return the layer of `overrides.<size>.args` or `probe.args`, which are short for `trainer.args`."""
+def args_layer(args: Any, path: KeyPath) -> Layered:
+    """Return the layer of `overrides.<size>.args`, `probe.args` or `tune.args`, which are short for `trainer.args`."""
     trainer = Layered({"args": args}, (*path, "trainer"), {"args": Layered(args, (*path, "args"))})
     return Layered({"trainer": trainer.value}, path, {"trainer": trainer})
 

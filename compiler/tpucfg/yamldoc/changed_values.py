@@ -1,7 +1,7 @@
-"""Replace values of a document by those of command-line arguments, each with the argument as its location."""
+"""Replace values of a document by those of arguments, each with the argument as its location, or remove keys."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from tpucfg.findings import Finding, Location
@@ -51,6 +51,28 @@ def replace_values(document: Document, changes: Sequence[Change]) -> Document:
     return document._replace(
         text=text, root=root, findings=tuple(findings), changes=tuple(changes), first_change=first_line - 1
     )
+
+
+def remove_values(document: Document, paths: Iterable[KeyPath]) -> Document:
+    """Return a document without the keys at these paths, of which some may be missing; its text stays."""
+    root = document.root
+    for path in paths:
+        root = _without(root, path) if root else None
+    return document._replace(root=root)
+
+
+def _without(node: Node, path: KeyPath) -> Node:
+    """Return a node without the key at a path; mappings that it leaves empty are removed as well."""
+    step, rest = path[0], path[1:]
+    if not isinstance(node.children, dict) or step not in node.children:
+        return node
+    entries = dict(node.children)
+    child = entries.pop(str(step))
+    if rest and (kept := _without(child, rest)).children:
+        entries = {name: kept if name == step else other for name, other in node.children.items()}
+    copy = Node(node.start, node.end, {name: each.value for name, each in entries.items()}, node.text)
+    copy.children, copy.keys = entries, {name: key for name, key in node.keys.items() if name in entries}
+    return copy
 
 
 def _missing_item(root: Node, change: Change) -> Finding | None:

@@ -33,7 +33,10 @@ def _ladders(project: Project) -> dict[KeyPath, tuple[str, ...]]:
 
 def _unknown_sizes(project: Project, catalog: Catalog) -> Iterator[Finding]:
     mentioned: list[tuple[KeyPath, str]] = [(("training", "tuned_on"), project.training.tuned_on)]
-    for path, sizes in _ladders(project).items():
+    lists: dict[KeyPath, Sequence[str]] = {**_ladders(project)}
+    if "tune" not in project.broken:
+        lists["tune", "sizes"] = project.document.data.get("tune", {}).get("sizes", ())
+    for path, sizes in lists.items():
         mentioned += [((*path, index), size) for index, size in enumerate(sizes)]
     for path, size in mentioned:
         if catalog.find(size) is None:

@@ -1,0 +1,236 @@
+"""The command `tpucfg tune`."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tpucfg.catalog import Catalog
+from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
+from tpucfg.cli.fit import DEFAULT_TIME_LIMIT, USABLE_MEMORY, compilable_file, limit_seconds, unwritten
+from tpucfg.cli.interrupts import delayed_interrupts
+from tpucfg.cli.load_spec import load_compiled, print_findings
+from tpucfg.cli.options import SPEC, OneEnvOption, RungOption, SetOption, SpecOption, format_option, selection
+from tpucfg.cli.tune_output import FORMATS, Report
+from tpucfg.cli.tune_progress import Progress
+from tpucfg.findings import collect
+from tpucfg.fit.failure_findings import failure_findings
+from tpucfg.fit.fit_file import FitResult
+from tpucfg.fit.machine import available_memory, default_jobs
+from tpucfg.fit.schedule import Limits, Running
+from tpucfg.fit.tune_candidates import (
+    MAX_LINES,
+    Candidate,
+    Choices,
+    Line,
+    count_lines,
+    lines_of,
+    plan_candidates,
+    read_choices,
+    step_key,
+)
+from tpucfg.fit.tune_edit import UnwritableError, edited_spec
+from tpucfg.fit.tune_file import keep_results, read_tune_file, tune_path
+from tpucfg.fit.tune_ranking import Row, rank
+from tpucfg.fit.tune_search import Trial, search
+from tpucfg.fs import staged_files
+from tpucfg.plan import Job
+from tpucfg.plan.program import program_of
+from tpucfg.results.cost import price_per_hour
+from tpucfg.results.records import THROUGHPUT, ExampleRecord, Results, read_records, records_of_programs
+from tpucfg.spec import Project
+from tpucfg.text_format import format_value
+from tpucfg.yamldoc.reader import read_file
+
+
+def tune(
+    spec: SpecOption = SPEC,
+    env: OneEnvOption = None,
+    size: RungOption = None,
+    sizes: Annotated[
+        str | None, typer.Option("--sizes", metavar="SIZES", help="The sizes to try, with commas between them.")
+    ] = None,
+    changes: SetOption = None,
+    write: Annotated[
+        bool, typer.Option("--write", help="Write the values of the first candidate into the spec.")
+    ] = False,
+    format: Annotated[str, format_option("text|json")] = "text",
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", metavar="N", min=1, help="Compilations side by side. [default: by cores and memory]"),
+    ] = None,
+    time_limit: Annotated[
+        str, typer.Option("--time-limit", metavar="TIME", help="The longest compilation: 90s, 15m, 1h.")
+    ] = DEFAULT_TIME_LIMIT,
+) -> None:
+    """Search the cheapest way to run a rung that fits, by compiling its step on other sizes and with other values.
+
+    The global batch, the tokens, the steps and the rate stay. The section tune of the spec, or --sizes, names what is
+    tried. What is compiled is kept in results/tune.json next to the spec.
+
+    Example: tpucfg tune --env prod --sizes v5p-32,v6e-32
+    """
+    seconds = limit_seconds(time_limit)
+    catalog, others = Catalog(), tuple(filter(None, (sizes or "").split(",")))
+    if write and changes:
+        raise CommandExit(USAGE, "--write and --set exclude each other: the spec does not have the values of --set")
+    project, job = _rung(spec, catalog, env, size, changes)
+    choices = _choices(project, catalog, job, others)
+    fits = compilable_file(project, [job], spec)
+    kept = read_tune_file(tune_path(spec.parent))
+    records = read_records(spec.parent, job.environment.name, ExampleRecord(project.name, job.size))
+    if findings := (*kept.findings, *records.findings):
+        print_findings(findings, {str(kept.path): kept.text, records.file: records.text})
+        raise CommandExit(ERRORS)
+    candidates, unseen = plan_candidates(project, catalog, job, choices)
+    lines = lines_of(candidates, choices)
+    limits = Limits(jobs or default_jobs(), seconds, int(available_memory() * USABLE_MEMORY))
+    # A result of an earlier version has no forecast.
+    of_fit = (result for result in fits.results.values() if result.forecast or not result.fits)
+    known = [*of_fit, *kept.results.values()]
+    trials, write_error = _search(spec, candidates, lines, choices, known, limits)
+    prices = {
+        trial.outcome.job.size: price_per_hour(trial.outcome.job.slice, project.prices, job.capacity.kind)
+        for trial in trials
+    }
+    by_step = {step_key(trial.candidate): trial for trial in trials}
+    # In the order of the spec, whichever ended first.
+    trials = [by_step[key] for candidate in candidates if (key := step_key(candidate)) in by_step]
+    rankings = rank(trials, prices, _measured(records, trials))
+    report = Report(job, choices, candidates, unseen, lines, by_step, rankings)
+    for line in FORMATS[format](report):
+        print(line)
+    sys.stdout.flush()
+    failed = collect(failure_findings(project, [each.outcome for each in trials], spec.parent, seconds))
+    print_findings(failed, {str(spec): project.document.text})
+    if write_error:
+        raise unwritten(tune_path(spec.parent), write_error)
+    if not rankings:
+        raise CommandExit(ERRORS)
+    if write:
+        own = (ranking.rows for ranking in rankings if ranking.batch_size == job.rung.batch_size)
+        _write(spec, catalog, next(own, ()))
+
+
+def _rung(
+    spec: Path, catalog: Catalog, env: str | None, size: str | None, changes: list[str] | None
+) -> tuple[Project, Job]:
+    """Return the spec and the job of the rung.
+
+    Raises:
+        CommandExit: The spec has an error, or several environments have the rung.
+    """
+    chosen = selection([env] if env else None, [size] if size else None, changes=changes)
+    project, compiled = load_compiled(spec, catalog, chosen)
+    wanted = size or project.training.tuned_on
+    matching = [job for job in compiled.jobs if job.size == wanted]
+    if not matching:
+        known = ", ".join(dict.fromkeys(job.size for job in compiled.jobs))
+        raise CommandExit(USAGE, f"{wanted}, the tuned size, is in no ladder", f"choose a rung by --size: {known}")
+    if len(matching) > 1:
+        names = [job.environment.name for job in matching]
+        raise CommandExit(USAGE, f"{', '.join(names)} have {wanted}", f"choose one, for example --env {names[0]}")
+    return project, matching[0]
+
+
+def _choices(project: Project, catalog: Catalog, job: Job, sizes: Sequence[str]) -> Choices:
+    """Return the values to try.
+
+    Raises:
+        CommandExit: A size does not exist, or there are too many combinations.
+    """
+    for size in sizes:
+        if catalog.find(size) is None:
+            near = catalog.nearest(size)
+            hint = f"did you mean {near}?" if near else "list the sizes with: tpucfg sizes"
+            raise CommandExit(USAGE, f"--sizes: {format_value(size, quoted=False)} is not a TPU size", hint)
+    choices = read_choices(project.document, sizes)
+    if (count := count_lines(job.rung, choices)) > MAX_LINES:
+        message = f"{count:,} combinations of sizes, batches, parallelism and arguments; {MAX_LINES} are the most"
+        raise CommandExit(USAGE, message, "shorten the lists of tune, and search again with the best of them")
+    return choices
+
+
+def _search(
+    spec: Path,
+    candidates: Sequence[Candidate],
+    lines: Sequence[Line],
+    choices: Choices,
+    known: Sequence[FitResult],
+    limits: Limits,
+) -> tuple[list[Trial], OSError | None]:
+    """Search, and write each result as soon as it is complete: a killed search loses no other."""
+    path, trials = tune_path(spec.parent), list[Trial]()
+    write_error: OSError | None = None
+    progress = Progress(candidates, lines, choices, limits.jobs)
+
+    def keep(new: Sequence[Trial]) -> None:
+        nonlocal write_error
+        try:
+            keep_results(path, [trial.result for trial in new if trial.result and not trial.is_kept])
+        except OSError as error:
+            write_error = error
+
+    with delayed_interrupts() as check_interrupts:
+
+        def observe(running: Sequence[Running]) -> None:
+            check_interrupts()
+            progress.observe(running)
+
+        try:
+            with closing(search(lines, candidates[0], known, spec.parent.resolve(), limits, observe)) as ended:
+                for trial in ended:
+                    trials.append(trial)
+                    progress.ended(trial)
+                    keep([trial])
+        finally:
+            progress.clear()
+            if isinstance(sys.exception(), KeyboardInterrupt):
+                progress.interrupted(str(write_error or f"kept in {path}"))
+    return trials, write_error
+
+
+def _measured(records: Results, trials: Sequence[Trial]) -> Mapping[str, Fraction]:
+    """Return the seconds of a step of each candidate whose program a record measured."""
+    seconds: dict[str, Fraction] = {}
+    for trial in trials:
+        project, job = trial.candidate.project, trial.outcome.job
+        of_rung = records_of_programs(records, project.name, {job.size: program_of(project, job)}).get(job.size)
+        for record in (of_rung.probe, of_rung.whole) if of_rung else ():
+            if record and (rate := record.metric(THROUGHPUT)):
+                seconds.setdefault(step_key(trial.candidate), job.rung.batch_size / rate)
+    return seconds
+
+
+def _write(spec: Path, catalog: Catalog, rows: Sequence[Row]) -> None:
+    """Write the values of the first row into the spec, and print the difference.
+
+    Raises:
+        CommandExit: No row is the first, or the spec cannot get its values.
+    """
+    from difflib import unified_diff
+
+    if not rows or (rows[0].interval is None and len(rows) > 1):
+        problem = "no order is claimed without a forecast" if rows else "no candidate fits"
+        hint = "shorten the lists of tune until one candidate is left, or set its values yourself"
+        raise CommandExit(ERRORS, f"{spec} was not changed: {problem}", hint)
+    if rows[0].trial.candidate.is_current:
+        print(f"{spec} has the values of the first candidate", file=sys.stderr)
+        return
+    document = read_file(spec)
+    try:
+        text = edited_spec(document, catalog, rows[0].trial.candidate)
+        with staged_files() as stage, stage(str(spec.resolve())) as file:
+            file.write(text.encode())
+    except UnwritableError as error:
+        raise CommandExit(ERRORS, f"{spec} was not changed: {error}", error.help) from None
+    except OSError as error:
+        raise CommandExit(ERRORS, f"{spec} cannot be written: {error.strerror or error}") from None
+    before, after = (each.splitlines(keepends=True) for each in (document.text, text))
+    print("".join(unified_diff(before, after, str(spec), str(spec), n=1)), end="")
+    if any(row.trial.candidate.is_current and row.rank == rows[0].rank for row in rows):
+        print("not proven to be cheaper than before: the intervals of both overlap", file=sys.stderr)

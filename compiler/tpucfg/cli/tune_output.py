@@ -1,0 +1,286 @@
+"""The output of `tpucfg tune`: the memory, the order of the candidates, and what was not tried."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, Final, NamedTuple
+
+from tpucfg.cli.table import Column, Section, text_sections
+from tpucfg.fit.fit_file import FitResult
+from tpucfg.fit.tune_candidates import Candidate, Choices, Line, step_key, tried_flags
+from tpucfg.fit.tune_ranking import Ranking, Row
+from tpucfg.fit.tune_search import Fate, Trial, Trials, fate, frontier
+from tpucfg.fit.wording import gib, interval_text, step_time
+from tpucfg.number_format import UNKNOWN, format_dollars, format_hours, to_json_number
+from tpucfg.plan import Job
+from tpucfg.text_format import format_count, json_text, listed, printable
+
+_QUOTE: Final = '"'
+_FATES: Final[Mapping[Fate, str]] = {
+    "larger fits": "a larger micro-batch of the same other values fits",
+    "smaller does not fit": "a smaller micro-batch of the same other values does not fit",
+    "failures": "two candidates of the same other values failed",
+    "not reached": "the search ended before",
+}
+_NEVER: Final = "XLA flags, topologies, capacities, sharding, and every value that is not listed"
+
+
+class Report(NamedTuple):
+    """A search, and what came of it."""
+
+    job: Job
+    """The rung as the spec has it."""
+    choices: Choices
+    candidates: Sequence[Candidate]
+    unseen: int
+    lines: Sequence[Line]
+    trials: Trials
+    rankings: Sequence[Ranking]
+
+    @property
+    def title(self) -> str:
+        """The heading: what stays the same in every candidate."""
+        rung, environment = self.job.rung, self.job.environment
+        steps = f", {format_count(rung.train_steps, 'step')}" if rung.train_steps else ""
+        rate = f", learning rate {rung.learning_rate}" if rung.learning_rate else ""
+        place = f"{environment.name} {rung.size}: {self.job.target} in {environment.region}"
+        return f"{place}; each candidate has batch {rung.batch_size:,}{steps}{rate}"
+
+    @property
+    def not_compiled(self) -> Mapping[Fate, int]:
+        """The number of candidates that were not compiled, by the reason."""
+        return Counter(
+            fate(line, candidate, self.trials)
+            for line in self.lines
+            for candidate in line.candidates
+            if step_key(candidate) not in self.trials
+        )
+
+    @property
+    def refused(self) -> Mapping[str, Sequence[Candidate]]:
+        """The candidates that the plan refuses, or cannot run where they stand, by the reason."""
+        reasons: dict[str, list[Candidate]] = {}
+        for candidate in self.candidates:
+            if candidate.problem:
+                reasons.setdefault(candidate.problem, []).append(candidate)
+        return reasons
+
+
+def _text(report: Report) -> Iterator[str]:
+    yield report.title
+    yield ""
+    yield from text_sections([Section("the largest micro-batch that fits, as compiled", _memory_columns(report))])
+    for ranking in report.rankings:
+        yield ""
+        other = "" if ranking.batch_size == report.job.rung.batch_size else f", of batch {ranking.batch_size:,}"
+        title = f"{_order_title(ranking)}{other}"
+        yield from text_sections([Section(title, _ranking_columns(report, ranking), ranking.notes)])
+    yield ""
+    yield from map(printable, _rest(report))
+
+
+def _order_title(ranking: Ranking) -> str:
+    span = "the run" if ranking.is_of_run else "1,000 steps"
+    if not any(row.interval for row in ranking.rows):
+        return f"no order is claimed, as there is no forecast; the least cost of {span} by the bound"
+    return f"order by {ranking.unit} of {span}; candidates of one rank are equal within the error of the forecast"
+
+
+def _memory_columns(report: Report) -> list[Column]:
+    ends = [(line, *frontier(line, report.trials)) for line in _sorted_lines(report)]
+    fitting = [(largest.outcome.job.rung if largest else None) for _, largest, _ in ends]
+    shown = [(largest or refused) for _, largest, refused in ends]
+    results = [trial.result if trial else None for trial in shown]
+    return [
+        *_value_columns(report, [line.candidates[0] for line, _, _ in ends]),
+        Column("micro-batch", [f"{int(rung.micro_batch):,}" if rung else "none" for rung in fitting]),
+        Column("grad_accum", [f"{rung.grad_accum or 1:,}" if rung else UNKNOWN for rung in fitting]),
+        Column("HBM GiB", [_used_text(result) for result in results]),
+        Column("available", [gib(each.memory.available) if each else UNKNOWN for each in results]),
+        Column("next larger", [_refusal_text(refused, largest) for _, largest, refused in ends]),
+    ]
+
+
+def _used_text(result: FitResult | None) -> str:
+    return ("" if result.memory.exact else "≥ ") + gib(result.memory.used) if result else UNKNOWN
+
+
+def _refusal_text(refused: Trial | None, largest: Trial | None) -> str:
+    if refused is None or refused.result is None:
+        return "" if largest else "failed"
+    return f"{refused.micro_batch:,} needs ≥ {gib(refused.result.memory.used)}"
+
+
+def _sorted_lines(report: Report) -> list[Line]:
+    """Return the lines by size and batch, those that fit with the last listed values of their flags first."""
+    sizes = list(dict.fromkeys(candidate.values.size for candidate in report.candidates))
+
+    def order(line: Line) -> tuple[Any, ...]:
+        values, largest = line.candidates[0].values, frontier(line, report.trials)[0]
+        listed_at = [
+            -texts.index(text) for (_, text), texts in zip(values.args, report.choices.args.values(), strict=False)
+        ]
+        return sizes.index(values.size), values.batch_size, largest is None, listed_at, values.model_parallel
+
+    return sorted(report.lines, key=order)
+
+
+def _value_columns(report: Report, candidates: Sequence[Candidate]) -> list[Column]:
+    """Return the columns of the values that tell candidates apart, besides their accumulation."""
+    rungs = [candidate.job.rung for candidate in candidates if candidate.job]
+    flags = [tried_flags(candidate, report.choices) for candidate in candidates]
+    batches = [f"{rung.batch_size:,}" for rung in rungs]
+    return [
+        Column("size", [rung.size for rung in rungs]),
+        *([Column("batch", batches)] if len({*batches}) > 1 else []),
+        Column("model_parallel", [str(rung.model_parallel) for rung in rungs]),
+        *(
+            Column(flag, [_flag_text(values[index]) for values in flags])
+            for index, flag in enumerate(report.choices.args)
+        ),
+    ]
+
+
+def _flag_text(value: Any) -> str:
+    if value is False:
+        return "unset"
+    return "set" if value is None else str(value)
+
+
+def _ranking_columns(report: Report, ranking: Ranking) -> list[Column]:
+    rows = ranking.rows
+    rungs = [row.trial.outcome.job.rung for row in rows]
+    has_forecast = any(row.interval for row in rows)
+    money = format_dollars if ranking.unit == "USD" else format_hours
+    columns = [
+        Column("rank", [str(row.rank) if row.rank else UNKNOWN for row in rows]),
+        Column("step", [_interval_text(row) for row in rows]),
+        Column(ranking.unit, [_range(row.costs, money) for row in rows]),
+    ]
+    return [
+        *(columns[:1] if has_forecast else ()),
+        *_value_columns(report, [row.trial.candidate for row in rows]),
+        Column("micro-batch", [f"{row.trial.micro_batch:,}" for row in rows]),
+        Column("grad_accum", [f"{rung.grad_accum or 1:,}" for rung in rungs]),
+        *(columns[1:] if has_forecast else ()),
+        Column("step ≥", [step_time(row.bound) if row.bound else UNKNOWN for row in rows]),
+        Column(f"{ranking.unit} ≥", [money(row.least) for row in rows]),
+        Column("spec", ["now" if row.trial.candidate.is_current else "" for row in rows]),
+    ]
+
+
+def _interval_text(row: Row) -> str:
+    if row.interval is None:
+        return UNKNOWN
+    return interval_text(row.interval) + (" measured" if row.is_measured else "")
+
+
+def _range(costs: tuple[Fraction, Fraction, Fraction] | None, text: Callable[[Fraction | None], str]) -> str:
+    if costs is None:
+        return UNKNOWN
+    return text(costs[1]) if costs[0] == costs[2] else f"{text(costs[0])} to {text(costs[2])}"
+
+
+def _rest(report: Report) -> Iterator[str]:
+    """Yield the lines about what was compiled, what was not, and why."""
+    compiled = sum(not trial.is_kept and not trial.outcome.is_known for trial in report.trials.values())
+    known = len(report.trials) - compiled
+    yield (
+        f"{format_count(len(report.candidates), 'candidate')}: {compiled} compiled now"
+        + (f", {known} as results/tune.json or results/fit.json have them" if known else "")
+    )
+    if report.unseen:
+        yield f"left out: {report.unseen}, as the program gets no other flag for their model_parallel or grad_accum"
+    for reason, count in sorted(report.not_compiled.items()):
+        yield f"not compiled: {count}, as {_FATES[reason]}"
+    for problem, candidates in report.refused.items():
+        if candidates[0].job:
+            yield f"compiled all the same: {format_count(len(candidates), 'candidate')}, though {problem}"
+        else:
+            names = listed([candidate_name(candidate, report.choices) for candidate in candidates], limit=2)
+            yield f"refused by the plan: {names}: {problem}"
+    yield f"not tried: {_NEVER}"
+
+
+def candidate_name(candidate: Candidate, choices: Choices) -> str:
+    """Return the values of a candidate on one line."""
+    values = candidate.values
+    flags = (f"{flag}={text.strip(_QUOTE)}" for flag, text in values.args)
+    parts = (f"model_parallel={values.model_parallel}", f"grad_accum={values.grad_accum or 1}", *flags)
+    batch = (f"batch_size={values.batch_size}",) if choices.batch_size else ()
+    return " ".join((values.size, *batch, *parts))
+
+
+# JSON.
+
+
+def _json(report: Report) -> Iterator[str]:
+    yield json_text(
+        {
+            "environment": report.job.environment.name,
+            "size": report.job.size,
+            "batch_size": report.job.rung.batch_size,
+            "memory": [_memory_payload(report, line) for line in _sorted_lines(report)],
+            "rankings": [_ranking_payload(report, ranking) for ranking in report.rankings],
+            "candidates": len(report.candidates),
+            "not_compiled": dict(sorted(report.not_compiled.items())),
+            "problems": [
+                _values_payload(report, each) | {"problem": each.problem, "is_refused": each.job is None}
+                for each in report.candidates
+                if each.problem
+            ],
+        }
+    )
+
+
+def _values_payload(report: Report, candidate: Candidate) -> dict[str, Any]:
+    values = candidate.values
+    flags = tried_flags(candidate, report.choices) if candidate.job else [text for _, text in values.args]
+    return {
+        "size": values.size,
+        "batch_size": values.batch_size,
+        "model_parallel": values.model_parallel,
+        "grad_accum": values.grad_accum or 1,
+        "args": {flag: value for flag, value in zip(report.choices.args, flags, strict=False) if value is not False},
+    }
+
+
+def _memory_payload(report: Report, line: Line) -> dict[str, Any]:
+    largest, refused = frontier(line, report.trials)
+    values = _values_payload(report, (largest.candidate if largest else line.candidates[0]))
+    if largest is None:
+        values |= {"grad_accum": None}
+    return values | {"fits": _trial_payload(largest), "refused": _trial_payload(refused)}
+
+
+def _trial_payload(trial: Trial | None) -> dict[str, Any] | None:
+    if trial is None or trial.result is None:
+        return None
+    return {"micro_batch": trial.micro_batch, "hbm": trial.result.memory._asdict()}
+
+
+def _ranking_payload(report: Report, ranking: Ranking) -> dict[str, Any]:
+    return {
+        "batch_size": ranking.batch_size,
+        "unit": ranking.unit,
+        "of_run": ranking.is_of_run,
+        "notes": list(ranking.notes),
+        "rows": [_row_payload(report, row) for row in ranking.rows],
+    }
+
+
+def _row_payload(report: Report, row: Row) -> dict[str, Any]:
+    interval, costs = row.interval, row.costs
+    return {
+        "rank": row.rank,
+        **_values_payload(report, row.trial.candidate),
+        "is_current": row.trial.candidate.is_current,
+        "is_measured": row.is_measured,
+        "step_seconds": [float(each) for each in interval[:3]] if interval else None,
+        "cost": [to_json_number(each) for each in costs] if costs else None,
+        "bound_seconds": to_json_number(row.bound),
+        "least_cost": to_json_number(row.least),
+    }
+
+
+FORMATS: Final[Mapping[str, Callable[[Report], Iterator[str]]]] = {"text": _text, "json": _json}

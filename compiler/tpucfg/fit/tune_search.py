@@ -1,0 +1,192 @@
+"""The search of `tpucfg tune`: which candidates are compiled, and what the others follow from.
+
+Memory grows with the micro-batch, in a straight line. So the largest of a line is compiled first; after refusals, which
+take seconds and state the memory, the largest that should fit; and then its neighbors, until the largest that fits is
+compiled and the next one is refused.
+"""
+
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing
+from itertools import chain
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
+
+from tpucfg.fit.failures import OF_THE_MODULE, OF_THE_PYTHON, Failure
+from tpucfg.fit.fit_file import FitFile, FitResult, result_id
+from tpucfg.fit.launcher import Outcome, compile_rungs
+from tpucfg.fit.rung_fit import ProgramFiles
+from tpucfg.fit.schedule import Limits, Observer
+from tpucfg.fit.tune_candidates import Candidate, Line, step_key
+from tpucfg.fit.tune_file import by_id
+
+_MAX_FAILURES: Final = 2
+"""Candidates of a line that may crash or hang before the rest of it is left out."""
+_MARGIN: Final = 1.25
+"""A prediction up to this share of the memory is tried: a refusal takes seconds, and what fits a minute. For a small
+micro-batch of examples/chat, the line through two refusals was 20% too high."""
+_ENDING: Final = OF_THE_PYTHON | OF_THE_MODULE
+"""Failures that every candidate would have."""
+
+
+class Trial(NamedTuple):
+    """A candidate that was tried."""
+
+    candidate: Candidate
+    outcome: Outcome
+    is_kept: bool = False
+    """True for a result of an earlier search with equal inputs, which started no process now."""
+
+    @property
+    def result(self) -> FitResult | None:
+        """The result; None after a failure."""
+        return self.outcome.result
+
+    @property
+    def failure(self) -> Failure | None:
+        """The failure, if there is no result."""
+        return self.outcome.failure
+
+    @property
+    def micro_batch(self) -> int:
+        """Examples of one replica and micro-batch."""
+        return int(self.outcome.job.rung.micro_batch)
+
+
+Trials = Mapping[str, Trial]
+"""The candidates that were tried, by their steps."""
+Fate = Literal["larger fits", "smaller does not fit", "failures", "not reached"]
+"""The reason why a candidate was not compiled."""
+
+
+def search(
+    lines: Sequence[Line],
+    current: Candidate,
+    known: Sequence[FitResult],
+    folder: Path,
+    limits: Limits,
+    observe: Observer,
+) -> Generator[Trial, None, None]:
+    """Compile what decides the lines, and yield each trial as it ends. Closing the iterator ends all processes.
+
+    The rung as the spec has it is the first. If it is compiled as an earlier search has left it, by the same versions,
+    so are the other candidates whose inputs and files are unchanged.
+
+    Args:
+        lines: The lines of candidates.
+        current: The rung as the spec has it, which is in one of them.
+        known: The results of earlier compilations.
+        folder: The spec's folder.
+        limits: The limits of the processes.
+        observe: Called several times a second with the compilations that run.
+    """
+    results = list(known)
+    trials: dict[str, Trial] = {}
+    kept: _Kept | None = None
+    while batch := _next_candidates(lines, current, trials):
+        repeated = [trial for candidate in batch if kept and (trial := kept.trial(candidate))]
+        rest = [candidate for candidate in batch if not any(trial.candidate is candidate for trial in repeated)]
+        with closing(_compiled(rest, results, folder, limits, observe)) as compiled:
+            for trial in chain(repeated, compiled):
+                trials[step_key(trial.candidate)] = trial
+                yield trial
+                results += [trial.result] if trial.result else []
+                if trial.failure and trial.failure.kind in _ENDING:
+                    return
+        kept = kept or _Kept(by_id(known), trials[step_key(current)].result, ProgramFiles(folder))
+
+
+def _next_candidates(lines: Sequence[Line], current: Candidate, trials: Trials) -> list[Candidate]:
+    if not trials:
+        return [current]
+    return [candidate for line in lines if (candidate := next_candidate(line, trials))]
+
+
+class _Kept:
+    """The results of earlier searches that count without a process, as long as the current rung's does."""
+
+    def __init__(self, known: Mapping[str, FitResult], current: FitResult | None, program: ProgramFiles) -> None:
+        kept = known.get(result_id(current)) if current else None
+        # Only a compilation shows that the installed packages are the same.
+        is_same = kept is not None and current is not None and kept[2:] == current[2:]
+        self._known = known if is_same else {}
+        self._compiler = current.compiler if current else None
+        self._program = program
+
+    def trial(self, candidate: Candidate) -> Trial | None:
+        """Return the trial of a candidate whose inputs, files and versions are those of a kept result."""
+        result = self._known.get(step_key(candidate))
+        if result is None or candidate.job is None or result.compiler != self._compiler:
+            return None
+        if self._program.hashes(result.files) != result.files:
+            return None
+        return Trial(candidate, Outcome(candidate.job, result, is_known=True), is_kept=True)
+
+
+def _compiled(
+    candidates: Sequence[Candidate], known: Sequence[FitResult], folder: Path, limits: Limits, observe: Observer
+) -> Generator[Trial, None, None]:
+    by_job = {id(candidate.job): candidate for candidate in candidates}
+    jobs = [candidate.job for candidate in candidates if candidate.job]
+    if not jobs:
+        return
+    file = FitFile(folder, by_id(known))
+    with closing(
+        compile_rungs(candidates[0].project, jobs, file, folder, limits, observe, are_alike=False)
+    ) as outcomes:
+        for outcome in outcomes:
+            yield Trial(by_job[id(outcome.job)], outcome)
+
+
+# The choice in a line.
+
+
+def next_candidate(line: Line, trials: Trials) -> Candidate | None:
+    """Return the candidate of a line to compile next; None if the largest that fits is known, or nothing helps."""
+    tried = [trials.get(step_key(candidate)) for candidate in line.candidates]
+    if sum(trial is not None and trial.result is None for trial in tried) >= _MAX_FAILURES:
+        return None
+    open_ = [line.candidates[index] for index in _undecided(tried)]
+    refused = [trial for trial in tried if trial and trial.result and not trial.result.fits]
+    if not open_ or not refused:
+        return open_[-1] if open_ else None
+    points = [(trial.micro_batch, trial.result.memory.used) for trial in tried if trial and trial.result]
+    if len(points) == 1:
+        return open_[-1]
+    (first, least), (last, most) = points[0], points[-1]
+    available = refused[0].result.memory.available if refused[0].result else 0
+    slope = (most - least) / (last - first)
+    predicted = {id(each): least + slope * (_micro_batch(each) - first) for each in open_}
+    if predicted[id(open_[0])] > available:
+        return open_[0]  # none should fit, which a refusal of the smallest proves
+    return [each for each in open_ if predicted[id(each)] <= available * _MARGIN][-1]
+
+
+def _undecided(tried: Sequence[Trial | None]) -> list[int]:
+    """Return the positions between the largest that fits and the smallest that does not, but those that failed."""
+    fitting = [index for index, trial in enumerate(tried) if trial and trial.result and trial.result.fits]
+    refused = [index for index, trial in enumerate(tried) if trial and trial.result and not trial.result.fits]
+    start, end = max(fitting, default=-1) + 1, min(refused, default=len(tried))
+    return [index for index in range(start, end) if tried[index] is None]
+
+
+def _micro_batch(candidate: Candidate) -> int:
+    return int(candidate.job.rung.micro_batch) if candidate.job else 0
+
+
+def frontier(line: Line, trials: Trials) -> tuple[Trial | None, Trial | None]:
+    """Return the trial with the largest micro-batch that fits, and the next larger one that does not."""
+    tried = [trial for candidate in line.candidates if (trial := trials.get(step_key(candidate))) and trial.result]
+    fitting = [trial for trial in tried if trial.result and trial.result.fits]
+    refused = [trial for trial in tried if trial.result and not trial.result.fits]
+    return fitting[-1] if fitting else None, refused[0] if refused else None
+
+
+def fate(line: Line, candidate: Candidate, trials: Trials) -> Fate:
+    """Return the reason why a candidate of a line was not compiled."""
+    largest, refused = frontier(line, trials)
+    if largest and _micro_batch(candidate) < largest.micro_batch:
+        return "larger fits"
+    if refused and _micro_batch(candidate) > refused.micro_batch:
+        return "smaller does not fit"
+    failures = [each for each in line.candidates if (trial := trials.get(step_key(each))) and trial.failure]
+    return "failures" if len(failures) >= _MAX_FAILURES else "not reached"
