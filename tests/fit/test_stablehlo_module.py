@@ -45,7 +45,7 @@ def test_a_text_of_another_form_is_an_error(text: str) -> None:
     ("operation", "is_bounded"), [("add %arg0, %arg0", True), ("optimization_barrier %arg0", False)]
 )
 def test_calls_without_end_end(operation: str, *, is_bounded: bool) -> None:
-    """Forty functions that each call the next one twice are a trillion calls: equal ones are one, of others too many."""
+    """Forty functions that each call the next one twice: equal calls are one, and of others there are too many."""
     functions = "".join(
         f"  func.func private @f{number}(%arg0: tensor<4x4xf32>) {{\n"
         f"    %1 = stablehlo.{operation} : tensor<4x4xf32>\n    %2 = stablehlo.{operation} : tensor<4x4xf32>\n"
