@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 Value = tuple[int, int]
 """The number of a node, and of one of its results."""
 
-_MAX_NODES: Final = 2_000_000
-"""A program with this many operations, calls expanded, takes about ten seconds."""
+_MAX_NODES: Final = 300_000
+"""A program with this many operations, calls expanded, takes a few seconds."""
 _MAX_SWEEPS: Final = 8
 _MAX_DEPTH: Final = 100
 _RETURNS: Final = frozenset(("return", "func.return", "stablehlo.return", "sdy.return"))
