@@ -62,6 +62,8 @@ class _Case:
         """The spec's folder, as the command line names it."""
         self.fit: FitStep = job.settings.trainer.fit or FitStep("", "")
         self.module, _, self.function = self.fit.step.partition(":")
+        self.is_maxtext = ":" not in self.fit.step
+        """True for the step of MaxText, which is no function of the spec's folder."""
         self.step_key = dotted(job.settings.source(_STEP))
         """The key of the spec that sets the step."""
         self.python_key = dotted(job.settings.source(_PYTHON))
@@ -261,6 +263,7 @@ _CRASHED: Final = _ENDED + "ended with {c.end}, before it gave a result, {c.phas
 _NO_MODULE: Final = "the module {c.module} cannot be found from the spec's folder: {c.error}"
 _NO_TOPOLOGY: Final = "no step can be compiled for {c.job.size}: {c.error}"
 _STEP_FAILED: Final = "{c.fit.step} fails: {c.error}"
+_MAXTEXT: Final = "'maxtext[tpu]'"
 
 # fmt: off
 _ROWS: Final = (
@@ -282,6 +285,17 @@ _ROWS: Final = (
          _exception, place=_PYTHON),
     _Row("old-jax", "TPU114", "{c.fit.python}: {c.error}", f"{{c.pip}} --upgrade {_JAX}", place=_PYTHON),
     _Row("no-libtpu", "TPU114", "{c.fit.python}: {c.error}", f"{{c.pip}} --upgrade {_JAX}", place=_PYTHON),
+
+    _Row("no-module", "TPU116", "MaxText cannot be imported, whose step this compiles: {c.error}",
+         f"{{c.pip}} {_MAXTEXT}, with Python 3.12 or newer; or set {{c.step_key}} to a function of your own",
+         when=lambda c: c.is_maxtext, place=_PYTHON),
+    _Row("import-failed", "TPU116", "importing MaxText fails: {c.error}", f"{{c.pip}} {_MAXTEXT}",
+         _exception, when=lambda c: c.is_maxtext, place=_PYTHON),
+    _Row("no-function", "TPU116", "{c.error}", "{c.pip} 'maxtext[tpu]==0.2.5'",
+         when=lambda c: c.is_maxtext, place=_PYTHON),
+    _Row("step-failed", "TPU117", "MaxText refuses the job: {c.error}",
+         "correct trainer.args or training where MaxText names it, and run: {c.command}",
+         _exception, when=lambda c: c.is_maxtext, place=("trainer", "args")),
 
     _Row("no-module", "TPU116", _NO_MODULE,
          "set {c.step_key} to {c.near_module}:{c.function}, or create {c.file} with the function {c.function}",

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from hlo_traffic import collective_bytes
 from jaxpr_access import Argument, device_bytes, result_bytes, untouched_bytes
 from jaxpr_flops import Work, count_work
+from maxtext_step import is_maxtext, load_maxtext
 from step_error import StepError, describe
 from tpu_topology import Refusal, available_hbm, check_packages, parse_refusal, slice_devices
 from user_function import OpenedFiles, Step, call_function, imported_files, load_function
@@ -84,7 +85,8 @@ def run(request: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
     opened = OpenedFiles(request["folder"])
     settings = _compiler_settings()
     # Before libtpu is initialized, as in a real run: a program may set its variables when it is imported.
-    function = load_function(request["step"])
+    load = load_maxtext if is_maxtext(request["step"]) else load_function
+    function = load(request["step"])
     configure_jax()
     place = request["slice"]
     devices = slice_devices(place["name"], place["options"], place["devices"])
