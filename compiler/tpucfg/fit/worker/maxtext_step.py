@@ -1,14 +1,15 @@
 """The training step of MaxText itself, which a spec with `flags: maxtext` needs no function for.
 
 MaxText's `train_compile` builds the step, its arguments and its mesh from a command line and the devices of a topology,
-and hands all of it to one function, `jit_and_compile`. This module gives it the slice's devices, and takes the step from
-that function. Whatever a version of MaxText does before that, the step is its own.
+and hands them to one function, `jit_and_compile`. This module gives it the slice's devices, and takes the step from that
+function. Whatever a version of MaxText does before that, the step is its own.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -86,7 +87,7 @@ def _step(train_compile: Any, devices: Sequence[Any], words: Sequence[str]) -> t
 
 def _config_path(word: str) -> str:
     """Return the path of a file of defaults: a file of the spec's folder, or one of MaxText's own wherever it lies."""
-    if os.path.isfile(word):
+    if Path(word).is_file():
         return word
     return _CONFIGS + (word.rpartition("configs/")[2] or "base.yml")
 
@@ -104,7 +105,7 @@ def _words(devices: Sequence[Any], flags: Mapping[str, Any]) -> list[str]:
     return [f"{name}={'' if value is None else value}" for name, value in {**words, **topology}.items()]
 
 
-def _jitted(  # noqa: PLR0913, PLR0917 - the arguments of MaxText's function
+def _jitted(
     function: Any,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
