@@ -1,7 +1,7 @@
 """The training step of MaxText itself, which a spec with `flags: maxtext` needs no function for.
 
 MaxText's `train_compile` builds the step, its arguments and its mesh from a command line and the devices of a topology,
-and hands them to one function, `jit_and_compile`. This module gives it the slice's devices, and takes the step from that
+and hands them to one function, `jit_and_compile`. This module gives it the slice's devices, and takes the step of that
 function. Whatever a version of MaxText does before that, the step is its own.
 """
 
