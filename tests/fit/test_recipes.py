@@ -66,13 +66,13 @@ def test_an_example_is_compiled(
 
 
 def test_every_example_with_a_step_is_compiled() -> None:
-    """The list above has all of them."""
+    """The list above has all of them, but for MaxText's own step, which needs another Python."""
     with_step = {
         path.parent.relative_to(EXAMPLES).as_posix()
         for path in EXAMPLES.rglob("tpucfg.yaml")
         if "fit" in (yaml.safe_load(path.read_text(encoding="utf-8")).get("trainer") or {})
     }
-    assert with_step == {*SMALL}
+    assert with_step == {*SMALL, "maxtext"}
 
 
 def code_blocks() -> list[str]:
