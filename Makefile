@@ -15,8 +15,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup quick test slow-test cluster-test engine-test compile-test newest-jax-test machine trainer-test fuzz-test frozen-test lint format \
-	workflows engine cluster tensorflow tpu-compiler tpu-compiler-newest maxtext bench published-runs bench-write fuzz fuzz-write build schemas schemas-check catalog-audit \
+.PHONY: help demo setup quick test slow-test cluster-test engine-test compile-test oldest-jax-test newest-jax-test machine trainer-test fuzz-test frozen-test lint format \
+	workflows engine cluster tensorflow tpu-compiler tpu-compiler-oldest tpu-compiler-newest maxtext bench published-runs bench-write fuzz fuzz-write build schemas schemas-check catalog-audit \
 	pages docs docs-serve readme audit lock clean
 
 help: ## list the targets
@@ -44,6 +44,10 @@ engine-test: setup ## deploy stacks with the Pulumi engine
 
 compile-test: setup ## compile for TPUs
 	$(PYTEST) -m tpu_compiler
+
+oldest-jax-test: setup tpu-compiler-oldest ## compile for TPUs with the oldest JAX
+	TPUCFG_TPU_PYTHON=$(CURDIR)/$(VENV)/tpu-compiler-oldest/bin/python $(PYTEST) -m tpu_compiler \
+		tests/fit/test_worker_compiles.py
 
 newest-jax-test: setup tpu-compiler-newest ## compile for TPUs with the newest JAX, which needs a newer Python
 	TPUCFG_TPU_PYTHON=$(CURDIR)/$(VENV)/tpu-compiler-newest/bin/python $(PYTEST) -m tpu_compiler \
@@ -84,6 +88,8 @@ cluster: setup ## build the Kubernetes API server for the cluster tests; needs G
 tensorflow: $(VENV)/tensorflow/installed ## install TensorFlow, for the tests of the TensorFlow trainer
 
 tpu-compiler: $(VENV)/tpu-compiler/installed ## install JAX with the TPU compiler, for the tests that compile for TPUs
+
+tpu-compiler-oldest: $(VENV)/tpu-compiler-oldest/installed ## install the oldest JAX that fit supports
 
 tpu-compiler-newest: $(VENV)/tpu-compiler-newest/installed ## install the newest JAX; needs Python 3.13
 
@@ -160,6 +166,7 @@ lock: setup ## upgrade the locked versions of all packages
 	$(LOCK) --upgrade --group pyproject.toml:bench --output-file benchmarks/requirements.txt
 	$(LOCK) --upgrade --group pyproject.toml:tensorflow --output-file tests/trainer/requirements.txt
 	$(LOCK) --upgrade --group pyproject.toml:tpu-compiler --output-file tests/fit/requirements.txt
+	$(LOCK) --upgrade --group pyproject.toml:tpu-compiler-oldest --output-file tests/fit/requirements-oldest.txt
 	$(subst 3.11,3.12,$(LOCK)) --upgrade --group pyproject.toml:maxtext --output-file tests/official/requirements.txt
 
 clean: ## delete the files that these targets created
@@ -190,6 +197,12 @@ $(VENV)/tpu-compiler/installed: tests/fit/requirements.txt | $(VENV)/runtime
 	@echo 'installing into $(VENV)/tpu-compiler' >&2
 	@$(PYTHON) -m venv --clear $(VENV)/tpu-compiler
 	@$(BIN)/pip --python $(VENV)/tpu-compiler/bin/python install --quiet --requirement tests/fit/requirements.txt
+	@touch $@
+
+$(VENV)/tpu-compiler-oldest/installed: tests/fit/requirements-oldest.txt | $(VENV)/runtime
+	@echo 'installing into $(VENV)/tpu-compiler-oldest' >&2
+	@$(PYTHON) -m venv --clear $(VENV)/tpu-compiler-oldest
+	@$(BIN)/pip --python $(VENV)/tpu-compiler-oldest/bin/python install --quiet --requirement tests/fit/requirements-oldest.txt
 	@touch $@
 
 $(VENV)/tpu-compiler-newest/installed: tests/fit/requirements.txt | $(VENV)/runtime

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from spec_factory import planned, project
-from tpucfg.fit.fit_file import Compiler, FitKey, FitResult, Memory, fit_file_text, fit_path
+from tpucfg.fit.fit_file import Compiler, FitKey, FitResult, Forecast, Memory, fit_file_text, fit_path
 from tpucfg.fit.inputs import FitInputs, fit_inputs
 from tpucfg.fit.rung_fit import fit_key
 from tpucfg.plan import Job
@@ -25,8 +25,7 @@ RESULT: Final = FitResult(
     flops=184 * 10**12,
     flops_8bit=0,
     uncounted=(),
-    hbm_bytes=10**9,
-    ici_bytes=None,
+    forecast=Forecast(2.5, {"products": 1.5, "fusions": 0.75, "communication": 0.25}),
 )
 
 

@@ -1,4 +1,4 @@
-"""Files that the wheel contains for faster start-up: templates as Python modules, and the catalog as JSON.
+"""Files that the wheel contains for faster start-up: templates as Python modules, and data in YAML as JSON.
 
 The folder of the compiled templates is named after the version of jinja2, and only that version reads it; any other
 version reads the templates themselves. The build runs this module as a hook.
@@ -24,7 +24,8 @@ def write_assets(root: Path, into: Path) -> None:
     """
     sys.path.insert(0, str(root / "compiler"))
     _compile_templates(into / "templates")
-    _write_catalog(root / "compiler" / "tpucfg" / "catalog" / "data", into / "catalog" / "data")
+    for folder in (Path("catalog", "data"), Path("fit")):
+        _write_data(root / "compiler" / "tpucfg" / folder, into / folder)
 
 
 def _compile_templates(into: Path) -> None:
@@ -38,7 +39,7 @@ def _compile_templates(into: Path) -> None:
     )
 
 
-def _write_catalog(data: Path, into: Path) -> None:
+def _write_data(data: Path, into: Path) -> None:
     into.mkdir(parents=True)
     for path in sorted(data.glob("*.yaml")):
         entries = yaml.safe_load(path.read_bytes())

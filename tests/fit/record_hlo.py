@@ -1,11 +1,12 @@
-"""Compile small programs for TPUs, and write their texts into tests/fit/recorded/hlo, for test_hlo_traffic.py.
+"""Compile small programs for TPUs, and write their texts into tests/fit/recorded/hlo, for test_hlo_clock.py.
 
 .venv/tpu-compiler/bin/python tests/fit/record_hlo.py
 
-Metadata and most of the compiler's own settings are left out: they are nine tenths of a text.
+Metadata and the compiler's own settings but the cycles are left out: they are nine tenths of a text.
 """
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +16,7 @@ os.environ.update(ALLOW_MULTIPLE_LIBTPU_LOAD="1", TPU_SKIP_MDS_QUERY="1", JAX_PL
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.experimental import pallas as pl
 from jax.experimental import topologies
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
@@ -113,6 +115,47 @@ def windowed(mesh: Mesh) -> tuple[Any, tuple[Any, ...]]:
     return step, (_abstract(mesh, (16384, 4096), "x"), _abstract(mesh, (4096, 8192), None, "x"))
 
 
+def kernel(mesh: Mesh) -> tuple[Any, tuple[Any, ...]]:
+    """Return a kernel whose author states its work, and one without, on each device."""
+
+    def double(x: Any, y: Any) -> None:
+        y[...] = x[...] * 2
+
+    def body(x: Any) -> Any:
+        shape = jax.ShapeDtypeStruct(x.shape, x.dtype)
+        estimate = pl.CostEstimate(flops=197 * 10**9, transcendentals=0, bytes_accessed=1000)
+        return pl.pallas_call(double, shape)(pl.pallas_call(double, shape, cost_estimate=estimate)(x))
+
+    return jax.shard_map(body, mesh=mesh, in_specs=P("x"), out_specs=P("x"), check_vma=False), (
+        _abstract(mesh, (4096, 512), "x"),
+    )
+
+
+def offloaded(mesh: Mesh) -> tuple[Any, tuple[Any, ...]]:
+    """Return a step whose weights are in the memory of the host."""
+
+    def step(x: Any, w: Any) -> Any:
+        return jnp.tanh(x @ jax.device_put(w, jax.memory.Space.Device))
+
+    weights = jax.ShapeDtypeStruct(
+        (2048, 2048), jnp.bfloat16, sharding=NamedSharding(mesh, P(), memory_kind="pinned_host")
+    )
+    return step, (_abstract(mesh, (4096, 2048), "x"), weights)
+
+
+def convolved(mesh: Mesh) -> tuple[Any, tuple[Any, ...]]:
+    """Return four convolutions in a scan, with a part that is computed again for the gradient."""
+
+    def layer(x: Any, w: Any) -> tuple[Any, None]:
+        numbers = ("NHWC", "HWIO", "NHWC")
+        return jnp.tanh(jax.lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=numbers)), None
+
+    def loss(weights: Any, x: Any) -> Any:
+        return jnp.sum(jnp.square(jax.lax.scan(jax.checkpoint(layer), x, weights)[0].astype(jnp.float32)))
+
+    return jax.grad(loss), (_abstract(mesh, (4, 3, 3, 128, 128)), _abstract(mesh, (16, 32, 32, 128), "x"))
+
+
 PROGRAMS: Final[Sequence[tuple[str, Program, str, dict[str, Any]]]] = (
     ("layers-v5e", layers, "v5e:2x4", {}),
     ("layers-tpu7x", layers, "tpu7x:2x2x1", {}),
@@ -120,6 +163,9 @@ PROGRAMS: Final[Sequence[tuple[str, Program, str, dict[str, Any]]]] = (
     ("gradient-slices", gradient, "v5e:2x2", {"num_slices": 2}),
     ("matrices-v5e", matrices, "v5e:2x4", {}),
     ("windowed-v5e", windowed, "v5e:2x4", {}),
+    ("kernel-v5e", kernel, "v5e:2x4", {}),
+    ("offloaded-v6e", offloaded, "v6e:2x4", {}),
+    ("convolved-v5e", convolved, "v5e:2x4", {}),
     ("nested-v5p", nested, "v5p:2x2x1", {}),
     ("collectives-v5e", collectives, "v5e:2x4", {}),
     ("collectives-v3", collectives, "v3:2x2", {}),
@@ -128,14 +174,15 @@ PROGRAMS: Final[Sequence[tuple[str, Program, str, dict[str, Any]]]] = (
 
 
 def _without(text: str, attribute: str) -> str:
-    """Return the text without an attribute whose value is in braces, unless it is part of a longer one."""
+    """Return the text without what an attribute in braces has, but for the compiler's or the author's estimate."""
     parts = text.split(f", {attribute}={{")
     for number, part in enumerate(parts[1:], 1):
         depth, end = 1, 0
         while depth:
             depth += {"{": 1, "}": -1}.get(part[end], 0)
             end += 1
-        parts[number] = part[end:]
+        kept = re.search(r'"estimated_cycles":"[0-9]+"|"cost_estimate":\{[^}]*\}', part[:end])
+        parts[number] = (f", {attribute}={{{kept[0]}}}" if kept else "") + part[end:]
     return "".join(parts)
 
 

@@ -38,7 +38,7 @@ def test_both_wordings_of_the_refusal_have_figures() -> None:
         assert not result.figures.fits
         assert not result.figures.memory.exact
         assert result.figures.memory.headroom < 0
-        assert (result.figures.hbm_bytes, result.figures.ici_bytes) == (None, None)
+        assert result.figures.forecast is None
 
 
 @pytest.mark.parametrize(

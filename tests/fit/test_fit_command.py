@@ -198,7 +198,7 @@ def test_results_of_others_are_kept(folder: Folder) -> None:
 
 def test_a_step_that_does_not_fit_is_an_error(folder: Folder) -> None:
     """The table has the least memory, the finding the edit, and the result is kept."""
-    refused = "{'fits': False, 'hbm': {'used': 23 << 30, 'available': 15 << 30, 'exact': False}, 'hbm_bytes': None}"
+    refused = "{'fits': False, 'hbm': {'used': 23 << 30, 'available': 15 << 30, 'exact': False}, 'forecast': None}"
     folder.python(f"answer(result=RESULT | {refused})")
     status, out, err = folder.fit("--size", "v5litepod-16")
     assert status == 1

@@ -25,7 +25,7 @@ OTHER = RESULT._replace(
     fits=False,
     memory=RESULT.memory._replace(used=2**40, exact=False),
     uncounted=("while",),
-    hbm_bytes=None,
+    forecast=None,
     state_bytes=10**12,
 )
 

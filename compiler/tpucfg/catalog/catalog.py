@@ -1,9 +1,7 @@
 """Look up TPU sizes; a generation's file is read only when one of its sizes is looked up."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import cache, cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -11,6 +9,7 @@ from typing import Any
 
 from tpucfg.catalog.slices import Generation, Machine, Slice, Source, Zone, multiplied
 from tpucfg.catalog.target_facts import Refusal
+from tpucfg.package_data import read_data
 
 DATA = Path(__file__).parent / "data"
 _SIZE_NUMBER = r"0*[1-9][0-9]{0,8}"
@@ -32,7 +31,7 @@ class Catalog:
 
     @cached_property
     def _index(self) -> dict[str, Any]:
-        return _read(self._directory / "index.yaml")
+        return read_data(self._directory / "index.yaml")
 
     @cached_property
     def _by_prefix(self) -> dict[str, str]:
@@ -46,7 +45,7 @@ class Catalog:
     @cached_property
     def sources(self) -> Mapping[str, Source]:
         """Sources by id."""
-        entries = _read(self._directory / "sources.yaml")
+        entries = read_data(self._directory / "sources.yaml")
         return MappingProxyType({key: Source(id=key, **entry) for key, entry in entries.items()})
 
     def generations(self) -> Iterator[Generation]:
@@ -200,7 +199,7 @@ def _slice(size: str, data: Mapping[str, Any]) -> Slice:
 @cache
 def _read_generation(path: Path) -> dict[str, Any]:
     """Read a generation's file, and build the values that its sizes share: a hundred sizes may have two machines."""
-    data = _read(path)
+    data = read_data(path)
     data["machines"] = {name: _machine(name, row) for name, row in data["machines"].items()}
     for entry in data["zones"]:
         entry["names"] = [Zone(name, entry["source"], entry["kind"]) for name in entry["names"]]
@@ -238,18 +237,3 @@ def _applies(size: str, entry: Mapping[str, Any]) -> bool:
 def _nearest_number(slices: tuple[Slice, ...], number: int) -> Slice:
     """Return the size whose number is nearest by ratio, the larger of two equally near ones."""
     return max(slices, key=lambda slice_: (min(slice_.number, number) / max(slice_.number, number), slice_.number))
-
-
-@cache
-def _read(path: Path) -> dict[str, Any]:
-    """Read a data file, only once per process, because the data does not change while a command runs."""
-    data: dict[str, Any]
-    # A wheel contains the data as JSON, which is parsed many times faster than YAML.
-    with suppress(FileNotFoundError):
-        data = json.loads(path.with_suffix(".json").read_bytes())
-        return data
-    import yaml
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    data = yaml.load(path.read_bytes(), Loader=loader)  # noqa: S506  a safe loader, in C where there is one
-    return data

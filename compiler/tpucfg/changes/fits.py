@@ -285,10 +285,16 @@ def _missing_from_run(fit: RungFit) -> Statement:
 
 def _figures(result: FitResult, *, with_versions: bool = False) -> str:
     """Return what two results of one program have to agree in, with the amounts of memory as they are shown."""
-    hbm, ici = ("?" if amount is None else f"{amount:,}" for amount in (result.hbm_bytes, result.ici_bytes))
-    compute = f"{result.flops:,} FLOPs and {result.flops_8bit:,} of 8 bits, {hbm} bytes of HBM and {ici} of ICI"
+    compute = f"{result.flops:,} FLOPs and {result.flops_8bit:,} of 8 bits, {_forecast(result)}"
     versions = f" (jax {result.compiler.jax}, libtpu {result.compiler.libtpu})" if with_versions else ""
     return f"{_amount(result)}, {compute}{versions}"
+
+
+def _forecast(result: FitResult) -> str:
+    forecast = result.forecast
+    if forecast is None:
+        return "no forecast"
+    return f"a model's step of {forecast.seconds:g} s{'' if forecast.is_reliable else ', not reliable'}"
 
 
 def _amount(result: FitResult) -> str:

@@ -13,7 +13,7 @@ import typer
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
-from tpucfg.cli.fit_output import FORMATS, environment_fits
+from tpucfg.cli.fit_output import FORMATS, environment_fits, part_lines
 from tpucfg.cli.interrupts import delayed_interrupts
 from tpucfg.cli.load_spec import load_compiled, print_findings
 from tpucfg.cli.options import SPEC, EnvOption, SetOption, SizeOption, SpecOption, format_option, selection
@@ -27,6 +27,7 @@ from tpucfg.fit.rung_fit import RungFit, fit_command, fit_key, levers
 from tpucfg.fit.schedule import Limits, Running
 from tpucfg.fit.wording import verdict_text
 from tpucfg.plan import Job
+from tpucfg.results.ladder_status import ladder_statuses
 from tpucfg.spec import Duration, Project
 from tpucfg.text_format import format_value, listed, printable
 
@@ -64,11 +65,14 @@ def fit(
     time_limit: Annotated[
         str, typer.Option("--time-limit", metavar="TIME", help="The longest compilation: 90s, 15m, 1h.")
     ] = _DEFAULT_TIME_LIMIT,
+    parts: Annotated[
+        bool, typer.Option("--parts", help="Show what the time of a step is made of, below the tables.")
+    ] = False,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Compile unchanged steps again, and trust no earlier result.")
     ] = False,
 ) -> None:
-    """Compile the training step of each rung with the TPU compiler: memory, and the least time and cost of a run.
+    """Compile the training step of each rung with the TPU compiler: memory, time and cost of a run.
 
     The step is the function that trainer.fit names; it runs in trainer.fit.python, which needs jax[tpu] and no TPU.
     The results are kept in results/fit.json next to the spec.
@@ -76,7 +80,8 @@ def fit(
     Example: tpucfg fit --env dev --size v5litepod-16
     """
     seconds = _seconds(time_limit)
-    project, compiled = load_compiled(spec, Catalog(), selection(env, size, changes=changes))
+    catalog = Catalog()
+    project, compiled = load_compiled(spec, catalog, selection(env, size, changes=changes))
     planned = compiled.jobs
     file = _compilable_file(project, planned, spec)
     limits = Limits(jobs or default_jobs(), seconds, int(available_memory() * _USABLE_MEMORY))
@@ -84,9 +89,13 @@ def fit(
     fits = [RungFit(fit_key(job := each.job), each.result, levers=levers(project, job)) for each in outcomes]
     failed = failure_findings(project, outcomes, spec.parent, seconds)
     findings = collect((*fit_findings(project, fits), *failed))
-    environments = environment_fits(project, outcomes)
+    statuses = ladder_statuses(project, catalog, [job.environment for job in planned], spec.parent)
+    forecasts = {name: status.forecasts for name, status in statuses.items()}
+    environments = environment_fits(project, outcomes, forecasts)
     for line in FORMATS[format](project, environments, findings, str(fit_path(spec.parent))):
         print(line)
+    if parts and format == "text":
+        print("", *part_lines(environments), sep="\n")
     sys.stdout.flush()
     print_findings(findings, {str(spec): project.document.text})
     if write_error:

@@ -5,25 +5,44 @@ from fractions import Fraction
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 
+from tpucfg.cli.rung_columns import interval_data
 from tpucfg.cli.table import Column, Section, markdown_sections, text_sections
 from tpucfg.findings import Finding
-from tpucfg.fit.fit_file import NAME, FitResult
+from tpucfg.fit.fit_file import NAME, FitResult, Part
+from tpucfg.fit.fit_findings import HOST_OFFLOAD
+from tpucfg.fit.forecast import StepInterval
 from tpucfg.fit.launcher import Outcome
-from tpucfg.fit.roofline import Bound, LeastRun, least_run, lower_bound
+from tpucfg.fit.roofline import Run, lower_bound, run_of, utilization
 from tpucfg.fit.rung_fit import fit_command
-from tpucfg.fit.wording import flops_text, gib, incomplete_text, step_time
+from tpucfg.fit.wording import gib, incomplete_text, interval_text, step_time
 from tpucfg.markdown import prose
-from tpucfg.number_format import UNKNOWN, format_dollars, format_hours, to_json_number
+from tpucfg.number_format import (
+    UNKNOWN,
+    format_dollars,
+    format_hours,
+    format_percent,
+    format_rounded,
+    to_json_number,
+)
 from tpucfg.plan import Job
 from tpucfg.results.cost import price_per_hour
 from tpucfg.spec import Project
 from tpucfg.text_format import json_text, listed
 
 INDICATIVE = (
-    "indicative: memory is what the compiler plans, without prefetched batches, evaluation and checkpoints; the step "
-    "time is a lower bound by the peaks of the chips, and a real step takes longer"
+    "indicative: memory and time are of the step alone, without prefetched batches, input, evaluation and checkpoints; "
+    "step ≥ is the least by the peak of the chips"
 )
 
+PARTS: Final[Mapping[Part, str]] = {
+    "products": "matrix products",
+    "kernels": "kernels",
+    "fusions": "other fusions",
+    "communication": "waiting for other chips",
+    "copies": "waiting for copies",
+    "host": "waiting for the host",
+}
+"""The words for the parts of a step."""
 _MIN_HOURS: Final = Fraction(1, 100)
 """Shorter runs are written as less than this."""
 
@@ -32,10 +51,11 @@ class _RungRow(NamedTuple):
     """One rung, and what its result means."""
 
     outcome: Outcome
-    bound: Bound | None
-    least: LeastRun | None
-    """None without a bound, or for a run that is counted in epochs."""
+    bound: Fraction | None
+    """The least seconds of a step."""
+    forecast: StepInterval | None
     usd_per_hour: Fraction | None
+    probe_steps: int | None
 
     @property
     def job(self) -> Job:
@@ -46,6 +66,18 @@ class _RungRow(NamedTuple):
     def result(self) -> FitResult | None:
         """The result; None after a failure."""
         return self.outcome.result
+
+    @property
+    def ends(self) -> tuple[Fraction, ...]:
+        """The seconds of a step at both ends of the forecast; else the least alone, if that is known."""
+        if self.forecast:
+            return (self.forecast.low, self.forecast.high)
+        return () if self.bound is None else (self.bound,)
+
+    def runs(self, steps: int | None) -> tuple[Run, ...]:
+        """Return a run of that many steps, at both ends of the forecast or at the least."""
+        runs = (run_of(seconds, steps, self.usd_per_hour) for seconds in self.ends)
+        return tuple(run for run in runs if run)
 
 
 class EnvironmentFits(NamedTuple):
@@ -62,11 +94,17 @@ class EnvironmentFits(NamedTuple):
         return f"{', '.join(self.names)}: {self.target} in {self.region}"
 
 
-def environment_fits(project: Project, outcomes: Sequence[Outcome]) -> tuple[EnvironmentFits, ...]:
+Forecasts = Mapping[str, Mapping[str, StepInterval]]
+"""By environment and size."""
+
+
+def environment_fits(
+    project: Project, outcomes: Sequence[Outcome], forecasts: Forecasts
+) -> tuple[EnvironmentFits, ...]:
     """Return the outcomes by environment; environments with equal tables and notes share one."""
     groups: dict[tuple[object, ...], EnvironmentFits] = {}
     for name, group in groupby(outcomes, key=lambda outcome: outcome.job.environment.name):
-        rows = tuple(_row(project, outcome) for outcome in group)
+        rows = tuple(_row(project, outcome, forecasts.get(name, {})) for outcome in group)
         job = rows[0].job
         fits = EnvironmentFits((), job.environment.region, job.target, rows)
         cells = (column.cells for column in _columns(fits, project))
@@ -79,7 +117,7 @@ def environment_fits(project: Project, outcomes: Sequence[Outcome]) -> tuple[Env
 
 def _columns(environment: EnvironmentFits, project: Project) -> list[Column]:
     rows = environment.rows
-    results, bounds = [row.result for row in rows], [row.bound for row in rows]
+    results = [row.result for row in rows]
     memories = [result.memory if result else None for result in results]
     columns = [
         Column("size", [row.job.size for row in rows]),
@@ -87,15 +125,53 @@ def _columns(environment: EnvironmentFits, project: Project) -> list[Column]:
         Column("HBM GiB", [("" if each.exact else "≥ ") + gib(each.used) if each else UNKNOWN for each in memories]),
         Column("available", [gib(each.available) if each else UNKNOWN for each in memories]),
         Column("headroom", [*map(_headroom, results)]),
-        Column("FLOPs/step", [flops_text(each.flops + each.flops_8bit) if each else UNKNOWN for each in results]),
-        Column("step ≥", [step_time(each.seconds) if each else UNKNOWN for each in bounds]),
-        Column("limited by", [each.limit if each else UNKNOWN for each in bounds]),
+        Column("step ≥", [step_time(row.bound) if row.bound else UNKNOWN for row in rows]),
     ]
+    if any(row.forecast for row in rows):
+        columns.append(Column("step", [interval_text(row.forecast) if row.forecast else UNKNOWN for row in rows]))
+        unit = "tokens" if all(row.job.rung.sequence_length for row in rows) else "examples"
+        columns.append(Column(f"{unit}/s", [_range(_rates(row), format_rounded) for row in rows]))
+        columns.append(Column("MFU", [_range(_shares(row), format_percent) for row in rows]))
     if any(row.job.rung.train_steps for row in rows):
-        columns.append(Column("hours ≥", [_hours(row.least.hours) if row.least else UNKNOWN for row in rows]))
+        runs = [row.runs(row.job.rung.train_steps) for row in rows]
+        columns.append(
+            Column(
+                "hours",
+                [_amount(row, [run.hours for run in each], _hours) for row, each in zip(rows, runs, strict=True)],
+            )
+        )
         if project.prices:
-            columns.append(Column("USD ≥", [format_dollars(row.least.usd if row.least else None) for row in rows]))
+            dollars = [[run.usd for run in each if run.usd is not None] for each in runs]
+            columns.append(
+                Column("USD", [_amount(row, each, format_dollars) for row, each in zip(rows, dollars, strict=True)])
+            )
     return columns
+
+
+def _rates(row: _RungRow) -> list[Fraction]:
+    """Return the tokens or examples a second, from low to high."""
+    amount = Fraction(row.job.rung.batch_size * (row.job.rung.sequence_length or 1))
+    return [amount / seconds for seconds in reversed(row.ends)] if row.forecast else []
+
+
+def _shares(row: _RungRow) -> list[Fraction]:
+    """Return the shares of the peak, from low to high."""
+    if row.forecast is None or row.result is None:
+        return []
+    shares = [utilization(row.result, row.job.slice, seconds) for seconds in reversed(row.ends)]
+    return [share for share in shares if share is not None]
+
+
+def _amount(row: _RungRow, values: Sequence[Fraction], form: Callable[[Fraction], str]) -> str:
+    """Return the ends of an amount; with its sign, the least if there is no forecast."""
+    return _range(values, form) if row.forecast or not values else f"≥ {form(values[0])}"
+
+
+def _range(values: Sequence[Fraction], form: Callable[[Fraction], str]) -> str:
+    ends = list(dict.fromkeys(map(form, values)))
+    if len(ends) > 1 and all(end.endswith("%") for end in ends):
+        ends[0] = ends[0].removesuffix("%")
+    return "–".join(ends) or UNKNOWN
 
 
 def _notes(environments: Sequence[EnvironmentFits], project: Project) -> Iterator[str]:
@@ -104,15 +180,14 @@ def _notes(environments: Sequence[EnvironmentFits], project: Project) -> Iterato
     if not rows:
         return
     yield INDICATIVE
-    for text in dict.fromkeys(incomplete_text(row.result) for row in rows if row.result):
-        if text:
-            sizes = [row.job.size for row in rows if row.result and incomplete_text(row.result) == text]
-            yield f"{text}: on {listed(list(dict.fromkeys(sizes)))}"
-    yield from _unknown_peaks(rows)
+    yield from _by_sizes(rows, lambda row: incomplete_text(row.result) if row.result else "")
+    yield from _by_sizes(rows, _unforecast)
+    yield from _by_sizes(rows, _basis)
+    yield from _by_sizes(rows, _peakless)
     if not all(row.result.files for row in rows if row.result):
         yield "the step imports no file below the spec's folder, so other commands notice no change of it"
     if any(row.job.rung.train_steps is None for row in rows):
-        yield "the least time of a run is not known: its length is given in epochs, not in steps"
+        yield "the time of a run is not known: its length is given in epochs, not in steps"
     elif project.prices:
         unpriced = {row.job.slice.generation for row in rows if row.usd_per_hour is None}
         if unpriced:
@@ -123,7 +198,9 @@ def _notes(environments: Sequence[EnvironmentFits], project: Project) -> Iterato
 
 def _rung_data(row: _RungRow, project: Project) -> dict[str, Any]:
     """Return one rung as data for JSON; an unknown value is None."""
-    result, slice_, seconds = row.result, row.job.slice, row.outcome.seconds
+    result, slice_, seconds, steps = row.result, row.job.slice, row.outcome.seconds, row.job.rung.train_steps
+    least = run_of(row.bound, steps, row.usd_per_hour) if row.bound else None
+    runs, probes = ((row.runs(count) if row.forecast else ()) for count in (steps, row.probe_steps))
     data: dict[str, Any] = {
         "size": row.job.size,
         "chips": slice_.chips,
@@ -134,29 +211,49 @@ def _rung_data(row: _RungRow, project: Project) -> dict[str, Any]:
         "flops": result.flops if result else None,
         "flops_8bit": result.flops_8bit if result else None,
         "uncounted": list(result.uncounted) if result else None,
-        "hbm_bytes": result.hbm_bytes if result else None,
-        "ici_bytes": result.ici_bytes if result else None,
-        "least_step_seconds": to_json_number(row.bound.seconds) if row.bound else None,
-        "limited_by": row.bound.limit if row.bound else None,
-        "least_seconds": {part: to_json_number(value) for part, value in row.bound.parts.items()} if row.bound else {},
+        "least_step_seconds": to_json_number(row.bound),
+        "forecast_step_seconds": interval_data(row.forecast),
+        "model": _model_data(result),
         "train_steps": row.job.rung.train_steps,
-        "least_hours": to_json_number(row.least.hours) if row.least else None,
+        "least_hours": to_json_number(least.hours) if least else None,
+        "forecast_hours": [to_json_number(run.hours) for run in runs],
+        "probe_hours": [to_json_number(run.hours) for run in probes],
     }
     if project.prices:
         data["usd_per_hour"] = to_json_number(row.usd_per_hour)
-        data["least_usd"] = to_json_number(row.least.usd) if row.least else None
+        data["least_usd"] = to_json_number(least.usd) if least else None
+        data["forecast_usd"] = [to_json_number(run.usd) for run in runs]
+        data["probe_usd"] = [to_json_number(run.usd) for run in probes]
     versions = {**result.compiler._asdict(), "stablehlo": result.stablehlo} if result else {}
     timing = {key: round(value, 3) for key, value in seconds._asdict().items() if value is not None} if seconds else {}
     reused = {"unchanged": row.outcome.is_known, "as_committed": row.outcome.is_committed if result else None}
     return data | versions | reused | {"seconds": timing}
 
 
-def _row(project: Project, outcome: Outcome) -> _RungRow:
+def _model_data(result: FitResult | None) -> dict[str, Any] | None:
+    """Return the model's own time of a step, before the error of published runs."""
+    forecast = result.forecast if result else None
+    if forecast is None:
+        return None
+    return forecast._asdict() | {"parts": dict(forecast.parts), "uncounted": list(forecast.uncounted)}
+
+
+def _row(project: Project, outcome: Outcome, forecasts: Mapping[str, StepInterval]) -> _RungRow:
     job = outcome.job
     price = price_per_hour(job.slice, project.prices, job.capacity.kind)
     bound = lower_bound(outcome.result, job.slice) if outcome.result and outcome.result.fits else None
-    least = least_run(bound, job.rung.train_steps, price) if bound else None
-    return _RungRow(outcome, bound, least, price)
+    forecast = forecasts.get(job.size) if outcome.result else None
+    return _RungRow(outcome, bound, forecast, price, project.probe.steps if project.probe else None)
+
+
+def part_lines(environments: Sequence[EnvironmentFits]) -> Iterator[str]:
+    """Yield a line for each rung with the parts of its step, as the model has them."""
+    for fits in environments:
+        for row in fits.rows:
+            model = row.result.forecast if row.result else None
+            if model and model.seconds:
+                parts = (f"{PARTS[part]} {seconds / model.seconds:.0%}" for part, seconds in model.parts.items())
+                yield f"{row.job.size} in {listed(fits.names, last=' and ')}: {', '.join(parts)}"
 
 
 def _hours(hours: Fraction) -> str:
@@ -172,10 +269,10 @@ def _overlong_notes(environments: Sequence[EnvironmentFits]) -> Iterator[str]:
 
 def _overlong(row: _RungRow) -> str:
     """Return the clause about a run that takes longer than its `max_run_duration`; empty for another one."""
-    limit = row.job.max_run_duration
-    if limit is None or row.least is None or row.least.hours * 3600 <= limit.seconds:
+    limit, runs = row.job.max_run_duration, row.runs(row.job.rung.train_steps)
+    if limit is None or not runs or runs[0].hours * 3600 <= limit.seconds:
         return ""
-    return f"takes at least {format_hours(row.least.hours)} hours: longer than max_run_duration, {limit.text}"
+    return f"takes at least {format_hours(runs[0].hours)} hours: longer than max_run_duration, {limit.text}"
 
 
 def _committed_note(environments: Sequence[EnvironmentFits], project: Project) -> Iterator[str]:
@@ -202,16 +299,35 @@ def _headroom(result: FitResult | None) -> str:
     return gib(result.memory.headroom) if result.fits else "does not fit"
 
 
-def _unknown_peaks(rows: Sequence[_RungRow]) -> Iterator[str]:
-    """Yield a note about each peak that no page states, and that the bound therefore leaves out."""
-    missing: dict[str, set[str]] = {}
-    for row in rows:
-        slice_, result = row.job.slice, row.result
-        peaks = {"compute": slice_.peak_tflops, "HBM": slice_.hbm_gbps, "ICI": slice_.ici_gbps}
-        for part in (part for part, peak in peaks.items() if peak is None and result and result.fits):
-            missing.setdefault(part, set()).add(slice_.generation)
-    for part, generations in missing.items():
-        yield f"the bound leaves out {part} on {listed(sorted(generations))}: no page states its peak"
+def _by_sizes(rows: Sequence[_RungRow], text: Callable[[_RungRow], str]) -> Iterator[str]:
+    """Yield each text about rungs once, with their sizes."""
+    for each in dict.fromkeys(map(text, rows)):
+        if each:
+            sizes = [row.job.size for row in rows if text(row) == each]
+            yield f"{each}: on {listed(list(dict.fromkeys(sizes)))}"
+
+
+def _unforecast(row: _RungRow) -> str:
+    """Return what the forecast leaves out, or why there is none."""
+    result = row.result
+    if result is None or (result.fits and result.forecast is None):
+        return "the time of the compiled program is not known" if result else ""
+    if not result.is_reliable:
+        return f"neither memory nor time is reliable: {HOST_OFFLOAD}"
+    missing = result.forecast.uncounted if result.forecast else ()
+    return f"the forecast leaves out {', '.join(missing)}" if missing else ""
+
+
+def _basis(row: _RungRow) -> str:
+    if row.forecast is None:
+        return ""
+    if not row.forecast.rows:
+        return "step is that of the record"
+    return f"step is by {row.forecast.basis}, of which at least four in five took a time in this range of the model's"
+
+
+def _peakless(row: _RungRow) -> str:
+    return "no page states the peak, so the least time is not known" if row.job.slice.peak_tflops is None else ""
 
 
 _Render = Callable[[Project, Sequence[EnvironmentFits], Sequence[Finding], str], Iterator[str]]

@@ -20,7 +20,7 @@ from tpucfg.text_format import format_count, listed
 # Imported by the functions that show them: a ladder without prices does not need the results, nor one without a
 # training step the fits.
 if TYPE_CHECKING:
-    from tpucfg.fit.roofline import Bound
+    from tpucfg.fit.forecast import StepInterval
     from tpucfg.fit.rung_fit import RungFit
     from tpucfg.results.cost import Cost
     from tpucfg.results.ladder_status import LadderStatus
@@ -213,13 +213,16 @@ def _source(cost: "Cost", size: str, status: "LadderStatus") -> str | None:
 
 
 def _fit_columns(rungs: Sequence[Rung], fits: "Mapping[str, RungFit]") -> Iterator[Column]:
-    """Yield the column of memory and, if one is known, that of the least step time."""
-    from tpucfg.fit.wording import bound_text
+    """Yield the column of memory and, if they are known, those of the least time of a step and of its forecast."""
+    from tpucfg.fit.wording import interval_text, step_time
 
     yield hbm_column(fits.get(rung.size) for rung in rungs)
     bounds = [_bound(rung, fits.get(rung.size)) for rung in rungs]
     if any(bounds):
-        yield Column("bound", [bound_text(bound) if bound else UNKNOWN for bound in bounds])
+        yield Column("bound", [step_time(bound) if bound else UNKNOWN for bound in bounds])
+    intervals = [_interval(rung, fits.get(rung.size)) for rung in rungs]
+    if any(intervals):
+        yield Column("forecast", [interval_text(each) if each else UNKNOWN for each in intervals])
 
 
 def hbm_column(fits: "Iterable[RungFit | None]") -> Column:
@@ -244,8 +247,8 @@ def fit_data(rung: Rung, fit: "RungFit | None") -> dict[str, Any]:
         "fit": {
             "verdict": fit.verdict,
             "hbm": {**memory._asdict(), "headroom": memory.headroom} if memory else None,
-            "least_step_seconds": to_json_number(bound.seconds) if bound else None,
-            "limited_by": bound.limit if bound else None,
+            "least_step_seconds": to_json_number(bound),
+            "forecast_step_seconds": interval_data(_interval(rung, fit)),
             "changes": list(fit.changes),
             "as_committed": None if result is None else not fit.is_trusted,
         }
@@ -260,11 +263,28 @@ def fit_note(rungs: Sequence[Rung], fits: "Mapping[str, RungFit]") -> Iterator[s
         bound = (
             "; bound is the least time of a step" if any(_bound(rung, fits.get(rung.size)) for rung in rungs) else ""
         )
+        if any(_interval(rung, fits.get(rung.size)) for rung in rungs):
+            bound += ", and forecast what it is expected to take"
         yield f"HBM is the memory of a device that the training step needs, as committed in results/{NAME}{bound}"
 
 
-def _bound(rung: Rung, fit: "RungFit | None") -> "Bound | None":
+def _bound(rung: Rung, fit: "RungFit | None") -> "Fraction | None":
     """Return the least time of a rung's step; None for a step that is not known to run."""
     from tpucfg.fit.roofline import lower_bound
 
     return lower_bound(fit.current, rung.slice) if fit and fit.current and fit.current.fits else None
+
+
+def _interval(rung: Rung, fit: "RungFit | None") -> "StepInterval | None":
+    """Return the forecast of a rung's step; None for a step that is not known to run."""
+    from tpucfg.fit.forecast import step_interval
+
+    return step_interval(fit.current, rung.slice) if fit and fit.current and fit.current.fits else None
+
+
+def interval_data(interval: "StepInterval | None") -> dict[str, Any] | None:
+    """Return a forecast as data; None if it is not known."""
+    if interval is None:
+        return None
+    numbers = {name: to_json_number(getattr(interval, name)) for name in ("low", "middle", "high")}
+    return {**numbers, "basis": interval.basis}

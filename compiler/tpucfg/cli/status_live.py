@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tpucfg.cli.interrupts import terminations_as_interrupts
+from tpucfg.cli.rung_columns import interval_data
 from tpucfg.cli.table import Column
 from tpucfg.number_format import UNKNOWN, format_dollars, format_rounded, to_json_number
 from tpucfg.render.pipeline import CompiledSpec
@@ -19,7 +20,8 @@ from tpucfg.spec import Project
 from tpucfg.text_format import listed
 
 if TYPE_CHECKING:
-    from tpucfg.fit.roofline import Bound
+    from tpucfg.fit.fit_file import FitResult
+    from tpucfg.fit.forecast import StepInterval
 
 _REASONS: Final = {"waiting": "waits", "failed": "has failed", "stopped": "was stopped"}
 """The verb before a reason, by state."""
@@ -49,7 +51,10 @@ class LiveJobs(NamedTuple):
         ]
         bounds = [_bound(each, ladder) for each in jobs]
         if any(bounds):
-            columns.append(Column("bound", [_rounded(bound.seconds if bound else None) for bound in bounds]))
+            columns.append(Column("bound", [_rounded(bound) for bound in bounds]))
+        intervals = [_interval(each, ladder) for each in jobs]
+        if any(intervals):
+            columns.append(Column("forecast", [_seconds(interval) for interval in intervals]))
         if any(each.usd is not None for each in jobs):
             columns.append(Column("USD so far", [format_dollars(each.usd) for each in jobs]))
             columns.append(Column("of at most", [_most(each) for each in jobs]))
@@ -113,7 +118,8 @@ def _data(each: LiveJob, ladder: LadderStatus) -> dict[str, Any]:
         "step": each.step,
         "steps": each.job.rung.train_steps,
         "seconds_per_step": to_json_number(each.step_seconds),
-        "least_step_seconds": to_json_number(bound.seconds) if bound else None,
+        "least_step_seconds": to_json_number(bound),
+        "forecast_step_seconds": interval_data(_interval(each, ladder)),
         "started": state.started.isoformat() if state.started else None,
         "ended": state.ended.isoformat() if state.ended else None,
         "usd_so_far": to_json_number(each.usd),
@@ -143,11 +149,25 @@ def _most(each: LiveJob) -> str:
     return UNKNOWN if each.usd is None else "not bounded" if each.max_usd is None else format_dollars(each.max_usd)
 
 
-def _bound(each: LiveJob, ladder: LadderStatus) -> "Bound | None":
+def _seconds(interval: "StepInterval | None") -> str:
+    return UNKNOWN if interval is None else f"{format_rounded(interval.low)} to {format_rounded(interval.high)}"
+
+
+def _bound(each: LiveJob, ladder: LadderStatus) -> Fraction | None:
     """Return the least time of a step; None unless the compiled step is known and fits."""
-    fit = ladder.fit(each.job.size)
-    if not (fit and fit.current and fit.current.fits):
+    result = _fitting(each, ladder)
+    if result is None:
         return None
     from tpucfg.fit.roofline import lower_bound
 
-    return lower_bound(fit.current, each.job.slice)
+    return lower_bound(result, each.job.slice)
+
+
+def _interval(each: LiveJob, ladder: LadderStatus) -> "StepInterval | None":
+    """Return the forecast of a step; None without one."""
+    return ladder.forecasts.get(each.job.size)
+
+
+def _fitting(each: LiveJob, ladder: LadderStatus) -> "FitResult | None":
+    fit = ladder.fit(each.job.size)
+    return fit.current if fit and fit.current and fit.current.fits else None

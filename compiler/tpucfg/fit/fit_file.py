@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from tpucfg import schemas
 from tpucfg.findings import Finding, Location
@@ -67,6 +67,22 @@ class Compiler(NamedTuple):
     libtpu: str
 
 
+Part = Literal["products", "kernels", "fusions", "communication", "copies", "host"]
+"""Matrix products, the program's kernels, other fusions, and waiting for other chips, for copies and for the host."""
+
+
+class Forecast(NamedTuple):
+    """The time of one step by the compiled program, as the model has it: without the error of published runs."""
+
+    seconds: float
+    parts: Mapping[Part, float]
+    """The seconds of each part that is not zero; their sum is the whole."""
+    is_reliable: bool = True
+    """False for a program that keeps arrays in its host's memory, whose time and memory nothing proves."""
+    uncounted: tuple[str, ...] = ()
+    """The operations whose time is missing."""
+
+
 class Figures(NamedTuple):
     """The last fields of a result, which only the compiler knows."""
 
@@ -75,9 +91,8 @@ class Figures(NamedTuple):
     flops: int
     flops_8bit: int
     uncounted: tuple[str, ...]
-    hbm_bytes: int | None
-    ici_bytes: int | None
     state_bytes: int | None = None
+    forecast: Forecast | None = None
 
 
 class FitResult(NamedTuple):
@@ -99,12 +114,15 @@ class FitResult(NamedTuple):
     """Operations on 8-bit operands, which are not in `flops`."""
     uncounted: tuple[str, ...]
     """The operations whose work is missing in the counts."""
-    hbm_bytes: int | None
-    """The least traffic of one device with its memory in a step; None if not known."""
-    ici_bytes: int | None
-    """The least bytes that one device sends to the other chips of its slice in a step; None if not known."""
     state_bytes: int | None = None
     """The bytes of all that the step returns, which a checkpoint contains; None if not known."""
+    forecast: Forecast | None = None
+    """The time of a step; None if the compiled program cannot be read, or was refused."""
+
+    @property
+    def is_reliable(self) -> bool:
+        """False for a program that keeps arrays in its host's memory, whose verdict nothing proves."""
+        return self.forecast is None or self.forecast.is_reliable
 
 
 def result_payload(result: FitResult) -> dict[str, Any]:
@@ -123,11 +141,14 @@ def result_payload(result: FitResult) -> dict[str, Any]:
         "flops": result.flops,
         "flops_8bit": result.flops_8bit,
         "uncounted": list(result.uncounted),
-        "hbm_bytes": result.hbm_bytes,
-        "ici_bytes": result.ici_bytes,
-        # Files of earlier compilations do without it.
+        # Files of earlier compilations do without them.
         **({} if result.state_bytes is None else {"state_bytes": result.state_bytes}),
+        **({} if result.forecast is None else {"forecast": _forecast_payload(result.forecast)}),
     }
+
+
+def _forecast_payload(forecast: Forecast) -> dict[str, Any]:
+    return forecast._asdict() | {"parts": dict(forecast.parts), "uncounted": list(forecast.uncounted)}
 
 
 def parse_result(data: Mapping[str, Any]) -> FitResult:
@@ -159,10 +180,16 @@ def parse_figures(data: Mapping[str, Any]) -> Figures:
         int(data["flops"]),
         int(data["flops_8bit"]),
         tuple(data["uncounted"]),
-        _optional_count(data["hbm_bytes"]),
-        _optional_count(data["ici_bytes"]),
         _optional_count(data.get("state_bytes")),
+        _forecast(data.get("forecast")),
     )
+
+
+def _forecast(data: Mapping[str, Any] | None) -> Forecast | None:
+    if data is None:
+        return None
+    parts = {part: float(seconds) for part, seconds in data["parts"].items()}
+    return Forecast(float(data["seconds"]), parts, data["is_reliable"], tuple(data["uncounted"]))
 
 
 def _optional_count(value: Any) -> int | None:

@@ -18,6 +18,9 @@ _MAX_NAMES: Final = 3
 """Reasons that a note gives, and rungs that it names for each."""
 MIN_HEADROOM: Final = Fraction(1, 10)
 """The share of a device's memory that should stay free: prefetched batches and an evaluation need some as well."""
+HOST_OFFLOAD: Final = (
+    "the step keeps arrays in its host's memory, and runs are known that train although the compiler refuses them"
+)
 
 
 class _Amount(NamedTuple):
@@ -30,6 +33,7 @@ class _Amount(NamedTuple):
     memory: Memory
     compiler: Compiler
     levers: Levers
+    is_reliable: bool
 
 
 def fit_findings(project: Project, fits: Iterable[RungFit], *, level: Level | None = None) -> tuple[Finding, ...]:
@@ -49,7 +53,9 @@ def fit_findings(project: Project, fits: Iterable[RungFit], *, level: Level | No
         if fit.current and environment and fit.key.size in environment.sizes:
             path = (*environment.sizes_path, environment.sizes.index(fit.key.size))
             result = fit.current
-            amount = _Amount(path, fit.key.size, result.fits, result.memory, result.compiler, fit.levers)
+            amount = _Amount(
+                path, fit.key.size, result.fits, result.memory, result.compiler, fit.levers, result.is_reliable
+            )
             amounts.setdefault(amount, []).append(environment.name)
     findings = []
     for amount, environments in amounts.items():
@@ -74,6 +80,8 @@ def _does_not_fit(project: Project, amount: _Amount, environments: Sequence[str]
     needed, available = amount_text(amount.memory.used), short_amount(amount.memory.available)
     excess = memory_excess(amount.memory)
     least = "" if amount.memory.exact else "at least "
+    if not amount.is_reliable:
+        level = "warning"
     return Finding.of(
         "TPU105",
         f"the training step does not fit on {amount.size}: a device needs {least}{needed} of HBM, and the compiler "
@@ -101,8 +109,9 @@ def _little_headroom(project: Project, amount: _Amount, environments: Sequence[s
 
 def _details(amount: _Amount, environments: Sequence[str], excess: Fraction) -> tuple[str, ...]:
     names = listed(environments, last=" and ")
+    doubt = () if amount.is_reliable else (HOST_OFFLOAD,)
     source = f"in {names}, compiled with jax {amount.compiler.jax} and libtpu {amount.compiler.libtpu}"
-    return (source, *lever_details(amount.levers, excess))
+    return (source, *doubt, *lever_details(amount.levers, excess))
 
 
 # The edit that lowers the memory.
@@ -240,7 +249,7 @@ def _problem(known: KnownFits, fit: RungFit | None, size: str) -> FitProblem | N
         return FitProblem("the spec names no training step for it", "set trainer.fit.step, and compile it")
     if known.file.findings:
         return FitProblem(f"{known.file.path} cannot be read", f"delete {known.file.path}, and compile again")
-    if fit.verdict == "fits":
+    if fit.verdict == "fits" or (fit.current and not fit.current.is_reliable):
         return None
     if fit.current:  # it does not fit
         edit = less_memory(size, fit.levers, memory_excess(fit.current.memory))

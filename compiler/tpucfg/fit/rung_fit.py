@@ -228,7 +228,8 @@ def read_known_fits(project: Project, jobs: Iterable[Job], folder: Path) -> Know
 def _figures(result: FitResult | None) -> Hashable:
     if result is None:
         return None
-    return result.memory, result.flops, result.flops_8bit, result.uncounted, result.hbm_bytes, result.ici_bytes
+    model = result.forecast and (result.forecast.seconds, result.forecast.is_reliable)
+    return result.memory, result.flops, result.flops_8bit, result.uncounted, model
 
 
 def fit_command(project: Project, environments: Sequence[str], *sizes: str) -> str:

@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Final
 
 from tpucfg.fit.fit_file import FitResult, Memory
-from tpucfg.fit.roofline import Bound
+from tpucfg.fit.forecast import StepInterval
 from tpucfg.fit.rung_fit import RungFit
 from tpucfg.number_format import format_rounded
 from tpucfg.text_format import format_count
@@ -62,9 +62,13 @@ def outdated_text(fit: RungFit) -> str:
     return f"compiled before a change of {', '.join(fit.changes)}" if fit.changes else ""
 
 
-def bound_text(bound: Bound) -> str:
-    """Return the least time of a step and what sets it: `442 ms by compute`."""
-    return f"{step_time(bound.seconds)} by {bound.limit}"
+def interval_text(interval: StepInterval) -> str:
+    """Return the time in which a step is expected: `8.1 to 12.3 s`; a measured one as `9.2 s`."""
+    low, high = step_time(interval.low), step_time(interval.high)
+    if low == high:
+        return low
+    number, unit = low.split()
+    return f"{number} to {high}" if high.endswith(f" {unit}") else f"{low} to {high}"
 
 
 def step_time(seconds: Fraction) -> str:

@@ -28,11 +28,14 @@ class Cost(NamedTuple):
     """None if no rung of the generation was measured, or the run is counted in epochs."""
     limit_hours: Fraction | None = None
     """The `max_run_duration` of one submission; None if nothing ends it."""
+    forecast_hours: Fraction | None = None
+    """The most that the compiled step is expected to take; None if that is not known, or a record tells the hours."""
 
     @property
     def submission_usd(self) -> Fraction | None:
         """The most that one submission costs without restarts: by its hours or by its limit, whichever is less."""
-        hours = [hours for hours in (self.hours, self.limit_hours) if hours is not None]
+        expected = self.forecast_hours if self.hours is None else self.hours
+        hours = [hours for hours in (expected, self.limit_hours) if hours is not None]
         return min(hours) * self.usd_per_hour if hours and self.usd_per_hour is not None else None
 
     @property
@@ -55,6 +58,7 @@ def costs(
     examples: Sequence[int | None],
     prices: Prices,
     settings: Sequence[Settings],
+    slowest: Mapping[str, Fraction],
 ) -> tuple[Cost, ...]:
     """Return the cost of each rung of one ladder.
 
@@ -63,11 +67,18 @@ def costs(
         examples: The examples of a whole run on each rung; None if they are not known.
         prices: Dollars per chip hour, by generation and capacity.
         settings: The settings of each rung, of which the capacity decides the price.
+        slowest: The least examples per second that the compiled step is expected to reach, by size.
     """
     measured = {rung.size: rung.throughput for rung in evaluations if rung.throughput}
     forecasts = forecast_throughputs([rung.slice for rung in evaluations], measured)
     return tuple(
-        _cost(forecasts.get(rung.size), count, price_per_hour(rung.slice, prices, each.capacity.kind), each)
+        _cost(
+            forecasts.get(rung.size),
+            count,
+            price_per_hour(rung.slice, prices, each.capacity.kind),
+            each,
+            slowest.get(rung.size),
+        )
         for rung, count, each in zip(evaluations, examples, settings, strict=True)
     )
 
@@ -98,11 +109,17 @@ def price_per_hour(slice_: Slice, prices: Prices, capacity: CapacityKind) -> Fra
     return slice_.chips * price.value if price else None
 
 
-def _cost(forecast: Forecast | None, examples: int | None, usd_per_hour: Fraction | None, settings: Settings) -> Cost:
+def _cost(
+    forecast: Forecast | None,
+    examples: int | None,
+    usd_per_hour: Fraction | None,
+    settings: Settings,
+    slowest: Fraction | None,
+) -> Cost:
     duration = settings.trainer.max_run_duration
     limit = Fraction(duration.seconds, _SECONDS_PER_HOUR) if duration else None
     if forecast is None:
-        return Cost(usd_per_hour, None, None, limit)
+        return Cost(usd_per_hour, None, None, limit, run_hours(examples, slowest))
     return Cost(usd_per_hour, forecast.source, run_hours(examples, forecast.throughput), limit)
 
 

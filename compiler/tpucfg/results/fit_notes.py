@@ -8,9 +8,9 @@ from typing import Final
 from tpucfg.findings import Finding, Location
 from tpucfg.fit.fit_file import NAME
 from tpucfg.fit.fit_findings import fit_findings, unknown_fits_text
-from tpucfg.fit.roofline import Bound, least_run, lower_bound
+from tpucfg.fit.roofline import lower_bound, run_of
 from tpucfg.fit.rung_fit import KnownFits, fit_key
-from tpucfg.fit.wording import bound_text, step_time
+from tpucfg.fit.wording import step_time
 from tpucfg.number_format import format_hours, format_rate
 from tpucfg.plan import Job
 from tpucfg.plan.rules.capacity_rules import writes_checkpoints
@@ -60,13 +60,13 @@ def _beyond_bound(status: LadderStatus, evaluation: RungEvaluation) -> Finding |
     if not (evaluation.record and evaluation.throughput and bound):
         return None
     step_seconds = batch_size / evaluation.throughput
-    if step_seconds >= bound.seconds:
+    if step_seconds >= bound:
         return None
-    measured, most = format_rate(evaluation.throughput), format_rate(Fraction(batch_size) / bound.seconds)
+    measured, most = format_rate(evaluation.throughput), format_rate(Fraction(batch_size) / bound)
     return Finding.of(
         "TPU108",
         f"the record of {evaluation.size} is faster than the TPU can be: {measured} examples/s is a step of "
-        f"{step_time(step_seconds)}, and the least is {bound_text(bound)}",
+        f"{step_time(step_seconds)}, and the least is {step_time(bound)}",
         evaluation.record.location or Location(status.results.file),
         help=f"check that {THROUGHPUT} counts examples of the whole slice, and not tokens or micro-batches, and that "
         "trainer.fit.step is the step that ran; if both are right, allow TPU108 with your reason",
@@ -156,10 +156,10 @@ def _checkpoint_count(job: Job) -> int:
 def _hours(status: LadderStatus, evaluation: RungEvaluation) -> Fraction | None:
     """Return the hours of a whole run, from the records or at least by the bound; None if neither is known."""
     bound = _bound(status, evaluation)
-    least = least_run(bound, status.rung(evaluation.size).train_steps, None) if bound else None
+    least = run_of(bound, status.rung(evaluation.size).train_steps, None) if bound else None
     return status.cost(evaluation.size).hours or (least and least.hours)
 
 
-def _bound(status: LadderStatus, evaluation: RungEvaluation) -> Bound | None:
+def _bound(status: LadderStatus, evaluation: RungEvaluation) -> Fraction | None:
     fit = status.fit(evaluation.size)
     return lower_bound(fit.current, evaluation.slice) if fit and fit.current else None

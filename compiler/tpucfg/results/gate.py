@@ -9,6 +9,7 @@ from typing import Final
 from tpucfg.findings import Finding
 from tpucfg.number_format import format_dollars
 from tpucfg.plan import Job
+from tpucfg.results.cost import Cost
 from tpucfg.results.evaluation import RungEvaluation
 from tpucfg.results.ladder_status import LadderStatus
 from tpucfg.results.records import exact_decimal
@@ -39,8 +40,17 @@ def cost_problem(status: LadderStatus, size: str, *, is_probe: bool = False) -> 
     allowed = exact_decimal(limit)
     if usd <= allowed:
         return ""
-    basis = f"by the record of {cost.source}" if cost and cost.source else "if it takes its max_run_duration"
+    basis = _basis(cost) if cost else ""
     return f"a {kind} costs ${format_dollars(usd)} {basis}, and the gate allows ${format_dollars(allowed)}"
+
+
+def _basis(cost: Cost) -> str:
+    """Return the words for what a cost is from."""
+    if cost.source:
+        return f"by the record of {cost.source}"
+    if cost.forecast_hours and (cost.limit_hours is None or cost.forecast_hours <= cost.limit_hours):
+        return "by the upper end of its forecast"
+    return "if it takes its max_run_duration"
 
 
 def has_passed_below(status: LadderStatus, size: str) -> bool:
@@ -142,8 +152,11 @@ def _cost_remedy(status: LadderStatus, job: Job, spec: Path) -> str:
     cost = status.cost(job.size)
     if cost.usd_per_hour is None:
         return f"set prices.{job.slice.generation} to what you pay for a chip hour"
-    if cost.hours is not None or cost.limit_hours is not None:
+    if cost.hours is not None or cost.forecast_hours is not None or cost.limit_hours is not None:
         return "set gate.max_usd to what it may cost, or trainer.max_run_duration to a shorter time"
+    fit = status.fit(job.size)
+    if fit and not fit.current:
+        return f"compile it, which forecasts its time: {command_line('fit', status.environment.name, job.size, spec)}"
     if job.whole is None and status.probe and not cost_problem(status, job.size, is_probe=True):
         probe = command_line("submit", status.environment.name, job.size, spec, PROBE_OPTION)
         return f"measure it with a probe: {probe}; or set trainer.max_run_duration, after which it ends"

@@ -19,6 +19,7 @@ from tpucfg.spec import CapacityKind, Environment, Gate, Probe, Project
 # Imported by the function that reads fits: most specs name no training step.
 if TYPE_CHECKING:
     from tpucfg.fit.fit_findings import FitProblem
+    from tpucfg.fit.forecast import StepInterval
     from tpucfg.fit.rung_fit import KnownFits, RungFit
 
 
@@ -49,6 +50,8 @@ class LadderStatus(NamedTuple):
     """The fits of the rungs; None if the spec names no training step for any of them."""
     fit_problems: "Mapping[str, FitProblem]" = MappingProxyType({})
     """The reason why `gate.fit` lets a rung not start, by size; empty for a gate without it."""
+    forecasts: "Mapping[str, StepInterval]" = MappingProxyType({})
+    """The time in which a step is expected, by size; without rungs that have no forecast."""
 
     @property
     def others(self) -> tuple[str, ...]:
@@ -139,23 +142,28 @@ def _status(
     records = records_of_programs(results, project.name, programs, same_image=same_image)
     evaluations = evaluate_rungs([rung.slice for rung in rungs], records, project.gate)
     settings = [project.settings[environment.name, rung.size] for rung in rungs]
+    forecasts = _forecasts(rungs, evaluations, fits, environment)
+    slowest = {rung.size: rung.batch_size / forecasts[rung.size].high for rung in rungs if rung.size in forecasts}
     probe = project.probe
     return LadderStatus(
         environment=environment,
         results=results,
         rungs=rungs,
         evaluations=evaluations,
-        costs=costs(evaluations, [rung.examples for rung in rungs], project.prices, settings),
+        costs=costs(evaluations, [rung.examples for rung in rungs], project.prices, settings, slowest),
         capacities=tuple(each.capacity.kind for each in settings),
         capacity_names=tuple(capacity_name(environment.target, each) for each in settings),
         gate=project.gate,
         programs=programs,
         probe=probe,
-        probe_costs=costs(evaluations, [probe_rung(rung, probe).examples for rung in rungs], project.prices, settings)
+        probe_costs=costs(
+            evaluations, [probe_rung(rung, probe).examples for rung in rungs], project.prices, settings, slowest
+        )
         if probe
         else (),
         fits=fits,
         fit_problems=_fit_problems(project.gate, fits, environment),
+        forecasts=forecasts,
     )
 
 
@@ -188,3 +196,18 @@ def _fit_problems(gate: Gate | None, fits: "KnownFits | None", environment: Envi
     from tpucfg.fit.fit_findings import fit_problems
 
     return fit_problems(fits, environment.name, environment.sizes)
+
+
+def _forecasts(
+    rungs: tuple[Rung, ...],
+    evaluations: tuple[RungEvaluation, ...],
+    fits: "KnownFits | None",
+    environment: Environment,
+) -> "Mapping[str, StepInterval]":
+    """Return the time in which the step of each rung is expected, by size."""
+    if fits is None:
+        return {}
+    from tpucfg.results.step_forecasts import measured_steps, step_forecasts
+
+    current = {size: fit.current for size, fit in fits.of_environment(environment.name).items() if fit.current}
+    return step_forecasts([rung.slice for rung in rungs], current, measured_steps(rungs, evaluations))

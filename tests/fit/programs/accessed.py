@@ -16,7 +16,6 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.sharding import PartitionSpec as P
-
 from jaxpr_access import Argument, untouched_bytes
 
 COUNTS: Final[dict[str, int]] = {}

@@ -1,4 +1,4 @@
-"""Programs whose operations test_jaxpr_flops.py knows; prints what the worker counts, as JSON.
+"""Programs whose operations test_stablehlo_flops.py knows; prints what the worker counts, as JSON.
 
 python counted.py WORKER    in a process of its own: once JAX is imported, it warns of each fork of the process
 """
@@ -21,7 +21,7 @@ from jax.experimental.custom_partitioning import custom_partitioning
 from jax.sharding import AbstractMesh, AxisType
 from jax.sharding import PartitionSpec as P
 
-from jaxpr_flops import count_work
+from stablehlo_flops import count_work
 
 PROGRAMS: Final[dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]] = {}
 
@@ -232,7 +232,8 @@ def main() -> None:
     """Print the counts of every program."""
     counts = {}
     for name, (function, arguments) in PROGRAMS.items():
-        work = count_work(jax.jit(function).trace(*arguments).jaxpr)
+        lowered = jax.jit(function).trace(*arguments).lower(lowering_platforms=("tpu",))
+        work = count_work(lowered.as_text())
         counts[name] = [work.flops, work.flops_8bit, sorted(work.uncounted)]
     sys.stdout.write(json.dumps(counts))
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
 import os
 import platform
 import re
@@ -20,11 +21,13 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from hlo_traffic import collective_bytes
-from jaxpr_access import Argument, device_bytes, result_bytes, untouched_bytes
-from jaxpr_flops import Work, count_work
+from collectives import Network
+from hlo_clock import schedule
 from maxtext_step import is_maxtext, load_maxtext
+from stablehlo_flops import Work, count_work
+from stablehlo_module import empty_array
 from step_error import StepError, describe
+from tpu_chips import CHIPS
 from tpu_topology import Refusal, available_hbm, check_packages, parse_refusal, slice_devices
 from user_function import OpenedFiles, Step, call_function, imported_files, load_function
 
@@ -37,6 +40,8 @@ _PARENT_SECONDS: Final = 1.0
 """Interval of looking for the parent process."""
 _FLAG_VARIABLES: Final = ("LIBTPU_INIT_ARGS", "XLA_FLAGS")
 """The variables with flags of the compiler, which a program can set before libtpu is initialized."""
+_HOST_MEMORY: Final = "pinned_host"
+"""The name of a host's memory in a program: runs with it are known that train although the compiler refuses them."""
 _EFFORTS: Final = (
     "jax_compiler_enable_remat_pass",
     "jax_exec_time_optimization_effort",
@@ -51,12 +56,9 @@ class Lowered(NamedTuple):
     """A step in the compiler's input language."""
 
     lowered: Any
+    text: str
     stablehlo: str
-    work: Work
-    untouched: int | None
-    """Bytes of arguments and results that a device need not read or write; None if that cannot be read."""
-    state: int | None
-    """Bytes of all that the step returns; None if that cannot be read."""
+    """The hash of the text, and of all else that the compiler gets."""
     seconds: float
 
 
@@ -107,7 +109,7 @@ def run(request: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
     if result["known"]:
         return result
     answers.begin("compile")
-    return {**result, **compile_lowered(lowered, devices, available)}
+    return {**result, **compile_lowered(lowered, available, _network(place["name"]))}
 
 
 def _compiler_settings() -> dict[str, str]:
@@ -138,40 +140,42 @@ def lower(step: Step, devices: Sequence[Any], answers: Answers, changed: Mapping
 
     start = time.monotonic()
     traced = _in_program(lambda: step.jitted.trace(*step.args, **step.kwargs))
-    # nnx.jit of Flax wraps what jax.jit returns, and hides its jaxpr.
+    # nnx.jit of Flax wraps what jax.jit returns, and hides the shapes of its results.
     traced = getattr(traced, "traced", traced)
-    # What cannot be read of a program, as another JAX may trace it, costs that figure and not the others.
-    work = _read(lambda: count_work(traced.jaxpr), Work(uncounted=frozenset(("all FLOPs",))))
     answers.begin("lower")
     # Without a default device, a step whose arguments have no shardings would be compiled for the CPU.
     with jax.default_device(devices[0]):
         lowered = _in_program(traced.lower)
     text = lowered.as_text()
     _check_device_count(text, len(devices))
+    if empty := empty_array(text):
+        message = f"the step has an array without elements, {empty}, so it does not do the work of a real step"
+        raise StepError("wrong-return", f"{message}; give every dimension a size, such as that of the batch")
     settings = repr(sorted(changed.items())) if changed else ""
     digest = hashlib.sha256((text + _compiler_options(lowered) + settings).encode()).hexdigest()
-    untouched = _read(lambda: _untouched(traced.jaxpr.jaxpr, step, lowered), None)
-    if untouched is None:
-        work = work.plus(Work(uncounted=frozenset(("the traffic with the memory",))))
-    state = _read(lambda: result_bytes(traced.jaxpr.jaxpr), None)
-    return Lowered(lowered, digest, work, untouched, state, time.monotonic() - start)
+    return Lowered(lowered, text, digest, time.monotonic() - start)
 
 
 def _read(reader: Callable[[], _Figure], unread: _Figure) -> _Figure:
+    """Return what a reader finds; what cannot be read of a program, as another JAX may write it, costs that alone."""
     try:
         return reader()
     except Exception:  # noqa: BLE001 - a program may contain anything
         return unread
 
 
-def _untouched(jaxpr: Any, step: Step, lowered: Any) -> int:
+def _state_bytes(lowered: Any) -> int:
+    """Return the bytes of all that the step returns, of whole arrays."""
     import jax
 
-    leaves = jax.tree.leaves((step.args, step.kwargs))
-    donated = [info.donated for info in jax.tree.leaves(lowered.args_info)]
-    if not len(leaves) == len(donated) == len(jaxpr.invars):  # a static argument, or the wrapper of another library
-        return 0
-    return untouched_bytes(jaxpr, [Argument(device_bytes(leaf), each) for leaf, each in zip(leaves, donated)])  # noqa: B905
+    results = jax.tree.leaves(lowered.out_info)
+    return sum(math.prod(each.shape) * each.dtype.itemsize for each in results)
+
+
+def _network(topology: str) -> Network | None:
+    """Return the links of the slice, by the name of its topology: `v5e:4x4`."""
+    generation, _, axes = topology.partition(":")
+    return Network(CHIPS[generation], tuple(map(int, axes.split("x")))) if generation in CHIPS else None
 
 
 def _compiler_options(lowered: Any) -> str:
@@ -206,7 +210,7 @@ def _check_device_count(stablehlo: str, count: int) -> None:
         )
 
 
-def compile_lowered(lowered: Lowered, devices: Sequence[Any], available: int) -> dict[str, Any]:
+def compile_lowered(lowered: Lowered, available: int, network: Network | None) -> dict[str, Any]:
     """Compile the step, and return the part of the result that only the compiler knows."""
     import jax
 
@@ -217,41 +221,37 @@ def compile_lowered(lowered: Lowered, devices: Sequence[Any], available: int) ->
         refusal = parse_refusal(str(error))
         if refusal is None:
             raise StepError("refused", describe(error), error) from None
-        figures = _refused(refusal)
+        figures = _refused(refusal, is_reliable=_HOST_MEMORY not in lowered.text)
     except Exception as error:  # noqa: BLE001 - the compiler's Python part raises several types
         raise StepError("refused", describe(error), error) from None
     else:
-        figures = _accepted(compiled, available, devices, lowered.untouched)
-    uncounted = {*lowered.work.uncounted, *figures.pop("uncounted")}
+        figures = _accepted(compiled, available, network)
+    work = _read(lambda: count_work(lowered.text), Work(uncounted=frozenset(("all FLOPs",))))
     return {
         **figures,
-        "flops": lowered.work.flops,
-        "flops_8bit": lowered.work.flops_8bit,
-        "uncounted": sorted(uncounted),
-        "state_bytes": lowered.state,
+        "flops": work.flops,
+        "flops_8bit": work.flops_8bit,
+        "uncounted": sorted(work.uncounted),
+        "state_bytes": _read(lambda: _state_bytes(lowered.lowered), None),
         "seconds": {"lower": round(lowered.seconds, 3), "compile": round(time.monotonic() - start, 3)},
     }
 
 
-def _refused(refusal: Refusal) -> dict[str, Any]:
+def _refused(refusal: Refusal, *, is_reliable: bool) -> dict[str, Any]:
     """Return the figures of a step that needs too much memory."""
     hbm = {"used": refusal.used, "available": refusal.available, "exact": False}
-    return {"fits": False, "hbm": hbm, "hbm_bytes": None, "ici_bytes": None, "uncounted": ()}
+    forecast = None if is_reliable else {"seconds": 0, "parts": {}, "is_reliable": False, "uncounted": []}
+    return {"fits": False, "hbm": hbm, "forecast": forecast}
 
 
-def _accepted(compiled: Any, available: int, devices: Sequence[Any], untouched: int | None) -> dict[str, Any]:
+def _accepted(compiled: Any, available: int, network: Network | None) -> dict[str, Any]:
     """Return the figures of a compiled step."""
-    memory = compiled.memory_analysis()
-    used = _used_hbm(memory)
-    traffic = collective_bytes(compiled.as_text(), _chips(compiled, devices))
-    moved = memory.argument_size_in_bytes + memory.output_size_in_bytes
+    used = _used_hbm(compiled.memory_analysis())
     return {
         "fits": True,
         # The limit is known to two decimals of a GiB, and a step that was accepted is not above it.
         "hbm": {"used": used, "available": max(available, used), "exact": True},
-        "hbm_bytes": None if untouched is None else max(0, moved - untouched),
-        "ici_bytes": traffic.ici,
-        "uncounted": traffic.uncounted,
+        "forecast": network and _read(lambda: schedule(compiled.as_text(), network).payload(), None),
     }
 
 
@@ -271,25 +271,6 @@ def _used_hbm(memory: Any) -> int:
         return int(peak)
     total = memory.argument_size_in_bytes + memory.output_size_in_bytes + memory.temp_size_in_bytes
     return int(min(peak, total - memory.alias_size_in_bytes))
-
-
-def _chips(compiled: Any, devices: Sequence[Any]) -> list[int]:
-    """Return the chip of each partition of the program, in the first slice.
-
-    A partition's number is the position of its device in the mesh of the step.
-    """
-    import jax
-
-    ordered = devices
-    for sharding in jax.tree.leaves(compiled.input_shardings):
-        mesh = getattr(sharding, "mesh", None)
-        if mesh is not None and getattr(mesh, "size", 0) == len(devices):
-            ordered = list(mesh.devices.flat)
-            break
-    first = min(getattr(device, "slice_index", 0) or 0 for device in ordered)
-    own = [device for device in ordered if (getattr(device, "slice_index", 0) or 0) == first]
-    chips: dict[Any, int] = {}
-    return [chips.setdefault(tuple(device.coords), len(chips)) for device in own]
 
 
 def main() -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from stablehlo_module import StableHloError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from stablehlo_module import Operation, Tensor
 
 
 class Window(NamedTuple):
@@ -25,28 +28,39 @@ class Window(NamedTuple):
     tap_distance: int
 
 
-def convolution_multiplications(
-    lhs: Sequence[int], rhs: Sequence[int], out: Sequence[int], params: Mapping[str, Any]
-) -> int:
-    """Return the multiplications of `conv_general_dilated` with operands and a result of these shapes.
+def convolution_multiplications(lhs: Tensor, rhs: Tensor, out: Tensor, operation: Operation) -> int:
+    """Return the multiplications of a convolution.
 
     The kernel's input features are those of one group, and the result's batch is that of one batch group.
     """
-    numbers = params["dimension_numbers"]
+    layout = r"dim_numbers = \[([^\]]*)\]x\[([^\]]*)\]->\[([^\]]*)\]"
+    match = re.search(layout, operation.text)
+    if not match:
+        raise StableHloError("a convolution without layout")
+    sizes = [dict(zip(_names(text), each.shape)) for text, each in zip(match.groups(), (lhs, rhs, out))]  # noqa: B905
+    axes = sorted(sizes[0].keys() - {"b", "f"}, key=int)
+    strides, padding = (
+        operation.numbers("stride"),
+        re.findall(r"\[(-?[0-9]+), -?[0-9]+\]", operation.attribute(r"pad = \[(.*?\])\]")),
+    )
+    dilations, tap_distances = operation.numbers("lhs_dilate"), operation.numbers("rhs_dilate")
     windows = (
         Window(
-            size=lhs[numbers.lhs_spec[2 + axis]],
-            taps=rhs[numbers.rhs_spec[2 + axis]],
-            outputs=out[numbers.out_spec[2 + axis]],
-            stride=params["window_strides"][axis],
-            padding=params["padding"][axis][0],
-            dilation=params["lhs_dilation"][axis],
-            tap_distance=params["rhs_dilation"][axis],
+            size=sizes[0][axis],
+            taps=sizes[1][axis],
+            outputs=sizes[2][axis],
+            stride=strides[number] if strides else 1,
+            padding=int(padding[number]) if padding else 0,
+            dilation=dilations[number] if dilations else 1,
+            tap_distance=tap_distances[number] if tap_distances else 1,
         )
-        for axis in range(len(params["window_strides"]))
+        for number, axis in enumerate(axes)
     )
-    outputs = out[numbers.out_spec[0]] * out[numbers.out_spec[1]]
-    return math.prod((outputs, rhs[numbers.rhs_spec[1]], *map(valid_pairs, windows)))
+    return math.prod((sizes[2]["b"], sizes[2]["f"], sizes[1]["i"], *map(valid_pairs, windows)))
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",")]
 
 
 def valid_pairs(window: Window) -> int:

@@ -12,7 +12,7 @@ import operator
 import re
 from typing import TYPE_CHECKING, Final
 
-from hlo_text import Computation, HloError, Instruction, Module
+from hlo_module import Computation, HloError, Instruction, Module
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

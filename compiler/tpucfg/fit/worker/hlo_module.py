@@ -6,6 +6,7 @@ split in advance.
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _HEADER: Final = re.compile(r"(ENTRY )?%?([\w.\-]+) \(.*\{$")
+_END: Final = re.compile(r"\}(?:, execution_thread=.*)?$")
 _LINE: Final = re.compile(r"\s+(ROOT )?%?([\w.\-]+) = ")
 _OPCODE: Final = re.compile(r" ([a-z][a-z0-9\-]*)\(")
 _OPERANDS_END: Final = re.compile(r"\)(?:, (?=[a-z_\-]+=)|$)")
@@ -48,14 +50,23 @@ class Instruction(NamedTuple):
 
 
 class Computation:
-    """A computation; `active` has the instructions that may run another one, or use the network."""
+    """A computation; the instructions of one that is scheduled are in the order in which they run."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.lines: dict[str, str] = {}
-        self.active: list[str] = []
+        """The text of each instruction, from its type on."""
         self.root = ""
         self._parsed: dict[str, Instruction] = {}
+
+    def add(self, match: re.Match[str], line: str) -> str:
+        """Add the instruction of a line, and return its name."""
+        name = match[2]
+        # The space in front of the type stays: an empty tuple, `()`, is not taken for the operands of an opcode then.
+        self.lines[name] = line[match.end() - 1 :]
+        if match[1]:
+            self.root = name
+        return name
 
     def __getitem__(self, name: str) -> Instruction:
         if name not in self._parsed:
@@ -63,6 +74,10 @@ class Computation:
                 raise HloError(f"no instruction {name} in {self.name}")
             self._parsed[name] = _parse(name, self.lines[name])
         return self._parsed[name]
+
+    def contains(self, opcodes: frozenset[str]) -> bool:
+        """Return true if an instruction has one of the opcodes."""
+        return any(match[1] in opcodes for line in self.lines.values() if (match := _OPCODE.search(line)))
 
 
 class Module(NamedTuple):
@@ -72,48 +87,39 @@ class Module(NamedTuple):
     entry: Computation
 
 
-def parse_module(text: str, active: frozenset[str]) -> Module:
-    """Split a text into its computations; `active` are the opcodes whose instructions `Computation.active` lists."""
+def parse_module(text: str) -> Module:
+    """Split a text into its computations.
+
+    An instruction may have several lines: the metadata of a Pallas kernel are printed as its author wrote them, also
+    with lines that begin with braces. Only the brace in front of an empty line ends a computation.
+    """
     computations: dict[str, Computation] = {}
-    entry = current = None
-    for line in _lines(text):
+    entry = current = last = None
+    for line, following in _pairs(text):
         if current is None:
             header = _HEADER.match(line)
             if header:
                 current = computations[header[2]] = Computation(header[2])
                 entry = current if header[1] else entry
-        elif line.startswith("}"):
-            current = None
-        else:
-            _add_line(current, line, active)
+        elif _END.match(line) and not following:
+            current = last = None
+        elif match := _LINE.match(line):
+            last = current.add(match, line)
+        elif last:
+            current.lines[last] += line
     if entry is None:
         raise HloError("no entry computation")
     return Module(computations, entry)
 
 
-def _lines(text: str) -> Iterator[str]:
-    """Yield the lines one by one, without a list of all."""
-    start = 0
+def _pairs(text: str) -> Iterator[tuple[str, str]]:
+    """Yield each line with the following one, without a list of all."""
+    start, end = 0, text.find("\n")
     while start < len(text):
-        end = text.find("\n", start)
         end = len(text) if end < 0 else end
-        yield text[start:end]
-        start = end + 1
-
-
-def _add_line(computation: Computation, line: str, active: frozenset[str]) -> None:
-    match = _LINE.match(line)
-    if not match:
-        return
-    name = match[2]
-    # The space in front of the type stays: an empty tuple, `()`, is not taken for the operands of an opcode then.
-    rest = line[match.end() - 1 :]
-    computation.lines[name] = rest
-    if match[1]:
-        computation.root = name
-    opcode = _OPCODE.search(rest)
-    if opcode and opcode[1] in active:
-        computation.active.append(name)
+        following = text.find("\n", end + 1)
+        yield text[start:end], text[end + 1 : len(text) if following < 0 else following]
+        start, end = end + 1, following
 
 
 def _parse(name: str, rest: str) -> Instruction:
@@ -129,13 +135,15 @@ def _parse(name: str, rest: str) -> Instruction:
     )
 
 
-def array_bytes(type_text: str) -> int:
-    """Return the bytes of an array, or of all arrays of a tuple, without the padding of their layouts."""
-    bits = 0
+def array_sizes(type_text: str) -> list[int]:
+    """Return the bytes of an array, or of each array of a tuple, without the padding of their layouts."""
+    sizes = []
     for kind, width, shape in _ARRAY.findall(re.sub(r"\{[^{}]*\}", "", type_text)):
-        elements = 1
-        for size in filter(None, shape.replace("<=", "").split(",")):
-            elements *= int(size)
         if width or kind == "pred":
-            bits += elements * int(width or 8)
-    return bits // 8
+            sizes.append(math.prod(shape_of(shape)) * int(width or 8) // 8)
+    return sizes
+
+
+def shape_of(text: str) -> list[int]:
+    """Return the sizes of a shape: `8,128`."""
+    return [int(size) for size in text.replace("<=", "").split(",") if size]

@@ -46,21 +46,58 @@ def right(devices: Devices, flags: Flags) -> Any:
 
 
 class _Unreadable:
-    """A jitted function whose trace has no jaxpr, as a later JAX may have none."""
+    """A jitted function whose texts have another form, as those of a later JAX may have."""
 
-    def __init__(self, jitted: Any) -> None:
-        self._jitted = jitted
-        self.lower = jitted.lower
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
 
     def trace(self, *args: Any) -> Any:
-        """Return a trace that can only be lowered."""
-        traced = self._jitted.trace(*args)
-        return types.SimpleNamespace(jaxpr=None, lower=traced.lower)
+        """Return a trace of this kind."""
+        return _Unreadable(self._inner.trace(*args))
+
+    def lower(self) -> Any:
+        """Return a lowered step of this kind."""
+        return _Unreadable(self._inner.lower())
+
+    def compile(self) -> Any:
+        """Return a compiled step of this kind."""
+        return _Unreadable(self._inner.compile())
+
+    def memory_analysis(self) -> Any:
+        """Return what the compiler plans."""
+        return self._inner.memory_analysis()
+
+    def as_text(self) -> str:
+        """Return a text that starts as usual."""
+        return str(self._inner.as_text().partition("\n")[0])
 
 
 def unreadable(devices: Devices, _: Flags) -> Any:
     """Return a step of which only the compiler knows anything."""
     return _Unreadable(jax.jit(_square)), (_array(devices),)
+
+
+def without_batch(devices: Devices, _: Flags) -> Any:
+    """Return a step for a batch of no examples."""
+    sharding = _array(devices).sharding
+    batch = jax.ShapeDtypeStruct((0, helpers.sizes.ROWS), jnp.float32, sharding=sharding)
+    return jax.jit(lambda x, w: x @ w), (batch, _array(devices))
+
+
+def without_state(devices: Devices, _: Flags) -> Any:
+    """Return a step whose optimizer has a state of no elements."""
+    sharding = _array(devices).sharding
+    state = jax.ShapeDtypeStruct((0,), jnp.float32, sharding=sharding)
+    return jax.jit(lambda x, state: (x @ x, state + 1)), (_array(devices), state)
+
+
+def with_weights_on_host(devices: Devices, flags: Flags) -> Any:
+    """Return a step whose weights are in the memory of the host, with as many rows as a flag has."""
+    sharding = _array(devices).sharding
+    rows = int(flags["rows"])
+    weights = jax.ShapeDtypeStruct((rows, rows), jnp.float32, sharding=sharding.with_memory_kind("pinned_host"))
+    batch = jax.ShapeDtypeStruct((8, rows), jnp.float32, sharding=sharding)
+    return jax.jit(lambda x, w: x @ jax.device_put(w, jax.memory.Space.Device)), (batch, weights)
 
 
 def with_kwargs(devices: Devices, _: Flags) -> Any:
@@ -229,29 +266,6 @@ def for_cpu(_: Devices, __: Flags) -> Any:
     """Return an abstract array for a processor."""
     sharding = SingleDeviceSharding(jax.devices()[0])
     return jax.jit(_square), (jax.ShapeDtypeStruct((8, 8), jnp.float32, sharding=sharding),)
-
-
-def with_frozen(devices: Devices, _: Flags) -> Any:
-    """Return a step that is given weights, reads them, and returns them unchanged."""
-
-    def step(frozen: Any, bias: Any, batch: Any) -> Any:
-        return frozen, bias - jax.grad(lambda b: jnp.tanh(batch @ frozen + b).sum())(bias)
-
-    row = jax.ShapeDtypeStruct((256,), jnp.float32, sharding=_array(devices).sharding)
-    return jax.jit(step, donate_argnums=(0, 1)), (_array(devices), row, _array(devices))
-
-
-def with_buffer(devices: Devices, _: Flags) -> Any:
-    """Return a step that replaces a row of a buffer in place, and reads another."""
-
-    def step(buffer: Any, row: Any, index: Any) -> Any:
-        sample = jax.lax.dynamic_index_in_dim(buffer, index, keepdims=False)
-        return jax.lax.dynamic_update_index_in_dim(buffer, row, index + 1, 0), sample.sum()
-
-    sharding = _array(devices).sharding
-    buffer = jax.ShapeDtypeStruct((1 << 16, 256), jnp.float32, sharding=sharding)
-    row = jax.ShapeDtypeStruct((256,), jnp.float32, sharding=sharding)
-    return jax.jit(step, donate_argnums=0), (buffer, row, jax.ShapeDtypeStruct((), jnp.int32, sharding=sharding))
 
 
 def unplaced(_: Devices, __: Flags) -> Any:

@@ -1,4 +1,4 @@
-"""Floating-point operations of traced programs, against the formulas of textbooks."""
+"""Floating-point operations of programs in StableHLO, against the formulas of textbooks."""
 
 import json
 import subprocess
@@ -86,17 +86,17 @@ EXPECTED: Final[Mapping[str, int | tuple[int, int] | tuple[int, str]]] = {
     "pallas": (0, "pallas_call"),
     "pallas with an estimate": 1234,
     "custom_partitioning": SQUARE,
-    "eigenvalues": (SQUARE, "eigh"),
+    "eigenvalues": (SQUARE, "Eigh"),
     "solver": (0, "triangular_solve"),
     "fft": (0, "fft"),
     "random": 0,
 }
-"""Operations; or of operands wider than 8 bits and of others; or operations, and the primitive that is not counted."""
+"""Operations; or of operands wider than 8 bits and of others; or operations, and the operation that is not counted."""
 
 
 @cache
 def counts() -> Mapping[str, tuple[int, int, list[str]]]:
-    """Return the operations and the uncounted primitives of each program."""
+    """Return the operations and the uncounted operations of each program."""
     worker = ROOT / "compiler" / "tpucfg" / "fit" / "worker"
     command = [sys.executable, str(PROGRAM), str(worker)]
     process = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -104,7 +104,7 @@ def counts() -> Mapping[str, tuple[int, int, list[str]]]:
     return {name: (wide, narrow, uncounted) for name, (wide, narrow, uncounted) in json.loads(process.stdout).items()}
 
 
-@pytest.mark.xdist_group("counted")  # one process traces all programs
+@pytest.mark.xdist_group("counted")  # one process lowers all programs
 @pytest.mark.parametrize("name", EXPECTED)
 def test_operations_are_those_of_the_closed_form(name: str) -> None:
     """A multiply-add counts as two operations, in as many iterations as it runs."""
@@ -117,7 +117,7 @@ def test_operations_are_those_of_the_closed_form(name: str) -> None:
 
 @pytest.mark.xdist_group("counted")
 def test_every_program_has_a_closed_form() -> None:
-    """No program is traced in vain."""
+    """No program is lowered in vain."""
     assert counts().keys() == EXPECTED.keys()
 
 

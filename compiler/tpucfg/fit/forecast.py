@@ -1,0 +1,140 @@
+"""The time of a step as an interval: the model's time of the compiled program, and the error of published runs.
+
+The model is wrong by some factor, which nothing but measured runs can tell. `published.yaml` has runs whose step times
+others have published, with the model's time of the same program beside each; the interval covers the ratios of those
+by which no constant of the model was chosen.
+"""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from functools import cache
+from itertools import permutations
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from tpucfg.catalog import Slice
+from tpucfg.fit.fit_file import FitResult
+from tpucfg.package_data import read_data
+from tpucfg.text_format import format_count
+
+PUBLISHED: Final = Path(__file__).parent / "published.yaml"
+"""The published runs."""
+MIN_ROWS: Final = 6
+"""With fewer rows of a generation, those of all generations count."""
+_OUTSIDE: Final = Fraction(1, 5)
+"""The share of the runs that may lie outside the interval, half of it on each side."""
+
+
+class PublishedRow(NamedTuple):
+    """One published run, compiled again."""
+
+    id: str
+    generation: str
+    size: str
+    title: str
+    seconds: Fraction
+    """The published time of a step."""
+    forecast: Fraction
+    """The model's time of the program."""
+    is_used: bool
+    """True if it was looked at when a constant of the model was chosen."""
+    is_reliable: bool
+    """False for a program that keeps arrays in its host's memory."""
+
+    @property
+    def ratio(self) -> Fraction:
+        """The published time as a multiple of the model's."""
+        return self.seconds / self.forecast
+
+
+class StepInterval(NamedTuple):
+    """The time in which a step is expected, in seconds: at least four of five runs lie between `low` and `high`."""
+
+    low: Fraction
+    middle: Fraction
+    high: Fraction
+    basis: str
+    """The rows that it is from: `9 published runs on v5p`."""
+    rows: int
+
+
+@cache
+def published_rows(path: Path = PUBLISHED) -> tuple[PublishedRow, ...]:
+    """Return the published runs that were compiled."""
+    return tuple(_row(id_, data) for id_, data in read_data(path)["rows"].items())
+
+
+def model_seconds(result: FitResult) -> Fraction | None:
+    """Return the model's time of a step; None without a reliable one."""
+    if result.forecast is None or not result.forecast.is_reliable:
+        return None
+    return Fraction(result.forecast.seconds) or None
+
+
+def step_interval(result: FitResult, slice_: Slice) -> StepInterval | None:
+    """Return the time of a compiled step; None if it has no reliable forecast, or if too few runs tell its error."""
+    model = model_seconds(result)
+    rows, basis = _basis(published_rows(), slice_.generation)
+    if model is None or len(rows) < MIN_ROWS:
+        return None
+    low, middle, high = (model * ratio for ratio in ratio_interval([row.ratio for row in rows]))
+    return StepInterval(low, middle, high, basis, len(rows))
+
+
+def sibling_interval(result: FitResult, sibling: FitResult, measured: Fraction, slice_: Slice) -> StepInterval | None:
+    """Return the time of a step by a measured one of the same program on another size; None without a forecast.
+
+    What the model gets wrong about a program, it gets wrong on each size of a generation in nearly the same way: the
+    interval is that of the ratios of two published runs on one generation.
+
+    Args:
+        result: The step.
+        sibling: The measured step.
+        measured: Its seconds.
+        slice_: The slice of the measured step.
+    """
+    own, other = model_seconds(result), model_seconds(sibling)
+    rows = [row for row in published_rows() if row.is_reliable and not row.is_used]
+    pairs = [a.ratio / b.ratio for a, b in permutations(rows, 2) if a.generation == b.generation]
+    if own is None or other is None or len(pairs) < MIN_ROWS:
+        return None
+    factor = measured * own / other
+    low, middle, high = (factor * ratio for ratio in ratio_interval(pairs))
+    return StepInterval(low, middle, high, f"the record of {slice_.size}", len(pairs))
+
+
+def ratio_interval(ratios: Sequence[Fraction]) -> tuple[Fraction, Fraction, Fraction]:
+    """Return the bounds of at least four fifths of the ratios, also for a further one, and their median between.
+
+    Of n ratios that come in any order, a further one lies below the k-th smallest with a chance of k / (n + 1). So from
+    9 on the interval covers a further one four times of five; it is the whole range below 19.
+    """
+    ordered = sorted(ratios)
+    count = len(ordered)
+    cut = max(0, int((count + 1) * _OUTSIDE / 2) - 1)
+    middle = (ordered[(count - 1) // 2] + ordered[count // 2]) / 2
+    return ordered[cut], middle, ordered[count - 1 - cut]
+
+
+def _basis(rows: Sequence[PublishedRow], generation: str) -> tuple[Sequence[PublishedRow], str]:
+    """Return the rows for a generation, and the words for them."""
+    proving = [row for row in rows if row.is_reliable and not row.is_used]
+    own = [row for row in proving if row.generation == generation]
+    if len(own) >= MIN_ROWS:
+        return own, f"{format_count(len(own), 'published run')} on {generation}"
+    every = format_count(len(proving), "published run")
+    few = f"{len(own) or 'none'} of them {'is' if len(own) == 1 else 'are'}"
+    return proving, f"{every} of all generations, as {few} on {generation}"
+
+
+def _row(id_: str, data: Mapping[str, Any]) -> PublishedRow:
+    return PublishedRow(
+        id_,
+        data["generation"],
+        data["size"],
+        data["title"],
+        Fraction(str(data["step_seconds"])),
+        Fraction(str(data["forecast_seconds"])),
+        data["used_for_constants"],
+        not data.get("host_offload", False),
+    )
