@@ -6,7 +6,8 @@ Each run is compiled in its own folder below .cache/published-runs, and what is 
 command goes on. Then compiler/tpucfg/fit/published.yaml gets all that is there. The last line counts contradictions:
 runs that trained on real TPUs, keep nothing in the memory of their hosts, and are refused here for lack of memory.
 
-A flag of the recipe that today's compiler does not know is left out and listed; nothing else of a recipe is changed.
+A flag of the recipe that today's compiler refuses is left out, or turned off where it asks for that, and listed;
+nothing else of a recipe is changed.
 """
 
 import argparse
@@ -43,7 +44,7 @@ _DEFAULT_LENGTH: Final = 2048
 _HEADER: Final = """\
 # Written by `make published-runs` from benchmarks/published_runs.yaml: published runs, compiled again with tpucfg fit,
 # and the forecast of a step's time beside the published one. HBM is in bytes of a device; `dropped` are flags of the
-# recipe that the compiler does not know; used_for_constants: the run proves nothing about the error.
+# recipe that the compiler refuses; used_for_constants: the run proves nothing about the error.
 """
 
 
@@ -99,10 +100,16 @@ def compile_run(run: Mapping[str, Any], all_flags: Mapping[str, str], folder: Pa
         jobs = plan(project, Catalog(), Selection()).jobs
         file = FitFile(fit_path(folder), {})
         (outcome,) = compile_rungs(project, jobs, file, folder, Limits(1, SECONDS, 1 << 40), lambda _: None)
-        refused = {error.name for error in outcome.failure.flags} if outcome.failure else set()
+        refused = {error.name: error.reason for error in outcome.failure.flags} if outcome.failure else {}
         if not refused:
             return outcome
-        flags = [flag for flag in flags if flag_name(flag) not in refused]
+        # The compiler may have a feature on by itself, and ask for `name=false`.
+        off = [
+            f"--{name}=false"
+            for name, reason in refused.items()
+            if f"{name}=false" in reason and f"--{name}=false" not in flags
+        ]
+        flags = [*(flag for flag in flags if flag_name(flag) not in refused), *off]
 
 
 def step_seconds(run: Mapping[str, Any], result: FitResult) -> float:

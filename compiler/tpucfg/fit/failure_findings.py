@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from tpucfg.findings import Finding, Location
 from tpucfg.fit.failures import MIN_PYTHON, XLA_VARIABLE, Failure, FlagError, flag_name
+from tpucfg.fit.inputs import IMAGE_PYTHON
 from tpucfg.fit.launcher import Outcome
 from tpucfg.fit.rung_fit import fit_command
 from tpucfg.fs import walk_files
@@ -94,6 +95,8 @@ class _Case:
     def pip(self) -> str:
         """The command that installs packages into the Python."""
         python = self.fit.python
+        if python == IMAGE_PYTHON:
+            return f"build {self.job.image} with: python3 -m pip install"
         if "/" in python:
             path = str(self.python_path)
             python = path if "/" in path else f"./{path}"
@@ -274,6 +277,13 @@ _ROWS: Final = (
     _Row("no-python", "TPU114", _NO_PYTHON + "does not exist{c.python_place}", _SET_PYTHON + ", or run: {c.venv}",
          when=lambda c: c.python_path.parent.name == "bin", place=_PYTHON),
     _Row("no-python", "TPU114", _NO_PYTHON + "does not exist{c.python_place}", _SET_PYTHON, place=_PYTHON),
+    _Row("no-image", "TPU114", "trainer.fit.python is image, and {c.job.size} of {c.job.environment.name} has no image",
+         "set trainer.image, or {c.python_key} to the Python that has the trainer's packages", place=_PYTHON),
+    _Row("no-docker", "TPU114", "docker, which compiles the step in the job's image, is not on the PATH",
+         "install docker, or set {c.python_key} to a Python with the trainer's packages and " + _JAX, place=_PYTHON),
+    _Row("no-container", "TPU114", "docker cannot start python3 in {c.job.image}: {c.error}",
+         "see that the daemon runs and that the image has a python3 on its PATH: docker run --rm --entrypoint python3 "
+         "{c.job.image} --version", _output, place=_PYTHON),
     _Row("no-start", "TPU114", "{c.fit.python} cannot be started: {c.error}",
          "set {c.python_key} to the Python that has the trainer's packages", place=_PYTHON),
     _Row("old-python", "TPU114", "{c.fit.python} {c.failure.message}",

@@ -28,7 +28,14 @@ from stablehlo_flops import Work, count_work
 from stablehlo_module import empty_array
 from step_error import StepError, describe
 from tpu_chips import CHIPS
-from tpu_topology import Refusal, available_hbm, check_packages, parse_refusal, slice_devices
+from tpu_topology import (
+    Refusal,
+    available_hbm,
+    check_packages,
+    framework_version,
+    parse_refusal,
+    slice_devices,
+)
 from user_function import OpenedFiles, Step, call_function, imported_files, load_function
 
 if TYPE_CHECKING:
@@ -98,7 +105,7 @@ def run(request: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
     step = call_function(function, devices, request["flags"])
     changed = {name: value for name, value in _compiler_settings().items() if value != settings[name]}
     lowered = lower(step, devices, answers, changed)
-    versions = {"jax": jax_version, "libtpu": libtpu_version}
+    versions = {"jax": jax_version, "libtpu": libtpu_version, **framework_version()}
     result = {
         **versions,
         "python": platform.python_version(),
