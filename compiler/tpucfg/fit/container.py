@@ -16,14 +16,9 @@ NOT_STARTED: Final = frozenset((125, 126, 127))
 
 https://docs.docker.com/reference/cli/docker/container/run/#exit-status
 """
-_ANSWERS: Final = 3
-"""The file descriptor of the answers in the container."""
 _SECONDS: Final = 20
-_BEGIN: Final = (
-    f"import os, sys; os.dup2(1, {_ANSWERS}); os.dup2(2, 1); "
-    f"os.execv(sys.executable, [sys.executable, '-B', sys.argv[1], '{_ANSWERS}'])"
-)
-"""Moves the answers away from stdout, which the program may print to."""
+_SPARE_SECONDS: Final = 60
+"""Time beyond the limit of a compilation, after which the container ends by itself: its tpucfg was killed."""
 
 
 def docker_path() -> str | None:
@@ -31,15 +26,15 @@ def docker_path() -> str | None:
     return shutil.which("docker")
 
 
-def run_command(image: str, name: str, folder: Path, worker: Path, env: Mapping[str, str]) -> list[str]:
-    """Return the command that runs the worker in a container of this name."""
-    mounts = (f"type=bind,source={path},target={path},readonly" for path in (folder, worker.parent))
+def run_command(image: str, name: str, folder: Path, worker: Path, env: Mapping[str, str], seconds: float) -> list[str]:
+    """Return the command that runs the worker of a folder in a container of this name."""
+    mounts = (f"type=bind,source={path},target={path},readonly" for path in (folder, worker))
     return [
         *("docker", "run", "--rm", "--interactive", "--name", name, "--network", "none"),
         *("--oom-score-adj", "1000", "--workdir", str(folder)),
         *(word for mount in mounts for word in ("--mount", mount)),
         *(word for item in env.items() for word in ("--env", "=".join(item))),
-        *("--entrypoint", "python3", image, "-B", "-c", _BEGIN, str(worker)),
+        *("--entrypoint", "python3", image, "-B", str(worker / "in_container.py"), str(int(seconds) + _SPARE_SECONDS)),
     ]
 
 

@@ -76,6 +76,11 @@ class _Case:
         self.phase = _PHASES[failure.phase]
 
     @property
+    def python(self) -> str:
+        """The Python, or the image that has it."""
+        return self.job.image or "" if self.fit.python == IMAGE_PYTHON else self.fit.python
+
+    @property
     def python_path(self) -> Path:
         """The path of a Python that is not looked for on the PATH."""
         return self.folder / self.fit.python
@@ -289,12 +294,12 @@ _ROWS: Final = (
     _Row("old-python", "TPU114", "{c.fit.python} {c.failure.message}",
          f"set {{c.python_key}} to a Python {_OLDEST} or newer with the trainer's packages and {_JAX}",
          _output, place=_PYTHON),
-    _Row("no-jax", "TPU114", "{c.fit.python} cannot import JAX: {c.error}", "{c.pip} {c.packages}",
+    _Row("no-jax", "TPU114", "{c.python} cannot import JAX: {c.error}", "{c.pip} {c.packages}",
          _exception, r"ModuleNotFoundError: No module named 'jax'", place=_PYTHON),
-    _Row("no-jax", "TPU114", "{c.fit.python} cannot import JAX: {c.error}", f"{{c.pip}} --upgrade {_JAX}",
+    _Row("no-jax", "TPU114", "{c.python} cannot import JAX: {c.error}", f"{{c.pip}} --upgrade {_JAX}",
          _exception, place=_PYTHON),
-    _Row("old-jax", "TPU114", "{c.fit.python}: {c.error}", f"{{c.pip}} --upgrade {_JAX}", place=_PYTHON),
-    _Row("no-libtpu", "TPU114", "{c.fit.python}: {c.error}", f"{{c.pip}} --upgrade {_JAX}", place=_PYTHON),
+    _Row("old-jax", "TPU114", "{c.python}: {c.error}", f"{{c.pip}} --upgrade {_JAX}", place=_PYTHON),
+    _Row("no-libtpu", "TPU114", "{c.python}: {c.error}", f"{{c.pip}} --upgrade {_JAX}", place=_PYTHON),
 
     _Row("no-module", "TPU116", "MaxText cannot be imported, whose step this compiles: {c.error}",
          f"{{c.pip}} {_MAXTEXT}, with Python 3.12 or newer; or set {{c.step_key}} to a function of your own",

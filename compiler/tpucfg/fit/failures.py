@@ -84,8 +84,8 @@ def process_failure(end: ProcessEnd, inputs: FitInputs, python: str) -> Failure:
 def _start_failure(end: ProcessEnd, inputs: FitInputs, python: str) -> Failure | None:
     """Return the failure of a Python, or of a container, that ended before the worker began; None if it is another."""
     if inputs.image:
-        problem = end.output.strip().rpartition("\n")[2] if end.status in NOT_STARTED else ""
-        return Failure("no-container", problem, output=end.output) if problem else None
+        lines = [line.removeprefix("docker: ") for line in end.output.splitlines() if line.startswith("docker: ")]
+        return Failure("no-container", lines[-1], output=end.output) if lines and end.status in NOT_STARTED else None
     return Failure("old-python", problem, output=end.output) if (problem := _python_problem(python)) else None
 
 

@@ -202,7 +202,7 @@ class WorkerProcess:
         self._session: int | None = None
         self._answers, answers_end = os.pipe()
         try:
-            self._process = _start(launch, answers_end, self._marker, self._container)
+            self._process = _start(launch, answers_end, self._marker, self._container, time_limit)
         except BaseException:
             os.close(self._answers)
             raise
@@ -316,11 +316,11 @@ class WorkerProcess:
         self._deadline = min(self._deadline, time.monotonic() + _GRACE_SECONDS)
 
 
-def _start(launch: Launch, answers: int, marker: str, name: str) -> "subprocess.Popen[bytes]":
+def _start(launch: Launch, answers: int, marker: str, name: str, seconds: float) -> "subprocess.Popen[bytes]":
     command, env = [launch.python, "-B", str(WORKER), str(answers)], dict(launch.env)
     if name:
         # Docker's own variables, such as DOCKER_HOST, are the caller's.
-        command = container.run_command(launch.image, name, launch.folder, WORKER, launch.env)
+        command = container.run_command(launch.image, name, launch.folder, WORKER.parent, launch.env, seconds)
         env = dict(os.environ)
     # A file and not a pipe: writing to a pipe could wait for a process that reads nothing.
     with tempfile.TemporaryFile() as request:
