@@ -104,8 +104,10 @@ def make_image(name: str, files: list[str], path: str) -> None:
     skipped = [f"--exclude={part}" for part in ("__pycache__", "tests")]
     change = ["--change", f"ENV PATH={path}"]
     with subprocess.Popen(["tar", "-c", "-P", "--dereference", *skipped, *files], stdout=subprocess.PIPE) as tar:
-        subprocess.run(["docker", "import", *change, "-", name], stdin=tar.stdout, capture_output=True, check=True)
-    assert tar.returncode == 0
+        result = subprocess.run(
+            ["docker", "import", *change, "-", name], stdin=tar.stdout, capture_output=True, text=True, check=False
+        )
+    assert (result.returncode, tar.returncode) == (0, 0), result.stderr
 
 
 def containers() -> str:
