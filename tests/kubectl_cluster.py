@@ -90,6 +90,8 @@ def _get(data: dict[str, Any], words: list[str], _: list[str]) -> int:
     resource, name = [*words[0].split("/"), ""][:2]
     if error := data["errors"].get(f"get {resource}"):
         return _fail(error)
+    if resource in data.get("listed", {}):
+        return _print(data["listed"][resource])
     if resource == "nodes":
         return _print("\n".join(f"node/n{number}" for number in range(data["nodes"])))
     if resource in data["missing_kinds"]:

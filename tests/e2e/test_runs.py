@@ -68,6 +68,33 @@ def test_a_program_without_the_folder_of_the_run_is_not_moved(tpucfg: Run, tmp_p
     assert tpucfg("submit", "--size", "v2-8", "--run", "a1", "--step", "v2-8:1000").returncode == 0
 
 
+def test_a_run_whose_folder_moved_is_not_continued(tpucfg: Run, tmp_path: Path) -> None:
+    """Another bucket has none of its checkpoints, on any size; the help copies them."""
+    write(tmp_path)
+    assert tpucfg("record", "--size", "v2-8", "--run", "a1", "--step", "1000").returncode == 0
+    write(tmp_path, environments__dev__bucket="another")
+    for size in ("v2-8", "v2-32"):
+        refused = tpucfg("submit", "--size", size, "--run", "a1")
+        assert (refused.returncode, refused.stdout) == (1, "")
+        assert (
+            "/runs/mnist/a1, and its folder is gs://another/runs/mnist/a1 now: it would begin again" in refused.stderr
+        )
+        assert "gcloud storage rsync --recursive gs://my-project-dev-" in refused.stderr
+    assert tpucfg("record", "--size", "v2-8", "--run", "a1", "--step", "1000").returncode == 0
+    assert tpucfg("submit", "--size", "v2-32", "--run", "a1").returncode == 0
+
+
+def test_a_changed_length_of_examples_keeps_the_tokens(tpucfg: Run, tmp_path: Path) -> None:
+    """What the run has seen counts as examples of the new length, and submit names both lengths."""
+    tokens = {"tuned_on": "v2-8", "batch_size": 1024, "train_tokens": 4_194_304_000}
+    write(tmp_path, training={**tokens, "sequence_length": 1024})
+    assert tpucfg("record", "--size", "v2-8", "--run", "a1", "--step", "1000").returncode == 0
+    write(tmp_path, training={**tokens, "sequence_length": 512})
+    output = tpucfg("submit", "--size", "v2-8", "--run", "a1").stdout
+    assert "# run:    goes on at step 1,000 of 7,000, with 2,048,000 examples seen on v2-8\n" in output
+    assert "# run:    sequence_length is 512 from this step on, 1024 before: the examples seen are counted by" in output
+
+
 def test_a_stopped_run_passes_the_gate_again(tpucfg: Run, tmp_path: Path) -> None:
     """The gate has let it start on its size; another size and another run are asked as before."""
     write(tmp_path, gate={"min_scaling_efficiency": 0.8})

@@ -80,6 +80,13 @@ def test_the_options_choose_the_jobs(tmp_path: Path) -> None:
     assert "tpucfg submit --env dev --size v6e-16 --run a1" in printed
 
 
+def test_several_runs_are_rows_of_one_table(tmp_path: Path) -> None:
+    """A sweep is read at once: each run is asked for, in the order of the command."""
+    printed, _ = status(tmp_path, "--env", "dev", "--live", "--size", "v6e-16", "--run", "a1", "--run", "a2")
+    rows = [line.split()[0] for line in printed.splitlines() if " not found " in line]
+    assert rows == ["mnist-dev-v6e-16-a1", "mnist-dev-v6e-16-a2"]
+
+
 def test_a_service_that_fails_does_not_hide_the_others(tmp_path: Path) -> None:
     """The failure of one cluster is one line for all its jobs, and the other environment is shown."""
     answers = {"kubectl": Failing("Unable to connect to the server: EOF"), **RUNNING["vertex-ai"]}

@@ -121,6 +121,36 @@ def test_a_refusal_creates_nothing(tmp_path: Path, state: dict[str, Any], messag
     assert job.objects == state.get("objects", [])
 
 
+@pytest.mark.parametrize(("end", "status"), [("<none>", 1), ("Completed", 0)])
+def test_a_run_has_one_job_at_a_time(tmp_path: Path, end: str, status: int) -> None:
+    """Another job of the run that has not ended writes to the same folder, and the help deletes it."""
+    data = gke_spec()
+    data["trainer"]["args"] = {"model_dir": "${run_dir}"}
+    listed = {"jobsets.jobset.x-k8s.io": f"mnist-dev-v5litepod-64-a1   {end}"}
+    job = Submitted(tmp_path, data, "--run", "a1", objects=[ACCOUNT], listed=listed)
+    assert job.status == status
+    assert ("jobset/mnist-dev-v5litepod-64-a1 is of the same run" in job.errors) == bool(status)
+    assert ("delete jobset/mnist-dev-v5litepod-64-a1; or name another run" in job.errors) == bool(status)
+    assert sum("tpucfg-environment=dev,tpucfg-run=a1" in " ".join(call) for call in job.calls) == 1
+
+
+def test_a_started_run_keeps_its_steps(tmp_path: Path) -> None:
+    """The steps that only --step had are recorded, so that the next submission goes on behind them."""
+    data = gke_spec() | {"sizes": ["v5litepod-16", "v5litepod-64"]}
+    data["trainer"]["args"] = {"model_dir": "${run_dir}"}
+    options = ("--size", "v5litepod-64", "--run", "a1")
+    job = Submitted(tmp_path, data, *options, "--step", "v5litepod-16:1000", objects=[ACCOUNT])
+    assert (job.status, "recorded v5litepod-16: step 1000 of a1" in job.errors) == (0, True)
+    again = Submitted(tmp_path, data, *options, objects=[ACCOUNT])
+    assert "goes on at step 1,000 of 1,750, with 1,024,000 examples seen on v5litepod-16" in again.errors
+    assert len((tmp_path / "results" / "dev.jsonl").read_text().splitlines()) == 1
+    left = [ACCOUNT, "jobsets.jobset.x-k8s.io/mnist-dev-v5litepod-64-a1"]
+    (line,) = [
+        line for line in Submitted(tmp_path, data, *options, objects=left).errors.splitlines() if "watch it" in line
+    ]
+    assert "--run" not in line
+
+
 def test_what_an_ended_job_left_is_deleted_alone(tmp_path: Path) -> None:
     """The JobSet is deleted by its ttl, and the objects of its secrets stay: the help has their commands only."""
     job = Submitted(tmp_path, gke_spec(), objects=[ACCOUNT, *OBJECTS[:2]])

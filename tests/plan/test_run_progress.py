@@ -136,3 +136,18 @@ def test_changes_in_the_middle_of_a_run_are_said() -> None:
         "learning_rate is 0.4 by the rule linear; the spec has 0.1 on v2-8",
         "warmup_steps is 50; the spec has 200 on v2-8",
     ]
+
+
+@pytest.mark.parametrize(
+    ("run", "is_text"), [("007", False), ("1e3", False), ("yes", False), ("1-2", True), ("e1", True)]
+)
+def test_a_preset_takes_only_runs_that_yaml_reads_as_text(run: str, is_text: bool) -> None:
+    """MaxText would write the run 007 to the folder 7; a program without a preset gets the text."""
+    training = {"tuned_on": "v2-8", "per_device_batch_size": 4, "train_steps": 10, "sequence_length": 8}
+    data = spec(training={**training, "flags": "maxtext"}, trainer={"image": "r.io/i:1"})
+    assert planned(spec(), run=run).jobs
+    if is_text:
+        assert planned(data, run=run).jobs
+    else:
+        with pytest.raises(SelectionError, match=f"--run {run}: .*such as r-{run}$"):
+            planned(data, run=run)

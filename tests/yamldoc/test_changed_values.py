@@ -67,6 +67,21 @@ def test_a_value_that_is_not_yaml_is_a_finding() -> None:
     assert document.source_text(("training", "rate")) == "1e-3"
 
 
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("sizes[9]=v6e-256", "sizes has 2 items, counted from 0, and no item 9"),
+        ("name[0]=a", "name is no list, and has no item 0"),
+    ],
+)
+def test_an_item_that_a_list_cannot_have_is_a_finding(argument: str, message: str) -> None:
+    """Its location is the argument, and the document keeps its value."""
+    document = changed(argument)
+    assert [(finding.message, finding.location.line) for finding in document.findings] == [(message, 1)]
+    assert document.findings[0].location.file == f"--set {argument.partition('=')[0]}"
+    assert document.data == changed().data
+
+
 @pytest.mark.parametrize("argument", ["", "a", "=1", "a.=1", ".=1", 'a."b=1', "a[x]=1", "a]=1"])
 def test_malformed_arguments_are_no_changes(argument: str) -> None:
     """An argument is a path and a value."""

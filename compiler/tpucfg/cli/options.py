@@ -61,6 +61,10 @@ def _run_id(value: str | None) -> str | None:
     return value
 
 
+def _run_ids(values: list[str] | None) -> list[str]:
+    return [value for value in map(_run_id, values or ()) if value]
+
+
 def output_folder(text: str) -> Path:
     """Return the path of an output folder.
 
@@ -191,6 +195,10 @@ NewTargetOption = Annotated[str | None, _target_option("The service that runs th
 RunOption = Annotated[
     str | None,
     typer.Option("--run", metavar="ID", help="The run id, a part of names and folders.", callback=_run_id),
+]
+RunsOption = Annotated[
+    list[str] | None,
+    typer.Option("--run", metavar="ID", help="The run id, a part of names and folders; repeatable.", callback=_run_ids),
 ]
 StepOption = Annotated[
     list[str] | None,

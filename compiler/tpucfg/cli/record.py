@@ -109,6 +109,9 @@ def record(
         origins = dict.fromkeys(read.metrics, f"{read.location}: ")
     program = program_of(project, job)
     record_ = Record(project.name, job.size, metrics, run, probe, recorded_program(program), step, job.changes)
+    if step is not None and run:
+        # The selection has no run, as this part is not among its records yet.
+        record_ = record_._replace(folder=job._replace(run=run).run_dir)
     _refuse_other_values(record_, program, job, spec)
     _append(record_, job, spec, origins)
     if note:

@@ -127,7 +127,7 @@ def _render_specs(paths: Sequence[Path], chosen: Selection, format_: ConfigForma
                 _print_fits(path, rendered.compiled)
             specs.append(rendered._replace(compiled=None))
             advance()
-    shared = shared_bucket_findings(use for rendered in specs for use in rendered.buckets)
+    shared = shared_bucket_findings([use for rendered in specs for use in rendered.buckets])
     findings = [finding for finding in shared if finding.level != "note"]
     print_findings(findings, {rendered.path: rendered.source for rendered in specs})
     if errors([*findings, *(finding for rendered in specs for finding in rendered.findings)]):

@@ -45,7 +45,8 @@ def start_manifests(submission: Submission, start: Manifests, config: Config) ->
         questions = _Questions(submission)
         try:
             objects = [*questions.missing(start.requirements), *objects]
-            questions.ask_for(objects, start.trials(config.request_body))
+            questions.look_for_run(start.same_run, start.steps[-1])
+            questions.ask_for(objects, start.trials(config.request_body), goes_on=start.same_run is not None)
         except CommandExit as error:
             raise CommandExit(error.status, f"{error.message}; nothing was created", error.help) from None
         questions.raise_problems()
@@ -119,7 +120,22 @@ class _Questions:
             else:
                 self._problems[f"{requirement.name} is missing: {requirement.consequence}"] = requirement.fix
 
-    def ask_for(self, objects: Sequence[_Object], trials: Sequence[RequestBody]) -> None:
+    def look_for_run(self, find: Command | None, job: Manifest) -> None:
+        """Look for another job of the same run that has not ended: two would write to one folder."""
+        if find is None:
+            return
+        answer = _run(find.argv)
+        if answer.error:
+            if not _NO_KIND.search(answer.error):
+                self._note(f"other jobs of the run cannot be looked up: {answer.error}")
+            return
+        kind, _, own = job.name.partition("/")
+        jobs = [line.split() for line in answer.output.splitlines()]
+        for name in (words[0] for words in jobs if words[1:] == ["<none>"] and words[0] != own):
+            fix = f"delete it: {job.delete.bash().removesuffix(own)}{name}; or name another run with --run"
+            self._problems[f"{kind}/{name} is of the same run, and writes to the same folder"] = fix
+
+    def ask_for(self, objects: Sequence[_Object], trials: Sequence[RequestBody], *, goes_on: bool) -> None:
         """Ask the server about all objects, and about those that are never created."""
         for step, body in objects:
             answer = _dry_run(step.create, body)
@@ -127,7 +143,7 @@ class _Questions:
                 self._existing.append(step)
             else:
                 self._judge(step.name, answer, step)
-        self._judge_existing(objects[-1][0])
+        self._judge_existing(objects[-1][0], goes_on=goes_on)
         create = objects[-1][0].create
         for body in trials:
             answer = _dry_run(create, body)
@@ -153,17 +169,19 @@ class _Questions:
         else:
             self._problems[f"the cluster refuses {name}: {answer.error}"] = ""
 
-    def _judge_existing(self, job: Manifest) -> None:
+    def _judge_existing(self, job: Manifest, *, goes_on: bool) -> None:
+        # A run that goes on keeps its name: another one would begin at step 0.
+        rename = "" if goes_on else "; or add --run ID, which is in names"
         names = listed([step.name for step in self._existing])
         if job in self._existing:
             deletion = "; ".join(command.bash() for command in self._submission.deletes)
             watch = self._submission.watch.bash()
-            fix = f"watch it: {watch}; or delete it: {deletion}; or add --run ID, which is in names"
+            fix = f"watch it: {watch}; or delete it: {deletion}{rename}"
             self._problems[f"{names} already exists, so the job may be running, and was left as it is"] = fix
         elif self._existing:
             deletion = "; ".join(step.delete.bash() for step in reversed(self._existing))
             message = f"{names} already exists: a job of this name has ended, and was deleted without it"
-            self._problems[message] = f"delete it: {deletion}; or add --run ID, which is in names"
+            self._problems[message] = f"delete it: {deletion}{rename}"
 
     def raise_problems(self) -> None:
         """Print the problems.

@@ -13,7 +13,7 @@ from tpucfg.cli.options import (
     SPEC,
     EnvOption,
     ProbeOption,
-    RunOption,
+    RunsOption,
     SizeOption,
     SpecOption,
     format_option,
@@ -74,7 +74,7 @@ def status(
     env: EnvOption = None,
     live: Annotated[bool, typer.Option("--live", help="Ask the services about the jobs.")] = False,
     size: SizeOption = None,
-    run: RunOption = None,
+    run: RunsOption = None,
     probe: ProbeOption = False,
     format: Annotated[str, format_option("text|markdown|json")] = "text",
 ) -> None:
@@ -88,7 +88,8 @@ def status(
     if (size or run or probe) and not live:
         raise CommandExit(USAGE, "--size, --run and --probe choose the jobs of --live", "add --live, or leave them out")
     catalog = Catalog()
-    project, compiled = load_compiled(spec, catalog, selection(env, size, run=run, probe=probe))
+    first, *others = run or [None]
+    project, compiled = load_compiled(spec, catalog, selection(env, size, run=first, probe=probe))
     environments = [job.environment for job in compiled.jobs]
     ladders = ladder_statuses(project, catalog, environments, spec.parent).values()
     statuses = [
@@ -98,7 +99,11 @@ def status(
     if live:
         from tpucfg.cli.status_live import ask
 
-        answers = ask(project, compiled, spec)
+        bodies = [*compiled.request_bodies]
+        for other in others:
+            chosen = selection(env, size, run=other, probe=probe)
+            bodies += load_compiled(spec, catalog, chosen, warnings="none")[1].request_bodies
+        answers = ask(project, bodies, spec)
         statuses = [each._replace(live=answers.get(each.ladder.environment.name)) for each in statuses]
     for line in _FORMATS[format](project, statuses):
         print(line)

@@ -1,6 +1,6 @@
 """The part of `tpucfg status --live` that shows what the services print about the jobs."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -10,13 +10,14 @@ from tpucfg.cli.interrupts import terminations_as_interrupts
 from tpucfg.cli.rung_columns import interval_data
 from tpucfg.cli.table import Column
 from tpucfg.number_format import UNKNOWN, format_dollars, format_rounded, to_json_number
-from tpucfg.render.pipeline import CompiledSpec
+from tpucfg.plan import Job
 from tpucfg.results.gate import PROBE_OPTION, command_line
 from tpucfg.results.ladder_status import LadderStatus
 from tpucfg.results.live import LiveJob, live_jobs
 from tpucfg.results.next_steps import NextStep
 from tpucfg.results.service_client import shown
 from tpucfg.spec import Project
+from tpucfg.targets import RequestBody
 from tpucfg.text_format import listed
 
 if TYPE_CHECKING:
@@ -81,12 +82,12 @@ class LiveJobs(NamedTuple):
         return [_data(each, ladder) for each in self.jobs]
 
 
-def ask(project: Project, compiled: CompiledSpec, spec: Path) -> Mapping[str, LiveJobs]:
+def ask(project: Project, bodies: Sequence[tuple[Job, RequestBody]], spec: Path) -> Mapping[str, LiveJobs]:
     """Return what the services print about the selected jobs, by environment."""
     now = datetime.now(UTC)
     by_environment: dict[str, list[LiveJob]] = {}
     with terminations_as_interrupts():  # which ends the clients, too
-        jobs = live_jobs(project, compiled.request_bodies, now)
+        jobs = live_jobs(project, bodies, now)
     for each in jobs:
         by_environment.setdefault(each.job.environment.name, []).append(each)
     return {name: LiveJobs(name, tuple(own), now, spec) for name, own in by_environment.items()}

@@ -23,16 +23,15 @@ from tpucfg.cli.options import (
     TargetOption,
     selection,
 )
+from tpucfg.cli.submit_run import keep_steps, refuse_other_folder, run_terms
 from tpucfg.findings import Finding
-from tpucfg.plan import Job, Selection, ladder, run_progress_in
-from tpucfg.plan.run_progress import Progress, progress_lines
+from tpucfg.plan import Job, Selection, run_progress_in
+from tpucfg.plan.run_progress import Progress
 from tpucfg.render.pipeline import CompiledSpec, render_configs
 from tpucfg.spec import Project
-from tpucfg.spec.placeholders import RUN_PLACEHOLDERS, used_placeholders
 from tpucfg.targets import Command, RequestBody, Submission, SubmissionError, target_named
 from tpucfg.targets.interface import Manifests
 from tpucfg.templating import comment
-from tpucfg.text_format import listed
 
 if TYPE_CHECKING:
     from tpucfg.fit.rung_fit import KnownFits
@@ -67,10 +66,10 @@ def submit(
     project, compiled = load_compiled(spec, catalog, chosen, warnings="all")
     runs = {job.name: run_progress_in(project, catalog, job.environment, chosen) for job in compiled.jobs}
     for job in compiled.jobs:
-        _refuse_other_folder(job, runs[job.name])
+        refuse_other_folder(job, runs[job.name])
     submissions = _submissions(project, compiled, spec)
     bodies = {job.name: body for job, body in compiled.request_bodies}
-    rungs = {job.name: tuple(_run_terms(project, catalog, job, runs[job.name], spec)) for job in compiled.jobs}
+    rungs = {job.name: tuple(run_terms(project, catalog, job, runs[job.name], chosen, spec)) for job in compiled.jobs}
     if execute and len(submissions) != 1:
         message = f"{len(submissions)} jobs are selected, and --execute starts one"
         raise CommandExit(USAGE, message, "add --env and --size")
@@ -87,6 +86,7 @@ def submit(
         from tpucfg.cli.start_job import start_job
 
         start_job(submission, next(render_configs(compiled)), _render_command(job, submission, spec, chosen, step))
+        keep_steps(project, catalog, job, runs[job.name], chosen, spec)
         return
     for number, (job, submission) in enumerate(allowed):
         if number:
@@ -95,60 +95,6 @@ def submit(
         _print(job, submission, _start_text(submission, _render_command(job, submission, spec, chosen, step)), terms)
     if refused:
         raise CommandExit(ERRORS)
-
-
-def _refuse_other_folder(job: Job, progress: Progress | None) -> None:
-    """Refuse to move a run to another size if its program has another folder there.
-
-    Raises:
-        CommandExit: No placeholder of the run's folder is used.
-    """
-    if progress is None or progress.last.size == job.size:
-        return
-    if used_placeholders(job.settings.trainer.texts) & RUN_PLACEHOLDERS:
-        return
-    message = f"the run {job.run} was on {progress.last.size}, and its program has no folder that is the same on"
-    raise CommandExit(
-        ERRORS,
-        f"{message} {job.size}: it would begin again at step 0",
-        "write the folder of its checkpoints as ${run_dir}, or start a run with another --run",
-    )
-
-
-def _run_terms(project: Project, catalog: Catalog, job: Job, progress: Progress | None, spec: Path) -> Iterator[str]:
-    """Yield the lines about a run that goes on, or whose name another one has."""
-    if progress:
-        (before,) = ladder(project, catalog, (progress.last.size,))
-        for line in progress_lines(project.training, job.rung, progress, before):
-            yield f"run:    {line}"
-    elif job.run and not job.whole and len(job.environment.sizes) > 1:
-        yield "run:    has no record, so it begins at step 0; if it was on another size, add --step SIZE:STEP"
-    yield from _other_values(project, job, spec)
-
-
-def _other_values(project: Project, job: Job, spec: Path) -> Iterator[str]:
-    """Yield a line about a record of another run with the same name.
-
-    Raises:
-        CommandExit: The run would go on with other `--set` values than it began with.
-    """
-    if job.run is None:
-        return
-    from tpucfg.plan.program import program_of
-    from tpucfg.results import ExampleRecord, Record, read_records
-    from tpucfg.results.records import other_values, recorded_changes
-
-    own = Record(job.project, job.size, {}, job.run, job.whole is not None, changes=job.changes)
-    results = read_records(spec.parent, job.environment.name, ExampleRecord(job.project, job.size))
-    if not (differences := other_values(results, own, program_of(project, job))):
-        return
-    message = f"the run {job.run} has a record with other values: {listed(differences, 3)}"
-    changes = recorded_changes(results, job.project, job.run)
-    if job.rung.seen and {*changes} != {*job.changes}:
-        options = join(word for change in changes for word in ("--set", change))
-        hint = f"give it the values that it began with{': ' if options else ', without --set'}{options}"
-        raise CommandExit(ERRORS, message, f"{hint}; or start another run with --run")
-    yield f"run:    {message}"
 
 
 def _submissions(project: Project, compiled: CompiledSpec, spec: Path) -> list[tuple[Job, Submission]]:

@@ -57,6 +57,7 @@ _ROWS: Final = (
     # These rules are about the arithmetic of a rung.
     Rule("TPU035", "error", "a cluster outside the environment's region"),
     Rule("TPU036", "warning", "a bucket to read in another region", allowable=True),
+    Rule("TPU037", "error", "a key outside the bucket's region"),
     Rule("TPU040", "error", "a batch that does not divide over the replicas"),
     Rule("TPU041", "warning", "a batch that grew a lot", allowable=True),
     Rule("TPU042", "warning", "few steps left", allowable=True),
@@ -165,6 +166,8 @@ _ROWS: Final = (
     Rule("TPU131", "error", "two specs that create one bucket"),
     # This rule is about the size of a fit's state.
     Rule("TPU132", "note", "deleted checkpoints that are billed"),
+    # This rule is about several specs, like TPU131.
+    Rule("TPU133", "error", "a bucket of another spec in another region"),
 )
 
 RULES: Final = {rule.id: rule for rule in _ROWS}

@@ -106,9 +106,18 @@ class Job(NamedTuple):
         return self.rung.slice
 
     @property
+    def run_dir(self) -> str:
+        """The folder of the run, which a probe does not share."""
+        return self.job_dir if self.whole else _run_dir(self.bucket, self.project, self.run or self.name)
+
+    @property
     def size(self) -> str:
         """The accelerator type, such as `v3-32`."""
         return self.rung.slice.size
+
+
+def _run_dir(bucket: str, project: str, run: str) -> str:
+    return f"gs://{bucket}/runs/{project}/{run}"
 
 
 def capacity_name(target: str, settings: Settings) -> str:
@@ -137,7 +146,7 @@ def make_job(project: Project, environment: Environment, rung: Rung, run: str | 
     bucket = bucket_of(project, environment)
     job_dir = "/".join(part for part in (f"gs://{bucket}/jobs", project.name, rung.size, kind, run) if part)
     name = job_name(name=project.name, environment=environment.name, size=rung.size, run=run, kind=kind)
-    run_dir = job_dir if whole else f"gs://{bucket}/runs/{project.name}/{run or name}"
+    run_dir = job_dir if whole else _run_dir(bucket, project.name, run or name)
     run_root, _, run_folder = run_dir.rpartition("/")
     folders = {"job_dir": job_dir, "run_dir": run_dir, "run": run or name}
     # Only presets use these: a framework may build the folder of a run from two parts.

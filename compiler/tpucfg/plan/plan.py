@@ -1,5 +1,6 @@
 """Plan the selected jobs of a project: pure arithmetic, without files, clock or network."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
@@ -35,6 +36,9 @@ PROBE_EXAMPLE: Final = "probe:\n  steps: 50\n"
 _UNPLANNABLE: Final = frozenset({"TPU020", "TPU040", "TPU048"})
 """Errors that prevent the computation of rungs: a size that does not exist, a batch or a slice that does not divide."""
 
+_NO_TEXT: Final = re.compile(r"[0-9]+(?:e-?[0-9]+)?|0x[0-9a-f]+|0b[01]+|null|true|false|yes|no|on|off")
+"""The ids of runs that YAML 1.1 reads as a number, a boolean or null."""
+
 _READ_BY_CAPACITY_RULES: Final = frozenset(
     ("target", "environments", "capacity", "trainer", "training", "overrides", "targets")
 )
@@ -47,9 +51,14 @@ def plan(project: Project, catalog: Catalog, selection: Selection | None = None)
 
     Raises:
         SelectionError: The selection names an environment or a size that the spec does not have, asks for probes of a
-            spec without them, or for a run of which nothing is left or not enough is known.
+            spec without them, or for a run of which nothing is left or not enough is known, or whose name is no text.
     """
     selection = selection or Selection()
+    if selection.run and project.training.preset and _NO_TEXT.fullmatch(selection.run):
+        raise SelectionError(
+            f"--run {selection.run}: the program reads its arguments as YAML, and this name not as text; "
+            f"choose another one, such as r-{selection.run}"
+        )
     of_run = project
     if selection.probe:
         project = _of_probes(project)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from tpucfg.plan.job import XLA_FLAGS_VARIABLE, Job, own_flags, placeholder_values
-from tpucfg.plan.rung import figure_flags, figure_texts
+from tpucfg.plan.rung import Rung, figure_flags, figure_texts
 from tpucfg.spec import PRESET, Project
 from tpucfg.spec.placeholders import fill_placeholders
 
@@ -42,19 +42,24 @@ def program_of(project: Project, job: Job) -> Program:
         if figure not in (*_OF_ONE_RUN, *training.steps)
     ]
     words = trainer.command or (("python3", "-m", trainer.module) if trainer.module else ())
-    lengths = {"sequence_length": rung.sequence_length} if rung.sequence_length else {}
     return Program(
         image=job.image or job.package,
         command=tuple(fill_placeholders(word, values) for word in words),
         xla_flags=tuple(dict(job.env).get(XLA_FLAGS_VARIABLE, "").split()),
         flags=flag_values((*own_flags(own, values), *of_figures)),
-        figures={
-            "batch_size": rung.batch_size,
-            "grad_accum": rung.grad_accum or 1,
-            "model_parallel": rung.model_parallel,
-            **lengths,
-        },
+        figures=figures_of(rung),
     )
+
+
+def figures_of(rung: Rung) -> dict[str, int]:
+    """Return the figures of a rung's batch and of its division among the devices."""
+    lengths = {"sequence_length": rung.sequence_length} if rung.sequence_length else {}
+    return {
+        "batch_size": rung.batch_size,
+        "grad_accum": rung.grad_accum or 1,
+        "model_parallel": rung.model_parallel,
+        **lengths,
+    }
 
 
 def flag_values(flags: tuple[tuple[str, str | None], ...]) -> dict[str, FlagValue]:

@@ -58,7 +58,7 @@ def _with_part(parts: tuple[RunPart, ...], part: RunPart) -> tuple[RunPart, ...]
     if not part.size and parts:
         # Without a size, it is a step of what is known, or comes after the last part.
         known = parts[min(len(kept), len(parts) - 1)]
-        part = part._replace(size=known.size, batch_size=known.batch_size)
+        part = part._replace(size=known.size, batch_size=known.batch_size, sequence_length=known.sequence_length)
     return (*kept, part)
 
 
@@ -81,15 +81,24 @@ def run_progress(parts: Sequence[RunPart], rung_of: RungOf, ladder: Sequence[str
         raise SelectionError(f"--step {step}: the batch differs from size to size, and the run has no records; {sizes}")
     known = tuple(_with_batch(part, rung_of, ladder) for part in parts)
     steps = [0, *(part.step for part in known)]
+    length = rung_of(known[-1].size).sequence_length
     examples = sum(
-        (end - start) * (part.batch_size or 0) for (start, end), part in zip(pairwise(steps), known, strict=True)
+        (end - start) * _examples_of_step(part, length)
+        for (start, end), part in zip(pairwise(steps), known, strict=True)
     )
-    return Progress(known, Seen(steps[-1], examples))
+    return Progress(known, Seen(steps[-1], int(examples)))
+
+
+def _examples_of_step(part: RunPart, length: int | None) -> Fraction:
+    """Return the examples of a step; if the spec had another length of them, as many of today's as have its tokens."""
+    batch = part.batch_size or 0
+    return Fraction(batch * part.sequence_length, length) if part.sequence_length and length else Fraction(batch)
 
 
 def _with_batch(part: RunPart, rung_of: RungOf, ladder: Sequence[str]) -> RunPart:
     size = part.size or ladder[0]
-    return RunPart(size, part.step, part.batch_size or rung_of(size).batch_size)
+    rung = rung_of(size)
+    return RunPart(size, part.step, part.batch_size or rung.batch_size, part.sequence_length or rung.sequence_length)
 
 
 def continued_rung(training: Training, rung: Rung, seen: Seen, run: str) -> Rung:
@@ -139,6 +148,9 @@ def progress_lines(training: Training, rung: Rung, progress: Progress, before: R
             yield f"a schedule that is counted in steps goes on at {position}"
     if last.batch_size != rung.batch_size:
         yield f"batch_size is {rung.batch_size:,} from this step on, {last.batch_size:,} before"
+    if last.sequence_length != rung.sequence_length:
+        change = f"{rung.sequence_length or 'not set'} from this step on, {last.sequence_length} before"
+        yield f"sequence_length is {change}: the examples seen are counted by their tokens"
     now, then = dict(rung_figures(rung)), dict(rung_figures(before))
     for figure in ("learning_rate", *training.steps):
         if now.get(figure) != then.get(figure):

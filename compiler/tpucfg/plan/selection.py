@@ -21,6 +21,8 @@ class RunPart(NamedTuple):
     """The step at its end, counted from the first step of the run, whatever sizes it was on."""
     batch_size: int | None = None
     """The examples of its steps, as they were recorded; None for those of the spec."""
+    sequence_length: int | None = None
+    """The tokens of an example, as they were recorded; None for those of the spec."""
 
 
 class Selection(NamedTuple):

@@ -60,6 +60,8 @@ class Record(NamedTuple):
     """The values of the command line, as `PATH=VALUE`."""
     location: Location | None = None
     """The line in the file; None for a record that is not written yet."""
+    folder: str | None = None
+    """The folder of the run, in which it goes on; None for a record without a step."""
 
     def metric(self, name: str | None) -> Fraction | None:
         """Return a metric as the exact decimal in the file; None if it was not recorded."""
@@ -144,6 +146,7 @@ def record_payload(record: Record) -> dict[str, Any]:
     """Return the record in the form of its schema, without the keys that are None."""
     metrics = {key: _without_point(value) for key, value in record.metrics.items()}
     optional = {
+        "folder": record.folder,
         "name": record.name,
         "probe": record.is_probe or None,
         "run": record.run,
@@ -183,7 +186,8 @@ def program_differences(record: Record, program: Program, *, same_image: bool = 
             if old.get(name, _ABSENT) != new.get(name, _ABSENT):
                 yield f"{quote_key(name)} {_was(old, name)}, {_is(new, name)}"
     for field, title in (("command", "the command"), ("xla_flags", "the XLA flags")):
-        if record.program.get(field, []) != now[field]:
+        # A record without flags states no program, and one with flags has a command or none.
+        if record.program.get(field, [] if "flags" in record.program else now[field]) != now[field]:
             yield f"{title} changed"
     if same_image and record.image != program.image:
         yield f"the image was {record.image or 'not recorded'}, now {program.image}"
@@ -212,6 +216,12 @@ def other_changes(before: Sequence[str], now: Sequence[str]) -> Iterator[str]:
 def recorded_changes(results: "Results", name: str, run: str) -> tuple[str, ...]:
     """Return the `--set` values of the last record of a run, but a probe's."""
     return next((each.changes for each in reversed(_of_run(results, name, run, is_probe=False))), ())
+
+
+def recorded_folder(results: "Results", name: str, run: str) -> str | None:
+    """Return the folder in which the last record of a run with one has its checkpoints."""
+    folders = [each.folder for each in _of_run(results, name, run, is_probe=False) if each.folder]
+    return folders[-1] if folders else None
 
 
 def _of_run(results: "Results", name: str, run: str, *, is_probe: bool) -> list[Record]:
@@ -270,7 +280,8 @@ def parse_record(
     # A whole number is read as a float, like every number of a record.
     step = None if step is None else int(step)
     run, changes = data.get("run"), tuple(data.get("set", ()))
-    return Record(data["name"], data["size"], data["metrics"], run, is_probe, program, step, changes, location)
+    folder = data.get("folder")
+    return Record(data["name"], data["size"], data["metrics"], run, is_probe, program, step, changes, location, folder)
 
 
 def record_problems(record: Record) -> Sequence[Problem]:
@@ -404,8 +415,9 @@ def run_parts(files: Mapping[str, Results], run: str) -> Mapping[tuple[str, str]
     for environment, results in files.items():
         for record in results.records:
             if record.run == run and record.step is not None:
-                batch = record.program.get("figures", {}).get("batch_size")
-                part = RunPart(record.size, record.step, None if batch is None else int(batch))
+                figures = record.program.get("figures", {})
+                known = [int(figures[name]) if name in figures else None for name in ("batch_size", "sequence_length")]
+                part = RunPart(record.size, record.step, *known)
                 key = record.name, environment
                 parts[key] = (*parts.get(key, ()), part)
     return parts

@@ -98,7 +98,7 @@ def _check_args_of_sizes(document: Document) -> Iterator[Finding]:
                 path: KeyPath = ("overrides", size, "args", key)
                 yield Finding.of(
                     "TPU050",
-                    f"--{key} is given twice: by {dotted(path)} and by {dotted(other)}",
+                    f"the flag {key} is given twice: by {dotted(path)} and by {dotted(other)}",
                     document.key_location(path),
                     help=f"delete {dotted(path)}",
                     related=((document.key_location(other), "the flag in trainer.args"),),

@@ -42,6 +42,8 @@ RUN_PLACEHOLDERS: Final = frozenset({"run_dir", "run_root", "run_folder", "run"}
 """The placeholders of a folder that a named run has on every size; presets use the parts of it."""
 
 _TOKEN: Final = re.compile(r"\$\$\{|\$\{([^}]*)\}|\$\{")
+_VARIABLE: Final = re.compile(r"(?<!\$)\$\(([A-Z_][A-Z0-9_]*)\)")
+"""https://kubernetes.io/docs/tasks/inject-data-application/define-environment-variable-container/."""
 TRAINER_KEYS: Final = ("command", "args", "env", "mounts", "image", "worker_image", "package")
 """The keys of `trainer` in which placeholders are replaced."""
 _PLAIN_KEYS: Final[tuple[KeyPath, ...]] = (("targets",), ("trainer", "xla_flags"))
@@ -84,6 +86,8 @@ def placeholder_findings(document: Document) -> Iterator[Finding]:
             yield from _check(document, (*layer, "trainer", key), known)
         if layer[:1] in (("overrides",), PROBE):
             yield from _check(document, (*layer, "args"), known)
+        for key in ("args", "env"):
+            yield from _unread_variables(document, (*layer, "trainer", key))
         for plain in _PLAIN_KEYS:
             yield from _unreplaced(document, (*layer, *plain))
 
@@ -94,6 +98,15 @@ def _unreplaced(document: Document, section: KeyPath) -> Iterator[Finding]:
         if any(name in PLACEHOLDERS for _, name in _tokens(text)):
             message = f"{dotted(path)} contains {format_value(text)}, but placeholders are not replaced there"
             hint = f"write the value itself; placeholders are replaced in trainer.{', trainer.'.join(TRAINER_KEYS)}"
+            yield Finding.of("TPU012", message, document.value_location(path), help=hint)
+
+
+def _unread_variables(document: Document, section: KeyPath) -> Iterator[Finding]:
+    """Yield a warning for each text with a variable in the form of Kubernetes, which no target fills in."""
+    for path, text in _texts(section, _value(document, section), "$("):
+        if match := _VARIABLE.search(text):
+            message = f"{dotted(path)} contains {match[0]}, which reaches the program as this text"
+            hint = f'let a shell read the variable: trainer.command [bash, -c, \'... "${match[1]}" "$@"\', --]'
             yield Finding.of("TPU012", message, document.value_location(path), help=hint)
 
 
@@ -124,14 +137,14 @@ def _bad_placeholder(source: str, name: str | None, path: KeyPath, document: Doc
     return Finding.of("TPU009", message, location, help=hint, details=(listing,))
 
 
-def _texts(path: KeyPath, value: Any) -> Iterator[tuple[KeyPath, str]]:
-    """Yield every parsed text below the path that contains `${`, which an escape may hide in the source."""
+def _texts(path: KeyPath, value: Any, mark: str = "${") -> Iterator[tuple[KeyPath, str]]:
+    """Yield every parsed text below the path that contains a mark, which an escape may hide in the source."""
     if isinstance(value, str):
-        if "${" in value:
+        if mark in value:
             yield path, value
     elif isinstance(value, dict):
         for key, item in value.items():
-            yield from _texts((*path, key), item)
+            yield from _texts((*path, key), item, mark)
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _texts((*path, index), item)
+            yield from _texts((*path, index), item, mark)

@@ -137,7 +137,8 @@ class Cluster(NamedTuple):
 
 
 _CONTEXT_PARTS: Final = 3
-RESERVED_LABELS: Final = ("tpucfg-project", "tpucfg-environment", "tpucfg-size", "tpucfg-run")
+SIZE_LABEL: Final = "tpucfg-size"
+RESERVED_LABELS: Final = ("tpucfg-project", "tpucfg-environment", SIZE_LABEL, "tpucfg-run")
 """The labels that tpucfg sets itself: the first two on an environment's bucket, all of them on a job."""
 
 

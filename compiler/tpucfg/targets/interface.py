@@ -191,6 +191,8 @@ class Manifests(NamedTuple):
     requirements: tuple[Requirement, ...]
     trials: Callable[[RequestBody], tuple[RequestBody, ...]]
     """Returns further objects that the server is asked about, and that are never created."""
+    same_run: Command | None = None
+    """Prints each job of the same run with its end, or `<none>`; None for a job whose folder no other one has."""
 
     @property
     def program(self) -> str:

@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from tpucfg.findings import Finding
-from tpucfg.text_format import split_lines
+from tpucfg.findings import Finding, Location
+from tpucfg.text_format import dotted, format_count, split_lines
 from tpucfg.yamldoc.document import Change, Document, KeyPath, Mark, Node
 from tpucfg.yamldoc.reader import read_text
 
@@ -43,12 +43,35 @@ def replace_values(document: Document, changes: Sequence[Change]) -> Document:
         padded = "\n" * (line - 1) + " " * change.start + (value if value.strip() else "null")
         parsed = read_text(padded, change.origin)
         findings += map(_in_argument, parsed.findings)
-        if parsed.root:
+        if missing := _missing_item(root, change):
+            findings.append(missing)
+        elif parsed.root:
             key = Node(Mark(line - 1, 0), Mark(line - 1, change.start - 1), None)
             root = _with_value(root, change.path, parsed.root, key)
     return document._replace(
         text=text, root=root, findings=tuple(findings), changes=tuple(changes), first_change=first_line - 1
     )
+
+
+def _missing_item(root: Node, change: Change) -> Finding | None:
+    """Return the error about an item beyond the end of a list, or of what is no list."""
+    node: Node | None = root
+    for depth, step in enumerate(change.path):
+        children = node.children if node else None
+        items = children if isinstance(children, list) else []
+        if isinstance(step, int) and (items is not children or step > len(items)):
+            name, location = dotted(change.path[:depth]), Location(change.origin, 1, 1, 1, change.start)
+            message = f"{name} is no list, and has no item {step}"
+            hint = f"write its whole value: --set {name}=VALUE"
+            if items is children:
+                message = f"{name} has {format_count(len(items), 'item')}, counted from 0, and no item {step}"
+                hint = f"write {name}[{len(items)}], which adds an item, or a smaller number"
+            return Finding.of("TPU007", message, location, help=hint)
+        if isinstance(children, list):
+            node = children[step] if isinstance(step, int) and step < len(children) else None
+        else:
+            node = children.get(str(step)) if children else None
+    return None
 
 
 def _in_argument(finding: Finding) -> Finding:

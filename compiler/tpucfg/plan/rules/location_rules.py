@@ -9,12 +9,13 @@ from tpucfg.catalog import TARGET_FACTS, Catalog, Slice, Zone
 from tpucfg.findings import Finding, Location
 from tpucfg.plan.naming import bucket_name_problem, bucket_of
 from tpucfg.plan.selection import SelectedSizes
-from tpucfg.spec import Environment, Project
+from tpucfg.spec import Cluster, Environment, Project
 from tpucfg.text_format import dotted, format_value, listed, nearest
 from tpucfg.yamldoc import KeyPath
 
 BUCKETS_URL: Final = "https://cloud.google.com/storage/docs/buckets#naming"
 ZONES_URL: Final = "https://cloud.google.com/tpu/docs/regions-zones"
+KEY_URL: Final = "https://cloud.google.com/storage/docs/encryption/customer-managed-keys#restrictions"
 DATA_URL: Final = "https://cloud.google.com/tpu/docs/storage-buckets"
 """Data should be in a regional bucket in the TPU's region."""
 _NOT_OFFICIAL: Final = {
@@ -30,6 +31,7 @@ def location_findings(
 ) -> Iterator[Finding]:
     """Yield the findings about the location of an environment, for the given sizes of its ladder."""
     yield from _bucket(project, environment)
+    yield from _distant_key(project, environment)
     yield from _distant_cluster(project, environment)
     yield from _distant_buckets(project, environment)
     yield from _cluster(project, environment)
@@ -59,6 +61,24 @@ def _bucket(project: Project, environment: Environment) -> Iterator[Finding]:
     hint = f"set {dotted(path)} to another name" + (f", such as {suggestion}" if suggestion else "")
     details = (f"the rules: {BUCKETS_URL}",)
     yield Finding.of("TPU028", message, project.document.value_location(path), help=hint, details=details)
+
+
+def _distant_key(project: Project, environment: Environment) -> Iterator[Finding]:
+    """Yield an error for an encryption key in another location than the bucket, which Cloud Storage refuses."""
+    if environment.kms_key is None or not environment.creates_bucket:
+        return
+    place = environment.kms_key.split("/")[3]
+    if place != environment.region:
+        path, locate = (*environment.path, "kms_key"), project.document.value_location
+        yield Finding.of(
+            "TPU037",
+            f"the key is in {place}, and the bucket of {environment.name} in {environment.region}: Cloud Storage "
+            "refuses to create the bucket",
+            locate(path),
+            help=f"set {dotted(path)} to a key in {environment.region}",
+            details=(f"a key has the location of its bucket: {KEY_URL}",),
+            related=((locate((*environment.path, "region")), f"the region of {environment.name}"),),
+        )
 
 
 def _distant_cluster(project: Project, environment: Environment) -> Iterator[Finding]:
@@ -96,13 +116,30 @@ def _distant_buckets(project: Project, environment: Environment) -> Iterator[Fin
 
 
 def _cluster(project: Project, environment: Environment) -> Iterator[Finding]:
-    """Yield a warning for an environment whose jobs run in a cluster that the spec does not name."""
-    if "kube_context" in TARGET_FACTS[environment.target].environment_keys and environment.kube_context is None:
-        path = (*environment.path, "cluster")
-        message = f"{dotted(environment.path)} names no cluster, so tpucfg submit starts no job of it"
+    """Yield a finding for an environment whose cluster the spec does not name, or names in two ways."""
+    path, context = (*environment.path, "cluster"), environment.kube_context
+    if "cluster" not in TARGET_FACTS[environment.target].environment_keys:
+        return
+    if environment.cluster is None:
         name = f"projects/{environment.project}/locations/{environment.region}/clusters/NAME"
+        message = f"{dotted(environment.path)} names no cluster, so tpucfg submit starts no job of it"
         hint = f"set {dotted(path)} to {name}, or allow TPU125 if another tool applies the configs"
-        yield Finding.of("TPU125", message, project.document.key_location(path), help=hint)
+        if context:
+            message = f"the context {context} names no cluster: it is taken to be in {environment.region} and in "
+            message += f"{environment.project}, whose identity pool the stack grants"
+            hint = f"set {dotted(path)} to {name}, or allow TPU125 if it is there"
+        location = project.document.key_location((*environment.path, "kube_context" if context else "cluster"))
+        yield Finding.of("TPU125", message, location, help=hint)
+    elif (named := Cluster.of_context(context)) and named != environment.cluster:
+        context_path = (*environment.path, "kube_context")
+        yield Finding.of(
+            "TPU054",
+            f"the context is of {named.path}, and {dotted(path)} is another one: jobs would start where the stack "
+            "grants nothing",
+            project.document.value_location(context_path),
+            help=f"delete {dotted(context_path)}, which makes it {environment.cluster.context}",
+            related=((project.document.value_location(path), "the cluster"),),
+        )
 
 
 def _missing_in_region(

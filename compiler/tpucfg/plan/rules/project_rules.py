@@ -162,6 +162,7 @@ def _shared_buckets(project: Project, _: Catalog) -> Iterator[Finding]:
             "each would overwrite the other's jobs",
             location(bucket_path),
             help=hint or f"set {dotted(bucket_path)} to a name of its own",
+            details=("a bucket is shared by specs with different names, as folders have the name and no environment",),
             related=((location((*first_user.path, "bucket")), f"the bucket of {first_user.name}"),),
         )
 

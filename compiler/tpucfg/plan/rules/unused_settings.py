@@ -15,6 +15,9 @@ _READ_BY_ONE_TARGET: Final = {
 }
 """The keys of the trainer that only one target reads."""
 
+_OF_CREATED_BUCKETS: Final = ("kms_key", "soft_delete_days", "keep_data")
+"""The keys of an environment that only the stack of a bucket's own reads."""
+
 _FOUND_BY_INFRA: Final = frozenset(rule.id for rule in RULES.values() if "TPU088" <= rule.id < "TPU100")
 """Findings about a stack's resources, which only `tpucfg infra` and `tpucfg review` report."""
 
@@ -35,6 +38,7 @@ def unused_settings(project: Project) -> Iterator[Finding]:
     yield from _unused_rate_rule(project)
     for environment in project.environments.values():
         yield from _keys_of_other_targets(project, environment)
+        yield from _keys_of_created_buckets(project, environment)
 
 
 def _settings_of_unused_targets(project: Project, layer: KeyPath, users: Sequence[Environment]) -> Iterator[Finding]:
@@ -84,6 +88,15 @@ def _keys_of_other_targets(project: Project, environment: Environment) -> Iterat
             if environment.target != target and project.document.node(path):
                 reason = f"only {target} reads it, and {environment.name} is on {environment.target}"
                 yield _unused_finding(project, path, reason)
+
+
+def _keys_of_created_buckets(project: Project, environment: Environment) -> Iterator[Finding]:
+    """Yield a warning for each setting of a bucket that the stack neither creates nor changes."""
+    for key in () if environment.creates_bucket else _OF_CREATED_BUCKETS:
+        path = (*environment.path, key)
+        if project.document.node(path):
+            reason = f"{dotted((*environment.path, 'bucket', 'create'))} is false, and the stack changes no such bucket"
+            yield _unused_finding(project, path, reason)
 
 
 def _unused_rate_rule(project: Project) -> Iterator[Finding]:

@@ -6,8 +6,11 @@ from typing import Any, Final
 
 from tpucfg.plan import Job
 from tpucfg.plan.identities import repository_of
+from tpucfg.plan.labels import job_labels
 from tpucfg.schemas import Problem
 from tpucfg.spec import Environment
+from tpucfg.spec.placeholders import RUN_PLACEHOLDERS, used_placeholders
+from tpucfg.spec.project import RESERVED_LABELS, SIZE_LABEL
 from tpucfg.targets.gke.nodes import node_labels
 from tpucfg.targets.gke.request import PROVIDER_CLASS, SYNC, pod_account, uses_host_network
 from tpucfg.targets.interface import Command, Manifest, Manifests, RequestBody, Requirement, Submission, SubmissionError
@@ -37,7 +40,7 @@ def submission(job: Job) -> Submission:
     pods = f"--selector=jobset.sigs.k8s.io/jobset-name={job.name}"
     output = (*namespaced, "logs", pods, "--follow", "--prefix", f"--max-log-requests={job.slice.hosts}")
     return Submission(
-        start=Manifests(steps, tuple(_requirements(job, kubectl, namespaced)), trial_jobs),
+        start=Manifests(steps, tuple(_requirements(job, kubectl, namespaced)), trial_jobs, _same_run(job, namespaced)),
         watch=Command((*namespaced, "get", f"jobset/{job.name}", "--watch")),
         deletes=tuple(step.delete for step in reversed(steps)),
         notes=tuple(_notes(job, namespaced)),
@@ -84,6 +87,17 @@ def _manifest(kind: str, name: str, kubectl: tuple[str, ...], namespaced: tuple[
         delete=Command((*namespaced, "delete", f"{resource}/{name}")),
         install=install,
     )
+
+
+def _same_run(job: Job, namespaced: tuple[str, ...]) -> Command | None:
+    """Return the question for jobs of the run, on any size, if its program writes to the folder of the run."""
+    if not job.run or job.whole or not used_placeholders(job.settings.trainer.texts) & RUN_PLACEHOLDERS:
+        return None
+    labels = job_labels(job)
+    selector = ",".join(f"{key}={labels[key]}" for key in RESERVED_LABELS if key != SIZE_LABEL)
+    columns = "--output=custom-columns=NAME:.metadata.name,END:.status.terminalState"
+    limits = ("--no-headers", "--request-timeout=30s")
+    return Command((*namespaced, "get", "jobsets.jobset.x-k8s.io", f"--selector={selector}", columns, *limits))
 
 
 def _requirements(job: Job, kubectl: tuple[str, ...], namespaced: tuple[str, ...]) -> Iterator[Requirement]:
