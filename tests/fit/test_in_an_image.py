@@ -95,7 +95,9 @@ def python_files(*packages: Path) -> list[str]:
         for path in Path(os.__file__).parent.iterdir()
         if path.name not in _NOT_NEEDED and not path.name.startswith("config-")
     ]
-    shared = {word for word in linked if word.startswith("/") and not word.endswith(":")}
+    shared = {
+        word for word in linked if word.startswith("/") and not word.endswith(":") and "site-packages" not in word
+    }
     return [str(path) for path in (program, *standard, *sorted(shared), *packages)]
 
 
