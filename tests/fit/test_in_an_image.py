@@ -170,5 +170,5 @@ def test_a_step_is_compiled_in_the_image(in_image: Folder, tpu_python: str) -> N
     spec = in_image.path / "tpucfg.yaml"
     spec.write_text(spec.read_text().replace(f"{IMAGE}:1", f"{IMAGE}:2"))
     check = subprocess.run([*COMMAND, "check"], capture_output=True, text=True, check=False, cwd=in_image.path)
-    assert "trainer.image" in check.stderr
+    assert "trainer.image" in check.stdout
     assert json.loads((in_image.path / "results" / "fit.json").read_text())["results"] == [result]

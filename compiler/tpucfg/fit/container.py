@@ -41,7 +41,7 @@ def run_command(image: str, name: str, folder: Path, worker: Path, env: Mapping[
 def main_process(name: str) -> int | None:
     """Return the id of the container's first process, which leads a session; None if it does not run."""
     text = _docker(("inspect", "--format", "{{.State.Pid}}", name))
-    return int(text) if text.isdecimal() and int(text) else None
+    return int(text) if text.isascii() and text.isdecimal() and int(text) else None
 
 
 def kill(name: str) -> None:
