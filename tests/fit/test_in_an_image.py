@@ -117,7 +117,7 @@ def containers() -> str:
     return subprocess.run(["docker", "ps", "--all", "--quiet"], capture_output=True, text=True, check=True).stdout
 
 
-@pytest.mark.machine
+@pytest.mark.system
 def test_the_image_has_its_own_python(in_image: Folder) -> None:
     """Without JAX in it, the message names the image, and no container is left."""
     make_image(f"{IMAGE}:1", python_files(), f"{sys.base_prefix}/bin")
@@ -130,7 +130,7 @@ def test_the_image_has_its_own_python(in_image: Folder) -> None:
     assert not containers()
 
 
-@pytest.mark.machine
+@pytest.mark.system
 def test_a_missing_image_is_named(in_image: Folder) -> None:
     """The words are docker's."""
     in_image.spec(("python: ./python", "python: image"), ("chat:1.0", "chat:none"))
