@@ -14,7 +14,6 @@ import argparse
 import datetime as dt
 import json
 import math
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -112,15 +111,13 @@ def compile_run(run: Mapping[str, Any], all_flags: Mapping[str, str], folder: Pa
         flags = [*(flag for flag in flags if flag_name(flag) not in refused), *off]
 
 
-def step_seconds(run: Mapping[str, Any], result: FitResult) -> float:
+def step_seconds(run: Mapping[str, Any]) -> float:
     """Return the published time of a step."""
     if "tflops_per_chip" in run:
         return float(run["tflops"] / run["tflops_per_chip"])
     if "tokens_per_s_per_chip" in run:
-        size = _slice(run)
-        tokens = float(str(result.inputs.flags["per_device_batch_size"])) * int(
-            str(result.inputs.flags["max_target_length"])
-        )
+        size, args = _slice(run), dict(word.split("=", 1) for word in run["args"].split())
+        tokens = float(args["per_device_batch_size"]) * int(args.get("max_target_length", _DEFAULT_LENGTH))
         return tokens * size.devices / size.chips / float(run["tokens_per_s_per_chip"])
     return float(run["step_seconds"])
 
@@ -132,7 +129,7 @@ def row_of(run: Mapping[str, Any], result: FitResult, dropped: list[str]) -> dic
         "generation": _slice(run).generation,
         "size": run["size"],
         "title": run["title"],
-        "step_seconds": round(step_seconds(run, result), 4),
+        "step_seconds": round(step_seconds(run), 4),
         **({"forecast_seconds": round(forecast.seconds, 4)} if forecast else {}),
         **({"parts": {part: round(seconds, 4) for part, seconds in forecast.parts.items()}} if forecast else {}),
         "used_for_constants": run.get("seen", False),
@@ -156,22 +153,17 @@ def write(runs: Mapping[str, Any], all_flags: Mapping[str, str]) -> int:
     rows, versions = {}, set()
     for name, row, result in written(runs, all_flags):
         rows[name] = row
-        versions.add((result.compiler.jax, result.compiler.libtpu))
+        versions.add(f"jax {result.compiler.jax}, libtpu {result.compiler.libtpu}, {result.compiler.framework}")
     compiled = {name: row for name, row in rows.items() if "forecast_seconds" in row}
     refused = {name: row for name, row in rows.items() if name not in compiled}
     data = {
         "date": dt.datetime.now(tz=dt.UTC).date().isoformat(),
-        "versions": [f"jax {jax}, libtpu {libtpu}, maxtext {_maxtext()}" for jax, libtpu in sorted(versions)],
+        "versions": sorted(versions),
         "rows": compiled,
         "refused": refused,
     }
     WRITTEN.write_text(_HEADER + yaml.safe_dump(data, sort_keys=False, width=118), encoding="utf-8")
     return sum(not row["fits"] and not row["host_offload"] for row in rows.values())
-
-
-def _maxtext() -> str:
-    script = "import importlib.metadata as m; print(m.version('maxtext'))"
-    return subprocess.run([PYTHON, "-c", script], check=True, capture_output=True, text=True).stdout.strip()
 
 
 def main() -> int:

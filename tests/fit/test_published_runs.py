@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 import yaml
-from published_runs import RUNS, compile_run, row_of, spec_of
+from published_runs import RUNS, compile_run, row_of, spec_of, step_seconds
 
 from official.maxtext_python import maxtext_python
 from tpucfg.catalog import Catalog
@@ -35,6 +35,19 @@ def test_a_run_has_one_published_speed_with_its_source(name: str) -> None:
     run = DATA["runs"][name]
     assert len({"step_seconds", "tokens_per_s_per_chip", "tflops_per_chip"} & {*run}) == 1
     assert {run[key].partition(":")[0] for key in ("figure", "recipe")} <= {*DATA["repositories"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "seconds"),
+    [
+        ("v5p-deepseek2-16b-8", 5.667),
+        ("v5p-llama2-70b-1024", 2 * 4096 / 692),
+        ("v5e-maxtext-16b-1x256", 10.31),
+    ],
+)
+def test_a_speed_is_a_time_of_a_step(name: str, seconds: float) -> None:
+    """It is published as such, as tokens a second, or as the model's FLOPs a second."""
+    assert step_seconds(DATA["runs"][name]) == pytest.approx(seconds, rel=1e-3)
 
 
 @pytest.mark.tpu_compiler
