@@ -22,7 +22,7 @@ from benchmarks.environments import ROOT
 from benchmarks.fit_runs import RUNS, Run, slice_of, spec_text
 from tpucfg.fit.fit_file import FitResult, fit_path, read_fit_file
 from tpucfg.fit.roofline import lower_bound
-from tpucfg.fit.wording import bound_text, gib
+from tpucfg.fit.wording import gib, step_time
 from tpucfg.spec.parse import load_project
 
 RESULTS: Final = Path(__file__).with_name("RESULTS.md")
@@ -42,7 +42,7 @@ _SECTION: Final = """\
 {heading}
 
 Taken on {day} by `python -m benchmarks.fit --write`. Memory is that of a device; `≥` is the least amount that the
-compiler names when it refuses a step. The bound is the least time of a step and what sets it. Seconds are the wall time
+compiler names when it refuses a step. The bound is the least time of a step. Seconds are the wall time
 of `tpucfg fit --fresh`, from start to end.
 
 - machine: {machine}
@@ -137,7 +137,7 @@ def report(measurements: Sequence[Measurement]) -> Iterator[str]:
             f"{int(str(result.inputs.flags['batch_size'])):,}",
             used,
             gib(result.memory.available),
-            bound_text(bound) if bound else "does not fit",
+            step_time(bound) if bound else "does not fit",
             f"{seconds:.0f}",
             f"[{rung.run.source}]({rung.run.url}): {rung.run.outcome}" if rung.run and rung.run.url else "",
         )

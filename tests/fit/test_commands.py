@@ -14,7 +14,7 @@ import pytest
 from fit_results import GIB, write_spec
 from spec_factory import spec
 from tpucfg.cli.app import run
-from tpucfg.fit.fit_file import MAX_FILE_BYTES
+from tpucfg.fit.fit_file import MAX_FILE_BYTES, Forecast
 
 AVAILABLE = round(7.48 * GIB)
 STEP = {"step": "trainer.fit:abstract_step"}
@@ -172,12 +172,12 @@ def test_the_ladder_has_memory_and_bound(tmp_path: Path) -> None:
     data = spec(sizes=["v2-8", "v2-32", "v2-128"], trainer__fit=STEP)
     write_spec(tmp_path, data, {"v2-8": 3, "v2-32": 9})
     rows = tpucfg(tmp_path, "ladder").out.splitlines()
-    assert rows[1].endswith("HBM            bound")
-    assert rows[2].endswith("3 of 7.48 GiB  1 s by compute")
-    assert rows[3].endswith("does not fit   –")
-    assert rows[4].endswith("–              –")
+    assert rows[1].endswith("HBM            bound  forecast")
+    assert rows[2].endswith("3 of 7.48 GiB    1 s  2–3.12 s")
+    assert rows[3].endswith("does not fit       –         –")
+    assert rows[4].endswith(f"–{'–':>19}{'–':>10}")
     assert "as committed in results/fit.json" in rows[5]
-    assert "| 3 of 7.48 GiB | 1 s by compute |" in tpucfg(tmp_path, "ladder", "--format", "markdown").out
+    assert "| 3 of 7.48 GiB | 1 s | 2–3.12 s |" in tpucfg(tmp_path, "ladder", "--format", "markdown").out
 
 
 def test_the_ladder_has_fits_as_data(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_the_ladder_has_fits_as_data(tmp_path: Path) -> None:
         "verdict": "fits",
         "hbm": {"used": 3 * GIB, "available": AVAILABLE, "exact": True, "headroom": AVAILABLE - 3 * GIB},
         "least_step_seconds": 1.0,
-        "limited_by": "compute",
+        "forecast_step_seconds": {"low": 2.0, "middle": 2.5, "high": 3.125, "basis": "7 published runs on v2"},
         "changes": [],
         "as_committed": True,
     }
@@ -222,6 +222,30 @@ def test_gate_fit_alone_needs_no_record(tmp_path: Path) -> None:
     steps = tpucfg(tmp_path, "status").out.splitlines()[-3:]
     assert steps[0] == "next, compile v2-8: tpucfg fit --env dev --size v2-8"
     assert steps[1] == "once v2-8 is known to fit: tpucfg submit --env dev --size v2-8"
+
+
+def test_the_gate_takes_the_upper_end_of_a_forecast_as_the_cost(tmp_path: Path) -> None:
+    """Without a record or a forecast, the cost is not known, and the help is the command that makes it known."""
+    data = {"sizes": ["v2-8"], "trainer__fit": STEP, "prices": {"v2": 1}}
+    write_spec(tmp_path, spec(**data, gate={"max_usd": 10**6}))
+    refused = tpucfg(tmp_path, "submit")
+    assert refused.findings == ["error[TPU130]"]
+    assert "the cost of a run is not known" in refused.err
+    assert "help: compile it, which forecasts its time: tpucfg fit --env dev --size v2-8" in refused.err
+    write_spec(tmp_path, spec(**data, gate={"max_usd": 10**6}), {"v2-8": 3})
+    assert tpucfg(tmp_path, "submit").status == 0
+    write_spec(tmp_path, spec(**data, gate={"max_usd": 1}), {"v2-8": 3})
+    assert "by the upper end of its forecast, and the gate allows $1.00" in tpucfg(tmp_path, "submit").err
+
+
+def test_a_step_with_arrays_on_the_host_is_not_refused(tmp_path: Path) -> None:
+    """What the compiler says of its memory proves nothing: it is a warning, and the gate lets it start."""
+    data = spec(sizes=["v2-8"], trainer__fit=STEP, gate={"fit": True})
+    write_spec(tmp_path, data, {"v2-8": 9}, forecast=Forecast(0.0, {}, is_reliable=False))
+    checked = tpucfg(tmp_path, "check")
+    assert (checked.status, checked.findings) == (0, ["warning[TPU105]"])
+    assert "arrays in its host's memory" in checked.out
+    assert [rung["may_run"] for rung in status_data(tmp_path)] == [True]
 
 
 @pytest.mark.parametrize("used", [{"v2-8": 9}, None], ids=["does not fit", "unreadable"])
@@ -324,7 +348,7 @@ def test_a_record_beyond_the_bound_is_kept(tmp_path: Path) -> None:
     write_spec(tmp_path, spec(sizes=["v2-8"], trainer__fit=STEP), {"v2-8": 3})
     recorded = tpucfg(tmp_path, "record", "--size", "v2-8", "--metric", "examples_per_second=1025")
     assert (recorded.status, recorded.findings) == (0, ["warning[TPU108]"])
-    assert "1,025 examples/s is a step of 999 ms, and the least is 1 s by compute" in recorded.err
+    assert "1,025 examples/s is a step of 999 ms, and the least is 1 s" in recorded.err
     assert status_data(tmp_path)[0]["recorded"]
     assert "the record of v2-8 is faster than the TPU can be" in tpucfg(tmp_path, "status").out
     assert tpucfg(tmp_path, "check").findings == ["warning[TPU108]"]

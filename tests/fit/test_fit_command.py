@@ -23,17 +23,21 @@ DEV = "  dev: {project: acme-dev, region: us-west4, kube_context: dev}\n"
 TWO_ENVIRONMENTS = (DEV, f"{DEV}  prod: {{project: acme-prod, region: us-west4, kube_context: prod}}\n")
 
 
+TABLE_START: Final = "size          devices  HBM GiB  available  headroom"
+
+
 def test_the_table_has_memory_and_bound(folder: Folder) -> None:
-    """Each rung has its memory, its work and its bound; the file has the result, and no duration."""
+    """Each rung has its memory, its bound and its forecast; the file has the result, and no duration."""
     folder.spec(("training:", "prices: {v5e: 1.2}\ntraining:"))
     folder.python(ENDS)
     status, out, err = folder.fit("--jobs", "1")
     assert status == 0
     assert out.splitlines()[:3] == [
         "dev: gke in us-west4",
-        "size          devices  HBM GiB  available  headroom  FLOPs/step   step ≥  limited by  hours ≥  USD ≥",
-        "v5litepod-16       16        7         15         8        1e14  31.7 ms  compute      0.0353   0.68",
+        f"{TABLE_START}   step ≥      step  examples/s           MFU        hours          USD",
+        "v5litepod-16       16        7         15         8  31.7 ms  2–3.12 s    81.9–128    1.02–1.59%    2.22–3.47  42.67–66.67",
     ]
+    assert "step is by 7 published runs on v5e" in out
     assert "indicative" in out
     assert "1/2 dev v5litepod-16: 7 of 15 GiB (" in err
     assert [(row["size"], row["hbm"]["used"], "seconds" in row) for row in folder.file()] == [
@@ -45,21 +49,21 @@ def test_the_table_has_memory_and_bound(folder: Folder) -> None:
 
 def test_a_run_that_cannot_end_in_time_has_a_note(folder: Folder) -> None:
     """The least time of a run is compared with its limit, rung by rung."""
-    folder.spec(("trainer:", "trainer:\n  max_run_duration: 2m"))
+    folder.spec(("trainer:", "trainer:\n  max_run_duration: 2h"))
     folder.python(ENDS)
     _, out, _ = folder.fit()
-    assert "a run on v5litepod-16 in dev takes at least 0.0353 hours: longer than max_run_duration, 2m\n" in out
+    assert "a run on v5litepod-16 in dev takes at least 2.22 hours: longer than max_run_duration, 2h\n" in out
     assert "a run on v5litepod-64" not in out
 
 
 def test_a_limit_of_another_environment_has_no_note(folder: Folder) -> None:
     """Environments with equal tables and other limits are not grouped."""
-    own = "    trainer: {max_run_duration: 2m}\n"
+    own = "    trainer: {max_run_duration: 2h}\n"
     prod = f"  prod:\n    project: acme-prod\n    region: us-west4\n    kube_context: prod\n{own}"
     folder.spec((DEV, f"{DEV}{prod}"))
     folder.python(ENDS)
     _, out, _ = folder.fit("--size", "v5litepod-16")
-    assert "a run on v5litepod-16 in prod takes at least 0.0353 hours: longer than max_run_duration, 2m\n" in out
+    assert "a run on v5litepod-16 in prod takes at least 2.22 hours: longer than max_run_duration, 2h\n" in out
 
 
 def test_the_process_gets_the_slice_and_the_flags(folder: Folder) -> None:
@@ -110,7 +114,7 @@ def test_a_known_step_is_not_compiled_again(folder: Folder) -> None:
     folder.python("assert REQUEST['known']; RESULT['flops'] = 1; " + ENDS)
     status, out, err = folder.fit()
     assert status == 0
-    assert "1e14" in out
+    assert "31.7 ms" in out
     assert err.count("unchanged") == 2
     assert (path.read_bytes(), path.stat().st_ino) == before
     assert "1e14" not in folder.fit("--fresh")[1]
@@ -231,12 +235,13 @@ def test_json_and_markdown_have_all_values(folder: Folder) -> None:
     rung = environment["rungs"][0]
     assert environment["environments"] == ["dev"]
     assert rung["hbm"] == {"used": 7 << 30, "available": 15 << 30, "exact": True, "headroom": 8 << 30}
-    assert rung["limited_by"] == "compute"
-    assert rung["least_hours"] is None
+    assert rung["model"]["parts"] == {"products": 2.0, "fusions": 0.5}
+    assert (rung["forecast_step_seconds"]["low"], rung["forecast_step_seconds"]["high"]) == (2.0, 3.125)
+    assert (rung["least_hours"], rung["forecast_hours"]) == (None, [])
     assert rung["seconds"]["compile"] == 30.25
     assert rung["uncounted"] == ["while"]
     markdown = folder.fit("--format", "markdown")[1]
-    assert "| v5litepod-16 | 16 | 7 | 15 | 8 | 1e14 | 31.7 ms | compute |" in markdown
+    assert "| v5litepod-16 | 16 | 7 | 15 | 8 | 31.7 ms | 2–3.12 s |" in markdown
     assert "- the bound leaves out while: on v5litepod-16, v5litepod-64" in markdown
     assert "its length is given in epochs" in markdown
     assert folder.fit("--format", "markdown")[1] == markdown

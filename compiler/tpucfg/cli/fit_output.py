@@ -314,6 +314,8 @@ def _unforecast(row: _RungRow) -> str:
         return "the time of the compiled program is not known" if result else ""
     if not result.is_reliable:
         return f"neither memory nor time is reliable: {HOST_OFFLOAD}"
+    if row.forecast is None and result.fits:
+        return "the step is not forecast: too few published runs tell the error"
     missing = result.forecast.uncounted if result.forecast else ()
     return f"the forecast leaves out {', '.join(missing)}" if missing else ""
 

@@ -151,7 +151,7 @@ def _most(each: LiveJob) -> str:
 
 
 def _seconds(interval: "StepInterval | None") -> str:
-    return UNKNOWN if interval is None else f"{format_rounded(interval.low)} to {format_rounded(interval.high)}"
+    return UNKNOWN if interval is None else f"{format_rounded(interval.low)}–{format_rounded(interval.high)}"
 
 
 def _bound(each: LiveJob, ladder: LadderStatus) -> Fraction | None:

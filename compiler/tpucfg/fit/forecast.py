@@ -99,8 +99,8 @@ def sibling_interval(result: FitResult, sibling: FitResult, measured: Fraction, 
     if own is None or other is None or len(pairs) < MIN_ROWS:
         return None
     factor = measured * own / other
-    low, middle, high = (factor * ratio for ratio in ratio_interval(pairs))
-    return StepInterval(low, middle, high, f"the record of {slice_.size}", len(pairs))
+    low, _, high = (factor * ratio for ratio in ratio_interval(pairs))
+    return StepInterval(low, factor, high, f"the record of {slice_.size}", len(pairs))
 
 
 def ratio_interval(ratios: Sequence[Fraction]) -> tuple[Fraction, Fraction, Fraction]:

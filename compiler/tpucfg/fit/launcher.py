@@ -144,7 +144,8 @@ class _Launcher:
         self._folder = folder
         self._known: dict[Hashable, dict[tuple[Compiler, str], FitResult]] = {}
         for result in known:
-            self._add(result)
+            if result.forecast or not result.fits:  # one of an earlier version has no forecast yet
+                self._add(result)
         self._compiled: set[tuple[Hashable, Compiler, str]] = set()
         """The steps that this run has compiled itself."""
         self._failures: dict[Hashable, Failure] = {}

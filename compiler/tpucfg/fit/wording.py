@@ -63,12 +63,12 @@ def outdated_text(fit: RungFit) -> str:
 
 
 def interval_text(interval: StepInterval) -> str:
-    """Return the time in which a step is expected: `8.1 to 12.3 s`; a measured one as `9.2 s`."""
+    """Return the time in which a step is expected: both ends, or a measured one."""
     low, high = step_time(interval.low), step_time(interval.high)
     if low == high:
         return low
     number, unit = low.split()
-    return f"{number} to {high}" if high.endswith(f" {unit}") else f"{low} to {high}"
+    return f"{number}–{high}" if high.endswith(f" {unit}") else f"{low}–{high}"
 
 
 def step_time(seconds: Fraction) -> str:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from tpucfg.catalog import Slice
@@ -58,7 +59,7 @@ def costs(
     examples: Sequence[int | None],
     prices: Prices,
     settings: Sequence[Settings],
-    slowest: Mapping[str, Fraction],
+    slowest: Mapping[str, Fraction] = MappingProxyType({}),
 ) -> tuple[Cost, ...]:
     """Return the cost of each rung of one ladder.
 
