@@ -53,7 +53,7 @@ newest-jax-test: setup tpu-compiler-newest ## compile for TPUs with the newest J
 	TPUCFG_TPU_PYTHON=$(CURDIR)/$(VENV)/tpu-compiler-newest/bin/python $(PYTEST) -m tpu_compiler \
 		tests/fit/test_worker_compiles.py tests/fit/test_real_compiler.py
 
-machine: setup ## boot machines whose start-up script ends their slice; as root, on Debian; takes four minutes
+machine: setup ## boot machines whose start-up script ends their slice; as root, on Debian; takes five minutes
 	$(BIN)/python tools/machine_tree.py
 	$(BIN)/pytest -m machine tests/machine
 

@@ -6,9 +6,12 @@ machine runs. They answer as documented:
 - metadata: https://cloud.google.com/compute/docs/metadata/querying-metadata
 - DELETE of a queued resource, an instance or a group: an operation; 404 when it is gone
 - testIamPermissions: https://cloud.google.com/resource-manager/reference/rest/v3/projects/testIamPermissions
+- a version of a secret:
+  https://cloud.google.com/secret-manager/docs/reference/rest/v1/projects.secrets.versions/access
 - a registry with one image: https://distribution.github.io/distribution/spec/api/
 """
 
+import base64
 import ctypes
 import gzip
 import hashlib
@@ -45,26 +48,34 @@ class Request:
     host: str
     path: str
     status: int
+    worker: int
 
 
 @dataclass
 class Cloud:
-    """The services of one machine, and how each answers."""
+    """The services of the machines of one slice, and how each answers."""
 
     script: str
     tree: Path
-    """The tree of the machine, whose busybox is the image of the program."""
-    worker: int = 0
+    """The tree of the machines, whose busybox is the image of the program."""
+    secret: bytes = b"first line\nsecond line\n"
+    """The value of each secret."""
     deletions: list[int] = field(default_factory=list)
     """The statuses of the first calls that delete the slice; the later ones succeed, and then it is gone."""
     metadata: int = 200
-    """The status of each answer of the metadata server."""
+    """The status of each answer of the metadata servers."""
+    secrets: int = 200
+    """The status of each request for a secret."""
     uploads: int = 200
     """The status of each upload to the bucket."""
     permission: int | bool = True
     """True if the account may delete the slice; a status in place of an answer to that."""
     delay: float = 0
     """The seconds before each answer."""
+    slice_hosts: int = 1 << 16
+    """The hosts of each of several slices."""
+    without_script: set[int] = field(default_factory=set)
+    """The hosts that no longer get the script."""
     requests: list[Request] = field(default_factory=list)
     objects: dict[str, str] = field(default_factory=dict)
     closed: threading.Event = field(default_factory=threading.Event)
@@ -79,34 +90,39 @@ class Cloud:
         """True if one of them succeeded, or found that the slice is gone."""
         return any(call.status in (200, 404) for call in self.calls)
 
-    def answer(self, method: str, host: str, url: str, body: bytes, token: str) -> tuple[int, bytes]:
-        """Return the status and the body of an answer."""
+    def answer(self, worker: int, method: str, host: str, url: str, body: bytes, token: str) -> tuple[int, bytes]:
+        """Return the status and the body of an answer to a host of the slice."""
         path = urlsplit(url).path
         if host == "metadata.google.internal":
-            return self._metadata(path)
-        if "Bearer" in token and token != f"Bearer {TOKEN}":
-            return 401, b"{}"
+            return self._metadata(path, worker)
+        if not host.endswith(".googleapis.com"):
+            return _registry(path, self.tree / "root/bin/busybox")
+        return self._api(method, host, url, body) if token == f"Bearer {TOKEN}" else (401, b"{}")
+
+    def _api(self, method: str, host: str, url: str, body: bytes) -> tuple[int, bytes]:
         if method == "DELETE":
             # `calls` has this one only when it is answered.
             number = len(self.calls)
             return (self.deletions[number] if number < len(self.deletions) else 200), b"{}"
-        if path.endswith(":testIamPermissions"):
+        if url.endswith(":testIamPermissions"):
             is_known = self.permission in (True, False)
             return (200 if is_known else self.permission), body if self.permission is True else b"{}"
         if host.startswith("storage."):
             if self.uploads == 200:
                 self.objects[parse_qs(urlsplit(url).query)["name"][0]] = body.decode(errors="replace")
             return self.uploads, b"{}"
-        return _registry(path, self.tree / "root/bin/busybox")
+        data = base64.b64encode(self.secret).decode()
+        return self.secrets, json.dumps({"payload": {"data": data}}, indent=2).encode()
 
-    def _metadata(self, path: str) -> tuple[int, bytes]:
+    def _metadata(self, path: str, worker: int) -> tuple[int, bytes]:
         values = {
             "service-accounts/default/token": json.dumps(
                 {"access_token": TOKEN, "expires_in": 3599, "token_type": "Bearer"}
             ),
-            "attributes/agent-worker-number": str(self.worker),
-            "attributes/startup-script": self.script,
-            "id": str(1000 + self.worker),
+            "attributes/agent-worker-number": str(worker % self.slice_hosts),
+            "attributes/tpu-env": f"MEGASCALE_SLICE_ID: '{worker // self.slice_hosts}'\n",
+            "attributes/startup-script": "" if worker in self.without_script else self.script,
+            "id": str(1000 + worker),
         }
         key = path.removeprefix("/computeMetadata/v1/instance/")
         value = values.get(key)
@@ -117,7 +133,7 @@ def _layer(busybox: bytes) -> bytes:
     """Return the only layer of the image."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as tar:
-        for name, link in [("bin/busybox", ""), *((f"bin/{tool}", "busybox") for tool in ("sh", "sleep", "kill"))]:
+        for name, link in [("bin/busybox", ""), *((f"bin/{tool}", "busybox") for tool in ("sh", "sleep", "hostname"))]:
             info = tarfile.TarInfo(name)
             info.mode, info.type, info.linkname = 0o755, tarfile.SYMTYPE if link else tarfile.REGTYPE, link
             info.size = 0 if link else len(busybox)
@@ -162,7 +178,9 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, netns: str, address: tuple[str, int], cloud: Cloud, certificate: Path | None) -> None:
+    def __init__(
+        self, netns: str, address: tuple[str, int], cloud: Cloud, worker: int, certificate: Path | None
+    ) -> None:
         super().__init__(address, _Handler, bind_and_activate=False)
         self.socket.close()
         self.socket = _socket_in(netns, address)
@@ -171,7 +189,7 @@ class _Server(ThreadingHTTPServer):
             context.load_cert_chain(certificate / "certificate.pem", certificate / "key.pem")
             # The handshake is in the thread of the request: a client that is killed in it must not stop the others.
             self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
-        self.cloud = cloud
+        self.cloud, self.worker = cloud, worker
 
     def handle_error(self, *_: object) -> None:
         """Ignore clients that are gone, which are killed on purpose."""
@@ -198,11 +216,12 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
 
     def _respond(self) -> None:
-        cloud, host = self.server.cloud, self.headers["Host"]
+        cloud, worker, host = self.server.cloud, self.server.worker, self.headers["Host"]
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         cloud.closed.wait(cloud.delay)
-        status, answer = cloud.answer(self.command, host, self.path, body, self.headers.get("Authorization", ""))
-        cloud.requests.append(Request(time.monotonic(), self.command, host, self.path, status))
+        token = self.headers.get("Authorization", "")
+        status, answer = cloud.answer(worker, self.command, host, self.path, body, token)
+        cloud.requests.append(Request(time.monotonic(), self.command, host, self.path, status, worker))
         if status == NO_ANSWER:
             cloud.closed.wait(600)
             self.close_connection = True
@@ -222,9 +241,9 @@ class _Handler(BaseHTTPRequestHandler):
         """Print nothing."""
 
 
-def serve(netns: str, cloud: Cloud) -> list[_Server]:
+def serve(netns: str, cloud: Cloud, worker: int) -> list[_Server]:
     """Start the services of a machine in its network namespace."""
-    servers = [_Server(netns, METADATA, cloud, None), _Server(netns, APIS, cloud, cloud.tree)]
+    servers = [_Server(netns, METADATA, cloud, worker, None), _Server(netns, APIS, cloud, worker, cloud.tree)]
     for server in servers:
         threading.Thread(target=server.serve_forever, daemon=True).start()
     return servers

@@ -25,16 +25,23 @@ REBOOTED: Final = 133
 class Machine:
     """A host of a slice with its services; a context manager that leaves nothing behind."""
 
-    def __init__(self, name: str, folder: Path, cloud: Cloud) -> None:
-        self.name, self.folder, self.cloud = name, folder, cloud
+    def __init__(self, name: str, folder: Path, cloud: Cloud, worker: int, *, is_ext4: bool) -> None:
+        # The name is that of the host too, and a program reads its worker's number from the end.
+        self.name, self.folder, self.cloud, self.worker, self.is_ext4 = (
+            f"{name}-{worker}",
+            folder,
+            cloud,
+            worker,
+            is_ext4,
+        )
         self.root, self.faults, self.docker = folder / "root", folder / "faults", folder / "docker"
         self.process: subprocess.Popen[bytes] | None = None
         self.is_read_only = False
-        self.booted_at = 0.0
+        self.first_boot = self.booted_at = 0.0
 
     def __enter__(self) -> Self:
         self.folder.mkdir(parents=True)
-        _run("mount", "-t", "tmpfs", "-o", f"size={CAPACITY}", "machine", str(self.folder))
+        self._mount_disk()
         for path in (self.root, self.faults, self.docker, self.folder / "up", self.folder / "work"):
             path.mkdir()
         lower = f"{STATIC}:{self.cloud.tree / 'root'}"
@@ -42,15 +49,31 @@ class Machine:
         _run("mount", "-t", "overlay", "-o", layers, "machine", str(self.root))
         for mounted in ("faults", "var/lib/docker"):
             (self.root / mounted).mkdir(parents=True, exist_ok=True)
+        (self.root / "etc/hostname").write_text(self.name, encoding="utf-8")
+        # libfaketime reads the clock of the test here: bash has a getenv of its own, which hides variables from it.
+        (self.root / "etc/faketimerc").symlink_to("/faults/clock")
         _run("ip", "netns", "add", self.name)
         _run("ip", "-n", self.name, "link", "set", "lo", "up")
         for address, _ in (services.METADATA, services.APIS):
             _run("ip", "-n", self.name, "address", "add", f"{address}/32", "dev", "lo")
-        self.servers = services.serve(self.name, self.cloud)
+        self.servers = services.serve(self.name, self.cloud, self.worker)
         return self
+
+    def _mount_disk(self) -> None:
+        """Mount a disk in memory, or one on which an error of the file system can be caused."""
+        if not self.is_ext4:
+            _run("mount", "-t", "tmpfs", "-o", f"size={CAPACITY}", "machine", str(self.folder))
+            return
+        image = self.folder.with_suffix(".img")
+        _run("truncate", f"--size={CAPACITY}", str(image))
+        _run("mkfs.ext4", "-q", str(image))
+        _run("mount", "-o", "loop,errors=remount-ro", str(image), str(self.folder))
 
     def __exit__(self, *_: object) -> None:
         self.cloud.closed.set()
+        if self.is_ext4:
+            # No process that writes to the disk can end before.
+            subprocess.run(["fsfreeze", "--unfreeze", str(self.folder)], check=False, capture_output=True)
         self.cut_power()
         for server in self.servers:
             server.shutdown()
@@ -82,6 +105,7 @@ class Machine:
                 start_new_session=True,
             )
         self.booted_at = time.monotonic()
+        self.first_boot = self.first_boot or self.booted_at
 
     def reboot(self, *, delivers: bool = True) -> None:
         """Reboot as `systemctl reboot` does, and wait until the next boot has begun."""
@@ -100,7 +124,7 @@ class Machine:
 
     def _boot_again(self, delivers: bool) -> None:
         if not delivers:
-            self.cloud.script = ""
+            self.cloud.without_script.add(self.worker)
         self.boot()
 
     def cut_power(self) -> None:
@@ -116,8 +140,21 @@ class Machine:
         """Take the network away, or bring it back."""
         _run("ip", "-n", self.name, "link", "set", "lo", "up" if is_up else "down")
 
+    def hang(self) -> None:
+        """Stop systemd, as a signal from outside can: it neither answers nor starts a unit again."""
+        os.kill(self._leader(), signal.SIGSTOP)
+
+    def fail_disk(self) -> None:
+        """Cause an error of the file system, after which the kernel writes nothing more to it."""
+        device = subprocess.check_output(["findmnt", "--noheadings", "--output=SOURCE", str(self.folder)], text=True)
+        Path("/sys/fs/ext4", Path(device.strip()).name, "trigger_fs_error").write_text("1", encoding="utf-8")
+
+    def hang_disk(self) -> None:
+        """Let each write to the disk wait for ever, which no signal ends."""
+        _run("fsfreeze", "--freeze", str(self.folder))
+
     def fault(self, program: str, text: str) -> None:
-        """Let a program of the machine (`docker`, `systemctl`) do something else first; empty text ends that."""
+        """Let a program of the machine (`docker`, `gcsfuse`) do something else first; empty text ends that."""
         new = self.faults / f"{program}.new"
         new.write_text(text, encoding="utf-8")
         new.replace(self.faults / program)
@@ -154,7 +191,9 @@ class Machine:
     def report(self) -> str:
         """Return what the machine and its services saw."""
         requests = [
-            f"{r.at - self.booted_at:7.1f}  {r.method} {r.host}{r.path} {r.status}" for r in self.cloud.requests
+            f"{r.at - self.booted_at:7.1f}  {r.method} {r.host}{r.path} {r.status}"
+            for r in self.cloud.requests
+            if r.worker == self.worker
         ]
         try:
             journal = self.run("journalctl", "--no-pager", "--output=short-monotonic")

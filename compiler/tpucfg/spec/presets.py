@@ -36,6 +36,8 @@ class Preset(NamedTuple):
     """The flag of each figure; None if the program does not know the figure."""
     meanings: Mapping[str, str]
     """Further names of arguments that mean a figure, each with the setting of `training` that decides it."""
+    unknown_steps: Mapping[str, str]
+    """Names of `training.steps` that other programs have and this one refuses, each with the edit."""
     variable_prefix: str
     """The start of environment variables that set an argument; empty if none do."""
     args: Mapping[str, str]
@@ -62,6 +64,10 @@ PRESETS: Final[Mapping[str, Preset]] = {
             "learning_rate": "learning_rate",
         },
         meanings={"global_batch_size": "batch_size"},
+        unknown_steps={
+            "warmup_steps": "delete it, and set trainer.args.warmup_steps_fraction to its share of the steps",
+            "save_checkpoints_steps": "did you mean checkpoint_period?",
+        },
         variable_prefix="M_",
         # MaxText writes to <base_output_directory>/<run_name>. Without the second, each start has a folder of its own,
         # and a restart begins at step 0.

@@ -67,10 +67,10 @@ def _missing_item(root: Node, change: Change) -> Finding | None:
                 message = f"{name} has {format_count(len(items), 'item')}, counted from 0, and no item {step}"
                 hint = f"write {name}[{len(items)}], which adds an item, or a smaller number"
             return Finding.of("TPU007", message, location, help=hint)
-        if isinstance(children, list):
-            node = children[step] if isinstance(step, int) and step < len(children) else None
+        if isinstance(children, dict):
+            node = children.get(str(step))
         else:
-            node = children.get(str(step)) if children else None
+            node = items[step] if isinstance(step, int) and step < len(items) else None
     return None
 
 

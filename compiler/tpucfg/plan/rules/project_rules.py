@@ -167,6 +167,17 @@ def _shared_buckets(project: Project, _: Catalog) -> Iterator[Finding]:
         )
 
 
+def _unknown_steps(project: Project, _: Catalog) -> Iterator[Finding]:
+    """Yield an error for each setting that the preset's program does not know, and at whose flag it ends."""
+    training = project.training
+    unknown = training.preset.unknown_steps if training.preset else {}
+    for key in training.steps:
+        if key in unknown and key not in training.flags:
+            message = f"the preset's program has no argument {key}, and would end at its start"
+            location = project.document.key_location(("training", "steps", key))
+            yield Finding.of("TPU007", message, location, help=unknown[key])
+
+
 def _unknown_generations_of_prices(project: Project, catalog: Catalog) -> Iterator[Finding]:
     """Yield an error for each price of an unknown generation: the rungs it is meant for would have no cost."""
     for name in project.prices:
@@ -226,5 +237,6 @@ _RULES: Final[Mapping[Callable[[Project, Catalog], Iterator[Finding]], frozenset
     _unused_generations: frozenset(("trainer", "environments", "sizes", "overrides")),
     _shared_buckets: frozenset(("name", "environments")),
     _unknown_generations_of_prices: frozenset(("prices",)),
+    _unknown_steps: frozenset(("training",)),
 }
 """The rules, each with the sections that it compares: a rule is skipped if one of them is broken."""
