@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo setup quick test slow-test cluster-test engine-test compile-test oldest-jax-test newest-jax-test machine trainer-test fuzz-test frozen-test lint format \
-	workflows engine cluster tensorflow tpu-compiler tpu-compiler-oldest tpu-compiler-newest maxtext bench bench-write fuzz fuzz-write build schemas schemas-check catalog-audit \
+	workflows engine cluster tensorflow tpu-compiler tpu-compiler-oldest tpu-compiler-newest maxtext bench published-runs bench-write fuzz fuzz-write build schemas schemas-check catalog-audit \
 	pages docs docs-serve readme audit lock clean
 
 help: ## list the targets
@@ -97,6 +97,9 @@ maxtext: $(VENV)/maxtext/installed ## install MaxText, for the tests of its comm
 
 bench: setup ## run the benchmarks and print the results
 	$(BIN)/python -m benchmarks
+
+published-runs: setup maxtext ## compile the published runs of MaxText again, for the error of forecasts: hours, and it can be stopped
+	$(BIN)/python tools/published_runs.py
 
 bench-write: setup ## run the benchmarks and write the results to benchmarks/RESULTS.md
 	$(BIN)/python -m benchmarks --write

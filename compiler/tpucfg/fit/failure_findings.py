@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from tpucfg.findings import Finding, Location
 from tpucfg.fit.failures import MIN_PYTHON, XLA_VARIABLE, Failure, FlagError, flag_name
+from tpucfg.fit.inputs import IMAGE_PYTHON
 from tpucfg.fit.launcher import Outcome
 from tpucfg.fit.rung_fit import fit_command
 from tpucfg.fs import walk_files
@@ -62,6 +63,8 @@ class _Case:
         """The spec's folder, as the command line names it."""
         self.fit: FitStep = job.settings.trainer.fit or FitStep("", "")
         self.module, _, self.function = self.fit.step.partition(":")
+        self.is_maxtext = ":" not in self.fit.step
+        """True for the step of MaxText, which is no function of the spec's folder."""
         self.step_key = dotted(job.settings.source(_STEP))
         """The key of the spec that sets the step."""
         self.python_key = dotted(job.settings.source(_PYTHON))
@@ -71,6 +74,11 @@ class _Case:
         self.limit = format_count(round(time_limit), "second")
         self.more_minutes = max(2, round(time_limit / 30))
         self.phase = _PHASES[failure.phase]
+
+    @property
+    def python(self) -> str:
+        """The Python, or the image that has it."""
+        return self.job.image or "" if self.fit.python == IMAGE_PYTHON else self.fit.python
 
     @property
     def python_path(self) -> Path:
@@ -92,6 +100,8 @@ class _Case:
     def pip(self) -> str:
         """The command that installs packages into the Python."""
         python = self.fit.python
+        if python == IMAGE_PYTHON:
+            return f"build {self.job.image} with: python3 -m pip install"
         if "/" in python:
             path = str(self.python_path)
             python = path if "/" in path else f"./{path}"
@@ -261,6 +271,7 @@ _CRASHED: Final = _ENDED + "ended with {c.end}, before it gave a result, {c.phas
 _NO_MODULE: Final = "the module {c.module} cannot be found from the spec's folder: {c.error}"
 _NO_TOPOLOGY: Final = "no step can be compiled for {c.job.size}: {c.error}"
 _STEP_FAILED: Final = "{c.fit.step} fails: {c.error}"
+_MAXTEXT: Final = "'maxtext[tpu]'"
 
 # fmt: off
 _ROWS: Final = (
@@ -271,17 +282,35 @@ _ROWS: Final = (
     _Row("no-python", "TPU114", _NO_PYTHON + "does not exist{c.python_place}", _SET_PYTHON + ", or run: {c.venv}",
          when=lambda c: c.python_path.parent.name == "bin", place=_PYTHON),
     _Row("no-python", "TPU114", _NO_PYTHON + "does not exist{c.python_place}", _SET_PYTHON, place=_PYTHON),
+    _Row("no-image", "TPU114", "trainer.fit.python is image, and {c.job.size} of {c.job.environment.name} has no image",
+         "set trainer.image, or {c.python_key} to the Python that has the trainer's packages", place=_PYTHON),
+    _Row("no-docker", "TPU114", "docker, which compiles the step in the job's image, is not on the PATH",
+         "install docker, or set {c.python_key} to a Python with the trainer's packages and " + _JAX, place=_PYTHON),
+    _Row("no-container", "TPU114", "docker cannot start python3 in {c.job.image}: {c.error}",
+         "see that the daemon runs and that the image has a python3 on its PATH: docker run --rm --entrypoint python3 "
+         "{c.job.image} --version", _output, place=_PYTHON),
     _Row("no-start", "TPU114", "{c.fit.python} cannot be started: {c.error}",
          "set {c.python_key} to the Python that has the trainer's packages", place=_PYTHON),
     _Row("old-python", "TPU114", "{c.fit.python} {c.failure.message}",
          f"set {{c.python_key}} to a Python {_OLDEST} or newer with the trainer's packages and {_JAX}",
          _output, place=_PYTHON),
-    _Row("no-jax", "TPU114", "{c.fit.python} cannot import JAX: {c.error}", "{c.pip} {c.packages}",
+    _Row("no-jax", "TPU114", "{c.python} cannot import JAX: {c.error}", "{c.pip} {c.packages}",
          _exception, r"ModuleNotFoundError: No module named 'jax'", place=_PYTHON),
-    _Row("no-jax", "TPU114", "{c.fit.python} cannot import JAX: {c.error}", f"{{c.pip}} --upgrade {_JAX}",
+    _Row("no-jax", "TPU114", "{c.python} cannot import JAX: {c.error}", f"{{c.pip}} --upgrade {_JAX}",
          _exception, place=_PYTHON),
-    _Row("old-jax", "TPU114", "{c.fit.python}: {c.error}", f"{{c.pip}} --upgrade {_JAX}", place=_PYTHON),
-    _Row("no-libtpu", "TPU114", "{c.fit.python}: {c.error}", f"{{c.pip}} --upgrade {_JAX}", place=_PYTHON),
+    _Row("old-jax", "TPU114", "{c.python}: {c.error}", f"{{c.pip}} --upgrade {_JAX}", place=_PYTHON),
+    _Row("no-libtpu", "TPU114", "{c.python}: {c.error}", f"{{c.pip}} --upgrade {_JAX}", place=_PYTHON),
+
+    _Row("no-module", "TPU116", "MaxText cannot be imported, whose step this compiles: {c.error}",
+         f"{{c.pip}} {_MAXTEXT}, with Python 3.12 or newer; or set {{c.step_key}} to a function of your own",
+         when=lambda c: c.is_maxtext, place=_PYTHON),
+    _Row("import-failed", "TPU116", "importing MaxText fails: {c.error}", f"{{c.pip}} {_MAXTEXT}",
+         _exception, when=lambda c: c.is_maxtext, place=_PYTHON),
+    _Row("no-function", "TPU116", "{c.error}", "{c.pip} 'maxtext[tpu]==0.2.5'",
+         when=lambda c: c.is_maxtext, place=_PYTHON),
+    _Row("step-failed", "TPU117", "MaxText refuses the job: {c.error}",
+         "correct trainer.args or training where MaxText names it, and run: {c.command}",
+         _exception, when=lambda c: c.is_maxtext, place=("trainer", "args")),
 
     _Row("no-module", "TPU116", _NO_MODULE,
          "set {c.step_key} to {c.near_module}:{c.function}, or create {c.file} with the function {c.function}",

@@ -5,6 +5,7 @@ import subprocess
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from tpucfg.fit.container import NOT_STARTED
 from tpucfg.fit.inputs import FitInputs
 from tpucfg.fit.worker_process import Frame, ProcessEnd, StepFailure
 from tpucfg.plan import XLA_FLAGS_VARIABLE
@@ -12,7 +13,9 @@ from tpucfg.plan import XLA_FLAGS_VARIABLE
 MIN_PYTHON: Final = (3, 10)
 """The first Python that the worker runs on."""
 
-OF_THE_PYTHON: Final = frozenset(("no-python", "no-start", "old-python", "no-jax", "old-jax", "no-libtpu"))
+OF_THE_PYTHON: Final = frozenset(
+    ("no-python", "no-start", "no-container", "old-python", "no-jax", "old-jax", "no-libtpu")
+)
 """Failures that every rung with the Python has."""
 OF_THE_MODULE: Final = frozenset(("no-module", "import-failed", "no-function"))
 """Failures that every rung with the step has."""
@@ -74,9 +77,16 @@ def process_failure(end: ProcessEnd, inputs: FitInputs, python: str) -> Failure:
         return Failure(end.cause, end.detail, phase=end.phase, output=end.output)
     if flags := (*flag_errors(end.output, inputs.xla_flags), *xla_variable_errors(end.output, inputs)):
         return Failure("xla-flag", flags=flags)
-    if not end.phase and (problem := _python_problem(python)):
-        return Failure("old-python", problem, output=end.output)
-    return Failure("crash", _exit_text(end.status), phase=end.phase, output=end.output)
+    crash = Failure("crash", _exit_text(end.status), phase=end.phase, output=end.output)
+    return crash if end.phase else _start_failure(end, inputs, python) or crash
+
+
+def _start_failure(end: ProcessEnd, inputs: FitInputs, python: str) -> Failure | None:
+    """Return the failure of a Python, or of a container, that ended before the worker began; None if it is another."""
+    if inputs.image:
+        lines = [line.removeprefix("docker: ") for line in end.output.splitlines() if line.startswith("docker: ")]
+        return Failure("no-container", lines[-1], output=end.output) if lines and end.status in NOT_STARTED else None
+    return Failure("old-python", problem, output=end.output) if (problem := _python_problem(python)) else None
 
 
 def flag_errors(output: str, xla_flags: Sequence[str]) -> tuple[FlagError, ...]:

@@ -66,6 +66,13 @@ class Compiler(NamedTuple):
 
     jax: str
     libtpu: str
+    framework: str = ""
+    """The framework of the program and its version, as `maxtext 0.2.5`; empty if it has none that is known."""
+
+    @property
+    def payload(self) -> dict[str, str]:
+        """The versions that are known, by name."""
+        return {name: version for name, version in self._asdict().items() if version}
 
 
 Part = Literal["products", "kernels", "fusions", "communication", "copies", "host"]
@@ -141,11 +148,11 @@ def result_payload(result: FitResult) -> dict[str, Any]:
     inputs = result.inputs
     return {
         **result.key._asdict(),
-        **inputs._asdict(),
+        **{name: value for name, value in inputs._asdict().items() if name != "image" or value},
         "flags": {name: _plain(value) for name, value in inputs.flags.items()},
         "xla_flags": list(inputs.xla_flags),
         "files": dict(sorted(result.files.items())),
-        **result.compiler._asdict(),
+        **result.compiler.payload,
         "stablehlo": result.stablehlo,
         "fits": result.fits,
         "hbm": result.memory._asdict(),
@@ -171,12 +178,13 @@ def parse_result(data: Mapping[str, Any]) -> FitResult:
         tuple(data["xla_flags"]),
         data["topology"],
         int(data["chips_per_host"]),
+        data.get("image", ""),
     )
     return FitResult(
         FitKey(data["name"], data["environment"], data["size"]),
         inputs,
         data["files"],
-        Compiler(data["jax"], data["libtpu"]),
+        Compiler(data["jax"], data["libtpu"], data.get("framework", "")),
         data["stablehlo"],
         *parse_figures(data),
     )

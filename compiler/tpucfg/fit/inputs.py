@@ -9,6 +9,9 @@ from tpucfg.plan import XLA_FLAGS_VARIABLE, Job, make_job
 from tpucfg.plan.program import FlagValue, flag_values
 from tpucfg.spec import Project
 
+IMAGE_PYTHON: Final = "image"
+"""Stands for the Python of the job's own image where a spec's path of a Python would be."""
+
 
 class FitInputs(NamedTuple):
     """The values with which a rung's training step is built and compiled."""
@@ -23,6 +26,8 @@ class FitInputs(NamedTuple):
     topology: str
     """Chips of one slice along each axis; empty if no source states it."""
     chips_per_host: int
+    image: str = ""
+    """The job's image if the step is compiled inside of it."""
 
 
 def fit_inputs(project: Project, job: Job) -> FitInputs | None:
@@ -37,8 +42,10 @@ def fit_inputs(project: Project, job: Job) -> FitInputs | None:
         job = make_job(project, job.environment, job.rung, None)
     env = dict(job.env)
     xla_flags = env.pop(XLA_FLAGS_VARIABLE, "").split()
+    place = job.slice
+    image = job.image or "" if fit.python == IMAGE_PYTHON else ""
     return FitInputs(
-        fit.step, flag_values(job.flags), env, tuple(xla_flags), job.slice.topology or "", job.slice.chips_per_host
+        fit.step, flag_values(job.flags), env, tuple(xla_flags), place.topology or "", place.chips_per_host, image
     )
 
 
@@ -134,10 +141,13 @@ def worker_environment(inputs: FitInputs) -> dict[str, str]:
     """Return the variables of the process that compiles a rung."""
     return {
         **{name: value for name, value in os.environ.items() if not _is_dropped(name)},
-        **program_variables(inputs),
-        **PROTOCOL,
-        XLA_FLAGS_VARIABLE: " ".join(inputs.xla_flags),
+        **container_environment(inputs),
     }
+
+
+def container_environment(inputs: FitInputs) -> dict[str, str]:
+    """Return the variables that a compilation in the job's image has beside the image's own."""
+    return {**program_variables(inputs), **PROTOCOL, XLA_FLAGS_VARIABLE: " ".join(inputs.xla_flags)}
 
 
 def program_variables(inputs: FitInputs) -> dict[str, str]:

@@ -8,13 +8,16 @@ from collections.abc import Generator, Hashable, Iterable, Iterator, Mapping, Se
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from tpucfg.fit import container
 from tpucfg.fit.failures import OF_THE_MODULE, OF_THE_PYTHON, XLA_VARIABLE, Failure, process_failure
 from tpucfg.fit.fit_file import Compiler, FitFile, FitResult
 from tpucfg.fit.inputs import (
+    IMAGE_PYTHON,
     FitInputs,
     NoTopology,
     Topology,
     compiler_variables,
+    container_environment,
     fit_inputs,
     topology,
     worker_environment,
@@ -61,7 +64,7 @@ class _Compilation(NamedTuple):
     inputs: FitInputs
     topology: Topology
     python: str
-    """The path of the Python."""
+    """The path of the Python, or of docker."""
     key: Hashable
     """All that decides it: several compilations of a search are of one rung."""
 
@@ -130,9 +133,11 @@ def _prepare(project: Project, jobs: Iterable[Job], folder: Path) -> Iterator[Ou
         fit, inputs, place = job.settings.trainer.fit, fit_inputs(project, job), topology(job.slice)
         if fit is None or inputs is None:
             continue
-        python = python_path(folder, fit.python)
-        if python is None:
-            yield Outcome(job, None, Failure("no-python"))
+        python = container.docker_path() if fit.python == IMAGE_PYTHON else python_path(folder, fit.python)
+        if fit.python == IMAGE_PYTHON and not inputs.image:
+            yield Outcome(job, None, Failure("no-image"))
+        elif python is None:
+            yield Outcome(job, None, Failure("no-docker" if inputs.image else "no-python"))
         elif isinstance(place, NoTopology):
             yield Outcome(job, None, Failure("no-shape", place.reason))
         else:
@@ -172,12 +177,9 @@ class _Launcher:
         if any(scope in self._failures for scope in _failure_scopes(compilation)):
             return None
         self._started[compilation.key] = time.time()
-        return Launch(
-            compilation.python,
-            self._folder,
-            worker_environment(compilation.inputs),
-            self._request(compilation),
-        )
+        inputs = compilation.inputs
+        environment = container_environment(inputs) if inputs.image else worker_environment(inputs)
+        return Launch(compilation.python, self._folder, environment, self._request(compilation), inputs.image)
 
     def _request(self, compilation: _Compilation) -> Mapping[str, Any]:
         place, inputs = compilation.topology, compilation.inputs
@@ -187,7 +189,7 @@ class _Launcher:
             "slice": {"name": place.name, "options": dict(place.options), "devices": place.devices},
             "flags": dict(inputs.flags),
             "known": [
-                {**compiler._asdict(), "stablehlo": stablehlo}
+                {**compiler.payload, "stablehlo": stablehlo}
                 for compiler, stablehlo in self._known.get(compilation.scope, {})
             ],
         }
@@ -240,12 +242,12 @@ class _Launcher:
 
 
 def _compiler_scope(size: str, inputs: FitInputs) -> Hashable:
-    return size, inputs.topology, inputs.chips_per_host, inputs.xla_flags, compiler_variables(inputs)
+    return size, inputs.topology, inputs.chips_per_host, inputs.xla_flags, compiler_variables(inputs), inputs.image
 
 
 def _failure_scopes(compilation: _Compilation) -> tuple[Hashable, Hashable, Hashable]:
     """Return the keys of failures that compilations share by their Python, by their module, and by their XLA flags."""
-    python, inputs = compilation.python, compilation.inputs
+    python, inputs = compilation.inputs.image or compilation.python, compilation.inputs
     flags = ("flags", python, inputs.xla_flags, inputs.env.get(XLA_VARIABLE))
     return ("python", python), ("module", python, inputs.step), flags
 

@@ -171,6 +171,8 @@ def _changes(result: FitResult, inputs: FitInputs, program: ProgramFiles) -> Ite
     yield from _listed(f"env {name}" for name in _changed_keys(old.env, inputs.env))
     if old.xla_flags != inputs.xla_flags:
         yield "the XLA flags"
+    if old.image != inputs.image:
+        yield "trainer.image"
     if old.step != inputs.step:
         yield "trainer.fit.step"
     if (old.topology, old.chips_per_host) != (inputs.topology, inputs.chips_per_host):

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, Any, Final, Literal, NamedTuple
 
 from tpucfg import schemas
+from tpucfg.fit import container
 from tpucfg.fit.fit_file import Compiler, Figures, contradiction, parse_figures
 from tpucfg.fit.machine import kill_marked, prefer_for_out_of_memory, session_memory
 from tpucfg.strict_json import AmbiguousJsonError, parse_strict_json, small_integer
@@ -112,7 +113,7 @@ def _result(data: Any) -> StepResult:
     # come first, and are kept where a program opens too many others.
     files = [name for name in data["files"] if _FILE.fullmatch(name)]
     result = StepResult(
-        Compiler(data["jax"], data["libtpu"]),
+        Compiler(data["jax"], data["libtpu"], data.get("framework", "")),
         tuple(sorted(list(dict.fromkeys(files))[:_MAX_FILES])),
         data["stablehlo"],
         None,
@@ -155,6 +156,8 @@ class Launch(NamedTuple):
     """The spec's folder, in which the process runs."""
     env: Mapping[str, str]
     request: Mapping[str, Any]
+    image: str = ""
+    """The image in which the process runs; empty for a process of this machine."""
 
 
 class ProcessEnd(NamedTuple):
@@ -195,15 +198,17 @@ class WorkerProcess:
         self._answer_bytes = 0
         self._output = bytearray()
         self._marker = f"{_MARKER}={secrets.token_hex(16)}"
+        self._container = f"tpucfg-fit-{self._marker[-16:]}" if launch.image else ""
+        self._session: int | None = None
         self._answers, answers_end = os.pipe()
         try:
-            self._process = _start(launch, answers_end, self._marker)
+            self._process = _start(launch, answers_end, self._marker, self._container, time_limit)
         except BaseException:
             os.close(self._answers)
             raise
         finally:
             os.close(answers_end)
-        self._printed: IO[bytes] = self._process.stdout  # type: ignore[assignment] # it is a pipe
+        self._printed: IO[bytes] = self._process.stdout or self._process.stderr  # type: ignore[assignment] # a pipe
         self.pipes = (self._answers, self._printed.fileno())
         """The descriptors to read."""
         for pipe in self.pipes:
@@ -216,7 +221,9 @@ class WorkerProcess:
 
     def memory(self) -> int:
         """Return the resident bytes of the process and those that it has started."""
-        return session_memory(self._process.pid)
+        if self._session is None:
+            self._session = container.main_process(self._container) if self._container else self._process.pid
+        return session_memory(self._session) if self._session else 0
 
     def read(self, pipe: int) -> bool:
         """Read what a pipe has; return False at its end."""
@@ -267,6 +274,8 @@ class WorkerProcess:
         """End the process with all that it has started, and close the pipes; a second call does nothing."""
         if self._process.returncode is not None:
             return
+        if self._container:
+            container.kill(self._container)
         with suppress(ProcessLookupError, PermissionError):
             # The process was not waited for yet, so no other one can have its id.
             os.killpg(self._process.pid, signal.SIGKILL)
@@ -307,18 +316,23 @@ class WorkerProcess:
         self._deadline = min(self._deadline, time.monotonic() + _GRACE_SECONDS)
 
 
-def _start(launch: Launch, answers: int, marker: str) -> "subprocess.Popen[bytes]":
+def _start(launch: Launch, answers: int, marker: str, name: str, seconds: float) -> "subprocess.Popen[bytes]":
+    command, env = [launch.python, "-B", str(WORKER), str(answers)], dict(launch.env)
+    if name:
+        # Docker's own variables, such as DOCKER_HOST, are the caller's.
+        command = container.run_command(launch.image, name, launch.folder, WORKER.parent, launch.env, seconds)
+        env = dict(os.environ)
     # A file and not a pipe: writing to a pipe could wait for a process that reads nothing.
     with tempfile.TemporaryFile() as request:
         request.write(json.dumps(launch.request).encode())
         request.seek(0)
         process = subprocess.Popen(
-            [launch.python, "-B", str(WORKER), str(answers)],
+            command,
             stdin=request,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            stdout=answers if name else subprocess.PIPE,
+            stderr=subprocess.PIPE if name else subprocess.STDOUT,
             cwd=launch.folder,
-            env={**launch.env, **dict([marker.split("=")])},
+            env={**env, **dict([marker.split("=")])},
             pass_fds=(answers,),
             # A session of its own, so that Ctrl-C in a terminal reaches only tpucfg, which then ends all of it.
             start_new_session=True,

@@ -264,11 +264,37 @@ def _check_fit_gate(document: Document) -> Iterator[Finding]:
         if merge_layers(document.data, name, size).value["trainer"].get("fit") is None:
             message = f"gate.fit needs trainer.fit, which names the step to compile: {size} of {name} has none"
             alternative = "delete gate.fit" if len(gate) > 1 else "delete gate"
-            hint = f'set trainer.fit.step to "trainer.fit:abstract_step", or {alternative}'
+            hint = f"{_step_help(document)}, or {alternative}"
             if removals := [*_removals(document, name, size, "fit")]:
                 hint = f"{deletion_help(document, max(removals, key=layer_rank))}, or {alternative}"
             yield Finding.of("TPU005", message, document.key_location(("gate", "fit")), help=hint)
             return
+
+
+def _check_fit_step(document: Document) -> Iterator[Finding]:
+    """Yield an error for the first job whose `trainer.fit` names no function, and whose framework has no own step."""
+    if _has_own_step(document):
+        return
+    for name, size in _jobs(document):
+        layers = merge_layers(document.data, name, size)
+        fit = layers.value["trainer"].get("fit")
+        if fit is not None and fit.get("step") is None:
+            path = layers.source(("trainer", "fit"))
+            message = f"{dotted(path)} names no training step, and the spec has no `flags: maxtext`, which has its own"
+            yield Finding.of("TPU005", message, document.key_location(path), help=_step_help(document, path))
+            return
+
+
+def _has_own_step(document: Document) -> bool:
+    flags = document.data["training"].get("flags", {})
+    return (flags if isinstance(flags, str) else flags.get("preset")) is not None
+
+
+def _step_help(document: Document, path: KeyPath = ("trainer", "fit")) -> str:
+    """Return the edit that names a step to compile."""
+    if _has_own_step(document):
+        return f"set {dotted(path)} to {{}}, for the step of the framework"
+    return f'set {dotted(path)}.step to "trainer.fit:abstract_step"'
 
 
 def _removals(document: Document, environment: str, size: str, key: str) -> Iterator[KeyPath]:
@@ -292,6 +318,7 @@ _RULES: Final[Mapping[Callable[[Document], Iterator[Finding]], frozenset[str]]] 
     _check_kinds_of_args: frozenset(("environments", "sizes", "overrides", "trainer", "probe", "tune")),
     _check_effects: frozenset(("environments", "sizes", "overrides", "probe", *LAYERED)),
     _check_programs: frozenset(("environments", "sizes", "trainer")),
-    _check_fit_gate: frozenset(("environments", "sizes", "overrides", "trainer", "gate")),
+    _check_fit_gate: frozenset(("environments", "sizes", "overrides", "trainer", "training", "gate")),
+    _check_fit_step: frozenset(("environments", "sizes", "overrides", "trainer", "training")),
 }
 """The rules, each with the sections that it compares."""

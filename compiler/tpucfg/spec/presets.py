@@ -27,8 +27,10 @@ class StepLine(NamedTuple):
 
 
 class Preset(NamedTuple):
-    """The command line of one framework's programs."""
+    """The command line of one framework's programs, and their training step."""
 
+    step: str
+    """The name of its own step, which `tpucfg fit` compiles where `trainer.fit` names no function."""
     arg_style: ArgStyle
     flags: Mapping[str, str | None]
     """The flag of each figure; None if the program does not know the figure."""
@@ -50,6 +52,7 @@ class Preset(NamedTuple):
 
 PRESETS: Final[Mapping[str, Preset]] = {
     "maxtext": Preset(
+        step="maxtext",
         arg_style="key=value",
         flags={
             "batch_size": None,

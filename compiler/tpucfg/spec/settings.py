@@ -1,6 +1,7 @@
 """The layered settings of one environment and size: capacity, trainer and the settings of each target."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 from tpucfg.spec.layers import LAYERED, Layered, layer_paths, merge_layers
@@ -97,6 +98,8 @@ class ExitCodes(NamedTuple):
 PRESET: Final[KeyPath] = ("training", "flags")
 """The path of the arguments that a preset adds."""
 DEFAULT_PYTHON: Final = "python3"
+_DEFAULTS: Final = re.compile(r"[^\s\"']+\.yml")
+"""A file of defaults in the words of a command, which may be a script."""
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
@@ -104,7 +107,8 @@ class FitStep(NamedTuple):
     """The training step that the TPU compiler can compile without a TPU."""
 
     step: str
-    """The function that returns the step and its abstract arguments: `<module>:<function>`."""
+    """The function that returns the step and its abstract arguments: `<module>:<function>`; or a framework's own step:
+    the name of its preset, and after a space the file of defaults that the command names."""
     python: str
     """The Python with the trainer's packages: a path relative to the spec's folder, or a name on the PATH."""
 
@@ -219,13 +223,16 @@ def _trainer(document: Document, layers: Layered, preset: Preset | None, *, is_p
         "restarts": rule["times"],
         "exit_codes": ExitCodes.read(rule["exit_codes"]) if "exit_codes" in rule else None,
         "max_run_duration": Duration.read(duration) if duration else None,
-        "fit": _fit_step(value.get("fit")),
+        "fit": _fit_step(value.get("fit"), value.get("command") or (), preset),
     }
     return Trainer(**{key: value.get(key) for key in Trainer._fields} | built)
 
 
-def _fit_step(value: Mapping[str, Any] | None) -> FitStep | None:
-    return FitStep(value["step"], value.get("python") or DEFAULT_PYTHON) if value else None
+def _fit_step(value: Mapping[str, Any] | None, command: Iterable[str], preset: Preset | None) -> FitStep | None:
+    if value is None:
+        return None
+    own = [preset.step, *_DEFAULTS.findall(" ".join(command))[:1]] if preset else []
+    return FitStep(value.get("step") or " ".join(own), value.get("python") or DEFAULT_PYTHON)
 
 
 def _items(value: Mapping[str, Any], key: str) -> list[tuple[str, Any]]:

@@ -23,11 +23,19 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from collectives import Network
 from hlo_clock import schedule
+from maxtext_step import is_maxtext, load_maxtext
 from stablehlo_flops import Work, count_work
 from stablehlo_module import empty_array
 from step_error import StepError, describe
 from tpu_chips import CHIPS
-from tpu_topology import Refusal, available_hbm, check_packages, parse_refusal, slice_devices
+from tpu_topology import (
+    Refusal,
+    available_hbm,
+    check_packages,
+    framework_version,
+    parse_refusal,
+    slice_devices,
+)
 from user_function import OpenedFiles, Step, call_function, imported_files, load_function
 
 if TYPE_CHECKING:
@@ -86,7 +94,8 @@ def run(request: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
     opened = OpenedFiles(request["folder"])
     settings = _compiler_settings()
     # Before libtpu is initialized, as in a real run: a program may set its variables when it is imported.
-    function = load_function(request["step"])
+    load = load_maxtext if is_maxtext(request["step"]) else load_function
+    function = load(request["step"])
     configure_jax()
     place = request["slice"]
     devices = slice_devices(place["name"], place["options"], place["devices"])
@@ -96,7 +105,7 @@ def run(request: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
     step = call_function(function, devices, request["flags"])
     changed = {name: value for name, value in _compiler_settings().items() if value != settings[name]}
     lowered = lower(step, devices, answers, changed)
-    versions = {"jax": jax_version, "libtpu": libtpu_version}
+    versions = {"jax": jax_version, "libtpu": libtpu_version, **framework_version()}
     result = {
         **versions,
         "python": platform.python_version(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import re
+import sys
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from step_error import StepError, describe
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 MIN_JAX: Final = (0, 7)
 """The first version that is known to have `peak_memory_in_bytes`, which 0.6.2 lacks."""
+_FRAMEWORKS: Final = ("maxtext", "keras", "flax")
+"""The first of them that is imported: each imports the later ones."""
 _ARRAY_ELEMENTS: Final = 1 << 33
 """Elements of an array of 32 GiB. libtpu 0.0.19 fails with another error for one of more than 64 GiB."""
 _ARRAYS: Final = 32
@@ -31,6 +34,12 @@ def check_packages() -> tuple[str, str]:
     if importlib.util.find_spec("libtpu") is None:
         raise StepError("no-libtpu", "the package libtpu, which contains the TPU compiler, is not installed")
     return jax.__version__, _version("libtpu")
+
+
+def framework_version() -> dict[str, str]:
+    """Return the framework that the program has imported, with its version; empty if it is none of the known ones."""
+    used = next((name for name in _FRAMEWORKS if name in sys.modules), None)
+    return {"framework": f"{used} {_version(used)}"} if used else {}
 
 
 def _version(package: str) -> str:

@@ -48,6 +48,8 @@ def call_function(function: Callable[..., Any], devices: Sequence[Any], flags: M
     """Call the user's function, and return the step that it describes."""
     try:
         returned = function(list(devices), dict(flags))
+    except StepError:
+        raise
     except BaseException as error:  # noqa: BLE001 - a program may call sys.exit, or raise anything
         raise StepError("step-failed", describe(error), error) from None
     step = _step(returned, getattr(function, "__name__", "the function"))
