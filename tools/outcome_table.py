@@ -15,7 +15,7 @@ from generated_pages import OutdatedPages, outdated_pages, write_or_check
 ROOT: Final = Path(__file__).resolve().parent.parent
 PAGE: Final = ROOT / "docs" / "targets" / "tested.md"
 TABLE: Final = ROOT / "tests" / "cluster" / "outcomes.yaml"
-START: Final = "<!-- outcomes -->\n"
+START: Final = "<!-- outcomes -->\n\n"
 END: Final = "<!-- /outcomes -->\n"
 _COLUMNS: Final = ("job", "fault", "at first", "placed", "restarts", "ends", "left")
 
@@ -26,7 +26,7 @@ def page() -> str:
     _, _, after = rest.partition(END)
     rows = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
     head = [_line(_COLUMNS), _line(["---"] * len(_COLUMNS)).replace(" ", "")]
-    return "\n".join([before + START.strip(), *head, *(_line(_cells(row)) for row in rows), END + after])
+    return "\n".join([before + START.rstrip("\n"), "", *head, *(_line(_cells(row)) for row in rows), END + after])
 
 
 def _cells(row: Mapping[str, Any]) -> Iterator[str]:

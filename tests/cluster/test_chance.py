@@ -6,7 +6,7 @@ from random import Random
 from typing import Any, Final
 
 import pytest
-from faults import run_all
+from job_faults import run_all
 from running_cluster import Cluster
 from simulated_nodes import read_pools
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 import yaml
-from faults import FAULTS, run_all
+from job_faults import FAULTS, run_all
 from running_cluster import Cluster
 from simulated_nodes import read_pools
 from tables import written

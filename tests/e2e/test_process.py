@@ -141,6 +141,8 @@ def test_a_partial_write_is_an_error(tmp_path: Path, words: list[str], environme
     """Output of which only the start could be written is an error, with buffered and unbuffered streams."""
     (tmp_path / "tpucfg.yaml").write_text(json.dumps(spec()))
     limited = ["sh", "-c", 'ulimit -f 1; exec "$@"', "sh", *COMMAND, *words]
+    # The limit would also cut the bytecode of a module that no process has imported before, for all that come after.
+    environment = {**environment, "PYTHONDONTWRITEBYTECODE": "1"}
     with (tmp_path / "out").open("w") as out:
         completed = subprocess.run(
             limited, cwd=tmp_path, env=environment, stdout=out, stderr=subprocess.PIPE, text=True, check=False

@@ -85,7 +85,7 @@ def test_a_run_whose_folder_moved_is_not_continued(tpucfg: Run, tmp_path: Path) 
 
 
 def test_a_changed_length_of_examples_keeps_the_tokens(tpucfg: Run, tmp_path: Path) -> None:
-    """What the run has seen counts as examples of the new length, and submit names both lengths."""
+    """The tokens that a run has seen count as examples of the new length, and submit names both lengths."""
     tokens = {"tuned_on": "v2-8", "batch_size": 1024, "train_tokens": 4_194_304_000}
     write(tmp_path, training={**tokens, "sequence_length": 1024})
     assert tpucfg("record", "--size", "v2-8", "--run", "a1", "--step", "1000").returncode == 0

@@ -116,6 +116,7 @@ def test_json_has_the_live_state(tmp_path: Path) -> None:
         "steps": 500,
         "seconds_per_step": 3.0,
         "least_step_seconds": None,
+        "forecast_step_seconds": None,
         "started": "2026-03-01T10:00:00+00:00",
         "ended": None,
         "usd_at_most": 384.0,

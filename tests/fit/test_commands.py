@@ -239,7 +239,7 @@ def test_the_gate_takes_the_upper_end_of_a_forecast_as_the_cost(tmp_path: Path) 
 
 
 def test_a_step_with_arrays_on_the_host_is_not_refused(tmp_path: Path) -> None:
-    """What the compiler says of its memory proves nothing: it is a warning, and the gate lets it start."""
+    """Its memory by the compiler proves nothing: a refusal is a warning, and the gate lets the rung start."""
     data = spec(sizes=["v2-8"], trainer__fit=STEP, gate={"fit": True})
     write_spec(tmp_path, data, {"v2-8": 9}, forecast=Forecast(0.0, {}, is_reliable=False))
     checked = tpucfg(tmp_path, "check")

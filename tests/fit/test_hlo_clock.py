@@ -132,7 +132,7 @@ def test_a_loop_of_the_compiler_counts_as_often_as_it_runs() -> None:
 
 
 def test_traffic_between_slices_is_named_and_not_counted() -> None:
-    """What the links between two slices do is not known."""
+    """The links between two slices are not known."""
     assert _recorded("gradient-slices", Network(CHIPS["v5e"], (2, 2))).uncounted == {SLICES}
 
 

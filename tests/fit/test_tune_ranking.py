@@ -1,4 +1,4 @@
-"""The order of candidates, by intervals of which only those that do not overlap are told apart."""
+"""The order of candidates, by intervals: those that overlap are equal."""
 
 from fractions import Fraction
 from typing import Any

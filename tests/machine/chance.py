@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
-from faults import (
+from host_faults import (
     HANGS,
     clock,
     fault,

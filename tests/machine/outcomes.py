@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from faults import (
+from host_faults import (
     clock,
     fault,
     hold,

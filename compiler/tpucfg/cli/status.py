@@ -88,8 +88,9 @@ def status(
     if (size or run or probe) and not live:
         raise CommandExit(USAGE, "--size, --run and --probe choose the jobs of --live", "add --live, or leave them out")
     catalog = Catalog()
-    first, *others = run or [None]
-    project, compiled = load_compiled(spec, catalog, selection(env, size, run=first, probe=probe))
+    others = run[1:] if run else []
+    chosen = selection(env, size, run=run[0] if run else None, probe=probe)
+    project, compiled = load_compiled(spec, catalog, chosen)
     environments = [job.environment for job in compiled.jobs]
     ladders = ladder_statuses(project, catalog, environments, spec.parent).values()
     statuses = [

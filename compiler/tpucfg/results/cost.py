@@ -30,7 +30,7 @@ class Cost(NamedTuple):
     limit_hours: Fraction | None = None
     """The `max_run_duration` of one submission; None if nothing ends it."""
     forecast_hours: Fraction | None = None
-    """The most that the compiled step is expected to take; None if that is not known, or a record tells the hours."""
+    """The most that the compiled step is expected to take; None if that is not known, or a record has the hours."""
 
     @property
     def submission_usd(self) -> Fraction | None:
