@@ -1,4 +1,4 @@
-"""The forecast of each rung's step beside the records of the ladder: a measured step is better evidence than published runs."""
+"""The forecast of each rung's step beside the records of the ladder, which are better evidence than published runs."""
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
