@@ -298,6 +298,15 @@ def test_a_failed_rung_is_compiled_before_it_runs_again(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(("throughput", "is_said"), [(1024 / 2.5, False), (1024 / 2, False), (1024 / 4, True)])
+def test_a_record_outside_its_forecast_has_a_note(tmp_path: Path, throughput: float, *, is_said: bool) -> None:
+    """A step of 4 s is slower than every published run lets expect of a step of 2.5 s by the model."""
+    write_spec(tmp_path, spec(trainer__fit=STEP), {"v2-8": 3})
+    tpucfg(tmp_path, "record", "--size", "v2-8", "--metric", f"examples_per_second={throughput}")
+    note = "outside its forecast: a step took 4 s, and 2–3.12 s was expected, by 7 published runs on v2"
+    assert (note in tpucfg(tmp_path, "status").out) == is_said
+
+
 def test_force_starts_a_rung_that_does_not_fit(tmp_path: Path) -> None:
     """`--force` prints the commands of a refused rung, and the warning."""
     write_spec(tmp_path, GATED, {"v2-8": 9, "v2-32": 3})

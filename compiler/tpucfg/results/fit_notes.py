@@ -8,9 +8,10 @@ from typing import Final
 from tpucfg.findings import Finding, Location
 from tpucfg.fit.fit_file import NAME
 from tpucfg.fit.fit_findings import fit_findings, unknown_fits_text
+from tpucfg.fit.forecast import step_interval
 from tpucfg.fit.roofline import lower_bound, run_of
 from tpucfg.fit.rung_fit import KnownFits, fit_key
-from tpucfg.fit.wording import step_time
+from tpucfg.fit.wording import interval_text, step_time
 from tpucfg.number_format import format_hours, format_rate
 from tpucfg.plan import Job
 from tpucfg.plan.rules.capacity_rules import writes_checkpoints
@@ -31,10 +32,26 @@ def fit_notes(project: Project, status: LadderStatus, fits: KnownFits) -> Iterat
     findings = (*fit_findings(project, fits.rungs.values()), *records_beyond_bound(project, status))
     # Notes are findings that the spec allows.
     yield from (finding.message for finding in findings if finding.level != "note")
+    yield from records_outside_forecast(status)
     if unknown := unknown_fits_text(fits, status.environment.name):
         yield unknown
     if any(fit.result and not fit.is_trusted for fit in fits.rungs.values()):
         yield f"HBM is as committed in results/{NAME}"
+
+
+def records_outside_forecast(status: LadderStatus) -> Iterator[str]:
+    """Yield a note about each record whose step took less or more time than published runs let expect."""
+    for evaluation in status.evaluations:
+        fit = status.fit(evaluation.size)
+        expected = step_interval(fit.current, evaluation.slice) if fit and fit.current and fit.current.fits else None
+        if expected is None or evaluation.is_other or not evaluation.throughput:
+            continue
+        seconds = status.rung(evaluation.size).batch_size / evaluation.throughput
+        if not expected.low <= seconds <= expected.high:
+            yield (
+                f"the record of {evaluation.size} is outside its forecast: a step took {step_time(seconds)}, and "
+                f"{interval_text(expected)} was expected, by {expected.basis}"
+            )
 
 
 def records_beyond_bound(
