@@ -141,11 +141,13 @@ pages: setup ## generate the generated parts of docs/findings, docs/reference an
 	$(BIN)/python tools/finding_pages.py
 	$(BIN)/python tools/reference.py
 	$(BIN)/python tools/outcome_table.py
+	$(BIN)/python tools/published_table.py
 
 docs: setup ## build the documentation into site/ and check its links
 	$(BIN)/python tools/finding_pages.py --check
 	$(BIN)/python tools/reference.py --check
 	$(BIN)/python tools/outcome_table.py --check
+	$(BIN)/python tools/published_table.py --check
 	$(BIN)/python tools/build_site.py
 
 docs-serve: docs ## build the documentation and serve it at http://127.0.0.1:8000

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
+import published_table
 import pytest
 import yaml
 from published_runs import RUNS, compile_run, row_of, spec_of, step_seconds
@@ -48,6 +49,11 @@ def test_a_run_has_one_published_speed_with_its_source(name: str) -> None:
 def test_a_speed_is_a_time_of_a_step(name: str, seconds: float) -> None:
     """It is published as such, as tokens a second, or as the model's FLOPs a second."""
     assert step_seconds(DATA["runs"][name]) == pytest.approx(seconds, rel=1e-3)
+
+
+def test_the_documentation_shows_the_runs_that_were_compiled() -> None:
+    """The tables of docs/fit.md are what `python tools/published_table.py` writes."""
+    assert [path.name for path, _ in published_table.differing()] == []
 
 
 @pytest.mark.tpu_compiler

@@ -78,12 +78,13 @@ def test_the_recipes_are_public_and_of_several_generations() -> None:
 def test_a_recipe_in_a_spec_has_no_finding(recipe: Recipe) -> None:
     """The flags are valid values of `trainer.xla_flags`, and reach the job in their order."""
     slice_ = one_host(recipe.generation)
+    region = slice_.regions(official=True)[0]
     data = spec(
         target="gke" if "gke" in slice_.targets else slice_.targets[0],
         sizes=[slice_.size],
         training__tuned_on=slice_.size,
-        environments__dev__region=slice_.regions(official=True)[0],
-        environments__dev__kube_context="c",
+        environments__dev__region=region,
+        environments__dev__kube_context=f"gke_my-project-dev_{region}_train",
         trainer__xla_flags={recipe.generation: [*recipe.flags]},
     )
     result = planned(data)
