@@ -99,7 +99,7 @@ HOSTS: Final[Mapping[str, tuple[Run, ...]]] = {
         Run(TRAINS, 60, 60, by=(1,), during=[(8, on(0, network(is_up=False)))], log="saved", workers=(0, 1), **SLICE),
     ),
     "another host reboots": (
-        Run(TRAINS, 120, 70, 40, by=(1,), during=[(10, on(1, reboots(delivers=True)))], workers=(0, 1), **SLICE),
+        Run(TRAINS, 240, 70, 80, by=(1,), during=[(10, on(1, reboots(delivers=True)))], workers=(0, 1), **SLICE),
     ),
     "only another host has the script, and its program ends": (Run(ENDS, 90, 90, workers=(1,), **SLICE),),
     "it runs until SIGTERM on a group of Compute Engine": (Run(TRAINS, 60, 45, log="saved", **GROUP),),
@@ -180,7 +180,7 @@ SERVICES: Final[Mapping[str, tuple[Run, ...]]] = {
         Run(ENDS, 40, 60, 45, during=[(0, network(is_up=False)), (60, network(is_up=True))], log=""),
     ),
     "the network is cut around the program's end": (
-        Run(ENDS, 150, END, 45, during=[(3, network(is_up=False)), (40, network(is_up=True))]),
+        Run(ENDS, 240, END, 80, during=[(3, network(is_up=False)), (40, network(is_up=True))]),
     ),
     "the bucket refuses the log": (Run(ENDS, 120, END, cloud={"uploads": 403}, log=""),),
     "the bucket does not answer": (Run(ENDS, 120, END, cloud={"uploads": NO_ANSWER}, log=""),),
@@ -192,8 +192,8 @@ SERVICES: Final[Mapping[str, tuple[Run, ...]]] = {
 
 REBOOTS: Final[Mapping[str, tuple[Run, ...]]] = {
     "the host reboots while the program runs": (
-        Run(TRAINS, 120, 70, 40, during=[(10, reboots(delivers=True))]),
-        Run(TRAINS, 120, 66, 40, during=[(-1, hold("touch /run/tpucfg/ready")), (6, resets(delivers=True))], log=""),
+        Run(TRAINS, 240, 70, 80, during=[(10, reboots(delivers=True))]),
+        Run(TRAINS, 240, 66, 80, during=[(-1, hold("touch /run/tpucfg/ready")), (6, resets(delivers=True))], log=""),
     ),
     "a reboot does not deliver the script again": (
         Run(TRAINS, 60, 60, during=[(10, reboots(delivers=False))], log=""),
@@ -201,16 +201,16 @@ REBOOTS: Final[Mapping[str, tuple[Run, ...]]] = {
     "the host reboots while the program runs, with `restarts`": (
         Run(
             "[ ! -e /again ] || exit 0; echo >/again; sleep 100",
-            150,
+            240,
             70,
-            40,
+            80,
             trainer={"restarts": 2},
             during=[(10, reboots(delivers=True))],
             log="",
         ),
     ),
     "the host reboots after the program's end": (
-        Run(ENDS, 150, 80, 40, during=[(20, reboots(delivers=True))], log=""),
+        Run(ENDS, 240, 80, 80, during=[(20, reboots(delivers=True))], log=""),
     ),
     "a reboot after the program's end does not deliver the script again": (
         Run(ENDS, 50, 50, during=[(20, reboots(delivers=False))]),

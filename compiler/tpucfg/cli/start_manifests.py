@@ -33,7 +33,10 @@ _FROM_SERVER: Final = re.compile(
 _NO_PERMISSION: Final = re.compile(r"cannot \w+ resource")
 """Matches the refusal of a missing role; a quota or a webhook that refuses an object is Forbidden, too."""
 _QUOTA: Final = "exceeded quota"
-_NO_KIND: Final = re.compile(r"no matches for kind|doesn't have a resource type")
+_NO_KIND: Final = re.compile(
+    r"no matches for kind|doesn't have a resource type|could not find the requested resource \(post"
+)
+"""Matches the answers about a kind without its definition; the last one where kubectl knew it a moment ago."""
 _NO_DRY_RUN: Final = "does not support dry run"
 _NO_NAMESPACE: Final = re.compile(r"namespaces \"([^\"]*)\" not found")
 
