@@ -46,7 +46,7 @@ def test_the_batch_stays_on_another_size() -> None:
     assert job is not None
     assert (job.rung.batch_size, job.rung.train_steps, job.rung.learning_rate) == (256, 9537, "3e-4")
     assert job.rung.steps == {"train_steps": 9537, "save_checkpoints_steps": 50, "warmup_steps": 200}
-    assert (job.rung.grad_accum, job.rung.micro_batch, job.slice.chips) == (4, 4, 64)
+    assert (job.rung.grad_accum, int(job.rung.micro_batch), job.slice.chips) == (4, 4, 64)
 
 
 def test_the_figures_of_a_scaled_rung_stay() -> None:

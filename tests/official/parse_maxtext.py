@@ -9,8 +9,8 @@ import sys
 from contextlib import redirect_stdout
 from pathlib import Path
 
-import maxtext  # type: ignore[import-not-found] # in the environment of this script only
-from maxtext.configs import pyconfig  # type: ignore[import-not-found] # see above
+import maxtext  # in the environment of this script only
+from maxtext.configs import pyconfig
 
 BASE = Path(maxtext.__file__).parent / "configs" / "base.yml"
 FIGURES = (

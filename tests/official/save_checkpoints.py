@@ -22,7 +22,7 @@ Report = tuple[float | None, list[int]]
 def maxtext(folder: str, source: str) -> Report:
     """Save by MaxText, as its trainer does; it reads weights from another folder as it does for fine-tuning."""
     from flax.training.train_state import TrainState  # type: ignore[import-not-found] # see below
-    from maxtext.common import checkpointing  # type: ignore[import-not-found] # in the environment of this script only
+    from maxtext.common import checkpointing  # in the environment of this script only
 
     manager = checkpointing.create_orbax_checkpoint_manager(folder, True, True, 1, max_num_checkpoints_to_keep=2)
     weights = {"params": {"w": jnp.zeros(8)}}
