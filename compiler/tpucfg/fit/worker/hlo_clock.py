@@ -258,12 +258,20 @@ class _Walk:
         seconds = self._collective(computation, instruction, kind)
         clock.start(key, "communication", seconds, pairs[0] if pairs else "")
 
+    def _is_within_chips(self, instruction: Instruction) -> bool:
+        pairs = _PAIRS.search(instruction.attributes)
+        devices = re.findall(r"\{([0-9]+),([0-9]+)\}", pairs[0]) if pairs else []
+        chip = self._network.chip.devices
+        return bool(devices) and all(int(source) // chip == int(target) // chip for source, target in devices)
+
     def _collective(self, computation: Computation, instruction: Instruction, kind: str) -> float:
         operand = sum(sum(array_sizes(computation[name].type)) for name in instruction.operands)
         if kind == "all-reduce" and computation[computation.root].opcode == "dynamic-slice":
             kind = "reduce-scatter"  # of which each device keeps its part
         at = instruction.attributes.find("replica_groups=")
         if kind == "collective-permute":
+            if self._is_within_chips(instruction):
+                return 0.0
             return self._network.seconds(kind, operand, Group(self._network.devices, adjacent=False))
         if at < 0:
             raise HloError(f"{instruction.name} has no groups")
