@@ -45,9 +45,9 @@ def errors(rows: Sequence[Mapping[str, Any]]) -> Iterator[list[str]]:
     """Yield the errors of the runs by which nothing was chosen: of all, and of each generation."""
     proving = [row for row in rows if not row["used_for_constants"] and not row["host_offload"]]
     for name in ("all", *dict.fromkeys(row["generation"] for row in proving)):
-        found = [_error(row) for row in proving if name in ("all", row["generation"])]
-        median = statistics.median(map(abs, found))
-        yield [name, str(len(found)), f"{median:.0%}", _percent(max(found, key=abs))]
+        unused = [_error(row) for row in proving if name in ("all", row["generation"])]
+        median = statistics.median(map(abs, unused))
+        yield [name, str(len(unused)), f"{median:.0%}", _percent(max(unused, key=abs))]
 
 
 def _error(row: Mapping[str, Any]) -> float:
