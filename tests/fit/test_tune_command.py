@@ -1,6 +1,7 @@
 """`tpucfg tune` with a false Python: what is compiled, kept, printed and written."""
 
 import json
+import re
 import signal
 import subprocess
 import time
@@ -137,8 +138,9 @@ def test_a_killed_search_goes_on_where_it_was(searched: Folder, capsys: pytest.C
     process.send_signal(signal.SIGTERM)  # SIGINT stays ignored where the caller ignores it
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    left = "4 of 4 combinations left, about 1 min"
-    assert f"interrupted: 2 results kept in results/tune.json; {left}; the same command goes on" in err
+    # Another compilation can end before the signal arrives.
+    ends = f"{len(kept(searched))} results kept in results/tune.json"
+    assert re.search(f"interrupted: {ends}; 4 of 4 combinations left, about . min; the same command goes on", err)
     runs(searched)
     before = {json.dumps(row["flags"]) for row in kept(searched)}
     searched.python(ENDS)
