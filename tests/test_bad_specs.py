@@ -166,7 +166,7 @@ def test_a_file_of_two_megabytes_is_refused(tmp_path: Path) -> None:
     assert status == 1
     assert out == (
         "tpucfg.yaml:1:1: error[TPU010]: tpucfg.yaml is larger than 1,048,576 bytes\n"
-        "help: check the path: a spec has a few thousand bytes\n"
+        "help: check the path: specs and configs have a few thousand bytes\n"
         "tpucfg.yaml, 0 configs: 1 error\n"
     )
 

@@ -13,7 +13,7 @@ from tpucfg.findings import errors
 from tpucfg.redaction import redact
 from tpucfg.text_format import dotted, format_count, printable
 
-_HELPS: Final = {"TPU001": "give the path of a config, as YAML or JSON"}
+_HELPS: Final = dict.fromkeys(("TPU001", "TPU002"), "give the path of a config, as YAML or JSON")
 """Help for a file that cannot be read, instead of that for a spec, which names `tpucfg init`."""
 
 

@@ -55,7 +55,7 @@ def read_bytes(content: bytes, name: str, *, several: bool = False) -> Document:
     """Return the document in a file's content: UTF-8, with or without a byte order mark."""
     if len(content) > MAX_FILE_BYTES:
         message = f"{name} is larger than {MAX_FILE_BYTES:,} bytes"
-        hint = "check the path: a spec has a few thousand bytes"
+        hint = "check the path: specs and configs have a few thousand bytes"
         return _unreadable(name, Finding.of("TPU010", message, Location(name), help=hint))
     try:
         return read_text(content.decode("utf-8-sig"), name, several=several)
