@@ -17,8 +17,8 @@ from tpucfg.paths import first_match
 from tpucfg.render.pipeline import render_configs
 from tpucfg.render.validate import config_findings
 from tpucfg.targets import RequestBody, compute_engine, target_named
+from tpucfg.targets.commands import Creations
 from tpucfg.targets.compute_engine.request import HOST_IMAGES
-from tpucfg.targets.interface import Creations
 from tpucfg.targets.objects import combined_data
 from tpucfg.yamldoc.reader import read_text
 
