@@ -11,7 +11,7 @@ from hypothesis import example, given
 from jsonschema import Draft202012Validator
 
 from spec_factory import ROOT, finding_with_id, loaded, spec
-from strategies import CORPUS, mutated
+from strategies import corpus, mutated
 from tpucfg import schemas
 from tpucfg.schemas import resolve_references
 from tpucfg.schemas.error_context import strict_validator
@@ -122,8 +122,8 @@ def test_a_final_line_break_is_refused(path: str, end: str) -> None:
 
 def test_both_validators_agree_on_the_corpus() -> None:
     """The validators agree on every spec and config of the repository."""
-    assert len(CORPUS) > 40
-    for name, data in CORPUS:
+    assert len(corpus()) > 40
+    for name, data in corpus():
         assert schemas.is_valid(name, data) == is_valid_to_jsonschema(name, data), (name, data)
 
 
