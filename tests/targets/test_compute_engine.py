@@ -578,6 +578,7 @@ def test_a_config_creates_hosts_once() -> None:
 # Commands
 
 
+@pytest.mark.official
 def test_gcloud_accepts_the_commands(tmp_path: Path) -> None:
     """The commands that watch, read the log and delete are valid for gcloud's own parser."""
     for size in ("v6e-4", "v6e-16"):
