@@ -62,10 +62,10 @@ def test_a_broken_section_hides_and_causes_nothing_else() -> None:
     sampled = pairs()
     assert len(sampled) == PAIR_COUNT
     for a, b in sampled:
-        found = mistakes(a, b)
-        assert found <= mistakes(a) | mistakes(b), (a, b)
+        errors = mistakes(a, b)
+        assert errors <= mistakes(a) | mistakes(b), (a, b)
         expected = mistakes(a) | {(id_, message) for id_, message in mistakes(b) if id_ in STRUCTURE}
-        assert expected - found_by_comparison(a, b) <= found, (a, b)
+        assert expected - found_by_comparison(a, b) <= errors, (a, b)
 
 
 def found_by_comparison(*names: str) -> set[tuple[str, str]]:
