@@ -1,6 +1,6 @@
 """The command that starts a job, of a target that starts it by one command."""
 
-from tpucfg.targets.interface import Command, Submission
+from tpucfg.targets.commands import Command, Submission
 
 
 def start_command(submission: Submission) -> Command:

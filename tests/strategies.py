@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from copy import deepcopy
+from functools import cache
 from typing import Any, Final
 
 import yaml
@@ -9,6 +10,12 @@ from hypothesis import strategies as st
 
 from spec_factory import ROOT, SPEC
 from tpucfg.yamldoc.reader import read_file
+
+
+@cache  # and read in use, as every process of a test run imports this module
+def corpus() -> list[tuple[str, Any]]:
+    """Return every spec and config of the repository, with the name of its schema."""
+    return [*_corpus()]
 
 
 def _corpus() -> Iterator[tuple[str, Any]]:
@@ -20,8 +27,6 @@ def _corpus() -> Iterator[tuple[str, Any]]:
         yield path.parts[-3], yaml.safe_load(path.read_text())
 
 
-CORPUS: Final = list(_corpus())
-"""Every spec and config of the repository, with the name of its schema."""
 _UNUSUAL_VALUES: Final[list[Any]] = [
     *(
         None,
@@ -84,10 +89,10 @@ _UNUSUAL_VALUES: Final[list[Any]] = [
 @st.composite
 def mutated(draw: st.DrawFn, names: tuple[str, ...] = ()) -> tuple[str, Any]:
     """Return data of the corpus with up to three values replaced, added or removed. `names` limits the schemas."""
-    name, data = draw(st.sampled_from([case for case in CORPUS if not names or case[0] in names]))
+    name, data = draw(st.sampled_from([case for case in corpus() if not names or case[0] in names]))
     data = deepcopy(data)
     others = st.sampled_from(_UNUSUAL_VALUES) | st.sampled_from(
-        [value for _, sample in CORPUS[:2] for value in _parts(sample)]
+        [value for _, sample in corpus()[:2] for value in _parts(sample)]
     )
     for _ in range(draw(st.integers(1, 3))):
         containers = [part for part in _parts(data) if isinstance(part, dict | list) and part]

@@ -32,17 +32,15 @@ learning_rate author authority tokenization_path num_pass patience path multi_pa
 """)
 
 
-@pytest.mark.parametrize("name", SECRET_NAMES)
-def test_credentials(name: str) -> None:
+def test_credentials() -> None:
     """The name contains a credential's word, in any spelling, and with a qualifier before or behind it."""
-    assert is_secret_name(name)
-    assert is_secret(name, "hunter2")
+    assert [name for name in SECRET_NAMES if not is_secret_name(name)] == []
+    assert [name for name in SECRET_NAMES if not is_secret(name, "hunter2")] == []
 
 
-@pytest.mark.parametrize("name", OTHER_NAMES)
-def test_similar_names(name: str) -> None:
+def test_similar_names() -> None:
     """Symbols, columns, public halves, and facts about credentials are not secret."""
-    assert not is_secret_name(name)
+    assert [name for name in OTHER_NAMES if is_secret_name(name)] == []
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Previews that are cut off, mixed with text, huge or hostile: each has a failure with location and reason."""
 
 import json
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from hypothesis import given
@@ -131,7 +131,10 @@ def test_any_bytes_are_read(data: bytes) -> None:
     assert read_preview("dev", "dev.json", data).failure
 
 
-@pytest.mark.parametrize("line", ['{"a":', "{", '{"a', "{}", "{x}", "x", "error: ", '{"diagnosticEvent": {}} {', "}"])
+_LINES: Final = ("{", '{"a', "{}", "{x}", "x", "error: ", '{"diagnosticEvent": {}} {', "}")
+
+
+@pytest.mark.parametrize("line", ['{"a":', *(pytest.param(line, marks=pytest.mark.slow) for line in _LINES)])
 def test_long_input_is_read_in_linear_time(line: str) -> None:
     """Each character is read a bounded number of times, so a million such lines take seconds."""
     assert read_text(f"{line}\n" * 1_000_000).failure

@@ -1,6 +1,7 @@
 """The reference pages, which are generated from the schema and the commands."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,9 @@ from refpages.schema_text import form_of, type_of
 from spec_factory import ROOT
 from tpucfg import schemas
 from tpucfg.cli.app import COMMANDS
+from tpucfg.findings import Finding
 from tpucfg.spec.parse import parse_project
-from tpucfg.yamldoc.reader import read_file
+from tpucfg.yamldoc.reader import read_text
 
 KEYS = [*keys(schemas.load_schema("tpucfg"))]
 SPEC = (reference.PAGES / "spec.md").read_text(encoding="utf-8")
@@ -38,32 +40,40 @@ def test_the_check_fails_for_outdated_pages(monkeypatch: pytest.MonkeyPatch, tmp
     assert reference.main(["--check"]) == 0
 
 
-@pytest.mark.parametrize("key", KEYS, ids=lambda key: key.dotted)
-def test_every_key_has_its_entry(key: Key) -> None:
+def entry_of(key: Key) -> str:
+    """Return the text of a key's entry."""
+    return SPEC.partition(f"# `{key.dotted}`\n")[2].partition("\n#")[0]
+
+
+def test_every_key_has_its_entry() -> None:
     """Each key that the schema allows, at any depth, has an entry with a sentence and its type."""
-    entry = SPEC.partition(f"# `{key.dotted}`\n")[2].partition("\n#")[0]
+    for key in KEYS:
+        entry = entry_of(key)
+        assert prose(key.schema["description"]) in entry, key.dotted
+        assert f"*{type_of(key.schema)}" in entry, key.dotted
+        for clause in form_of(key.schema):
+            assert prose(clause) in entry, key.dotted
 
-    assert prose(key.schema["description"]) in entry
-    assert f"*{type_of(key.schema)}" in entry
-    for clause in form_of(key.schema):
-        assert prose(clause) in entry
 
-
-@pytest.mark.parametrize("key", KEYS, ids=lambda key: key.dotted)
-def test_an_example_is_valid_at_its_place(key: Key, tmp_path: Path) -> None:
+def test_an_example_is_valid_at_its_place() -> None:
     """The example of an entry is one line of YAML, and a spec with it at the key's path has no invalid key or value."""
-    shown = SPEC.partition(f"# `{key.dotted}`\n")[2].partition("\n#")[0].rpartition("Example: `")[2].strip().strip("`")
+    for key in KEYS:
+        assert [*invalid_in_example(key)] == [], key.dotted
+
+
+def invalid_in_example(key: Key) -> Iterator[Finding]:
+    """Yield the findings about an invalid key or value of a spec that has only the example of a key."""
+    shown = entry_of(key).rpartition("Example: `")[2].strip().strip("`")
     lines = [*(f"{step}:" for step in key.instances[:-1]), shown]
     text = "\n".join(f"{'  ' * depth}{line}" for depth, line in enumerate(lines))
     value = yaml.safe_load(text)
     for step in key.instances:
         value = value[step]
-    assert value == key.schema["examples"][0]
-    path = tmp_path / "tpucfg.yaml"
-    path.write_text(text, encoding="utf-8")
-    findings = parse_project(read_file(path)).findings
-    # An example is one key, so findings about missing keys are expected.
-    assert [finding for finding in findings if finding.id in {"TPU002", "TPU004", "TPU006", "TPU007"}] == []
+    assert value == key.schema["examples"][0], key.dotted
+    for finding in parse_project(read_text(text, "tpucfg.yaml")).findings:
+        # An example is one key, so findings about missing keys are expected.
+        if finding.id in {"TPU002", "TPU004", "TPU006", "TPU007"}:
+            yield finding
 
 
 def test_every_command_has_its_section() -> None:

@@ -23,7 +23,10 @@ from tpucfg.spec.parse import project_from_document
 from tpucfg.targets import target_named
 from tpucfg.yamldoc.reader import read_text
 
-pytestmark = pytest.mark.skipif(shutil.which("gcloud") is None, reason="gcloud is not installed")
+pytestmark = [
+    pytest.mark.official,
+    pytest.mark.skipif(shutil.which("gcloud") is None, reason="gcloud is not installed"),
+]
 
 SPEC = """\
 version: 1
@@ -78,8 +81,14 @@ def service() -> Iterator[Service]:
         yield server
 
 
-@pytest.mark.parametrize("machine", ["basic", "legacy", "compute-engine"])
-@pytest.mark.parametrize("trainer", [PACKAGE, CONTAINER], ids=["package", "containers"])
+@pytest.mark.parametrize(
+    ("trainer", "machine"),
+    [
+        pytest.param(PACKAGE, "basic", id="package-basic", marks=pytest.mark.sample),
+        *(pytest.param(PACKAGE, machine, id=f"package-{machine}") for machine in ("legacy", "compute-engine")),
+        *(pytest.param(CONTAINER, name, id=f"containers-{name}") for name in ("basic", "legacy", "compute-engine")),
+    ],
+)
 def test_gcloud_sends_the_whole_config(service: Service, tmp_path: Path, machine: str, trainer: str) -> None:
     """The job that the service receives is exactly the config, with the job id and the labels of the command."""
     project, findings = project_from_document(read_text(SPEC.format(trainer=trainer, machine=machine), "tpucfg.yaml"))

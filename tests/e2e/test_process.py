@@ -189,13 +189,14 @@ printf '%s\\n' "${COMPREPLY[@]}"
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (("ren",), ["render"]),
+        pytest.param(("ren",), ["render"], marks=pytest.mark.sample),
         (("sta",), ["status"]),
         (("record", "--fr"), ["--from"]),
-        (("record", "--env", "p"), ["prod"]),
+        pytest.param(("record", "--env", "p"), ["prod"], marks=pytest.mark.sample),
         (("record", "--env", "prod", "--size", "v3"), ["v3-8", "v3-32"]),
         (("status", "--env", ""), ["dev", "prod"]),
         (("submit", "--fo"), ["--force"]),
@@ -212,7 +213,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
         (("why", "--spec", "broken.yaml", ""), [""]),
         (("why", "--env", "nowhere", ""), [""]),
         (("render", "--spec", "other.yaml", "--env", ""), ["dev"]),
-        (("render", "--spec", "broken.yaml", "--env", ""), [""]),
+        pytest.param(("render", "--spec", "broken.yaml", "--env", ""), [""], marks=pytest.mark.sample),
         (("render", "--spec", "missing.yaml", "--size", ""), [""]),
     ],
 )

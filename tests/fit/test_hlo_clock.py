@@ -252,6 +252,7 @@ def test_a_text_that_cannot_be_read_has_no_time(text: str) -> None:
         schedule(text, V5E)
 
 
+@pytest.mark.slow
 def test_a_large_text_is_read_in_linear_time() -> None:
     """Fifty thousand fusions are searched once each."""
     fusion = """

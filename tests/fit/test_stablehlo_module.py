@@ -42,7 +42,8 @@ def test_a_text_of_another_form_is_an_error(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("operation", "is_bounded"), [("add %arg0, %arg0", True), ("optimization_barrier %arg0", False)]
+    ("operation", "is_bounded"),
+    [("add %arg0, %arg0", True), pytest.param("optimization_barrier %arg0", False, marks=pytest.mark.slow)],
 )
 def test_calls_without_end_end(operation: str, *, is_bounded: bool) -> None:
     """Forty functions that each call the next one twice: equal calls are one, and of others there are too many."""

@@ -6,7 +6,8 @@ import pytest
 
 from ai_platform_specs import ARGS, SPEC, compiled, container, spec
 from start_command import start_command
-from tpucfg.targets import Submission, target_named
+from tpucfg.targets import target_named
+from tpucfg.targets.commands import Submission
 
 START = "gcloud ai-platform jobs submit training mnist_dev_v2_8 --project=my-project-dev"
 STAGING = "--staging-bucket=gs://my-project-dev-mnist-dev-us-central1 --config=/dev/stdin"

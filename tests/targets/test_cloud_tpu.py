@@ -163,6 +163,7 @@ def test_every_size_fits_schema_and_rules() -> None:
                 assert list(cloud_tpu.rules(body, CATALOG)) == []
 
 
+@pytest.mark.slow  # test_the_script_passes_shellcheck reads the script of some sizes
 def test_bash_accepts_the_script_of_every_size() -> None:
     """The script of every size, with and without an end, is valid bash, and so is the watchdog in it."""
     supported = [slice_ for slice_ in CATALOG.all() if "cloud-tpu" in slice_.targets]
@@ -205,7 +206,11 @@ def test_a_note_names_the_end_of_the_slice() -> None:
     assert "is charged until it is deleted" in cloud_tpu.submission(restarted).notes[0]
 
 
-@pytest.mark.parametrize(("size", "nodes"), [("v5litepod-16", []), ("v5litepod-16x2", ["--node=all"])])
+@pytest.mark.official
+@pytest.mark.parametrize(
+    ("size", "nodes"),
+    [pytest.param("v5litepod-16", [], marks=pytest.mark.sample), ("v5litepod-16x2", ["--node=all"])],
+)
 def test_gcloud_accepts_the_commands(tmp_path: Path, size: str, nodes: list[str]) -> None:
     """The parser of gcloud accepts the commands that watch, delete and print the output, of all nodes."""
     submission = cloud_tpu.submission(job("cloud-tpu", size, environment=US_WEST))

@@ -17,8 +17,8 @@ from tpucfg.paths import first_match
 from tpucfg.render.pipeline import render_configs
 from tpucfg.render.validate import config_findings
 from tpucfg.targets import RequestBody, compute_engine, target_named
+from tpucfg.targets.commands import Creations
 from tpucfg.targets.compute_engine.request import HOST_IMAGES
-from tpucfg.targets.interface import Creations
 from tpucfg.targets.objects import combined_data
 from tpucfg.yamldoc.reader import read_text
 
@@ -578,6 +578,7 @@ def test_a_config_creates_hosts_once() -> None:
 # Commands
 
 
+@pytest.mark.official
 def test_gcloud_accepts_the_commands(tmp_path: Path) -> None:
     """The commands that watch, read the log and delete are valid for gcloud's own parser."""
     for size in ("v6e-4", "v6e-16"):

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from jobs import CATALOG, IMAGE, job, labels, leaves, parts, project
 from tpucfg import schemas
 from tpucfg.paths import first_match
-from tpucfg.targets import Submission, SubmissionError, gke, target_named
+from tpucfg.targets import gke, target_named
+from tpucfg.targets.commands import Command, Manifests, Submission, SubmissionError
 from tpucfg.targets.gke.request import escape_dollars
-from tpucfg.targets.interface import Command, Manifests
 from tpucfg.targets.objects import combined
 
 CONTEXT = "gke_my-project_us-east5_train"

@@ -11,8 +11,7 @@ import pytest
 
 from jobs import program
 from loopback import address, serving
-from tpucfg.targets import Command
-from tpucfg.targets.interface import AUTHORIZATION
+from tpucfg.targets.commands import AUTHORIZATION, Command
 
 SECRET = "ya29.token-of-the-test"  # noqa: S105 - a dummy
 

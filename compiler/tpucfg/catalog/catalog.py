@@ -15,10 +15,10 @@ DATA = Path(__file__).parent / "data"
 _SIZE_NUMBER = r"0*[1-9][0-9]{0,8}"
 """The number of a misspelt size. Its length is bounded because `int` rejects a text of thousands of digits."""
 
-_SLICES_FIRST = re.compile(r"(?P<slices>[1-9][0-9]{0,2})x(?P<size>.+-[0-9]+)")
+_SLICES_FIRST = r"(?P<slices>[1-9][0-9]{0,2})x(?P<size>.+-[0-9]+)"
 """Several slices as AXLearn and others write them, `2xv6e-256`; the spec has `v6e-256x2`."""
-_TOPOLOGY = re.compile(r"[1-9][0-9]{0,2}(?:x[1-9][0-9]{0,2}){1,2}")
-_SEVERAL_SLICES = re.compile(r"(?P<size>.+-[0-9]+)x(?P<slices>[2-9]|[1-9][0-9]{1,2})")
+_TOPOLOGY = r"[1-9][0-9]{0,2}(?:x[1-9][0-9]{0,2}){1,2}"
+_SEVERAL_SLICES = r"(?P<size>.+-[0-9]+)x(?P<slices>[2-9]|[1-9][0-9]{1,2})"
 
 
 class Catalog:
@@ -66,7 +66,7 @@ class Catalog:
 
         `v6e-256x2` is two slices of `v6e-256`.
         """
-        if size not in self._slices and (several := _SEVERAL_SLICES.fullmatch(size)):
+        if size not in self._slices and (several := re.fullmatch(_SEVERAL_SLICES, size)):
             one = self.find(several["size"])
             if one is None:
                 return None
@@ -109,7 +109,7 @@ class Catalog:
         normalized = text.strip().lower().replace("_", "-")
         if slice_ := self.find(normalized):
             return slice_.size
-        if several := _SEVERAL_SLICES.fullmatch(normalized) or _SLICES_FIRST.fullmatch(normalized):
+        if several := re.fullmatch(_SEVERAL_SLICES, normalized) or re.fullmatch(_SLICES_FIRST, normalized):
             one = self.nearest(several["size"])
             return (one if several["slices"] == "1" else f"{one}x{several['slices']}") if one else None
         prefix, _, number = normalized.rpartition("-")
@@ -117,7 +117,7 @@ class Catalog:
             slices = self.generation(name).slices
             if re.fullmatch(_SIZE_NUMBER, number):
                 return self._several_of_largest(slices, int(number)) or _nearest_number(slices, int(number)).size
-            if _TOPOLOGY.fullmatch(number):
+            if re.fullmatch(_TOPOLOGY, number):
                 return next((slice_.size for slice_ in slices if number in slice_.topologies), None)
         # Imported here, because only a misspelt size needs it.
         from difflib import get_close_matches

@@ -1,7 +1,6 @@
 """Load specs for a command: print their findings, and end the command if one of them is an error."""
 
 import os
-import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -117,6 +116,8 @@ def print_result(path: str | Path, findings: Sequence[Finding], source: str, *, 
         print_findings(serious, {str(path): source})
     elif serious:
         count, pronoun = format_count(len(serious), "warning"), "it" if len(serious) == 1 else "them"
+        import shlex
+
         option = "" if str(path) == str(SPEC) else f" --spec {shlex.quote(str(path))}"
         print(printable(f"{path}: {count}; tpucfg check{option} shows {pronoun}"), file=sys.stderr)
 

@@ -19,7 +19,7 @@ SPEC: Final = Path(SPEC_NAME)
 """The default of --spec."""
 _MAX_RUN_ID_LENGTH: Final = 20
 _PROBE: Final = "probe"
-_STEP: Final = re.compile("[1-9][0-9]{0,11}")
+_STEP: Final = "[1-9][0-9]{0,11}"
 
 
 # Shell completion. Completions cannot report errors, so they use the readable parts of the spec.
@@ -95,24 +95,23 @@ def selection(
         needed = "needs --run, the run that goes on" if run is None else "and --probe exclude each other"
         raise CommandExit(USAGE, f"--step {needed}")
     done = tuple(map(_run_part, step or ()))
-    return Selection(tuple(env or ()), tuple(size or ()), target, run, probe, done, tuple(_changes(changes or ())))
+    return Selection(tuple(env or ()), tuple(size or ()), target, run, probe, done, tuple(map(_change, changes or ())))
 
 
-def _changes(arguments: Sequence[str]) -> Iterator[Change]:
+def _change(argument: str) -> Change:
     from tpucfg.yamldoc.changed_values import parse_change
 
-    for argument in arguments:
-        change = parse_change(argument)
-        if change is None or not argument.isprintable():
-            path = format_value(argument.partition("=")[0], quoted=False)
-            example = "write PATH=VALUE, for example --set training.learning_rate=2e-4"
-            raise CommandExit(USAGE, f"--set {path} is not a path of the spec and a value", example)
-        yield change
+    change = parse_change(argument)
+    if change is None or not argument.isprintable():
+        path = format_value(argument.partition("=")[0], quoted=False)
+        example = "write PATH=VALUE, for example --set training.learning_rate=2e-4"
+        raise CommandExit(USAGE, f"--set {path} is not a path of the spec and a value", example)
+    return change
 
 
 def _run_part(text: str) -> RunPart:
     size, _, count = text.rpartition(":")
-    if not _STEP.fullmatch(count):
+    if not re.fullmatch(_STEP, count):
         example = "--step 4000, or --step v6e-64:4000 with the size of the steps before it"
         raise CommandExit(USAGE, f"--step cannot be {format_value(text, quoted=False)}", f"write {example}")
     return RunPart(size, int(count))

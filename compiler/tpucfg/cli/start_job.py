@@ -19,8 +19,8 @@ from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.interrupts import terminations_as_interrupts
 from tpucfg.cli.start_manifests import start_manifests
 from tpucfg.render.config import Config
-from tpucfg.targets import Command, RequestBody, Submission
-from tpucfg.targets.interface import AUTHORIZATION, TOKEN, Creation, Creations, Manifests, Operation
+from tpucfg.targets import RequestBody
+from tpucfg.targets.commands import AUTHORIZATION, TOKEN, Command, Creation, Creations, Manifests, Operation, Submission
 from tpucfg.targets.objects import json_value
 from tpucfg.text_format import listed
 

@@ -15,7 +15,8 @@ from typing import Final, NamedTuple
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.interrupts import terminations_as_interrupts
 from tpucfg.render.config import Config
-from tpucfg.targets.interface import Command, Manifest, Manifests, RequestBody, Requirement, Submission
+from tpucfg.targets.commands import Command, Manifest, Manifests, Requirement, Submission
+from tpucfg.targets.interface import RequestBody
 from tpucfg.text_format import listed
 
 _Object = tuple[Manifest, RequestBody]

@@ -29,8 +29,8 @@ from tpucfg.plan import Job, Selection, run_progress_in
 from tpucfg.plan.run_progress import Progress
 from tpucfg.render.pipeline import CompiledSpec, render_configs
 from tpucfg.spec import Project
-from tpucfg.targets import Command, RequestBody, Submission, SubmissionError, target_named
-from tpucfg.targets.interface import Manifests
+from tpucfg.targets import RequestBody, target_named
+from tpucfg.targets.commands import Command, Manifests, Submission, SubmissionError
 from tpucfg.templating import comment
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ findProjectInDir in https://github.com/pulumi/pulumi/blob/master/sdk/go/common/w
 _MAIN: Final = "__main__.py"
 _ENCRYPTED: Final = "secure"
 """The only key of an encrypted value: `{secure: …}`."""
-_QUOTED_NAME: Final = re.compile(r'\["([^"\\]*)"\]')
+_QUOTED_NAME: Final = r'\["([^"\\]*)"\]'
 """A config key of a project file that is a path of one step: the engine reads `["a"]` as `a`."""
 _CODE_PATHS: Final = ("runtime.options.virtualenv", "runtime.options.binary", "plugins.*.*.path")
 _PACKAGES: Final = ("packages.*", "packages.*.source")
@@ -142,7 +142,7 @@ def declared_values(settings: Mapping[str, Any]) -> dict[str, Any]:
 def declared_key(key: str, namespace: str) -> str | None:
     """Return the full key that a key of a project file sets; None if it is the path of a part of a value."""
     owner, _, name = full_key(key, namespace).partition(":")
-    quoted = _QUOTED_NAME.fullmatch(name)
+    quoted = re.fullmatch(_QUOTED_NAME, name)
     if quoted:
         return f"{owner}:{quoted[1]}"
     return None if any(character in name for character in '.["') else f"{owner}:{name}"

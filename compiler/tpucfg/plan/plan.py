@@ -36,7 +36,7 @@ PROBE_EXAMPLE: Final = "probe:\n  steps: 50\n"
 _UNPLANNABLE: Final = frozenset({"TPU020", "TPU040", "TPU048"})
 """Errors that prevent the computation of rungs: a size that does not exist, a batch or a slice that does not divide."""
 
-_NO_TEXT: Final = re.compile(r"[0-9]+(?:e-?[0-9]+)?|0x[0-9a-f]+|0b[01]+|null|true|false|yes|no|on|off")
+_NO_TEXT: Final = r"[0-9]+(?:e-?[0-9]+)?|0x[0-9a-f]+|0b[01]+|null|true|false|yes|no|on|off"
 """The ids of runs that YAML 1.1 reads as a number, a boolean or null."""
 
 _READ_BY_CAPACITY_RULES: Final = frozenset(
@@ -54,7 +54,7 @@ def plan(project: Project, catalog: Catalog, selection: Selection | None = None)
             spec without them, or for a run of which nothing is left or not enough is known, or whose name is no text.
     """
     selection = selection or Selection()
-    if selection.run and project.training.preset and _NO_TEXT.fullmatch(selection.run):
+    if selection.run and project.training.preset and re.fullmatch(_NO_TEXT, selection.run):
         raise SelectionError(
             f"--run {selection.run}: the program reads its arguments as YAML, and this name not as text; "
             f"choose another one, such as r-{selection.run}"

@@ -19,7 +19,7 @@ from typing import IO, Any, Final, NamedTuple
 
 from tpucfg.plan import Job
 from tpucfg.redaction import redact
-from tpucfg.targets import SubmissionError
+from tpucfg.targets.commands import SubmissionError
 from tpucfg.targets.live import UNKNOWN, LiveState, Question, live_questions
 from tpucfg.text_format import printable
 

@@ -16,7 +16,7 @@ _VALUE: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_/]{0,62}): ([-+]?[0-9][0-9.e+-
 _NOT_FINITE: Final = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 SHOWN_STEP: Final = StepLine(
     marker="step ",
-    pattern=re.compile(r"\bstep (?P<step>[0-9][0-9,]{0,15}) of [0-9,]{1,16}(?P<values>: .*|$)"),
+    pattern=r"\bstep (?P<step>[0-9][0-9,]{0,15}) of [0-9,]{1,16}(?P<values>: .*|$)",
     warm_up=0,
     source="the trainer that `tpucfg init --trainer` writes",
 )
@@ -72,7 +72,7 @@ class StepTimes:
 
 def step_values(row: str, form: StepLine) -> dict[str, Any]:
     """Return the values on the line of a step: floats, or NaN and Infinity as texts; empty for another line."""
-    match = form.pattern.search(row)
+    match = re.search(form.pattern, row)
     if match is None:
         return {}
     values = {name: _number(text) for name, text in _VALUE.findall(match["values"])}

@@ -26,10 +26,10 @@ _REFERENCES: Final = frozenset(("secrets", "image_pull_secrets"))
 """Keys whose values are names of secrets, and no credentials."""
 _PAIR: Final = frozenset(("name", "value"))
 """The keys of an environment variable in a pod."""
-_ROW: Final = re.compile(r"""^\s*(?:- )?["']?(?P<name>[A-Za-z_][A-Za-z0-9_.-]*)["']?\s*:\s+(?P<value>\S.*)$""")
+_ROW: Final = r"""^\s*(?:- )?["']?(?P<name>[A-Za-z_][A-Za-z0-9_.-]*)["']?\s*:\s+(?P<value>\S.*)$"""
 """A key and its value, in a text that is not YAML."""
-_NAME_OF_FLAG: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,98}")
-_SETTING: Final = re.compile(r"[a-z]{1,16}(?:[_-][a-z]{1,16}){0,3}")
+_NAME_OF_FLAG: Final = r"[A-Za-z_][A-Za-z0-9_.-]{0,98}"
+_SETTING: Final = r"[a-z]{1,16}(?:[_-][a-z]{1,16}){0,3}"
 """A word in lower case, or several, as programs name the values of a setting."""
 _BLANK: Final = "*"
 _NAME: Final = "name"
@@ -47,7 +47,7 @@ def _is_secret_value(name: str, text: str) -> bool:
     from tpucfg.secret_names import is_secret_value
 
     # A setting such as `key_proj: offload` has the word of a credential before another one, and a word as its value.
-    if _SETTING.fullmatch(text.strip()) and not _is_secret_name(f"api_{re.split('[_.-]', name)[-1]}"):
+    if re.fullmatch(_SETTING, text.strip()) and not _is_secret_name(f"api_{re.split('[_.-]', name)[-1]}"):
         return False
     return is_secret_value(text, may_be_number=False)
 
@@ -139,7 +139,7 @@ def _in_words(document: Document, layer: KeyPath) -> Iterator[Credential]:
 def _named_secret(node: Node) -> str:
     """Return the name of a credential in a word `--name=value`; empty if it has none."""
     name, _, value = node.value.removeprefix("--").partition("=") if isinstance(node.value, str) else ("", "", "")
-    if not value or "${" in value or not _NAME_OF_FLAG.fullmatch(name):
+    if not value or "${" in value or not re.fullmatch(_NAME_OF_FLAG, name):
         return ""
     return name if _is_secret_name(name) and _is_secret_value(name, value) else ""
 
@@ -250,7 +250,7 @@ def _hide(rows: list[str], node: Node) -> None:
 def _hidden_row(row: str) -> str:
     from tpucfg.redaction import has_token
 
-    match = _ROW.match(row)
+    match = re.match(_ROW, row)
     if has_token(row):
         return _blank(row) if match is None else row[: match.start("value")] + _blank(match["value"])
     if (

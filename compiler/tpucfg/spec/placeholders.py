@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tpucfg.findings import Finding
-from tpucfg.schemas.spec_keys import nearest_figure
 from tpucfg.spec.layers import PROBE, present_layers
 from tpucfg.text_format import dotted, format_value, listed, sorted_by_similarity
 from tpucfg.yamldoc import Document, KeyPath
@@ -42,7 +41,7 @@ RUN_PLACEHOLDERS: Final = frozenset({"run_dir", "run_root", "run_folder", "run"}
 """The placeholders of a folder that a named run has on every size; presets use the parts of it."""
 
 _TOKEN: Final = re.compile(r"\$\$\{|\$\{([^}]*)\}|\$\{")
-_VARIABLE: Final = re.compile(r"(?<!\$)\$\(([A-Z_][A-Z0-9_]*)\)")
+_VARIABLE: Final = r"(?<!\$)\$\(([A-Z_][A-Z0-9_]*)\)"
 """https://kubernetes.io/docs/tasks/inject-data-application/define-environment-variable-container/."""
 TRAINER_KEYS: Final = ("command", "args", "env", "mounts", "image", "worker_image", "package")
 """The keys of `trainer` in which placeholders are replaced."""
@@ -104,7 +103,7 @@ def _unreplaced(document: Document, section: KeyPath) -> Iterator[Finding]:
 def _unread_variables(document: Document, section: KeyPath) -> Iterator[Finding]:
     """Yield a warning for each text with a variable in the form of Kubernetes, which no target fills in."""
     for path, text in _texts(section, _value(document, section), "$("):
-        if match := _VARIABLE.search(text):
+        if match := re.search(_VARIABLE, text):
             message = f"{dotted(path)} contains {match[0]}, which reaches the program as this text"
             hint = f'let a shell read the variable: trainer.command [bash, -c, \'... "${match[1]}" "$@"\', --]'
             yield Finding.of("TPU012", message, document.value_location(path), help=hint)
@@ -129,6 +128,8 @@ def _bad_placeholder(source: str, name: str | None, path: KeyPath, document: Doc
         message = f"{dotted(path)} has a ${{ without a closing }}"
         return Finding.of("TPU009", message, location, help="close it with }, or write $${ for the two characters ${")
     shown = format_value(source, quoted=False)
+    from tpucfg.schemas.spec_keys import nearest_figure  # here, as most specs have no wrong name
+
     near = nearest_figure(name, known)
     message = f"{dotted(path)} has the unknown placeholder {shown}"
     hint = f"did you mean ${{{near}}}?" if near else f"write ${shown} if it is meant as text"

@@ -1,6 +1,5 @@
 """Frameworks whose programs know the figures under names of their own: a preset of `training.flags` is one row."""
 
-import re
 from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple
 
@@ -18,7 +17,7 @@ class StepLine(NamedTuple):
 
     marker: str
     """A text that every such line has."""
-    pattern: re.Pattern[str]
+    pattern: str
     """Finds the groups `step` and `seconds`, and in `values` the line's further metrics as `name: number`."""
     warm_up: int
     """The first steps of a log that are not measured, because they contain compilation or start a profile."""
@@ -77,10 +76,8 @@ PRESETS: Final[Mapping[str, Preset]] = {
         # While the batch ramps up, the line has no TFLOP/s, and the examples of its step are not those of the batch.
         step_line=StepLine(
             marker="completed step:",
-            pattern=re.compile(
-                r"completed step: (?P<step>[0-9]{1,12}), seconds: (?P<seconds>[0-9]{1,9}\.[0-9]{1,9}),"
-                r"(?: live slice count: [0-9]+,)? (?P<values>TFLOP/s/device: .*)"
-            ),
+            pattern=r"completed step: (?P<step>[0-9]{1,12}), seconds: (?P<seconds>[0-9]{1,9}\.[0-9]{1,9}),"
+            r"(?: live slice count: [0-9]+,)? (?P<values>TFLOP/s/device: .*)",
             warm_up=10,
             source="https://github.com/AI-Hypercomputer/maxtext/blob/e591f30/src/maxtext/common/metric_logger.py,"
             " https://github.com/AI-Hypercomputer/maxtext/blob/e591f30/benchmarks/upload_metrics_to_bq.py",

@@ -68,13 +68,12 @@ def _unknown_override(document: Document, size: str, key: str, known: tuple[str,
 
 
 def _check_step_keys(document: Document) -> Iterator[Finding]:
-    # Imported here, as most specs have no wrong key.
-    from tpucfg.schemas.spec_keys import key_advice
-
     # Flags and overrides refer to a setting by its key alone, so no two settings may share one.
     reserved = (*FIGURES, *NAMED_FIGURES, "train_tokens", *overridable(), "fallback", "overrides")
     for key in document.data["training"].get("steps", {}):
         if key in reserved:
+            from tpucfg.schemas.spec_keys import key_advice  # here, as most specs have no wrong key
+
             message = f"{key} cannot be a key of training.steps: it is the name of another setting"
             path: KeyPath = ("training", "steps", key)
             value = document.data["training"]["steps"][key]

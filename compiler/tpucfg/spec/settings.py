@@ -98,7 +98,7 @@ class ExitCodes(NamedTuple):
 PRESET: Final[KeyPath] = ("training", "flags")
 """The path of the arguments that a preset adds."""
 DEFAULT_PYTHON: Final = "python3"
-_DEFAULTS: Final = re.compile(r"[^\s\"']+\.yml")
+_DEFAULTS: Final = r"[^\s\"']+\.yml"
 """A file of defaults in the words of a command, which may be a script."""
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
@@ -231,7 +231,7 @@ def _trainer(document: Document, layers: Layered, preset: Preset | None, *, is_p
 def _fit_step(value: Mapping[str, Any] | None, command: Iterable[str], preset: Preset | None) -> FitStep | None:
     if value is None:
         return None
-    own = [preset.step, *_DEFAULTS.findall(" ".join(command))[:1]] if preset else []
+    own = [preset.step, *re.findall(_DEFAULTS, " ".join(command))[:1]] if preset else []
     return FitStep(value.get("step") or " ".join(own), value.get("python") or DEFAULT_PYTHON)
 
 

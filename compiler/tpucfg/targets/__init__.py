@@ -9,9 +9,9 @@ from functools import cache
 from importlib import import_module
 from typing import Final, cast
 
-from tpucfg.targets.interface import Command, Origin, RequestBody, Submission, SubmissionError, Target
+from tpucfg.targets.interface import Origin, RequestBody, Target
 
-__all__ = ["TARGETS", "Command", "Origin", "RequestBody", "Submission", "SubmissionError", "Target", "target_named"]
+__all__ = ["TARGETS", "Origin", "RequestBody", "Target", "target_named"]
 
 TARGETS: Final[Mapping[str, str]] = {
     "ai-platform": "tpucfg.targets.ai_platform",

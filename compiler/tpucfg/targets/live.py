@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, NamedTuple
 from tpucfg.paths import KeyPath, value_at
 from tpucfg.plan import Job
 from tpucfg.targets import TARGETS
-from tpucfg.targets.interface import Command
+from tpucfg.targets.commands import Command
 
 State = Literal["unknown", "not found", "waiting", "running", "ending", "succeeded", "failed", "stopped"]
 

@@ -290,8 +290,8 @@ def resolve_scalar(text: str) -> Scalar:
 @lru_cache(maxsize=1024)
 def _number(text: str) -> Scalar:
     number_type = int if _DECIMAL_INTEGER.fullmatch(text) else float if _FLOAT.fullmatch(text) else None
-    if number_type is None and not re.fullmatch(_OCTAL_OR_HEXADECIMAL, text):
-        if re.fullmatch(_NOT_FINITE, text):
+    if number_type is None and not (text.startswith(("0o", "0x")) and re.fullmatch(_OCTAL_OR_HEXADECIMAL, text)):
+        if text.lower().endswith(("inf", "nan")) and re.fullmatch(_NOT_FINITE, text):
             raise NumberRefusedError(f"{text} is not a finite number", f'write a number, or "{text}" if it is text')
         return text
     # Checked before the conversion, whose time is quadratic in the number of digits.

@@ -5,7 +5,6 @@ from typing import Final
 
 from tpucfg.catalog import Catalog
 from tpucfg.findings import Finding
-from tpucfg.plan.identities import secret_lines
 from tpucfg.plan.job import Job
 from tpucfg.plan.naming import workload_account
 from tpucfg.plan.rules.target_limits import TARGETS_WITHOUT_SECRETS
@@ -107,5 +106,7 @@ def _help(credential: Credential, without: list[Environment], others: list[Envir
 
 
 def _lines(project: Project, environment: Environment, credential: Credential) -> list[str]:
+    from tpucfg.plan.identities import secret_lines  # here, as only a finding has them
+
     secret = Secret(credential.variable, None, credential.secret, "1")
     return secret_lines(environment, workload_account(project, environment), (secret,))

@@ -20,8 +20,8 @@ from tpucfg.spec.presets import FIGURES, NAMED_FIGURES
 from tpucfg.text_format import dotted, format_value, listed
 from tpucfg.yamldoc import KeyPath
 
-_NUMBER: Final = re.compile(r"[-+]?(?:[0-9][0-9_,]*\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
-_WORD: Final = re.compile(rf"(?:--)?\b([A-Za-z_][A-Za-z0-9_.-]*)[= ]({_NUMBER.pattern})(?=[\s\"';]|$)")
+_NUMBER: Final = r"[-+]?(?:[0-9][0-9_,]*\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
+_WORD: Final = rf"(?:--)?\b([A-Za-z_][A-Za-z0-9_.-]*)[= ]({_NUMBER})(?=[\s\"';]|$)"
 """A flag and its number in a text."""
 
 
@@ -165,18 +165,18 @@ def _literals(
         figure = names.get(_normal(arg.key), "")
         # A flag that the figure itself has is given twice (TPU050).
         for text in arg.values if figure and flags.get(figure) != arg.key else ():
-            if text and _NUMBER.fullmatch(text):
+            if text and re.fullmatch(_NUMBER, text):
                 yield _Literal(arg.path, arg.key, text, figure)
     prefix = training.preset.variable_prefix.lower() if training.preset else ""
     for key, value in trainer.env:
         name = _normal(key.lower())
         figure = names.get(name) or names.get(name.removeprefix(prefix), "")
-        if figure and _NUMBER.fullmatch(value):
+        if figure and re.fullmatch(_NUMBER, value):
             yield _Literal(settings.source(("trainer", "env", key)), key, value, figure)
     words = [(settings.source(("trainer", "command", index)), word) for index, word in enumerate(trainer.command)]
     words += [(arg.path, text) for arg in trainer.args if not arg.key for text in arg.values if text]
     for path, word in words:
-        for match in _WORD.finditer(word):
+        for match in re.finditer(_WORD, word):
             if figure := names.get(_normal(match[1]), ""):
                 yield _Literal(path, match[1], match[2], figure, is_word=True)
 
@@ -218,7 +218,7 @@ def _bare_flags(project: Project, settings: Settings) -> Iterator[Finding]:
 
 
 _SHELLS: Final = ("sh", "bash", "zsh", "dash", "ash")
-_ARGUMENTS: Final = re.compile(r"\$(?:[@*0-9]|\{[@*0-9])")
+_ARGUMENTS: Final = r"\$(?:[@*0-9]|\{[@*0-9])"
 """The arguments of a script, in a text of a shell."""
 
 
@@ -226,7 +226,7 @@ def _dropped_by_shell(project: Project, settings: Settings) -> Iterator[Finding]
     """Yield a warning for a shell's script that has neither its arguments, which are args and figures, nor a figure."""
     program, *words = settings.trainer.command or ("",)
     scripts = [word for option, word in pairwise(words) if re.fullmatch(r"-[a-z]*c", option)]
-    if program.rpartition("/")[2] not in _SHELLS or not scripts or _ARGUMENTS.search(scripts[0]):
+    if program.rpartition("/")[2] not in _SHELLS or not scripts or re.search(_ARGUMENTS, scripts[0]):
         return
     if used_placeholders(scripts).isdisjoint((*FIGURES, *NAMED_FIGURES)):
         path = settings.source(("trainer", "command"))

@@ -9,7 +9,6 @@ from typing import Final, NamedTuple
 from tpucfg.catalog import Slice
 from tpucfg.findings import Finding
 from tpucfg.paths import KeyPath
-from tpucfg.plan.identities import secret_lines
 from tpucfg.plan.naming import workload_account
 from tpucfg.spec.project import Environment, Project
 from tpucfg.spec.settings import Settings, Trainer
@@ -120,6 +119,8 @@ def _finding(
     hint = removal_hint(project, environment, path, row.key)
     lines: list[str] = []
     if row.key == "secrets":
+        from tpucfg.plan.identities import secret_lines  # here, as only a finding has them
+
         account = workload_account(project, environment, slice_.size)
         lines = secret_lines(environment, account, settings.trainer.secrets)
     locate = project.document.value_location if row.at_value else project.document.key_location

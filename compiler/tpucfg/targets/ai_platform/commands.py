@@ -5,9 +5,9 @@ from typing import Any
 
 from tpucfg.plan import Job, job_labels
 from tpucfg.targets.ai_platform.request import is_uploaded
+from tpucfg.targets.commands import Command, Submission
 from tpucfg.targets.common import labels_flag, without_empty
 from tpucfg.targets.extra import merged_request_body
-from tpucfg.targets.interface import Command, Submission
 
 
 def submission(job: Job) -> Submission:

@@ -5,7 +5,7 @@ from typing import Final
 
 from tpucfg.plan import Job
 from tpucfg.targets.ai_platform.commands import job_id
-from tpucfg.targets.interface import Command
+from tpucfg.targets.commands import Command
 from tpucfg.targets.live import Questions, State, logged_job
 
 _STATES: Final[Mapping[str, State]] = {

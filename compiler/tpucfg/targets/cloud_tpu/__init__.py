@@ -3,10 +3,10 @@
 `request` makes the request body, `rules` the findings about a spec and a config, `commands` start and end a job.
 """
 
-from tpucfg.targets.cloud_tpu.commands import submission
 from tpucfg.targets.cloud_tpu.request import NAME, ORIGINS, RESERVED, request_body, startup_script
 from tpucfg.targets.cloud_tpu.rules import rules, spec_findings
 from tpucfg.targets.hosts.startup import CONTAINER
+from tpucfg.targets.interface import commands_in
 
 __all__ = [
     "CONTAINER",
@@ -19,3 +19,5 @@ __all__ = [
     "startup_script",
     "submission",
 ]
+
+submission = commands_in(f"{__name__}.commands")

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from tpucfg.plan import Job
 from tpucfg.targets.cloud_tpu.request import collection_url
+from tpucfg.targets.commands import Command, Submission
 from tpucfg.targets.hosts.startup import CONTAINER, end_notes
-from tpucfg.targets.interface import Command, Submission
 
 
 def submission(job: Job) -> Submission:

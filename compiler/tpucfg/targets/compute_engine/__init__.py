@@ -3,7 +3,6 @@
 `request` makes the objects, `rules` the findings about a spec and a config, `commands` create and delete the objects.
 """
 
-from tpucfg.targets.compute_engine.commands import submission
 from tpucfg.targets.compute_engine.request import (
     DOCUMENTS,
     KIND_PREFIX,
@@ -14,6 +13,7 @@ from tpucfg.targets.compute_engine.request import (
     startup_script,
 )
 from tpucfg.targets.compute_engine.rules import rules, spec_findings
+from tpucfg.targets.interface import commands_in
 
 __all__ = [
     "DOCUMENTS",
@@ -27,3 +27,5 @@ __all__ = [
     "startup_script",
     "submission",
 ]
+
+submission = commands_in(f"{__name__}.commands")

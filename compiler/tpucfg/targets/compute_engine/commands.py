@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from tpucfg.plan.job import Job
+from tpucfg.targets.commands import Command, Creation, Creations, Operation, Submission
 from tpucfg.targets.compute_engine.request import (
     API,
     DEFAULT_DISK_GB,
@@ -26,7 +27,7 @@ from tpucfg.targets.compute_engine.request import (
     wait_parameters,
 )
 from tpucfg.targets.hosts.startup import end_notes
-from tpucfg.targets.interface import Command, Creation, Creations, Operation, RequestBody, Submission
+from tpucfg.targets.interface import RequestBody
 from tpucfg.text_format import format_count
 
 _CURL: Final = ("curl", "--silent", "--show-error", "--max-time", "180")

@@ -7,7 +7,6 @@ https://cloud.google.com/kubernetes-engine/docs/how-to/tpus (selectors and chips
 https://cloud.google.com/kubernetes-engine/docs/how-to/tpu-multislice (JobSets on TPU slices).
 """
 
-from tpucfg.targets.gke.commands import submission
 from tpucfg.targets.gke.request import (
     COMPANION_SCHEMAS,
     NAME,
@@ -17,6 +16,7 @@ from tpucfg.targets.gke.request import (
     request_body,
 )
 from tpucfg.targets.gke.rules import rules, spec_findings
+from tpucfg.targets.interface import commands_in
 
 __all__ = [
     "COMPANION_SCHEMAS",
@@ -29,3 +29,5 @@ __all__ = [
     "spec_findings",
     "submission",
 ]
+
+submission = commands_in(f"{__name__}.commands")

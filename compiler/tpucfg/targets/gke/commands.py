@@ -11,9 +11,10 @@ from tpucfg.schemas import Problem
 from tpucfg.spec import Environment
 from tpucfg.spec.placeholders import RUN_PLACEHOLDERS, used_placeholders
 from tpucfg.spec.project import RESERVED_LABELS, SIZE_LABEL
+from tpucfg.targets.commands import Command, Manifest, Manifests, Requirement, Submission, SubmissionError
 from tpucfg.targets.gke.nodes import node_labels
 from tpucfg.targets.gke.request import PROVIDER_CLASS, SYNC, pod_account, uses_host_network
-from tpucfg.targets.interface import Command, Manifest, Manifests, RequestBody, Requirement, Submission, SubmissionError
+from tpucfg.targets.interface import RequestBody
 
 _SYNC_ADDON: Final = (
     "gcloud container clusters update CLUSTER --location=LOCATION --enable-secret-manager --enable-secret-sync, from "

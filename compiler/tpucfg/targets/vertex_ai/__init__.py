@@ -3,8 +3,10 @@
 `request` makes the request body, `rules` the findings about a spec and a config, `commands` start and end a job.
 """
 
-from tpucfg.targets.vertex_ai.commands import submission
+from tpucfg.targets.interface import commands_in
 from tpucfg.targets.vertex_ai.request import NAME, ORIGINS, RESERVED, request_body
 from tpucfg.targets.vertex_ai.rules import rules, spec_findings
 
 __all__ = ["NAME", "ORIGINS", "RESERVED", "request_body", "rules", "spec_findings", "submission"]
+
+submission = commands_in(f"{__name__}.commands")

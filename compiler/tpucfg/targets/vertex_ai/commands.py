@@ -5,8 +5,8 @@ from typing import Final
 
 from tpucfg.plan import Job, job_labels
 from tpucfg.plan.identities import repository_of
+from tpucfg.targets.commands import Command, Submission
 from tpucfg.targets.common import labels_flag
-from tpucfg.targets.interface import Command, Submission
 
 _GCLOUD: Final = ("gcloud", "ai", "custom-jobs")
 

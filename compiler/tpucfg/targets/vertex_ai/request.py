@@ -24,7 +24,7 @@ from tpucfg.targets.interface import (
 NAME: Final = "vertex-ai"
 COMPUTE: Final = "https://cloud.google.com/vertex-ai/docs/training/configure-compute#tpu"
 _SPEC: Final = "https://cloud.google.com/vertex-ai/docs/reference/rest/v1/CustomJobSpec"
-_REFERENCE: Final = re.compile(r"\$+(?=\()")
+_REFERENCE: Final = r"\$+(?=\()"
 """Dollar signs before a parenthesis, with which the service would read it as a reference."""
 
 ORIGINS: Final[Mapping[str, Origin]] = {
@@ -120,7 +120,7 @@ def escape_references(text: str) -> str:
     The page states no rule for other dollar signs or for arguments, so these are unchanged.
     https://cloud.google.com/vertex-ai/docs/reference/rest/v1/EnvVar
     """
-    return _REFERENCE.sub(r"\g<0>\g<0>", text)
+    return re.sub(_REFERENCE, r"\g<0>\g<0>", text)
 
 
 def is_counted(slice_: Slice) -> bool:
