@@ -143,6 +143,7 @@ OWN: dict[str, dict[str, Any]] = {
         "trainer": {"max_run_duration": "1h"},
     },
     "topology-aware": {"gke": {"queue": "q", "topology_aware": True}},
+    "the namespace's queue": {"gke": {"topology_aware": True}, "trainer": {"max_run_duration": "1h"}},
     "two slices": {"size": "v6e-256x2"},
     "ttl": {"gke": {"ttl": "1h"}},
     "no ttl": {"gke": {"ttl": None}},
