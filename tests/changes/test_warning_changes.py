@@ -16,8 +16,10 @@ def test_a_warning_that_names_another_size_is_new() -> None:
     """The base warned of v2-128 already."""
     change = impact(spec(sizes=LADDER), spec(sizes=[*LADDER, "v2-256"]))
     assert messages(change.new_warnings) == [
-        "TPU041 the global batch grows from 1,024 to 16,384 (16×) on v2-128, 32,768 (32×) on v2-256; "
-        "the threshold is 8×"
+        (
+            "TPU041 the global batch grows from 1,024 to 16,384 (16×) on v2-128, 32,768 (32×) on v2-256; "
+            "the threshold is 8×"
+        )
     ]
     assert change.ended_warnings == ()
 

@@ -20,7 +20,13 @@ def words(**changes: Any) -> tuple[str, ...]:
     ("style", "expected"),
     [
         ("--key=value", ("--data=d", "--bare", "--batch_size=4096", "--train_steps=1000", "--learning_rate=0.4")),
-        ("--key value", ("--data", "d", "--bare", *"--batch_size 4096 --train_steps 1000 --learning_rate 0.4".split())),
+        (
+            "--key value",
+            (
+                *("--data", "d", "--bare", "--batch_size", "4096", "--train_steps", "1000"),
+                *("--learning_rate", "0.4"),
+            ),
+        ),
     ],
 )
 def test_flags_are_written_in_the_style_of_the_trainer(style: str, expected: tuple[str, ...]) -> None:

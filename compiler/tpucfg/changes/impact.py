@@ -181,9 +181,7 @@ def _warnings(revision: CompiledRevision) -> dict[tuple[str, str], Finding]:
     return {(finding.id, finding.message): finding for finding in revision.findings if finding.level == "warning"}
 
 
-def _new_and_changed_warnings(
-    before: CompiledRevision, after: CompiledRevision
-) -> tuple[list[Finding], list[Finding]]:
+def _new_and_changed_warnings(before: CompiledRevision, after: CompiledRevision) -> tuple[list[Finding], list[Finding]]:
     """Return the warnings of the head that are new, and those with other numbers than in the base.
 
     A warning that only has lost words, such as a size that is removed, is neither.

@@ -55,14 +55,24 @@ def missing(extra: Any, view: Any) -> tuple[Note, ...]:
 
 def file_path(extra: Any, view: Any, path: KeyPath) -> KeyPath:
     """Return the path in a view of a value of `extra`, whose items have other positions; () for an item's name."""
+    return () if path[-1:] == ("name",) and isinstance(path[-2], int) else counterpart(extra, view, path)
+
+
+def counterpart(extra: Any, other: Any, path: KeyPath) -> KeyPath:
+    """Return the path of a value of `extra` in another value, up to the first item of a list that the other lacks."""
     place: KeyPath = ()
     for step in path:
-        item = value_at(extra, (step,))
-        name = item_name(item)
-        names = [item_name(each) for each in view] if isinstance(view, list) else []
-        place = (*place, names.index(name) if name and name in names else step)
-        extra, view = item, value_at(view, place[-1:])
-    return () if path[-1:] == ("name",) and isinstance(path[-2], int) else place
+        extra = value_at(extra, (step,))
+        if isinstance(step, int):
+            items = other if isinstance(other, list) else []
+            names, name = [*map(item_name, items)], item_name(extra)
+            if name not in names if name else step >= len(items):
+                return place
+            place = (*place, names.index(name) if name else step)
+        else:
+            place = (*place, step)
+        other = value_at(other, place[-1:])
+    return place
 
 
 def item_name(item: Any) -> str | None:

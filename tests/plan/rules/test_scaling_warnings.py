@@ -114,7 +114,10 @@ def test_the_number_in_the_help_is_the_bound(steps: int, warmup: int, interval: 
 )
 def test_a_kept_learning_rate_is_a_warning(sizes: tuple[str, ...], tuned_on: str, expected: str | None) -> None:
     """With the rule `keep`, or with the program's own rate, the warning begins at twice the batch."""
-    for rate, message in ((0.1, "is kept at 0.1 while the batch grows"), (WITHOUT, "no learning rate, and the batch grows")):
+    for rate, message in (
+        (0.1, "is kept at 0.1 while the batch grows"),
+        (WITHOUT, "no learning rate, and the batch grows"),
+    ):
         changes = {"training__learning_rate": rate, "training__learning_rate_rule": "keep", **V4}
         only_finding("TPU045", expected and f"{message} {expected}", warnings_of(*sizes, tuned_on=tuned_on, **changes))
 

@@ -40,9 +40,7 @@ _SLICES: Final = "https://cloud.google.com/kubernetes-engine/docs/how-to/tpu-mul
 _NUMA_GENERATIONS: Final = ("tpu7x",)
 _NUMA: Final = "https://github.com/AI-Hypercomputer/xpk/blob/v1.13.1/src/xpk/parser/workload.py"
 _EXAMPLE: Final = "${bucket}/data"
-_DEFAULT_QUEUE: Final = (
-    "https://kueue.sigs.k8s.io/docs/tasks/manage/enforce_job_management/setup_default_local_queue/"
-)
+_DEFAULT_QUEUE: Final = "https://kueue.sigs.k8s.io/docs/tasks/manage/enforce_job_management/setup_default_local_queue/"
 _PLACEMENT: Final = "https://kueue.sigs.k8s.io/docs/concepts/topology_aware_scheduling/"
 _BUCKET: Final = re.compile(r"[a-z0-9${][a-z0-9${}_.-]{1,221}")
 """A bucket's name, or one with placeholders: https://cloud.google.com/storage/docs/buckets#naming."""
