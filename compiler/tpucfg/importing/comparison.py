@@ -43,8 +43,11 @@ def compare(file: Any, rendered: Any, read: Callable[[Any], Any], path: KeyPath 
         return _compare_mappings(file, rendered, read, path)
     if _is_object_list(file) and _is_object_list(rendered):
         return _compare_items(file, rendered, read, path)
-    reason = first_match(tables()["reasons"].items(), path) or _DIFFERS
-    return Comparison(NOTHING, () if read(file) == read(rendered) else (Note(path, reason),))
+    return Comparison(NOTHING, () if read(file) == read(rendered) else (_different(path),))
+
+
+def _different(path: KeyPath) -> Note:
+    return Note(path, first_match(tables()["reasons"].items(), path) or _DIFFERS)
 
 
 def missing(extra: Any, view: Any) -> tuple[Note, ...]:
@@ -116,7 +119,7 @@ def _compare_items(file: list[Any], rendered: list[Any], read: Callable[[Any], A
         elif not key:
             extra.append({})
     if not key and ours:  # only the order distinguishes items without names
-        return Comparison(NOTHING, (Note(path, _DIFFERS),))
+        return Comparison(NOTHING, (_different(path),))
     notes += [Note((*path, name), _ADDED) for name in ours]
     return Comparison(extra if any(extra) else NOTHING, tuple(notes))
 
