@@ -156,8 +156,8 @@ def _cleaned(value: Any, path: KeyPath) -> Any:
         )
         return {key: item for key, item in items if item not in ({}, []) or key in _MEANINGFUL_EMPTY}
     if isinstance(value, list):
-        items = [item for item in value if path[-1:] != ("tolerations",) or not _is_of_chips(item)]
-        return [_cleaned(item, (*path, index)) for index, item in enumerate(items)]
+        kept = [item for item in value if path[-1:] != ("tolerations",) or not _is_of_chips(item)]
+        return [_cleaned(item, (*path, index)) for index, item in enumerate(kept)]
     return value
 
 
