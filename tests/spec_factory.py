@@ -27,7 +27,13 @@ SPEC: Final[dict[str, Any]] = {
     "sizes": ["v2-8", "v2-32"],
     "environments": {"dev": {"project": "my-project-dev", "region": "us-central1"}},
     "trainer": {"image": "us-docker.pkg.dev/my-project/train/mnist:1.0"},
-    "training": {"tuned_on": "v2-8", "batch_size": 1024, "train_steps": 4000},
+    "training": {
+        "tuned_on": "v2-8",
+        "batch_size": 1024,
+        "train_steps": 4000,
+        "learning_rate": 0.1,
+        "learning_rate_rule": "linear",
+    },
 }
 
 

@@ -134,7 +134,7 @@ CHANGES: Final[Mapping[tuple[type[Any], str], tuple[Any, Any]]] = {
         spec(training={"tuned_on": "v2-8", "batch_size": 1024, "epochs": 3}),
         spec(training={"tuned_on": "v2-8", "batch_size": 1024, "epochs": 4}),
     ),
-    (Training, "learning_rate"): (_BASE, spec(training__learning_rate=0.1)),
+    (Training, "learning_rate"): (_BASE, spec(training__learning_rate=0.2)),
     (Training, "learning_rate_rule"): (spec(**_RATE), spec(**{**_RATE, "training__learning_rate_rule": "sqrt"})),
     (Training, "steps"): (spec(**_STEPS), spec(training__steps={"warmup_steps": 200, "eval_steps": 300})),
     (Training, "flags"): (_BASE, spec(training__flags={"batch_size": "bs"})),

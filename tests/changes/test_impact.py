@@ -7,19 +7,40 @@ from spec_factory import spec
 
 
 def test_warnings_are_new_ended_or_allowed() -> None:
-    """A warning with another text is new and none has ended; an allowed warning has not ended, and is listed."""
+    """A warning with other numbers is changed and none has ended; an allowed warning has not ended, and is listed."""
     small, large = spec(training__train_steps=300), spec(training__train_steps=200)
     allowed = spec(training__train_steps=300, allow={"TPU042": "a try"})
 
     assert [finding.id for finding in impact(spec(), small).new_warnings] == ["TPU042"]
-    assert [finding.id for finding in impact(small, large).new_warnings] == ["TPU042"]
-    assert impact(small, large).ended_warnings == ()
+    assert [finding.id for finding in impact(small, large).changed_warnings] == ["TPU042"]
+    assert (impact(small, large).new_warnings, impact(small, large).ended_warnings) == ((), ())
     silenced = impact(small, allowed)
     assert silenced.ended_warnings == ()
     assert [finding.id for finding in silenced.allowed] == ["TPU042"]
     assert statements(small, allowed) == ["TPU042 is now allowed (a try)"]
     assert statements(allowed, small) == ["TPU042 is no longer allowed"]
     assert [finding.id for finding in impact(allowed, small).new_warnings] == ["TPU042"]
+
+
+def test_a_job_that_is_never_deleted_is_a_change() -> None:
+    """Without `ttl` a job that has ended stays for 12 hours, and with null for ever."""
+    gke: dict[str, Any] = {"target": "gke", "sizes": ["v6e-8"], "training__tuned_on": "v6e-8"}
+    gke["environments"] = {"dev": {"project": "my-project-dev", "region": "us-central1", "kube_context": "c"}}
+    assert statements(spec(**gke), spec(**gke, targets={"gke": {"ttl": None}})) == [
+        "dev: v6e-8: time to live added (unlimited)"
+    ]
+
+
+def test_a_reason_is_shown_beside_the_name_of_a_credential() -> None:
+    """A reason for allowing a finding is prose; a token in it is still hidden."""
+    token = "hf_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dF3g"
+
+    def allowing(reason: str) -> dict[str, Any]:
+        allow = {"TPU017": {"path": "trainer.env.HF_TOKEN", "reason": reason}}
+        return spec(trainer__env={"HF_TOKEN": "dummy"}, allow=allow)
+
+    (statement,) = statements(allowing("a public dummy"), allowing(f"not {token}"))
+    assert "changed from a public dummy to not [secret]" in statement
 
 
 def test_other_machine_has_other_hosts() -> None:

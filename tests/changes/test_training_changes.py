@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from spec_changes import scaling_table, statements
-from spec_factory import SPEC, spec
+from spec_factory import SPEC, WITHOUT, spec
 from tpucfg.number_format import format_percent
 
 STEPS = {"training__steps": {"warmup_steps": 200}}
@@ -15,7 +15,7 @@ RATE = {"training__learning_rate": 0.1, "training__learning_rate_rule": "linear"
 
 def test_removed_figure_is_reported_with_its_value() -> None:
     """A removed figure is in the table; unchanged run lengths have no statement."""
-    before, after = spec(**STEPS, **RATE), spec()
+    before, after = spec(**STEPS, **RATE), spec(training__learning_rate=WITHOUT)
 
     assert statements(before, after) == ["learning rate removed (was 0.1)"]
     assert scaling_table(before, after)["v2-8"] == {"learning rate": "0.1 → –", "warmup_steps": "200 → –"}

@@ -52,7 +52,7 @@ def test_a_figure_proportional_to_cores_is_a_straight_line() -> None:
 
 def test_a_constant_figure_is_a_vertical_line() -> None:
     """A figure that is equal on all rungs is a vertical line, with the smallest rung at the bottom."""
-    (low, high) = line_points(svg_of(planned(spec(training__learning_rate=0.1))), "rate")
+    (low, high) = line_points(svg_of(planned(spec(training__learning_rate_rule="keep"))), "rate")
 
     assert low[0] == high[0]
     assert low[1] > high[1], "the smallest rung is at the bottom"
@@ -117,6 +117,7 @@ def test_the_svg_describes_itself() -> None:
     assert root.findtext(f"{SVG}title") == "mnist scales from v2-8 to v2-32"
     assert root.findtext(f"{SVG}desc") == (
         "4× the cores, the same 4,096,000 examples on every rung. Tuned on v2-8. dev: vertex-ai in us-central1. "
-        "v2-8, 8 cores: batch_size 1,024, train_steps 4,000. v2-32, 32 cores: batch_size 4,096, train_steps 1,000."
+        "v2-8, 8 cores: batch_size 1,024, train_steps 4,000, learning_rate 0.1. "
+        "v2-32, 32 cores: batch_size 4,096, train_steps 1,000, learning_rate 0.4."
     )
     assert not re.search(r"url\(|href|@import|http(?!://www\.w3\.org/2000/svg)", svg)

@@ -78,7 +78,7 @@ def test_accumulation_has_a_column_and_tokens_a_sentence() -> None:
 
 def test_epochs_replace_steps() -> None:
     """A run in epochs has a column of epochs, which stay; a missing learning rate has no column."""
-    narrative = narrative_of(training__train_steps=WITHOUT, training__epochs=1)
+    narrative = narrative_of(training__train_steps=WITHOUT, training__epochs=1, training__learning_rate=WITHOUT)
 
     assert narrative.lead[0] == "4× the cores, 1 epoch on every rung. Tuned on v2-8."
     assert [(column.title, column.change) for column in narrative.charts[0].columns] == [
@@ -155,7 +155,7 @@ def test_each_environment_has_its_own_measurements() -> None:
 @pytest.mark.parametrize(("text", "label"), [("0x1F", "0x1F"), ("0x00000000000F", "15"), ("+.50", "+.50")])
 def test_any_spelling_of_a_number_is_drawn_at_its_value(text: str, label: str) -> None:
     """A number in any spelling of YAML is drawn at its value, and labelled as the trainer gets it."""
-    text_of_spec = json.dumps(spec(training__learning_rate=1, training__tuned_on="v2-8")).replace(
+    text_of_spec = json.dumps(spec(training__learning_rate=1, training__learning_rate_rule="keep")).replace(
         'rate": 1', f'rate": {text}'
     )
     (narrative,) = narratives(planned(text_of_spec))

@@ -216,7 +216,7 @@ def test_why_lists_the_values_of_a_mapping(tpucfg: Run) -> None:
     """Each value of a mapping is a line with its origin; for an argument that is the origin of its flag."""
     completed = tpucfg("why", "workerPoolSpecs", "--size", "v2-8")
     assert completed.returncode == 0
-    assert "  workerPoolSpecs contains 7 values; give the path of one for all details" in completed.stdout
+    assert "  workerPoolSpecs contains 8 values; give the path of one for all details" in completed.stdout
     assert ": workerPoolSpecs[0].containerSpec.imageUri: trainer.image\n" in completed.stdout
     assert ": workerPoolSpecs[0].containerSpec.args[0]: training.batch_size: 1024\n" in completed.stdout
     details = tpucfg("why", "workerPoolSpecs.0.machineSpec.acceleratorCount", "--size", "v2-8").stdout
@@ -226,7 +226,7 @@ def test_why_lists_the_values_of_a_mapping(tpucfg: Run) -> None:
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("zzz", "help: it has: batch_size, train_steps, workerPoolSpecs, serviceAccount, baseOutputDirectory\n"),
+        ("zzz", ": batch_size, train_steps, learning_rate, workerPoolSpecs, serviceAccount, baseOutputDirectory\n"),
         ("trian_steps", "help: did you mean train_steps?\n"),
         ("steps", "help: did you mean train_steps?\n"),
         ("workerPoolSpecs.0.zzz", "help: it has: machineSpec, replicaCount, containerSpec\n"),
@@ -245,7 +245,7 @@ def test_why_knows_the_flags_of_the_program(tpucfg: Run, tmp_path: Path) -> None
     args = '"args": {"data_dir": "${bucket}/data", "hosts": "${hosts}"},'
     (tmp_path / "tpucfg.yaml").write_text(text.replace('"trainer": {', f'"trainer": {{{args}', 1))
     completed = tpucfg("why", "zzz", "--size", "v2-8")
-    assert "it has: batch_size, train_steps, data_dir, hosts, workerPoolSpecs" in completed.stderr
+    assert "it has: batch_size, train_steps, learning_rate, data_dir, hosts, workerPoolSpecs" in completed.stderr
     assert tpucfg("why", "datadir", "--size", "v2-8").stderr.endswith("did you mean data_dir?\n")
     assert tpucfg("why", "data_dir", "--size", "v2-8").returncode == 0
 
@@ -350,7 +350,9 @@ def test_a_size_of_no_ladder_lists_the_ladders(tpucfg: Run) -> None:
 @pytest.mark.parametrize("format_", ["text", "markdown", "json", "svg"])
 def test_every_format_of_the_ladder_reads_every_number(tpucfg: Run, tmp_path: Path, format_: str) -> None:
     """YAML's octal and hexadecimal numbers are numbers in every format, also in charts and JSON."""
-    text = (tmp_path / "tpucfg.yaml").read_text().replace('"train_steps": 4000', '"epochs": 0o12, "learning_rate": 0x1')
+    text = (tmp_path / "tpucfg.yaml").read_text()
+    for decimal, other in (('"train_steps": 4000', '"epochs": 0o12'), ('"learning_rate": 0.1', '"learning_rate": 0x1')):
+        text = text.replace(decimal, other)
     (tmp_path / "tpucfg.yaml").write_text(text)
     completed = tpucfg("ladder", "--format", format_)
     assert (completed.returncode, completed.stderr) == (0, "")

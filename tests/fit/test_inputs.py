@@ -34,6 +34,7 @@ def test_inputs_are_the_flags_of_the_rung_and_the_variables() -> None:
             "layer": ("a", "b"),
             "batch_size": "4096",
             "train_steps": "1000",
+            "learning_rate": "0.4",
         },
         env={"A": "v2-32", "B": "2"},
         xla_flags=("--xla_a=true", "--xla_b=1"),

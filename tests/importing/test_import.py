@@ -143,6 +143,7 @@ OWN: dict[str, dict[str, Any]] = {
         "trainer": {"max_run_duration": "1h"},
     },
     "topology-aware": {"gke": {"queue": "q", "topology_aware": True}},
+    "the namespace's queue": {"gke": {"topology_aware": True}, "trainer": {"max_run_duration": "1h"}},
     "two slices": {"size": "v6e-256x2"},
     "ttl": {"gke": {"ttl": "1h"}},
     "no ttl": {"gke": {"ttl": None}},
@@ -212,7 +213,10 @@ def test_a_field_becomes_its_key(path: KeyPath, value: Any, key: KeyPath, expect
 
 
 def test_exit_codes_become_ranges() -> None:
-    """The policy of xpk, which restarts nothing with `maxRestarts: 0`, is a list of exit codes."""
+    """The policy of xpk, which restarts nothing with `maxRestarts: 0`, is a list of exit codes.
+
+    With more restarts it counts those after a preemption, which no spec does.
+    """
     data = yaml.safe_load(EXAMPLE.read_text())
     data["spec"]["failurePolicy"] = {
         "maxRestarts": 0,
@@ -225,6 +229,8 @@ def test_exit_codes_become_ranges() -> None:
     result = imported(yaml.safe_dump(data))
     assert result.is_equal, reasons(result)
     assert yaml.safe_load(result.text)["trainer"]["restarts"] == {"times": 0, "exit_codes": [42, "127-255"]}
+    data["spec"]["failurePolicy"]["maxRestarts"] = 3
+    assert "a preemption restarts the job too, and does not count" in reasons(imported(yaml.safe_dump(data)))
 
 
 def test_a_script_stays_text_with_placeholders() -> None:

@@ -19,8 +19,14 @@ def words(**changes: Any) -> tuple[str, ...]:
 @pytest.mark.parametrize(
     ("style", "expected"),
     [
-        ("--key=value", ("--data=d", "--bare", "--batch_size=4096", "--train_steps=1000")),
-        ("--key value", ("--data", "d", "--bare", "--batch_size", "4096", "--train_steps", "1000")),
+        ("--key=value", ("--data=d", "--bare", "--batch_size=4096", "--train_steps=1000", "--learning_rate=0.4")),
+        (
+            "--key value",
+            (
+                *("--data", "d", "--bare", "--batch_size", "4096", "--train_steps", "1000"),
+                *("--learning_rate", "0.4"),
+            ),
+        ),
     ],
 )
 def test_flags_are_written_in_the_style_of_the_trainer(style: str, expected: tuple[str, ...]) -> None:
@@ -30,15 +36,15 @@ def test_flags_are_written_in_the_style_of_the_trainer(style: str, expected: tup
 
 def test_a_hydra_line_has_dots_in_its_keys() -> None:
     """In the style key=value, a key may be a path of the program's own configuration."""
-    flags = {"batch_size": "data.batch", "train_steps": "trainer.max_steps"}
+    flags = {"batch_size": "data.batch", "train_steps": "trainer.max_steps", "learning_rate": "optim.lr"}
     line = words(trainer__arg_style="key=value", trainer__args={"model.dim": 512}, training__flags=flags)
-    assert line == ("model.dim=512", "data.batch=4096", "trainer.max_steps=1000")
+    assert line == ("model.dim=512", "data.batch=4096", "trainer.max_steps=1000", "optim.lr=0.4")
 
 
 def test_a_list_is_written_as_it_is_before_the_figures() -> None:
     """The texts of a list get their placeholders, and nothing else."""
     line = words(trainer__args=["base.yml", "a.b=${hosts}", "--flag"], trainer__arg_style="key=value")
-    assert line == ("base.yml", "a.b=4", "--flag", "batch_size=4096", "train_steps=1000")
+    assert line == ("base.yml", "a.b=4", "--flag", "batch_size=4096", "train_steps=1000", "learning_rate=0.4")
 
 
 def test_every_figure_is_a_placeholder() -> None:

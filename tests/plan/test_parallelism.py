@@ -131,7 +131,7 @@ def test_flags_and_placeholders_have_the_values_of_the_rung() -> None:
 def test_an_unset_accumulation_has_a_placeholder_and_no_flag() -> None:
     """Without the setting, the placeholder is 1 and the program gets no flag of its own."""
     (job,) = planned(spec(sizes=["v2-8"], trainer__args={"accum": "${grad_accum}"})).jobs
-    assert job.args == ("--accum=1", "--batch_size=1024", "--train_steps=4000")
+    assert job.args == ("--accum=1", "--batch_size=1024", "--train_steps=4000", "--learning_rate=0.1")
 
 
 @pytest.mark.parametrize(

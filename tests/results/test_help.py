@@ -36,7 +36,7 @@ def write_project(folder: Path, name: str, file: str = "tpucfg.yaml", results: s
     environments = {name: {"project": "my-project", "region": "us-east5", "bucket": "my-bucket"}}
     path = folder / file
     path.parent.mkdir(parents=True, exist_ok=True)
-    training = {"tuned_on": "v6e-4", "batch_size": 1024, "train_steps": 4000}
+    training = {"tuned_on": "v6e-16", "batch_size": 4096, "train_steps": 1000}
     account = {
         "service_account": "runner@my-project.iam.gserviceaccount.com"
     }  # its default would be too long with the longest name

@@ -17,7 +17,6 @@ ALL = " ".join(f"${{{name}}}" for name in PLACEHOLDERS)
 def test_every_placeholder_has_its_documented_value() -> None:
     """Each placeholder is filled in with the value of the job."""
     data = spec(trainer__args={"all": ALL.replace(" ", ",")}, training__sequence_length=2048)
-    data["training"]["learning_rate"] = 0.1
     job = planned(data, sizes=("v2-32",), run="r1").jobs[0]
     bucket = "gs://my-project-dev-mnist-dev-us-central1"
     values = {
@@ -44,7 +43,7 @@ def test_every_placeholder_has_its_documented_value() -> None:
         "micro_batch": "128",
         "train_steps": "1000",
         "epochs": "",
-        "learning_rate": "0.1",
+        "learning_rate": "0.4",
     }
     assert set(values) == set(PLACEHOLDERS)
     assert job.args[0] == f"--all={','.join(values[name] for name in PLACEHOLDERS)}"

@@ -165,7 +165,7 @@ def test_invalid_data_has_at_least_one_problem(case: tuple[str, Any]) -> None:
     ("change", "id_", "message", "help_"),
     [
         ({"trainer__images": "x"}, "TPU004", "trainer has no key images", "delete images: trainer.image is already"),
-        ({"training__Learning-Rate": 1}, "TPU004", "training has no key Learning-Rate", "did you mean learning_rate?"),
+        ({"training__Grad-Accum": 1}, "TPU004", "training has no key Grad-Accum", "did you mean grad_accum?"),
         ({"zzz": 1}, "TPU004", "the file has no key zzz", "delete zzz"),
         (
             {"target": "vertexai"},

@@ -522,10 +522,19 @@ def test_a_queue_places_slices_by_topology(size: str, annotations: Any, selector
     assert schemas.is_valid("gke", body)
 
 
+def test_the_queue_of_the_namespace_places_slices_too() -> None:
+    """Without a queue's name, the pods are the same and no label names one; a warning has the condition."""
+    named, unnamed = ({"queue": "tpu", "topology_aware": True}, {"topology_aware": True})
+    body = gke.request_body(tpu7x("tpu7x-512", options=unnamed))
+    assert parts(body) == parts(gke.request_body(tpu7x("tpu7x-512", options=named)))
+    assert not [label for label in body["metadata"]["labels"] if "kueue" in label]
+    findings = compiled("gke", "v6e-16", "v6e-32", environment=EAST, options=unnamed).findings
+    assert [finding.id for finding in findings].count("TPU134") == 1
+
+
 @pytest.mark.parametrize(
     ("size", "options", "expected"),
     [
-        ("v6e-16", {"topology_aware": True}, "TPU005 targets.gke.topology_aware needs a queue"),
         ("v5p-32", {"topology_aware": True, "queue": "q"}, "TPU024 no queue places v5p-32 by topology"),
         ("v6e-1", {"topology_aware": True, "queue": "q"}, "TPU024 no queue places v6e-1 by topology"),
         ("tpu7x-32", {"topology_aware": True, "queue": "q"}, "TPU024 no queue places tpu7x-32 by topology"),
@@ -533,7 +542,7 @@ def test_a_queue_places_slices_by_topology(size: str, annotations: Any, selector
     ],
 )
 def test_sizes_that_no_queue_can_place_are_errors(size: str, options: Any, expected: str | None) -> None:
-    """A topology-aware queue needs a queue, and a size that is a part of something larger."""
+    """A topology-aware queue needs a size that is a part of something larger."""
     findings = compiled("gke", size, environment=EAST, options=options).findings
     errors = [f"{finding.id} {finding.message}" for finding in findings if finding.level == "error"]
     errors = [error for error in errors if not error.startswith("TPU021")]

@@ -83,8 +83,8 @@ def _count_literal(pattern: str) -> int:
 def _shown_values(change: FactChange) -> tuple[str | None, str | None, str]:
     kind, *name = change.name
     is_text = kind in _PLAIN_KINDS
-    # The name of a secret's variable would make a reference to the secret look like a secret.
-    value = Change(() if kind == "secret" else tuple(name), change.before, change.after)
+    # The name of a secret's variable would make a reference to the secret, or a reason, look like a secret.
+    value = Change(() if kind in ("secret", "allow") else tuple(name), change.before, change.after)
     # Only texts are keys of the cache: 1 and True would be the same key.
     is_cached = isinstance(value.before, str | Absent) and isinstance(value.after, str | Absent)
     shown = (_shown if is_cached else _shown.__wrapped__)(value, is_text=is_text)

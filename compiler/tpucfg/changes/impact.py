@@ -1,5 +1,6 @@
 """The consequences of a change: the facts of both revisions compared and put into sentences, and their warnings."""
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
@@ -38,6 +39,8 @@ class Impact(NamedTuple):
     """Warnings that the change resolves, without those that only change their text or become allowed."""
     allowed: tuple[Finding, ...] = ()
     """Findings that the change turns into notes, as the spec now allows them."""
+    changed_warnings: tuple[Finding, ...] = ()
+    """Warnings of both revisions in which only numbers differ."""
 
 
 def compute_impact(
@@ -48,12 +51,14 @@ def compute_impact(
 ) -> Impact:
     """Return the consequences of a change between two revisions without errors, whose configs differ as given."""
     statements = [*_fact_statements(before, after, difference.changed), *result_statements(*records)]
+    new_warnings, changed_warnings = _new_and_changed_warnings(before, after)
     return Impact(
         tuple(sorted(statements, key=lambda located: -located.statement.risk)),
         scaling_rows(before.jobs, after.jobs),
-        tuple(_new_warnings(before, after)),
+        tuple(new_warnings),
         tuple(_ended_warnings(before, after)),
         tuple(_newly_allowed(before, after)),
+        tuple(changed_warnings),
     )
 
 
@@ -176,18 +181,29 @@ def _warnings(revision: CompiledRevision) -> dict[tuple[str, str], Finding]:
     return {(finding.id, finding.message): finding for finding in revision.findings if finding.level == "warning"}
 
 
-def _new_warnings(before: CompiledRevision, after: CompiledRevision) -> Iterator[Finding]:
-    """Yield the warnings of the head, without those that only have lost words, such as a size that is removed."""
+def _new_and_changed_warnings(before: CompiledRevision, after: CompiledRevision) -> tuple[list[Finding], list[Finding]]:
+    """Return the warnings of the head that are new, and those with other numbers than in the base.
+
+    A warning that only has lost words, such as a size that is removed, is neither.
+    """
     words: dict[str, set[str]] = {}
     for id_, message in _warnings(before):
         words.setdefault(id_, set()).update(_words(message))
+    new, changed = [], []
     for (id_, message), finding in _warnings(after).items():
-        if id_ not in words or not words[id_].issuperset(_words(message)):
-            yield finding
+        added = _words(message) - words.get(id_, set())
+        if id_ not in words or not all(map(_NUMBER.fullmatch, added)):
+            new.append(finding)
+        elif added:
+            changed.append(finding)
+    return new, changed
+
+
+_NUMBER: Final = re.compile("[0-9][0-9,.]*[×%]?")
 
 
 def _words(message: str) -> set[str]:
-    return {word.strip(",;:.") for word in message.split()}
+    return {word.strip(",;:.()") for word in message.split()}
 
 
 def _ended_warnings(before: CompiledRevision, after: CompiledRevision) -> Iterator[Finding]:

@@ -247,6 +247,8 @@ def _options(job: Job) -> Iterator[tuple[KeyPath, Any, KeyPath]]:
             yield from ((("field", *field), leaf, path) for field, leaf in _leaves(value or {}, ()))
         elif isinstance(value, list):
             yield from ((("option", key, *name), text, path) for name, text in map(_item, value))
+        elif key == "ttl" and value is None:  # unset, it has a default
+            yield ("option", key), "unlimited", path
         elif value not in (None, own_account(job)):
             yield ("option", key), value, path
 

@@ -168,6 +168,8 @@ _ROWS: Final = (
     Rule("TPU132", "note", "deleted checkpoints that are billed"),
     # This rule is about several specs, like TPU131.
     Rule("TPU133", "error", "a bucket of another spec in another region"),
+    # This rule is about the queue of a job.
+    Rule("TPU134", "warning", "a placement by topology without a queue", allowable=True),
 )
 
 RULES: Final = {rule.id: rule for rule in _ROWS}

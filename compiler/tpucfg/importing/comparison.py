@@ -43,8 +43,11 @@ def compare(file: Any, rendered: Any, read: Callable[[Any], Any], path: KeyPath 
         return _compare_mappings(file, rendered, read, path)
     if _is_object_list(file) and _is_object_list(rendered):
         return _compare_items(file, rendered, read, path)
-    reason = first_match(tables()["reasons"].items(), path) or _DIFFERS
-    return Comparison(NOTHING, () if read(file) == read(rendered) else (Note(path, reason),))
+    return Comparison(NOTHING, () if read(file) == read(rendered) else (_different(path),))
+
+
+def _different(path: KeyPath) -> Note:
+    return Note(path, first_match(tables()["reasons"].items(), path) or _DIFFERS)
 
 
 def missing(extra: Any, view: Any) -> tuple[Note, ...]:
@@ -55,14 +58,24 @@ def missing(extra: Any, view: Any) -> tuple[Note, ...]:
 
 def file_path(extra: Any, view: Any, path: KeyPath) -> KeyPath:
     """Return the path in a view of a value of `extra`, whose items have other positions; () for an item's name."""
+    return () if path[-1:] == ("name",) and isinstance(path[-2], int) else counterpart(extra, view, path)
+
+
+def counterpart(extra: Any, other: Any, path: KeyPath) -> KeyPath:
+    """Return the path of a value of `extra` in another value, up to the first item of a list that the other lacks."""
     place: KeyPath = ()
     for step in path:
-        item = value_at(extra, (step,))
-        name = item_name(item)
-        names = [item_name(each) for each in view] if isinstance(view, list) else []
-        place = (*place, names.index(name) if name and name in names else step)
-        extra, view = item, value_at(view, place[-1:])
-    return () if path[-1:] == ("name",) and isinstance(path[-2], int) else place
+        extra = value_at(extra, (step,))
+        if isinstance(step, int):
+            items = other if isinstance(other, list) else []
+            names, name = [*map(item_name, items)], item_name(extra)
+            if name not in names if name else step >= len(items):
+                return place
+            place = (*place, names.index(name) if name else step)
+        else:
+            place = (*place, step)
+        other = value_at(other, place[-1:])
+    return place
 
 
 def item_name(item: Any) -> str | None:
@@ -106,7 +119,7 @@ def _compare_items(file: list[Any], rendered: list[Any], read: Callable[[Any], A
         elif not key:
             extra.append({})
     if not key and ours:  # only the order distinguishes items without names
-        return Comparison(NOTHING, (Note(path, _DIFFERS),))
+        return Comparison(NOTHING, (_different(path),))
     notes += [Note((*path, name), _ADDED) for name in ours]
     return Comparison(extra if any(extra) else NOTHING, tuple(notes))
 

@@ -102,11 +102,12 @@ class _Attempt(NamedTuple):
 
 def _attempt(source: Source, view: dict[str, Any], given: Given, choice: Choice, catalog: Catalog) -> _Attempt:
     """Return the spec with a size, and what its config does not have of the file."""
-    spec, refused, compiled = without_refused(draft_spec(source, view, given, choice, catalog), {}, catalog)
-    if compiled is None and any(path[:1] == ("training",) for path, _ in refused):
-        # The figures of the line are not those of a spec: they stay text.
-        draft = draft_spec(source, view, given, choice, catalog, figures=False)
+    # Where the figures of the line are not those of a spec, they stay text.
+    for figures in (True, False):
+        draft = draft_spec(source, view, given, choice, catalog, figures=figures)
         spec, refused, compiled = without_refused(draft, {}, catalog)
+        if compiled or all(path[:1] != ("training",) for path, _ in refused):
+            break
     if compiled is None:
         return _Attempt(spec, tuple(note for _, note in refused))
     comparison = _comparison(source, view, compiled)

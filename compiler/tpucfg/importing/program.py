@@ -5,8 +5,9 @@ it. Words of a flag style become a mapping; a script, or a line of another form,
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from itertools import zip_longest
 from math import prod
 from typing import Any, Final, NamedTuple
 
@@ -19,7 +20,13 @@ _MODEL_AXES: Final = ("tensor", "tensor_transpose", "tensor_sequence", "context"
 """The axes of MaxText's mesh whose devices share one copy of the batch:
 https://github.com/AI-Hypercomputer/maxtext/blob/e591f30/src/maxtext/configs/base.yml."""
 _ROOT: Final = re.compile(r"--|[A-Za-z_][\w.]*=")
-_OPTION: Final = re.compile(r"(?:--)?([A-Za-z_][\w.-]*)(?:=(.*))?", re.DOTALL)
+_NAME: Final = r"([A-Za-z_][\w.-]*)"
+_OPTIONS: Final[Mapping[ArgStyle, re.Pattern[str]]] = {
+    "--key=value": re.compile(rf"--{_NAME}(?:=(.*))?", re.DOTALL),
+    "key=value": re.compile(rf"{_NAME}=(.*)", re.DOTALL),
+    "--key value": re.compile(rf"--{_NAME}\0(.*)", re.DOTALL),
+}
+"""An option of each style, in the order in which they are tried; a pair of words is joined by a zero byte."""
 
 
 class Number(str):
@@ -180,26 +187,17 @@ def _split(words: Sequence[str]) -> tuple[list[str], ArgStyle | None, list[tuple
     head, rest = [*words[:start]], words[start:]
     if any("\n" in word or word in ("-c", "-lc", "-ec") for word in head):
         return [*words], None, []
-    for style in ("--key=value", "key=value", "--key value"):
-        options = [*_options(rest, style)]
-        if None not in options:
-            return head, style, [option for option in options if option]
+    for style, option in _OPTIONS.items():
+        options = [option.fullmatch(text) for text in (_pairs(rest) if style == "--key value" else rest)]
+        if all(options):
+            return head, style, [(match[1], match[2]) for match in options if match]
     return [*words], None, []
 
 
-def _options(words: Sequence[str], style: str) -> Iterator[tuple[str, str | None] | None]:
-    """Yield the name and value of each word or pair of words; None for one of another style."""
-    if style == "--key value":
-        for name, value in zip(words[::2], words[1::2], strict=False):
-            yield (name[2:], value) if re.fullmatch(r"--[A-Za-z_][\w.-]*", name) and not value.startswith("-") else None
-        if len(words) % 2:
-            yield None
-        return
-    for word in words:
-        match = _OPTION.fullmatch(word)
-        is_style = bool(match) and word.startswith("--") == (style == "--key=value")
-        is_whole = match is not None and (match[2] is not None or style == "--key=value")
-        yield (match[1], match[2]) if match and is_style and is_whole else None
+def _pairs(words: Sequence[str]) -> list[str]:
+    """Return pairs of a name and its value; a word without a value stays alone, so that it is no option."""
+    values = ["" if value.startswith("-") else f"\0{value}" for value in words[1::2]]
+    return list(map("".join, zip_longest(words[::2], values, fillvalue="")))
 
 
 def _merged(options: Sequence[tuple[str, str | None]]) -> dict[str, Any]:

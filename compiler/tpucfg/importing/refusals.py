@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from tpucfg.catalog import Catalog
 from tpucfg.findings import Finding, errors
-from tpucfg.importing.comparison import Note, item_name
+from tpucfg.importing.comparison import Note, counterpart
 from tpucfg.importing.spec_text import is_gap, spec_text
 from tpucfg.paths import KeyPath, children, value_at
 from tpucfg.render.pipeline import CompiledSpec, compile_project
@@ -103,19 +103,9 @@ def _whole_item(spec: Mapping[str, Any], path: KeyPath, rendered: Any) -> KeyPat
 
     A list without one of its words would be another command, and a container without its chips another container.
     """
-    if path[2:3] != ("extra",):
-        return path[: next((index for index, step in enumerate(path) if isinstance(step, int)), len(path))]
-    for end in range(3, len(path)):
-        step = path[end]
-        if isinstance(step, int):
-            items, name = rendered if isinstance(rendered, list) else [], item_name(value_at(spec, path[: end + 1]))
-            same = [item for item in items if item_name(item) == name] if name else items[step : step + 1]
-            if not same:
-                return path[: end + 1]
-            rendered = same[0]
-        else:
-            rendered = value_at(rendered, (step,))
-    return path
+    if path[2:3] == ("extra",):
+        return path[: 4 + len(counterpart(value_at(spec, path[:3]), rendered, path[3:]))]
+    return path[: next((index for index, step in enumerate(path) if isinstance(step, int)), len(path))]
 
 
 def nodes_of(value: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:

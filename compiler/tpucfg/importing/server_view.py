@@ -48,10 +48,6 @@ def server_view(body: Mapping[str, Any]) -> dict[str, Any]:
             str(container.get("image"))
         ):
             del container["imagePullPolicy"]
-    for _, pod in [*values_at(view, _POD)]:
-        tolerations = [item for item in _list(pod, "tolerations") if not _is_of_chips(item)]
-        pod.pop("tolerations", None)
-        pod.update({"tolerations": tolerations} if tolerations else {})
     return view
 
 
@@ -160,7 +156,8 @@ def _cleaned(value: Any, path: KeyPath) -> Any:
         )
         return {key: item for key, item in items if item not in ({}, []) or key in _MEANINGFUL_EMPTY}
     if isinstance(value, list):
-        return [_cleaned(item, (*path, index)) for index, item in enumerate(value)]
+        kept = [item for item in value if path[-1:] != ("tolerations",) or not _is_of_chips(item)]
+        return [_cleaned(item, (*path, index)) for index, item in enumerate(kept)]
     return value
 
 
@@ -218,8 +215,3 @@ def _by_mount(view: Any, rendered: Any) -> dict[str, str]:
 
     ours = mounts(rendered)
     return {name: ours[path] for path, name in mounts(view).items() if path in ours}
-
-
-def _list(value: Any, key: str) -> list[Any]:
-    items = value.get(key) if isinstance(value, dict) else None
-    return items if isinstance(items, list) else []

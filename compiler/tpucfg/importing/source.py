@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from tpucfg.importing.comparison import Note
+from tpucfg.paths import value_at, values_at
 from tpucfg.targets.objects import companion_schemas, is_foreign, kubernetes_objects
 from tpucfg.text_format import format_value
 from tpucfg.yamldoc import Document, count_values_and_depth, without_nulls
@@ -14,7 +15,7 @@ _FORMS: Final[Mapping[str, str]] = {
     "nodeSpec": "cloud-tpu",
     "trainingInput": "ai-platform",
 }
-"""The targets by a field that only their request bodies have, at the top or one level below."""
+"""The targets by a field that only their request bodies have."""
 _WRITTEN: Final = ("name", "displayName", "state", "createTime", "startTime", "endTime", "updateTime", "error")
 """Fields that the service answers beside the spec of a custom job, and the name."""
 _MAX_VALUES: Final = 3000
@@ -74,20 +75,14 @@ def _count(document: Document) -> int:
 
 
 def _target_of(value: Any) -> str | None:
-    """Return the target that a value is a request body of; None if it is none."""
-    if not isinstance(value, dict):
-        return None
-    items = value.get("items") if value.get("kind") == "List" else None
-    inner = [item for item in [*value.values(), *(items if isinstance(items, list) else [])] if isinstance(item, dict)]
-    inner += [item["spec"] for item in inner if isinstance(item.get("spec"), dict)]
-    levels = (value, *inner)
-    return next((target for field, target in _FORMS.items() if any(field in level for level in levels)), None)
+    """Return the target of which a value is, or contains, a request body; None if it is none."""
+    return next((target for field, target in _FORMS.items() if any(values_at(value, f"**.{field}"))), None)
 
 
 def _job_set(document: Document) -> Source:
     bodies, others = kubernetes_objects(document, "gke")
-    body = next(item for item in bodies if _target_of(item.data))
-    companions = [other.data for other in others if _kind(other.data) in companion_schemas("gke")]
+    body = next((item for item in bodies if _target_of(item.data)), bodies[0])
+    companions = [other.data for other in others if _text(other.data, "kind") in companion_schemas("gke")]
     rest = [item.data for item in (*others, *bodies) if item is not body and item.data not in companions]
     notes = [Note((), f"{_title(other)} is left out: {_reason(other)}") for other in rest]
     name = _text(body.data.get("metadata"), "name")
@@ -95,13 +90,8 @@ def _job_set(document: Document) -> Source:
 
 
 def _title(value: Any) -> str:
-    name = _text(value.get("metadata"), "name") if isinstance(value, dict) else ""
-    kind = format_value(_kind(value), quoted=False)
-    return f"the {kind} {name}".strip() if kind else "a further document"
-
-
-def _kind(value: Any) -> str:
-    return _text(value, "kind")
+    kind = format_value(_text(value, "kind"), quoted=False)
+    return f"the {kind} {_text(value_at(value, ('metadata',)), 'name')}".strip() if kind else "a further document"
 
 
 def _reason(value: Any) -> str:
@@ -114,10 +104,10 @@ def _message(target: str, value: dict[str, Any]) -> Source:
     """Return the source of a message that is no Kubernetes object; `gcloud … describe` wraps some of them."""
     inner = value.get("jobSpec")
     body = inner if isinstance(inner, dict) else value
-    resource = _text(value, "name") or _text(_first(body, "tpu", "nodeSpec"), "parent")
+    node = value_at(body, ("tpu", "nodeSpec", 0))
+    resource = _text(value, "name") or _text(node, "parent")
     parts = resource.split("/")
     named = dict(zip(parts[::2], parts[1::2], strict=False))
-    node = _first(body, "tpu", "nodeSpec")
     name = _text(value, "displayName") or _text(value, "jobId") or _text(node, "nodeId") or _text(node, "nodeIdPrefix")
     region = _text(body.get("trainingInput"), "region")
     notes = [
@@ -126,12 +116,6 @@ def _message(target: str, value: dict[str, Any]) -> Source:
         if body is not value and key != "jobSpec" and key not in _WRITTEN
     ]
     return Source(target, body, name, named.get("projects"), named.get("locations") or region or None, tuple(notes))
-
-
-def _first(value: Any, *steps: str) -> Any:
-    for step in steps:
-        value = value.get(step) if isinstance(value, dict) else None
-    return value[0] if isinstance(value, list) and value else None
 
 
 def _text(value: Any, key: str) -> str:

@@ -132,7 +132,7 @@ def _cost_row(row: CostRow) -> dict[str, Any]:
     return {**_fields(row, "size", "environments"), "against": row.baseline or None, **_fields(row, "before", "after")}
 
 
-_WARNINGS: Final = ("new_warnings", "ended_warnings", "allowed")
+_WARNINGS: Final = ("new_warnings", "changed_warnings", "ended_warnings", "allowed")
 _OBJECTS: Final[Mapping[type, Callable[[Any], Any]]] = {
     Caution: lambda caution: {"risk": caution.risk.name.lower(), "text": caution.text},
     Change: lambda change: redact_value(change_json(change)),

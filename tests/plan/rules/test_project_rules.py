@@ -98,7 +98,7 @@ def test_a_disabled_flag_may_be_an_argument() -> None:
     """If a figure has no flag, args may use its name."""
     data = spec(trainer__args={"batch_size": "${batch_size}"}, training__flags={"batch_size": None})
     assert planned(data).findings == ()
-    assert planned(data).jobs[0].args == ("--batch_size=1024", "--train_steps=4000")
+    assert planned(data).jobs[0].args == ("--batch_size=1024", "--train_steps=4000", "--learning_rate=0.1")
 
 
 def test_two_environments_cannot_share_a_bucket() -> None:

@@ -113,19 +113,23 @@ def test_the_number_in_the_help_is_the_bound(steps: int, warmup: int, interval: 
     ],
 )
 def test_a_kept_learning_rate_is_a_warning(sizes: tuple[str, ...], tuned_on: str, expected: str | None) -> None:
-    """With the rule `keep`, the warning begins at twice the batch."""
-    findings = warnings_of(*sizes, tuned_on=tuned_on, training__learning_rate=0.1, **V4)
-    only_finding("TPU045", expected and f"is kept at 0.1 while the batch grows {expected}", findings)
+    """With the rule `keep`, or with the program's own rate, the warning begins at twice the batch."""
+    for rate, message in (
+        (0.1, "is kept at 0.1 while the batch grows"),
+        (WITHOUT, "no learning rate, and the batch grows"),
+    ):
+        changes = {"training__learning_rate": rate, "training__learning_rate_rule": "keep", **V4}
+        only_finding("TPU045", expected and f"{message} {expected}", warnings_of(*sizes, tuned_on=tuned_on, **changes))
 
 
 def test_a_kept_learning_rate_may_be_right() -> None:
-    """No warning with another rule, without a rate, with an override of the rate, or on a smaller slice."""
-    rate = {"training__learning_rate": 0.1}
+    """No warning with another rule, with an override of the rate, or on a smaller slice."""
     for rule in ("linear", "sqrt"):
-        assert warnings_of("v2-8", "v2-32", training__learning_rate_rule=rule, **rate) == ()
-    assert warnings_of("v2-8", "v2-32", training__learning_rate_rule="keep") == ()
-    assert warnings_of("v2-8", "v2-32", overrides={"v2-32": {"learning_rate": 0.2}}, **rate) == ()
-    assert warnings_of("v2-8", tuned_on="v2-128", **rate) == ()
+        assert warnings_of("v2-8", "v2-32", training__learning_rate_rule=rule) == ()
+    for rate in (0.1, WITHOUT):
+        kept = {"training__learning_rate": rate, "training__learning_rate_rule": "keep"}
+        assert warnings_of("v2-8", "v2-32", overrides={"v2-32": {"learning_rate": 0.2}}, **kept) == ()
+        assert warnings_of("v2-8", tuned_on="v2-128", **kept) == ()
 
 
 def test_a_kept_learning_rate_is_located_at_the_rule() -> None:
@@ -282,7 +286,7 @@ def test_warnings_are_about_the_selected_rungs() -> None:
     """A rung that is not selected has no warning."""
     data = spec(
         sizes=["v2-8", "v2-32", "v2-512"],
-        training__learning_rate=0.1,
+        training__learning_rate_rule="keep",
         overrides={"v2-512": {"batch_size": 512, "args": {"data": "gs://elsewhere/data"}}},
     )
     assert planned(data, sizes=("v2-8",)).findings == ()

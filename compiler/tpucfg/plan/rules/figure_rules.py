@@ -231,7 +231,10 @@ def _dropped_by_shell(project: Project, settings: Settings) -> Iterator[Finding]
     if used_placeholders(scripts).isdisjoint((*FIGURES, *NAMED_FIGURES)):
         path = settings.source(("trainer", "command"))
         message = f'{dotted(path)} runs a script without "$@", so no argument and no figure reaches the program'
-        hint = 'write "$@" where the program takes its arguments, and -- as the word after the script'
+        hint = (
+            'write "$@" where the program takes its arguments, and -- as the word after the script; or write its '
+            "figures as placeholders, such as ${batch_size}"
+        )
         yield Finding.of("TPU034", message, project.document.value_location(path), help=hint)
 
 

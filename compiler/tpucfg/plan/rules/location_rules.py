@@ -271,12 +271,17 @@ def data_locality_findings(project: Project, selected: SelectedSizes) -> Iterato
         bucket_url = "/".join(text.split("/")[:3])
         if "${" not in bucket_url and buckets != {bucket_url} and bucket_url not in read:
             replacement = "${bucket}" + text[len(bucket_url) :]
+            hint = (
+                f"copy it and write {format_value(replacement, quoted=False)}; or list {bucket_url} with its region "
+                "under reads of the environment, whose stack then grants it; or allow TPU031, for public data"
+            )
+            if project.training.preset and path[-1] in project.training.preset.args:
+                hint = f"delete {dotted(path)}: training.flags adds it with the folder of the run"
             yield Finding.of(
                 "TPU031",
                 f"{dotted(path)} is {format_value(text, quoted=False)}, outside ${{bucket}}: its region is unknown",
                 project.document.value_location(path),
-                help=f"copy it and write {format_value(replacement, quoted=False)}; or list {bucket_url} with its "
-                "region under reads of the environment, whose stack then grants it; or allow TPU031, for public data",
+                help=hint,
                 details=(f"data should be in a bucket in the TPU's region: {DATA_URL}",),
             )
 

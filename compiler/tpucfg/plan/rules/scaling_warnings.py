@@ -47,8 +47,6 @@ def _batch_grew(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
             ]
         )
         message = f"the global batch grows from {tuned_batch:,} to {batches}; the threshold is {LARGE_BATCH_GROWTH}×"
-        if project.training.learning_rate is None:
-            message += ", and the program's own learning rate stays, for the spec has none"
         all_overridden = all("batch_size" in rung.overridden for rung in large_rungs)
         path = (
             ("overrides", large_rungs[0].size, "batch_size")
@@ -67,7 +65,7 @@ def _few_steps(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
         )
         path = setting_path(project.training, "train_steps")
         fewest = max(_least_length(project, rung) for rung in short_rungs)
-        hint = f"set {dotted(path)} to {fewest} or more, or end the ladder below"
+        hint = f"set {dotted(path)} to {fewest} or more, end the ladder below, or allow TPU042 for a test of the speed"
         yield _finding(project, "TPU042", f"few steps are left: {counts}; the threshold is {MIN_STEPS}", path, hint)
 
 
@@ -117,19 +115,22 @@ def _too_many_steps(
 
 def _rate_kept(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
     training = project.training
-    if training.learning_rate is None or training.learning_rate_rule != "keep":
+    if training.learning_rate and training.learning_rate_rule != "keep":
         return
     grown_rungs = [rung for rung in rungs if rung.scale >= KEPT_RATE_GROWTH and "learning_rate" not in rung.overridden]
-    if grown_rungs:
+    if not grown_rungs:
+        return
+    growth = listed([f"{format_factor(rung.scale)} on {rung.size}" for rung in grown_rungs])
+    if training.learning_rate:
         key = "learning_rate_rule" if "learning_rate_rule" in project.document.data["training"] else "learning_rate"
-        growth = listed([f"{format_factor(rung.scale)} on {rung.size}" for rung in grown_rungs])
-        yield _finding(
-            project,
-            "TPU045",
-            f"the learning rate is kept at {training.learning_rate.text} while the batch grows {growth}",
-            ("training", key),
-            "set training.learning_rate_rule to linear or sqrt, or allow TPU045 with your reason",
-        )
+        path: KeyPath = ("training", key)
+        message = f"the learning rate is kept at {training.learning_rate.text} while the batch grows {growth}"
+        hint = "set training.learning_rate_rule to linear or sqrt, or allow TPU045 with your reason"
+    else:
+        path = setting_path(training, "batch_size")
+        message = f"the spec has no learning rate, and the batch grows {growth}: the program's own rate stays"
+        hint = "set training.learning_rate and training.learning_rate_rule, or allow TPU045 with your reason"
+    yield _finding(project, "TPU045", message, path, hint)
 
 
 def _other_generation(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ from tpucfg.spec import Environment
 from tpucfg.spec.placeholders import RUN_PLACEHOLDERS, used_placeholders
 from tpucfg.spec.project import RESERVED_LABELS, SIZE_LABEL
 from tpucfg.targets.commands import Command, Manifest, Manifests, Requirement, Submission, SubmissionError
-from tpucfg.targets.gke.nodes import node_labels
+from tpucfg.targets.gke.nodes import node_labels, queue_of
 from tpucfg.targets.gke.request import PROVIDER_CLASS, SYNC, pod_account, uses_host_network
 from tpucfg.targets.interface import RequestBody
 
@@ -117,12 +117,14 @@ def _requirements(job: Job, kubectl: tuple[str, ...], namespaced: tuple[str, ...
         # A name of the spec's own that is missing may be a mistake.
         remedy=None if options.get("service_account") else _account(job, kubectl, namespaced),
     )
-    if queue := options.get("queue"):
+    if queue := queue_of(job):
         yield needed(
             namespaced,
             f"localqueues.kueue.x-k8s.io/{queue}",
             # Without Kueue itself, the job starts at once and without the queue's quota and topology.
-            "with Kueue the job waits for ever, and without Kueue it starts on any nodes",
+            "with Kueue the job waits for ever, and without Kueue it starts on any nodes"
+            if options.get("queue")
+            else "the job starts at once, on any nodes",
             "create the queue, or set targets.gke.queue to one of: "
             + join((*namespaced, "get", "localqueues.kueue.x-k8s.io")),
         )

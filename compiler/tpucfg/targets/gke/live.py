@@ -13,6 +13,7 @@ from typing import Any, Final
 from tpucfg.paths import value_at
 from tpucfg.plan import Job
 from tpucfg.targets.gke.commands import kubectl_of
+from tpucfg.targets.gke.nodes import queue_of
 from tpucfg.targets.gke.request import REPLICATED_JOB, container_names
 from tpucfg.targets.live import (
     LOG_LINES,
@@ -83,7 +84,7 @@ def _progress(
         return known._replace(state="ending", service_state="Terminating")
     if value_at(jobset, ("spec", "suspend")) is True:
         suspended = known._replace(service_state="Suspended", started=None)
-        if not job.options.get("queue"):
+        if not queue_of(job):
             return suspended
         owner = f"--selector=kueue.x-k8s.io/job-uid={text_at(jobset, 'metadata', 'uid')}"
         asked = Question((*namespaced, "get", "workloads.kueue.x-k8s.io", owner, _JSON))

@@ -82,9 +82,19 @@ DOMAINS: Final[Mapping[str, Domain]] = {
 """By generation; the others have slices of whole node pools only."""
 
 
+DEFAULT_QUEUE: Final = "default"
+"""The queue of each job without one in its namespace, where the namespace has a LocalQueue of this name:
+https://kueue.sigs.k8s.io/docs/tasks/manage/enforce_job_management/setup_default_local_queue/."""
+
+
+def queue_of(job: Job) -> str | None:
+    """Return the queue that starts the job; None for a job that needs none."""
+    return job.options.get("queue") or (DEFAULT_QUEUE if job.options.get("topology_aware") else None)
+
+
 def is_placed_by_queue(job: Job) -> bool:
     """Return True if the job's queue chooses the nodes by topology."""
-    return bool(job.options.get("topology_aware") and job.options.get("queue") and can_be_placed(job.slice))
+    return bool(job.options.get("topology_aware")) and can_be_placed(job.slice)
 
 
 def can_be_placed(slice_: Slice) -> bool:

@@ -95,10 +95,8 @@ def _has_own_node_pools(job: Job) -> bool:
 
 def _queue_labels(job: Job) -> dict[str, str]:
     """Return the labels for Kueue: its queue, and the bound of all attempts together."""
-    if not (queue := job.options.get("queue")):
-        return {}
-    seconds = _deadline(job)
-    return {QUEUE: queue} | ({MAX_EXEC_TIME: str(seconds)} if seconds else {})
+    seconds = _deadline(job) if nodes.queue_of(job) else None
+    return without_empty(**{QUEUE: job.options.get("queue"), MAX_EXEC_TIME: str(seconds) if seconds else None})
 
 
 def _child_job(job: Job) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from tpucfg.paths import KeyPath, values_at
 from tpucfg.plan.naming import MAX_DNS_LABEL_LENGTH
 from tpucfg.schemas import Problem
 from tpucfg.spec import Environment, Mount, Project
-from tpucfg.targets.gke.nodes import ACCELERATOR, CHIPS, DOMAINS, SLICE_TOPOLOGY, TOPOLOGY, can_be_placed
+from tpucfg.targets.gke.nodes import ACCELERATOR, CHIPS, DEFAULT_QUEUE, DOMAINS, SLICE_TOPOLOGY, TOPOLOGY, can_be_placed
 from tpucfg.targets.gke.request import (
     MAX_EXEC_TIME,
     NAME,
@@ -40,6 +40,7 @@ _SLICES: Final = "https://cloud.google.com/kubernetes-engine/docs/how-to/tpu-mul
 _NUMA_GENERATIONS: Final = ("tpu7x",)
 _NUMA: Final = "https://github.com/AI-Hypercomputer/xpk/blob/v1.13.1/src/xpk/parser/workload.py"
 _EXAMPLE: Final = "${bucket}/data"
+_DEFAULT_QUEUE: Final = "https://kueue.sigs.k8s.io/docs/tasks/manage/enforce_job_management/setup_default_local_queue/"
 _PLACEMENT: Final = "https://kueue.sigs.k8s.io/docs/concepts/topology_aware_scheduling/"
 _BUCKET: Final = re.compile(r"[a-z0-9${][a-z0-9${}_.-]{1,221}")
 """A bucket's name, or one with placeholders: https://cloud.google.com/storage/docs/buckets#naming."""
@@ -129,20 +130,23 @@ def _accounts_of_nodes(project: Project, environment: Environment, slices: Seque
 
 
 def _unplaceable_sizes(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
-    """Yield an error for each `topology_aware` without a queue, and for sizes that no queue places by topology."""
+    """Yield a warning for each `topology_aware` without a queue, and an error for sizes that no queue places so."""
     reported = set()
     for slice_ in slices:
         settings = project.settings[environment.name, slice_.size]
         aware = settings.layers.find("targets", NAME, "topology_aware")
-        if aware is None or not aware.value or aware.path in reported:
+        if aware is None or not aware.value:
             continue
         location = project.document.key_location(aware.path)
-        if not settings.targets[NAME].get("queue"):
+        if not settings.targets[NAME].get("queue") and aware.path not in reported:
             reported.add(aware.path)
-            message = f"{dotted(aware.path)} needs a queue: Kueue places only the jobs of its queues"
-            hint = f"delete {dotted(aware.path)}, or name a queue in targets.gke.queue"
-            yield Finding.of("TPU005", message, location, help=hint, details=(f"the rule: {_PLACEMENT}",))
-        elif not can_be_placed(slice_):
+            message = (
+                f"{dotted(aware.path)} without a queue: where the namespace has no queue called {DEFAULT_QUEUE}, the "
+                "pods start on any nodes, whose chips may be of different slices"
+            )
+            hint = "name a queue in targets.gke.queue, or allow TPU134 with your reason"
+            yield Finding.of("TPU134", message, location, help=hint, details=(f"the rule: {_DEFAULT_QUEUE}",))
+        if not can_be_placed(slice_):
             generations = " and ".join(DOMAINS)
             message = (
                 f"no queue places {slice_.size} by topology: only sizes of {generations} with several hosts can be "
