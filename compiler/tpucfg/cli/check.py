@@ -9,20 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 import typer
 
 from tpucfg.catalog import Catalog
+from tpucfg.cli import options
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.load_spec import has_color, load_fits, load_project, progress
-from tpucfg.cli.options import (
-    SPEC,
-    EnvOption,
-    ProbeOption,
-    SetOption,
-    SizeOption,
-    SpecsOption,
-    TargetOption,
-    format_option,
-    selection,
-    usage_errors,
-)
+from tpucfg.cli.options import SPEC, format_option, selection, usage_errors
 from tpucfg.findings import Finding, collect, errors
 from tpucfg.findings.formats import FORMATS, format_counts, format_named
 from tpucfg.plan import Selection, select_sizes
@@ -54,12 +44,12 @@ class _Report(NamedTuple):
 
 
 def check(
-    spec: SpecsOption = None,
-    env: EnvOption = None,
-    size: SizeOption = None,
-    target: TargetOption = None,
-    changes: SetOption = None,
-    probe: ProbeOption = False,
+    spec: options.SpecsOption = None,
+    env: options.EnvOption = None,
+    size: options.SizeOption = None,
+    target: options.TargetOption = None,
+    changes: options.SetOption = None,
+    probe: options.ProbeOption = False,
     config: Annotated[
         list[Path] | None,
         typer.Option(
@@ -102,9 +92,9 @@ def check(
         raise CommandExit(ERRORS)
 
 
-def _refuse(reason: str, options: Mapping[str, object]) -> None:
+def _refuse(reason: str, unread: Mapping[str, object]) -> None:
     """Raise CommandExit for options that are given, and that the check would not read."""
-    if given := [option for option, value in options.items() if value]:
+    if given := [option for option, value in unread.items() if value]:
         message = f"{reason}, so it takes no {listed(given, last=' and no ')}"
         raise CommandExit(USAGE, message, f"leave out {listed(given, last=' and ')}")
 

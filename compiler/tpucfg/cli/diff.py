@@ -9,17 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from tpucfg.changes.config_diff import Difference, config_difference, read_folders, redact_difference
+from tpucfg.cli import options
 from tpucfg.cli.exit_codes import DIFFERENT, ERRORS, USAGE, CommandExit
 from tpucfg.cli.load_spec import print_findings
-from tpucfg.cli.options import (
-    SPEC,
-    EnvOption,
-    SizeOption,
-    SpecOption,
-    TwoTargetsOption,
-    format_option,
-    selection,
-)
+from tpucfg.cli.options import SPEC, format_option, selection
 from tpucfg.findings import errors
 from tpucfg.fs import is_directory
 from tpucfg.plan import Selection, SelectionError
@@ -47,10 +40,10 @@ def diff(
             show_default=False,
         ),
     ] = None,
-    spec: SpecOption = SPEC,
-    env: EnvOption = None,
-    size: SizeOption = None,
-    target: TwoTargetsOption = None,
+    spec: options.SpecOption = SPEC,
+    env: options.EnvOption = None,
+    size: options.SizeOption = None,
+    target: options.TwoTargetsOption = None,
     format: Annotated[str, format_option("text|json|markdown")] = "text",
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit 3 if there are differences.")] = False,
 ) -> None:

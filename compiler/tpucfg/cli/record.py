@@ -10,19 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from tpucfg.catalog import Catalog
+from tpucfg.cli import options
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.load_spec import load_compiled, print_findings
-from tpucfg.cli.options import (
-    SPEC,
-    OneEnvOption,
-    OneSizeOption,
-    ProbeOption,
-    RunOption,
-    SetOption,
-    SpecOption,
-    selection,
-    usage_errors,
-)
+from tpucfg.cli.options import SPEC, selection, usage_errors
 from tpucfg.findings import Finding
 from tpucfg.plan import Job, RunPart
 from tpucfg.plan.program import Program, program_of
@@ -44,9 +35,9 @@ _NUMBER: Final = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3
 
 
 def record(
-    size: OneSizeOption,
-    spec: SpecOption = SPEC,
-    env: OneEnvOption = None,
+    size: options.OneSizeOption,
+    spec: options.SpecOption = SPEC,
+    env: options.OneEnvOption = None,
     metric: Annotated[
         list[str] | None,
         typer.Option(
@@ -66,7 +57,7 @@ def record(
             f" [default: {THROUGHPUT} and the gate's metric]",
         ),
     ] = None,
-    run: RunOption = None,
+    run: options.RunOption = None,
     step: Annotated[
         int | None,
         typer.Option(
@@ -77,8 +68,8 @@ def record(
             help="The step that the run has reached, in its last checkpoint: submit goes on there, on any size.",
         ),
     ] = None,
-    changes: SetOption = None,
-    probe: ProbeOption = False,
+    changes: options.SetOption = None,
+    probe: options.ProbeOption = False,
 ) -> None:
     """Record what a rung measured, in results/ENV.jsonl next to the spec. The last record of each kind counts.
 
@@ -233,8 +224,8 @@ def _append(record: Record, job: Job, spec: Path, origins: Mapping[str, str]) ->
     from tpucfg.results.records import RecordFileError, append_record, record_problems
 
     if problems := record_problems(record):
-        options = " ".join(f"--metric {problem.path[1]}=NUMBER" for problem in problems if len(problem.path) > 1)
-        hint = f"record what the run measured: {options}" if options else "record fewer metrics, each with --metric"
+        numbers = " ".join(f"--metric {problem.path[1]}=NUMBER" for problem in problems if len(problem.path) > 1)
+        hint = f"record what the run measured: {numbers}" if numbers else "record fewer metrics, each with --metric"
         messages = "; ".join(origins.get(str(problem.path[-1]), "") + problem.message for problem in problems)
         raise CommandExit(ERRORS, f"nothing was recorded: {messages}", hint)
     try:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tpucfg.catalog import Catalog
+from tpucfg.cli import options
 from tpucfg.cli.exit_codes import DIFFERENT, ERRORS, USAGE, CommandExit
 from tpucfg.cli.load_spec import (
     load_fits,
@@ -20,21 +21,7 @@ from tpucfg.cli.load_spec import (
     progress,
     with_records,
 )
-from tpucfg.cli.options import (
-    SPEC,
-    EnvOption,
-    ProbeOption,
-    RunOption,
-    SetOption,
-    SizeOption,
-    SpecsOption,
-    StepOption,
-    TargetOption,
-    format_option,
-    output_folder,
-    selection,
-    usage_errors,
-)
+from tpucfg.cli.options import SPEC, format_option, output_folder, selection, usage_errors
 from tpucfg.findings import errors
 from tpucfg.parallel import map_shared
 from tpucfg.plan import Selection
@@ -48,14 +35,14 @@ if TYPE_CHECKING:
 
 
 def render(
-    spec: SpecsOption = None,
-    env: EnvOption = None,
-    size: SizeOption = None,
-    target: TargetOption = None,
-    run: RunOption = None,
-    step: StepOption = None,
-    changes: SetOption = None,
-    probe: ProbeOption = False,
+    spec: options.SpecsOption = None,
+    env: options.EnvOption = None,
+    size: options.SizeOption = None,
+    target: options.TargetOption = None,
+    run: options.RunOption = None,
+    step: options.StepOption = None,
+    changes: options.SetOption = None,
+    probe: options.ProbeOption = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -163,9 +150,9 @@ def _write(specs: Sequence[RenderedSpec], out: Path, *, check: bool, prune: bool
         raise CommandExit(ERRORS, str(error), error.help) from None
     _print_changes(changes, out, len(files))
     if check and changes:
-        options = " --probe" if is_probe else ""
-        options += " --prune" if any(change.kind == "remove" for change in changes) else ""
-        raise CommandExit(DIFFERENT, help=f"write them with: tpucfg render --out {shlex.quote(str(out))}{options}")
+        flags = " --probe" if is_probe else ""
+        flags += " --prune" if any(change.kind == "remove" for change in changes) else ""
+        raise CommandExit(DIFFERENT, help=f"write them with: tpucfg render --out {shlex.quote(str(out))}{flags}")
 
 
 def _project_folders(specs: Sequence[RenderedSpec]) -> list[str]:
