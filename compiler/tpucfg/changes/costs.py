@@ -36,32 +36,10 @@ class RunCost(NamedTuple):
     is_reserved: bool = False
     """True if the machines are reserved, and paid for whether a run uses them or not."""
 
-    @property
-    def max_hours(self) -> Fraction | None:
-        """The limit of the whole run; None if the config sets none."""
-        return self.limit.hours
 
-    @property
-    def chip_hours(self) -> Fraction | None:
-        """Chips times hours of the whole run."""
-        return None if self.hours is None else self.chips * self.hours
-
-    @property
-    def usd(self) -> Fraction | None:
-        """The cost of the whole run."""
-        return None if self.hours is None or self.usd_per_hour is None else self.hours * self.usd_per_hour
-
-    @property
-    def probe_usd(self) -> Fraction | None:
-        """The cost of a probe."""
-        if self.probe_hours is None or self.usd_per_hour is None:
-            return None
-        return self.probe_hours * self.usd_per_hour
-
-    @property
-    def max_usd(self) -> Fraction | None:
-        """The most that the run can cost."""
-        return None if self.max_hours is None or self.usd_per_hour is None else self.max_hours * self.usd_per_hour
+def _product(value: Fraction | None, other: Fraction | None) -> Fraction | None:
+    """Return the product of two values; None if one of them is not known."""
+    return None if value is None or other is None else value * other
 
 
 class Measure(NamedTuple):
@@ -76,18 +54,25 @@ class Measure(NamedTuple):
     """Returns True for the costs whose growth the measure compares."""
 
 
-def _is_paid_by_use(cost: RunCost) -> bool:
-    return not cost.is_reserved
+def _money(key: str, column: str, hours: Callable[[RunCost], Fraction | None]) -> Measure:
+    """Return the measure of what some hours cost, where the machines are paid by use."""
+    return Measure(
+        key,
+        column,
+        lambda cost: _product(hours(cost), cost.usd_per_hour),
+        format_dollars,
+        lambda cost: not cost.is_reserved,
+    )
 
 
 MEASURES: Final = (
     Measure("chips", "chips", lambda cost: cost.chips, format_number),
-    Measure("usd_per_hour", "USD/hour", lambda cost: cost.usd_per_hour, format_dollars, _is_paid_by_use),
+    _money("usd_per_hour", "USD/hour", lambda _: Fraction(1)),
     Measure("hours", "hours", lambda cost: cost.hours, format_hours),
-    Measure("chip_hours", "chip hours", lambda cost: cost.chip_hours, format_hours),
-    Measure("probe_usd", "USD/probe", lambda cost: cost.probe_usd, format_dollars, _is_paid_by_use),
-    Measure("usd", "USD/run", lambda cost: cost.usd, format_dollars, _is_paid_by_use),
-    Measure("max_usd", "USD/run at most", lambda cost: cost.max_usd, format_dollars, _is_paid_by_use),
+    Measure("chip_hours", "chip hours", lambda cost: _product(cost.hours, cost.chips), format_hours),
+    _money("probe_usd", "USD/probe", lambda cost: cost.probe_hours),
+    _money("usd", "USD/run", lambda cost: cost.hours),
+    _money("max_usd", "USD/run at most", lambda cost: cost.limit.hours),
     Measure("reserved", "", lambda cost: cost.usd_per_hour, format_dollars, lambda cost: cost.is_reserved),
 )
 
@@ -266,7 +251,7 @@ def _largest_of_all(rows: Sequence[CostRow]) -> Iterator[tuple[str, Largest]]:
         known = _grouped(row for row in of_head if _is_known(row, measure))
         is_lost = any(row.before and measure.get(row.before) is not None for row in rows)
         # A most that is not known because no run of the head is limited has a line of its own.
-        is_limited = measure.key != "max_usd" or any(row.after and row.after.max_hours for row in of_head)
+        is_limited = measure.key != "max_usd" or any(row.after and row.after.limit.hours for row in of_head)
         # Nor has a spec without probes a cost of one.
         is_limited &= measure.key != "probe_usd" or any(row.after and row.after.probe_hours for row in of_head)
         unknown = sum(not _is_known(row, measure) for row in of_head)
@@ -295,7 +280,7 @@ def _short_limits(rows: Iterable[CostRow], configs: Collection[Scope]) -> Iterat
     owned = []
     for row in rows:
         if row.after and _is_too_long(row.after) and not (row.before and _is_too_long(row.before)):
-            hours, limit = _hours(row.after.hours), _hours(row.after.max_hours)
+            hours, limit = _hours(row.after.hours), _hours(row.after.limit.hours)
             text = f"by the records, a run takes {hours}, but it is ended after {limit}"
             owned += [(Scope(name, row.size), Statement(text, risk=Risk.CAUTION)) for name in row.environments]
     return group_by_config(owned, configs)
@@ -306,7 +291,7 @@ def _hours(value: Fraction | None) -> str:
 
 
 def _is_too_long(cost: RunCost) -> bool:
-    return bool(cost.hours and cost.max_hours and cost.hours > cost.max_hours)
+    return bool(cost.hours and cost.limit.hours and cost.hours > cost.limit.hours)
 
 
 def _notes(
