@@ -9,9 +9,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any, Final, NamedTuple
 
+from tpucfg.changes.conditions import Comparison, always, changed, removed
 from tpucfg.changes.effects import effect_of, effect_statements, environments_of
 from tpucfg.changes.facts import ABSENT, Fact, FactChange, Scope, by_name, compare
-from tpucfg.changes.meanings import Comparison, Condition, Judged, Meaning, always, judge_all, removed
+from tpucfg.changes.meanings import Judged, Meaning, judge_all, loss, sentence
 from tpucfg.changes.statements import LocatedStatement, Risk, Statement
 from tpucfg.git.program_files import FileVersion
 from tpucfg.infra.pulumi_project import PROJECT_FILES, ConfigValue, PulumiFiles, StackFile
@@ -54,11 +55,6 @@ def _first_secrets(change: FactChange, comparison: Comparison) -> bool:
     return not any((change.scope, ("setting of the stack", key)) in comparison.before for key in _SECRETS_KEYS)
 
 
-def _replaced(change: FactChange, _: Comparison) -> bool:
-    """Apply to a value that both revisions have."""
-    return ABSENT not in (change.before, change.after)
-
-
 def _other_spec(change: FactChange, _: Comparison) -> tuple[str, ...]:
     """Return the specs that a stack reads; only another one than the one under review is a fact."""
     own = "the spec under review"
@@ -72,10 +68,6 @@ def _unread(change: FactChange, _: Comparison) -> bool | tuple[str, ...]:
 
 def _row(pattern: str, risk: Risk, consequence: str, headline: str = "") -> Meaning:
     return Meaning(pattern, risk, consequence, headline=headline if risk is Risk.DESTRUCTIVE else "")
-
-
-def _sentence(pattern: str, risk: Risk, sentence: str, headline: str = "", when: Condition = always) -> Meaning:
-    return Meaning(pattern, risk, when=when, headline=headline, sentence=sentence)
 
 
 def _rows_of_project_files() -> Iterator[Meaning]:
@@ -110,18 +102,16 @@ def _rows_of_stack_files() -> Iterator[Meaning]:
     stack, pulumi = "setting of the stack", "config.pulumi:"
     yield _row(f"{stack}.environment", Risk.DESTRUCTIVE, "Pulumi ESC sets config and credentials", _SETTINGS)
     for key in _SECRETS_KEYS:
-        yield _sentence(
-            f"{stack}.{key}", Risk.NONE, f"{key} added: it encrypts the stack's secrets", "", _first_secrets
-        )
+        yield sentence(f"{stack}.{key}", f"{key} added: it encrypts the stack's secrets", _first_secrets)
     other_key = "another key encrypts the secrets in the state"
     yield _row(f"{stack}.secretsprovider", Risk.DESTRUCTIVE, other_key, _SETTINGS)
     for key in _SECRETS_KEYS[1:]:
         undecipherable = f"{key} of the stack changed: Pulumi cannot decrypt what it encrypted before"
-        yield _sentence(f"{stack}.{key}", Risk.DESTRUCTIVE, undecipherable, _SETTINGS)
+        yield loss(f"{stack}.{key}", undecipherable, _SETTINGS)
     yield _row(f"{stack}.**", Risk.UNKNOWN, _NO_RULE)
     yield Meaning("own config.**", consequence="the program reads it", subject="config")
     encrypted = "encrypted value of config {label} changed: this review cannot read it"
-    yield _sentence("encrypted config.**", Risk.DESTRUCTIVE, encrypted, "encrypted config changed")
+    yield loss("encrypted config.**", encrypted, "encrypted config changed")
     yield _row(f"{pulumi}tags", Risk.CAUTION, "rules of the backend may depend on these tags of the stack")
     other_names = "Pulumi gives resources other names, which replaces them"
     yield _row(f"{pulumi}autonaming", Risk.DESTRUCTIVE, other_names, _CONFIG)
@@ -134,19 +124,19 @@ def _rows_of_stack_files() -> Iterator[Meaning]:
 
 def _rows_of_programs() -> Iterator[Meaning]:
     """Yield the rows about the project as a whole, and about what programs declare besides resources."""
-    for kind, headline, when, sentence in (
+    for kind, headline, when, text in (
         ("config of a part", _SETTINGS, always, _PART),
         ("unreadable file", _SETTINGS, _unread, "{} cannot be read by this review: {}"),
-        ("project file", _SETTINGS, _replaced, _OTHER_FILE),
+        ("project file", _SETTINGS, changed, _OTHER_FILE),
         ("stack program", "stack program removed", removed, _NO_PROGRAM),
-        ("Pulumi project", "Pulumi project renamed", _replaced, _RENAMED),
+        ("Pulumi project", "Pulumi project renamed", changed, _RENAMED),
         ("spec of the stack", "stack with another spec", _other_spec, _OTHER_SPEC),
         ("provider", "", always, "{label} of a provider is {after}, previously {before}: updates act through it"),
         ("secret of a provider", "", always, "{label} of a provider is another secret: updates act through it"),
     ):
-        yield _sentence(f"{kind}.**", Risk.DESTRUCTIVE, sentence, headline, when)
+        yield loss(f"{kind}.**", text, headline, when)
         yield Meaning(f"{kind}.**")
-    for kind, risk, sentence in (
+    for kind, risk, text in (
         ("transform", Risk.DESTRUCTIVE, "the program changes inputs in the engine, which is not shown here, of"),
         ("component", Risk.DESTRUCTIVE, "the program uses a component of another package, which is not shown here"),
         ("dynamic", Risk.DESTRUCTIVE, "the program runs code of its own as a provider"),
@@ -154,7 +144,7 @@ def _rows_of_programs() -> Iterator[Meaning]:
         ("call", Risk.UNKNOWN, "the program looks up what this review does not know"),
         ("read", Risk.UNKNOWN, "the program reads what this review does not know"),
     ):
-        yield _sentence(f"{kind}.*", risk, f"{sentence}: {{label}}")
+        yield sentence(f"{kind}.*", f"{text}: {{label}}", always, risk)
 
 
 _PART: Final = "config {label} is {after} instead of {before}: it applies to a part of a value, which is not shown here"
@@ -350,10 +340,10 @@ def _declared_facts(
 
 def _moved(before: EnvironmentResources, after: EnvironmentResources) -> Iterator[Statement]:
     """Yield each pair of providers between which resources move: another one may have other credentials."""
-    old = {(resource.parent, resource.type, resource.name): _provider(resource) for resource in before.resources}
+    old = {resource.key: _provider(resource) for resource in before.resources}
     moved: dict[tuple[str, str], list[Resource]] = {}
     for resource in after.resources:
-        previous = old.get((resource.parent, resource.type, resource.name))
+        previous = old.get(resource.key)
         if previous is not None and previous != _provider(resource):
             moved.setdefault((previous, _provider(resource)), []).append(resource)
     for (was, now), resources in moved.items():

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tpucfg.catalog.target_facts import TARGET_FACTS
+from tpucfg.changes.conditions import Comparison, Condition, added, removed
 from tpucfg.changes.facts import ABSENT, Fact, FactChange, Scope, by_name, compare
-from tpucfg.changes.meanings import Comparison, Condition, Meaning, added, removed
+from tpucfg.changes.meanings import Meaning
 from tpucfg.changes.resources import KNOWN_TYPES, REMOVING_OPS, UNKNOWN, Step, holds_data
 from tpucfg.changes.statements import Risk, Statement
 from tpucfg.infra.grants import is_grant, power_of

@@ -13,6 +13,15 @@ _NUMBER: Final = re.compile(r"-?[0-9]{1,15}(\.0*)?")
 _BOOLEANS: Final[Mapping[str, bool]] = {"true": True, "1": True, "false": False, "0": False}
 
 
+class ResourceKey(NamedTuple):
+    """The identity of a resource in a stack."""
+
+    parent: str
+    """The types of its parents."""
+    type: str
+    name: str
+
+
 # A NamedTuple and not a dataclass: the worker sends `_asdict()` as JSON, and resources sort by type and name.
 class Resource(NamedTuple):
     """One resource, as the stack program declares it."""
@@ -33,9 +42,9 @@ class Resource(NamedTuple):
     """A digest of each input that the program wraps as a secret: `inputs` has only a mark of it."""
 
     @property
-    def parent(self) -> str:
-        """The types of its parents, which identify a resource in its stack together with its own type and name."""
-        return str(self.options.get("parent", ""))
+    def key(self) -> ResourceKey:
+        """The identity of the resource in its stack."""
+        return ResourceKey(str(self.options.get("parent", "")), self.type, self.name)
 
     @property
     def kind(self) -> str:
