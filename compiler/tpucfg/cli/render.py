@@ -13,14 +13,7 @@ import typer
 from tpucfg.catalog import Catalog
 from tpucfg.cli import options
 from tpucfg.cli.exit_codes import DIFFERENT, ERRORS, USAGE, CommandExit
-from tpucfg.cli.load_spec import (
-    load_fits,
-    print_findings,
-    print_fit_warnings,
-    print_result,
-    progress,
-    with_records,
-)
+from tpucfg.cli.load_spec import load_fits, print_findings, print_fit_warnings, print_result, progress, with_records
 from tpucfg.cli.options import SPEC, format_option, output_folder, selection, usage_errors
 from tpucfg.findings import errors
 from tpucfg.parallel import map_shared

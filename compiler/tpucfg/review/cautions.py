@@ -5,13 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from tpucfg.changes.resources import (
-    UNKNOWN,
-    Reason,
-    ResourceChange,
-    Widening,
-    reported_widenings,
-)
+from tpucfg.changes.resources import UNKNOWN, Reason, ResourceChange, Widening, reported_widenings
 from tpucfg.changes.statements import LocatedStatement, Risk, format_environments, generalize
 from tpucfg.infra.grants import HIDDEN, power_of
 from tpucfg.infra.resources import BUCKET

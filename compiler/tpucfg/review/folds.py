@@ -5,14 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tpucfg.changes.config_diff import Difference, Group, redact_difference
-from tpucfg.changes.describe import (
-    ALL_CONFIGS,
-    change_diff,
-    change_labels,
-    format_config_counts,
-    format_keys,
-    is_flag,
-)
+from tpucfg.changes.describe import ALL_CONFIGS, change_diff, change_labels, format_config_counts, format_keys, is_flag
 from tpucfg.changes.drift import Drift
 from tpucfg.changes.facts import ABSENT, Change, Scope
 from tpucfg.changes.resources import ResourceChange
