@@ -16,6 +16,7 @@ from tpucfg.changes.figures import rung_baselines
 from tpucfg.changes.records import NO_RECORDS, RevisionRecords, judged_throughputs, record_statements
 from tpucfg.changes.revisions import CompiledRevision, config_key
 from tpucfg.changes.statements import LocatedStatement, Risk, Statement
+from tpucfg.grouped import grouped
 from tpucfg.number_format import format_dollars, format_hours, format_number
 from tpucfg.plan.rung import probe_rung
 from tpucfg.results.cost import RunLimit, price_per_hour, run_hours, run_limit
@@ -226,11 +227,9 @@ def _rows(
 
 def _grouped(rows: Iterable[CostRow]) -> tuple[CostRow, ...]:
     """Return each of the rows that differ only in their environment once, the largest growth first."""
-    environments: dict[CostRow, list[str]] = {}
-    for row in rows:
-        environments.setdefault(row._replace(environments=()), []).extend(row.environments)
-    grouped = (row._replace(environments=tuple(names)) for row, names in environments.items())
-    return tuple(sorted(grouped, key=_sort_key))
+    environments = grouped((row._replace(environments=()), name) for row in rows for name in row.environments)
+    shared = (row._replace(environments=tuple(names)) for row, names in environments.items())
+    return tuple(sorted(shared, key=_sort_key))
 
 
 def _sort_key(row: CostRow) -> tuple[object, ...]:

@@ -10,6 +10,7 @@ from tpucfg.changes.config_diff import Difference, Group
 from tpucfg.changes.facts import ABSENT, Change, Scope, sorted_keys
 from tpucfg.changes.statements import LocatedStatement, Statement, show_change
 from tpucfg.changes.tree_diff import ORDER
+from tpucfg.grouped import grouped
 from tpucfg.paths import KeyPath
 from tpucfg.text_format import dotted, format_count, listed, printable
 
@@ -111,10 +112,7 @@ def group_by_config(
 ) -> Iterator[LocatedStatement]:
     """Yield each statement once, with all configs that it is about; `known` are all configs."""
     known = sorted_keys(known)
-    groups: dict[Statement, list[Scope]] = {}
-    for key, statement in owned:
-        groups.setdefault(statement, []).append(key)
-    for statement, keys in groups.items():
+    for statement, keys in grouped((statement, key) for key, statement in owned).items():
         yield LocatedStatement(format_keys(sorted_keys(keys), known), statement)
 
 

@@ -12,9 +12,10 @@ from typing import Any, Final, NamedTuple
 from tpucfg.changes.conditions import Comparison, always, changed, removed
 from tpucfg.changes.effects import effect_of, effect_statements, environments_of
 from tpucfg.changes.facts import ABSENT, Fact, FactChange, Scope, by_name, compare
-from tpucfg.changes.meanings import Judged, Meaning, judge_all, loss, sentence
+from tpucfg.changes.meanings import Meaning, judge_all, loss, sentence
 from tpucfg.changes.statements import LocatedStatement, Risk, Statement
 from tpucfg.git.program_files import FileVersion
+from tpucfg.grouped import grouped
 from tpucfg.infra.pulumi_project import PROJECT_FILES, ConfigValue, PulumiFiles, StackFile
 from tpucfg.infra.resources import EnvironmentResources, Resource
 from tpucfg.infra.stack_files import KEYS
@@ -184,9 +185,7 @@ def _judged_statements(before: Iterable[Fact], after: Iterable[Fact]) -> Iterato
     judgements = judge_all(compare(comparison.before, comparison.after), MEANINGS, comparison)
     shown = [item for item in judgements if item.meaning.risk or item.meaning.consequence or item.meaning.sentence]
     shown.sort(key=lambda item: -item.meaning.risk)
-    by_scope: dict[Scope, list[Judged]] = {}
-    for item in shown:
-        by_scope.setdefault(item.change.scope, []).append(item)
+    by_scope = grouped((item.change.scope, item) for item in shown)
     effects = ((scope, effect_of(item)) for scope, items in by_scope.items() for item in items[:_MAX_CHANGES])
     yield from effect_statements(effects, environments_of)
     for scope, items in by_scope.items():
@@ -341,12 +340,10 @@ def _declared_facts(
 def _moved(before: EnvironmentResources, after: EnvironmentResources) -> Iterator[Statement]:
     """Yield each pair of providers between which resources move: another one may have other credentials."""
     old = {resource.key: _provider(resource) for resource in before.resources}
-    moved: dict[tuple[str, str], list[Resource]] = {}
-    for resource in after.resources:
-        previous = old.get(resource.key)
-        if previous is not None and previous != _provider(resource):
-            moved.setdefault((previous, _provider(resource)), []).append(resource)
-    for (was, now), resources in moved.items():
+    both = (((old.get(resource.key), _provider(resource)), resource) for resource in after.resources)
+    for (was, now), resources in grouped(both).items():
+        if was is None or was == now:
+            continue
         text = f"the provider of {format_count(len(resources), 'resource')}, such as {{}}, is {{}} instead of {{}}"
         yield Statement(text, (resources[0].label, now, was), Risk.DESTRUCTIVE)
 

@@ -10,6 +10,7 @@ from tpucfg.changes.resource_meanings import resource_statements
 from tpucfg.changes.resources import KNOWN_TYPES, REMOVING_OPS, UNKNOWN, Op, ResourceChange, Step, Widening, holds_data
 from tpucfg.changes.statements import Statement
 from tpucfg.changes.tree_diff import tree_leaves, value_changes
+from tpucfg.grouped import grouped
 from tpucfg.infra.grants import is_grant
 from tpucfg.infra.resources import PROJECT_NUMBER, EnvironmentResources, Resource, ResourceKey, urn_name
 from tpucfg.paths import KeyPath
@@ -170,9 +171,7 @@ def complete_preview(
         declared: the changes between the stack programs of both revisions.
     """
     changes = [*previewed]
-    indices: dict[tuple[str, str], list[int]] = {}
-    for index, change in enumerate(previewed):
-        indices.setdefault((change.type, change.name), []).append(index)
+    indices = grouped(((change.type, change.name), index) for index, change in enumerate(previewed))
     for change in declared:
         same = indices.get((change.type, change.name), [])
         contained = next((index for index in same if _contains_change(previewed[index], change)), None)
