@@ -6,13 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
-import typer
-
 from tpucfg.catalog import Catalog
 from tpucfg.cli import options
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.load_spec import has_color, load_fits, load_project, progress
-from tpucfg.cli.options import SPEC, format_option, selection, usage_errors
+from tpucfg.cli.options import SPEC, format_option, option, selection, usage_errors
 from tpucfg.findings import Finding, collect, errors
 from tpucfg.findings.formats import FORMATS, format_counts, format_named
 from tpucfg.plan import Selection, select_sizes
@@ -52,19 +50,17 @@ def check(
     probe: options.ProbeOption = False,
     config: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--config",
-            metavar="PATH",
-            help="Check this config, or all YAML and JSON files in this folder, without a spec; repeatable. "
+        option(
+            "--config PATH",
+            "Check this config, or all YAML and JSON files in this folder, without a spec; repeatable. "
             "Needs --target, the service of all of them.",
         ),
     ] = None,
     stack_outputs: Annotated[
         Path | None,
-        typer.Option(
-            "--stack-outputs",
-            metavar="FILE",
-            help="Compare the output of `pulumi stack output --json` with the spec's environment --env.",
+        option(
+            "--stack-outputs FILE",
+            "Compare the output of `pulumi stack output --json` with the spec's environment --env.",
         ),
     ] = None,
     format: Annotated[str, format_option("|".join(FORMATS))] = "text",

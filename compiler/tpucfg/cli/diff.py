@@ -12,7 +12,7 @@ from tpucfg.changes.config_diff import Difference, config_difference, read_folde
 from tpucfg.cli import options
 from tpucfg.cli.exit_codes import DIFFERENT, ERRORS, USAGE, CommandExit
 from tpucfg.cli.load_spec import print_findings
-from tpucfg.cli.options import SPEC, format_option, selection
+from tpucfg.cli.options import SPEC, format_option, option, selection
 from tpucfg.findings import errors
 from tpucfg.fs import is_directory
 from tpucfg.plan import Selection, SelectionError
@@ -45,7 +45,7 @@ def diff(
     size: options.SizeOption = None,
     target: options.TwoTargetsOption = None,
     format: Annotated[str, format_option("text|json|markdown")] = "text",
-    exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit 3 if there are differences.")] = False,
+    exit_code: Annotated[bool, option("--exit-code", "Exit 3 if there are differences.")] = False,
 ) -> None:
     """Print how the configs differ between two revisions: flags by name, and each common change once.
 

@@ -9,6 +9,7 @@ import typer
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.load_spec import print_findings
+from tpucfg.cli.options import option
 from tpucfg.findings import errors
 from tpucfg.redaction import redact
 from tpucfg.text_format import dotted, format_count, printable
@@ -19,18 +20,14 @@ _HELPS: Final = {"TPU001": "give the path of a config, as YAML or JSON"}
 
 def import_(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The config, as YAML or JSON.", show_default=False)],
-    env: Annotated[str, typer.Option("--env", metavar="NAME", help="The name of the environment.")] = "dev",
-    project: Annotated[
-        str | None, typer.Option("--project", metavar="ID", help="The Google project, if the file names none.")
-    ] = None,
-    region: Annotated[
-        str | None, typer.Option("--region", metavar="REGION", help="The region, if the file names none.")
-    ] = None,
+    env: Annotated[str, option("--env NAME", "The name of the environment.")] = "dev",
+    project: Annotated[str | None, option("--project ID", "The Google project, if the file names none.")] = None,
+    region: Annotated[str | None, option("--region REGION", "The region, if the file names none.")] = None,
     batch_size: Annotated[
-        int | None, typer.Option("--batch-size", min=1, help="The global batch, if the program is not given one.")
+        int | None, option("--batch-size", "The global batch, if the program is not given one.", min=1)
     ] = None,
     train_steps: Annotated[
-        int | None, typer.Option("--train-steps", min=1, help="The steps, if the program is not given them.")
+        int | None, option("--train-steps", "The steps, if the program is not given them.", min=1)
     ] = None,
 ) -> None:
     """Print the spec of a JobSet, a Vertex AI custom job, a queued resource or an AI Platform job.

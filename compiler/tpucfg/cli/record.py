@@ -7,13 +7,11 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
-import typer
-
 from tpucfg.catalog import Catalog
 from tpucfg.cli import options
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.load_spec import load_compiled, print_findings
-from tpucfg.cli.options import SPEC, selection, usage_errors
+from tpucfg.cli.options import SPEC, option, selection, usage_errors
 from tpucfg.findings import Finding
 from tpucfg.plan import Job, RunPart
 from tpucfg.plan.program import Program, program_of
@@ -40,18 +38,15 @@ def record(
     env: options.OneEnvOption = None,
     metric: Annotated[
         list[str] | None,
-        typer.Option(
-            "--metric",
-            metavar="NAME=VALUE",
-            help="A metric and its value; repeatable. With --from, a NAME alone is read from the log.",
+        option(
+            "--metric NAME=VALUE", "A metric and its value; repeatable. With --from, a NAME alone is read from the log."
         ),
     ] = None,
     log: Annotated[
         str | None,
-        typer.Option(
-            "--from",
-            metavar="FILE",
-            help="Read the metrics from a log: from its last line of JSON that has all of them, or from the latest such"
+        option(
+            "--from FILE",
+            "Read the metrics from a log: from its last line of JSON that has all of them, or from the latest such"
             " entry in the output of `gcloud logging read --format=json`; with `flags: maxtext` also from the"
             " lines of MaxText's steps; - is the standard input."
             f" [default: {THROUGHPUT} and the gate's metric]",
@@ -60,12 +55,11 @@ def record(
     run: options.RunOption = None,
     step: Annotated[
         int | None,
-        typer.Option(
-            "--step",
-            metavar="STEP",
+        option(
+            "--step STEP",
+            "The step that the run has reached, in its last checkpoint: submit goes on there, on any size.",
             min=1,
             max=_MAX_STEP,
-            help="The step that the run has reached, in its last checkpoint: submit goes on there, on any size.",
         ),
     ] = None,
     changes: options.SetOption = None,

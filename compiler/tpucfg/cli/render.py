@@ -8,13 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from tpucfg.catalog import Catalog
 from tpucfg.cli import options
 from tpucfg.cli.exit_codes import DIFFERENT, ERRORS, USAGE, CommandExit
 from tpucfg.cli.load_spec import load_fits, print_findings, print_fit_warnings, print_result, progress, with_records
-from tpucfg.cli.options import SPEC, format_option, output_folder, selection, usage_errors
+from tpucfg.cli.options import SPEC, format_option, option, output_folder, selection, usage_errors
 from tpucfg.findings import errors
 from tpucfg.parallel import map_shared
 from tpucfg.plan import Selection
@@ -38,26 +36,22 @@ def render(
     probe: options.ProbeOption = False,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            metavar="DIR",
-            help="Write DIR/<env>/<size>/config.yaml; with several specs, DIR/<name>/<env>/<size>/config.yaml. "
+        option(
+            "--out DIR",
+            "Write DIR/<env>/<size>/config.yaml; with several specs, DIR/<name>/<env>/<size>/config.yaml. "
             "A probe is written to <size>/probe/config.yaml.",
             parser=output_folder,
         ),
     ] = None,
-    check: Annotated[
-        bool, typer.Option("--check", help="With --out: write nothing, and exit 3 if a file would change.")
-    ] = False,
+    check: Annotated[bool, option("--check", "With --out: write nothing, and exit 3 if a file would change.")] = False,
     prune: Annotated[
-        bool, typer.Option("--prune", help="With --out: remove the configs that no job of these specs needs.")
+        bool, option("--prune", "With --out: remove the configs that no job of these specs needs.")
     ] = False,
     format: Annotated[
         str, format_option("yaml|json", "The format of the configs; as JSON, each job is a document.")
     ] = "yaml",
     document: Annotated[
-        str | None,
-        typer.Option("--document", metavar="KEY", help="With --format json: print only this object of the configs."),
+        str | None, option("--document KEY", "With --format json: print only this object of the configs.")
     ] = None,
 ) -> None:
     """Print or write the configs of the selected jobs; all of them are validated before anything is written.

@@ -4,10 +4,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
-import typer
-
 from tpucfg.cli.exit_codes import DIFFERENT, ERRORS, USAGE, CommandExit
-from tpucfg.cli.options import SPEC, choice_option, format_option
+from tpucfg.cli.options import SPEC, choice_option, format_option, option
 
 if TYPE_CHECKING:
     from tpucfg.cli.review_files import ReviewFiles
@@ -20,61 +18,42 @@ _FAIL_ON: Final = ("destructive", "caution", "any", "none")
 
 SpecsOption = Annotated[
     list[Path] | None,
-    typer.Option(
-        "--spec",
-        metavar="FILE",
-        help="A spec to review; repeatable. [default: every tpucfg.yaml that the change affects]",
-        show_default=False,
-    ),
+    option("--spec FILE", "A spec to review; repeatable. [default: every tpucfg.yaml that the change affects]"),
 ]
-BaseOption = Annotated[
-    str, typer.Option("--base", metavar="REV", help="The revision to merge into.", show_default=False)
-]
-HeadOption = Annotated[
-    str | None,
-    typer.Option(
-        "--head", metavar="REV", help="The revision to review. [default: the working tree]", show_default=False
-    ),
-]
+BaseOption = Annotated[str, option("--base REV", "The revision to merge into.")]
+HeadOption = Annotated[str | None, option("--head REV", "The revision to review. [default: the working tree]")]
 PreviewOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--preview",
-        metavar="[FOLDER/]ENV=FILE",
-        help="The output of `pulumi preview --json` for an environment of the spec in FOLDER; repeatable.",
+    option(
+        "--preview [FOLDER/]ENV=FILE",
+        "The output of `pulumi preview --json` for an environment of the spec in FOLDER; repeatable.",
     ),
 ]
 FitOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--fit",
-        metavar="[FOLDER=]FILE",
-        help="The results/fit.json that `tpucfg fit` wrote in a job of this run, for the spec in FOLDER; repeatable.",
+    option(
+        "--fit [FOLDER=]FILE",
+        "The results/fit.json that `tpucfg fit` wrote in a job of this run, for the spec in FOLDER; repeatable.",
     ),
 ]
 ResourcesOption = Annotated[
     tuple[Path, Path] | None,
-    typer.Option(
-        "--resources",
-        metavar="BASE HEAD",
-        help="What `tpucfg infra --format json` wrote for both revisions, elsewhere: no program is started.",
-        show_default=False,
+    option(
+        "--resources BASE HEAD",
+        "What `tpucfg infra --format json` wrote for both revisions, elsewhere: no program is started.",
     ),
 ]
 RunProgramOption = Annotated[
     bool,
-    typer.Option(
-        "--run-program", help="Run the stack programs with --head too. Without it, the resources are not known then."
-    ),
+    option("--run-program", "Run the stack programs with --head too. Without it, the resources are not known then."),
 ]
 FormatOption = Annotated[str, format_option("markdown|json")]
 FailOnOption = Annotated[
     str,
     choice_option(
-        "--fail-on",
+        f"--fail-on {'|'.join(_FAIL_ON)}",
         _FAIL_ON,
-        metavar="|".join(_FAIL_ON),
-        help="Exit 3 if data or its protection is lost, if there is any caution, or if anything changes.",
+        "Exit 3 if data or its protection is lost, if there is any caution, or if anything changes.",
     ),
 ]
 

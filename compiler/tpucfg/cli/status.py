@@ -4,13 +4,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
-import typer
-
 from tpucfg.catalog import Catalog
 from tpucfg.cli import options, rung_columns
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.load_spec import load_compiled, print_findings
-from tpucfg.cli.options import SPEC, format_option, selection
+from tpucfg.cli.options import SPEC, format_option, option, selection
 from tpucfg.cli.table import Column, Section, markdown_sections, text_sections
 from tpucfg.markdown import code, prose
 from tpucfg.number_format import UNKNOWN, floor_percent, format_metric, format_rate, to_json_number
@@ -54,7 +52,7 @@ class _Environment(NamedTuple):
 def status(
     spec: options.SpecOption = SPEC,
     env: options.EnvOption = None,
-    live: Annotated[bool, typer.Option("--live", help="Ask the services about the jobs.")] = False,
+    live: Annotated[bool, option("--live", "Ask the services about the jobs.")] = False,
     size: options.SizeOption = None,
     run: options.RunsOption = None,
     probe: options.ProbeOption = False,

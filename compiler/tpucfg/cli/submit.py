@@ -6,13 +6,11 @@ from pathlib import Path
 from shlex import join
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from tpucfg.catalog import Catalog
 from tpucfg.cli import options
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.load_spec import load_compiled, load_fits, print_findings, print_fit_warnings, with_records
-from tpucfg.cli.options import SPEC, selection
+from tpucfg.cli.options import SPEC, option, selection
 from tpucfg.cli.submit_run import keep_steps, refuse_other_folder, run_terms
 from tpucfg.findings import Finding
 from tpucfg.plan import Job, Selection, run_progress_in
@@ -37,8 +35,8 @@ def submit(
     step: options.StepOption = None,
     changes: options.SetOption = None,
     probe: options.ProbeOption = False,
-    execute: Annotated[bool, typer.Option("--execute", help="Run the command that starts the job.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Start the job even if the gate refuses it.")] = False,
+    execute: Annotated[bool, option("--execute", "Run the command that starts the job.")] = False,
+    force: Annotated[bool, option("--force", "Start the job even if the gate refuses it.")] = False,
 ) -> None:
     """Print the command that starts the job, ready to paste, and those that watch and delete it.
 
