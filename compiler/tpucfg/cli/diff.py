@@ -6,13 +6,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
-import typer
-
 from tpucfg.changes.config_diff import Difference, config_difference, read_folders, redact_difference
 from tpucfg.cli import options
 from tpucfg.cli.exit_codes import DIFFERENT, ERRORS, USAGE, CommandExit
 from tpucfg.cli.load_spec import print_findings
-from tpucfg.cli.options import SPEC, format_option, option, selection
+from tpucfg.cli.options import SPEC, argument, format_option, option, selection
 from tpucfg.findings import errors
 from tpucfg.fs import is_directory
 from tpucfg.plan import Selection, SelectionError
@@ -26,19 +24,9 @@ if TYPE_CHECKING:
 
 
 def diff(
-    base: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[BASE]", help="A git revision, or a folder of configs. [default: HEAD]", show_default=False
-        ),
-    ] = None,
+    base: Annotated[str | None, argument("[BASE]", "A git revision, or a folder of configs. [default: HEAD]")] = None,
     head: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[HEAD]",
-            help="A git revision, or a folder of configs. [default: the working tree]",
-            show_default=False,
-        ),
+        str | None, argument("[HEAD]", "A git revision, or a folder of configs. [default: the working tree]")
     ] = None,
     spec: options.SpecOption = SPEC,
     env: options.EnvOption = None,

@@ -4,12 +4,10 @@ import sys
 from pathlib import Path
 from typing import Annotated, Final
 
-import typer
-
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.load_spec import print_findings
-from tpucfg.cli.options import option
+from tpucfg.cli.options import argument, option
 from tpucfg.findings import errors
 from tpucfg.redaction import redact
 from tpucfg.text_format import dotted, format_count, printable
@@ -19,7 +17,7 @@ _HELPS: Final = {"TPU001": "give the path of a config, as YAML or JSON"}
 
 
 def import_(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The config, as YAML or JSON.", show_default=False)],
+    file: Annotated[Path, argument("FILE", "The config, as YAML or JSON.")],
     env: Annotated[str, option("--env NAME", "The name of the environment.")] = "dev",
     project: Annotated[str | None, option("--project ID", "The Google project, if the file names none.")] = None,
     region: Annotated[str | None, option("--region REGION", "The region, if the file names none.")] = None,

@@ -7,10 +7,8 @@ from pathlib import Path
 from shlex import quote
 from typing import Annotated, Final
 
-import typer
-
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
-from tpucfg.cli.options import NewTargetOption, choice_option, option
+from tpucfg.cli.options import NewTargetOption, argument, choice_option, option
 from tpucfg.install_source import EXAMPLE, FORMS, UnknownSourceError, installed_requirement, requirement_of
 from tpucfg.plan import account_id
 from tpucfg.plan.naming import MAX_ACCOUNT_ID_LENGTH
@@ -26,10 +24,7 @@ _MAX_NAME_LENGTH: Final = MAX_ACCOUNT_ID_LENGTH - len(account_id(name="", enviro
 
 
 def init(
-    folder: Annotated[
-        Path,
-        typer.Argument(metavar="[DIR]", help="The project's folder. [default: the current one]", show_default=False),
-    ] = Path(),
+    folder: Annotated[Path, argument("[DIR]", "The project's folder. [default: the current one]")] = Path(),
     name: Annotated[str | None, option("--name NAME", "The project's name. [default: the folder's]")] = None,
     target: NewTargetOption = None,
     trainer: Annotated[

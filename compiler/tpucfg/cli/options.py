@@ -142,6 +142,11 @@ def option(form: str, help: str, **settings: Any) -> Any:
     return typer.Option(name, metavar=metavar or None, help=help, **settings)
 
 
+def argument(form: str, help: str, **settings: Any) -> Any:
+    """Return an argument; one that can be left out has brackets, and its default in the help text."""
+    return typer.Argument(metavar=form, help=help, show_default=False, **settings)
+
+
 def choice_option(form: str, values: Sequence[str], help: str) -> Any:
     """Return an option that takes one of some values, or several of them if its type is a list.
 

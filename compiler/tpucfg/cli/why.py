@@ -11,7 +11,7 @@ from tpucfg.catalog import Catalog
 from tpucfg.cli import options
 from tpucfg.cli.exit_codes import USAGE, CommandExit
 from tpucfg.cli.load_spec import load_compiled
-from tpucfg.cli.options import SPEC, selection
+from tpucfg.cli.options import SPEC, argument, selection
 from tpucfg.paths import KeyPath, first_match, indexed, item_names, leaf_paths, value_at
 from tpucfg.plan import Job, SelectionError, flag_name, provenance
 from tpucfg.plan.job import written_flag
@@ -59,10 +59,9 @@ def _complete_path(ctx: typer.Context, incomplete: str) -> list[str]:
 def why(
     path: Annotated[
         str,
-        typer.Argument(
-            metavar="PATH",
-            help="A figure, a flag, or a path of the config, such as workerPoolSpecs.0.replicaCount.",
-            show_default=False,
+        argument(
+            "PATH",
+            "A figure, a flag, or a path of the config, such as workerPoolSpecs.0.replicaCount.",
             autocompletion=_complete_path,
         ),
     ],
