@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from tpucfg.changes.program_meanings import StackSetup, declaration_statements, setup_statements
+from tpucfg.changes.program_changes import StackSetup, declaration_statements, setup_statements
 from tpucfg.changes.revisions import CompiledRevision
 from tpucfg.changes.statements import LocatedStatement
 from tpucfg.infra.program_process import ProgramRequest, ProgramResults, run_programs
