@@ -11,7 +11,6 @@ from tpucfg.infra.pulumi_project import other_spec, project_file, pulumi_project
 from tpucfg.infra.resource_file import ProgramFailure, ResourceFile
 from tpucfg.infra.resources import EnvironmentResources
 from tpucfg.infra.stack_program import PackagesMissingError, find_program
-from tpucfg.install_source import INSTALL_INFRA
 
 
 class Problem(NamedTuple):
@@ -93,7 +92,7 @@ def declared_resources(
         else:
             return ProgramRuns({}, {}, _MAY_NOT_RUN if has_stack else None, statements, bundled)
     except PackagesMissingError as error:
-        not_run = NotRun(str(error), INSTALL_INFRA) if has_stack else None
+        not_run = NotRun(str(error), error.help) if has_stack else None
         return ProgramRuns({}, {}, not_run, statements, bundled)
     declared = {
         revision.snapshot: {name: _declared(revision, result) for name, result in by_name.items()}

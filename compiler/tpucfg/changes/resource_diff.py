@@ -12,7 +12,7 @@ from tpucfg.changes.statements import Statement
 from tpucfg.changes.tree_diff import tree_leaves, value_changes
 from tpucfg.grouped import grouped
 from tpucfg.infra.grants import is_grant
-from tpucfg.infra.resources import PROJECT_NUMBER, EnvironmentResources, Resource, ResourceKey, urn_name
+from tpucfg.infra.resources import PROJECT_NUMBER, EnvironmentResources, Resource, urn_name
 from tpucfg.paths import KeyPath
 from tpucfg.redaction import SECRET, redact, redact_value
 
@@ -124,7 +124,7 @@ def _pairs(
         yield removed[key], None
 
 
-def _by_key(declared: EnvironmentResources | None) -> dict[ResourceKey, Resource]:
+def _by_key(declared: EnvironmentResources | None) -> dict[tuple[str, str, str], Resource]:
     return {resource.key: resource for resource in declared.resources} if declared else {}
 
 

@@ -10,7 +10,7 @@ from tpucfg.catalog import Catalog
 from tpucfg.cli import options
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.load_spec import has_color, load_fits, load_project, progress
-from tpucfg.cli.options import SPEC, format_option, option, selection, usage_errors
+from tpucfg.cli.options import SPEC, format_option, option, selection
 from tpucfg.findings import Finding, collect, errors
 from tpucfg.findings.formats import FORMATS, format_counts, format_named
 from tpucfg.plan import Selection, select_sizes
@@ -105,8 +105,7 @@ def _check_specs(paths: Sequence[Path], chosen: Selection) -> _Report:
     configs = 0
     uses: list[BucketUse] = []
     for path in paths:
-        with usage_errors():
-            compiled = compile_spec_file(path, catalog, chosen)
+        compiled = compile_spec_file(path, catalog, chosen)
         fit_findings, fit_texts = _check_fits(path, compiled, catalog)
         findings += collect([*compiled.findings, *_new(fit_findings, findings)])
         sources |= {str(path): compiled.source, **fit_texts}
@@ -236,8 +235,7 @@ def _check_stack_outputs(path: Path, specs: Sequence[Path], env: list[str] | Non
     if len(specs) > 1 or len(env or ()) > 1:
         raise CommandExit(USAGE, "--stack-outputs checks one stack", "give one spec and one environment")
     project, document = load_project(specs[0]), read_file(path)
-    with usage_errors():
-        select_sizes(project, selection(env))
+    select_sizes(project, selection(env))
     if findings := unreadable_outputs(document):
         return _Report(findings, {str(path): document.text}, str(path))
     environment = project.environments[env[0]] if env else environment_of(document, project)

@@ -2,9 +2,8 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 from tpucfg.changes.config_diff import Difference, config_difference, read_folders, redact_difference
 from tpucfg.cli import options
@@ -13,14 +12,8 @@ from tpucfg.cli.load_spec import print_findings
 from tpucfg.cli.options import SPEC, argument, format_option, option, selection
 from tpucfg.findings import errors
 from tpucfg.fs import is_directory
-from tpucfg.plan import Selection, SelectionError
+from tpucfg.plan import Selection
 from tpucfg.text_format import json_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tpucfg.changes.revisions import CompiledRevision
-    from tpucfg.git.snapshots import CompareRequest
 
 
 def diff(
@@ -89,11 +82,12 @@ def _compare_targets(spec: Path, first: Selection, second: Selection) -> Differe
 
 
 def _compare_revisions(base: str, head: str | None, spec: Path, chosen: Selection) -> Difference:
+    from tpucfg.changes.revisions import open_compiled_revisions
     from tpucfg.changes.target_diff import revision_difference
     from tpucfg.git.snapshots import CompareRequest
 
     request = CompareRequest(base, head, spec, with_program=False)
-    with compiled_revisions_or_exit(request, chosen) as (before, after):
+    with open_compiled_revisions(request, chosen) as (before, after):
         broken = [revision for revision in (before, after) if revision.is_broken]
         for revision in broken:
             print(f"tpucfg: {revision.snapshot.title} cannot be compared:", file=sys.stderr)
@@ -101,27 +95,6 @@ def _compare_revisions(base: str, head: str | None, spec: Path, chosen: Selectio
         if broken:
             raise CommandExit(ERRORS)
         return revision_difference(before, after)
-
-
-@contextmanager
-def compiled_revisions_or_exit(
-    request: "CompareRequest", chosen: Selection
-) -> "Iterator[tuple[CompiledRevision, CompiledRevision]]":
-    """Open and compile both revisions of a comparison.
-
-    Raises:
-        CommandExit: A revision cannot be read, or neither has what is selected.
-    """
-    from tpucfg.changes.revisions import open_compiled_revisions
-    from tpucfg.git.repository import RevisionError
-
-    try:
-        with open_compiled_revisions(request, chosen) as revisions:
-            yield revisions
-    except RevisionError as error:
-        raise CommandExit(ERRORS, str(error), error.help) from None
-    except SelectionError as error:
-        raise CommandExit(USAGE, str(error)) from None
 
 
 def _text(difference: Difference) -> str:

@@ -35,7 +35,7 @@ def import_(
 
     Example: tpucfg import jobset.yaml --project my-project-dev --region us-east5 > tpucfg.yaml
     """
-    from tpucfg.importing import Given, ImportRefusedError, import_config
+    from tpucfg.importing import Given, import_config
     from tpucfg.spec.credentials import hidden_text
     from tpucfg.yamldoc.reader import read_file
 
@@ -44,10 +44,7 @@ def import_(
         findings = [finding._replace(help=_HELPS.get(finding.id, finding.help)) for finding in document.findings]
         print_findings(findings, {str(file): hidden_text(document)})
         raise CommandExit(ERRORS)
-    try:
-        imported = import_config(document, Given(env, project, region, batch_size, train_steps), Catalog())
-    except ImportRefusedError as refused:
-        raise CommandExit(ERRORS, str(refused), refused.help) from None
+    imported = import_config(document, Given(env, project, region, batch_size, train_steps), Catalog())
     sys.stdout.write(imported.text)
     if imported.notes:
         print(printable(f"{file}: {format_count(len(imported.notes), 'field')} not carried over"), file=sys.stderr)

@@ -134,10 +134,7 @@ def _write(folder: Path, files: dict[Path, str]) -> None:
         listing = "\n".join(f"  {printable(str(folder / path))}" for path in existing)
         raise CommandExit(ERRORS, f"these files exist, and nothing was written:\n{listing}", "choose another folder")
     texts = {path.as_posix(): text for path, text in files.items()}
-    try:
-        output_dir.apply_changes(folder, output_dir.compare_files(folder, texts), texts)
-    except output_dir.OutputError as error:
-        raise CommandExit(ERRORS, str(error), error.help) from None
+    output_dir.apply_changes(folder, output_dir.compare_files(folder, texts), texts)
 
 
 def _cd_command(folder: Path) -> str:

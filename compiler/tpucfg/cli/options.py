@@ -2,14 +2,13 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
 from tpucfg.cli.exit_codes import USAGE, CommandExit
-from tpucfg.plan import RunPart, Selection, SelectionError
+from tpucfg.plan import RunPart, Selection
 from tpucfg.spec import SPEC_NAME
 from tpucfg.targets import TARGETS
 from tpucfg.text_format import format_value, nearest
@@ -116,15 +115,6 @@ def _run_part(text: str) -> RunPart:
         example = "--step 4000, or --step v6e-64:4000 with the size of the steps before it"
         raise CommandExit(USAGE, f"--step cannot be {format_value(text, quoted=False)}", f"write {example}")
     return RunPart(size, int(count))
-
-
-@contextmanager
-def usage_errors() -> Iterator[None]:
-    """End the command if its selection names an environment or a size that the spec does not have."""
-    try:
-        yield
-    except SelectionError as error:
-        raise CommandExit(USAGE, str(error)) from None
 
 
 # Option types.

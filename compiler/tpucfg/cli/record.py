@@ -11,7 +11,7 @@ from tpucfg.catalog import Catalog
 from tpucfg.cli import options
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.load_spec import load_compiled, print_findings
-from tpucfg.cli.options import SPEC, option, selection, usage_errors
+from tpucfg.cli.options import SPEC, option, selection
 from tpucfg.findings import Finding
 from tpucfg.plan import Job, RunPart
 from tpucfg.plan.program import Program, program_of
@@ -170,8 +170,7 @@ def _refuse_other_values(record: Record, program: Program, job: Job, spec: Path)
     results = read_records(spec.parent, job.environment.name, ExampleRecord(record.name, record.size))
     if record.step and record.run:
         parts = run_parts({job.environment.name: results}, record.run).get((record.name, job.environment.name), ())
-        with usage_errors():
-            joined_parts(parts, (RunPart(record.size, record.step),))
+        joined_parts(parts, (RunPart(record.size, record.step),))
     if differences := other_values(results, record, program):
         message = f"nothing was recorded: the run {record.run} has a record with other values"
         raise CommandExit(
@@ -186,7 +185,7 @@ def _required_metrics(project: Project, metrics: Mapping[str, float], *, is_whol
 
 
 def _read_log(log: str, wanted: Sequence[str], preset: Preset | None, job: Job) -> "LogMetrics":
-    from tpucfg.results.log_metrics import LogError, last_metrics
+    from tpucfg.results.log_metrics import last_metrics
     from tpucfg.results.step_lines import Steps
 
     steps = Steps(preset.step_line, job.rung.batch_size) if preset else None
@@ -196,8 +195,6 @@ def _read_log(log: str, wanted: Sequence[str], preset: Preset | None, job: Job) 
             return last_metrics(sys.stdin.buffer, "the standard input", wanted, steps)
         with Path(log).open("rb") as file:
             return last_metrics(file, printable(log), wanted, steps)
-    except LogError as error:
-        raise CommandExit(ERRORS, str(error), error.help) from None
     except OSError as error:
         message = f"{format_value(log, quoted=False)} cannot be read: {error.strerror or error}"
         raise CommandExit(ERRORS, message, "give the log's path with --from, or - for the standard input") from None

@@ -12,7 +12,7 @@ from tpucfg.catalog import Catalog
 from tpucfg.cli import options
 from tpucfg.cli.exit_codes import DIFFERENT, ERRORS, USAGE, CommandExit
 from tpucfg.cli.load_spec import load_fits, print_findings, print_fit_warnings, print_result, progress, with_records
-from tpucfg.cli.options import SPEC, format_option, option, output_folder, selection, usage_errors
+from tpucfg.cli.options import SPEC, format_option, option, output_folder, selection
 from tpucfg.findings import errors
 from tpucfg.parallel import map_shared
 from tpucfg.plan import Selection
@@ -92,7 +92,7 @@ def _render_specs(paths: Sequence[Path], chosen: Selection, format_: ConfigForma
     """Render every spec and print its errors and warnings; an error ends the command after the last."""
     catalog = Catalog()
     specs = []
-    with usage_errors(), progress("rendering", len(paths)) as advance:
+    with progress("rendering", len(paths)) as advance:
         selected = {path: with_records(chosen, path) for path in paths}
         every = map_shared(lambda path: render_spec(path, catalog, selected[path], format_), paths, _without_fit)
         for path, rendered in zip(paths, every, strict=True):
@@ -126,15 +126,12 @@ def _write(specs: Sequence[RenderedSpec], out: Path, *, check: bool, prune: bool
 
     folders = _project_folders(specs)
     files = {folder + path: text for spec, folder in zip(specs, folders, strict=True) for path, text in spec.configs}
-    try:
-        changes = output_dir.compare_files(out, files)
-        if prune or check:
-            wanted = (folder + path for spec, folder in zip(specs, folders, strict=True) for path in spec.all_paths)
-            changes += output_dir.stale_files(out, folders, wanted, is_probe=is_probe)
-        if not check:
-            output_dir.apply_changes(out, changes, files)
-    except output_dir.OutputError as error:
-        raise CommandExit(ERRORS, str(error), error.help) from None
+    changes = output_dir.compare_files(out, files)
+    if prune or check:
+        wanted = (folder + path for spec, folder in zip(specs, folders, strict=True) for path in spec.all_paths)
+        changes += output_dir.stale_files(out, folders, wanted, is_probe=is_probe)
+    if not check:
+        output_dir.apply_changes(out, changes, files)
     _print_changes(changes, out, len(files))
     if check and changes:
         flags = " --probe" if is_probe else ""

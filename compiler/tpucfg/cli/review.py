@@ -82,7 +82,6 @@ def review(
     Example: tpucfg review --base origin/main > comment.md
     """
     from tpucfg.cli.review_files import read_review_files
-    from tpucfg.git.repository import RevisionError
     from tpucfg.git.snapshots import CompareRequest
     from tpucfg.review.build import repository_statements
     from tpucfg.review.cautions import give_verdict
@@ -90,17 +89,14 @@ def review(
 
     if resources and run_program:
         raise CommandExit(USAGE, "--resources and --run-program exclude each other", "leave out --run-program")
-    try:
-        folder = (spec or [SPEC])[0].parent
-        files = read_review_files(preview or (), fit or (), resources, folder, head)
-        request = CompareRequest(base, head, SPEC, with_program=True, from_merge_base=True)
-        scope = find_review_scope(request, spec or ())
-        files.require_folders(scope)
-        # Before any program runs: where the system does not prevent it, a program could change these files.
-        statements = repository_statements(scope.tree)
-        result = _review_specs(scope, files, runs_programs=head is None or run_program)
-    except RevisionError as error:
-        raise CommandExit(ERRORS, str(error), error.help) from None
+    folder = (spec or [SPEC])[0].parent
+    files = read_review_files(preview or (), fit or (), resources, folder, head)
+    request = CompareRequest(base, head, SPEC, with_program=True, from_merge_base=True)
+    scope = find_review_scope(request, spec or ())
+    files.require_folders(scope)
+    # Before any program runs: where the system does not prevent it, a program could change these files.
+    statements = repository_statements(scope.tree)
+    result = _review_specs(scope, files, runs_programs=head is None or run_program)
     result = result._replace(statements=statements)
     sys.stdout.write(_present(result, format))
     # Before an exit message on stderr, so that the two keep their order in a log.

@@ -13,15 +13,6 @@ _NUMBER: Final = re.compile(r"-?[0-9]{1,15}(\.0*)?")
 _BOOLEANS: Final[Mapping[str, bool]] = {"true": True, "1": True, "false": False, "0": False}
 
 
-class ResourceKey(NamedTuple):
-    """The identity of a resource in a stack."""
-
-    parent: str
-    """The types of its parents."""
-    type: str
-    name: str
-
-
 # A NamedTuple and not a dataclass: the worker sends `_asdict()` as JSON, and resources sort by type and name.
 class Resource(NamedTuple):
     """One resource, as the stack program declares it."""
@@ -42,9 +33,9 @@ class Resource(NamedTuple):
     """A digest of each input that the program wraps as a secret: `inputs` has only a mark of it."""
 
     @property
-    def key(self) -> ResourceKey:
-        """The identity of the resource in its stack."""
-        return ResourceKey(str(self.options.get("parent", "")), self.type, self.name)
+    def key(self) -> tuple[str, str, str]:
+        """The identity of the resource in its stack: the types of its parents, its own type, and its name."""
+        return str(self.options.get("parent", "")), self.type, self.name
 
     @property
     def kind(self) -> str:
