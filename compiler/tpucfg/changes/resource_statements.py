@@ -13,7 +13,7 @@ from tpucfg.changes.statements import Risk, Statement
 from tpucfg.infra import lifecycle
 from tpucfg.infra.grants import is_grant
 from tpucfg.infra.lifecycle import LifecycleRule
-from tpucfg.infra.resources import BUCKET, Resource
+from tpucfg.infra.resources import ACCOUNT, BUCKET, Resource
 from tpucfg.paths import KeyPath, matches
 from tpucfg.redaction import SECRET
 from tpucfg.text_format import dotted
@@ -23,7 +23,7 @@ _TEMPORARY: Final = "tmp/"
 """The prefix whose objects the bundled stack program deletes."""
 _KINDS: Final[Mapping[str, str]] = {
     BUCKET: "bucket",
-    "gcp:serviceaccount/account:Account": "account",
+    ACCOUNT: "account",
     "gcp:projects/service:Service": "service",
     "gcp:projects/serviceIdentity:ServiceIdentity": "identity",
     "gcp:projects/iAMCustomRole:IAMCustomRole": "role",

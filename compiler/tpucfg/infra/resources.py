@@ -8,6 +8,7 @@ from tpucfg.spec import Environment
 
 PROJECT_NUMBER: Final = re.compile(r"\[number of [^\]]{1,200}\]")
 """The mocks' placeholder of a project's number, which only Google knows."""
+ACCOUNT: Final = "gcp:serviceaccount/account:Account"
 BUCKET: Final = "gcp:storage/bucket:Bucket"
 _NUMBER: Final = re.compile(r"-?[0-9]{1,15}(\.0*)?")
 _BOOLEANS: Final[Mapping[str, bool]] = {"true": True, "1": True, "false": False, "0": False}
