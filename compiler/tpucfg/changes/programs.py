@@ -142,13 +142,9 @@ def _program_changes(
     before: CompiledRevision, after: CompiledRevision
 ) -> tuple[tuple[LocatedStatement, ...], tuple[str, ...]]:
     """Return the changes of the programs themselves, and the titles of the revisions that have none of their own."""
-    if not after.snapshot.exists:
+    if not (before.snapshot.exists and after.snapshot.exists):
         return (), ()
-    names = after.environments
-    new = _stack_setup(after, names)
-    if not before.snapshot.exists:
-        return (), ()
-    old = _stack_setup(before, names)
+    old, new = (_stack_setup(revision, after.environments) for revision in (before, after))
     programs = ((before, old), (after, new))
     bundled = tuple(revision.snapshot.title for revision, setup in programs if not setup.program.is_own)
     return tuple(setup_statements(old, new)), bundled
