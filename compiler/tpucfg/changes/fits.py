@@ -273,12 +273,10 @@ def _contradicted(rung: KnownRung) -> Iterator[Statement]:
 
 
 def _missing_from_run(fit: RungFit) -> Statement:
-    if fit.result is None:
-        return Statement(
-            "the fit is not known from this run: its job has no result of it", (), Risk.UNKNOWN, _NOT_FROM_THIS_RUN
-        )
-    text = "the fit is not known from this run: the result of its job is of another version of the program ({})"
-    return Statement(text, (listed(fit.changes),), Risk.UNKNOWN, _NOT_FROM_THIS_RUN)
+    reason, values = "its job has no result of it", tuple[str, ...]()
+    if fit.result:
+        reason, values = "the result of its job is of another version of the program ({})", (listed(fit.changes),)
+    return Statement(f"the fit is not known from this run: {reason}", values, Risk.UNKNOWN, _NOT_FROM_THIS_RUN)
 
 
 def _figures(result: FitResult, *, with_versions: bool = False) -> str:
