@@ -114,6 +114,14 @@ _SPEC: Final = (
 _ENVIRONMENTS: Final = (
     sentence("environment", "new environment: {after}", when.added),
     sentence("protected environment", "new environment: {after}", when.added),
+    sentence(
+        "bucket of others",
+        "the jobs of the new environment read and write {after}, a bucket that its stack does not make",
+        when.added,
+        Risk.ACCESS,
+        "more access for jobs",
+    ),
+    Meaning("bucket of others", is_silent=True),
     sentence("environment", "removed from the spec: its stack keeps all resources until you run {}", _destroy),
     loss(
         "protected environment",
