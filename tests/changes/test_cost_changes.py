@@ -69,7 +69,8 @@ def test_replaced_rung_is_compared_with_the_new_one() -> None:
     assert row.before
     assert row.after
     assert (row.before.usd_per_hour, row.after.usd_per_hour) == (Fraction(8), Fraction(32))
-    assert row.before.usd == row.after.usd
+    assert row.after.hours
+    assert row.before.hours == 4 * row.after.hours
     assert cost_phrase(changes) == "+24.00 USD an hour on v2-32 in dev (+300%)"
 
 

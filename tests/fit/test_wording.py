@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from tpucfg.fit.fit_file import Memory
-from tpucfg.fit.wording import amount_text, flops_text, gib, memory_text, step_time
+from tpucfg.fit.wording import amount_text, gib, memory_text, step_time
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
@@ -52,12 +52,3 @@ def test_the_memory_of_a_device_names_its_unit_once() -> None:
 def test_a_step_takes_seconds_or_a_part_of_one(seconds: Fraction, text: str) -> None:
     """Three digits, and the unit with which they need no exponent."""
     assert step_time(seconds) == text
-
-
-@pytest.mark.parametrize(
-    ("flops", "text"),
-    [(0, "0"), (167_772_160, "1.68e8"), (145 * 10**15, "1.45e17"), (2 * 10**9, "2e9"), (9_999, "1e4")],
-)
-def test_work_always_has_an_exponent(flops: int, text: str) -> None:
-    """The rungs of a toy and of a large model are written in the same way."""
-    assert flops_text(flops) == text

@@ -68,7 +68,7 @@ for parent in (outer, inner):
 """
     resources = declared(tmp_path, program).resources
 
-    assert sorted(resource.parent for resource in resources) == ["a:b:Outer", "a:b:Outer$a:b:Inner"]
+    assert sorted(resource.key[0] for resource in resources) == ["a:b:Outer", "a:b:Outer$a:b:Inner"]
     assert all(resource.options["parentAliases"] == [{"name": "before"}] for resource in resources)
 
 

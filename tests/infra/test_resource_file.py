@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tpucfg.changes.program_meanings import declaration_statements
+from tpucfg.changes.program_changes import declaration_statements
 from tpucfg.changes.resource_diff import program_changes
 from tpucfg.infra.resource_file import (
     MAX_FILE_BYTES,

@@ -13,6 +13,7 @@ from tpucfg.changes.facts import ABSENT, Change, Scope, canonical_json, redact_c
 from tpucfg.changes.tree_diff import exactly_equal, unfold, value_changes
 from tpucfg.findings import Finding, collect, errors
 from tpucfg.fs import has_equal_bytes
+from tpucfg.grouped import grouped
 from tpucfg.targets.objects import combined_data
 from tpucfg.yamldoc.config_files import SUFFIXES, find_config_files
 from tpucfg.yamldoc.reader import MAX_FILE_BYTES, read_file
@@ -104,17 +105,9 @@ def _config_changes(before: Any, after: Any) -> Iterator[Change]:
 
 def _group_changes(changes: Mapping[Scope, Sequence[Change]]) -> Iterator[Group]:
     """Yield the changes by the set of configs that have them, the largest sets first."""
-    keys_by_token: dict[str, list[Scope]] = {}
-    change_by_token: dict[str, Change] = {}
-    for key, config_changes in changes.items():
-        for change in config_changes:
-            token = _token(change)
-            change_by_token[token] = change
-            keys_by_token.setdefault(token, []).append(key)
-    shared = {token: (change, tuple(keys_by_token[token])) for token, change in change_by_token.items()}
-    groups: dict[tuple[Scope, ...], list[Change]] = {}
-    for change, keys in _merge_own_names(shared):
-        groups.setdefault(keys, []).append(change)
+    owned = ((_token(change), (change, key)) for key, config_changes in changes.items() for change in config_changes)
+    shared = {token: (pairs[-1][0], tuple(key for _, key in pairs)) for token, pairs in grouped(owned).items()}
+    groups = grouped((keys, change) for change, keys in _merge_own_names(shared))
     for keys in sorted(groups, key=lambda keys: (-len(keys), [key.sort_key for key in keys])):
         yield Group(keys, tuple(groups[keys]))
 

@@ -16,6 +16,7 @@ from tpucfg.changes.figures import rung_baselines
 from tpucfg.changes.records import NO_RECORDS, RevisionRecords, judged_throughputs, record_statements
 from tpucfg.changes.revisions import CompiledRevision, config_key
 from tpucfg.changes.statements import LocatedStatement, Risk, Statement
+from tpucfg.grouped import grouped
 from tpucfg.number_format import format_dollars, format_hours, format_number
 from tpucfg.plan.rung import probe_rung
 from tpucfg.results.cost import RunLimit, price_per_hour, run_hours, run_limit
@@ -41,32 +42,10 @@ class RunCost(NamedTuple):
         """The limit of one attempt; None if the config sets none."""
         return None if self.limit.seconds is None else self.limit.seconds / 3600
 
-    @property
-    def max_hours(self) -> Fraction | None:
-        """The limit of the whole run; None if the config sets none."""
-        return self.limit.hours
 
-    @property
-    def chip_hours(self) -> Fraction | None:
-        """Chips times hours of the whole run."""
-        return None if self.hours is None else self.chips * self.hours
-
-    @property
-    def usd(self) -> Fraction | None:
-        """The cost of the whole run."""
-        return None if self.hours is None or self.usd_per_hour is None else self.hours * self.usd_per_hour
-
-    @property
-    def probe_usd(self) -> Fraction | None:
-        """The cost of a probe."""
-        if self.probe_hours is None or self.usd_per_hour is None:
-            return None
-        return self.probe_hours * self.usd_per_hour
-
-    @property
-    def max_usd(self) -> Fraction | None:
-        """The most that the run can cost."""
-        return None if self.max_hours is None or self.usd_per_hour is None else self.max_hours * self.usd_per_hour
+def _product(value: Fraction | None, other: Fraction | None) -> Fraction | None:
+    """Return the product of two values; None if one of them is not known."""
+    return None if value is None or other is None else value * other
 
 
 class Measure(NamedTuple):
@@ -81,18 +60,25 @@ class Measure(NamedTuple):
     """Returns True for the costs whose growth the measure compares."""
 
 
-def _is_paid_by_use(cost: RunCost) -> bool:
-    return not cost.is_reserved
+def _money(key: str, column: str, hours: Callable[[RunCost], Fraction | None]) -> Measure:
+    """Return the measure of what some hours cost, where the machines are paid by use."""
+    return Measure(
+        key,
+        column,
+        lambda cost: _product(hours(cost), cost.usd_per_hour),
+        format_dollars,
+        lambda cost: not cost.is_reserved,
+    )
 
 
 MEASURES: Final = (
     Measure("chips", "chips", lambda cost: cost.chips, format_number),
-    Measure("usd_per_hour", "USD/hour", lambda cost: cost.usd_per_hour, format_dollars, _is_paid_by_use),
+    _money("usd_per_hour", "USD/hour", lambda _: Fraction(1)),
     Measure("hours", "hours", lambda cost: cost.hours, format_hours),
-    Measure("chip_hours", "chip hours", lambda cost: cost.chip_hours, format_hours),
-    Measure("probe_usd", "USD/probe", lambda cost: cost.probe_usd, format_dollars, _is_paid_by_use),
-    Measure("usd", "USD/run", lambda cost: cost.usd, format_dollars, _is_paid_by_use),
-    Measure("max_usd", "USD/run at most", lambda cost: cost.max_usd, format_dollars, _is_paid_by_use),
+    Measure("chip_hours", "chip hours", lambda cost: _product(cost.hours, cost.chips), format_hours),
+    _money("probe_usd", "USD/probe", lambda cost: cost.probe_hours),
+    _money("usd", "USD/run", lambda cost: cost.hours),
+    _money("max_usd", "USD/run at most", lambda cost: cost.limit.hours),
     Measure("reserved", "", lambda cost: cost.usd_per_hour, format_dollars, lambda cost: cost.is_reserved),
 )
 
@@ -246,11 +232,9 @@ def _rows(
 
 def _grouped(rows: Iterable[CostRow]) -> tuple[CostRow, ...]:
     """Return each of the rows that differ only in their environment once, the largest growth first."""
-    environments: dict[CostRow, list[str]] = {}
-    for row in rows:
-        environments.setdefault(row._replace(environments=()), []).extend(row.environments)
-    grouped = (row._replace(environments=tuple(names)) for row, names in environments.items())
-    return tuple(sorted(grouped, key=_sort_key))
+    environments = grouped((row._replace(environments=()), name) for row in rows for name in row.environments)
+    shared = (row._replace(environments=tuple(names)) for row, names in environments.items())
+    return tuple(sorted(shared, key=_sort_key))
 
 
 def _sort_key(row: CostRow) -> tuple[object, ...]:
@@ -271,7 +255,7 @@ def _largest_of_all(rows: Sequence[CostRow]) -> Iterator[tuple[str, Largest]]:
         known = _grouped(row for row in of_head if _is_known(row, measure))
         is_lost = any(row.before and measure.get(row.before) is not None for row in rows)
         # A most that is not known because no run of the head is limited has a line of its own.
-        is_limited = measure.key != "max_usd" or any(row.after and row.after.max_hours for row in of_head)
+        is_limited = measure.key != "max_usd" or any(row.after and row.after.limit.hours for row in of_head)
         # Nor has a spec without probes a cost of one.
         is_limited &= measure.key != "probe_usd" or any(row.after and row.after.probe_hours for row in of_head)
         unknown = sum(not _is_known(row, measure) for row in of_head)

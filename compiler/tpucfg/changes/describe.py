@@ -10,6 +10,7 @@ from tpucfg.changes.config_diff import Difference, Group
 from tpucfg.changes.facts import ABSENT, Change, Scope, sorted_keys
 from tpucfg.changes.statements import LocatedStatement, Statement, show_change
 from tpucfg.changes.tree_diff import ORDER
+from tpucfg.grouped import grouped
 from tpucfg.paths import KeyPath
 from tpucfg.text_format import dotted, format_count, listed, printable
 
@@ -94,15 +95,11 @@ def format_keys(keys: Sequence[Scope], known: Sequence[Scope] = (), noun: str = 
     if len(keys) == len(known):
         return f"every {noun}" if len(keys) > 1 else _format_sizes(keys[0].environment, [keys[0].size])
     known_sizes = _sizes_by_environment(known)
-    environments_by_sizes: dict[tuple[str, ...], list[str]] = {}
-    complete: list[str] = []
-    for environment, sizes in _sizes_by_environment(keys).items():
-        if sizes == known_sizes.get(environment) and len(sizes) > 1:
-            complete.append(environment)
-        else:
-            environments_by_sizes.setdefault(sizes, []).append(environment)
+    sizes_of = _sizes_by_environment(keys)
+    complete = [name for name, sizes in sizes_of.items() if sizes == known_sizes.get(name) and len(sizes) > 1]
     parts = [f"every size of {listed(complete, _MAX_NAMES)}"] if complete else []
-    parts += [_format_sizes(listed(names, _MAX_NAMES), sizes) for sizes, names in environments_by_sizes.items()]
+    others = grouped((sizes, name) for name, sizes in sizes_of.items() if name not in complete)
+    parts += [_format_sizes(listed(names, _MAX_NAMES), sizes) for sizes, names in others.items()]
     return "; ".join(parts)
 
 
@@ -111,10 +108,7 @@ def group_by_config(
 ) -> Iterator[LocatedStatement]:
     """Yield each statement once, with all configs that it is about; `known` are all configs."""
     known = sorted_keys(known)
-    groups: dict[Statement, list[Scope]] = {}
-    for key, statement in owned:
-        groups.setdefault(statement, []).append(key)
-    for statement, keys in groups.items():
+    for statement, keys in grouped((statement, key) for key, statement in owned).items():
         yield LocatedStatement(format_keys(sorted_keys(keys), known), statement)
 
 

@@ -16,6 +16,7 @@ from tpucfg.changes.statements import (
     replace_name,
     show_change,
 )
+from tpucfg.grouped import grouped
 from tpucfg.paths import pattern_steps
 from tpucfg.text_format import dotted, listed
 
@@ -114,10 +115,7 @@ def effect_statements(
     owned: Iterable[tuple[Scope, Effect]], format_scope: Callable[[Sequence[Scope]], str]
 ) -> Iterator[LocatedStatement]:
     """Yield the effects, each once for all scopes that have it."""
-    by_scopes: dict[tuple[Scope, ...], list[Effect]] = {}
-    for effect, scopes in _shared(owned):
-        by_scopes.setdefault(tuple(scopes), []).append(effect)
-    for owners, effects in by_scopes.items():
+    for owners, effects in grouped((tuple(scopes), effect) for effect, scopes in _shared(owned)).items():
         text = format_scope(owners)
         risky = [effect for effect in effects if effect.meaning.risk]
         # All of them: a review that has no room for one gives another verdict.
@@ -128,15 +126,12 @@ def effect_statements(
 
 def _shared(owned: Iterable[tuple[Scope, Effect]]) -> Iterator[tuple[Effect, list[Scope]]]:
     """Yield each effect with its scopes; if there are too many different values, one effect without values."""
-    groups: dict[Effect, dict[Effect, list[Scope]]] = {}
-    for scope, effect in owned:
-        groups.setdefault(_without_values(effect), {}).setdefault(effect, []).append(scope)
-    for exact in groups.values():
+    for members in grouped((_without_values(effect), (effect, scope)) for scope, effect in owned).values():
+        exact = grouped(members)
         if len(exact) <= MAX_VARIANTS:
             yield from exact.items()
         else:
-            scopes = [*dict.fromkeys(scope for members in exact.values() for scope in members)]
-            yield _general(exact), scopes
+            yield _general(exact), [*dict.fromkeys(scope for scopes in exact.values() for scope in scopes)]
 
 
 def _general(exact: Mapping[Effect, Sequence[Scope]]) -> Effect:
@@ -164,12 +159,12 @@ def _without_values(effect: Effect) -> Effect:
 
 def _of_one_kind(effects: Sequence[Effect]) -> Iterator[list[Effect]]:
     """Yield effects that one sentence can have; an effect without a name, or with a sentence, has its own."""
-    by_kind: dict[object, list[Effect]] = {}
-    for effect in effects:
+
+    def kind(effect: Effect) -> object:
         is_alone = not effect.label or effect.meaning.sentence
-        kind = effect.baseline or effect.subject
-        by_kind.setdefault(effect if is_alone else kind, []).append(effect)
-    yield from by_kind.values()
+        return effect if is_alone else effect.baseline or effect.subject
+
+    yield from grouped((kind(effect), effect) for effect in effects).values()
 
 
 # Sentences

@@ -15,6 +15,7 @@ from tpucfg.fit.fit_findings import MIN_HEADROOM
 from tpucfg.fit.rung_fit import RungFit
 from tpucfg.fit.wording import amount_text, memory_text, short_amount, verdict_text
 from tpucfg.git.trees import FIT_FILE
+from tpucfg.grouped import grouped
 from tpucfg.number_format import format_percent
 from tpucfg.text_format import listed
 
@@ -100,15 +101,12 @@ def compute_fits(before: CompiledRevision, after: CompiledRevision, run: RunFits
 
 def _rows(old: RevisionFits, new: RevisionFits) -> Iterator[FitRow]:
     """Yield a row for each rung; environments where it is the same share one."""
-    groups: dict[tuple[object, ...], list[FitRow]] = {}
-    for key in sorted_keys(new.rungs):
-        row = _row(key, old.rungs.get(key), new.rungs[key])
-        shown = (row.size, _shown(row.before), _shown(row.after), row.is_change)
-        groups.setdefault(shown, []).append(row)
-    counts = Counter(key.size for key in new.rungs)
-    for first, *others in groups.values():
-        names = (*first.environments, *(name for row in others for name in row.environments))
-        yield first._replace(environments=names, is_everywhere=len(names) == counts[first.size])
+    rows = [_row(key, old.rungs.get(key), new.rungs[key]) for key in sorted_keys(new.rungs)]
+    counts = Counter(row.size for row in rows)
+    shown = (((row.size, _shown(row.before), _shown(row.after), row.is_change), row) for row in rows)
+    for same in grouped(shown).values():
+        names = tuple(name for row in same for name in row.environments)
+        yield same[0]._replace(environments=names, is_everywhere=len(names) == counts[same[0].size])
 
 
 def _row(key: Scope, old: KnownRung | None, new: KnownRung) -> FitRow:
@@ -275,12 +273,10 @@ def _contradicted(rung: KnownRung) -> Iterator[Statement]:
 
 
 def _missing_from_run(fit: RungFit) -> Statement:
-    if fit.result is None:
-        return Statement(
-            "the fit is not known from this run: its job has no result of it", (), Risk.UNKNOWN, _NOT_FROM_THIS_RUN
-        )
-    text = "the fit is not known from this run: the result of its job is of another version of the program ({})"
-    return Statement(text, (listed(fit.changes),), Risk.UNKNOWN, _NOT_FROM_THIS_RUN)
+    reason, values = "its job has no result of it", tuple[str, ...]()
+    if fit.result:
+        reason, values = "the result of its job is of another version of the program ({})", (listed(fit.changes),)
+    return Statement(f"the fit is not known from this run: {reason}", values, Risk.UNKNOWN, _NOT_FROM_THIS_RUN)
 
 
 def _figures(result: FitResult, *, with_versions: bool = False) -> str:

@@ -18,10 +18,9 @@ from tpucfg.infra.grants import (
     target_of,
     unparsed_policy,
 )
-from tpucfg.infra.resources import BUCKET, Resource
+from tpucfg.infra.resources import ACCOUNT, BUCKET, Resource
 from tpucfg.redaction import SECRET
 
-_ACCOUNT: Final = "gcp:serviceaccount/account:Account"
 _BARRIERS: Final = {"publicAccessPrevention": "enforced", "uniformBucketLevelAccess": True}
 """Inputs of a bucket that prevent public access, and access to single objects:
 https://cloud.google.com/storage/docs/public-access-prevention."""
@@ -189,7 +188,7 @@ def _own_targets(resource: Resource | None) -> Iterator[Target]:
     name, project, account = (resource.inputs.get(key) for key in ("name", "project", "accountId"))
     if resource.type == BUCKET and isinstance(name, str):
         yield Target("bucket", name)
-    if resource.type == _ACCOUNT and isinstance(account, str) and isinstance(project, str):
+    if resource.type == ACCOUNT and isinstance(account, str) and isinstance(project, str):
         # A project of a domain, `example.com:my-project`, is `my-project.example.com` in an address.
         host = ".".join(reversed(project.split(":")))
         yield Target("account", f"{account}@{host}.iam.gserviceaccount.com")

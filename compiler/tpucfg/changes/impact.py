@@ -4,12 +4,13 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
+from tpucfg.changes.conditions import Comparison
 from tpucfg.changes.config_diff import Difference
 from tpucfg.changes.describe import format_keys
 from tpucfg.changes.effects import Effect, effect_of, effect_statements, environments_of
 from tpucfg.changes.facts import ABSENT, Fact, FactChange, Scope, by_name, compare, sorted_keys
 from tpucfg.changes.figures import Jobs, ScalingRow, ladder_changes, ratio_changes, rung_baselines, scaling_rows
-from tpucfg.changes.meanings import Comparison, judged
+from tpucfg.changes.meanings import judged
 from tpucfg.changes.records import NO_RECORDS, RevisionRecords, result_statements
 from tpucfg.changes.revision_facts import allowed, argument_orders, job_facts, spec_facts
 from tpucfg.changes.revisions import CompiledRevision, config_key

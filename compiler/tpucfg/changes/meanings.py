@@ -4,78 +4,14 @@ The first row whose pattern matches and whose condition holds decides. A change 
 decides about a job or its resources has changed, and a reader has to judge it.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, cached_property
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Final, NamedTuple
 
-from tpucfg.changes.facts import ABSENT, Fact, FactChange, Facts, Scope
+from tpucfg.changes.conditions import Comparison, Condition, added, always, kept
+from tpucfg.changes.facts import FactChange
 from tpucfg.changes.statements import Risk
 from tpucfg.paths import matches, pattern_steps
-
-
-class Comparison:
-    """All facts of both revisions, for conditions that depend on more than one of them."""
-
-    def __init__(self, before: Facts, after: Facts, known: Iterable[Fact] = ()) -> None:
-        self.before = before
-        self.after = after
-        self._known = known
-
-    def pair(self, scope: Scope, *name: str | int) -> tuple[Any, Any]:
-        """Return the values of another fact before and after; ABSENT where a revision lacks it."""
-        old, new = (facts.get((scope, name)) for facts in (self.before, self.after))
-        return (old.value if old else ABSENT), (new.value if new else ABSENT)
-
-    def is_kept(self, scope: Scope) -> bool:
-        """Return True for a job that is compared with one of the base, or with another rung."""
-        return ABSENT not in self.pair(scope, "target")
-
-    @cached_property
-    def known_texts(self) -> tuple[tuple[str, str], ...]:
-        """The texts that the base has somewhere, each with its kind."""
-        pairs = {(str(fact.name[0]), text) for fact in self._known for text in texts_of(fact.value)}
-        return tuple(sorted(pairs))
-
-
-def texts_of(value: Any) -> list[str]:
-    """Return a text, or the texts of a list."""
-    values = value if isinstance(value, list) else [value]
-    return [text for text in values if isinstance(text, str)]
-
-
-Condition = Callable[[FactChange, Comparison], bool | tuple[str, ...]]
-"""Decides if a row applies; it may return values for the places `{}` of the row's texts, if there is at least one."""
-
-
-def always(_change: FactChange, _comparison: Comparison) -> bool:
-    """Apply to every change."""
-    return True
-
-
-def added(change: FactChange, _comparison: Comparison) -> bool:
-    """Apply to a fact that only the head has."""
-    return change.before is ABSENT
-
-
-def changed(change: FactChange, _comparison: Comparison) -> bool:
-    """Apply to a fact that both revisions have."""
-    return ABSENT not in (change.before, change.after)
-
-
-def kept(change: FactChange, comparison: Comparison) -> bool:
-    """Apply to a job that is compared with another one, and not to every value of a new job."""
-    return comparison.is_kept(change.scope)
-
-
-def removed(change: FactChange, _comparison: Comparison) -> bool:
-    """Apply to a fact that only the base has."""
-    return change.after is ABSENT
-
-
-def becomes(*values: object) -> Condition:
-    """Return a condition that applies to a fact that gets one of these values; texts in any case."""
-    wanted = {str(value).lower() for value in values}
-    return lambda change, _: str(change.after).lower() in wanted
 
 
 class Meaning(NamedTuple):
@@ -96,6 +32,26 @@ class Meaning(NamedTuple):
     value before and the value after, as far as they exist."""
     is_silent: bool = False
     """True for a change that another sentence or table shows."""
+
+
+def caution(pattern: str, consequence: str, when: Condition = kept) -> Meaning:
+    """Return a row about what gets worse; unless there is another condition, of a job that is compared with one."""
+    return Meaning(pattern, Risk.CAUTION, consequence, when)
+
+
+def access(pattern: str, consequence: str, when: Condition = added) -> Meaning:
+    """Return a row about what jobs, or others by them, can reach."""
+    return Meaning(pattern, Risk.ACCESS, consequence, when, "more access for jobs")
+
+
+def sentence(pattern: str, text: str, when: Condition = always, risk: Risk = Risk.NONE, headline: str = "") -> Meaning:
+    """Return a row with a sentence of its own."""
+    return Meaning(pattern, risk, when=when, headline=headline, sentence=text)
+
+
+def loss(pattern: str, text: str, headline: str = "", when: Condition = always) -> Meaning:
+    """Return a row with a sentence about data, or its protection, that is lost."""
+    return sentence(pattern, text, when, Risk.DESTRUCTIVE, headline)
 
 
 UNKNOWN: Final = Meaning("**", Risk.CAUTION, "no rule knows its effect")

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple, cast, get_args
 
 from tpucfg.changes.resource_diff import forces_replacement, input_changes
 from tpucfg.changes.resources import UNKNOWN, Op, Step
+from tpucfg.grouped import grouped
 from tpucfg.infra.resources import Resource
 from tpucfg.redaction import SECRET
 from tpucfg.text_format import format_value
@@ -273,19 +274,14 @@ def unknown_operations(steps: Iterable[EngineStep]) -> list[str]:
     ]
 
 
-def change_steps(steps: Iterable[EngineStep]) -> list[Step]:
+def change_steps(steps: Sequence[EngineStep]) -> list[Step]:
     """Return the step of each resource.
 
     The engine emits a replacement as a `replace` event and an event for each of its parts. They become one step, with
     the reasons from any of these events. A stream that was cut off may contain only the parts.
     """
-    complete: list[EngineStep] = []
-    parts: dict[str, list[EngineStep]] = {}
-    for step in steps:
-        if step.op in _REPLACEMENT_PARTS:
-            parts.setdefault(step.urn, []).append(step)
-        elif step.op in _OPS:
-            complete.append(step)
+    parts = grouped((step.urn, step) for step in steps if step.op in _REPLACEMENT_PARTS)
+    complete = [step for step in steps if step.op in _OPS]
     replaced = {step.urn for step in complete if step.op == "replace"}
     joined = [_joined([*parts.get(step.urn, ()), step]) if step.op == "replace" else step for step in complete]
     joined += [_joined(items)._replace(op="replace") for urn, items in parts.items() if urn not in replaced]

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from tpucfg.changes.program_meanings import StackSetup, declaration_statements, setup_statements
+from tpucfg.changes.program_changes import StackSetup, declaration_statements, setup_statements
 from tpucfg.changes.revisions import CompiledRevision
 from tpucfg.changes.statements import LocatedStatement
 from tpucfg.infra.program_process import ProgramRequest, ProgramResults, run_programs
@@ -11,7 +11,6 @@ from tpucfg.infra.pulumi_project import other_spec, project_file, pulumi_project
 from tpucfg.infra.resource_file import ProgramFailure, ResourceFile
 from tpucfg.infra.resources import EnvironmentResources
 from tpucfg.infra.stack_program import PackagesMissingError, find_program
-from tpucfg.install_source import INSTALL_INFRA
 
 
 class Problem(NamedTuple):
@@ -93,7 +92,7 @@ def declared_resources(
         else:
             return ProgramRuns({}, {}, _MAY_NOT_RUN if has_stack else None, statements, bundled)
     except PackagesMissingError as error:
-        not_run = NotRun(str(error), INSTALL_INFRA) if has_stack else None
+        not_run = NotRun(str(error), error.help) if has_stack else None
         return ProgramRuns({}, {}, not_run, statements, bundled)
     declared = {
         revision.snapshot: {name: _declared(revision, result) for name, result in by_name.items()}
@@ -143,13 +142,9 @@ def _program_changes(
     before: CompiledRevision, after: CompiledRevision
 ) -> tuple[tuple[LocatedStatement, ...], tuple[str, ...]]:
     """Return the changes of the programs themselves, and the titles of the revisions that have none of their own."""
-    if not after.snapshot.exists:
+    if not (before.snapshot.exists and after.snapshot.exists):
         return (), ()
-    names = after.environments
-    new = _stack_setup(after, names)
-    if not before.snapshot.exists:
-        return (), ()
-    old = _stack_setup(before, names)
+    old, new = (_stack_setup(revision, after.environments) for revision in (before, after))
     programs = ((before, old), (after, new))
     bundled = tuple(revision.snapshot.title for revision, setup in programs if not setup.program.is_own)
     return tuple(setup_statements(old, new)), bundled

@@ -2,14 +2,15 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, TypeVar
 
 from tpucfg.changes.facts import ABSENT, Change, canonical_json, json_equal, mark_as_other, redact_change
 from tpucfg.changes.grants import access_widenings
-from tpucfg.changes.resource_meanings import resource_statements
+from tpucfg.changes.resource_statements import resource_statements
 from tpucfg.changes.resources import KNOWN_TYPES, REMOVING_OPS, UNKNOWN, Op, ResourceChange, Step, Widening, holds_data
 from tpucfg.changes.statements import Statement
 from tpucfg.changes.tree_diff import tree_leaves, value_changes
+from tpucfg.grouped import grouped
 from tpucfg.infra.grants import is_grant
 from tpucfg.infra.resources import PROJECT_NUMBER, EnvironmentResources, Resource, urn_name
 from tpucfg.paths import KeyPath
@@ -83,15 +84,6 @@ def _protection(step: Step) -> Literal["", "lifted", "added"]:
 # Stack programs
 
 
-class _Key(NamedTuple):
-    """The identity of a resource in a stack."""
-
-    parent: str
-    """The types of its parents."""
-    type: str
-    name: str
-
-
 def program_changes(base: EnvironmentResources | None, head: EnvironmentResources | None) -> tuple[ResourceChange, ...]:
     """Return the changes to the resources of an environment; a revision without the environment is None."""
     declared = head or base
@@ -132,9 +124,8 @@ def _pairs(
         yield removed[key], None
 
 
-def _by_key(declared: EnvironmentResources | None) -> dict[_Key, Resource]:
-    resources = declared.resources if declared else ()
-    return {_Key(resource.parent, resource.type, resource.name): resource for resource in resources}
+def _by_key(declared: EnvironmentResources | None) -> dict[tuple[str, str, str], Resource]:
+    return {resource.key: resource for resource in declared.resources} if declared else {}
 
 
 def _aliases(resource: Resource) -> set[tuple[str, str]]:
@@ -180,9 +171,7 @@ def complete_preview(
         declared: the changes between the stack programs of both revisions.
     """
     changes = [*previewed]
-    indices: dict[tuple[str, str], list[int]] = {}
-    for index, change in enumerate(previewed):
-        indices.setdefault((change.type, change.name), []).append(index)
+    indices = grouped(((change.type, change.name), index) for index, change in enumerate(previewed))
     for change in declared:
         same = indices.get((change.type, change.name), [])
         contained = next((index for index in same if _contains_change(previewed[index], change)), None)

@@ -8,7 +8,7 @@ from typing import Final, Literal, NamedTuple
 
 from tpucfg.changes.facts import Change
 from tpucfg.changes.statements import Statement
-from tpucfg.infra.resources import BUCKET, Resource
+from tpucfg.infra.resources import ACCOUNT, BUCKET, Resource
 
 Op = Literal["create", "update", "replace", "delete", "import", "same"]
 """An operation of the engine. `same` is a change of the resource's options only, such as its protection."""
@@ -16,7 +16,6 @@ UNKNOWN: Final = "[known after apply]"
 """Placeholder of a value that is known only after the update."""
 REMOVING_OPS: Final = ("replace", "delete")
 """The operations that delete the existing resource."""
-_ACCOUNT: Final = "gcp:serviceaccount/account:Account"
 _GRANT: Final = frozenset(("role", "member", "condition"))
 KNOWN_TYPES: Final[Mapping[str, frozenset[str]]] = {
     BUCKET: frozenset(
@@ -29,7 +28,7 @@ KNOWN_TYPES: Final[Mapping[str, frozenset[str]]] = {
     "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember": _GRANT | {"cryptoKeyId"},
     "gcp:secretmanager/secretIamMember:SecretIamMember": _GRANT | {"project", "secretId"},
     "gcp:serviceaccount/iAMMember:IAMMember": _GRANT | {"serviceAccountId"},
-    _ACCOUNT: frozenset(("accountId", "project")),
+    ACCOUNT: frozenset(("accountId", "project")),
     "gcp:projects/service:Service": frozenset(("project", "service")),
     "gcp:projects/serviceIdentity:ServiceIdentity": frozenset(("project", "service")),
 }

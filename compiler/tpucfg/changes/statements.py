@@ -9,6 +9,7 @@ from itertools import zip_longest
 from typing import Any, Final, NamedTuple, TypeVar
 
 from tpucfg.changes.facts import ABSENT, Change, mark_as_other
+from tpucfg.grouped import grouped
 from tpucfg.markdown import code, prose
 from tpucfg.redaction import redact
 from tpucfg.text_format import format_value, listed, printable
@@ -98,9 +99,7 @@ class LocatedStatement(NamedTuple):
 
 def join_statements(located: Iterable[LocatedStatement]) -> list[str]:
     """Return lines of Markdown, one for each scope."""
-    by_scope: dict[str, list[str]] = {}
-    for scope, statement in ((item.scope, item.statement.markdown) for item in located):
-        by_scope.setdefault(scope, []).append(statement)
+    by_scope = grouped((scope, statement.markdown) for scope, statement in located)
     return [
         f"**{prose(scope)}**: {_joined(statements)}" if scope else _joined(statements)
         for scope, statements in by_scope.items()
@@ -143,9 +142,7 @@ _Text = TypeVar("_Text")
 
 def generalize(general: _Text, owned: Sequence[tuple[_Text, _Owner]]) -> Iterator[tuple[_Text, list[_Owner]]]:
     """Yield the exact texts with their owners if there are few, otherwise the general text with all owners."""
-    exact: dict[_Text, list[_Owner]] = {}
-    for text, owner in owned:
-        exact.setdefault(text, []).append(owner)
+    exact = grouped(owned)
     yield from exact.items() if len(exact) <= MAX_VARIANTS else [(general, [owner for _, owner in owned])]
 
 

@@ -16,6 +16,7 @@ from typer.main import get_command
 
 from tpucfg import __version__
 from tpucfg.cli.exit_codes import BROKEN_PIPE, ERRORS, INTERRUPTED, USAGE, CommandExit
+from tpucfg.refusal import RefusalError, UsageError
 from tpucfg.text_format import format_value, nearest, printable_lines
 
 SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
@@ -150,6 +151,9 @@ def run(arguments: Sequence[str]) -> int:
         except CommandExit as stop:
             stop.print()
             status = stop.status
+        except RefusalError as refusal:
+            CommandExit(ERRORS, str(refusal), refusal.help).print()
+            status = USAGE if isinstance(refusal, UsageError) else ERRORS
         # Flushed here, where a full disk can still be reported.
         sys.stdout.flush()
     except Exception as error:  # noqa: BLE001 - the outermost handler: every other error is an internal one

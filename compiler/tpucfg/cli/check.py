@@ -6,23 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
-import typer
-
 from tpucfg.catalog import Catalog
+from tpucfg.cli import options
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.load_spec import has_color, load_fits, load_project, progress
-from tpucfg.cli.options import (
-    SPEC,
-    EnvOption,
-    ProbeOption,
-    SetOption,
-    SizeOption,
-    SpecsOption,
-    TargetOption,
-    format_option,
-    selection,
-    usage_errors,
-)
+from tpucfg.cli.options import SPEC, format_option, option, selection
 from tpucfg.findings import Finding, collect, errors
 from tpucfg.findings.formats import FORMATS, format_counts, format_named
 from tpucfg.plan import Selection, select_sizes
@@ -54,27 +42,25 @@ class _Report(NamedTuple):
 
 
 def check(
-    spec: SpecsOption = None,
-    env: EnvOption = None,
-    size: SizeOption = None,
-    target: TargetOption = None,
-    changes: SetOption = None,
-    probe: ProbeOption = False,
+    spec: options.SpecsOption = None,
+    env: options.EnvOption = None,
+    size: options.SizeOption = None,
+    target: options.TargetOption = None,
+    changes: options.SetOption = None,
+    probe: options.ProbeOption = False,
     config: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--config",
-            metavar="PATH",
-            help="Check this config, or all YAML and JSON files in this folder, without a spec; repeatable. "
+        option(
+            "--config PATH",
+            "Check this config, or all YAML and JSON files in this folder, without a spec; repeatable. "
             "Needs --target, the service of all of them.",
         ),
     ] = None,
     stack_outputs: Annotated[
         Path | None,
-        typer.Option(
-            "--stack-outputs",
-            metavar="FILE",
-            help="Compare the output of `pulumi stack output --json` with the spec's environment --env.",
+        option(
+            "--stack-outputs FILE",
+            "Compare the output of `pulumi stack output --json` with the spec's environment --env.",
         ),
     ] = None,
     format: Annotated[str, format_option("|".join(FORMATS))] = "text",
@@ -102,9 +88,9 @@ def check(
         raise CommandExit(ERRORS)
 
 
-def _refuse(reason: str, options: Mapping[str, object]) -> None:
+def _refuse(reason: str, unread: Mapping[str, object]) -> None:
     """Raise CommandExit for options that are given, and that the check would not read."""
-    if given := [option for option, value in options.items() if value]:
+    if given := [option for option, value in unread.items() if value]:
         message = f"{reason}, so it takes no {listed(given, last=' and no ')}"
         raise CommandExit(USAGE, message, f"leave out {listed(given, last=' and ')}")
 
@@ -119,8 +105,7 @@ def _check_specs(paths: Sequence[Path], chosen: Selection) -> _Report:
     configs = 0
     uses: list[BucketUse] = []
     for path in paths:
-        with usage_errors():
-            compiled = compile_spec_file(path, catalog, chosen)
+        compiled = compile_spec_file(path, catalog, chosen)
         fit_findings, fit_texts = _check_fits(path, compiled, catalog)
         findings += collect([*compiled.findings, *_new(fit_findings, findings)])
         sources |= {str(path): compiled.source, **fit_texts}
@@ -250,8 +235,7 @@ def _check_stack_outputs(path: Path, specs: Sequence[Path], env: list[str] | Non
     if len(specs) > 1 or len(env or ()) > 1:
         raise CommandExit(USAGE, "--stack-outputs checks one stack", "give one spec and one environment")
     project, document = load_project(specs[0]), read_file(path)
-    with usage_errors():
-        select_sizes(project, selection(env))
+    select_sizes(project, selection(env))
     if findings := unreadable_outputs(document):
         return _Report(findings, {str(path): document.text}, str(path))
     environment = project.environments[env[0]] if env else environment_of(document, project)

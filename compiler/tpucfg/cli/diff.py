@@ -2,57 +2,31 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
-
-import typer
+from typing import Annotated, Final
 
 from tpucfg.changes.config_diff import Difference, config_difference, read_folders, redact_difference
+from tpucfg.cli import options
 from tpucfg.cli.exit_codes import DIFFERENT, ERRORS, USAGE, CommandExit
 from tpucfg.cli.load_spec import print_findings
-from tpucfg.cli.options import (
-    SPEC,
-    EnvOption,
-    SizeOption,
-    SpecOption,
-    TwoTargetsOption,
-    format_option,
-    selection,
-)
+from tpucfg.cli.options import SPEC, argument, format_option, option, selection
 from tpucfg.findings import errors
 from tpucfg.fs import is_directory
-from tpucfg.plan import Selection, SelectionError
+from tpucfg.plan import Selection
 from tpucfg.text_format import json_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tpucfg.changes.revisions import CompiledRevision
-    from tpucfg.git.snapshots import CompareRequest
 
 
 def diff(
-    base: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[BASE]", help="A git revision, or a folder of configs. [default: HEAD]", show_default=False
-        ),
-    ] = None,
+    base: Annotated[str | None, argument("[BASE]", "A git revision, or a folder of configs. [default: HEAD]")] = None,
     head: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[HEAD]",
-            help="A git revision, or a folder of configs. [default: the working tree]",
-            show_default=False,
-        ),
+        str | None, argument("[HEAD]", "A git revision, or a folder of configs. [default: the working tree]")
     ] = None,
-    spec: SpecOption = SPEC,
-    env: EnvOption = None,
-    size: SizeOption = None,
-    target: TwoTargetsOption = None,
+    spec: options.SpecOption = SPEC,
+    env: options.EnvOption = None,
+    size: options.SizeOption = None,
+    target: options.TwoTargetsOption = None,
     format: Annotated[str, format_option("text|json|markdown")] = "text",
-    exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit 3 if there are differences.")] = False,
+    exit_code: Annotated[bool, option("--exit-code", "Exit 3 if there are differences.")] = False,
 ) -> None:
     """Print how the configs differ between two revisions: flags by name, and each common change once.
 
@@ -108,11 +82,12 @@ def _compare_targets(spec: Path, first: Selection, second: Selection) -> Differe
 
 
 def _compare_revisions(base: str, head: str | None, spec: Path, chosen: Selection) -> Difference:
+    from tpucfg.changes.revisions import open_compiled_revisions
     from tpucfg.changes.target_diff import revision_difference
     from tpucfg.git.snapshots import CompareRequest
 
     request = CompareRequest(base, head, spec, with_program=False)
-    with compiled_revisions_or_exit(request, chosen) as (before, after):
+    with open_compiled_revisions(request, chosen) as (before, after):
         broken = [revision for revision in (before, after) if revision.is_broken]
         for revision in broken:
             print(f"tpucfg: {revision.snapshot.title} cannot be compared:", file=sys.stderr)
@@ -120,27 +95,6 @@ def _compare_revisions(base: str, head: str | None, spec: Path, chosen: Selectio
         if broken:
             raise CommandExit(ERRORS)
         return revision_difference(before, after)
-
-
-@contextmanager
-def compiled_revisions_or_exit(
-    request: "CompareRequest", chosen: Selection
-) -> "Iterator[tuple[CompiledRevision, CompiledRevision]]":
-    """Open and compile both revisions of a comparison.
-
-    Raises:
-        CommandExit: A revision cannot be read, or neither has what is selected.
-    """
-    from tpucfg.changes.revisions import open_compiled_revisions
-    from tpucfg.git.repository import RevisionError
-
-    try:
-        with open_compiled_revisions(request, chosen) as revisions:
-            yield revisions
-    except RevisionError as error:
-        raise CommandExit(ERRORS, str(error), error.help) from None
-    except SelectionError as error:
-        raise CommandExit(USAGE, str(error)) from None
 
 
 def _text(difference: Difference) -> str:

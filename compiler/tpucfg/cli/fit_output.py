@@ -3,29 +3,21 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import groupby
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from tpucfg.cli.fit_rows import EnvironmentFits, Forecasts, RungRow, rung_row
 from tpucfg.cli.rung_columns import interval_data
 from tpucfg.cli.table import Column, Section, markdown_sections, text_sections
 from tpucfg.findings import Finding
 from tpucfg.fit.fit_file import NAME, FitResult, Part
 from tpucfg.fit.fit_findings import HOST_OFFLOAD
-from tpucfg.fit.forecast import StepInterval
 from tpucfg.fit.launcher import Outcome
-from tpucfg.fit.roofline import Run, lower_bound, run_of, utilization
+from tpucfg.fit.roofline import run_of
 from tpucfg.fit.rung_fit import fit_command
 from tpucfg.fit.wording import gib, incomplete_text, interval_text, step_time
+from tpucfg.grouped import grouped
 from tpucfg.markdown import prose
-from tpucfg.number_format import (
-    UNKNOWN,
-    format_dollars,
-    format_hours,
-    format_percent,
-    format_rounded,
-    to_json_number,
-)
-from tpucfg.plan import Job
-from tpucfg.results.cost import price_per_hour
+from tpucfg.number_format import UNKNOWN, format_dollars, format_hours, format_percent, format_rounded, to_json_number
 from tpucfg.spec import Project
 from tpucfg.text_format import json_text, listed
 
@@ -47,68 +39,17 @@ _MIN_HOURS: Final = Fraction(1, 100)
 """Shorter runs are written as less than this."""
 
 
-class _RungRow(NamedTuple):
-    """One rung, and what its result means."""
-
-    outcome: Outcome
-    bound: Fraction | None
-    """The least seconds of a step."""
-    forecast: StepInterval | None
-    usd_per_hour: Fraction | None
-    probe_steps: int | None
-
-    @property
-    def job(self) -> Job:
-        """The rung's job."""
-        return self.outcome.job
-
-    @property
-    def result(self) -> FitResult | None:
-        """The result; None after a failure."""
-        return self.outcome.result
-
-    @property
-    def ends(self) -> tuple[Fraction, ...]:
-        """The seconds of a step at both ends of the forecast; else the least alone, if that is known."""
-        if self.forecast:
-            return (self.forecast.low, self.forecast.high)
-        return () if self.bound is None else (self.bound,)
-
-    def runs(self, steps: int | None) -> tuple[Run, ...]:
-        """Return a run of that many steps, at both ends of the forecast or at the least."""
-        runs = (run_of(seconds, steps, self.usd_per_hour) for seconds in self.ends)
-        return tuple(run for run in runs if run)
-
-
-class EnvironmentFits(NamedTuple):
-    """The rungs of an environment, or of several whose tables and notes are equal."""
-
-    names: tuple[str, ...]
-    region: str
-    target: str
-    rows: tuple[_RungRow, ...]
-
-    @property
-    def title(self) -> str:
-        """The heading: `dev, staging: vertex-ai in us-central1`."""
-        return f"{', '.join(self.names)}: {self.target} in {self.region}"
-
-
-Forecasts = Mapping[str, Mapping[str, StepInterval]]
-"""By environment and size."""
-
-
 def environment_fits(
     project: Project, outcomes: Sequence[Outcome], forecasts: Forecasts
 ) -> tuple[EnvironmentFits, ...]:
     """Return the outcomes by environment; environments with equal tables and notes share one."""
     groups: dict[tuple[object, ...], EnvironmentFits] = {}
     for name, group in groupby(outcomes, key=lambda outcome: outcome.job.environment.name):
-        rows = tuple(_row(project, outcome, forecasts.get(name, {})) for outcome in group)
+        rows = tuple(rung_row(project, outcome, forecasts.get(name, {})) for outcome in group)
         job = rows[0].job
         fits = EnvironmentFits((), job.environment.region, job.target, rows)
         cells = (column.cells for column in _columns(fits, project))
-        notes = ((row.outcome.is_committed, _overlong(row)) for row in rows)
+        notes = ((row.outcome.is_committed, row.overlong) for row in rows)
         key = (fits.region, fits.target, *map(tuple, cells), *notes)
         known = groups.setdefault(key, fits)
         groups[key] = known._replace(names=(*known.names, name))
@@ -130,39 +71,20 @@ def _columns(environment: EnvironmentFits, project: Project) -> list[Column]:
     if any(row.forecast for row in rows):
         columns.append(Column("step", [interval_text(row.forecast) if row.forecast else UNKNOWN for row in rows]))
         unit = "tokens" if all(row.job.rung.sequence_length for row in rows) else "examples"
-        columns.append(Column(f"{unit}/s", [_range(_rates(row), format_rounded) for row in rows]))
-        columns.append(Column("MFU", [_range(_shares(row), format_percent) for row in rows]))
+        columns.append(Column(f"{unit}/s", [_range(row.rates, format_rounded) for row in rows]))
+        columns.append(Column("MFU", [_range(row.shares, format_percent) for row in rows]))
     if any(row.job.rung.train_steps for row in rows):
         runs = [row.runs(row.job.rung.train_steps) for row in rows]
-        columns.append(
-            Column(
-                "hours",
-                [_amount(row, [run.hours for run in each], _hours) for row, each in zip(rows, runs, strict=True)],
-            )
-        )
+        hours = [[run.hours for run in each] for each in runs]
+        columns.append(Column("hours", [_amount(row, each, _hours) for row, each in zip(rows, hours, strict=True)]))
         if project.prices:
             dollars = [[run.usd for run in each if run.usd is not None] for each in runs]
-            columns.append(
-                Column("USD", [_amount(row, each, format_dollars) for row, each in zip(rows, dollars, strict=True)])
-            )
+            cells = [_amount(row, each, format_dollars) for row, each in zip(rows, dollars, strict=True)]
+            columns.append(Column("USD", cells))
     return columns
 
 
-def _rates(row: _RungRow) -> list[Fraction]:
-    """Return the tokens or examples a second, from low to high."""
-    amount = Fraction(row.job.rung.batch_size * (row.job.rung.sequence_length or 1))
-    return [amount / seconds for seconds in reversed(row.ends)] if row.forecast else []
-
-
-def _shares(row: _RungRow) -> list[Fraction]:
-    """Return the shares of the peak, from low to high."""
-    if row.forecast is None or row.result is None:
-        return []
-    shares = [utilization(row.result, row.job.slice, seconds) for seconds in reversed(row.ends)]
-    return [share for share in shares if share is not None]
-
-
-def _amount(row: _RungRow, values: Sequence[Fraction], form: Callable[[Fraction], str]) -> str:
+def _amount(row: RungRow, values: Sequence[Fraction], form: Callable[[Fraction], str]) -> str:
     """Return the ends of an amount; with its sign, the least if there is no forecast."""
     return _range(values, form) if row.forecast or not values else f"≥ {form(values[0])}"
 
@@ -196,7 +118,7 @@ def _notes(environments: Sequence[EnvironmentFits], project: Project) -> Iterato
     yield from _committed_note(environments, project)
 
 
-def _rung_data(row: _RungRow, project: Project) -> dict[str, Any]:
+def _rung_data(row: RungRow, project: Project) -> dict[str, Any]:
     """Return one rung as data for JSON; an unknown value is None."""
     result, slice_, seconds, steps = row.result, row.job.slice, row.outcome.seconds, row.job.rung.train_steps
     least = run_of(row.bound, steps, row.usd_per_hour) if row.bound else None
@@ -238,14 +160,6 @@ def _model_data(result: FitResult | None) -> dict[str, Any] | None:
     return forecast._asdict() | {"parts": dict(forecast.parts), "uncounted": list(forecast.uncounted)}
 
 
-def _row(project: Project, outcome: Outcome, forecasts: Mapping[str, StepInterval]) -> _RungRow:
-    job = outcome.job
-    price = price_per_hour(job.slice, project.prices, job.capacity.kind)
-    bound = lower_bound(outcome.result, job.slice) if outcome.result and outcome.result.fits else None
-    forecast = forecasts.get(job.size) if outcome.result else None
-    return _RungRow(outcome, bound, forecast, price, project.probe.steps if project.probe else None)
-
-
 def part_lines(environments: Sequence[EnvironmentFits]) -> Iterator[str]:
     """Yield a line for each rung with the parts of its step, as the model has them."""
     for fits in environments:
@@ -263,16 +177,8 @@ def _hours(hours: Fraction) -> str:
 def _overlong_notes(environments: Sequence[EnvironmentFits]) -> Iterator[str]:
     for fits in environments:
         for row in fits.rows:
-            if text := _overlong(row):
+            if text := row.overlong:
                 yield f"a run on {row.job.size} in {listed(fits.names, last=' and ')} {text}"
-
-
-def _overlong(row: _RungRow) -> str:
-    """Return the clause about a run that takes longer than its `max_run_duration`; empty for another one."""
-    limit, runs = row.job.max_run_duration, row.runs(row.job.rung.train_steps)
-    if limit is None or not runs or runs[0].hours * 3600 <= limit.seconds:
-        return ""
-    return f"takes at least {format_hours(runs[0].hours)} hours: longer than max_run_duration, {limit.text}"
 
 
 def _committed_note(environments: Sequence[EnvironmentFits], project: Project) -> Iterator[str]:
@@ -299,15 +205,14 @@ def _headroom(result: FitResult | None) -> str:
     return gib(result.memory.headroom) if result.fits else "does not fit"
 
 
-def _by_sizes(rows: Sequence[_RungRow], text: Callable[[_RungRow], str]) -> Iterator[str]:
+def _by_sizes(rows: Sequence[RungRow], text: Callable[[RungRow], str]) -> Iterator[str]:
     """Yield each text about rungs once, with their sizes."""
-    for each in dict.fromkeys(map(text, rows)):
+    for each, sizes in grouped((text(row), row.job.size) for row in rows).items():
         if each:
-            sizes = [row.job.size for row in rows if text(row) == each]
             yield f"{each}: on {listed(list(dict.fromkeys(sizes)))}"
 
 
-def _unforecast(row: _RungRow) -> str:
+def _unforecast(row: RungRow) -> str:
     """Return what the forecast leaves out, or why there is none."""
     result = row.result
     if result is None or (result.fits and result.forecast is None):
@@ -320,7 +225,7 @@ def _unforecast(row: _RungRow) -> str:
     return f"the forecast leaves out {', '.join(missing)}" if missing else ""
 
 
-def _basis(row: _RungRow) -> str:
+def _basis(row: RungRow) -> str:
     if row.forecast is None:
         return ""
     if not row.forecast.rows:
@@ -328,7 +233,7 @@ def _basis(row: _RungRow) -> str:
     return f"step is by {row.forecast.basis}, of which at least four in five took a time in this range of the model's"
 
 
-def _peakless(row: _RungRow) -> str:
+def _peakless(row: RungRow) -> str:
     return "no page states the peak, so the least time is not known" if row.job.slice.peak_tflops is None else ""
 
 

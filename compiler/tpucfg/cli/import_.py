@@ -4,11 +4,10 @@ import sys
 from pathlib import Path
 from typing import Annotated, Final
 
-import typer
-
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.load_spec import print_findings
+from tpucfg.cli.options import argument, option
 from tpucfg.findings import errors
 from tpucfg.redaction import redact
 from tpucfg.text_format import dotted, format_count, printable
@@ -18,19 +17,15 @@ _HELPS: Final = dict.fromkeys(("TPU001", "TPU002"), "give the path of a config, 
 
 
 def import_(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The config, as YAML or JSON.", show_default=False)],
-    env: Annotated[str, typer.Option("--env", metavar="NAME", help="The name of the environment.")] = "dev",
-    project: Annotated[
-        str | None, typer.Option("--project", metavar="ID", help="The Google project, if the file names none.")
-    ] = None,
-    region: Annotated[
-        str | None, typer.Option("--region", metavar="REGION", help="The region, if the file names none.")
-    ] = None,
+    file: Annotated[Path, argument("FILE", "The config, as YAML or JSON.")],
+    env: Annotated[str, option("--env NAME", "The name of the environment.")] = "dev",
+    project: Annotated[str | None, option("--project ID", "The Google project, if the file names none.")] = None,
+    region: Annotated[str | None, option("--region REGION", "The region, if the file names none.")] = None,
     batch_size: Annotated[
-        int | None, typer.Option("--batch-size", min=1, help="The global batch, if the program is not given one.")
+        int | None, option("--batch-size", "The global batch, if the program is not given one.", min=1)
     ] = None,
     train_steps: Annotated[
-        int | None, typer.Option("--train-steps", min=1, help="The steps, if the program is not given them.")
+        int | None, option("--train-steps", "The steps, if the program is not given them.", min=1)
     ] = None,
 ) -> None:
     """Print the spec of a JobSet, a Vertex AI custom job, a queued resource or an AI Platform job.
@@ -40,7 +35,7 @@ def import_(
 
     Example: tpucfg import jobset.yaml --project my-project-dev --region us-east5 > tpucfg.yaml
     """
-    from tpucfg.importing import Given, ImportRefusedError, import_config
+    from tpucfg.importing import Given, import_config
     from tpucfg.spec.credentials import hidden_text
     from tpucfg.yamldoc.reader import read_file
 
@@ -49,10 +44,7 @@ def import_(
         findings = [finding._replace(help=_HELPS.get(finding.id, finding.help)) for finding in document.findings]
         print_findings(findings, {str(file): hidden_text(document)})
         raise CommandExit(ERRORS)
-    try:
-        imported = import_config(document, Given(env, project, region, batch_size, train_steps), Catalog())
-    except ImportRefusedError as refused:
-        raise CommandExit(ERRORS, str(refused), refused.help) from None
+    imported = import_config(document, Given(env, project, region, batch_size, train_steps), Catalog())
     sys.stdout.write(imported.text)
     if imported.notes:
         print(printable(f"{file}: {format_count(len(imported.notes), 'field')} not carried over"), file=sys.stderr)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.load_spec import print_findings, print_result
-from tpucfg.cli.options import SPEC, EnvOption, SpecOption, format_option, selection, usage_errors
+from tpucfg.cli.options import SPEC, EnvOption, SpecOption, format_option, selection
 from tpucfg.findings import Finding, errors
 from tpucfg.infra.resource_file import Declared, ProgramFailure
 from tpucfg.infra.resources import EnvironmentResources, Resource
@@ -34,11 +34,11 @@ def infra(
 
     Example: tpucfg infra --env prod
     """
-    from tpucfg.infra.program_process import log_lines
+    from tpucfg.infra.program_process import ProgramRequest, log_lines, run_programs
     from tpucfg.infra.resource_rules import resource_findings
 
     project, names = _load(spec, selection(env, None), takes_errors=format == "json")
-    results = _declared_resources(spec, project, names)
+    (results,) = run_programs([ProgramRequest(spec, project, names)])
     declared = [result for result in results.values() if isinstance(result, EnvironmentResources)]
     findings = [finding for resources in declared for finding in resource_findings(resources, project)]
     for line in _FORMATS[format](spec, results, findings):
@@ -64,8 +64,7 @@ def _load(spec: Path, chosen: Selection, *, takes_errors: bool) -> tuple[Project
     Raises:
         CommandExit: The spec cannot be used.
     """
-    with usage_errors():
-        compiled = compile_spec_file(spec, Catalog(), chosen)
+    compiled = compile_spec_file(spec, Catalog(), chosen)
     project = compiled.project
     if project is None or (errors(compiled.findings) and not takes_errors):
         # The program would report an error of the spec too, but with the path as it is from the program's folder.
@@ -74,19 +73,6 @@ def _load(spec: Path, chosen: Selection, *, takes_errors: bool) -> tuple[Project
     return project, tuple(
         name for name in project.environments if name in chosen.environments or not chosen.environments
     )
-
-
-def _declared_resources(spec: Path, project: Project, names: tuple[str, ...]) -> Mapping[str, Declared]:
-    """Return what the program declares for the environments."""
-    from tpucfg.infra.program_process import ProgramRequest, run_programs
-    from tpucfg.infra.stack_program import PackagesMissingError
-    from tpucfg.install_source import INSTALL_INFRA
-
-    try:
-        (results,) = run_programs([ProgramRequest(spec, project, names)])
-    except PackagesMissingError as error:
-        raise CommandExit(ERRORS, str(error), INSTALL_INFRA) from None
-    return results
 
 
 def _text(_: Path, results: Mapping[str, Declared], __: Sequence[Finding]) -> Iterator[str]:

@@ -7,10 +7,8 @@ from pathlib import Path
 from shlex import quote
 from typing import Annotated, Final
 
-import typer
-
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
-from tpucfg.cli.options import NewTargetOption, choice_option
+from tpucfg.cli.options import NewTargetOption, argument, choice_option, option
 from tpucfg.install_source import EXAMPLE, FORMS, UnknownSourceError, installed_requirement, requirement_of
 from tpucfg.plan import account_id
 from tpucfg.plan.naming import MAX_ACCOUNT_ID_LENGTH
@@ -26,40 +24,29 @@ _MAX_NAME_LENGTH: Final = MAX_ACCOUNT_ID_LENGTH - len(account_id(name="", enviro
 
 
 def init(
-    folder: Annotated[
-        Path,
-        typer.Argument(metavar="[DIR]", help="The project's folder. [default: the current one]", show_default=False),
-    ] = Path(),
-    name: Annotated[
-        str | None, typer.Option("--name", metavar="NAME", help="The project's name. [default: the folder's]")
-    ] = None,
+    folder: Annotated[Path, argument("[DIR]", "The project's folder. [default: the current one]")] = Path(),
+    name: Annotated[str | None, option("--name NAME", "The project's name. [default: the folder's]")] = None,
     target: NewTargetOption = None,
     trainer: Annotated[
         str | None,
         choice_option(
-            "--trainer",
+            "--trainer FRAMEWORK",
             tuple(TRAINERS),
-            metavar="FRAMEWORK",
-            help=f"Add a trainer to start from, in trainer/: {' or '.join(TRAINERS)}.",
+            f"Add a trainer to start from, in trainer/: {' or '.join(TRAINERS)}.",
         ),
     ] = None,
     install_from: Annotated[
         str | None,
-        typer.Option(
-            "--install-from",
-            metavar="ADDRESS",
-            help="The commit or wheel that the workflows install. [default: where this tpucfg came from]",
+        option(
+            "--install-from ADDRESS",
+            "The commit or wheel that the workflows install. [default: where this tpucfg came from]",
         ),
     ] = None,
-    infra: Annotated[
-        bool, typer.Option("--infra", help="Add the Pulumi program and a stack file for each environment.")
-    ] = False,
+    infra: Annotated[bool, option("--infra", "Add the Pulumi program and a stack file for each environment.")] = False,
     workflow: Annotated[
-        bool, typer.Option("--workflow", help="Add GitHub workflows for reviews, and for updates of stacks.")
+        bool, option("--workflow", "Add GitHub workflows for reviews, and for updates of stacks.")
     ] = False,
-    only_workflow: Annotated[
-        bool, typer.Option("--only-workflow", help="Create only the workflows and their actions.")
-    ] = False,
+    only_workflow: Annotated[bool, option("--only-workflow", "Create only the workflows and their actions.")] = False,
 ) -> None:
     """Create a new project: a spec, and the schema by which an editor completes it; options add the rest.
 
@@ -147,10 +134,7 @@ def _write(folder: Path, files: dict[Path, str]) -> None:
         listing = "\n".join(f"  {printable(str(folder / path))}" for path in existing)
         raise CommandExit(ERRORS, f"these files exist, and nothing was written:\n{listing}", "choose another folder")
     texts = {path.as_posix(): text for path, text in files.items()}
-    try:
-        output_dir.apply_changes(folder, output_dir.compare_files(folder, texts), texts)
-    except output_dir.OutputError as error:
-        raise CommandExit(ERRORS, str(error), error.help) from None
+    output_dir.apply_changes(folder, output_dir.compare_files(folder, texts), texts)
 
 
 def _cd_command(folder: Path) -> str:

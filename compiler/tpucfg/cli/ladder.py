@@ -5,19 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from tpucfg.catalog import Catalog
+from tpucfg.cli import options
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.load_spec import load_compiled, load_fits, print_findings
-from tpucfg.cli.options import (
-    SPEC,
-    EnvOption,
-    ProbeOption,
-    SetOption,
-    SizeOption,
-    SpecOption,
-    TargetOption,
-    format_option,
-    selection,
-)
+from tpucfg.cli.options import SPEC, format_option, selection
 from tpucfg.cli.rung_columns import cost_data, cost_notes, fit_data, fit_note, ladder_columns, parallelism_data
 from tpucfg.cli.table import Section, markdown_sections, text_sections
 from tpucfg.findings import Finding
@@ -63,12 +54,12 @@ class _Ladders(NamedTuple):
 
 
 def ladder(
-    spec: SpecOption = SPEC,
-    env: EnvOption = None,
-    size: SizeOption = None,
-    target: TargetOption = None,
-    changes: SetOption = None,
-    probe: ProbeOption = False,
+    spec: options.SpecOption = SPEC,
+    env: options.EnvOption = None,
+    size: options.SizeOption = None,
+    target: options.TargetOption = None,
+    changes: options.SetOption = None,
+    probe: options.ProbeOption = False,
     format: Annotated[str, format_option("text|markdown|json|svg")] = "text",
 ) -> None:
     """Show the ladder: what changes from rung to rung, what a run costs, and the findings about it.

@@ -11,7 +11,7 @@ import typer
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
-from tpucfg.cli.options import SPEC, usage_errors
+from tpucfg.cli.options import SPEC
 from tpucfg.findings import Finding, errors
 from tpucfg.plan import Job, Selection
 from tpucfg.render.pipeline import CompiledSpec, compile_spec_file
@@ -42,8 +42,7 @@ def load_compiled(
     Raises:
         CommandExit: A finding is an error, or the spec does not have a selected environment or size.
     """
-    with usage_errors():
-        compiled = compile_spec_file(path, catalog, with_records(selection, path))
+    compiled = compile_spec_file(path, catalog, with_records(selection, path))
     is_valid = compiled.project is not None and not errors(compiled.findings)
     if warnings != "none" or not is_valid:
         print_result(path, compiled.findings, compiled.source, in_full=warnings == "all")

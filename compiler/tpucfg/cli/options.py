@@ -2,14 +2,13 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
 from tpucfg.cli.exit_codes import USAGE, CommandExit
-from tpucfg.plan import RunPart, Selection, SelectionError
+from tpucfg.plan import RunPart, Selection
 from tpucfg.spec import SPEC_NAME
 from tpucfg.targets import TARGETS
 from tpucfg.text_format import format_value, nearest
@@ -117,40 +116,48 @@ def _run_part(text: str) -> RunPart:
     return RunPart(size, int(count))
 
 
-@contextmanager
-def usage_errors() -> Iterator[None]:
-    """End the command if its selection names an environment or a size that the spec does not have."""
-    try:
-        yield
-    except SelectionError as error:
-        raise CommandExit(USAGE, str(error)) from None
-
-
 # Option types.
 
 
-def choice_option(option: str, values: Sequence[str], *, metavar: str, help: str) -> Any:
+def option(form: str, help: str, **settings: Any) -> Any:
+    """Return an option in the form of the help, such as `--out DIR`; a switch has no second word.
+
+    Args:
+        form: The name, and what the help shows for a value.
+        help: The help text.
+        settings: Further arguments of `typer.Option`.
+    """
+    name, _, metavar = form.partition(" ")
+    return typer.Option(name, metavar=metavar or None, help=help, **settings)
+
+
+def argument(form: str, help: str, **settings: Any) -> Any:
+    """Return an argument; one that can be left out has brackets, and its default in the help text."""
+    return typer.Argument(metavar=form, help=help, show_default=False, **settings)
+
+
+def choice_option(form: str, values: Sequence[str], help: str) -> Any:
     """Return an option that takes one of some values, or several of them if its type is a list.
 
     Args:
-        option: Its name.
+        form: The name, and what the help shows for a value.
         values: The values, which the shell completes.
-        metavar: What the help shows for a value.
         help: The help text.
     """
+    name = form.partition(" ")[0]
 
     def check(given: str | Sequence[str] | None) -> str | Sequence[str] | None:
         for value in [given] if isinstance(given, str) else given or ():
             if value not in values:
                 near = nearest(value, values)
                 hint = f"did you mean {near}?" if near else f"give one of: {', '.join(values)}"
-                raise CommandExit(USAGE, f"{option} cannot be {format_value(value, quoted=False)}", hint)
+                raise CommandExit(USAGE, f"{name} cannot be {format_value(value, quoted=False)}", hint)
         return given
 
     def complete(incomplete: str) -> list[str]:
         return [value for value in values if value.startswith(incomplete)]
 
-    return typer.Option(option, metavar=metavar, help=help, callback=check, autocompletion=complete)
+    return option(form, help, callback=check, autocompletion=complete)
 
 
 def format_option(names: str, help: str = "The output format.") -> Any:
@@ -160,26 +167,23 @@ def format_option(names: str, help: str = "The output format.") -> Any:
         names: The allowed values, separated by `|`.
         help: The help text.
     """
-    return choice_option("--format", names.split("|"), metavar=names, help=help)
+    return choice_option(f"--format {names}", names.split("|"), help)
 
 
 def _env_option(help: str) -> Any:
-    return typer.Option("--env", metavar="ENV", help=help, autocompletion=_complete_environment)
+    return option("--env ENV", help, autocompletion=_complete_environment)
 
 
 def _size_option(help: str) -> Any:
-    return typer.Option("--size", metavar="SIZE", help=help, autocompletion=_complete_size)
+    return option("--size SIZE", help, autocompletion=_complete_size)
 
 
 def _target_option(help: str) -> Any:
-    return choice_option("--target", tuple(TARGETS), metavar="TARGET", help=help)
+    return choice_option("--target TARGET", tuple(TARGETS), help)
 
 
-SpecOption = Annotated[Path, typer.Option("--spec", metavar="FILE", help="The spec.")]
-SpecsOption = Annotated[
-    list[Path] | None,
-    typer.Option("--spec", metavar="FILE", help="A spec; repeatable. [default: tpucfg.yaml]", show_default=False),
-]
+SpecOption = Annotated[Path, option("--spec FILE", "The spec.")]
+SpecsOption = Annotated[list[Path] | None, option("--spec FILE", "A spec; repeatable. [default: tpucfg.yaml]")]
 EnvOption = Annotated[list[str] | None, _env_option("An environment; repeatable. [default: all]")]
 OneEnvOption = Annotated[str | None, _env_option("The environment; optional if only one has the size.")]
 SizeOption = Annotated[list[str] | None, _size_option("A size; repeatable. [default: all]")]
@@ -192,27 +196,21 @@ TwoTargetsOption = Annotated[
 ]
 TakenByOption = Annotated[str | None, _target_option("Show only sizes that this target supports.")]
 NewTargetOption = Annotated[str | None, _target_option("The service that runs the jobs. [default: gke]")]
-RunOption = Annotated[
-    str | None,
-    typer.Option("--run", metavar="ID", help="The run id, a part of names and folders.", callback=_run_id),
-]
+RunOption = Annotated[str | None, option("--run ID", "The run id, a part of names and folders.", callback=_run_id)]
 RunsOption = Annotated[
-    list[str] | None,
-    typer.Option("--run", metavar="ID", help="The run id, a part of names and folders; repeatable.", callback=_run_ids),
+    list[str] | None, option("--run ID", "The run id, a part of names and folders; repeatable.", callback=_run_ids)
 ]
 StepOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--step",
-        metavar="[SIZE:]STEP",
-        help="The step that the run has reached, and the size that it was on; repeatable, in the order of the steps."
+    option(
+        "--step [SIZE:]STEP",
+        "The step that the run has reached, and the size that it was on; repeatable, in the order of the steps."
         " [default: as recorded]",
     ),
 ]
 SetOption = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="PATH=VALUE", help="A value in place of the spec's, checked like it; repeatable."),
+    list[str] | None, option("--set PATH=VALUE", "A value in place of the spec's, checked like it; repeatable.")
 ]
 ProbeOption = Annotated[
-    bool, typer.Option("--probe", help="Take the probe of each rung, a short run, as the spec's `probe` describes it.")
+    bool, option("--probe", "Take the probe of each rung, a short run, as the spec's `probe` describes it.")
 ]

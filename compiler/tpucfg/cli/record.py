@@ -7,22 +7,11 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
-import typer
-
 from tpucfg.catalog import Catalog
+from tpucfg.cli import options
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.load_spec import load_compiled, print_findings
-from tpucfg.cli.options import (
-    SPEC,
-    OneEnvOption,
-    OneSizeOption,
-    ProbeOption,
-    RunOption,
-    SetOption,
-    SpecOption,
-    selection,
-    usage_errors,
-)
+from tpucfg.cli.options import SPEC, option, selection
 from tpucfg.findings import Finding
 from tpucfg.plan import Job, RunPart
 from tpucfg.plan.program import Program, program_of
@@ -44,41 +33,37 @@ _NUMBER: Final = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3
 
 
 def record(
-    size: OneSizeOption,
-    spec: SpecOption = SPEC,
-    env: OneEnvOption = None,
+    size: options.OneSizeOption,
+    spec: options.SpecOption = SPEC,
+    env: options.OneEnvOption = None,
     metric: Annotated[
         list[str] | None,
-        typer.Option(
-            "--metric",
-            metavar="NAME=VALUE",
-            help="A metric and its value; repeatable. With --from, a NAME alone is read from the log.",
+        option(
+            "--metric NAME=VALUE", "A metric and its value; repeatable. With --from, a NAME alone is read from the log."
         ),
     ] = None,
     log: Annotated[
         str | None,
-        typer.Option(
-            "--from",
-            metavar="FILE",
-            help="Read the metrics from a log: from its last line of JSON that has all of them, or from the latest such"
+        option(
+            "--from FILE",
+            "Read the metrics from a log: from its last line of JSON that has all of them, or from the latest such"
             " entry in the output of `gcloud logging read --format=json`; with `flags: maxtext` also from the"
             " lines of MaxText's steps; - is the standard input."
             f" [default: {THROUGHPUT} and the gate's metric]",
         ),
     ] = None,
-    run: RunOption = None,
+    run: options.RunOption = None,
     step: Annotated[
         int | None,
-        typer.Option(
-            "--step",
-            metavar="STEP",
+        option(
+            "--step STEP",
+            "The step that the run has reached, in its last checkpoint: submit goes on there, on any size.",
             min=1,
             max=_MAX_STEP,
-            help="The step that the run has reached, in its last checkpoint: submit goes on there, on any size.",
         ),
     ] = None,
-    changes: SetOption = None,
-    probe: ProbeOption = False,
+    changes: options.SetOption = None,
+    probe: options.ProbeOption = False,
 ) -> None:
     """Record what a rung measured, in results/ENV.jsonl next to the spec. The last record of each kind counts.
 
@@ -185,8 +170,7 @@ def _refuse_other_values(record: Record, program: Program, job: Job, spec: Path)
     results = read_records(spec.parent, job.environment.name, ExampleRecord(record.name, record.size))
     if record.step and record.run:
         parts = run_parts({job.environment.name: results}, record.run).get((record.name, job.environment.name), ())
-        with usage_errors():
-            joined_parts(parts, (RunPart(record.size, record.step),))
+        joined_parts(parts, (RunPart(record.size, record.step),))
     if differences := other_values(results, record, program):
         message = f"nothing was recorded: the run {record.run} has a record with other values"
         raise CommandExit(
@@ -201,7 +185,7 @@ def _required_metrics(project: Project, metrics: Mapping[str, float], *, is_whol
 
 
 def _read_log(log: str, wanted: Sequence[str], preset: Preset | None, job: Job) -> "LogMetrics":
-    from tpucfg.results.log_metrics import LogError, last_metrics
+    from tpucfg.results.log_metrics import last_metrics
     from tpucfg.results.step_lines import Steps
 
     steps = Steps(preset.step_line, job.rung.batch_size) if preset else None
@@ -211,8 +195,6 @@ def _read_log(log: str, wanted: Sequence[str], preset: Preset | None, job: Job) 
             return last_metrics(sys.stdin.buffer, "the standard input", wanted, steps)
         with Path(log).open("rb") as file:
             return last_metrics(file, printable(log), wanted, steps)
-    except LogError as error:
-        raise CommandExit(ERRORS, str(error), error.help) from None
     except OSError as error:
         message = f"{format_value(log, quoted=False)} cannot be read: {error.strerror or error}"
         raise CommandExit(ERRORS, message, "give the log's path with --from, or - for the standard input") from None
@@ -233,8 +215,8 @@ def _append(record: Record, job: Job, spec: Path, origins: Mapping[str, str]) ->
     from tpucfg.results.records import RecordFileError, append_record, record_problems
 
     if problems := record_problems(record):
-        options = " ".join(f"--metric {problem.path[1]}=NUMBER" for problem in problems if len(problem.path) > 1)
-        hint = f"record what the run measured: {options}" if options else "record fewer metrics, each with --metric"
+        numbers = " ".join(f"--metric {problem.path[1]}=NUMBER" for problem in problems if len(problem.path) > 1)
+        hint = f"record what the run measured: {numbers}" if numbers else "record fewer metrics, each with --metric"
         messages = "; ".join(origins.get(str(problem.path[-1]), "") + problem.message for problem in problems)
         raise CommandExit(ERRORS, f"nothing was recorded: {messages}", hint)
     try:

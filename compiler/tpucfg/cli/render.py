@@ -8,33 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from tpucfg.catalog import Catalog
+from tpucfg.cli import options
 from tpucfg.cli.exit_codes import DIFFERENT, ERRORS, USAGE, CommandExit
-from tpucfg.cli.load_spec import (
-    load_fits,
-    print_findings,
-    print_fit_warnings,
-    print_result,
-    progress,
-    with_records,
-)
-from tpucfg.cli.options import (
-    SPEC,
-    EnvOption,
-    ProbeOption,
-    RunOption,
-    SetOption,
-    SizeOption,
-    SpecsOption,
-    StepOption,
-    TargetOption,
-    format_option,
-    output_folder,
-    selection,
-    usage_errors,
-)
+from tpucfg.cli.load_spec import load_fits, print_findings, print_fit_warnings, print_result, progress, with_records
+from tpucfg.cli.options import SPEC, format_option, option, output_folder, selection
 from tpucfg.findings import errors
 from tpucfg.parallel import map_shared
 from tpucfg.plan import Selection
@@ -48,36 +26,32 @@ if TYPE_CHECKING:
 
 
 def render(
-    spec: SpecsOption = None,
-    env: EnvOption = None,
-    size: SizeOption = None,
-    target: TargetOption = None,
-    run: RunOption = None,
-    step: StepOption = None,
-    changes: SetOption = None,
-    probe: ProbeOption = False,
+    spec: options.SpecsOption = None,
+    env: options.EnvOption = None,
+    size: options.SizeOption = None,
+    target: options.TargetOption = None,
+    run: options.RunOption = None,
+    step: options.StepOption = None,
+    changes: options.SetOption = None,
+    probe: options.ProbeOption = False,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            metavar="DIR",
-            help="Write DIR/<env>/<size>/config.yaml; with several specs, DIR/<name>/<env>/<size>/config.yaml. "
+        option(
+            "--out DIR",
+            "Write DIR/<env>/<size>/config.yaml; with several specs, DIR/<name>/<env>/<size>/config.yaml. "
             "A probe is written to <size>/probe/config.yaml.",
             parser=output_folder,
         ),
     ] = None,
-    check: Annotated[
-        bool, typer.Option("--check", help="With --out: write nothing, and exit 3 if a file would change.")
-    ] = False,
+    check: Annotated[bool, option("--check", "With --out: write nothing, and exit 3 if a file would change.")] = False,
     prune: Annotated[
-        bool, typer.Option("--prune", help="With --out: remove the configs that no job of these specs needs.")
+        bool, option("--prune", "With --out: remove the configs that no job of these specs needs.")
     ] = False,
     format: Annotated[
         str, format_option("yaml|json", "The format of the configs; as JSON, each job is a document.")
     ] = "yaml",
     document: Annotated[
-        str | None,
-        typer.Option("--document", metavar="KEY", help="With --format json: print only this object of the configs."),
+        str | None, option("--document KEY", "With --format json: print only this object of the configs.")
     ] = None,
 ) -> None:
     """Print or write the configs of the selected jobs; all of them are validated before anything is written.
@@ -118,7 +92,7 @@ def _render_specs(paths: Sequence[Path], chosen: Selection, format_: ConfigForma
     """Render every spec and print its errors and warnings; an error ends the command after the last."""
     catalog = Catalog()
     specs = []
-    with usage_errors(), progress("rendering", len(paths)) as advance:
+    with progress("rendering", len(paths)) as advance:
         selected = {path: with_records(chosen, path) for path in paths}
         every = map_shared(lambda path: render_spec(path, catalog, selected[path], format_), paths, _without_fit)
         for path, rendered in zip(paths, every, strict=True):
@@ -152,20 +126,17 @@ def _write(specs: Sequence[RenderedSpec], out: Path, *, check: bool, prune: bool
 
     folders = _project_folders(specs)
     files = {folder + path: text for spec, folder in zip(specs, folders, strict=True) for path, text in spec.configs}
-    try:
-        changes = output_dir.compare_files(out, files)
-        if prune or check:
-            wanted = (folder + path for spec, folder in zip(specs, folders, strict=True) for path in spec.all_paths)
-            changes += output_dir.stale_files(out, folders, wanted, is_probe=is_probe)
-        if not check:
-            output_dir.apply_changes(out, changes, files)
-    except output_dir.OutputError as error:
-        raise CommandExit(ERRORS, str(error), error.help) from None
+    changes = output_dir.compare_files(out, files)
+    if prune or check:
+        wanted = (folder + path for spec, folder in zip(specs, folders, strict=True) for path in spec.all_paths)
+        changes += output_dir.stale_files(out, folders, wanted, is_probe=is_probe)
+    if not check:
+        output_dir.apply_changes(out, changes, files)
     _print_changes(changes, out, len(files))
     if check and changes:
-        options = " --probe" if is_probe else ""
-        options += " --prune" if any(change.kind == "remove" for change in changes) else ""
-        raise CommandExit(DIFFERENT, help=f"write them with: tpucfg render --out {shlex.quote(str(out))}{options}")
+        flags = " --probe" if is_probe else ""
+        flags += " --prune" if any(change.kind == "remove" for change in changes) else ""
+        raise CommandExit(DIFFERENT, help=f"write them with: tpucfg render --out {shlex.quote(str(out))}{flags}")
 
 
 def _project_folders(specs: Sequence[RenderedSpec]) -> list[str]:

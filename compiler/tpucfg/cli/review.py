@@ -4,10 +4,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
-import typer
-
 from tpucfg.cli.exit_codes import DIFFERENT, ERRORS, USAGE, CommandExit
-from tpucfg.cli.options import SPEC, choice_option, format_option
+from tpucfg.cli.options import SPEC, choice_option, format_option, option
 
 if TYPE_CHECKING:
     from tpucfg.cli.review_files import ReviewFiles
@@ -20,61 +18,42 @@ _FAIL_ON: Final = ("destructive", "caution", "any", "none")
 
 SpecsOption = Annotated[
     list[Path] | None,
-    typer.Option(
-        "--spec",
-        metavar="FILE",
-        help="A spec to review; repeatable. [default: every tpucfg.yaml that the change affects]",
-        show_default=False,
-    ),
+    option("--spec FILE", "A spec to review; repeatable. [default: every tpucfg.yaml that the change affects]"),
 ]
-BaseOption = Annotated[
-    str, typer.Option("--base", metavar="REV", help="The revision to merge into.", show_default=False)
-]
-HeadOption = Annotated[
-    str | None,
-    typer.Option(
-        "--head", metavar="REV", help="The revision to review. [default: the working tree]", show_default=False
-    ),
-]
+BaseOption = Annotated[str, option("--base REV", "The revision to merge into.")]
+HeadOption = Annotated[str | None, option("--head REV", "The revision to review. [default: the working tree]")]
 PreviewOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--preview",
-        metavar="[FOLDER/]ENV=FILE",
-        help="The output of `pulumi preview --json` for an environment of the spec in FOLDER; repeatable.",
+    option(
+        "--preview [FOLDER/]ENV=FILE",
+        "The output of `pulumi preview --json` for an environment of the spec in FOLDER; repeatable.",
     ),
 ]
 FitOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--fit",
-        metavar="[FOLDER=]FILE",
-        help="The results/fit.json that `tpucfg fit` wrote in a job of this run, for the spec in FOLDER; repeatable.",
+    option(
+        "--fit [FOLDER=]FILE",
+        "The results/fit.json that `tpucfg fit` wrote in a job of this run, for the spec in FOLDER; repeatable.",
     ),
 ]
 ResourcesOption = Annotated[
     tuple[Path, Path] | None,
-    typer.Option(
-        "--resources",
-        metavar="BASE HEAD",
-        help="What `tpucfg infra --format json` wrote for both revisions, elsewhere: no program is started.",
-        show_default=False,
+    option(
+        "--resources BASE HEAD",
+        "What `tpucfg infra --format json` wrote for both revisions, elsewhere: no program is started.",
     ),
 ]
 RunProgramOption = Annotated[
     bool,
-    typer.Option(
-        "--run-program", help="Run the stack programs with --head too. Without it, the resources are not known then."
-    ),
+    option("--run-program", "Run the stack programs with --head too. Without it, the resources are not known then."),
 ]
 FormatOption = Annotated[str, format_option("markdown|json")]
 FailOnOption = Annotated[
     str,
     choice_option(
-        "--fail-on",
+        f"--fail-on {'|'.join(_FAIL_ON)}",
         _FAIL_ON,
-        metavar="|".join(_FAIL_ON),
-        help="Exit 3 if data or its protection is lost, if there is any caution, or if anything changes.",
+        "Exit 3 if data or its protection is lost, if there is any caution, or if anything changes.",
     ),
 ]
 
@@ -103,7 +82,6 @@ def review(
     Example: tpucfg review --base origin/main > comment.md
     """
     from tpucfg.cli.review_files import read_review_files
-    from tpucfg.git.repository import RevisionError
     from tpucfg.git.snapshots import CompareRequest
     from tpucfg.review.build import repository_statements
     from tpucfg.review.cautions import give_verdict
@@ -111,17 +89,14 @@ def review(
 
     if resources and run_program:
         raise CommandExit(USAGE, "--resources and --run-program exclude each other", "leave out --run-program")
-    try:
-        folder = (spec or [SPEC])[0].parent
-        files = read_review_files(preview or (), fit or (), resources, folder, head)
-        request = CompareRequest(base, head, SPEC, with_program=True, from_merge_base=True)
-        scope = find_review_scope(request, spec or ())
-        files.require_folders(scope)
-        # Before any program runs: where the system does not prevent it, a program could change these files.
-        statements = repository_statements(scope.tree)
-        result = _review_specs(scope, files, runs_programs=head is None or run_program)
-    except RevisionError as error:
-        raise CommandExit(ERRORS, str(error), error.help) from None
+    folder = (spec or [SPEC])[0].parent
+    files = read_review_files(preview or (), fit or (), resources, folder, head)
+    request = CompareRequest(base, head, SPEC, with_program=True, from_merge_base=True)
+    scope = find_review_scope(request, spec or ())
+    files.require_folders(scope)
+    # Before any program runs: where the system does not prevent it, a program could change these files.
+    statements = repository_statements(scope.tree)
+    result = _review_specs(scope, files, runs_programs=head is None or run_program)
     result = result._replace(statements=statements)
     sys.stdout.write(_present(result, format))
     # Before an exit message on stderr, so that the two keep their order in a log.

@@ -5,14 +5,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 from tpucfg.cli.table import Column
-from tpucfg.number_format import (
-    UNKNOWN,
-    format_dollars,
-    format_figure,
-    format_hours,
-    format_number,
-    to_json_number,
-)
+from tpucfg.number_format import UNKNOWN, format_dollars, format_figure, format_hours, format_number, to_json_number
 from tpucfg.plan import LadderGroup, Rung, rung_figures, shows_parallelism
 from tpucfg.spec import CapacityKind, Training
 from tpucfg.text_format import format_count, listed

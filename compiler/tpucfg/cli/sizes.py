@@ -3,11 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Final
 
-import typer
-
 from tpucfg.catalog import Catalog, Generation, Slice
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
-from tpucfg.cli.options import TakenByOption, format_option
+from tpucfg.cli.options import TakenByOption, format_option, option
 from tpucfg.cli.table import Column, text_table
 from tpucfg.text_format import corrected, format_value, json_text, listed, nearest
 
@@ -22,15 +20,12 @@ _NOT_KNOWN: Final = "not known"
 
 def sizes(
     target: TakenByOption = None,
-    region: Annotated[
-        str | None, typer.Option("--region", metavar="REGION", help="Show only sizes that this region offers.")
-    ] = None,
+    region: Annotated[str | None, option("--region REGION", "Show only sizes that this region offers.")] = None,
     generation: Annotated[
-        str | None,
-        typer.Option("--generation", metavar="GENERATION", help="Show only sizes of this generation, such as v6e."),
+        str | None, option("--generation GENERATION", "Show only sizes of this generation, such as v6e.")
     ] = None,
     all_: Annotated[
-        bool, typer.Option("--all", help="Show all sizes: of every generation, and of every number of chips.")
+        bool, option("--all", "Show all sizes: of every generation, and of every number of chips.")
     ] = False,
     format: Annotated[str, format_option("text|json")] = "text",
 ) -> None:

@@ -11,13 +11,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.interrupts import terminations_as_interrupts
-from tpucfg.cli.start_manifests import start_manifests
+from tpucfg.cli.start_manifests import deletions, report, start_manifests
 from tpucfg.render.config import Config
 from tpucfg.targets import RequestBody
 from tpucfg.targets.commands import AUTHORIZATION, TOKEN, Command, Creation, Creations, Manifests, Operation, Submission
@@ -223,7 +222,7 @@ def _create_objects(creations: Creations, body: RequestBody) -> None:
     client = _Client(creations)
     steps = [step for step in creations.steps if not _is_reused(client, step)]
     # Printed before anything is created: whatever ends this process then, the user knows what to delete.
-    print(_deletions("if this is killed, delete what it leaves:", steps), file=sys.stderr, flush=True)
+    print(deletions("if this is killed, delete what it leaves:", steps), file=sys.stderr, flush=True)
     requests = _Requests([], [])
     try:
         for step in steps:
@@ -233,7 +232,7 @@ def _create_objects(creations: Creations, body: RequestBody) -> None:
         raise _with_remaining(error, remaining, creations.steps[-1]) from None
     except BaseException:
         if remaining := _undo(client, requests):
-            _print(_deletions("not deleted; run:", remaining[::-1]))
+            report(deletions("not deleted; run:", remaining[::-1]))
         raise
 
 
@@ -261,7 +260,7 @@ def _is_reused(client: _Client, step: Creation) -> bool:
         reason = answer.error or "the answer is no object"
         raise CommandExit(ERRORS, f"{step.document} {step.name} cannot be looked up, nothing started: {reason}")
     if step.content and step.content in answer.text:
-        _print(f"{step.document} {step.name}: an equal one exists, and is reused")
+        report(f"{step.document} {step.name}: an equal one exists, and is reused")
         return True
     reason = "made from other values or by another release of tpucfg" if step.content else "so the job may be running"
     message = f"{step.document} {step.name} already exists, {reason}, and was left as it is"
@@ -289,7 +288,7 @@ def _create(client: _Client, step: Creation, document: Any, requests: _Requests,
     if not answer.operation.is_done and not is_last:
         raise CommandExit(ERRORS, f"{step.document} {step.name} was not created in time")
     is_done = answer.operation.is_done
-    _print(f"{step.document} {step.name}: {'created' if is_done else 'accepted, and still being created'}")
+    report(f"{step.document} {step.name}: {'created' if is_done else 'accepted, and still being created'}")
 
 
 def _undo(client: _Client, requests: _Requests) -> list[Creation]:
@@ -298,14 +297,14 @@ def _undo(client: _Client, requests: _Requests) -> list[Creation]:
     The commands are printed first, as this may be killed.
     """
     if requests.sent:
-        _print(_deletions("deleting what was created; if this is interrupted, run:", requests.sent))
+        report(deletions("deleting what was created; if this is interrupted, run:", requests.sent))
     remaining = []
     for step in reversed(requests.sent):
         answer = client.delete(step)
         is_deleted, result = _deletion_result(answer, is_accepted=step in requests.accepted)
         if not is_deleted:
             remaining.append(step)
-        _print(f"{step.document} {step.name}: {result}")
+        report(f"{step.document} {step.name}: {result}")
     return remaining
 
 
@@ -318,15 +317,5 @@ def _deletion_result(answer: _Answer, *, is_accepted: bool) -> tuple[bool, str]:
     return answer.operation.is_done, "deleted" if answer.operation.is_done else "still being deleted"
 
 
-def _deletions(title: str, steps: Sequence[Creation]) -> str:
-    return "\n".join([title, *(f"  {step.delete.bash()}" for step in reversed(steps))])
-
-
 def _commands(steps: Sequence[Creation]) -> str:
     return " && ".join(step.delete.bash() for step in steps)
-
-
-def _print(text: str) -> None:
-    # A closed stderr must end neither the start in the middle nor the deletion.
-    with suppress(OSError):
-        print(text, file=sys.stderr, flush=True)

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.interrupts import terminations_as_interrupts
 from tpucfg.render.config import Config
-from tpucfg.targets.commands import Command, Manifest, Manifests, Requirement, Submission
+from tpucfg.targets.commands import Command, Creation, Manifest, Manifests, Requirement, Submission
 from tpucfg.targets.interface import RequestBody
 from tpucfg.text_format import listed
 
@@ -205,7 +205,7 @@ class _Questions:
     def _note(self, text: str) -> None:
         if text not in self._notes:
             self._notes.add(text)
-            _print(f"note: {text}")
+            report(f"note: {text}")
 
 
 def _dry_run(create: Command, body: RequestBody) -> _Answer:
@@ -219,7 +219,7 @@ def _create(objects: Sequence[_Object]) -> None:
         CommandExit: One could not be created; those that this call may have created are deleted.
     """
     # Printed before anything is created: whatever ends this process then, the user knows what to delete.
-    _print(_deletions("if this is killed, delete what it leaves:", [step for step, _ in objects]))
+    report(deletions("if this is killed, delete what it leaves:", [step for step, _ in objects]))
     sent: list[Manifest] = []
     try:
         for step, body in objects:
@@ -232,7 +232,7 @@ def _create(objects: Sequence[_Object]) -> None:
         raise CommandExit(ERRORS, f"{error.message}; nothing is left of this submission") from None
     except BaseException:
         if remaining := _undo(sent):
-            _print(_deletions("not deleted; run:", remaining[::-1]))
+            report(deletions("not deleted; run:", remaining[::-1]))
         raise
 
 
@@ -243,13 +243,13 @@ def _create_one(step: Manifest, body: RequestBody, sent: list[Manifest]) -> None
         sent.remove(step)  # another submission was faster
     if answer.error:
         raise CommandExit(ERRORS, f"{step.name} was not created: {answer.error}")
-    _print(f"{step.name}: created")
+    report(f"{step.name}: created")
 
 
 def _undo(sent: Sequence[Manifest]) -> list[Manifest]:
     """Delete objects from the last to the first, and return those that may remain."""
     if sent:
-        _print(_deletions("deleting what was created; if this is interrupted, run:", sent))
+        report(deletions("deleting what was created; if this is interrupted, run:", sent))
     remaining = []
     for step in reversed(sent):
         try:
@@ -258,15 +258,17 @@ def _undo(sent: Sequence[Manifest]) -> list[Manifest]:
             error = unreachable.message
         if error:
             remaining.append(step)
-        _print(f"{step.name}: {f'not deleted ({error})' if error else 'deleted'}")
+        report(f"{step.name}: {f'not deleted ({error})' if error else 'deleted'}")
     return remaining
 
 
-def _deletions(title: str, steps: Sequence[Manifest]) -> str:
+def deletions(title: str, steps: Sequence[Creation | Manifest]) -> str:
+    """Return the commands that delete objects, from the last to the first."""
     return "\n".join([title, *(f"  {step.delete.bash()}" for step in reversed(steps))])
 
 
-def _print(text: str) -> None:
+def report(text: str) -> None:
+    """Print a line on stderr."""
     # A closed stderr must end neither the start in the middle nor the deletion.
     with suppress(OSError):
         print(text, file=sys.stderr, flush=True)

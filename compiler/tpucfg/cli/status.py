@@ -4,31 +4,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
-import typer
-
 from tpucfg.catalog import Catalog
+from tpucfg.cli import options, rung_columns
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.load_spec import load_compiled, print_findings
-from tpucfg.cli.options import (
-    SPEC,
-    EnvOption,
-    ProbeOption,
-    RunsOption,
-    SizeOption,
-    SpecOption,
-    format_option,
-    selection,
-)
-from tpucfg.cli.rung_columns import (
-    capacity_columns,
-    cost_columns,
-    cost_data,
-    cost_note,
-    fit_data,
-    hbm_column,
-    parallelism_columns,
-    parallelism_data,
-)
+from tpucfg.cli.options import SPEC, format_option, option, selection
 from tpucfg.cli.table import Column, Section, markdown_sections, text_sections
 from tpucfg.markdown import code, prose
 from tpucfg.number_format import UNKNOWN, floor_percent, format_metric, format_rate, to_json_number
@@ -70,12 +50,12 @@ class _Environment(NamedTuple):
 
 
 def status(
-    spec: SpecOption = SPEC,
-    env: EnvOption = None,
-    live: Annotated[bool, typer.Option("--live", help="Ask the services about the jobs.")] = False,
-    size: SizeOption = None,
-    run: RunsOption = None,
-    probe: ProbeOption = False,
+    spec: options.SpecOption = SPEC,
+    env: options.EnvOption = None,
+    live: Annotated[bool, option("--live", "Ask the services about the jobs.")] = False,
+    size: options.SizeOption = None,
+    run: options.RunsOption = None,
+    probe: options.ProbeOption = False,
     format: Annotated[str, format_option("text|markdown|json")] = "text",
 ) -> None:
     """Show each rung's status: what it measured, how it scales, what it costs, and the next rung to run.
@@ -165,7 +145,7 @@ def _columns(ladder: LadderStatus, project: Project) -> list[Column]:
     columns = [
         Column("size", [evaluation.size for evaluation in evaluations]),
         Column("cores", [f"{evaluation.slice.cores:,}" for evaluation in evaluations]),
-        *parallelism_columns(rungs),
+        *rung_columns.parallelism_columns(rungs),
         Column("examples/s", [format_rate(evaluation.throughput) for evaluation in evaluations]),
         *(_token_columns(evaluations, tokens) if rungs[0].sequence_length is not None else ()),
         Column("per core", [format_rate(evaluation.per_core) for evaluation in evaluations]),
@@ -176,12 +156,12 @@ def _columns(ladder: LadderStatus, project: Project) -> list[Column]:
         columns.append(_metric_column(project.gate.metric, [evaluation.metric for evaluation in evaluations]))
         columns.append(_metric_column("worse by", drops))
     if project.prices:
-        columns += [*capacity_columns(ladder.capacity_names), *cost_columns(ladder, rungs)]
+        columns += [*rung_columns.capacity_columns(ladder.capacity_names), *rung_columns.cost_columns(ladder, rungs)]
     shares = [_utilization(evaluation, ladder) for evaluation in evaluations]
     if any(shares):
         columns.append(Column("MFU", [UNKNOWN if share is None else floor_percent(share) for share in shares]))
     if ladder.fits:
-        columns.append(hbm_column(ladder.fit(rung.size) for rung in rungs))
+        columns.append(rung_columns.hbm_column(ladder.fit(rung.size) for rung in rungs))
     return [*columns, Column("status", [_status_word(evaluation, ladder) for evaluation in evaluations])]
 
 
@@ -247,13 +227,13 @@ def _notes(ladder: LadderStatus, project: Project) -> Iterator[str]:
         if any(_utilization(evaluation, ladder) for evaluation in ladder.evaluations):
             yield "MFU counts the matrix products of the compiled step, also those that rematerialization repeats"
     if project.prices:
-        yield from cost_note(ladder)
+        yield from rung_columns.cost_note(ladder)
 
 
 def _rung_data(evaluation: RungEvaluation, ladder: LadderStatus) -> dict[str, Any]:
     """Return one rung as data for JSON; an unknown value is None."""
     record, whole, rung = evaluation.record, evaluation.records.whole, ladder.rung(evaluation.size)
-    parallelism = parallelism_data(rung, ladder.rungs)
+    parallelism = rung_columns.parallelism_data(rung, ladder.rungs)
     if rung.sequence_length is not None:
         tokens = _tokens_per_second(evaluation, rung)
         parallelism["tokens_per_second"] = to_json_number(tokens)
@@ -277,10 +257,10 @@ def _rung_data(evaluation: RungEvaluation, ladder: LadderStatus) -> dict[str, An
     }
     if ladder.fits:
         problem = ladder.fit_problems.get(evaluation.size)
-        measurements |= fit_data(rung, ladder.fit(evaluation.size))
+        measurements |= rung_columns.fit_data(rung, ladder.fit(evaluation.size))
         measurements["mfu"] = to_json_number(_utilization(evaluation, ladder))
         measurements["why_closed"] = problem.reason if problem else None
-    return measurements | parallelism | cost_data(ladder, evaluation.size)
+    return measurements | parallelism | rung_columns.cost_data(ladder, evaluation.size)
 
 
 _FORMATS: Final[Mapping[str, Callable[[Project, Sequence[_Environment]], Iterator[str]]]] = {

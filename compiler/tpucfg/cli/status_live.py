@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from tpucfg.cli.interrupts import terminations_as_interrupts
 from tpucfg.cli.rung_columns import interval_data
 from tpucfg.cli.table import Column
+from tpucfg.grouped import grouped
 from tpucfg.number_format import UNKNOWN, format_dollars, format_rounded, to_json_number
 from tpucfg.plan import Job
 from tpucfg.results.gate import PROBE_OPTION, command_line
@@ -68,11 +69,8 @@ class LiveJobs(NamedTuple):
     def lines(self) -> list[NextStep]:
         """The lines below the columns: reasons, then the questions that were not answered, once for all jobs."""
         lines = [line for each in self.jobs for line in _lines(each, self.spec)]
-        unanswered: dict[str, list[tuple[str, str]]] = {}
-        for each in self.jobs:
-            for message, command in each.unanswered:
-                unanswered.setdefault(message, []).append((each.job.name, command))
-        for message, questions in unanswered.items():
+        unanswered = ((text, (each.job.name, command)) for each in self.jobs for text, command in each.unanswered)
+        for message, questions in grouped(unanswered).items():
             names, command = listed([name for name, _ in questions]), questions[0][1]
             lines.append(NextStep(f"{names}: {message}" + ("; try" if command else ""), command))
         return lines
@@ -85,12 +83,9 @@ class LiveJobs(NamedTuple):
 def ask(project: Project, bodies: Sequence[tuple[Job, RequestBody]], spec: Path) -> Mapping[str, LiveJobs]:
     """Return what the services print about the selected jobs, by environment."""
     now = datetime.now(UTC)
-    by_environment: dict[str, list[LiveJob]] = {}
     with terminations_as_interrupts():  # which ends the clients, too
-        jobs = live_jobs(project, bodies, now)
-    for each in jobs:
-        by_environment.setdefault(each.job.environment.name, []).append(each)
-    return {name: LiveJobs(name, tuple(own), now, spec) for name, own in by_environment.items()}
+        by_environment = grouped((each.job.environment.name, each) for each in live_jobs(project, bodies, now))
+    return {name: LiveJobs(name, tuple(jobs), now, spec) for name, jobs in by_environment.items()}
 
 
 def _lines(each: LiveJob, spec: Path) -> Iterator[NextStep]:

@@ -6,23 +6,11 @@ from pathlib import Path
 from shlex import join
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from tpucfg.catalog import Catalog
+from tpucfg.cli import options
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.load_spec import load_compiled, load_fits, print_findings, print_fit_warnings, with_records
-from tpucfg.cli.options import (
-    SPEC,
-    EnvOption,
-    ProbeOption,
-    RunOption,
-    SetOption,
-    SizeOption,
-    SpecOption,
-    StepOption,
-    TargetOption,
-    selection,
-)
+from tpucfg.cli.options import SPEC, option, selection
 from tpucfg.cli.submit_run import keep_steps, refuse_other_folder, run_terms
 from tpucfg.findings import Finding
 from tpucfg.plan import Job, Selection, run_progress_in
@@ -39,16 +27,16 @@ if TYPE_CHECKING:
 
 
 def submit(
-    spec: SpecOption = SPEC,
-    env: EnvOption = None,
-    size: SizeOption = None,
-    target: TargetOption = None,
-    run: RunOption = None,
-    step: StepOption = None,
-    changes: SetOption = None,
-    probe: ProbeOption = False,
-    execute: Annotated[bool, typer.Option("--execute", help="Run the command that starts the job.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Start the job even if the gate refuses it.")] = False,
+    spec: options.SpecOption = SPEC,
+    env: options.EnvOption = None,
+    size: options.SizeOption = None,
+    target: options.TargetOption = None,
+    run: options.RunOption = None,
+    step: options.StepOption = None,
+    changes: options.SetOption = None,
+    probe: options.ProbeOption = False,
+    execute: Annotated[bool, option("--execute", "Run the command that starts the job.")] = False,
+    force: Annotated[bool, option("--force", "Start the job even if the gate refuses it.")] = False,
 ) -> None:
     """Print the command that starts the job, ready to paste, and those that watch and delete it.
 
@@ -221,7 +209,7 @@ def _render_command(
 ) -> list[str]:
     """Return the command that prints the job's config."""
     is_json = isinstance(submission.start, Command) and submission.start.config_format == "json"
-    options = {
+    values = {
         "--spec": None if spec == SPEC else str(spec),
         "--env": job.environment.name,
         "--size": job.size,
@@ -229,7 +217,7 @@ def _render_command(
         "--run": job.run,
         "--format": "json" if is_json else None,
     }
-    words = (word for option, value in options.items() if value for word in (option, value))
+    words = (word for option, value in values.items() if value for word in (option, value))
     repeated = [("--step", step) for step in steps or ()] + [("--set", change) for change in job.changes]
     return [
         "tpucfg",

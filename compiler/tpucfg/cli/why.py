@@ -8,34 +8,14 @@ from typing import Annotated, Any, Final, NamedTuple
 import typer
 
 from tpucfg.catalog import Catalog
+from tpucfg.cli import options
 from tpucfg.cli.exit_codes import USAGE, CommandExit
 from tpucfg.cli.load_spec import load_compiled
-from tpucfg.cli.options import (
-    SPEC,
-    EnvOption,
-    ProbeOption,
-    RunOption,
-    SetOption,
-    SizeOption,
-    SpecOption,
-    StepOption,
-    TargetOption,
-    selection,
-)
+from tpucfg.cli.options import SPEC, argument, selection
 from tpucfg.paths import KeyPath, first_match, indexed, item_names, leaf_paths, value_at
-from tpucfg.plan import Job, SelectionError, flag_name
+from tpucfg.plan import Job, SelectionError, flag_name, provenance
 from tpucfg.plan.job import written_flag
-from tpucfg.plan.provenance import (
-    DERIVED,
-    Reason,
-    continued_reasons,
-    derived_reasons,
-    figure_reasons,
-    layer_reasons,
-    preset_reasons,
-    probe_reasons,
-    setting_reasons,
-)
+from tpucfg.plan.provenance import DERIVED, Reason
 from tpucfg.plan.rung import figure_flags, figure_texts
 from tpucfg.render.pipeline import compile_spec_file
 from tpucfg.schemas import load_schema, resolve_references
@@ -63,9 +43,9 @@ class _Subject(NamedTuple):
 
 def _complete_path(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the figures and paths of the first selected job; none if the spec cannot be compiled."""
-    options = (ctx.params.get(name) for name in ("env", "size", "target", "run"))
+    chosen = (ctx.params.get(name) for name in ("env", "size", "target", "run"))
     try:
-        compiled = compile_spec_file(Path(ctx.params.get("spec") or SPEC), Catalog(), selection(*options))
+        compiled = compile_spec_file(Path(ctx.params.get("spec") or SPEC), Catalog(), selection(*chosen))
     except SelectionError:
         return []
     if compiled.project is None or not compiled.request_bodies:
@@ -79,21 +59,20 @@ def _complete_path(ctx: typer.Context, incomplete: str) -> list[str]:
 def why(
     path: Annotated[
         str,
-        typer.Argument(
-            metavar="PATH",
-            help="A figure, a flag, or a path of the config, such as workerPoolSpecs.0.replicaCount.",
-            show_default=False,
+        argument(
+            "PATH",
+            "A figure, a flag, or a path of the config, such as workerPoolSpecs.0.replicaCount.",
             autocompletion=_complete_path,
         ),
     ],
-    spec: SpecOption = SPEC,
-    env: EnvOption = None,
-    size: SizeOption = None,
-    target: TargetOption = None,
-    run: RunOption = None,
-    step: StepOption = None,
-    changes: SetOption = None,
-    probe: ProbeOption = False,
+    spec: options.SpecOption = SPEC,
+    env: options.EnvOption = None,
+    size: options.SizeOption = None,
+    target: options.TargetOption = None,
+    run: options.RunOption = None,
+    step: options.StepOption = None,
+    changes: options.SetOption = None,
+    probe: options.ProbeOption = False,
 ) -> None:
     """Explain where a value of one job's config comes from: the line of the spec, the catalog's entry, the rule.
 
@@ -131,26 +110,35 @@ def _reasons(subject: _Subject, query: str) -> Iterator[Reason]:
     )
     tuned_on = catalog.find(project.training.tuned_on) or job.slice
     if figure in DERIVED:
-        yield from derived_reasons(project, tuned_on, job.rung, figure)
-        return
-    if figure == "train_steps" and (job.whole or (job.rung.seen and job.rung.train_steps)):
-        yield from probe_reasons(project, job) if job.whole else continued_reasons(project, job.rung)
-        return
-    if figure in flags:
-        yield from figure_reasons(project, tuned_on, job.rung, figure)
-        return
-    if setting := _setting(project, job, query):
-        yield from setting_reasons(project, job, setting)
-        return
-    if name in (arg.key for arg in job.settings.trainer.args):
-        if job.settings.layers.find("trainer", "args", name):
-            yield from setting_reasons(project, job, ("trainer", "args", name))
-        else:
-            yield from preset_reasons(project, name)
-        style = job.settings.trainer.arg_style
-        words = [" ".join(written_flag(style, flag, text)) for flag, text in job.flags if flag == name and text]
-        yield from (Reason(f"with its placeholders filled in: {text}") for text in words)
-        return
+        yield from provenance.derived_reasons(project, tuned_on, job.rung, figure)
+    elif figure == "train_steps" and job.whole:
+        yield from provenance.probe_reasons(project, job)
+    elif figure == "train_steps" and job.rung.seen and job.rung.train_steps:
+        yield from provenance.continued_reasons(project, job.rung)
+    elif figure in flags:
+        yield from provenance.figure_reasons(project, tuned_on, job.rung, figure)
+    elif setting := _setting(project, job, query):
+        yield from provenance.setting_reasons(project, job, setting)
+    elif name in (arg.key for arg in job.settings.trainer.args):
+        yield from _argument_reasons(project, job, name)
+    else:
+        yield from _path_reasons(subject, query)
+
+
+def _argument_reasons(project: Project, job: Job, name: str) -> Iterator[Reason]:
+    """Yield the origin of an argument that is no figure, with its placeholders filled in."""
+    if job.settings.layers.find("trainer", "args", name):
+        yield from provenance.setting_reasons(project, job, ("trainer", "args", name))
+    else:
+        yield from provenance.preset_reasons(project, name)
+    style = job.settings.trainer.arg_style
+    words = [" ".join(written_flag(style, flag, text)) for flag, text in job.flags if flag == name and text]
+    yield from (Reason(f"with its placeholders filled in: {text}") for text in words)
+
+
+def _path_reasons(subject: _Subject, query: str) -> Iterator[Reason]:
+    """Yield the origins of the value at a path of the config."""
+    project, _, job, request_body = subject
     figures = (figure for figure, _, _ in figure_flags(project.training, job.rung, figure_texts(job.rung)))
     own_flags = (arg.key for arg in job.settings.trainer.args if arg.key)
     path = _parse_path(request_body, query, tuple(dict.fromkeys((*figures, *own_flags))))
@@ -235,7 +223,7 @@ def _field_reasons(subject: _Subject, path: KeyPath, value: Any) -> Iterator[Rea
     if origin.kind == "spec" and project.document.node(setting):
         layered = tuple(origin.detail.split("."))
         if layered[0] in LAYERED:
-            yield from layer_reasons(project, job, _entry_of(subject, path, layered))
+            yield from provenance.layer_reasons(project, job, _entry_of(subject, path, layered))
         else:
             yield Reason(dotted(setting), project.document.key_location(setting))
     elif origin.kind == "spec":

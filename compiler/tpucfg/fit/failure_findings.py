@@ -1,247 +1,21 @@
 """Findings about compilations that gave no result: one table of failures, and each mistake once, at its place."""
 
-import ast
 import re
-import shlex
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from tpucfg.findings import Finding, Location
-from tpucfg.fit.failures import MIN_PYTHON, XLA_VARIABLE, Failure, FlagError, flag_name
-from tpucfg.fit.inputs import IMAGE_PYTHON
+from tpucfg.fit.failure_case import JAX, PYTHON, STEP, Case, exception, frames, function_names, no_details, output
+from tpucfg.fit.failures import MIN_PYTHON, XLA_VARIABLE, FlagError, flag_name
 from tpucfg.fit.launcher import Outcome
-from tpucfg.fit.rung_fit import fit_command
-from tpucfg.fs import walk_files
 from tpucfg.plan import XLA_FLAGS_VARIABLE, Job
-from tpucfg.redaction import redact
-from tpucfg.spec import FitStep, Project
-from tpucfg.text_format import dotted, format_count, listed, nearest
+from tpucfg.spec import Project
+from tpucfg.text_format import dotted, listed
 from tpucfg.yamldoc import KeyPath
 
-_STEP: Final[KeyPath] = ("trainer", "fit", "step")
-_PYTHON: Final[KeyPath] = ("trainer", "fit", "python")
-_JAX: Final = "'jax[tpu]'"
 _OLDEST: Final = ".".join(map(str, MIN_PYTHON))
-_MAX_OUTPUT_LINES: Final = 15
-"""Last lines of what a process printed, as details of a finding."""
-_MAX_OUTPUT_WIDTH: Final = 300
-_NOISE: Final = (
-    "could not determine TPU accelerator type",
-    "Logging before InitGoogle()",
-    "unexpected worker hostname",
-    "=== Source Location Trace: ===",
-    "libtpu_init_utils.cc",
-)
-"""Parts of the lines that libtpu prints at every start without a TPU."""
-_MAX_MESSAGE: Final = 600
-"""Characters of an exception's text in a message; its further lines are details."""
-_MAX_MESSAGE_LINES: Final = 10
-_MAX_MODULES: Final = 5000
-"""Modules among which a misspelled one is looked for."""
-_MAX_SOURCE_BYTES: Final = 1 << 20
-_PHASES: Final[Mapping[str, str]] = {
-    "": "before the import of JAX",
-    "import": "while JAX and the program were imported",
-    "trace": "while the function ran",
-    "lower": "while the step was lowered",
-    "compile": "while the TPU compiler ran",
-}
-
-
-class _Case:
-    """A failure of a job: the values that rows of the table name as `{c.NAME}`, computed only where one does."""
-
-    def __init__(self, project: Project, job: Job, failure: Failure, folder: Path, time_limit: float) -> None:
-        self.project = project
-        self.job = job
-        self.failure = failure
-        self.folder = folder
-        """The spec's folder, as the command line names it."""
-        self.fit: FitStep = job.settings.trainer.fit or FitStep("", "")
-        self.module, _, self.function = self.fit.step.partition(":")
-        self.is_maxtext = ":" not in self.fit.step
-        """True for the step of MaxText, which is no function of the spec's folder."""
-        self.step_key = dotted(job.settings.source(_STEP))
-        """The key of the spec that sets the step."""
-        self.python_key = dotted(job.settings.source(_PYTHON))
-        """The key of the spec that sets the Python, or would set it."""
-        self.command = fit_command(project, [job.environment.name], job.size)
-        """The command that compiles the rung again."""
-        self.limit = format_count(round(time_limit), "second")
-        self.more_minutes = max(2, round(time_limit / 30))
-        self.phase = _PHASES[failure.phase]
-
-    @property
-    def python(self) -> str:
-        """The Python, or the image that has it."""
-        return self.job.image or "" if self.fit.python == IMAGE_PYTHON else self.fit.python
-
-    @property
-    def python_path(self) -> Path:
-        """The path of a Python that is not looked for on the PATH."""
-        return self.folder / self.fit.python
-
-    @property
-    def python_place(self) -> str:
-        """The folder that a relative path starts from."""
-        return "" if self.python_path.is_absolute() else " in the spec's folder"
-
-    @property
-    def venv(self) -> str:
-        """The command that creates the virtual environment of the Python."""
-        folder = shlex.quote(str(self.python_path.parent.parent))
-        return f"python3 -m venv {folder} && {self.pip} {self.packages}"
-
-    @property
-    def pip(self) -> str:
-        """The command that installs packages into the Python."""
-        python = self.fit.python
-        if python == IMAGE_PYTHON:
-            return f"build {self.job.image} with: python3 -m pip install"
-        if "/" in python:
-            path = str(self.python_path)
-            python = path if "/" in path else f"./{path}"
-        return f"{shlex.quote(python)} -m pip install"
-
-    @property
-    def packages(self) -> str:
-        """The packages to install: JAX, and what the requirements beside the step's module name."""
-        requirements = self.folder.joinpath(*self.module.split(".")[:-1], "requirements.txt")
-        return f"{_JAX} -r {shlex.quote(str(requirements))}" if requirements.is_file() else _JAX
-
-    @property
-    def error(self) -> str:
-        """The first line of the exception's text."""
-        return _one_line(self.failure.message)
-
-    @property
-    def file(self) -> str:
-        """The file of the step's module."""
-        return f"{self.module.replace('.', '/')}.py"
-
-    @cached_property
-    def near_module(self) -> str | None:
-        """The module below the spec's folder that was probably meant."""
-        modules = _modules(self.folder)
-        # A path from another folder than the spec's lacks the first packages.
-        return next((known for known in modules if known.endswith(f".{self.module}")), None) or nearest(
-            self.module, modules
-        )
-
-    @cached_property
-    def functions(self) -> list[str]:
-        """The functions of the step's module."""
-        return _functions(self.folder, self.module)
-
-    @property
-    def near_function(self) -> str | None:
-        """The function that was probably meant."""
-        return nearest(self.function, self.functions)
-
-    @property
-    def missing_module(self) -> str:
-        """The name in `ModuleNotFoundError: No module named 'flax.linen'`, without submodules."""
-        before, _, name = self.failure.message.partition("No module named ")
-        return shlex.quote(name.strip("'\" ").partition(".")[0]) if before.startswith("ModuleNotFoundError") else ""
-
-    @property
-    def line(self) -> str:
-        """The innermost of the program's own lines, as `trainer/fit.py:12`; else the step."""
-        frames = self.failure.frames
-        return f"{frames[-1].file}:{frames[-1].line}" if frames else self.fit.step
-
-    @property
-    def correction(self) -> str:
-        """The edit for an exception: of the program's innermost line, or of the value that this line refuses."""
-        frames = self.failure.frames
-        line = self.line if frames or self.failure.kind != "import-failed" else self.module
-        variable = re.fullmatch(r"KeyError: '(?P<name>\w+)'", self.failure.message)
-        if variable and variable["name"] in {secret.variable for secret in self.job.settings.trainer.secrets}:
-            return f"read {variable['name']} in {line} only where the job trains, as tpucfg fit has no secrets"
-        if frames and frames[-1].code.startswith("raise "):
-            return f"correct the value that {line} refuses, or that line"
-        return f"correct {line}"
-
-    @property
-    def end(self) -> str:
-        """The end of the process: `signal 11 (Segmentation fault)`."""
-        message = self.failure.message
-        number = message.removeprefix("signal ")
-        if number == message:
-            return message
-        description = signal.strsignal(int(number)) if int(number) < signal.NSIG else None
-        return f"{message} ({description})" if description else message
-
-    @property
-    def skip(self) -> str:
-        """The edit that leaves the rung out."""
-        return f"set overrides.{self.job.size}.trainer.fit to null, so that tpucfg fit skips {self.job.size}"
-
-
-# Details: texts of the user's program, which may contain anything. `Finding.of` escapes them.
-
-
-def _no_details(_: _Case) -> tuple[str, ...]:
-    return ()
-
-
-def _frames(case: _Case) -> tuple[str, ...]:
-    """Return the program's own lines."""
-    lines = (f"{row.file}:{row.line} in {row.name}: {redact(row.code)}" for row in case.failure.frames)
-    return tuple(line[:_MAX_OUTPUT_WIDTH] for line in lines)
-
-
-def _exception(case: _Case) -> tuple[str, ...]:
-    """Return the program's own lines, and the further lines of the exception's text."""
-    lines = [line.rstrip() for line in redact(case.failure.message).splitlines() if line.strip()][1:]
-    further = [line[:_MAX_OUTPUT_WIDTH] for line in lines[:_MAX_MESSAGE_LINES]]
-    return (*_frames(case), *further, *(("…",) if len(lines) > _MAX_MESSAGE_LINES else ()))
-
-
-def _output(case: _Case) -> tuple[str, ...]:
-    """Return the last lines that the process printed, without those that libtpu prints at every start."""
-    lines = [line.rstrip() for line in redact(case.failure.output).splitlines() if line.strip()]
-    lines = [line for line in lines if not any(part in line for part in _NOISE)]
-    return tuple(f"| {line[:_MAX_OUTPUT_WIDTH]}" for line in lines[-_MAX_OUTPUT_LINES:])
-
-
-def _function_names(case: _Case) -> tuple[str, ...]:
-    return (f"{case.module} has {listed(case.functions)}",) if case.functions else ()
-
-
-def _one_line(message: str) -> str:
-    """Return the first line of an exception's text."""
-    line = next((line.strip() for line in redact(message).splitlines() if line.strip()), "no message")
-    return line if len(line) <= _MAX_MESSAGE else f"{line[: _MAX_MESSAGE - 1]}…"
-
-
-def _modules(folder: Path) -> list[str]:
-    """Return the names of the modules below a folder."""
-    try:
-        files = list(islice(walk_files(str(folder), (".py",)), _MAX_MODULES))
-    except OSError:
-        return []
-    return [file.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for file in files]
-
-
-def _functions(folder: Path, module: str) -> list[str]:
-    """Return the functions of a module below a folder, without running it."""
-    stem = folder.joinpath(*module.split("."))
-    for path in (stem.with_name(f"{stem.name}.py"), stem / "__init__.py"):
-        try:
-            source = path.read_bytes()
-            body = ast.parse(source).body if len(source) <= _MAX_SOURCE_BYTES else []
-        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-            continue
-        return [row.name for row in body if isinstance(row, ast.FunctionDef) and not row.name.startswith("_")]
-    return []
-
-
-# The table.
 
 
 class _Row(NamedTuple):
@@ -252,17 +26,17 @@ class _Row(NamedTuple):
     id: str
     message: str
     help: str
-    details: Callable[[_Case], tuple[str, ...]] = _no_details
+    details: Callable[[Case], tuple[str, ...]] = no_details
     pattern: str = ""
     """A regular expression at the start of the exception's text."""
-    when: Callable[[_Case], object] = bool
+    when: Callable[[Case], object] = bool
     """A further condition."""
-    place: KeyPath = _STEP
+    place: KeyPath = STEP
     """The setting at fault; empty for the rung in its ladder."""
 
 
 _NO_PYTHON: Final = "{c.fit.python}, the Python of trainer.fit, "
-_SET_PYTHON: Final = f"set {{c.python_key}} to the Python that has the trainer's packages and {_JAX}"
+_SET_PYTHON: Final = f"set {{c.python_key}} to the Python that has the trainer's packages and {JAX}"
 _ENDED: Final = "the compilation of {c.fit.step} "
 _ALONE: Final = "{c.command} --jobs 1"
 _MORE_TIME: Final = "allow more time with: {c.command} --time-limit {c.more_minutes}m"
@@ -276,96 +50,96 @@ _MAXTEXT: Final = "'maxtext[tpu]'"
 # fmt: off
 _ROWS: Final = (
     _Row("no-python", "TPU114", _NO_PYTHON + "is not on the PATH", _SET_PYTHON + ", for example .venv/bin/python",
-         when=lambda c: "/" not in c.fit.python, place=_PYTHON),
+         when=lambda c: "/" not in c.fit.python, place=PYTHON),
     _Row("no-python", "TPU114", _NO_PYTHON + "is not an executable file", _SET_PYTHON,
-         when=lambda c: c.python_path.exists(), place=_PYTHON),
+         when=lambda c: c.python_path.exists(), place=PYTHON),
     _Row("no-python", "TPU114", _NO_PYTHON + "does not exist{c.python_place}", _SET_PYTHON + ", or run: {c.venv}",
-         when=lambda c: c.python_path.parent.name == "bin", place=_PYTHON),
-    _Row("no-python", "TPU114", _NO_PYTHON + "does not exist{c.python_place}", _SET_PYTHON, place=_PYTHON),
+         when=lambda c: c.python_path.parent.name == "bin", place=PYTHON),
+    _Row("no-python", "TPU114", _NO_PYTHON + "does not exist{c.python_place}", _SET_PYTHON, place=PYTHON),
     _Row("no-image", "TPU114", "trainer.fit.python is image, and {c.job.size} of {c.job.environment.name} has no image",
-         "set trainer.image, or {c.python_key} to the Python that has the trainer's packages", place=_PYTHON),
+         "set trainer.image, or {c.python_key} to the Python that has the trainer's packages", place=PYTHON),
     _Row("no-docker", "TPU114", "docker, which compiles the step in the job's image, is not on the PATH",
-         "install docker, or set {c.python_key} to a Python with the trainer's packages and " + _JAX, place=_PYTHON),
+         "install docker, or set {c.python_key} to a Python with the trainer's packages and " + JAX, place=PYTHON),
     _Row("no-container", "TPU114", "docker cannot start python3 in {c.job.image}: {c.error}",
          "see that the daemon runs and that the image has a python3 on its PATH: docker run --rm --entrypoint python3 "
-         "{c.job.image} --version", _output, place=_PYTHON),
+         "{c.job.image} --version", output, place=PYTHON),
     _Row("no-start", "TPU114", "{c.fit.python} cannot be started: {c.error}",
-         "set {c.python_key} to the Python that has the trainer's packages", place=_PYTHON),
+         "set {c.python_key} to the Python that has the trainer's packages", place=PYTHON),
     _Row("old-python", "TPU114", "{c.fit.python} {c.failure.message}",
-         f"set {{c.python_key}} to a Python {_OLDEST} or newer with the trainer's packages and {_JAX}",
-         _output, place=_PYTHON),
+         f"set {{c.python_key}} to a Python {_OLDEST} or newer with the trainer's packages and {JAX}",
+         output, place=PYTHON),
     _Row("no-jax", "TPU114", "{c.python} cannot import JAX: {c.error}", "{c.pip} {c.packages}",
-         _exception, r"ModuleNotFoundError: No module named 'jax'", place=_PYTHON),
-    _Row("no-jax", "TPU114", "{c.python} cannot import JAX: {c.error}", f"{{c.pip}} --upgrade {_JAX}",
-         _exception, place=_PYTHON),
-    _Row("old-jax", "TPU114", "{c.python}: {c.error}", f"{{c.pip}} --upgrade {_JAX}", place=_PYTHON),
-    _Row("no-libtpu", "TPU114", "{c.python}: {c.error}", f"{{c.pip}} --upgrade {_JAX}", place=_PYTHON),
+         exception, r"ModuleNotFoundError: No module named 'jax'", place=PYTHON),
+    _Row("no-jax", "TPU114", "{c.python} cannot import JAX: {c.error}", f"{{c.pip}} --upgrade {JAX}",
+         exception, place=PYTHON),
+    _Row("old-jax", "TPU114", "{c.python}: {c.error}", f"{{c.pip}} --upgrade {JAX}", place=PYTHON),
+    _Row("no-libtpu", "TPU114", "{c.python}: {c.error}", f"{{c.pip}} --upgrade {JAX}", place=PYTHON),
 
     _Row("no-module", "TPU116", "MaxText cannot be imported, whose step this compiles: {c.error}",
          f"{{c.pip}} {_MAXTEXT}, with Python 3.12 or newer; or set {{c.step_key}} to a function of your own",
-         when=lambda c: c.is_maxtext, place=_PYTHON),
+         when=lambda c: c.is_maxtext, place=PYTHON),
     _Row("import-failed", "TPU116", "importing MaxText fails: {c.error}", f"{{c.pip}} {_MAXTEXT}",
-         _exception, when=lambda c: c.is_maxtext, place=_PYTHON),
+         exception, when=lambda c: c.is_maxtext, place=PYTHON),
     _Row("no-function", "TPU116", "{c.error}", "{c.pip} 'maxtext[tpu]==0.2.5'",
-         when=lambda c: c.is_maxtext, place=_PYTHON),
+         when=lambda c: c.is_maxtext, place=PYTHON),
     _Row("step-failed", "TPU117", "MaxText refuses the job: {c.error}",
          "correct trainer.args or training where MaxText names it, and run: {c.command}",
-         _exception, when=lambda c: c.is_maxtext, place=("trainer", "args")),
+         exception, when=lambda c: c.is_maxtext, place=("trainer", "args")),
 
     _Row("no-module", "TPU116", _NO_MODULE,
          "set {c.step_key} to {c.near_module}:{c.function}, or create {c.file} with the function {c.function}",
-         _frames, when=lambda c: c.near_module),
+         frames, when=lambda c: c.near_module),
     _Row("no-module", "TPU116", _NO_MODULE,
-         "create {c.file} with the function {c.function}, or correct {c.step_key}", _frames),
+         "create {c.file} with the function {c.function}, or correct {c.step_key}", frames),
     _Row("import-failed", "TPU116", "importing {c.module} fails: {c.error}",
          "{c.pip} {c.missing_module}, or whatever package has that module",
-         _exception, when=lambda c: c.missing_module not in ("", c.module.partition(".")[0])),
+         exception, when=lambda c: c.missing_module not in ("", c.module.partition(".")[0])),
     _Row("import-failed", "TPU116", "importing {c.module} fails: {c.error}",
-         "{c.correction}; the module has to be importable without a TPU", _exception),
+         "{c.correction}; the module has to be importable without a TPU", exception),
     _Row("no-function", "TPU116", "{c.error}",
          "set {c.step_key} to {c.module}:{c.near_function}, or define {c.function}(devices, flags) in {c.module}",
-         _function_names, when=lambda c: c.near_function),
-    _Row("no-function", "TPU116", "{c.error}", "define {c.function}(devices, flags) in {c.module}", _function_names),
+         function_names, when=lambda c: c.near_function),
+    _Row("no-function", "TPU116", "{c.error}", "define {c.function}(devices, flags) in {c.module}", function_names),
 
     # A call with wrong arguments fails before a line of the function runs.
     _Row("step-failed", "TPU117", _STEP_FAILED,
          "define {c.function}(devices, flags) in {c.module}: it is called with the list of the slice's devices, and "
          "the dict of the config's flags, and run: {c.command}",
-         _exception, r"TypeError: [\w.<>]+\(\) (?:takes|missing|got) ", lambda c: not c.failure.frames),
+         exception, r"TypeError: [\w.<>]+\(\) (?:takes|missing|got) ", lambda c: not c.failure.frames),
     # The message of JAX 0.7 to 0.10 about a sharding that does not divide an array.
     _Row("step-failed", "TPU117", _STEP_FAILED,
          "make axis {m[axis]} of the array of shape {m[shape]}, which {m[spec]} shards, divisible by {m[count]}, or "
          "correct its sharding in {c.line}, and run: {c.command}",
-         _exception,
+         exception,
          r"IndivisibleError: Sharding .{1,2000}? spec=(?P<spec>.{1,200}?)(?:, memory_kind=\w+)?\) implies that array "
          r"axis (?P<axis>[0-9]+) is partitioned (?P<count>[0-9]+) times, but the dimension size is [0-9]+ "
          r"\(full shape: (?P<shape>\([0-9, ]*\))"),
-    _Row("step-failed", "TPU117", _STEP_FAILED, "{c.correction}, and run: {c.command}", _exception),
+    _Row("step-failed", "TPU117", _STEP_FAILED, "{c.correction}, and run: {c.command}", exception),
     _Row("wrong-return", "TPU117", "{c.fit.step}: {c.error}",
          "return (jitted, args) or (jitted, args, kwargs): a function from jax.jit, and its arguments as "
-         "jax.ShapeDtypeStruct with shardings over the devices that the function is given", _frames),
+         "jax.ShapeDtypeStruct with shardings over the devices that the function is given", frames),
     _Row("refused", "TPU119", "the TPU compiler refuses the step, and not for lack of memory: {c.error}",
-         "change the operation that the compiler names, and run: {c.command}", _exception),
+         "change the operation that the compiler names, and run: {c.command}", exception),
 
     _Row("no-topology", "TPU063", _NO_TOPOLOGY,
-         f"update the compiler with: {{c.pip}} --upgrade {_JAX}; or {{c.skip}}", place=()),
+         f"update the compiler with: {{c.pip}} --upgrade {JAX}; or {{c.skip}}", place=()),
     _Row("no-shape", "TPU063", _NO_TOPOLOGY, "{c.skip}", place=()),
 
     _Row("timeout", "TPU118", _ENDED + "was stopped after {c.limit}, {c.phase}",
          "let the import of {c.module} neither train, connect nor wait; or " + _MORE_TIME,
-         _output, when=lambda c: c.failure.phase in ("", "import")),
-    _Row("timeout", "TPU118", _ENDED + "was stopped after {c.limit}, {c.phase}", _MORE_TIME, _output),
+         output, when=lambda c: c.failure.phase in ("", "import")),
+    _Row("timeout", "TPU118", _ENDED + "was stopped after {c.limit}, {c.phase}", _MORE_TIME, output),
     _Row("memory", "TPU118",
          _ENDED + "was stopped, because it needed more memory than the machine had left, {c.phase}",
-         "close other programs, or use a machine with more memory, and run: " + _ALONE, _output),
+         "close other programs, or use a machine with more memory, and run: " + _ALONE, output),
     _Row("crash", "TPU118", _CRASHED, "the system ends a process where memory runs out; run it alone: " + _ALONE,
-         _output, rf"signal {int(signal.SIGKILL)}$"),
-    _Row("crash", "TPU118", _CRASHED, "the last lines that it printed are above; " + _AGAIN, _output, when=_output),
-    _Row("crash", "TPU118", _CRASHED, "it printed nothing; " + _AGAIN, _output),
+         output, rf"signal {int(signal.SIGKILL)}$"),
+    _Row("crash", "TPU118", _CRASHED, "the last lines that it printed are above; " + _AGAIN, output, when=output),
+    _Row("crash", "TPU118", _CRASHED, "it printed nothing; " + _AGAIN, output),
     _Row("mute", "TPU118", _ENDED + "closed its answers and gave no result, {c.phase}",
-         "let the program close no files that it did not open", _output),
+         "let the program close no files that it did not open", output),
     _Row("malformed", "TPU118", _ENDED + "gave an answer that cannot be read: {c.error}, {c.phase}",
-         "let the program write to no file descriptor that it did not open", _output),
+         "let the program write to no file descriptor that it did not open", output),
 )
 # fmt: on
 """The failures, those of one kind in the order in which they are tried; the last of a kind has no condition."""
@@ -379,7 +153,7 @@ def failure_findings(
     for outcome in outcomes:
         if outcome.failure is None:
             continue
-        case = _Case(project, outcome.job, outcome.failure, folder, time_limit)
+        case = Case(project, outcome.job, outcome.failure, folder, time_limit)
         for finding in _findings(case):
             # Messages of one mistake may differ by the shapes of arrays, which are digits.
             key = (finding.id, finding.location, re.sub("[0-9]", "", finding.message))
@@ -415,7 +189,7 @@ def machine_finding(project: Project, job: Job, reason: str) -> Finding:
     )
 
 
-def _findings(case: _Case) -> Iterator[Finding]:
+def _findings(case: Case) -> Iterator[Finding]:
     if case.failure.kind == "xla-flag":
         yield from (_flag_finding(case, error) for error in case.failure.flags)
         return
@@ -455,7 +229,7 @@ Source: https://github.com/AI-Hypercomputer/maxtext/blob/main/benchmarks/maxtext
 """
 
 
-def _flag_finding(case: _Case, error: FlagError) -> Finding:
+def _flag_finding(case: Case, error: FlagError) -> Finding:
     path, flag = _flag_place(case.job, error)
     location = case.project.document.text_location(path, flag)
     hint = f"delete {flag} from {dotted(path[:-1] if isinstance(path[-1], int) else path)}"

@@ -8,6 +8,7 @@ from tpucfg.findings import Finding, Level
 from tpucfg.fit.fit_file import NAME, Compiler, Memory
 from tpucfg.fit.rung_fit import KnownFits, Levers, RungFit, fit_command
 from tpucfg.fit.wording import amount_text, memory_text, outdated_text, short_amount, verdict_text
+from tpucfg.grouped import grouped
 from tpucfg.number_format import format_percent
 from tpucfg.spec import Project
 from tpucfg.text_format import dotted, format_count, listed
@@ -210,12 +211,9 @@ def _unknown(known: KnownFits, environment: str) -> Mapping[str, RungFit]:
 
 def _reasons(unknown: Mapping[str, RungFit]) -> str:
     """Return the reasons, each once with its rungs: `v2-8 and v2-32 were never compiled`."""
-    sizes: dict[str, list[str]] = {}
-    for size, fit in unknown.items():
-        sizes.setdefault(unknown_text(fit), []).append(size)
     reasons = [
         f"{listed(names, limit=_MAX_NAMES, last=' and ')} {'was' if len(names) == 1 else 'were'} {text}"
-        for text, names in sizes.items()
+        for text, names in grouped((unknown_text(fit), size) for size, fit in unknown.items()).items()
     ]
     others = len(reasons) - _MAX_NAMES
     more = f"; and {format_count(others, 'other reason')}" if others > 0 else ""

@@ -66,11 +66,6 @@ class Ranking(NamedTuple):
     """False if the costs are those of a thousand steps, as the run is counted in epochs."""
     notes: tuple[str, ...]
 
-    @property
-    def is_ordered(self) -> bool:
-        """True if some candidate is certainly cheaper than another."""
-        return any(row.rank not in (None, 1) for row in self.rows)
-
 
 def rank(
     trials: Sequence[Trial], usd_per_hour: Mapping[str, Fraction | None], measured: Mapping[str, Fraction]

@@ -1,6 +1,5 @@
 """The words for memory, times, work and outdated results, so that every output describes them in the same way."""
 
-from decimal import Decimal
 from fractions import Fraction
 from typing import Final
 
@@ -75,14 +74,6 @@ def step_time(seconds: Fraction) -> str:
     """Return the time of a step to three digits, with its unit: `45.9 s`, `442 ms`, `2.63 µs`."""
     unit, factor = next((unit for unit in _TIME_UNITS if seconds * unit[1] >= 1), _TIME_UNITS[-1])
     return f"{format_rounded(seconds * factor)} {unit}"
-
-
-def flops_text(flops: int) -> str:
-    """Return operations to three digits, always with an exponent, so that a column can be compared: `1.45e17`."""
-    if not flops:
-        return "0"
-    digits, exponent = f"{Decimal(flops):.2e}".split("e+")
-    return f"{digits.rstrip('0').rstrip('.')}e{exponent}"
 
 
 def incomplete_text(result: FitResult) -> str:

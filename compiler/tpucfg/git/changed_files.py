@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from tpucfg.git.program_files import package_folder, program_paths
 from tpucfg.git.repository import Repository, split_nul
 from tpucfg.git.trees import Content, Tree, TreeEntry, read_files, tree_of
+from tpucfg.grouped import grouped
 from tpucfg.infra.pulumi_project import PROJECT_FILES, PulumiProject, project_of
 from tpucfg.spec import SPEC_NAME
 from tpucfg.yamldoc.reader import read_bytes
@@ -157,9 +158,7 @@ def name_collisions(tree: TreeChange) -> tuple[NameCollision, ...]:
     if not new_files:
         return ()
     added = _with_parents(new_files) - _with_parents(tree.before)
-    by_name: dict[tuple[PurePosixPath, str], list[PurePosixPath]] = {}
-    for path in sorted(_with_parents(tree.after)):
-        by_name.setdefault((path.parent, _folded(path.name)), []).append(path)
+    by_name = grouped(((path.parent, _folded(path.name)), path) for path in sorted(_with_parents(tree.after)))
     collisions = []
     for path in sorted(added):
         others = by_name[path.parent, _folded(path.name)]

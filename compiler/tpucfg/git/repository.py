@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple
 
 from tpucfg.fs import is_directory
+from tpucfg.refusal import RefusalError
 from tpucfg.text_format import listed, nearest, printable
 
 _MAX_ERROR_LINES: Final = 5
@@ -40,12 +41,8 @@ _PARTIAL_CLONE_HELP: Final = (
 )
 
 
-class RevisionError(Exception):
+class RevisionError(RefusalError):
     """A revision cannot be read; the message is for users."""
-
-    def __init__(self, message: str, help: str = "") -> None:
-        super().__init__(message)
-        self.help = help
 
 
 class GitError(RevisionError):

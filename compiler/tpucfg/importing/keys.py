@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
+from tpucfg.grouped import grouped
 from tpucfg.importing.server_view import expand
 from tpucfg.paths import KeyPath, first_match, leaf_paths, value_at, values_at
 from tpucfg.targets import target_named
@@ -29,11 +30,7 @@ def fields_by_key(target: str, body: Mapping[str, Any]) -> dict[str, list[tuple[
         if origin and origin.kind in ("spec", "figure") and _is_first(path):
             key = origin.detail if origin.kind == "spec" else origin.kind
             by_row.setdefault(order[id(origin)], []).append((key, path))
-    fields: dict[str, list[tuple[KeyPath, Any]]] = {}
-    for _, pairs in sorted(by_row.items()):
-        for key, path in pairs:
-            fields.setdefault(key, []).append((path, value_at(body, path)))
-    return fields
+    return grouped((key, (path, value_at(body, path))) for _, pairs in sorted(by_row.items()) for key, path in pairs)
 
 
 def settings(target: str, body: Mapping[str, Any]) -> dict[str, Any]:

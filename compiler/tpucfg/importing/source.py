@@ -5,6 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from tpucfg.importing.comparison import Note
 from tpucfg.paths import value_at, values_at
+from tpucfg.refusal import RefusalError
 from tpucfg.targets.objects import companion_schemas, is_foreign, kubernetes_objects
 from tpucfg.text_format import format_value
 from tpucfg.yamldoc import Document, count_values_and_depth, without_nulls
@@ -24,13 +25,8 @@ _MAX_CHARACTERS: Final = 100_000
 _KNOWN: Final = "a JobSet, a CustomJobSpec of Vertex AI, a queued resource of Cloud TPU or a Job of AI Platform"
 
 
-class ImportRefusedError(Exception):
+class ImportRefusedError(RefusalError):
     """A file has no request body that can become a spec."""
-
-    def __init__(self, message: str, help: str) -> None:
-        super().__init__(message)
-        self.help = help
-        """The exact edit."""
 
 
 class Source(NamedTuple):

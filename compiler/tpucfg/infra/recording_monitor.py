@@ -121,7 +121,7 @@ class RecordingMonitor(mocks.MockMonitor):
 
     def _record(self, request: Any) -> None:
         resource = _resource(request, self._ancestors.get(request.parent, Ancestors()))
-        key = (resource.parent, resource.type, resource.name)
+        key = resource.key
         if key in self.recorded:
             self.duplicates.append(f"{resource.kind} {resource.name}")
         self.recorded[key] = resource

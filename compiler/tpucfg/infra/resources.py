@@ -8,6 +8,7 @@ from tpucfg.spec import Environment
 
 PROJECT_NUMBER: Final = re.compile(r"\[number of [^\]]{1,200}\]")
 """The mocks' placeholder of a project's number, which only Google knows."""
+ACCOUNT: Final = "gcp:serviceaccount/account:Account"
 BUCKET: Final = "gcp:storage/bucket:Bucket"
 _NUMBER: Final = re.compile(r"-?[0-9]{1,15}(\.0*)?")
 _BOOLEANS: Final[Mapping[str, bool]] = {"true": True, "1": True, "false": False, "0": False}
@@ -33,9 +34,9 @@ class Resource(NamedTuple):
     """A digest of each input that the program wraps as a secret: `inputs` has only a mark of it."""
 
     @property
-    def parent(self) -> str:
-        """The types of its parents, which identify a resource in its stack together with its own type and name."""
-        return str(self.options.get("parent", ""))
+    def key(self) -> tuple[str, str, str]:
+        """The identity of the resource in its stack: the types of its parents, its own type, and its name."""
+        return str(self.options.get("parent", "")), self.type, self.name
 
     @property
     def kind(self) -> str:

@@ -28,14 +28,7 @@ from tpucfg.yamldoc.reader import read_file
 
 SCHEMA: Final = "stack"
 IDS: Final = RuleIds("TPU080", "TPU081", "TPU081", "TPU081", "TPU081", "key", "the file")
-KEYS: Final = (
-    "spec",
-    "projectNumber",
-    "bucketMembers",
-    "serviceAccountProject",
-    "tpuServiceAccount",
-    "deletionRole",
-)
+KEYS: Final = ("spec", "projectNumber", "bucketMembers", "serviceAccountProject", "tpuServiceAccount", "deletionRole")
 """Config keys that the stack program reads, without the Pulumi project's name; a test compares them with the schema."""
 PULUMI_NAMESPACE: Final = "pulumi"
 """The namespace of Pulumi's own config keys."""

@@ -18,8 +18,10 @@ from typing import Any, Final, NamedTuple
 from tpucfg.fs import is_file
 from tpucfg.infra.pulumi_project import effective_config, other_spec, pulumi_project
 from tpucfg.infra.resources import EnvironmentResources, sort_resources
+from tpucfg.install_source import INSTALL_INFRA
 from tpucfg.package_data import data_folder
 from tpucfg.redaction import SECRET
+from tpucfg.refusal import RefusalError
 from tpucfg.spec import Environment, Project
 
 _PACKAGES: Final = ("pulumi", "pulumi_gcp")
@@ -29,8 +31,8 @@ class ProgramError(Exception):
     """The stack program failed or is missing; the message is shown to the user."""
 
 
-class PackagesMissingError(Exception):
-    """Pulumi's packages are not installed; the message is shown to the user, and INSTALL_INFRA is the command."""
+class PackagesMissingError(RefusalError):
+    """Pulumi's packages are not installed."""
 
 
 def require_packages() -> None:
@@ -45,7 +47,9 @@ def require_packages() -> None:
         module = find_spec(name)
         # A folder of this name without any code, such as the program's own, is found too, but has no origin.
         if module is None or module.origin is None:
-            raise PackagesMissingError(f"the stack program needs the package {name}, which is not installed")
+            raise PackagesMissingError(
+                f"the stack program needs the package {name}, which is not installed", INSTALL_INFRA
+            )
 
 
 class StackProgram(NamedTuple):

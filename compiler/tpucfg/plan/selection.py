@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from tpucfg.plan.job import Job, capacity_name
 from tpucfg.plan.rung import Rung
+from tpucfg.refusal import UsageError
 from tpucfg.spec import Environment, Project
 from tpucfg.text_format import nearest
 from tpucfg.yamldoc import Change
@@ -47,7 +48,7 @@ SelectedSizes = tuple[tuple[Environment, tuple[str, ...]], ...]
 """The selected environments, each on its selected target and with its selected sizes."""
 
 
-class SelectionError(Exception):
+class SelectionError(UsageError):
     """The selection names an environment or a size that the spec does not have."""
 
 

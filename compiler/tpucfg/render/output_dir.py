@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from tpucfg.fs import is_file, output_lock, sorted_glob, staged_files
+from tpucfg.refusal import RefusalError
 
 _CONFIG_NAME: Final = re.compile(r"config\.(?:yaml|json)")
 _SIZE_NAME: Final = re.compile(r"[a-z0-9]{1,20}-[0-9]{1,6}(x[0-9]{1,3})?")
@@ -30,12 +31,8 @@ _BLOCKED: Final = (errno.ENOTDIR, errno.EEXIST, errno.ENOENT)
 """The error numbers of a path that contains something other than a folder."""
 
 
-class OutputError(Exception):
+class OutputError(RefusalError):
     """An output folder that cannot be read or written; every file in it is still complete."""
-
-    def __init__(self, message: str, help: str = "") -> None:
-        super().__init__(message)
-        self.help = help
 
 
 class FileChange(NamedTuple):

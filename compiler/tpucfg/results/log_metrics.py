@@ -20,6 +20,7 @@ from io import StringIO, TextIOWrapper
 from math import isfinite
 from typing import Any, BinaryIO, Final, NamedTuple, TextIO
 
+from tpucfg.refusal import RefusalError
 from tpucfg.results.records import THROUGHPUT
 from tpucfg.results.step_lines import Steps, StepTimes, step_values
 from tpucfg.spec.presets import StepLine
@@ -218,12 +219,8 @@ class LogMetrics(NamedTuple):
     """The measurement of the throughput in words, if it was calculated from the lines of steps."""
 
 
-class LogError(Exception):
+class LogError(RefusalError):
     """A log without the metrics, or with a value that cannot be compared."""
-
-    def __init__(self, message: str, help: str) -> None:
-        super().__init__(message)
-        self.help = help
 
 
 def last_metrics(log: BinaryIO, name: str, keys: Sequence[str], steps: Steps | None = None) -> LogMetrics:

@@ -22,6 +22,7 @@ from tpucfg.findings import Finding, Location
 from tpucfg.fs import open_regular_file, output_lock, staged_files
 from tpucfg.plan import RunPart
 from tpucfg.plan.program import Program
+from tpucfg.refusal import RefusalError
 from tpucfg.schemas import Problem, RuleIds
 from tpucfg.strict_json import AmbiguousJsonError, finite_float, parse_strict_json
 from tpucfg.text_format import format_value, quote_key, split_lines
@@ -338,12 +339,8 @@ _ERROR_TEXTS: Final = {
 }
 
 
-class RecordFileError(Exception):
+class RecordFileError(RefusalError):
     """The file cannot be read or written; its content is unchanged."""
-
-    def __init__(self, message: str, help: str) -> None:
-        super().__init__(message)
-        self.help = help
 
 
 def record_path(folder: Path, environment: str) -> Path:

@@ -5,14 +5,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from tpucfg.changes.resources import (
-    UNKNOWN,
-    Reason,
-    ResourceChange,
-    Widening,
-    reported_widenings,
-)
-from tpucfg.changes.statements import LocatedStatement, Risk, format_environments, generalize
+from tpucfg.changes.resources import UNKNOWN, Reason, ResourceChange, Widening, reported_widenings
+from tpucfg.changes.statements import LocatedStatement, Risk, format_environments, generalize, replace_name
+from tpucfg.grouped import grouped
 from tpucfg.infra.grants import HIDDEN, power_of
 from tpucfg.infra.resources import BUCKET
 from tpucfg.markdown import code, prose
@@ -145,17 +140,14 @@ def repository_cautions(reviewed: RepositoryReview) -> list[Caution]:
     """Return the cautions of all specs, the highest risk first; specs with the same caution share a line."""
     if only := reviewed.only:
         return spec_cautions(only)
-    specs: dict[Caution, list[str]] = {}
-    for review in reviewed.reviews:
-        for caution in spec_cautions(review):
-            specs.setdefault(caution, []).append(review.after.snapshot.repository_path)
+    specs = grouped((caution, review.path) for review in reviewed.reviews for caution in spec_cautions(review))
     own = [caution for located in reviewed.statements for caution in _statement_cautions(located)]
     failed = [
         Caution(Risk.UNKNOWN, f"{code(failure.path)}: not reviewed: {prose(failure.reason)}; {prose(failure.help)}")
         for failure in reviewed.failures
     ]
-    grouped = [caution._replace(text=f"{_specs(paths)}: {caution.text}") for caution, paths in specs.items()]
-    return sorted([*own, *failed, *grouped], key=lambda caution: caution.rank)
+    shared = [caution._replace(text=f"{_specs(paths)}: {caution.text}") for caution, paths in specs.items()]
+    return sorted([*own, *failed, *shared], key=lambda caution: caution.rank)
 
 
 def _specs(paths: Sequence[str]) -> str:
@@ -167,15 +159,15 @@ def spec_cautions(review: Review) -> list[Caution]:
     """Return the risks of one spec, the highest first; environments with the same risk share a line."""
     unprotected = {*_unprotected_environments(review)}
     # The key has a placeholder for the environment; the values are the exact lines with their environments.
-    lines: dict[Caution, list[tuple[Caution, str]]] = {}
-    for environment in review.environments:
-        name = environment.environment
-        for caution in _environment_cautions(environment, is_reported=name in unprotected):
-            general = caution._replace(text=_with_placeholder(caution.text, name))
-            lines.setdefault(general, []).append((caution, name))
-    grouped = (pair for general, exact in lines.items() for pair in generalize(general, exact))
+    lines = grouped(
+        (caution._replace(text=_with_placeholder(caution.text, name)), (caution, name))
+        for environment in review.environments
+        for name in (environment.environment,)
+        for caution in _environment_cautions(environment, is_reported=name in unprotected)
+    )
+    shared = (pair for general, exact in lines.items() for pair in generalize(general, exact))
     scoped = [
-        caution._replace(text=f"**{prose(format_environments(names))}**: {caution.text}") for caution, names in grouped
+        caution._replace(text=f"**{prose(format_environments(names))}**: {caution.text}") for caution, names in shared
     ]
     stated = [caution for located in review.impact.statements for caution in _statement_cautions(located)]
     return sorted([*stated, *scoped], key=lambda caution: caution.rank)
@@ -193,8 +185,7 @@ def _with_placeholder(line: str, environment: str) -> str:
 
     Only inside code: a name such as `data` can be a word of the sentence too.
     """
-    own_name = re.compile(rf"(?<![A-Za-z0-9]){re.escape(environment)}(?![A-Za-z0-9])")
-    return _CODE.sub(lambda match: own_name.sub("<env>", match[0]), line)
+    return _CODE.sub(lambda match: replace_name(match[0], environment), line)
 
 
 def _unprotected_environments(review: Review) -> Iterator[str]:

@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 from tpucfg.changes.describe import format_config_counts
 from tpucfg.changes.statements import Risk
+from tpucfg.grouped import grouped
 from tpucfg.markdown import alert, code, prose, table
 from tpucfg.review.bounds import Fold, join_within_limit
 from tpucfg.review.cautions import bound_cautions, repository_cautions, spec_cautions
@@ -27,7 +28,7 @@ _HINT: Final = f"_Complete output: {code('tpucfg review --format json')}._"
 def comment(reviewed: RepositoryReview) -> str:
     """Return the comment. Equal reviews have equal bytes, so that a workflow can skip an unchanged comment."""
     only = reviewed.only
-    spec = only.after.snapshot.repository_path if only else ""
+    spec = only.path if only else ""
     name = f" of {code(spec)}" if _has_own_marker(spec) else ""
     # The next review of a repository may affect other specs: its comment has to replace this one.
     first_line = marker("" if reviewed.is_of_repository else spec)
@@ -105,18 +106,14 @@ def _is_worth_a_part(review: Review) -> bool:
 def _sort_key(review: Review) -> tuple[object, ...]:
     """Sort specs by the numbers of their cautions, the most of the highest risk first, and by path."""
     risks = [caution.risk for caution in spec_cautions(review)]
-    return (*(-risks.count(risk) for risk in sorted(Risk, reverse=True)), _path(review))
-
-
-def _path(review: Review) -> str:
-    return review.after.snapshot.repository_path
+    return (*(-risks.count(risk) for risk in sorted(Risk, reverse=True)), review.path)
 
 
 def _spec_table(reviews: Sequence[Review]) -> str:
     """Return a row for each changed spec."""
     counts = [len(spec_cautions(review)) for review in reviews]
     rows = [
-        [code(_path(review)), headline(review), f"{count:,}"]
+        [code(review.path), headline(review), f"{count:,}"]
         for review, count in zip(reviews[:_MAX_ROWS], counts, strict=False)
     ]
     if more := counts[_MAX_ROWS:]:
@@ -126,15 +123,15 @@ def _spec_table(reviews: Sequence[Review]) -> str:
 
 def _parts(reviews: Iterable[Review]) -> Iterator[Fold]:
     """Yield the part of each spec: its heading and effects, then its folds. Specs with equal parts share one."""
-    groups: dict[tuple[Fold, ...], list[str]] = {}
-    for review in reviews:
-        blocks, folds = _split((*spec_errors(review), *_effects(review), footer(review)))
-        part = (Fold("", f"{headline(review)}\n\n", tuple(f"{block}\n" for block in blocks)), *folds)
-        groups.setdefault(part, []).append(code(_path(review)))
-    for (effects, *sections), paths in groups.items():
+    for (effects, *sections), paths in grouped((_part(review), code(review.path)) for review in reviews).items():
         names = listed(paths, _MAX_NAMES)
         yield effects._replace(title=names, opening=f"#### {names}: {effects.opening}")
         yield from (section._replace(title=f"{section.title} of {names}") for section in sections)
+
+
+def _part(review: Review) -> tuple[Fold, ...]:
+    blocks, folds = _split((*spec_errors(review), *_effects(review), footer(review)))
+    return Fold("", f"{headline(review)}\n\n", tuple(f"{block}\n" for block in blocks)), *folds
 
 
 def _others_line(reviewed: RepositoryReview) -> str:
@@ -145,5 +142,5 @@ def _others_line(reviewed: RepositoryReview) -> str:
 
 
 def _unchanged_line(reviewed: RepositoryReview) -> str:
-    paths = [_path(review) for review in reviewed.reviews if not _is_worth_a_part(review)]
+    paths = [review.path for review in reviewed.reviews if not _is_worth_a_part(review)]
     return f"_No effect on {listed([code(path) for path in paths], _MAX_NAMES)}._" if paths else ""

@@ -5,18 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tpucfg.changes.config_diff import Difference, Group, redact_difference
-from tpucfg.changes.describe import (
-    ALL_CONFIGS,
-    change_diff,
-    change_labels,
-    format_config_counts,
-    format_keys,
-    is_flag,
-)
+from tpucfg.changes.describe import ALL_CONFIGS, change_diff, change_labels, format_config_counts, format_keys, is_flag
 from tpucfg.changes.drift import Drift
 from tpucfg.changes.facts import ABSENT, Change, Scope
 from tpucfg.changes.resources import ResourceChange
 from tpucfg.changes.statements import show_change
+from tpucfg.grouped import grouped
 from tpucfg.markdown import code, fence, html, html_code, prose
 from tpucfg.redaction import redact, redact_report
 from tpucfg.review.bounds import Fold, fold, join_within_limit
@@ -87,12 +81,11 @@ def _short_label(change: Change, label: str) -> str:
 
 def resource_folds(environments: Sequence[EnvironmentReview]) -> list[Fold]:
     """Return a fold for each set of environments whose resources change in the same way."""
-    names_by_content: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for environment in environments:
-        if lines := tuple(_resource_lines(environment)):
-            names_by_content.setdefault((_summarize(environment), lines), []).append(environment.environment)
     folds = []
-    for (summary, lines), environment_names in names_by_content.items():
+    contents = (((_summarize(item), tuple(_resource_lines(item))), item.environment) for item in environments)
+    for (summary, lines), environment_names in grouped(contents).items():
+        if not lines:
+            continue
         names = listed(environment_names, _MAX_NAMES)
         title = f"resources of {html_code(names)}: {html(summary)}"
         folds.append(_diff_fold(f"resources of {prose(names)}", title, lines))

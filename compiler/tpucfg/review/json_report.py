@@ -42,7 +42,7 @@ def _review(review: Review) -> dict[str, Any]:
     revisions = {"base": review.before, "head": review.after}
     impact, costs, fits = review.impact, review.costs, review.fits
     data = {
-        "spec": review.after.snapshot.repository_path,
+        "spec": review.path,
         **{name: revision.snapshot for name, revision in revisions.items()},
         "headline": headline(review),
         "is_change": review.is_change,

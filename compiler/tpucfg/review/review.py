@@ -72,6 +72,11 @@ class Review(NamedTuple):
     """Empty if the head is broken."""
 
     @property
+    def path(self) -> str:
+        """The path of the spec in the repository."""
+        return self.after.snapshot.repository_path
+
+    @property
     def is_broken(self) -> bool:
         """True if errors in a spec prevent a comparison."""
         return self.before.is_broken or self.after.is_broken

@@ -63,11 +63,7 @@ def without_renamed_specs(reviews: Iterable[Review]) -> tuple[Review, ...]:
     """Return the reviews without those of specs that another spec was renamed from: they seem to be removed."""
     all_reviews = tuple(reviews)
     renamed_from = {review.before.snapshot.renamed_from for review in all_reviews}
-    return tuple(
-        review
-        for review in all_reviews
-        if review.after.snapshot.exists or review.after.snapshot.repository_path not in renamed_from
-    )
+    return tuple(review for review in all_reviews if review.after.snapshot.exists or review.path not in renamed_from)
 
 
 def _requests_by_path(request: CompareRequest, specs: Sequence[Path]) -> Mapping[PurePosixPath, CompareRequest]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from tpucfg.catalog import TARGET_FACTS, Catalog, Slice
 from tpucfg.findings import Finding
+from tpucfg.grouped import grouped
 from tpucfg.plan import account_id, job_name
 from tpucfg.plan.job import PROBE
 from tpucfg.plan.naming import MAX_ACCOUNT_ID_LENGTH
@@ -27,11 +28,8 @@ def target_findings(project: Project, environment: Environment, slices: Sequence
 def _unsupported_sizes(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
     """Yield an error for each reason why the target does not support sizes, with the targets that support them."""
     target = environment.target
-    refused: dict[str, list[Slice]] = {}
-    for slice_ in slices:
-        if target not in slice_.targets:
-            refused.setdefault(slice_.refusals[target].reason, []).append(slice_)
-    for reason, refused_slices in refused.items():
+    refused = ((slice_.refusals[target].reason, slice_) for slice_ in slices if target not in slice_.targets)
+    for reason, refused_slices in grouped(refused).items():
         names = listed([slice_.size for slice_ in refused_slices], last=" and ")
         path = (*environment.sizes_path, environment.sizes.index(refused_slices[0].size))
         common = set.intersection(*(set(slice_.targets) for slice_ in refused_slices))

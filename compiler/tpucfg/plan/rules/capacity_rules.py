@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 
 from tpucfg.catalog import TARGET_FACTS, Catalog, Slice
 from tpucfg.findings import Finding
+from tpucfg.grouped import grouped
 from tpucfg.plan.naming import zone_of
 from tpucfg.plan.rules.capacity_table import (
     CAPACITY_TABLE,
@@ -99,10 +100,7 @@ def _class_of(target: str, settings: Settings) -> str | None:
 
 def _grouped(choices: Sequence[_Choice], key: Callable[[_Choice], object]) -> Iterator[list[_Choice]]:
     """Yield the choices that share a key and the layer that sets their capacity, so that one mistake is one finding."""
-    groups: dict[object, list[_Choice]] = {}
-    for choice in choices:
-        groups.setdefault((choice.path, choice.target, key(choice)), []).append(choice)
-    yield from groups.values()
+    yield from grouped(((choice.path, choice.target, key(choice)), choice) for choice in choices).values()
 
 
 # What the table decides

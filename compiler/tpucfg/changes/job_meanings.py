@@ -1,0 +1,232 @@
+"""The meaning of changed facts of jobs: their program, data and secrets, machines, and the settings of their targets.
+
+A changed figure, argument or variable is a change without a caution, unless a row has another risk. Of `extra`, only
+what is listed here as harmless is none: the fields of the services are too many for a list of dangers.
+"""
+
+from fractions import Fraction
+from typing import Final
+
+from tpucfg.catalog.target_facts import TARGET_FACTS
+from tpucfg.changes import conditions as when
+from tpucfg.changes.address_meanings import LATEST, addresses, image
+from tpucfg.changes.conditions import Comparison, Condition
+from tpucfg.changes.facts import ABSENT, FactChange, Scope
+from tpucfg.changes.meanings import Meaning, access, caution, sentence
+from tpucfg.changes.revision_facts import READ_ONLY
+from tpucfg.changes.statements import Risk
+from tpucfg.number_format import format_factor
+from tpucfg.results.cost import FREE_RESTARTS, NO_DURATION
+from tpucfg.spec.settings import Duration
+from tpucfg.targets.extra import is_harmless
+
+_MOUNT_FOLDERS: Final = ("/data", "/datasets", "/mnt", "/gcs", "/checkpoints", "/output", "/tmp", "/cache")  # noqa: S108
+"""Folders in which no image has its program."""
+_CAPACITIES: Final = {
+    "spot": "machines can be taken away while a run is under way",
+    "flex-start": "a run starts when machines are found, and loses them after at most 7 days",
+    "on-demand": "machines are billed at the on-demand price, and none are set aside",
+    TARGET_FACTS["gke"].unset_capacity: (
+        "the job runs on any nodes of its slice, whatever their capacity, and no machines are set aside for it"
+    ),
+}
+_OTHER_CODE: Final = ("LD_*", "PYTHON*", "PIP_*", "UV_*", "PATH", "BASH_ENV", "ENV", "GCONV_PATH", "*_LIBRARY_PATH*")
+_OTHER_WAYS: Final = ("*_PROXY", "*_proxy", "*_CERT_FILE", "*_CA_BUNDLE", "*_ENDPOINT", "*_BASE_URL", "*_EMULATOR_HOST")
+
+
+# Conditions
+
+
+def _becomes_capacity(text: str) -> Condition:
+    # The name of a reservation follows its kind.
+    return lambda change, _: change.before is not ABSENT and f"{change.after} ".startswith(f"{text} ")
+
+
+def _is_of_other_project(change: FactChange, _: Comparison) -> bool:
+    return str(change.after).startswith("reservation projects/")
+
+
+def _other_secret(change: FactChange, _: Comparison) -> bool:
+    old, new = (str(value).rpartition("/")[0] for value in change[2:4])
+    return change.after is not ABSENT and (change.before is ABSENT or old != new)
+
+
+def _at_latest(change: FactChange, _: Comparison) -> bool:
+    return str(change.after).endswith(f"/{LATEST}")
+
+
+def _over_program(change: FactChange, _: Comparison) -> bool:
+    path = str(change.name[1])
+    return change.before is ABSENT and not any(f"{path}/".startswith(f"{folder}/") for folder in _MOUNT_FOLDERS)
+
+
+def _longer(change: FactChange, _: Comparison) -> tuple[str, ...]:
+    if ABSENT in (change.before, change.after):
+        return ()
+    factor = Fraction(Duration.read(change.after).seconds, Duration.read(change.before).seconds)
+    return (format_factor(factor),) if factor > 1 else ()
+
+
+def _loses_limit(change: FactChange, comparison: Comparison) -> bool:
+    """Apply to a job without a limit if the one it is compared with has one; if that is none, all jobs of the base."""
+    if when.kept(change, comparison):
+        # What limits each attempt is a limit too.
+        return change.after is not ABSENT and (change.before is ABSENT or change.after == NO_DURATION)
+    kinds = {kind for kind, _ in comparison.known_texts}
+    return when.added(change, comparison) and bool(kinds) and str(change.name[0]) not in kinds
+
+
+def _is_compiled(change: FactChange, comparison: Comparison) -> bool:
+    """Apply to a job whose step was compiled before."""
+    return when.kept(change, comparison) and comparison.pair(change.scope, "step to compile")[0] is not ABSENT
+
+
+def _other_target(change: FactChange, comparison: Comparison) -> bool:
+    old, new = comparison.pair(change.scope, "target")
+    return when.kept(change, comparison) and old != new
+
+
+def _left_behind(change: FactChange, comparison: Comparison) -> bool:
+    """Apply to a setting of another target than before, unless it limited the hosts."""
+    is_limit = change.after is ABSENT and change.name[1] in TARGET_FACTS["compute-engine"].host_settings
+    is_open = change.name[1] == "external_ips" and True in (change.before, change.after)
+    return _other_target(change, comparison) and ABSENT in (change.before, change.after) and (not is_limit or is_open)
+
+
+def _other_region(change: FactChange, comparison: Comparison) -> bool:
+    old, new = comparison.pair(Scope(change.scope.environment), "environment", "region")
+    return when.kept(change, comparison) and old != new
+
+
+def _is_default(change: FactChange, _: Comparison) -> bool:
+    """Apply to a value that means the same as none."""
+    return {change.before, change.after} <= {ABSENT, "default"}
+
+
+# The table
+
+
+_NETWORK: Final = "the job runs in another network"
+_OTHER_PROGRAM: Final = "another program runs in the job"
+_ADDRESSES: Final = "hosts get addresses on the internet"
+_REGISTRY: Final = "images come from a registry with its own credentials"
+_TOKENS: Final = "the program gets a token or a secret of the cluster"
+_PROGRAM: Final = (
+    Meaning("figure.**", is_silent=True),
+    Meaning("target", is_silent=True),
+    *image("image"),
+    *image("worker image"),
+    *addresses("package"),
+    caution("module", _OTHER_PROGRAM),
+    caution("command", _OTHER_PROGRAM, when.always),
+    *addresses("argument.*"),
+    caution("argument.*trust*remote*code", "the program can load other code", when.is_set),
+    Meaning("order.arguments", sentence="order of the arguments changed from {before} to {after}"),
+    *(caution(f"variable.{name}", "the program can load other code", when.always) for name in _OTHER_CODE),
+    *(caution(f"variable.{name}", "the program's traffic takes another way", when.always) for name in _OTHER_WAYS),
+    Meaning("variable.GOOGLE_APPLICATION_CREDENTIALS", Risk.ACCESS, "the program acts as another account"),
+    *addresses("variable.*"),
+    *addresses("XLA flag.*"),
+    # Its data and its secrets
+    access(
+        "secret.*", "the program gets its value, and the stack grants the jobs' account access to it", _other_secret
+    ),
+    caution("secret.*", "its value can change between two runs", _at_latest),
+    caution("mount.*", "what the program writes there stays on the machine, and is lost with it", when.removed),
+    *addresses("mount.*"),
+    caution("mount.*", "the bucket's files hide those of the image there", _over_program),
+    # Machines, and the length of a run
+    *(caution("capacity", consequence, _becomes_capacity(text)) for text, consequence in _CAPACITIES.items()),
+    caution("capacity", "the reservation belongs to another project, which pays for it", _is_of_other_project),
+    Meaning("zone", when=_other_region, is_silent=True),
+    caution("restarts", "the first failure ends a run", when.all_of(when.kept, when.becomes(0))),
+    caution("restarts", "fewer failures end a run", when.all_of(when.kept, when.falls)),
+    caution("restarts", "a program that keeps failing uses its slice for longer", when.all_of(when.kept, when.is_set)),
+    caution("exit codes", "every failure is worth a restart", when.removed),
+    caution("exit codes", "other failures end a run"),
+    caution("maximum run duration", "nothing else ends a run that hangs", when.removed),
+    caution("maximum run duration", "a run that hangs ends later, and can cost {} as much", _longer),
+    caution("step to compile", "no compilation shows any more that the job fits", when.removed),
+    caution("step to compile", "another function decides what is known to fit", when.changed),
+    caution("Python of the compiled step", "another program decides what is known to fit", _is_compiled),
+    Meaning("config", Risk.CAUTION, sentence="the config changes in a way that no setting explains: the fold shows it"),
+    *(
+        sentence(
+            "unlimited run",
+            f"nothing limits the whole time of a run: {reason}",
+            when.all_of(_loses_limit, when.becomes(reason)),
+            Risk.CAUTION,
+            "cost of a run not limited",
+        )
+        for reason in (NO_DURATION, FREE_RESTARTS)
+    ),
+    Meaning("unlimited run", is_silent=True),
+)
+_TARGETS: Final = (
+    Meaning("option.*", when=_left_behind, is_silent=True),
+    caution(
+        "option.service_account",
+        "the settings of the new target name none, so jobs run as the stack's own",
+        when.all_of(when.removed, _other_target),
+    ),
+    access("option.service_account", "jobs run as an account that the stack does not create", when.is_set),
+    access(
+        "option.node_service_account",
+        "the stack grants the account the images and, on the network of the host, the bucket",
+        when.is_set,
+    ),
+    access("option.host_network", "the program acts as the account of the nodes", when.becomes(True)),
+    caution(
+        "option.host_network", "the program acts as the account of its pod", when.all_of(when.was(True), when.kept)
+    ),
+    access("option.external_ips", _ADDRESSES, when.all_of(when.was(False), when.becomes(True))),
+    caution("option.external_ips", "the service decides if hosts have addresses on the internet", when.was(False)),
+    Meaning("option.network", when=_is_default),
+    caution("option.network", _NETWORK),
+    caution("option.subnetwork", _NETWORK),
+    caution("option.tags.*", "other firewall rules apply to the hosts"),
+    Meaning("option.namespace", when=_is_default),
+    caution("option.namespace", "other accounts, quotas and policies apply", when.always),
+    caution("option.data_disks.*", "the program no longer finds it", when.removed),
+    caution("option.data_disks.*", "the program reads it", when.becomes(READ_ONLY)),
+    caution("option.data_disks.*", "the program can change it", when.always),
+    access("option.image_pull_secrets.*", _REGISTRY),
+    caution("option.queue", "jobs start at once, whatever quota is left", when.removed),
+    caution("option.queue", "other quotas apply", when.changed),
+    caution("option.priority", "it decides which pods wait, and which are evicted for others"),
+    caution("option.compute_class", "the class decides the machines' capacity, and with it their price"),
+    caution("option.topology_aware", "the queue places slices in another way"),
+    caution("option.containers_per_host", "each host runs as many processes, with equal parts of its chips"),
+    caution("option.placement_policy", "the nodes of a slice are placed in another way"),
+)
+_EXTRA: Final = (
+    Meaning("field.**", when=lambda change, _: is_harmless(change.name[1:])),
+    Meaning("field.**.volumes.*.emptyDir.**"),
+    Meaning("field.**.valueFrom.fieldRef.**"),
+    Meaning("field.**.valueFrom.resourceFieldRef.**"),
+    access("field.**.securityContext.**", "the program gets other rights on its host", when.always),
+    caution("field.**.hostAliases.**", "the program's traffic takes another way", when.always),
+    access("field.**.host*.**", "the program reaches its host: its network, processes or files", when.always),
+    access("field.**.volumes.**", "the program gets files from elsewhere"),
+    access("field.**.automountServiceAccountToken", "the program gets a token of the cluster"),
+    access("field.**.valueFrom.**", _TOKENS),
+    access("field.**.envFrom.**", _TOKENS),
+    access("field.**.imagePullSecrets.**", _REGISTRY),
+    access("field.**.serviceAccount*.**", "jobs run as another account, or its tokens open more services"),
+    access("field.**.enableWebAccess", "people can open a shell in the running job", when.becomes(True)),
+    access("field.**.enableDashboardAccess", "people can open the dashboard of the running job", when.becomes(True)),
+    access("field.**.enableExternalIps", _ADDRESSES, when.becomes(True)),
+    access("field.**.accessConfigs.**", _ADDRESSES),
+    access("field.**.canIpForward", "hosts may send packets under other addresses", when.becomes(True)),
+    access("field.**.*ssh*.**", "people can log in to the hosts"),
+    access("field.**.*oslogin*.**", "keys in the metadata can log in to the hosts"),
+    access("field.**.*serial-port*.**", "people can log in over the serial port"),
+    *image("field.**.image"),
+    *image("field.**.imageUri"),
+    caution("field.**.*etwork*.**", _NETWORK, when.always),
+    caution("field.**.*ommand", _OTHER_PROGRAM, when.always),
+    caution("field.**.*-script*.**", "it runs as root on every host", when.always),
+    caution("field.**.*ontainers.**.image", _OTHER_PROGRAM, when.added),
+    caution("field.**", "the service acts on it, and no setting of the spec explains it", when.always),
+)
+JOB_MEANINGS: Final = (*_PROGRAM, *_TARGETS, *_EXTRA)
