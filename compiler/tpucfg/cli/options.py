@@ -10,13 +10,16 @@ import typer
 
 from tpucfg.cli.exit_codes import USAGE, CommandExit
 from tpucfg.plan import RunPart, Selection, SelectionError
-from tpucfg.spec import SPEC_NAME
+from tpucfg.spec import SPEC_NAME, Duration
 from tpucfg.targets import TARGETS
 from tpucfg.text_format import format_value, nearest
 from tpucfg.yamldoc import Change
 
 SPEC: Final = Path(SPEC_NAME)
 """The default of --spec."""
+DEFAULT_TIME_LIMIT: Final = "15m"
+"""The default of --time-limit: six times the longest compilation that was measured on two cores, 148 seconds."""
+_DURATION: Final = re.compile(r"[1-9][0-9]{0,6}[smhd]")
 _MAX_RUN_ID_LENGTH: Final = 20
 _PROBE: Final = "probe"
 _STEP: Final = re.compile("[1-9][0-9]{0,11}")
@@ -118,6 +121,18 @@ def _run_part(text: str) -> RunPart:
     return RunPart(size, int(count))
 
 
+def limit_seconds(text: str) -> float:
+    """Return the seconds of --time-limit.
+
+    Raises:
+        CommandExit: It is not a number and a unit.
+    """
+    if not _DURATION.fullmatch(text):
+        message = f"--time-limit {format_value(text, quoted=False)}: it takes a number and a unit"
+        raise CommandExit(USAGE, message, "for example: --time-limit 30m")
+    return Duration.read(text).seconds
+
+
 @contextmanager
 def usage_errors() -> Iterator[None]:
     """End the command if its selection names an environment or a size that the spec does not have."""
@@ -213,6 +228,13 @@ StepOption = Annotated[
 SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="PATH=VALUE", help="A value in place of the spec's, checked like it; repeatable."),
+]
+JobsOption = Annotated[
+    int | None,
+    typer.Option("--jobs", metavar="N", min=1, help="Compilations side by side. [default: by cores and memory]"),
+]
+TimeLimitOption = Annotated[
+    str, typer.Option("--time-limit", metavar="TIME", help="The longest compilation: 90s, 15m, 1h.")
 ]
 ProbeOption = Annotated[
     bool, typer.Option("--probe", help="Take the probe of each rung, a short run, as the spec's `probe` describes it.")
