@@ -74,14 +74,15 @@ def test_a_measured_step_is_the_cost() -> None:
 
 def test_a_measured_step_scales_the_forecasts_of_its_generation() -> None:
     """The model of both programs has one time, so the step is in the middle; other generations have published runs."""
-    seconds = {step_key(CANDIDATES[0]): Fraction(7)}
+    seven = Fraction(7)
+    seconds = {step_key(CANDIDATES[0]): seven}
     (ranking,) = rank([trial(each) for each in CANDIDATES[:3]], {}, seconds)
     measured, scaled, other = (each.interval for each in sorted(ranking.rows, key=lambda row: row.slice.size))
     assert measured
     assert scaled
     assert other
-    assert (measured.middle, scaled.middle, scaled.basis) == (7, 7, "the record of v5litepod-16")
-    assert scaled.low < 7 < scaled.high
+    assert (measured.middle, scaled.middle, scaled.basis) == (seven, seven, "the record of v5litepod-16")
+    assert scaled.low < seven < scaled.high
     assert "published runs" in other.basis
     assert ranking.notes[1] == f"step is by {other.basis}; the record of v5litepod-16"
 
