@@ -1,6 +1,7 @@
 """The command `tpucfg fit`."""
 
 import errno
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Annotated, Final
 import typer
 
 from tpucfg.catalog import Catalog
-from tpucfg.cli.exit_codes import ERRORS, CommandExit
+from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.fit_output import FORMATS, environment_fits, part_lines
 from tpucfg.cli.interrupts import delayed_interrupts
 from tpucfg.cli.load_spec import load_compiled, print_findings
@@ -23,10 +24,9 @@ from tpucfg.cli.options import (
     SpecOption,
     TimeLimitOption,
     format_option,
-    limit_seconds,
     selection,
 )
-from tpucfg.cli.status_line import StatusLine
+from tpucfg.cli.progress import FitProgress
 from tpucfg.findings import Finding, collect, errors
 from tpucfg.fit.failure_findings import failure_findings, machine_finding, missing_step_finding
 from tpucfg.fit.fit_file import FitFile, FitKey, FitResult, fit_path, read_fit_file, write_fit_file
@@ -35,13 +35,13 @@ from tpucfg.fit.launcher import Outcome, compile_rungs
 from tpucfg.fit.machine import available_memory, default_jobs, machine_problem
 from tpucfg.fit.rung_fit import RungFit, fit_command, fit_key, levers
 from tpucfg.fit.schedule import Limits, Running
-from tpucfg.fit.wording import verdict_text
 from tpucfg.plan import Job
 from tpucfg.results.ladder_status import ladder_statuses
-from tpucfg.spec import Project
-from tpucfg.text_format import listed
+from tpucfg.spec import Duration, Project
+from tpucfg.text_format import format_value
 
-USABLE_MEMORY: Final = 0.9
+_DURATION: Final = re.compile(r"[1-9][0-9]{0,6}[smhd]")
+_USABLE_MEMORY: Final = 0.9
 """The share of the free memory that compilations may use."""
 _MAKE_ROOM: Final = "make room on its disk"
 _MOVE_FILE: Final = "move away the file that takes the place of its folder"
@@ -77,17 +77,15 @@ def fit(
 
     Example: tpucfg fit --env dev --size v5litepod-16
     """
-    seconds = limit_seconds(time_limit)
+    limits = compilation_limits(jobs, time_limit)
     catalog = Catalog()
     project, compiled = load_compiled(spec, catalog, selection(env, size, changes=changes))
-    planned = compiled.jobs
-    file = compilable_file(project, planned, spec)
-    limits = Limits(jobs or default_jobs(), seconds, int(available_memory() * USABLE_MEMORY))
-    outcomes, write_error = _compile(project, planned, spec, file, limits, fresh=fresh)
+    file = compilable_file(project, compiled.jobs, spec)
+    outcomes, write_error = _compile(project, compiled.jobs, spec, file, limits, fresh=fresh)
     fits = [RungFit(fit_key(job := each.job), each.result, levers=levers(project, job)) for each in outcomes]
-    failed = failure_findings(project, outcomes, spec.parent, seconds)
+    failed = failure_findings(project, outcomes, spec.parent, limits.seconds)
     findings = collect((*fit_findings(project, fits), *failed))
-    statuses = ladder_statuses(project, catalog, [job.environment for job in planned], spec.parent)
+    statuses = ladder_statuses(project, catalog, [job.environment for job in compiled.jobs], spec.parent)
     forecasts = {name: status.forecasts for name, status in statuses.items()}
     environments = environment_fits(project, outcomes, forecasts)
     for line in FORMATS[format](project, environments, findings, str(fit_path(spec.parent))):
@@ -100,6 +98,19 @@ def fit(
         raise unwritten(fit_path(spec.parent), write_error)
     if errors(findings):
         raise CommandExit(ERRORS)
+
+
+def compilation_limits(jobs: int | None, time_limit: str) -> Limits:
+    """Return the limits that --jobs and --time-limit set.
+
+    Raises:
+        CommandExit: The time is not a number and a unit.
+    """
+    if not _DURATION.fullmatch(time_limit):
+        message = f"--time-limit {format_value(time_limit, quoted=False)}: it takes a number and a unit"
+        raise CommandExit(USAGE, message, "for example: --time-limit 30m")
+    memory = int(available_memory() * _USABLE_MEMORY)
+    return Limits(jobs or default_jobs(), Duration.read(time_limit).seconds, memory)
 
 
 def compilable_file(project: Project, jobs: Sequence[Job], spec: Path) -> FitFile:
@@ -133,8 +144,7 @@ def _compile(
     outcomes: list[Outcome] = []
     removed: list[FitKey] = []
     write_error: OSError | None = None
-    total = sum(job.settings.trainer.fit is not None for job in jobs)
-    progress = _Progress(total)
+    progress = FitProgress(sum(job.settings.trainer.fit is not None for job in jobs))
     with delayed_interrupts() as check_interrupts:
 
         def observe(running: Sequence[Running]) -> None:
@@ -194,41 +204,3 @@ def _is_kept(project: Project, key: FitKey) -> bool:
     """Return True for a result of another project, or of a rung that the spec still has."""
     settings = project.settings.get((key.environment, key.size))
     return key.name != project.name or (settings is not None and settings.trainer.fit is not None)
-
-
-class _Progress(StatusLine):
-    """The number of rungs that have ended, and the phases of those that are compiled."""
-
-    def __init__(self, total: int) -> None:
-        super().__init__()
-        self._total = total
-        self._ended = 0
-
-    def observe(self, running: Sequence[Running]) -> None:
-        """Draw the line about the compilations that run."""
-        self.draw(f"{self._ended}/{self._total}", [(item.task.name, item.process) for item in running])
-
-    def ended(self, outcome: Outcome) -> None:
-        """Print the line about a rung."""
-        self._ended += 1
-        seconds = "" if outcome.seconds is None else f" ({outcome.seconds.total:.1f} s)"
-        verdict = verdict_text(RungFit(fit_key(outcome.job), outcome.result))
-        if outcome.is_known:
-            verdict += ", unchanged, as committed" if outcome.is_committed else ", unchanged"
-        name = f"{outcome.job.environment.name} {outcome.job.size}"
-        self.print_above(f"{self._ended}/{self._total} {name}: {verdict}{seconds}")
-
-    def removed(self, keys: Sequence[FitKey], path: str) -> None:
-        """Print which results have left the file: a second spec with the same name may have written them."""
-        if keys:
-            rungs = listed([f"{key.environment} {key.size}" for key in keys])
-            reason = f"this spec, {keys[0].name}, has no training step for {'it' if len(keys) == 1 else 'them'}"
-            advice = f"another spec in this folder needs a name other than {keys[0].name} to keep its results"
-            self.print_above(f"removed from {path}: {rungs}: {reason}; {advice}")
-
-    def interrupted(self, outcomes: Sequence[Outcome], kept: str) -> None:
-        """Print what is left of a run that Ctrl-C has ended."""
-        count = sum(outcome.result is not None for outcome in outcomes)
-        results = f"{count} of {self._total} rungs compiled"
-        rest = f"; {kept}; run the command again without --fresh: a step that is kept takes seconds" if count else ""
-        self.print_above(f"interrupted: {results}{rest}")

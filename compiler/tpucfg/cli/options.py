@@ -10,7 +10,7 @@ import typer
 
 from tpucfg.cli.exit_codes import USAGE, CommandExit
 from tpucfg.plan import RunPart, Selection, SelectionError
-from tpucfg.spec import SPEC_NAME, Duration
+from tpucfg.spec import SPEC_NAME
 from tpucfg.targets import TARGETS
 from tpucfg.text_format import format_value, nearest
 from tpucfg.yamldoc import Change
@@ -19,7 +19,6 @@ SPEC: Final = Path(SPEC_NAME)
 """The default of --spec."""
 DEFAULT_TIME_LIMIT: Final = "15m"
 """The default of --time-limit: six times the longest compilation that was measured on two cores, 148 seconds."""
-_DURATION: Final = re.compile(r"[1-9][0-9]{0,6}[smhd]")
 _MAX_RUN_ID_LENGTH: Final = 20
 _PROBE: Final = "probe"
 _STEP: Final = re.compile("[1-9][0-9]{0,11}")
@@ -119,18 +118,6 @@ def _run_part(text: str) -> RunPart:
         example = "--step 4000, or --step v6e-64:4000 with the size of the steps before it"
         raise CommandExit(USAGE, f"--step cannot be {format_value(text, quoted=False)}", f"write {example}")
     return RunPart(size, int(count))
-
-
-def limit_seconds(text: str) -> float:
-    """Return the seconds of --time-limit.
-
-    Raises:
-        CommandExit: It is not a number and a unit.
-    """
-    if not _DURATION.fullmatch(text):
-        message = f"--time-limit {format_value(text, quoted=False)}: it takes a number and a unit"
-        raise CommandExit(USAGE, message, "for example: --time-limit 30m")
-    return Duration.read(text).seconds
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import typer
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
-from tpucfg.cli.fit import USABLE_MEMORY, compilable_file, unwritten
+from tpucfg.cli.fit import compilable_file, compilation_limits, unwritten
 from tpucfg.cli.interrupts import delayed_interrupts
 from tpucfg.cli.load_spec import load_compiled, print_findings
 from tpucfg.cli.options import (
@@ -24,15 +24,13 @@ from tpucfg.cli.options import (
     SpecOption,
     TimeLimitOption,
     format_option,
-    limit_seconds,
     selection,
 )
+from tpucfg.cli.progress import TuneProgress
 from tpucfg.cli.tune_output import FORMATS, Report
-from tpucfg.cli.tune_progress import Progress
 from tpucfg.findings import collect
 from tpucfg.fit.failure_findings import failure_findings
 from tpucfg.fit.fit_file import FitResult
-from tpucfg.fit.machine import available_memory, default_jobs
 from tpucfg.fit.schedule import Limits, Running
 from tpucfg.fit.tune_candidates import (
     MAX_LINES,
@@ -81,7 +79,7 @@ def tune(
 
     Example: tpucfg tune --env prod --sizes v5p-32,v6e-32
     """
-    seconds = limit_seconds(time_limit)
+    limits = compilation_limits(jobs, time_limit)
     catalog, others = Catalog(), tuple(filter(None, (sizes or "").split(",")))
     if write and changes:
         raise CommandExit(USAGE, "--write and --set exclude each other: the spec does not have the values of --set")
@@ -90,14 +88,13 @@ def tune(
     known, records = _known(project, job, spec)
     candidates, unseen = plan_candidates(project, catalog, job, choices)
     lines = lines_of(candidates, choices)
-    limits = Limits(jobs or default_jobs(), seconds, int(available_memory() * USABLE_MEMORY))
     trials, write_error = _search(spec, candidates, lines, choices, known, limits)
     rankings = _rankings(project, job, records, trials)
     by_step = {step_key(trial.candidate): trial for trial in trials}
     for line in FORMATS[format](Report(job, choices, candidates, unseen, lines, by_step, rankings)):
         print(line)
     sys.stdout.flush()
-    failed = collect(failure_findings(project, [each.outcome for each in trials], spec.parent, seconds))
+    failed = collect(failure_findings(project, [each.outcome for each in trials], spec.parent, limits.seconds))
     print_findings(failed, {str(spec): project.document.text})
     if write_error:
         raise unwritten(tune_path(spec.parent), write_error)
@@ -179,14 +176,7 @@ def _search(
     """
     path, trials = tune_path(spec.parent), list[Trial]()
     write_error: OSError | None = None
-    progress = Progress(candidates, lines, choices, limits.jobs)
-
-    def keep(new: Sequence[Trial]) -> None:
-        nonlocal write_error
-        try:
-            keep_results(path, [trial.result for trial in new if trial.result and not trial.is_kept])
-        except OSError as error:
-            write_error = error
+    progress = TuneProgress(candidates, lines, choices, limits.jobs)
 
     with delayed_interrupts() as check_interrupts:
 
@@ -199,7 +189,10 @@ def _search(
                 for trial in ended:
                     trials.append(trial)
                     progress.ended(trial)
-                    keep([trial])
+                    try:
+                        keep_results(path, [trial.result] if trial.result and not trial.is_kept else [])
+                    except OSError as error:
+                        write_error = error
         finally:
             progress.clear()
             if isinstance(sys.exception(), KeyboardInterrupt):
