@@ -27,7 +27,7 @@ def trial(candidate: Candidate) -> Trial:
 def row(number: int, low: int, high: int, **changes: Any) -> Row:
     """Return a row whose run costs so much."""
     interval = StepInterval(Fraction(low), Fraction(low + high, 2), Fraction(high), "runs", 9)
-    return Row(trial(CANDIDATES[number]), RESULT, interval, False, None, Fraction(1))._replace(**changes)
+    return Row(trial(CANDIDATES[number]), RESULT, interval, None, Fraction(1))._replace(**changes)
 
 
 def ranks(*rows: Row) -> list[tuple[str, int | None]]:

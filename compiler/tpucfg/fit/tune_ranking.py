@@ -28,7 +28,6 @@ class Row(NamedTuple):
     result: FitResult
     interval: StepInterval | None
     """The time of a step: measured, scaled from a measured one, or forecast; None if none is known."""
-    is_measured: bool
     bound: Fraction | None
     """The least seconds of a step."""
     per_second: Fraction
@@ -40,6 +39,11 @@ class Row(NamedTuple):
     def slice(self) -> Slice:
         """The slice that it runs on."""
         return self.trial.outcome.job.slice
+
+    @property
+    def is_measured(self) -> bool:
+        """True if a record has the time of the step."""
+        return self.interval is not None and not self.interval.basis
 
     @property
     def costs(self) -> tuple[Fraction, Fraction, Fraction] | None:
@@ -89,45 +93,34 @@ def rank(
     unpriced = sorted({t.outcome.job.slice.generation for t in fitting if usd_per_hour.get(t.outcome.job.size) is None})
     unit: Unit = "chip hours" if unpriced else "USD"
     notes = (f"by chip hours, as the spec has no price of {', '.join(unpriced)} at this capacity",) if unpriced else ()
-    siblings = {t.outcome.job.slice.generation: t for t in reversed(fitting) if step_key(t.candidate) in measured}
+    known = [(t, seconds) for t in fitting if (seconds := measured.get(step_key(t.candidate)))]
     return tuple(
-        order_rows(
-            batch,
-            [row for trial in each if (row := _row(trial, usd_per_hour, measured, siblings, unit))],
-            unit,
-            notes,
-        )
+        order_rows(batch, [row for trial in each if (row := _row(trial, usd_per_hour, known, unit))], unit, notes)
         for batch, each in by_batch.items()
     )
 
 
 def _row(
-    trial: Trial,
-    usd_per_hour: Mapping[str, Fraction | None],
-    measured: Mapping[str, Fraction],
-    siblings: Mapping[str, Trial],
-    unit: Unit,
+    trial: Trial, usd_per_hour: Mapping[str, Fraction | None], known: Sequence[tuple[Trial, Fraction]], unit: Unit
 ) -> Row | None:
     job, result = trial.outcome.job, trial.result
     if result is None:
         return None
     price = usd_per_hour.get(job.size) if unit == "USD" else None
-    seconds = measured.get(step_key(trial.candidate))
-    if seconds is not None:
-        interval: StepInterval | None = StepInterval(seconds, seconds, seconds, "", 1)
-    else:
-        sibling = siblings.get(job.slice.generation)
-        interval = (sibling and _scaled(result, sibling, measured)) or step_interval(result, job.slice)
-    per_second = (job.slice.chips if price is None else price) * Fraction(
-        job.rung.train_steps or _STEPS_WITHOUT_END, 3600
-    )
-    return Row(trial, result, interval, seconds is not None, lower_bound(result, job.slice), per_second)
+    hours = Fraction(job.rung.train_steps or _STEPS_WITHOUT_END, 3600)
+    per_second = (job.slice.chips if price is None else price) * hours
+    return Row(trial, result, _interval(trial, result, known), lower_bound(result, job.slice), per_second)
 
 
-def _scaled(result: FitResult, sibling: Trial, measured: Mapping[str, Fraction]) -> StepInterval | None:
-    """Return the time of a step by that of a measured candidate of the same generation."""
-    seconds = measured[step_key(sibling.candidate)]
-    return sibling.result and sibling_interval(result, sibling.result, seconds, sibling.outcome.job.slice)
+def _interval(trial: Trial, result: FitResult, known: Sequence[tuple[Trial, Fraction]]) -> StepInterval | None:
+    """Return the time of a step: its record's, or by a record of its generation, or by published runs."""
+    slice_, scaled = trial.outcome.job.slice, None
+    for other, seconds in known:
+        if other is trial:
+            return StepInterval(seconds, seconds, seconds, "", 1)
+        if other.result and other.outcome.job.slice.generation == slice_.generation:
+            scaled = scaled or sibling_interval(result, other.result, seconds, other.outcome.job.slice)
+    return scaled or step_interval(result, slice_)
 
 
 def order_rows(batch: int, rows: Sequence[Row], unit: Unit, notes: tuple[str, ...] = ()) -> Ranking:
