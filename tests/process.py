@@ -34,6 +34,19 @@ def default_signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
+@contextmanager
+def without_root() -> Iterator[None]:
+    """Drop the rights of root, which may write everywhere."""
+    was_root = os.geteuid() == 0
+    if was_root:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        if was_root:
+            os.seteuid(0)
+
+
 def wait_for_reader(process: Popen[Any], pipe: int) -> None:
     """Wait until a process has read all of a pipe, and waits for more.
 

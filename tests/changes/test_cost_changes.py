@@ -203,6 +203,19 @@ def test_length_limit_bounds_the_cost() -> None:
     assert f"every config: {UNLIMITED}" in impact_statements(bounded, spec(**PRICED))
 
 
+def test_restarts_move_no_deadline() -> None:
+    """A run that its deadline ends is not started again, so neither counted nor free restarts make it longer."""
+    place = {"dev": {"project": "my-project-dev", "region": "us-east5", "kube_context": "c"}}
+    gke: dict[str, Any] = {"target": "gke", "environments": place, "sizes": ["v6e-8"], "training__tuned_on": "v6e-8"}
+    base, longer = (
+        spec(**gke, trainer__restarts=2, trainer__max_run_duration="2h", training__train_steps=steps)
+        for steps in (4000, 16_000)
+    )
+    assert statements(costs(base, longer, {"v6e-8": 1000})) == [
+        "dev: v6e-8: by the records, a run takes 4.55 hours, but it is ended after 2 hours"
+    ]
+
+
 def test_attempts_are_limited_where_no_run_is() -> None:
     """On gke each attempt has a limit; a queue that limits all of them together is worth a sentence of its own."""
     place = {"dev": {"project": "my-project-dev", "region": "us-east5", "kube_context": "c"}}

@@ -45,6 +45,16 @@ def test_removed_environment_keeps_its_stack() -> None:
     ]
 
 
+def test_new_environment_on_an_existing_bucket_is_access() -> None:
+    """What a new environment does in its own new bucket is none, but a bucket of others has objects of others."""
+    prod = {"project": "p-prod-1", "region": "us-central1", "bucket": {"name": "models", "create": False}}
+    added = impact(spec(), spec(environments={**SPEC["environments"], "prod": prod})).statements
+
+    assert [located.plain for located in added if located.statement.risk] == [
+        "prod: the jobs of the new environment read and write models, a bucket that its stack does not make"
+    ]
+
+
 def test_removed_protected_environment_is_destructive() -> None:
     """Pulumi refuses to destroy protected resources, so one command is not enough: the statement has all steps."""
     prod = {"project": "p-prod-1", "region": "us-central1", "protect": True}

@@ -2,12 +2,14 @@
 
 import json
 import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fit_results import RESULT
+from process import without_root
 from tpucfg.fit.fit_file import (
     MAX_FILE_BYTES,
     FitFile,
@@ -116,6 +118,19 @@ def test_a_rung_has_one_result(tmp_path: Path) -> None:
     """Two results of one rung are a mistake: a merge of two branches kept both."""
     (finding,) = read_text(tmp_path, fit_file_text([RESULT, RESULT])).findings
     assert "two results" in finding.message
+
+
+def test_a_folder_that_may_not_be_searched_is_named() -> None:
+    """Nothing can ask there what the path is, and no result counts."""
+    with tempfile.TemporaryDirectory() as name:  # other users cannot enter pytest's own
+        Path(name).chmod(0o755)
+        path = fit_path(Path(name))
+        path.parent.mkdir()
+        path.parent.chmod(0)
+        with without_root():
+            (finding,) = read_fit_file(path).findings
+    assert "permission denied" in finding.message
+    assert finding.help == f"give yourself permission to read it and to search its folder {path.parent}"
 
 
 def test_the_folder_is_a_folder(tmp_path: Path) -> None:

@@ -8,14 +8,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from process import without_root
 from spec_factory import ROOT, spec
 from tpucfg import results
 from tpucfg.results import ExampleRecord
@@ -210,19 +209,6 @@ def test_a_read_only_path_is_an_error(read_only: str, environment: str) -> None:
         assert excinfo.value.help == "give yourself permission to read and write it, and to write to its folder"
         assert sorted(folder.rglob("*")) == before
         (folder / read_only).chmod(0o755)
-
-
-@contextmanager
-def without_root() -> Iterator[None]:
-    """Drop the rights of root, which may write everywhere."""
-    was_root = os.geteuid() == 0
-    if was_root:
-        os.seteuid(65534)
-    try:
-        yield
-    finally:
-        if was_root:
-            os.seteuid(0)
 
 
 @pytest.mark.parametrize("kind", ["folder", "file", "dangling"])

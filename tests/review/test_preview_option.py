@@ -63,6 +63,14 @@ def test_failed_preview_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     review(capsys, "--preview", f"dev={failed}", "--fail-on", "destructive", status=1)
 
 
+@pytest.mark.usefixtures("repository")
+def test_a_refused_spec_is_named_among_the_cautions(capsys: pytest.CaptureFixture[str]) -> None:
+    """The line of a failed preview has the first finding, which is not only in the fold."""
+    comment = review(capsys, "--preview", f"dev={FOLDER / 'spec-broken.jsonl'}")
+
+    assert "error[TPU021]: v2-8 is not offered in us-west4" in comment.partition("<details>")[0].replace("\\", "")
+
+
 def test_incomplete_preview_is_completed_by_the_program(
     repository: Repository, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -37,6 +37,11 @@ class RunCost(NamedTuple):
     """True if the machines are reserved, and paid for whether a run uses them or not."""
 
     @property
+    def attempt_hours(self) -> Fraction | None:
+        """The limit of one attempt; None if the config sets none."""
+        return None if self.limit.seconds is None else self.limit.seconds / 3600
+
+    @property
     def max_hours(self) -> Fraction | None:
         """The limit of the whole run; None if the config sets none."""
         return self.limit.hours
@@ -291,11 +296,11 @@ def _is_known(row: CostRow, measure: Measure) -> bool:
 
 
 def _short_limits(rows: Iterable[CostRow], configs: Collection[Scope]) -> Iterator[LocatedStatement]:
-    """Yield the runs that their limit would end, if it did not before."""
+    """Yield the runs that their limit would end, if it did not before: no restart follows it."""
     owned = []
     for row in rows:
         if row.after and _is_too_long(row.after) and not (row.before and _is_too_long(row.before)):
-            hours, limit = _hours(row.after.hours), _hours(row.after.max_hours)
+            hours, limit = _hours(row.after.hours), _hours(row.after.attempt_hours)
             text = f"by the records, a run takes {hours}, but it is ended after {limit}"
             owned += [(Scope(name, row.size), Statement(text, risk=Risk.CAUTION)) for name in row.environments]
     return group_by_config(owned, configs)
@@ -306,7 +311,7 @@ def _hours(value: Fraction | None) -> str:
 
 
 def _is_too_long(cost: RunCost) -> bool:
-    return bool(cost.hours and cost.max_hours and cost.hours > cost.max_hours)
+    return bool(cost.hours and cost.attempt_hours and cost.hours > cost.attempt_hours)
 
 
 def _notes(

@@ -137,11 +137,13 @@ def _of_environment(project: Project, environment: Environment) -> Iterator[Fact
 
 
 def _of_one_revision(revision: CompiledRevision, other: CompiledRevision) -> Iterator[Fact]:
-    """Yield the environments that the other revision does not have, each described by one text."""
+    """Yield the environments that the other revision does not have, each described by one text, and by its bucket."""
     for name, environment in revision.environments.items():
         if name not in other.environments and revision.project:
             kind = "protected environment" if environment.protect else "environment"
             yield Fact(Scope(name), (kind,), _description(revision.project, environment))
+            if not environment.creates_bucket:
+                yield Fact(Scope(name), ("bucket of others",), bucket_of(revision.project, environment))
 
 
 def _description(project: Project, environment: Environment) -> str:

@@ -180,6 +180,10 @@ def _at_latest(change: FactChange, _: Comparison) -> bool:
     return str(change.after).endswith(f"/{_LATEST}")
 
 
+def _is_set(change: FactChange, _: Comparison) -> bool:
+    return change.after is not ABSENT
+
+
 def _over_program(change: FactChange, _: Comparison) -> bool:
     path = str(change.name[1])
     return change.before is ABSENT and not any(f"{path}/".startswith(f"{folder}/") for folder in _MOUNT_FOLDERS)
@@ -399,6 +403,7 @@ _ROWS: Final = (
     _caution("module", "another program runs in the job"),
     _caution("command", "another program runs in the job", always),
     *_addresses("argument.*"),
+    Meaning("argument.*trust*remote*code", Risk.CAUTION, "the program can load other code", _is_set),
     Meaning("order.arguments", sentence="order of the arguments changed from {before} to {after}"),
     *_variables(_OTHER_CODE, "the program can load other code"),
     *_variables(_OTHER_WAYS, "the program's traffic takes another way"),
@@ -451,15 +456,11 @@ _ROWS: Final = (
         "the settings of the new target name none, so jobs run as the stack's own",
         lambda *args: removed(*args) and _other_target(*args),
     ),
-    _access(
-        "option.service_account",
-        "jobs run as an account that the stack does not create",
-        lambda change, _: change.after is not ABSENT,
-    ),
+    _access("option.service_account", "jobs run as an account that the stack does not create", _is_set),
     _access(
         "option.node_service_account",
         "the stack grants the account the images and, on the network of the host, the bucket",
-        lambda change, _: change.after is not ABSENT,
+        _is_set,
     ),
     _access("option.host_network", "the program acts as the account of the nodes", becomes(True)),
     _caution(
@@ -492,6 +493,7 @@ _ROWS: Final = (
     Meaning("field.**.valueFrom.fieldRef.**"),
     Meaning("field.**.valueFrom.resourceFieldRef.**"),
     _access("field.**.securityContext.**", "the program gets other rights on its host", always),
+    Meaning("field.**.hostAliases.**", Risk.CAUTION, "the program's traffic takes another way"),
     _access("field.**.host*.**", "the program reaches its host: its network, processes or files", always),
     _access("field.**.volumes.**", "the program gets files from elsewhere"),
     _access("field.**.automountServiceAccountToken", "the program gets a token of the cluster"),
@@ -579,6 +581,14 @@ _ROWS: Final = (
     # Environments
     _sentence("environment", "new environment: {after}", added),
     _sentence("protected environment", "new environment: {after}", added),
+    _sentence(
+        "bucket of others",
+        "the jobs of the new environment read and write {after}, a bucket that its stack does not make",
+        added,
+        Risk.ACCESS,
+        "more access for jobs",
+    ),
+    Meaning("bucket of others", is_silent=True),
     _sentence("environment", "removed from the spec: its stack keeps all resources until you run {}", _destroy),
     _sentence(
         "protected environment",

@@ -277,6 +277,9 @@ def read_fit_file(
             content = file.read(MAX_FILE_BYTES + 1)
     except FileNotFoundError:
         return FitFile(path, {}, is_trusted=is_trusted)
+    except PermissionError:  # in a folder that may not be searched, nothing below can ask what the path is
+        hint = f"give yourself permission to read it and to search its folder {path.parent}"
+        return _unreadable(path, "", Location(str(path)), "permission denied", hint)
     except OSError as error:
         reason = "it is a symbolic link" if path.is_symlink() else error.strerror or str(error)
         hint = _help(f"the folder {path}" if path.is_dir() and not path.is_symlink() else "the file", command)

@@ -26,6 +26,8 @@ _MAX_BLOCK_BYTES: Final = 36_000
 """Limit for all cautions: the other blocks fit into a comment beside them."""
 _LINE_LENGTHS: Final = (1_500, 700)
 """The limit for a caution, and the one where the cautions do not fit otherwise. A grant fits into each."""
+_FINDING: Final = ": error[TPU"
+"""A finding among the lines that a program printed."""
 _MAX_SHARED: Final = 3
 """Specs that the line of a caution names; of more, it gives the number and the first ones."""
 _MAX_PERMISSIONS: Final = 6
@@ -230,8 +232,10 @@ def _environment_cautions(environment: EnvironmentReview, *, is_reported: bool) 
         text = f"the {prose(violation.level)} policy {code(violation.policy)}{resource}: {prose(violation.message)}"
         yield Caution(Risk.CAUTION, text)
     if environment.problem:
-        text = f"{_problem_consequence(environment)}: {prose(redact(environment.problem.reason))}"
-        yield Caution(Risk.UNKNOWN, text)
+        found = [line for line in environment.problem.output if _FINDING in line]
+        lines = (environment.problem.reason, *found[:1])
+        text = "; ".join(prose(redact(line)) for line in lines)
+        yield Caution(Risk.UNKNOWN, f"{_problem_consequence(environment)}: {text}")
     if environment.unverified:
         yield Caution(Risk.UNKNOWN, f"{_UNVERIFIED}: {prose(redact(environment.unverified))}")
 
