@@ -1,9 +1,12 @@
 # .ci/run calls these targets; `make help` lists them.
 
 PYTHON ?= python3
-# MaxText needs Python 3.12, and the newest JAX a newer one than ours; pyenv's have no link on the PATH of a shell without its shims.
-MAXTEXT_PYTHON ?= $(or $(lastword $(sort $(wildcard $(HOME)/.pyenv/versions/3.12.*/bin/python))),python3.12)
-NEWEST_PYTHON ?= $(or $(lastword $(sort $(wildcard $(HOME)/.pyenv/versions/3.13.*/bin/python))),python3.13)
+# pyenv's versions have no link on the PATH of a shell without its shims.
+PYENV = $(lastword $(sort $(wildcard $(HOME)/.pyenv/versions/$(1).*/bin/python)))
+TPU_PYTHON ?= $(or $(call PYENV,3.12),$(shell command -v python3.12 2>/dev/null),$(PYTHON))
+# MaxText needs Python 3.12, and the newest JAX a newer one than ours.
+MAXTEXT_PYTHON ?= $(or $(call PYENV,3.12),python3.12)
+NEWEST_PYTHON ?= $(or $(call PYENV,3.13),python3.13)
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/pytest -n auto --dist loadgroup
@@ -199,7 +202,7 @@ $(VENV)/tensorflow/installed: tests/trainer/requirements.txt | $(VENV)/runtime
 
 $(VENV)/tpu-compiler/installed: tests/fit/requirements.txt | $(VENV)/runtime
 	@echo 'installing into $(VENV)/tpu-compiler' >&2
-	@$(PYTHON) -m venv --clear $(VENV)/tpu-compiler
+	@$(TPU_PYTHON) -m venv --clear $(VENV)/tpu-compiler
 	@$(BIN)/pip --python $(VENV)/tpu-compiler/bin/python install --quiet --requirement tests/fit/requirements.txt
 	@touch $@
 

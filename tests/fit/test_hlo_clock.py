@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from collectives import Group, Network, parse_group
-from hlo_clock import OFFLOADED, SLICES, Schedule, schedule
+from hlo_clock import ITERATIONS, OFFLOADED, SLICES, UNESTIMATED, Schedule, schedule
 from hlo_module import HloError, parse_module
 from spec_factory import CATALOG
 from tpu_chips import CHIPS
@@ -212,23 +212,31 @@ def test_a_stated_trip_count_is_used() -> None:
 def test_a_loop_of_unknown_length_counts_once_and_is_named() -> None:
     """Its start is an argument of the program."""
     step = _loop(start="%start")
-    assert step.uncounted == {"while"}
+    assert step.uncounted == {ITERATIONS}
     assert step.seconds == pytest.approx(2 * 1024 * 7 / 8 / TWO_LINKS)
 
 
 def test_work_of_another_core_is_named() -> None:
-    """The compiler marks it with the largest number that it has."""
-    offloaded = (
-        '%s = f32[4096]{0:T(1024)} fusion(%x), kind=kCustom, backend_config={"estimated_cycles":"9223372036854775807"}'
-    )
+    """It is started on a thread of its own."""
+    offloaded = '%s = f32[4096]{0:T(1024)} call-start(%x), async_execution_thread="sparsecore", to_apply=%gather'
     assert _core(offloaded) == Schedule(0.001, {"fusions": 0.001}, is_reliable=True, uncounted=frozenset((OFFLOADED,)))
+
+
+def test_a_fusion_that_the_compiler_does_not_estimate_has_the_time_of_its_memory() -> None:
+    """Its cycles are the largest number that there is, on chips without SparseCores too."""
+    softmax = (
+        '%s = f32[1024,1024]{1,0} fusion(%x), kind=kOutput, backend_config={"estimated_cycles":"9223372036854775807"}'
+    )
+    step = _core(softmax)
+    assert step.uncounted == {UNESTIMATED}
+    assert step.seconds == pytest.approx(0.001 + 2 * 4 * 1024**2 / 819e9)
 
 
 def test_an_instruction_without_cycles_is_named() -> None:
     """It is read and written, at 819 GB/s; numbers, and small arrays, are not named."""
     small = "%r = f32[4096]{0:T(1024)} sort(%x), dimensions={0}"
     step = _core(small, "%s = f32[1024,1024]{1,0} sort(%x), dimensions={0}", "%n = s32[] constant(1)")
-    assert step.uncounted == {"sort"}
+    assert step.uncounted == {"arithmetic of sort"}
     assert step.seconds == pytest.approx(0.001 + 2 * 4 * (4096 + 1024**2) / 819e9)
 
 

@@ -27,7 +27,7 @@ def trial(candidate: Candidate) -> Trial:
 def row(number: int, low: int, high: int, **changes: Any) -> Row:
     """Return a row whose run costs so much."""
     interval = StepInterval(Fraction(low), Fraction(low + high, 2), Fraction(high), "runs", 9)
-    return Row(trial(CANDIDATES[number]), RESULT, interval, False, None, Fraction(1))._replace(**changes)
+    return Row(trial(CANDIDATES[number]), RESULT, interval, None, Fraction(1))._replace(**changes)
 
 
 def ranks(*rows: Row) -> list[tuple[str, int | None]]:
@@ -50,7 +50,7 @@ def test_equal_candidates_of_a_generation_are_not_proven() -> None:
     """The note has the number of pairs of published runs that would be needed."""
     ranking = order_rows(1024, [row(0, 10, 20), row(1, 15, 25)], "USD")
     assert {row.rank for row in ranking.rows} == {1}
-    assert ranking.notes[0].startswith("order not proven on v5e: 0 pairs of published runs of one program, and 6 are")
+    assert ranking.notes[1].startswith("order not proven on v5e: 0 pairs of published runs of one program, and 6 are")
 
 
 def test_a_candidate_without_an_interval_has_no_rank() -> None:
@@ -72,9 +72,24 @@ def test_a_measured_step_is_the_cost() -> None:
     ]
 
 
+def test_a_measured_step_scales_the_forecasts_of_its_generation() -> None:
+    """The model of both programs has one time, so the step is in the middle; other generations have published runs."""
+    seven = Fraction(7)
+    seconds = {step_key(CANDIDATES[0]): seven}
+    (ranking,) = rank([trial(each) for each in CANDIDATES[:3]], {}, seconds)
+    measured, scaled, other = (each.interval for each in sorted(ranking.rows, key=lambda row: row.slice.size))
+    assert measured
+    assert scaled
+    assert other
+    assert (measured.middle, scaled.middle, scaled.basis) == (seven, seven, "the record of v5litepod-16")
+    assert scaled.low < seven < scaled.high
+    assert "published runs" in other.basis
+    assert ranking.notes[1] == f"step is by {other.basis}; the record of v5litepod-16"
+
+
 def test_without_a_price_chip_hours_are_compared() -> None:
     """A generation without a price makes all candidates comparable by chip hours alone, which is said."""
     prices = {"v5litepod-16": Fraction(16), "v6e-16": None}
     (ranking,) = rank([trial(CANDIDATES[0]), trial(CANDIDATES[2])], prices, {})
     assert ranking.unit == "chip hours"
-    assert ranking.notes == ("by chip hours, as the spec has no price of v6e at this capacity",)
+    assert ranking.notes[0] == "by chip hours, as the spec has no price of v6e at this capacity"

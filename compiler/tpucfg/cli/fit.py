@@ -2,12 +2,10 @@
 
 import errno
 import re
-import shutil
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Final, Self
+from typing import Annotated, Final
 
 import typer
 
@@ -16,7 +14,19 @@ from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.fit_output import FORMATS, environment_fits, part_lines
 from tpucfg.cli.interrupts import delayed_interrupts
 from tpucfg.cli.load_spec import load_compiled, print_findings
-from tpucfg.cli.options import SPEC, EnvOption, SetOption, SizeOption, SpecOption, format_option, selection
+from tpucfg.cli.options import (
+    DEFAULT_TIME_LIMIT,
+    SPEC,
+    EnvOption,
+    JobsOption,
+    SetOption,
+    SizeOption,
+    SpecOption,
+    TimeLimitOption,
+    format_option,
+    selection,
+)
+from tpucfg.cli.progress import FitProgress
 from tpucfg.findings import Finding, collect, errors
 from tpucfg.fit.failure_findings import failure_findings, machine_finding, missing_step_finding
 from tpucfg.fit.fit_file import FitFile, FitKey, FitResult, fit_path, read_fit_file, write_fit_file
@@ -25,16 +35,13 @@ from tpucfg.fit.launcher import Outcome, compile_rungs
 from tpucfg.fit.machine import available_memory, default_jobs, machine_problem
 from tpucfg.fit.rung_fit import RungFit, fit_command, fit_key, levers
 from tpucfg.fit.schedule import Limits, Running
-from tpucfg.fit.wording import verdict_text
 from tpucfg.plan import Job
 from tpucfg.results.ladder_status import ladder_statuses
 from tpucfg.spec import Duration, Project
-from tpucfg.text_format import format_value, listed, printable
+from tpucfg.text_format import format_value
 
-DEFAULT_TIME_LIMIT: Final = "15m"
-"""Six times the longest compilation that was measured on two cores, 148 seconds."""
 _DURATION: Final = re.compile(r"[1-9][0-9]{0,6}[smhd]")
-USABLE_MEMORY: Final = 0.9
+_USABLE_MEMORY: Final = 0.9
 """The share of the free memory that compilations may use."""
 _MAKE_ROOM: Final = "make room on its disk"
 _MOVE_FILE: Final = "move away the file that takes the place of its folder"
@@ -47,10 +54,6 @@ _WRITE_HELP: Final[Mapping[int | None, str]] = {
 """The remedies for a file of results that cannot be written, by error number."""
 _PERMISSION_HELP: Final = "give yourself permission to write to its folder"
 
-_REFRESH_SECONDS: Final = 0.5
-_CLEAR: Final = "\r\x1b[K"
-"""Back to the start of the line, and erase it."""
-
 
 def fit(
     spec: SpecOption = SPEC,
@@ -58,13 +61,8 @@ def fit(
     size: SizeOption = None,
     changes: SetOption = None,
     format: Annotated[str, format_option("text|json|markdown")] = "text",
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", metavar="N", min=1, help="Compilations side by side. [default: by cores and memory]"),
-    ] = None,
-    time_limit: Annotated[
-        str, typer.Option("--time-limit", metavar="TIME", help="The longest compilation: 90s, 15m, 1h.")
-    ] = DEFAULT_TIME_LIMIT,
+    jobs: JobsOption = None,
+    time_limit: TimeLimitOption = DEFAULT_TIME_LIMIT,
     parts: Annotated[
         bool, typer.Option("--parts", help="Show what the time of a step is made of, below the tables.")
     ] = False,
@@ -79,17 +77,15 @@ def fit(
 
     Example: tpucfg fit --env dev --size v5litepod-16
     """
-    seconds = limit_seconds(time_limit)
+    limits = compilation_limits(jobs, time_limit)
     catalog = Catalog()
     project, compiled = load_compiled(spec, catalog, selection(env, size, changes=changes))
-    planned = compiled.jobs
-    file = compilable_file(project, planned, spec)
-    limits = Limits(jobs or default_jobs(), seconds, int(available_memory() * USABLE_MEMORY))
-    outcomes, write_error = _compile(project, planned, spec, file, limits, fresh=fresh)
+    file = compilable_file(project, compiled.jobs, spec)
+    outcomes, write_error = _compile(project, compiled.jobs, spec, file, limits, fresh=fresh)
     fits = [RungFit(fit_key(job := each.job), each.result, levers=levers(project, job)) for each in outcomes]
-    failed = failure_findings(project, outcomes, spec.parent, seconds)
+    failed = failure_findings(project, outcomes, spec.parent, limits.seconds)
     findings = collect((*fit_findings(project, fits), *failed))
-    statuses = ladder_statuses(project, catalog, [job.environment for job in planned], spec.parent)
+    statuses = ladder_statuses(project, catalog, [job.environment for job in compiled.jobs], spec.parent)
     forecasts = {name: status.forecasts for name, status in statuses.items()}
     environments = environment_fits(project, outcomes, forecasts)
     for line in FORMATS[format](project, environments, findings, str(fit_path(spec.parent))):
@@ -104,16 +100,17 @@ def fit(
         raise CommandExit(ERRORS)
 
 
-def limit_seconds(text: str) -> float:
-    """Return the seconds of --time-limit.
+def compilation_limits(jobs: int | None, time_limit: str) -> Limits:
+    """Return the limits that --jobs and --time-limit set.
 
     Raises:
-        CommandExit: It is not a number and a unit.
+        CommandExit: The time is not a number and a unit.
     """
-    if not _DURATION.fullmatch(text):
-        message = f"--time-limit {format_value(text, quoted=False)}: it takes a number and a unit"
+    if not _DURATION.fullmatch(time_limit):
+        message = f"--time-limit {format_value(time_limit, quoted=False)}: it takes a number and a unit"
         raise CommandExit(USAGE, message, "for example: --time-limit 30m")
-    return Duration.read(text).seconds
+    memory = int(available_memory() * _USABLE_MEMORY)
+    return Limits(jobs or default_jobs(), Duration.read(time_limit).seconds, memory)
 
 
 def compilable_file(project: Project, jobs: Sequence[Job], spec: Path) -> FitFile:
@@ -147,8 +144,8 @@ def _compile(
     outcomes: list[Outcome] = []
     removed: list[FitKey] = []
     write_error: OSError | None = None
-    total = sum(job.settings.trainer.fit is not None for job in jobs)
-    with _Progress(total) as progress, delayed_interrupts() as check_interrupts:
+    progress = FitProgress(sum(job.settings.trainer.fit is not None for job in jobs))
+    with delayed_interrupts() as check_interrupts:
 
         def observe(running: Sequence[Running]) -> None:
             check_interrupts()
@@ -164,6 +161,7 @@ def _compile(
                     removed += _write(project, path, [outcome])[1]
         finally:
             compilations.close()
+            progress.clear()
             write_error, last_removed = _write(project, path, outcomes)
             removed += last_removed
             progress.removed(removed, str(path))
@@ -206,62 +204,3 @@ def _is_kept(project: Project, key: FitKey) -> bool:
     """Return True for a result of another project, or of a rung that the spec still has."""
     settings = project.settings.get((key.environment, key.size))
     return key.name != project.name or (settings is not None and settings.trainer.fit is not None)
-
-
-class _Progress:
-    """The number of rungs that have ended, and the phases of those that are compiled."""
-
-    def __init__(self, total: int) -> None:
-        self._total = total
-        self._ended = 0
-        self._drawn = 0.0
-        self._is_terminal = sys.stderr.isatty()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._clear()
-
-    def observe(self, running: Sequence[Running]) -> None:
-        """Draw the line about the compilations that run; nothing unless stderr is a terminal."""
-        if not self._is_terminal or time.monotonic() - self._drawn < _REFRESH_SECONDS:
-            return
-        self._drawn = time.monotonic()
-        parts = [f"{item.task.name} {item.process.phase or 'start'} {item.process.seconds:.0f} s" for item in running]
-        text = printable(f"{self._ended}/{self._total}: {', '.join(parts)}")
-        sys.stderr.write(f"{_CLEAR}{text[: shutil.get_terminal_size().columns - 1]}")
-        sys.stderr.flush()
-
-    def ended(self, outcome: Outcome) -> None:
-        """Print the line about a rung."""
-        self._ended += 1
-        self._clear()
-        seconds = "" if outcome.seconds is None else f" ({outcome.seconds.total:.1f} s)"
-        verdict = verdict_text(RungFit(fit_key(outcome.job), outcome.result))
-        if outcome.is_known:
-            verdict += ", unchanged, as committed" if outcome.is_committed else ", unchanged"
-        name = f"{outcome.job.environment.name} {outcome.job.size}"
-        print(printable(f"{self._ended}/{self._total} {name}: {verdict}{seconds}"), file=sys.stderr, flush=True)
-
-    def removed(self, keys: Sequence[FitKey], path: str) -> None:
-        """Print which results have left the file: a second spec with the same name may have written them."""
-        if keys:
-            self._clear()
-            rungs = listed([f"{key.environment} {key.size}" for key in keys])
-            reason = f"this spec, {keys[0].name}, has no training step for {'it' if len(keys) == 1 else 'them'}"
-            advice = f"another spec in this folder needs a name other than {keys[0].name} to keep its results"
-            print(printable(f"removed from {path}: {rungs}: {reason}; {advice}"), file=sys.stderr, flush=True)
-
-    def interrupted(self, outcomes: Sequence[Outcome], kept: str) -> None:
-        """Print what is left of a run that Ctrl-C has ended."""
-        self._clear()
-        count = sum(outcome.result is not None for outcome in outcomes)
-        results = f"{count} of {self._total} rungs compiled"
-        rest = f"; {kept}; run the command again without --fresh: a step that is kept takes seconds" if count else ""
-        print(printable(f"interrupted: {results}{rest}"), file=sys.stderr, flush=True)
-
-    def _clear(self) -> None:
-        if self._is_terminal:
-            sys.stderr.write(_CLEAR)
-            sys.stderr.flush()

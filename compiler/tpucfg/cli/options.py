@@ -16,6 +16,8 @@ from tpucfg.yamldoc import Change
 
 SPEC: Final = Path(SPEC_NAME)
 """The default of --spec."""
+DEFAULT_TIME_LIMIT: Final = "15m"
+"""The default of --time-limit: six times the longest compilation that was measured on two cores, 148 seconds."""
 _MAX_RUN_ID_LENGTH: Final = 20
 _PROBE: Final = "probe"
 _STEP: Final = "[1-9][0-9]{0,11}"
@@ -210,6 +212,13 @@ StepOption = Annotated[
 ]
 SetOption = Annotated[
     list[str] | None, option("--set PATH=VALUE", "A value in place of the spec's, checked like it; repeatable.")
+]
+JobsOption = Annotated[
+    int | None,
+    typer.Option("--jobs", metavar="N", min=1, help="Compilations side by side. [default: by cores and memory]"),
+]
+TimeLimitOption = Annotated[
+    str, typer.Option("--time-limit", metavar="TIME", help="The longest compilation: 90s, 15m, 1h.")
 ]
 ProbeOption = Annotated[
     bool, option("--probe", "Take the probe of each rung, a short run, as the spec's `probe` describes it.")

@@ -11,16 +11,26 @@ import typer
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
-from tpucfg.cli.fit import DEFAULT_TIME_LIMIT, USABLE_MEMORY, compilable_file, limit_seconds, unwritten
+from tpucfg.cli.fit import compilable_file, compilation_limits, unwritten
 from tpucfg.cli.interrupts import delayed_interrupts
 from tpucfg.cli.load_spec import load_compiled, print_findings
-from tpucfg.cli.options import SPEC, OneEnvOption, RungOption, SetOption, SpecOption, format_option, selection
+from tpucfg.cli.options import (
+    DEFAULT_TIME_LIMIT,
+    SPEC,
+    JobsOption,
+    OneEnvOption,
+    RungOption,
+    SetOption,
+    SpecOption,
+    TimeLimitOption,
+    format_option,
+    selection,
+)
+from tpucfg.cli.progress import TuneProgress
 from tpucfg.cli.tune_output import FORMATS, Report
-from tpucfg.cli.tune_progress import Progress
 from tpucfg.findings import collect
 from tpucfg.fit.failure_findings import failure_findings
 from tpucfg.fit.fit_file import FitResult
-from tpucfg.fit.machine import available_memory, default_jobs
 from tpucfg.fit.schedule import Limits, Running
 from tpucfg.fit.tune_candidates import (
     MAX_LINES,
@@ -35,7 +45,7 @@ from tpucfg.fit.tune_candidates import (
 )
 from tpucfg.fit.tune_edit import UnwritableError, edited_spec
 from tpucfg.fit.tune_file import keep_results, read_tune_file, tune_path
-from tpucfg.fit.tune_ranking import Row, rank
+from tpucfg.fit.tune_ranking import Ranking, Row, rank
 from tpucfg.fit.tune_search import Trial, search
 from tpucfg.fs import staged_files
 from tpucfg.plan import Job
@@ -59,13 +69,8 @@ def tune(
         bool, typer.Option("--write", help="Write the values of the first candidate into the spec.")
     ] = False,
     format: Annotated[str, format_option("text|json")] = "text",
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", metavar="N", min=1, help="Compilations side by side. [default: by cores and memory]"),
-    ] = None,
-    time_limit: Annotated[
-        str, typer.Option("--time-limit", metavar="TIME", help="The longest compilation: 90s, 15m, 1h.")
-    ] = DEFAULT_TIME_LIMIT,
+    jobs: JobsOption = None,
+    time_limit: TimeLimitOption = DEFAULT_TIME_LIMIT,
 ) -> None:
     """Search the cheapest way to run a rung that fits, by compiling its step on other sizes and with other values.
 
@@ -74,38 +79,22 @@ def tune(
 
     Example: tpucfg tune --env prod --sizes v5p-32,v6e-32
     """
-    seconds = limit_seconds(time_limit)
+    limits = compilation_limits(jobs, time_limit)
     catalog, others = Catalog(), tuple(filter(None, (sizes or "").split(",")))
     if write and changes:
         raise CommandExit(USAGE, "--write and --set exclude each other: the spec does not have the values of --set")
     project, job = _rung(spec, catalog, env, size, changes)
     choices = _choices(project, catalog, job, others)
-    fits = compilable_file(project, [job], spec)
-    kept = read_tune_file(tune_path(spec.parent))
-    records = read_records(spec.parent, job.environment.name, ExampleRecord(project.name, job.size))
-    if findings := (*kept.findings, *records.findings):
-        print_findings(findings, {str(kept.path): kept.text, records.file: records.text})
-        raise CommandExit(ERRORS)
+    known, records = _known(project, job, spec)
     candidates, unseen = plan_candidates(project, catalog, job, choices)
     lines = lines_of(candidates, choices)
-    limits = Limits(jobs or default_jobs(), seconds, int(available_memory() * USABLE_MEMORY))
-    # A result of an earlier version has no forecast.
-    of_fit = (result for result in fits.results.values() if result.forecast or not result.fits)
-    known = [*of_fit, *kept.results.values()]
     trials, write_error = _search(spec, candidates, lines, choices, known, limits)
-    prices = {
-        trial.outcome.job.size: price_per_hour(trial.outcome.job.slice, project.prices, job.capacity.kind)
-        for trial in trials
-    }
+    rankings = _rankings(project, job, records, trials)
     by_step = {step_key(trial.candidate): trial for trial in trials}
-    # In the order of the spec, whichever ended first.
-    trials = [by_step[key] for candidate in candidates if (key := step_key(candidate)) in by_step]
-    rankings = rank(trials, prices, _measured(records, trials))
-    report = Report(job, choices, candidates, unseen, lines, by_step, rankings)
-    for line in FORMATS[format](report):
+    for line in FORMATS[format](Report(job, choices, candidates, unseen, lines, by_step, rankings)):
         print(line)
     sys.stdout.flush()
-    failed = collect(failure_findings(project, [each.outcome for each in trials], spec.parent, seconds))
+    failed = collect(failure_findings(project, [each.outcome for each in trials], spec.parent, limits.seconds))
     print_findings(failed, {str(spec): project.document.text})
     if write_error:
         raise unwritten(tune_path(spec.parent), write_error)
@@ -155,6 +144,23 @@ def _choices(project: Project, catalog: Catalog, job: Job, sizes: Sequence[str])
     return choices
 
 
+def _known(project: Project, job: Job, spec: Path) -> tuple[Sequence[FitResult], Results]:
+    """Return the results of earlier compilations, and the records of the environment.
+
+    Raises:
+        CommandExit: The rung cannot be compiled, or a file has a mistake.
+    """
+    fits = compilable_file(project, [job], spec)
+    kept = read_tune_file(tune_path(spec.parent))
+    records = read_records(spec.parent, job.environment.name, ExampleRecord(project.name, job.size))
+    if findings := (*kept.findings, *records.findings):
+        print_findings(findings, {str(kept.path): kept.text, records.file: records.text})
+        raise CommandExit(ERRORS)
+    # A result of an earlier version has no forecast.
+    of_fit = (result for result in fits.results.values() if result.forecast or not result.fits)
+    return [*of_fit, *kept.results.values()], records
+
+
 def _search(
     spec: Path,
     candidates: Sequence[Candidate],
@@ -163,17 +169,14 @@ def _search(
     known: Sequence[FitResult],
     limits: Limits,
 ) -> tuple[list[Trial], OSError | None]:
-    """Search, and write each result as soon as it is complete: a killed search loses no other."""
+    """Search, and write each result as soon as it is complete: a killed search loses no other.
+
+    Returns the trials in the order of the candidates, whichever ended first, and the error if a result could not be
+    written.
+    """
     path, trials = tune_path(spec.parent), list[Trial]()
     write_error: OSError | None = None
-    progress = Progress(candidates, lines, choices, limits.jobs)
-
-    def keep(new: Sequence[Trial]) -> None:
-        nonlocal write_error
-        try:
-            keep_results(path, [trial.result for trial in new if trial.result and not trial.is_kept])
-        except OSError as error:
-            write_error = error
+    progress = TuneProgress(candidates, lines, choices, limits.jobs)
 
     with delayed_interrupts() as check_interrupts:
 
@@ -186,12 +189,22 @@ def _search(
                 for trial in ended:
                     trials.append(trial)
                     progress.ended(trial)
-                    keep([trial])
+                    try:
+                        keep_results(path, [trial.result] if trial.result and not trial.is_kept else [])
+                    except OSError as error:
+                        write_error = error
         finally:
             progress.clear()
             if isinstance(sys.exception(), KeyboardInterrupt):
                 progress.interrupted(str(write_error or f"kept in {path}"))
-    return trials, write_error
+    order = {id(candidate): index for index, candidate in enumerate(candidates)}
+    return sorted(trials, key=lambda trial: order[id(trial.candidate)]), write_error
+
+
+def _rankings(project: Project, job: Job, records: Results, trials: Sequence[Trial]) -> Sequence[Ranking]:
+    slices = {trial.outcome.job.size: trial.outcome.job.slice for trial in trials}
+    prices = {size: price_per_hour(slice_, project.prices, job.capacity.kind) for size, slice_ in slices.items()}
+    return rank(trials, prices, _measured(records, trials))
 
 
 def _measured(records: Results, trials: Sequence[Trial]) -> Mapping[str, Fraction]:

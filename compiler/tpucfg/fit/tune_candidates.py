@@ -144,10 +144,11 @@ def lines_of(candidates: Sequence[Candidate], choices: Choices) -> tuple[Line, .
             rung = candidate.job.rung
             key = (rung.size, rung.batch_size, rung.model_parallel, tried_flags(candidate, choices))
             lines.setdefault(key, []).append(candidate)
-    return tuple(Line(tuple(sorted(line, key=_micro_batch))) for line in lines.values())
+    return tuple(Line(tuple(sorted(line, key=micro_batch))) for line in lines.values())
 
 
-def _micro_batch(candidate: Candidate) -> int:
+def micro_batch(candidate: Candidate) -> int:
+    """Return the examples of one replica and micro-batch; 0 for a candidate that the plan refuses."""
     return int(candidate.job.rung.micro_batch) if candidate.job else 0
 
 

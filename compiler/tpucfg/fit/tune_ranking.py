@@ -7,7 +7,7 @@ from typing import Final, Literal, NamedTuple
 
 from tpucfg.catalog import Slice
 from tpucfg.fit.fit_file import FitResult
-from tpucfg.fit.forecast import StepInterval, published_rows, ratio_interval, step_interval
+from tpucfg.fit.forecast import StepInterval, published_rows, ratio_interval, sibling_interval, step_interval
 from tpucfg.fit.roofline import lower_bound
 from tpucfg.fit.tune_candidates import step_key
 from tpucfg.fit.tune_search import Trial
@@ -27,8 +27,7 @@ class Row(NamedTuple):
     trial: Trial
     result: FitResult
     interval: StepInterval | None
-    """The time of a step: measured, or forecast; None if neither is known."""
-    is_measured: bool
+    """The time of a step: measured, scaled from a measured one, or forecast; None if none is known."""
     bound: Fraction | None
     """The least seconds of a step."""
     per_second: Fraction
@@ -40,6 +39,11 @@ class Row(NamedTuple):
     def slice(self) -> Slice:
         """The slice that it runs on."""
         return self.trial.outcome.job.slice
+
+    @property
+    def is_measured(self) -> bool:
+        """True if a record has the time of the step."""
+        return self.interval is not None and not self.interval.basis
 
     @property
     def costs(self) -> tuple[Fraction, Fraction, Fraction] | None:
@@ -84,25 +88,34 @@ def rank(
     unpriced = sorted({t.outcome.job.slice.generation for t in fitting if usd_per_hour.get(t.outcome.job.size) is None})
     unit: Unit = "chip hours" if unpriced else "USD"
     notes = (f"by chip hours, as the spec has no price of {', '.join(unpriced)} at this capacity",) if unpriced else ()
+    known = [(t, seconds) for t in fitting if (seconds := measured.get(step_key(t.candidate)))]
     return tuple(
-        order_rows(batch, [row for trial in each if (row := _row(trial, usd_per_hour, measured, unit))], unit, notes)
+        order_rows(batch, [row for trial in each if (row := _row(trial, usd_per_hour, known, unit))], unit, notes)
         for batch, each in by_batch.items()
     )
 
 
 def _row(
-    trial: Trial, usd_per_hour: Mapping[str, Fraction | None], measured: Mapping[str, Fraction], unit: Unit
+    trial: Trial, usd_per_hour: Mapping[str, Fraction | None], known: Sequence[tuple[Trial, Fraction]], unit: Unit
 ) -> Row | None:
     job, result = trial.outcome.job, trial.result
     if result is None:
         return None
     price = usd_per_hour.get(job.size) if unit == "USD" else None
-    seconds = measured.get(step_key(trial.candidate))
-    interval = step_interval(result, job.slice) if seconds is None else StepInterval(seconds, seconds, seconds, "", 1)
-    per_second = (job.slice.chips if price is None else price) * Fraction(
-        job.rung.train_steps or _STEPS_WITHOUT_END, 3600
-    )
-    return Row(trial, result, interval, seconds is not None, lower_bound(result, job.slice), per_second)
+    hours = Fraction(job.rung.train_steps or _STEPS_WITHOUT_END, 3600)
+    per_second = (job.slice.chips if price is None else price) * hours
+    return Row(trial, result, _interval(trial, result, known), lower_bound(result, job.slice), per_second)
+
+
+def _interval(trial: Trial, result: FitResult, known: Sequence[tuple[Trial, Fraction]]) -> StepInterval | None:
+    """Return the time of a step: its record's, or by a record of its generation, or by published runs."""
+    slice_, scaled = trial.outcome.job.slice, None
+    for other, seconds in known:
+        if other is trial:
+            return StepInterval(seconds, seconds, seconds, "", 1)
+        if other.result and other.outcome.job.slice.generation == slice_.generation:
+            scaled = scaled or sibling_interval(result, other.result, seconds, other.outcome.job.slice)
+    return scaled or step_interval(result, slice_)
 
 
 def order_rows(batch: int, rows: Sequence[Row], unit: Unit, notes: tuple[str, ...] = ()) -> Ranking:
@@ -112,7 +125,9 @@ def order_rows(batch: int, rows: Sequence[Row], unit: Unit, notes: tuple[str, ..
     ]
     ranked.sort(key=lambda row: (row.rank is None, row.rank or 0, row.costs[1] if row.costs else row.least or 0))
     is_of_run = all(row.trial.outcome.job.rung.train_steps for row in rows)
-    return Ranking(batch, tuple(ranked), unit, is_of_run, (*notes, *_unproven(ranked)))
+    bases = dict.fromkeys(row.interval.basis for row in ranked if row.interval and not row.is_measured)
+    basis = (f"step is by {'; '.join(bases)}",) if bases else ()
+    return Ranking(batch, tuple(ranked), unit, is_of_run, (*notes, *basis, *_unproven(ranked)))
 
 
 def _is_cheaper(row: Row, other: Row) -> bool:

@@ -16,7 +16,7 @@ from tpucfg.fit.fit_file import FitFile, FitResult, result_id
 from tpucfg.fit.launcher import Outcome, compile_rungs
 from tpucfg.fit.rung_fit import ProgramFiles
 from tpucfg.fit.schedule import Limits, Observer
-from tpucfg.fit.tune_candidates import Candidate, Line, step_key
+from tpucfg.fit.tune_candidates import Candidate, Line, micro_batch, step_key
 from tpucfg.fit.tune_file import by_id
 
 _MAX_FAILURES: Final = 2
@@ -155,7 +155,7 @@ def next_candidate(line: Line, trials: Trials) -> Candidate | None:
     (first, least), (last, most) = points[0], points[-1]
     available = refused[0].result.memory.available if refused[0].result else 0
     slope = (most - least) / (last - first)
-    predicted = {id(each): least + slope * (_micro_batch(each) - first) for each in open_}
+    predicted = {id(each): least + slope * (micro_batch(each) - first) for each in open_}
     if predicted[id(open_[0])] > available:
         return open_[0]  # none should fit, which a refusal of the smallest proves
     return [each for each in open_ if predicted[id(each)] <= available * _MARGIN][-1]
@@ -169,10 +169,6 @@ def _undecided(tried: Sequence[Trial | None]) -> list[int]:
     return [index for index in range(start, end) if tried[index] is None]
 
 
-def _micro_batch(candidate: Candidate) -> int:
-    return int(candidate.job.rung.micro_batch) if candidate.job else 0
-
-
 def frontier(line: Line, trials: Trials) -> tuple[Trial | None, Trial | None]:
     """Return the trial with the largest micro-batch that fits, and the next larger one that does not."""
     tried = [trial for candidate in line.candidates if (trial := trials.get(step_key(candidate))) and trial.result]
@@ -184,9 +180,9 @@ def frontier(line: Line, trials: Trials) -> tuple[Trial | None, Trial | None]:
 def fate(line: Line, candidate: Candidate, trials: Trials) -> Fate:
     """Return the reason why a candidate of a line was not compiled."""
     largest, refused = frontier(line, trials)
-    if largest and _micro_batch(candidate) < largest.micro_batch:
+    if largest and micro_batch(candidate) < largest.micro_batch:
         return "larger fits"
-    if refused and _micro_batch(candidate) > refused.micro_batch:
+    if refused and micro_batch(candidate) > refused.micro_batch:
         return "smaller does not fit"
     failures = [each for each in line.candidates if (trial := trials.get(step_key(each))) and trial.failure]
     return "failures" if len(failures) >= _MAX_FAILURES else "not reached"

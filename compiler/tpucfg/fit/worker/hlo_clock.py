@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _MAX_INSTRUCTIONS: Final = 500_000
 """Instructions that are walked through, each loop once."""
 _NO_ESTIMATE: Final = (1 << 63) - 1
-"""The cycles of work that another core of the chip does."""
+"""The cycles of work that the compiler does not estimate: some reductions, and what a SparseCore does."""
 _CYCLES: Final = re.compile(r'"estimated_cycles":"([0-9]+)"')
 _ESTIMATE: Final = re.compile(r'"(flops|bytes_accessed)":"?([0-9]{1,20})')
 _PRODUCTS: Final = frozenset(("convolution", "dot"))
@@ -46,7 +46,7 @@ _SCALAR: Final = 1024
 """Bytes of a result that takes no time worth counting."""
 _LARGE: Final = 1 << 20
 """Bytes of a result from which on an instruction without cycles is named, unless it only moves them."""
-_MOVES: Final = frozenset(("copy", "reshape", "transpose"))
+_MOVES: Final = frozenset(("concatenate", "copy", "reshape", "transpose"))
 _MAX_ESTIMATE: Final = 300
 """The characters of an estimate."""
 _HOST: Final = "S(5)"
@@ -57,7 +57,9 @@ _ATTENTION_PRODUCTS: Final = {"fwd": 2, "dq": 3, "dkv": 5}
 _FLOATS: Final = re.compile(r"(?:bf16|f32|f16|f8\w*)\[([0-9,]+)\]")
 _MIN_OPERANDS: Final = 2
 SLICES: Final = "collectives between slices"
-OFFLOADED: Final = "work of the SparseCore"
+OFFLOADED: Final = "work of the SparseCores"
+UNESTIMATED: Final = "arithmetic without an estimate by the compiler"
+ITERATIONS: Final = "iterations of loops whose length is data"
 
 
 class Schedule(NamedTuple):
@@ -186,20 +188,18 @@ class _Walk:
             clock.add(max(self._branches(instruction, scope), key=lambda branch: branch.now))
 
     def _compute(self, clock: _Clock, instruction: Instruction) -> None:
-        """Let the core run an instruction whose cycles the compiler states, with what it sends meanwhile."""
+        """Let the core run an instruction by the cycles that the compiler states, with what it sends meanwhile."""
         inner = self._module.computations.get(instruction.attribute("calls") or "")
         sends = inner is not None and self._send(clock, inner)
         cycles = _CYCLES.search(instruction.attributes)
         if cycles and int(cycles[1]) != _NO_ESTIMATE:
             part = "products" if self._is_product(instruction, inner) else "fusions"
             clock.spend(part, int(cycles[1]) / self._chip.clock)
-        elif cycles:
-            self.uncounted.add(OFFLOADED)
         elif not sends and not _is_free(instruction):
-            size = sum(array_sizes(instruction.type))
+            size, opcode = sum(array_sizes(instruction.type)), instruction.opcode
             clock.spend("fusions", 2 * size / self._chip.hbm)  # at least, it reads and writes
-            if size > _LARGE and instruction.opcode not in _MOVES:
-                self.uncounted.add(instruction.opcode)
+            if size > _LARGE and opcode not in _MOVES:
+                self.uncounted.add(UNESTIMATED if opcode == "fusion" else f"arithmetic of {opcode}")
 
     def _send(self, clock: _Clock, inner: Computation) -> bool:
         """Start the collectives of a fusion, or wait for them; return false for a fusion without any.
@@ -309,7 +309,7 @@ class _Walk:
         loop = Loop(self._module, scope, instruction)
         once, trips = self.run(loop.body, loop.body_scope()), loop.trip_count()
         if trips is None and once.now:
-            self.uncounted.add("while")
+            self.uncounted.add(ITERATIONS)
         clock.add(once, 1 if trips is None else trips)
 
     def _branches(self, instruction: Instruction, scope: Scope) -> Iterator[_Clock]:
