@@ -173,6 +173,7 @@ lock: setup ## upgrade the locked versions of all packages
 	$(LOCK) --upgrade --group pyproject.toml:bench --output-file benchmarks/requirements.txt
 	$(LOCK) --upgrade --group pyproject.toml:tensorflow --output-file tests/trainer/requirements.txt
 	$(LOCK) --upgrade --group pyproject.toml:tpu-compiler --output-file tests/fit/requirements.txt
+	$(subst 3.11,3.12,$(LOCK)) --upgrade --group pyproject.toml:tpu-compiler-newest --output-file tests/fit/requirements-newest.txt
 	$(LOCK) --upgrade --group pyproject.toml:tpu-compiler-oldest --output-file tests/fit/requirements-oldest.txt
 	$(subst 3.11,3.12,$(LOCK)) --upgrade --group pyproject.toml:maxtext --output-file tests/official/requirements.txt
 
@@ -212,10 +213,10 @@ $(VENV)/tpu-compiler-oldest/installed: tests/fit/requirements-oldest.txt | $(VEN
 	@$(BIN)/pip --python $(VENV)/tpu-compiler-oldest/bin/python install --quiet --requirement tests/fit/requirements-oldest.txt
 	@touch $@
 
-$(VENV)/tpu-compiler-newest/installed: tests/fit/requirements.txt | $(VENV)/runtime
+$(VENV)/tpu-compiler-newest/installed: tests/fit/requirements-newest.txt | $(VENV)/runtime
 	@echo 'installing into $(VENV)/tpu-compiler-newest' >&2
 	@$(NEWEST_PYTHON) -m venv --clear $(VENV)/tpu-compiler-newest
-	@$(BIN)/pip --python $(VENV)/tpu-compiler-newest/bin/python install --quiet --requirement tests/fit/requirements.txt
+	@$(BIN)/pip --python $(VENV)/tpu-compiler-newest/bin/python install --quiet --requirement tests/fit/requirements-newest.txt
 	@touch $@
 
 $(VENV)/maxtext/installed: tests/official/requirements.txt | $(VENV)/runtime
