@@ -46,7 +46,7 @@ def test_removed_environment_keeps_its_stack() -> None:
 
 
 def test_new_environment_on_an_existing_bucket_is_access() -> None:
-    """What a new environment does in its own new bucket is none, but a bucket of others has objects of others."""
+    """The use of a new environment in its own new bucket is none, but a bucket of others has objects of others."""
     prod = {"project": "p-prod-1", "region": "us-central1", "bucket": {"name": "models", "create": False}}
     added = impact(spec(), spec(environments={**SPEC["environments"], "prod": prod})).statements
 

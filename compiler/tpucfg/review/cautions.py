@@ -223,8 +223,8 @@ def _environment_cautions(environment: EnvironmentReview, *, is_reported: bool) 
         text = f"the {prose(violation.level)} policy {code(violation.policy)}{resource}: {prose(violation.message)}"
         yield Caution(Risk.CAUTION, text)
     if environment.problem:
-        found = [line for line in environment.problem.output if _FINDING in line]
-        lines = (environment.problem.reason, *found[:1])
+        findings = [line for line in environment.problem.output if _FINDING in line]
+        lines = (environment.problem.reason, *findings[:1])
         text = "; ".join(prose(redact(line)) for line in lines)
         yield Caution(Risk.UNKNOWN, f"{_problem_consequence(environment)}: {text}")
     if environment.unverified:
