@@ -212,7 +212,6 @@ def test_what_does_not_prevent_the_job_is_a_note(tmp_path: Path, state: dict[str
             {},
             "localqueues.kueue.x-k8s.io/tpu is missing: with Kueue the job waits for ever, and with",
         ),
-        ({"topology_aware": True}, {}, "localqueues.kueue.x-k8s.io/default is missing: the job starts at once, on any"),
         ({"queue": "tpu"}, {"missing_kinds": ["localqueues.kueue.x-k8s.io"]}, "localqueues.kueue.x-k8s.io/tpu is miss"),
         ({"priority": "high"}, {}, "priorityclasses.scheduling.k8s.io/high is missing: Kubernetes refuses every pod"),
     ],
