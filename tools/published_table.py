@@ -38,7 +38,8 @@ def _run(row: Mapping[str, Any]) -> list[str]:
     parts = [sum(row["parts"].get(name, 0) for name in names) for names in _PARTS.values()]
     times = [f"{seconds:.2f}" for seconds in (row["step_seconds"], row["forecast_seconds"], *parts)]
     seen = "yes" if row["used_for_constants"] else "no"
-    return [f"{row['title']}, {row['size']}", *times[:2], _percent(_error(row)), *times[2:], seen]
+    offload = ", offloads to hosts" if row["host_offload"] else ""
+    return [f"{row['title']}, {row['size']}{offload}", *times[:2], _percent(_error(row)), *times[2:], seen]
 
 
 def errors(rows: Sequence[Mapping[str, Any]]) -> Iterator[list[str]]:
