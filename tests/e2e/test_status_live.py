@@ -25,6 +25,7 @@ SPEC = {
     },
     "trainer": {"image": "us-docker.pkg.dev/my-project/train/mnist:1.0", "max_run_duration": "12h"},
     "training": {"tuned_on": "v6e-8", "batch_size": 8, "train_steps": 1000},
+    "allow": {"TPU045": "the program scales its rate"},
     "prices": {"v6e": 2},
 }
 

@@ -7,6 +7,5 @@ Other rooms import these modules by their names, as `tpucfg diff` needs few of t
 - `impact`, `costs`, `fits` and `repository_changes` return what a change does, and `figures` the table of rungs;
 - `programs`, `previews`, `resource_diff` and `drift` return what changes in the infrastructure;
 - `facts`, `statements`, `resources`, `revision_fits` and `spec_meanings` have the values in between;
-- the tables of meanings are `job_meanings`, `spec_meanings`, `resource_meanings` and `program_meanings`;
 - `describe` turns changes into text.
 """
