@@ -92,7 +92,7 @@ class Cluster(NamedTuple):
                 connection.request(method, path, sent, headers)
                 answer = connection.getresponse()
                 status, text = answer.status, answer.read().decode()
-            except ConnectionError:  # the server ends connections that are idle
+            except (ConnectionError, ssl.SSLEOFError):  # the server ends connections that are idle
                 connection.close()
         if status >= http.client.BAD_REQUEST:
             raise ApiError(json.loads(text)["message"] if text.startswith("{") else text.strip())

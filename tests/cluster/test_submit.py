@@ -128,7 +128,7 @@ def test_a_quota_that_is_used_up_is_named(team: Team) -> None:
     metadata, hard = {"name": "jobs", "namespace": team.namespace}, {"count/jobsets.jobset.x-k8s.io": "0"}
     team.cluster.create({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": {"hard": hard}})
     team.cluster.kubectl(
-        "wait", "--for=jsonpath={.status.used}", "resourcequota/jobs", f"--namespace={team.namespace}", "--timeout=60s"
+        "wait", "--for=jsonpath={.status.used}", "resourcequota/jobs", f"--namespace={team.namespace}", "--timeout=120s"
     )
     refused = team.run("submit", "--execute")
     assert (refused.returncode, team.left()) == (1, [])
