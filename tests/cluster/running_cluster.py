@@ -141,7 +141,9 @@ def running_controllers(cluster: Cluster, folder: Path) -> Iterator[None]:
     chosen = f"--controllers={','.join(_CONTROLLERS)}"
     # On a busy machine, nodes would otherwise be given up.
     patient = "--node-monitor-grace-period=30m"
-    manager = [str(cluster.programs / "kube-controller-manager"), *common, accounts, chosen, patient]
+    # A quota made before its controller has found the kinds of JobSet and Kueue would wait five minutes for its use.
+    quotas = "--resource-quota-sync-period=10s"
+    manager = [str(cluster.programs / "kube-controller-manager"), *common, accounts, chosen, patient, quotas]
     scheduler = [str(cluster.programs / "kube-scheduler"), *common]
     with running(manager, folder / "controllers.log"), running(scheduler, folder / "scheduler.log"):
         yield
