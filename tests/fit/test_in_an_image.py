@@ -82,18 +82,18 @@ def in_image(folder: Folder, docker: str, monkeypatch: pytest.MonkeyPatch) -> Fo
     return folder
 
 
-def python_files(*packages: Path) -> list[str]:
-    """Return the files of this Python with packages, and the libraries of the system that it needs."""
-    program = Path(sys.base_prefix, "bin", "python3")
+def python_files(python: str, *packages: Path) -> list[str]:
+    """Return the files of a Python with packages, and the libraries of the system that it needs."""
+    places = [python, "-c", "import os, sys; print(sys.base_prefix); print(os.path.dirname(os.__file__))"]
+    prefix, library = subprocess.run(places, capture_output=True, text=True, check=True).stdout.splitlines()
+    program = Path(prefix, "bin", "python3")
     native = [
-        *Path(os.__file__).parent.glob("lib-dynload/*.so"),
+        *Path(library).glob("lib-dynload/*.so"),
         *(so for path in packages for so in path.rglob("*.so")),
     ]
     linked = subprocess.run(["ldd", program, *native], capture_output=True, text=True, check=False).stdout.split()
     standard = [
-        path
-        for path in Path(os.__file__).parent.iterdir()
-        if path.name not in _NOT_NEEDED and not path.name.startswith("config-")
+        path for path in Path(library).iterdir() if path.name not in _NOT_NEEDED and not path.name.startswith("config-")
     ]
     shared = {
         word for word in linked if word.startswith("/") and not word.endswith(":") and "site-packages" not in word
@@ -120,7 +120,7 @@ def containers() -> str:
 @pytest.mark.system
 def test_the_image_has_its_own_python(in_image: Folder) -> None:
     """Without JAX in it, the message names the image, and no container is left."""
-    make_image(f"{IMAGE}:1", python_files(), f"{sys.base_prefix}/bin")
+    make_image(f"{IMAGE}:1", python_files(sys.executable), f"{sys.base_prefix}/bin")
 
     status, _, errors = in_image.fit()
 
@@ -156,7 +156,11 @@ def test_a_step_is_compiled_in_the_image(in_image: Folder, tpu_python: str) -> N
     (site,) = environment.glob("lib/python*/site-packages")
     packages = [site / name for name in PACKAGES if (site / name).exists()]
     versions = [path for name in ("jax", "jaxlib", "libtpu") for path in site.glob(f"{name}-*.dist-info")]
-    files = [*python_files(*packages, *versions), str(environment / "pyvenv.cfg"), str(environment / "bin" / "python3")]
+    files = [
+        *python_files(tpu_python, *packages, *versions),
+        str(environment / "pyvenv.cfg"),
+        str(environment / "bin" / "python3"),
+    ]
     make_image(f"{IMAGE}:1", files, str(environment / "bin"))
     (in_image.path / "step.py").write_text(STEP)
 
