@@ -7,25 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
-import typer
-
 from tpucfg.catalog import Catalog
+from tpucfg.cli import options
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.fit_output import FORMATS, environment_fits, part_lines
 from tpucfg.cli.interrupts import delayed_interrupts
 from tpucfg.cli.load_spec import load_compiled, print_findings
-from tpucfg.cli.options import (
-    DEFAULT_TIME_LIMIT,
-    SPEC,
-    EnvOption,
-    JobsOption,
-    SetOption,
-    SizeOption,
-    SpecOption,
-    TimeLimitOption,
-    format_option,
-    selection,
-)
+from tpucfg.cli.options import DEFAULT_TIME_LIMIT, SPEC, format_option, option, selection
 from tpucfg.cli.progress import FitProgress
 from tpucfg.findings import Finding, collect, errors
 from tpucfg.fit.failure_findings import failure_findings, machine_finding, missing_step_finding
@@ -56,19 +44,15 @@ _PERMISSION_HELP: Final = "give yourself permission to write to its folder"
 
 
 def fit(
-    spec: SpecOption = SPEC,
-    env: EnvOption = None,
-    size: SizeOption = None,
-    changes: SetOption = None,
+    spec: options.SpecOption = SPEC,
+    env: options.EnvOption = None,
+    size: options.SizeOption = None,
+    changes: options.SetOption = None,
     format: Annotated[str, format_option("text|json|markdown")] = "text",
-    jobs: JobsOption = None,
-    time_limit: TimeLimitOption = DEFAULT_TIME_LIMIT,
-    parts: Annotated[
-        bool, typer.Option("--parts", help="Show what the time of a step is made of, below the tables.")
-    ] = False,
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Compile unchanged steps again, and trust no earlier result.")
-    ] = False,
+    jobs: options.JobsOption = None,
+    time_limit: options.TimeLimitOption = DEFAULT_TIME_LIMIT,
+    parts: Annotated[bool, option("--parts", "Show what the time of a step is made of, below the tables.")] = False,
+    fresh: Annotated[bool, option("--fresh", "Compile unchanged steps again, and trust no earlier result.")] = False,
 ) -> None:
     """Compile the training step of each rung with the TPU compiler: memory, time and cost of a run.
 

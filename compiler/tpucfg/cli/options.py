@@ -214,12 +214,9 @@ SetOption = Annotated[
     list[str] | None, option("--set PATH=VALUE", "A value in place of the spec's, checked like it; repeatable.")
 ]
 JobsOption = Annotated[
-    int | None,
-    typer.Option("--jobs", metavar="N", min=1, help="Compilations side by side. [default: by cores and memory]"),
+    int | None, option("--jobs N", "Compilations side by side. [default: by cores and memory]", min=1)
 ]
-TimeLimitOption = Annotated[
-    str, typer.Option("--time-limit", metavar="TIME", help="The longest compilation: 90s, 15m, 1h.")
-]
+TimeLimitOption = Annotated[str, option("--time-limit TIME", "The longest compilation: 90s, 15m, 1h.")]
 ProbeOption = Annotated[
     bool, option("--probe", "Take the probe of each rung, a short run, as the spec's `probe` describes it.")
 ]

@@ -7,25 +7,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from tpucfg.catalog import Catalog
+from tpucfg.cli import options
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.fit import compilable_file, compilation_limits, unwritten
 from tpucfg.cli.interrupts import delayed_interrupts
 from tpucfg.cli.load_spec import load_compiled, print_findings
-from tpucfg.cli.options import (
-    DEFAULT_TIME_LIMIT,
-    SPEC,
-    JobsOption,
-    OneEnvOption,
-    RungOption,
-    SetOption,
-    SpecOption,
-    TimeLimitOption,
-    format_option,
-    selection,
-)
+from tpucfg.cli.options import DEFAULT_TIME_LIMIT, SPEC, format_option, option, selection
 from tpucfg.cli.progress import TuneProgress
 from tpucfg.cli.tune_output import FORMATS, Report
 from tpucfg.findings import collect
@@ -58,19 +46,15 @@ from tpucfg.yamldoc.reader import read_file
 
 
 def tune(
-    spec: SpecOption = SPEC,
-    env: OneEnvOption = None,
-    size: RungOption = None,
-    sizes: Annotated[
-        str | None, typer.Option("--sizes", metavar="SIZES", help="The sizes to try, with commas between them.")
-    ] = None,
-    changes: SetOption = None,
-    write: Annotated[
-        bool, typer.Option("--write", help="Write the values of the first candidate into the spec.")
-    ] = False,
+    spec: options.SpecOption = SPEC,
+    env: options.OneEnvOption = None,
+    size: options.RungOption = None,
+    sizes: Annotated[str | None, option("--sizes SIZES", "The sizes to try, with commas between them.")] = None,
+    changes: options.SetOption = None,
+    write: Annotated[bool, option("--write", "Write the values of the first candidate into the spec.")] = False,
     format: Annotated[str, format_option("text|json")] = "text",
-    jobs: JobsOption = None,
-    time_limit: TimeLimitOption = DEFAULT_TIME_LIMIT,
+    jobs: options.JobsOption = None,
+    time_limit: options.TimeLimitOption = DEFAULT_TIME_LIMIT,
 ) -> None:
     """Search the cheapest way to run a rung that fits, by compiling its step on other sizes and with other values.
 
