@@ -3,6 +3,7 @@
 PYTHON ?= python3
 # pyenv's versions have no link on the PATH of a shell without its shims.
 PYENV = $(lastword $(sort $(wildcard $(HOME)/.pyenv/versions/$(1).*/bin/python)))
+# JAX 0.10.2 is tested on 3.12 where there is one: the oldest JAX has PYTHON, and the newest a newer one.
 TPU_PYTHON ?= $(or $(call PYENV,3.12),$(shell command -v python3.12 2>/dev/null),$(PYTHON))
 # MaxText needs Python 3.12, and the newest JAX a newer one than ours.
 MAXTEXT_PYTHON ?= $(or $(call PYENV,3.12),python3.12)

@@ -22,6 +22,8 @@ from tpucfg.results.cost import run_limit
 
 _OF_SIZE: Final = ("figure", "machine type", "topology", "zone", "XLA flag")
 """The kinds of facts that follow from a size, in which a new rung may differ from the one it is compared with."""
+_NUMBER: Final = re.compile("[0-9][0-9,.]*[×%]?")
+"""A word of a warning that is a number."""
 _Baselines = Mapping[Scope, tuple[str, bool]]
 """The size that a new job is compared with, and True if that is a rung of the head."""
 _Owned = list[tuple[Scope, Effect]]
@@ -198,9 +200,6 @@ def _new_and_changed_warnings(before: CompiledRevision, after: CompiledRevision)
         elif added:
             changed.append(finding)
     return new, changed
-
-
-_NUMBER: Final = re.compile("[0-9][0-9,.]*[×%]?")
 
 
 def _words(message: str) -> set[str]:

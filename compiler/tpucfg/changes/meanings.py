@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from tpucfg.changes.conditions import Comparison, Condition, added, always, kept
 from tpucfg.changes.facts import FactChange
 from tpucfg.changes.statements import Risk
+from tpucfg.grouped import grouped
 from tpucfg.paths import matches, pattern_steps
 
 
@@ -76,12 +77,8 @@ def judged(change: FactChange, table: Sequence[Meaning], comparison: Comparison)
 
 
 @cache
-def _rows_by_kind(table: tuple[Meaning, ...]) -> Mapping[str, tuple[Meaning, ...]]:
-    rows: dict[str, tuple[Meaning, ...]] = {}
-    for row in table:
-        kind = pattern_steps(row.pattern)[0]
-        rows[kind] = (*rows.get(kind, ()), row)
-    return rows
+def _rows_by_kind(table: tuple[Meaning, ...]) -> Mapping[str, Sequence[Meaning]]:
+    return grouped((pattern_steps(row.pattern)[0], row) for row in table)
 
 
 def judge_all(changes: Iterable[FactChange], table: Sequence[Meaning], comparison: Comparison) -> list[Judged]:

@@ -11,6 +11,7 @@ from tpucfg.fit.tune_candidates import Candidate, Choices, Line, step_key, tried
 from tpucfg.fit.tune_ranking import Ranking, Row
 from tpucfg.fit.tune_search import Fate, Trial, Trials, fate, frontier
 from tpucfg.fit.wording import gib, interval_text, step_time
+from tpucfg.grouped import grouped
 from tpucfg.number_format import UNKNOWN, format_dollars, format_hours, to_json_number
 from tpucfg.plan import Job
 from tpucfg.text_format import format_count, json_text, listed, printable
@@ -59,11 +60,7 @@ class Report(NamedTuple):
     @property
     def refused(self) -> Mapping[str, Sequence[Candidate]]:
         """The candidates that the plan refuses, or cannot run where they stand, by the reason."""
-        reasons: dict[str, list[Candidate]] = {}
-        for candidate in self.candidates:
-            if candidate.problem:
-                reasons.setdefault(candidate.problem, []).append(candidate)
-        return reasons
+        return grouped((candidate.problem, candidate) for candidate in self.candidates if candidate.problem)
 
 
 def _text(report: Report) -> Iterator[str]:

@@ -11,6 +11,7 @@ from tpucfg.fit.forecast import StepInterval, published_rows, ratio_interval, si
 from tpucfg.fit.roofline import lower_bound
 from tpucfg.fit.tune_candidates import step_key
 from tpucfg.fit.tune_search import Trial
+from tpucfg.grouped import grouped
 from tpucfg.text_format import format_count
 
 MIN_PAIRS: Final = 6
@@ -82,9 +83,7 @@ def rank(
         measured: The seconds of a step of the candidates that a record is of, by their steps.
     """
     fitting = [trial for trial in trials if trial.result and trial.result.fits]
-    by_batch: dict[int, list[Trial]] = {}
-    for trial in fitting:
-        by_batch.setdefault(trial.outcome.job.rung.batch_size, []).append(trial)
+    by_batch = grouped((trial.outcome.job.rung.batch_size, trial) for trial in fitting)
     unpriced = sorted({t.outcome.job.slice.generation for t in fitting if usd_per_hour.get(t.outcome.job.size) is None})
     unit: Unit = "chip hours" if unpriced else "USD"
     notes = (f"by chip hours, as the spec has no price of {', '.join(unpriced)} at this capacity",) if unpriced else ()
