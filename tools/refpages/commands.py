@@ -24,7 +24,7 @@ _STATUSES: Final = """\
 | status | meaning |
 |---|---|
 """
-_SELECTION: Final = ("--spec", "--env", "--size", "--target", "--run")
+_SELECTION: Final = ("--spec", "--env", "--size", "--target", "--run", "--step", "--set", "--probe")
 """Options that most commands have; each is described once."""
 _SELECTION_TITLE: Final = "Selection"
 Option: TypeAlias = tuple[str, str]
