@@ -81,7 +81,7 @@ def test_every_command_has_its_section() -> None:
     """Each command has a section with its usage."""
     for name in COMMANDS:
         assert f"## tpucfg {name}\n" in COMMANDS_PAGE
-        assert re.search(rf"^tpucfg {name}( \[OPTIONS\])?", COMMANDS_PAGE, re.MULTILINE)
+        assert re.search(rf"^`tpucfg {name}( \[OPTIONS\])?", COMMANDS_PAGE, re.MULTILINE)
 
 
 def test_angle_brackets_are_escaped() -> None:

@@ -77,14 +77,14 @@ def _statuses() -> Iterator[str]:
 
 def _command(name: str, context: Any, options: Sequence[Option], selection: Sequence[Option]) -> Iterator[str]:
     yield f"## tpucfg {name}\n\n"
-    usage = context.command.get_usage(context).removeprefix("Usage: ")
+    usage = f"`{context.command.get_usage(context).removeprefix('Usage: ')}`"
     for paragraph in _paragraphs(context):
         example = paragraph.removeprefix("Example: ")
         if example == paragraph:
             yield f"{paragraph}\n\n"
         else:
-            usage += f"\n$ {example}"
-    yield f"```text\n{usage}\n```\n\n"
+            usage += f", such as `{example}`"
+    yield f"{usage}\n\n"
     yield from (_option(option) for option in options if option not in selection)
     if common := [f"`{option.split()[0]}`" for option, text in options if (option, text) in selection]:
         yield f"- [{_SELECTION_TITLE}](#{_SELECTION_TITLE.lower()}): {', '.join(common)}\n"
