@@ -22,7 +22,7 @@ _FAULTS: Final = ("fault", "settings", "at first", "restarts", "ends", "left", "
 
 
 def page() -> str:
-    """Return the page with its tables: jobs without a fault, and the outcomes of each fault with the jobs that had it."""
+    """Return the page with its tables: jobs without a fault, and each fault with its outcomes and jobs."""
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(START)
     _, _, after = rest.partition(END)
     rows = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
