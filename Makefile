@@ -3,11 +3,10 @@
 PYTHON ?= python3
 # pyenv's versions have no link on the PATH of a shell without its shims.
 PYENV = $(lastword $(sort $(wildcard $(HOME)/.pyenv/versions/$(1).*/bin/python)))
-# JAX 0.10.2 is tested on 3.12 where there is one: the oldest JAX has PYTHON, and the newest a newer one.
-TPU_PYTHON ?= $(or $(call PYENV,3.12),$(shell command -v python3.12 2>/dev/null),$(PYTHON))
-# MaxText needs Python 3.12, and the newest JAX a newer one than ours.
+# JAX from 0.11 on and MaxText need a newer Python than ours; three versions of JAX are tested on three of Python.
+TPU_PYTHON ?= $(or $(call PYENV,3.13),python3.13)
+OLDER_TPU_PYTHON ?= $(or $(call PYENV,3.12),$(shell command -v python3.12 2>/dev/null),$(PYTHON))
 MAXTEXT_PYTHON ?= $(or $(call PYENV,3.12),python3.12)
-NEWEST_PYTHON ?= $(or $(call PYENV,3.13),python3.13)
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/pytest -n auto --dist loadgroup
@@ -19,8 +18,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup quick test slow-test cluster-test engine-test compile-test oldest-jax-test newest-jax-test machine trainer-test fuzz-test frozen-test lint format \
-	workflows engine cluster tensorflow tpu-compiler tpu-compiler-oldest tpu-compiler-newest maxtext bench published-runs bench-write fuzz fuzz-write build schemas schemas-check catalog-audit \
+.PHONY: help demo setup quick test slow-test cluster-test engine-test compile-test oldest-jax-test older-jax-test machine trainer-test fuzz-test frozen-test lint format \
+	workflows engine cluster tensorflow tpu-compiler tpu-compiler-oldest tpu-compiler-older maxtext bench published-runs bench-write fuzz fuzz-write build schemas schemas-check catalog-audit \
 	pages docs docs-serve readme audit lock clean
 
 help: ## list the targets
@@ -53,8 +52,8 @@ oldest-jax-test: setup tpu-compiler-oldest ## compile for TPUs with the oldest J
 	TPUCFG_TPU_PYTHON=$(CURDIR)/$(VENV)/tpu-compiler-oldest/bin/python $(PYTEST) -m tpu_compiler \
 		tests/fit/test_worker_compiles.py -k 'transformer or flags_change' # older libtpu grants other amounts of memory
 
-newest-jax-test: setup tpu-compiler-newest ## compile for TPUs with the newest JAX, which needs a newer Python
-	TPUCFG_TPU_PYTHON=$(CURDIR)/$(VENV)/tpu-compiler-newest/bin/python $(PYTEST) -m tpu_compiler \
+older-jax-test: setup tpu-compiler-older ## compile for TPUs with JAX 0.10.2, the last one for Python 3.11
+	TPUCFG_TPU_PYTHON=$(CURDIR)/$(VENV)/tpu-compiler-older/bin/python $(PYTEST) -m tpu_compiler \
 		tests/fit/test_worker_compiles.py tests/fit/test_real_compiler.py
 
 machine: setup ## boot machines whose start-up script ends their slice; as root, on Debian; takes five minutes
@@ -91,11 +90,11 @@ cluster: setup ## build Kubernetes, JobSet, Kueue and KWOK for the cluster tests
 
 tensorflow: $(VENV)/tensorflow/installed ## install TensorFlow, for the tests of the TensorFlow trainer
 
-tpu-compiler: $(VENV)/tpu-compiler/installed ## install JAX with the TPU compiler, for the tests that compile for TPUs
+tpu-compiler: $(VENV)/tpu-compiler/installed ## install the newest JAX with the TPU compiler, for the tests that compile; needs Python 3.13
 
 tpu-compiler-oldest: $(VENV)/tpu-compiler-oldest/installed ## install the oldest JAX that fit supports
 
-tpu-compiler-newest: $(VENV)/tpu-compiler-newest/installed ## install the newest JAX; needs Python 3.13
+tpu-compiler-older: $(VENV)/tpu-compiler-older/installed ## install JAX 0.10.2, on Python 3.12 where there is one
 
 maxtext: $(VENV)/maxtext/installed ## install MaxText, for the tests of its command line; needs Python 3.12 or 3.13
 
@@ -173,8 +172,8 @@ lock: setup ## upgrade the locked versions of all packages
 		--output-file requirements-dev.txt
 	$(LOCK) --upgrade --group pyproject.toml:bench --output-file benchmarks/requirements.txt
 	$(LOCK) --upgrade --group pyproject.toml:tensorflow --output-file tests/trainer/requirements.txt
-	$(LOCK) --upgrade --group pyproject.toml:tpu-compiler --output-file tests/fit/requirements.txt
-	$(subst 3.11,3.12,$(LOCK)) --upgrade --group pyproject.toml:tpu-compiler-newest --output-file tests/fit/requirements-newest.txt
+	$(subst 3.11,3.12,$(LOCK)) --upgrade --group pyproject.toml:tpu-compiler --output-file tests/fit/requirements.txt
+	$(LOCK) --upgrade --group pyproject.toml:tpu-compiler-older --output-file tests/fit/requirements-older.txt
 	$(LOCK) --upgrade --group pyproject.toml:tpu-compiler-oldest --output-file tests/fit/requirements-oldest.txt
 	$(subst 3.11,3.12,$(LOCK)) --upgrade --group pyproject.toml:maxtext --output-file tests/official/requirements.txt
 
@@ -214,10 +213,10 @@ $(VENV)/tpu-compiler-oldest/installed: tests/fit/requirements-oldest.txt | $(VEN
 	@$(BIN)/pip --python $(VENV)/tpu-compiler-oldest/bin/python install --quiet --requirement tests/fit/requirements-oldest.txt
 	@touch $@
 
-$(VENV)/tpu-compiler-newest/installed: tests/fit/requirements-newest.txt | $(VENV)/runtime
-	@echo 'installing into $(VENV)/tpu-compiler-newest' >&2
-	@$(NEWEST_PYTHON) -m venv --clear $(VENV)/tpu-compiler-newest
-	@$(BIN)/pip --python $(VENV)/tpu-compiler-newest/bin/python install --quiet --requirement tests/fit/requirements-newest.txt
+$(VENV)/tpu-compiler-older/installed: tests/fit/requirements-older.txt | $(VENV)/runtime
+	@echo 'installing into $(VENV)/tpu-compiler-older' >&2
+	@$(OLDER_TPU_PYTHON) -m venv --clear $(VENV)/tpu-compiler-older
+	@$(BIN)/pip --python $(VENV)/tpu-compiler-older/bin/python install --quiet --requirement tests/fit/requirements-older.txt
 	@touch $@
 
 $(VENV)/maxtext/installed: tests/official/requirements.txt | $(VENV)/runtime

@@ -167,6 +167,7 @@ def test_a_candidate_that_fails_is_said(searched: Folder, capsys: pytest.Capture
     assert status == 0
     assert "error[TPU118]" in err
     assert "as two candidates of the same other values failed" in out
+    assert re.search(r"compiled now.*, [0-9]+ failed$", out, re.MULTILINE)
     assert "v5litepod-16               2  full             4           8" in out
 
 

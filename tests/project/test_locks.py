@@ -17,7 +17,7 @@ LOCKS = {
     "benchmarks/requirements.txt": ("bench",),
     "tests/trainer/requirements.txt": ("tensorflow",),
     "tests/fit/requirements.txt": ("tpu-compiler",),
-    "tests/fit/requirements-newest.txt": ("tpu-compiler-newest",),
+    "tests/fit/requirements-older.txt": ("tpu-compiler-older",),
     "tests/fit/requirements-oldest.txt": ("tpu-compiler-oldest",),
 }
 """Contents of each lock: the project's own dependencies (``), extras and groups."""

@@ -180,11 +180,13 @@ def _range(costs: tuple[Fraction, Fraction, Fraction] | None, text: Callable[[Fr
 
 def _rest(report: Report) -> Iterator[str]:
     """Yield the lines about what was compiled, what was not, and why."""
-    compiled = sum(not trial.is_kept and not trial.outcome.is_known for trial in report.trials.values())
-    known = len(report.trials) - compiled
+    done = [trial for trial in report.trials.values() if trial.result]
+    compiled = sum(not trial.is_kept and not trial.outcome.is_known for trial in done)
+    known, failed = len(done) - compiled, len(report.trials) - len(done)
     yield (
         f"{format_count(len(report.candidates), 'candidate')}: {compiled} compiled now"
         + (f", {known} as results/tune.json or results/fit.json have them" if known else "")
+        + (f", {failed} failed" if failed else "")
     )
     if report.unseen:
         yield f"left out: {report.unseen}, as the program gets no other flag for their model_parallel or grad_accum"

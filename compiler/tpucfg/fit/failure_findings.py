@@ -160,7 +160,7 @@ def failure_findings(
             _, rungs = findings.setdefault(key, (finding, []))
             rungs.append(f"{outcome.job.environment.name} {outcome.job.size}")
     return tuple(
-        finding._replace(details=(*finding.details, f"not compiled: {listed(rungs)}"))
+        finding._replace(details=(*finding.details, f"not compiled: {listed(list(dict.fromkeys(rungs)))}"))
         for finding, rungs in findings.values()
     )
 
