@@ -5,6 +5,7 @@ A page has a section for each finding of its subject. It is written by hand exce
 
     ## TPU021                 the heading, with the rule's title and an anchor, and the level below it
     <!-- example: CASE -->    the output of the case, in the block below the mark
+    <!-- example: CASE ... -->    the same, with `...` in place of the excerpt of the file
 
     python tools/finding_pages.py            writes the pages that differ
     python tools/finding_pages.py --check    writes nothing; exits 1 and prints their names
@@ -28,9 +29,9 @@ BAD: Final = ROOT / "tests" / "bad"
 INDEX: Final = "index.md"
 
 _HEAD: Final = re.compile(r"^## (TPU\d{3})\b.*\n+(?:\*\*(?:Error|Warning|Note)\*\*.*\n)?", re.MULTILINE)
-_EXAMPLE: Final = re.compile(r"^<!-- example: (\S+) -->\n(?:```text\n.*?^```\n)?", re.DOTALL | re.MULTILINE)
-_TITLE: Final = re.compile(r"^# (.+)\n")
+_EXAMPLE: Final = re.compile(r"^<!-- example: (\S+)( \.\.\.)? -->\n(?:```text\n.*?^```\n)?", re.DOTALL | re.MULTILINE)
 _FINDING: Final = re.compile(r"\S+:\d+:\d+: \w+\[(TPU\d+)\]: ")
+_EXCERPT: Final = re.compile(r"(?:^ *\d* *\|.*\n)+", re.MULTILINE)
 _SUMMARY: Final = re.compile(r"\S.*: (no findings|\d+ (errors?|warnings?|notes?))")
 _INTRO: Final = """\
 # Findings
@@ -47,6 +48,9 @@ limits of the rule, the location, and the edit that fixes it. `tpucfg explain ID
 allow:
   TPU021: quota granted in us-west9
 ```
+
+| id | level | mistake |
+|---|---|---|
 """
 
 
@@ -62,7 +66,7 @@ def _section(text: str) -> str:
         return text
     rule = RULES[head[1]]
     allowed = ", can be allowed" if rule.allowable else ""
-    body = _EXAMPLE.sub(lambda mark: _example(rule, mark[1]), text[head.end() :])
+    body = _EXAMPLE.sub(lambda mark: _example(rule, mark[1], mark[2] or ""), text[head.end() :])
     return f"{heading(rule)}\n\n**{rule.level.capitalize()}**{allowed}.\n{body}"
 
 
@@ -71,9 +75,13 @@ def heading(rule: Rule) -> str:
     return f'## {rule.id}: {rule.title} <a id="{rule.id.lower()}"></a>'
 
 
-def _example(rule: Rule, case: str) -> str:
-    output = paragraphs((BAD / case / "expected.txt").read_text(encoding="utf-8"), rule.id)
-    return "\n".join([f"<!-- example: {case} -->", "```text", *output, "```", ""])
+def _example(rule: Rule, case: str, elision: str) -> str:
+    """Return the block of an example; an elision replaces the excerpts of the file."""
+    lines = paragraphs((BAD / case / "expected.txt").read_text(encoding="utf-8"), rule.id)
+    output = "".join(f"{line}\n" for line in lines)
+    if elision:
+        output = _EXCERPT.sub("...\n", output)
+    return f"<!-- example: {case}{elision} -->\n```text\n{output}```\n"
 
 
 def paragraphs(output: str, id_: str) -> list[str]:
@@ -92,23 +100,18 @@ def paragraphs(output: str, id_: str) -> list[str]:
 
 
 def index(pages: Mapping[str, str]) -> str:
-    """Return the text of the index: for each page, given as its name and text, a table of its findings."""
-    ordered = sorted(pages.items(), key=lambda page: _ids(page[1]))
-    return _INTRO + "".join(f"\n{_table(name, text)}" for name, text in ordered)
+    """Return the text of the index: one table of all findings on the pages, which are given as name and text."""
+    page_of = {id_: name for name, text in pages.items() for id_ in _ids(text)}
+    return _INTRO + "".join(_row(RULES[id_], page_of[id_]) for id_ in RULES if id_ in page_of)
 
 
 def _ids(page: str) -> list[str]:
     return [mark[1] for mark in _HEAD.finditer(page) if mark[1] in RULES]
 
 
-def _table(name: str, page: str) -> str:
-    title = _TITLE.match(page)
-    rows = (
-        f"| [{rule.id}]({name}#{rule.id.lower()}) | {rule.level}{', can be allowed' if rule.allowable else ''} "
-        f"| {rule.title} |\n"
-        for rule in map(RULES.__getitem__, _ids(page))
-    )
-    return f"## [{title[1] if title else name}]({name})\n\n| id | level | mistake |\n|---|---|---|\n" + "".join(rows)
+def _row(rule: Rule, page: str) -> str:
+    level = f"{rule.level}, can be allowed" if rule.allowable else rule.level
+    return f"| [{rule.id}]({page}#{rule.id.lower()}) | {level} | {rule.title} |\n"
 
 
 def differing() -> OutdatedPages:

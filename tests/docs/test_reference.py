@@ -41,8 +41,9 @@ def test_the_check_fails_for_outdated_pages(monkeypatch: pytest.MonkeyPatch, tmp
 
 
 def entry_of(key: Key) -> str:
-    """Return the text of a key's entry."""
-    return SPEC.partition(f"# `{key.dotted}`\n")[2].partition("\n#")[0]
+    """Return the text of a key's row, below the overview."""
+    row = re.search(rf'^\| (?:<a id="{key.anchor}"></a>)?`{re.escape(key.dotted)}` \| (.*) \|$', SPEC, re.MULTILINE)
+    return row[1].replace(r"\|", "|") if row else ""
 
 
 def test_every_key_has_its_entry() -> None:
@@ -80,11 +81,11 @@ def test_every_command_has_its_section() -> None:
     """Each command has a section with its usage."""
     for name in COMMANDS:
         assert f"## tpucfg {name}\n" in COMMANDS_PAGE
-        assert re.search(rf"^tpucfg {name}( \[OPTIONS\])?", COMMANDS_PAGE, re.MULTILINE)
+        assert re.search(rf"^`tpucfg {name}( \[OPTIONS\])?", COMMANDS_PAGE, re.MULTILINE)
 
 
 def test_angle_brackets_are_escaped() -> None:
     """A placeholder such as `<env>` in a help text would be an unknown tag, which no browser shows."""
-    prose = re.sub(r"<!--.*?-->|```.*?```|`[^`]*`", "", SPEC + COMMANDS_PAGE, flags=re.DOTALL)
+    prose = re.sub(r'<!--.*?-->|<a id="[\w-]+"></a>|```.*?```|`[^`]*`', "", SPEC + COMMANDS_PAGE, flags=re.DOTALL)
 
     assert "<" not in prose

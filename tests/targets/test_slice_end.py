@@ -87,7 +87,8 @@ def test_a_host_knows_its_number_by_each_attribute(attributes: dict[str, str], s
 
 
 def test_the_page_has_a_row_for_each_run_of_a_machine() -> None:
-    """The table of outcomes and the runs of tests/machine name the same events, in one order."""
+    """The table of outcomes and the runs of tests/machine name the same events; a row may have several."""
     page = (ROOT / "docs/targets/hosts.md").read_text(encoding="utf-8")
     table = page.split("### What happens")[1].partition("**Not covered**")[0]
-    assert re.findall(r"^\| (.+?) \|", table, re.MULTILINE)[1:] == [*RUNS]
+    rows = re.findall(r"^\| (.+?) \|", table, re.MULTILINE)[1:]
+    assert sorted(event for row in rows for event in row.split("; ")) == sorted(RUNS)

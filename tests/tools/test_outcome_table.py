@@ -5,7 +5,7 @@ import pytest
 
 
 def test_the_page_has_the_outcomes_that_the_tests_compare() -> None:
-    """The table of docs/targets/tested.md is what `python tools/outcome_table.py` writes."""
+    """The tables of docs/targets/tested.md are what `python tools/outcome_table.py` writes."""
     assert [path.name for path, _ in outcome_table.differing()] == []
 
 

@@ -2,14 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib import import_module
 from typing import Any, Final, TypeAlias
 
 from typer.main import get_command
 
 from refpages import GENERATED, prose
 from tpucfg.cli import exit_codes
-from tpucfg.cli.app import COMMANDS, app, python_name
+from tpucfg.cli.app import COMMANDS, app
 
 _INTRO: Final = """\
 # Commands
@@ -24,7 +23,7 @@ _STATUSES: Final = """\
 | status | meaning |
 |---|---|
 """
-_SELECTION: Final = ("--spec", "--env", "--size", "--target", "--run")
+_SELECTION: Final = ("--spec", "--env", "--size", "--target", "--run", "--step", "--set", "--probe")
 """Options that most commands have; each is described once."""
 _SELECTION_TITLE: Final = "Selection"
 Option: TypeAlias = tuple[str, str]
@@ -77,20 +76,18 @@ def _statuses() -> Iterator[str]:
 
 def _command(name: str, context: Any, options: Sequence[Option], selection: Sequence[Option]) -> Iterator[str]:
     yield f"## tpucfg {name}\n\n"
-    usage = context.command.get_usage(context).removeprefix("Usage: ")
+    usage = f"`{context.command.get_usage(context).removeprefix('Usage: ')}`"
     for paragraph in _paragraphs(context):
         example = paragraph.removeprefix("Example: ")
         if example == paragraph:
             yield f"{paragraph}\n\n"
         else:
-            usage += f"\n$ {example}"
-    yield f"```text\n{usage}\n```\n\n"
+            usage += f", such as `{example}`"
+    yield f"{usage}\n\n"
     yield from (_option(option) for option in options if option not in selection)
     if common := [f"`{option.split()[0]}`" for option, text in options if (option, text) in selection]:
         yield f"- [{_SELECTION_TITLE}](#{_SELECTION_TITLE.lower()}): {', '.join(common)}\n"
     yield "\n" if options else ""
-    if exit_codes.DIFFERENT in _statuses_of(name):
-        yield f"Exit status {exit_codes.DIFFERENT}: there are differences, and an option asks for this status.\n\n"
 
 
 def _option(option: Option) -> str:
@@ -99,10 +96,3 @@ def _option(option: Option) -> str:
 
 def _paragraphs(context: Any) -> list[str]:
     return [prose(paragraph) for paragraph in context.command.help.split("\n\n")]
-
-
-def _statuses_of(name: str) -> Iterator[int]:
-    """Yield the exit statuses that every command has, and DIFFERENT if the command's module uses it."""
-    yield from (0, exit_codes.ERRORS, exit_codes.USAGE)
-    if hasattr(import_module(f"tpucfg.cli.{python_name(name)}"), "DIFFERENT"):
-        yield exit_codes.DIFFERENT

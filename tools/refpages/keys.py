@@ -46,7 +46,7 @@ class Key(NamedTuple):
 
     @property
     def anchor(self) -> str:
-        """The anchor that both renderers of the page derive from the heading, without punctuation."""
+        """The anchor that both renderers of the page derive from a heading, without punctuation."""
         return "".join(step.strip("<>") for step in self.path)
 
 

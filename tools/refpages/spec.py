@@ -24,8 +24,7 @@ Values are literal: nothing is evaluated, and environment variables are not subs
 size's override within an environment. [Settings by environment and size](../layers.md) describes how they merge; their
 keys are listed here once.
 
-Each entry has a description, in italics the type and the further requirements, and an example of the key, without the
-keys above it.
+A row has a key's description, its type and requirements in italics, and an example without the keys above it.
 """
 _PLACEHOLDERS: Final = """\
 ## Placeholders
@@ -38,6 +37,9 @@ unclosed placeholder is [TPU009](../findings/keys.md#tpu009).
 |---|---|
 """
 _TOP: Final = "The project"
+_OF_TARGETS: Final = "targets"
+"""The mapping with a section for each of its keys."""
+_TABLE: Final = "| key | meaning |\n|---|---|\n"
 
 
 def page(schema: Schema) -> str:
@@ -56,19 +58,25 @@ def _overview(all_keys: Sequence[Key]) -> Iterator[str]:
 
 
 def _sections(all_keys: Sequence[Key]) -> Iterator[str]:
-    """Yield a section for each top-level mapping; all other top-level keys share the first section."""
+    """Yield a table for each top-level mapping and each target; all other top-level keys share the first table."""
     mappings = {key.path[0] for key in all_keys if len(key.path) > 1}
-    for section, group in groupby(all_keys, lambda key: key.path[0] if key.path[0] in mappings else _TOP):
-        if section == _TOP:
-            yield f"## {_TOP}\n\n"
-        for key in group:
-            yield from _entry(key)
+
+    def section(key: Key) -> str:
+        if key.path[0] == _OF_TARGETS:
+            return ".".join(key.path[:2])
+        return key.path[0] if key.path[0] in mappings else _TOP
+
+    for title, group in groupby(all_keys, section):
+        yield f"## {title if title == _TOP else f'`{title}`'}\n\n{_TABLE}"
+        yield from (_row(key, has_heading=key.dotted == title) for key in group)
+        yield "\n"
 
 
-def _entry(key: Key) -> Iterator[str]:
-    section = len(key.path) == 1 and key.schema.get("type") == "object"
-    yield f"{'##' if section else '###'} `{key.dotted}`\n\n"
-    yield f"{prose(key.schema['description'])} {' '.join(_facts(key))} Example: `{example(key)}`\n\n"
+def _row(key: Key, *, has_heading: bool) -> str:
+    """Return a key's row, with the anchor that a heading would have."""
+    anchor = "" if has_heading else f'<a id="{key.anchor}"></a>'
+    entry = f"{prose(key.schema['description'])} {' '.join(_facts(key))} Example: `{example(key)}`"
+    return f"| {anchor}`{key.dotted}` | {entry.replace('|', chr(92) + '|')} |\n"
 
 
 def _facts(key: Key) -> Iterator[str]:
