@@ -6,6 +6,8 @@ them, and took a third of its own time for that. These classes share one constru
 
 from typing import TYPE_CHECKING, Any
 
+__all__ = ["NamedTuple"]
+
 if TYPE_CHECKING:
     from typing import NamedTuple
 else:

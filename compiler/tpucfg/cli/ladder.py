@@ -1,8 +1,8 @@
 """The command `tpucfg ladder`."""
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli import options
@@ -75,14 +75,16 @@ def ladder(
     if compiled.plan is None or not compiled.plan.jobs:
         raise CommandExit(ERRORS)
     project, jobs = compiled.project or compiled.plan.project, compiled.plan.jobs
-    shows_results = (project.prices or format == _CHART) and not project.broken
+    # A chart shows the measurements without prices, too.
+    shows_results = (project.prices or format == "svg") and not project.broken
     statuses = _statuses(project, catalog, jobs, spec) if shows_results else {}
     if probe:
         statuses = {name: status.with_costs_of_probes() for name, status in statuses.items()}
     fits = load_fits(project, jobs, spec)
     findings = (*compiled.findings, *(_fit_findings(project, fits) if fits else ()))
     groups = group_ladders(tuple(jobs), _distinct_values(project, statuses, fits))
-    for line in _FORMATS[format](_Ladders(project, findings, groups, statuses, fits)):
+    lines = {"text": _text, "markdown": _markdown, "json": _json, "svg": _svg}[format]
+    for line in lines(_Ladders(project, findings, groups, statuses, fits)):
         print(line)
     _print_errors(statuses.values(), fits)
     if has_errors:
@@ -209,13 +211,3 @@ def _throughputs(statuses: Mapping[str, "LadderStatus"]) -> dict[str, "MeasuredT
         )
         for name, status in statuses.items()
     }
-
-
-_CHART: Final = "svg"
-"""The format that shows measurements, with prices or without."""
-_FORMATS: Final[Mapping[str, Callable[[_Ladders], Iterator[str]]]] = {
-    "text": _text,
-    "markdown": _markdown,
-    "json": _json,
-    _CHART: _svg,
-}
