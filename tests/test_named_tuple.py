@@ -23,7 +23,7 @@ class Ours(named_tuple.NamedTuple):
 
 
 class Theirs(typing.NamedTuple):
-    """The same pair."""
+    """Its counterpart."""
 
     first: int
     second: str = "b"
