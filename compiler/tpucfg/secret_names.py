@@ -6,7 +6,9 @@ else (`partition_key`), or a word behind it makes it a fact about the credential
 
 import re
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
+
+from tpucfg.named_tuple import NamedTuple
 
 
 class _Exceptions(NamedTuple):

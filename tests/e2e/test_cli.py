@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from process import Run
-from spec_factory import ROOT
+from spec_factory import ROOT, spec
 from tpucfg.cli.app import COMMANDS
 
 
@@ -340,6 +340,17 @@ def test_a_second_spec_is_refused(tpucfg: Run, arguments: tuple[str, ...]) -> No
     assert (completed.returncode, completed.stdout) == (2, "")
     message = f"tpucfg: --spec is given more than once, and {arguments[0]} takes one spec\nhelp: keep one --spec\n"
     assert completed.stderr == message
+
+
+@pytest.mark.parametrize("command", [["train", "--out=${nonsense}"], ["train"]])
+def test_a_ladder_is_shown_with_its_errors(tpucfg: Run, tmp_path: Path, command: list[str]) -> None:
+    """A mistake that decides no figure is listed below the table, and the exit status is 1."""
+    trainer = {"image": "r.io/i:1", "command": command, "args": {"batch_size": 1}}
+    (tmp_path / "tpucfg.yaml").write_text(json.dumps(spec(trainer=trainer)))
+    completed = tpucfg("ladder")
+    assert completed.returncode == 1
+    assert "batch_size" in completed.stdout.splitlines()[1]
+    assert "error[TPU" in completed.stdout
 
 
 def test_a_size_of_no_ladder_lists_the_ladders(tpucfg: Run) -> None:

@@ -227,6 +227,17 @@ def test_a_missing_queue_or_priority_is_an_error(
     assert Submitted(tmp_path, gke_spec(targets={"gke": options}), objects=[ACCOUNT, *name]).status == 0
 
 
+def test_without_a_queue_topology_aware_needs_the_default_one(tmp_path: Path) -> None:
+    """A job that a queue should place is not created where its namespace has no queue for it."""
+    training = {"tuned_on": "v6e-16", "batch_size": 1024, "train_steps": 4000}
+    data = gke_spec(targets={"gke": {"topology_aware": True}}) | {"sizes": ["v6e-16"], "training": training}
+    job = Submitted(tmp_path, data, objects=[ACCOUNT])
+    assert (job.status, job.objects) == (1, [ACCOUNT])
+    assert "localqueues.kueue.x-k8s.io/default is missing: the job starts at once, on any nodes" in job.errors
+    queue = "localqueues.kueue.x-k8s.io/default"
+    assert Submitted(tmp_path, data, objects=[ACCOUNT, queue]).status == 0
+
+
 @pytest.mark.parametrize("error", ['Error from server (InternalError): error when creating "STDIN": etcd', "lost"])
 @pytest.mark.parametrize("kind", ["SecretProviderClass", "SecretSync", "JobSet"])
 def test_a_failure_leaves_nothing(tmp_path: Path, kind: str, error: str) -> None:

@@ -6,9 +6,10 @@ start of every command.
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final
 
 from tpucfg.catalog.target_facts import TARGET_FACTS, Refusal
+from tpucfg.named_tuple import NamedTuple
 
 
 class Source(NamedTuple):

@@ -5,7 +5,9 @@ A new target adds one row. What only the service's own requests need is in `targ
 """
 
 from collections.abc import Mapping
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
+
+from tpucfg.named_tuple import NamedTuple
 
 TPU_API: Final = "tpu.googleapis.com"
 _HOST_SETTINGS: Final = ("external_ips", "network", "subnetwork", "tags", "service_account", "data_disks", "extra")

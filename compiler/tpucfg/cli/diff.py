@@ -1,9 +1,9 @@
 """The command `tpucfg diff`."""
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 from tpucfg.changes.config_diff import Difference, config_difference, read_folders, redact_difference
 from tpucfg.cli import options
@@ -48,7 +48,8 @@ def diff(
         difference = _compare_folders(Path(base), Path(head))
     else:
         difference = _compare_revisions(base or "HEAD", head, spec, selection(env, size, *targets))
-    print(_FORMATS[format](redact_difference(difference)))
+    show = {"text": _text, "json": _json, "markdown": _markdown}[format]
+    print(show(redact_difference(difference)))
     if exit_code and difference:
         sys.stdout.flush()
         raise CommandExit(DIFFERENT)
@@ -113,6 +114,3 @@ def _markdown(difference: Difference) -> str:
     from tpucfg.review.folds import difference_markdown
 
     return difference_markdown(difference)
-
-
-_FORMATS: Final[Mapping[str, Callable[[Difference], str]]] = {"text": _text, "json": _json, "markdown": _markdown}

@@ -9,7 +9,7 @@ from tpucfg.cli.fit_rows import EnvironmentFits, Forecasts, RungRow, rung_row
 from tpucfg.cli.rung_columns import interval_data
 from tpucfg.cli.table import Column, Section, markdown_sections, text_sections
 from tpucfg.findings import Finding
-from tpucfg.fit.fit_file import NAME, FitResult, Part
+from tpucfg.fit.fit_file import NAME, FitResult, Part, forecast_payload
 from tpucfg.fit.fit_findings import HOST_OFFLOAD
 from tpucfg.fit.launcher import Outcome
 from tpucfg.fit.roofline import run_of
@@ -135,7 +135,7 @@ def _rung_data(row: RungRow, project: Project) -> dict[str, Any]:
         "uncounted": list(result.uncounted) if result else None,
         "least_step_seconds": to_json_number(row.bound),
         "forecast_step_seconds": interval_data(row.forecast),
-        "model": _model_data(result),
+        "model": forecast_payload(result.forecast) if result and result.forecast else None,
         "train_steps": row.job.rung.train_steps,
         "least_hours": to_json_number(least.hours) if least else None,
         "forecast_hours": [to_json_number(run.hours) for run in runs],
@@ -150,14 +150,6 @@ def _rung_data(row: RungRow, project: Project) -> dict[str, Any]:
     timing = {key: round(value, 3) for key, value in seconds._asdict().items() if value is not None} if seconds else {}
     reused = {"unchanged": row.outcome.is_known, "as_committed": row.outcome.is_committed if result else None}
     return data | versions | reused | {"seconds": timing}
-
-
-def _model_data(result: FitResult | None) -> dict[str, Any] | None:
-    """Return the model's own time of a step, before the error of published runs."""
-    forecast = result.forecast if result else None
-    if forecast is None:
-        return None
-    return forecast._asdict() | {"parts": dict(forecast.parts), "uncounted": list(forecast.uncounted)}
 
 
 def part_lines(environments: Sequence[EnvironmentFits]) -> Iterator[str]:

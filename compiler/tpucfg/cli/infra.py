@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -41,7 +41,7 @@ def infra(
     (results,) = run_programs([ProgramRequest(spec, project, names)])
     declared = [result for result in results.values() if isinstance(result, EnvironmentResources)]
     findings = [finding for resources in declared for finding in resource_findings(resources, project)]
-    for line in _FORMATS[format](spec, results, findings):
+    for line in (_json if format == "json" else _text)(spec, results, findings):
         print(line)
     print_findings(
         [finding for finding in findings if finding.level != "note"], {project.document.file: project.document.text}
@@ -110,9 +110,3 @@ def _json(spec: Path, results: Mapping[str, Declared], findings: Sequence[Findin
     from tpucfg.infra.resource_file import document_data
 
     yield json_text(document_data(Path(os.path.normpath(spec)).as_posix(), results, findings)).rstrip("\n")
-
-
-_FORMATS: Final[Mapping[str, Callable[[Path, Mapping[str, Declared], Sequence[Finding]], Iterator[str]]]] = {
-    "text": _text,
-    "json": _json,
-}

@@ -1,18 +1,19 @@
 """The command `tpucfg ladder`."""
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli import options
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
-from tpucfg.cli.load_spec import load_compiled, load_fits, print_findings
+from tpucfg.cli.load_spec import load_fits, print_findings, print_result
 from tpucfg.cli.options import SPEC, format_option, selection
 from tpucfg.cli.rung_columns import cost_data, cost_notes, fit_data, fit_note, ladder_columns, parallelism_data
 from tpucfg.cli.table import Section, markdown_sections, text_sections
-from tpucfg.findings import Finding
+from tpucfg.findings import Finding, errors
 from tpucfg.plan import Job, LadderGroup, Rung, group_ladders
+from tpucfg.render.pipeline import compile_spec_file
 from tpucfg.spec import Number, Project
 from tpucfg.text_format import json_text
 
@@ -67,19 +68,27 @@ def ladder(
     Example: tpucfg ladder --env prod --format markdown
     """
     catalog = Catalog()
-    project, compiled = load_compiled(
-        spec, catalog, selection(env, size, target, probe=probe, changes=changes), warnings="none"
-    )
-    jobs = compiled.jobs
-    statuses = _statuses(project, catalog, jobs, spec) if project.prices or format == _CHART else {}
+    compiled = compile_spec_file(spec, catalog, selection(env, size, target, probe=probe, changes=changes))
+    has_errors = bool(errors(compiled.findings))
+    if has_errors:
+        print_result(spec, compiled.findings, compiled.source)
+    if compiled.plan is None or not compiled.plan.jobs:
+        raise CommandExit(ERRORS)
+    project, jobs = compiled.project or compiled.plan.project, compiled.plan.jobs
+    # A chart shows the measurements without prices, too.
+    shows_results = (project.prices or format == "svg") and not project.broken
+    statuses = _statuses(project, catalog, jobs, spec) if shows_results else {}
     if probe:
         statuses = {name: status.with_costs_of_probes() for name, status in statuses.items()}
     fits = load_fits(project, jobs, spec)
     findings = (*compiled.findings, *(_fit_findings(project, fits) if fits else ()))
     groups = group_ladders(tuple(jobs), _distinct_values(project, statuses, fits))
-    for line in _FORMATS[format](_Ladders(project, findings, groups, statuses, fits)):
+    lines = {"text": _text, "markdown": _markdown, "json": _json, "svg": _svg}[format]
+    for line in lines(_Ladders(project, findings, groups, statuses, fits)):
         print(line)
     _print_errors(statuses.values(), fits)
+    if has_errors:
+        raise CommandExit(ERRORS)
 
 
 def _fit_findings(project: Project, fits: "KnownFits") -> Sequence[Finding]:
@@ -202,13 +211,3 @@ def _throughputs(statuses: Mapping[str, "LadderStatus"]) -> dict[str, "MeasuredT
         )
         for name, status in statuses.items()
     }
-
-
-_CHART: Final = "svg"
-"""The format that shows measurements, with prices or without."""
-_FORMATS: Final[Mapping[str, Callable[[_Ladders], Iterator[str]]]] = {
-    "text": _text,
-    "markdown": _markdown,
-    "json": _json,
-    _CHART: _svg,
-}

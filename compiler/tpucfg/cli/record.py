@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -12,7 +12,6 @@ from tpucfg.cli import options
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.load_spec import load_compiled, print_findings
 from tpucfg.cli.options import SPEC, option, selection
-from tpucfg.findings import Finding
 from tpucfg.plan import Job, RunPart
 from tpucfg.plan.program import Program, program_of
 from tpucfg.plan.run_progress import joined_parts
@@ -24,7 +23,6 @@ from tpucfg.spec.presets import Preset
 from tpucfg.text_format import format_value, listed, printable, quote_key
 
 if TYPE_CHECKING:
-    from tpucfg.results.ladder_status import LadderStatus
     from tpucfg.results.log_metrics import LogMetrics
 
 _MAX_STEP: Final = 10**12
@@ -75,32 +73,25 @@ def record(
     if step is not None and (run is None or probe):
         needed = "needs --run, the run that has reached it" if run is None else "and --probe exclude each other"
         raise CommandExit(USAGE, f"--step {needed}")
-    metrics, wanted = _parse_metrics(metric or [], has_log=log is not None, has_step=step is not None)
+    given, wanted = _parse_metrics(metric or [], has_log=log is not None, has_step=step is not None)
     catalog = Catalog()
     project, compiled = load_compiled(
         spec, catalog, selection([env] if env else None, [size], probe=probe, changes=changes)
     )
     job = _single_job(compiled, size)
-    origins: Mapping[str, str] = {}
-    note = ""
-    if log is not None:
-        wanted = wanted or _required_metrics(project, metrics, is_whole=not probe and step is None)
-        if not wanted:
-            raise CommandExit(
-                USAGE, "--from has no metric to read: all of them are given", "leave --from out, or name another metric"
-            )
-        read = _read_log(log, wanted, project.training.preset, job)
-        metrics, note = {**read.metrics, **metrics}, read.note
-        origins = dict.fromkeys(read.metrics, f"{read.location}: ")
+    if log is not None and not wanted:
+        wanted = _required_metrics(project, given, is_whole=not probe and step is None)
+    read = None if log is None else _read_log(log, wanted, project.training.preset, job)
+    metrics = {**(read.metrics if read else {}), **given}
     program = program_of(project, job)
     record_ = Record(project.name, job.size, metrics, run, probe, recorded_program(program), step, job.changes)
     if step is not None and run:
         # The selection has no run, as this part is not among its records yet.
         record_ = record_._replace(folder=job._replace(run=run).run_dir)
     _refuse_other_values(record_, program, job, spec)
-    _append(record_, job, spec, origins)
-    if note:
-        print(note)
+    _append(record_, job, spec, dict.fromkeys(read.metrics, f"{read.location}: ") if read else {})
+    if read and read.note:
+        print(read.note)
     _print_status(project, job, catalog, spec)
 
 
@@ -178,10 +169,17 @@ def _refuse_other_values(record: Record, program: Program, job: Job, spec: Path)
         )
 
 
-def _required_metrics(project: Project, metrics: Mapping[str, float], *, is_whole: bool) -> list[str]:
-    """Return the metrics that gate and cost need and the command line lacks; only a whole run has a final one."""
+def _required_metrics(project: Project, given: Mapping[str, float], *, is_whole: bool) -> list[str]:
+    """Return the metrics that gate and cost need and the command line lacks; only a whole run has a final one.
+
+    Raises:
+        CommandExit: The command line has all of them.
+    """
     gate = [project.gate.metric] if project.gate and project.gate.metric and is_whole else []
-    return [name for name in (THROUGHPUT, *gate) if name not in metrics]
+    if wanted := [name for name in (THROUGHPUT, *gate) if name not in given]:
+        return wanted
+    message = "--from has no metric to read: all of them are given"
+    raise CommandExit(USAGE, message, "leave --from out, or name another metric")
 
 
 def _read_log(log: str, wanted: Sequence[str], preset: Preset | None, job: Job) -> "LogMetrics":
@@ -235,23 +233,18 @@ def _print_status(project: Project, job: Job, catalog: Catalog, spec: Path) -> N
     from tpucfg.results.next_steps import first_rung_note, implausible_notes, next_steps, other_program_notes
 
     status = ladder_status(project, catalog, job.environment, spec.parent)
-    findings = [*status.results.findings, *_beyond_bound(project, status, job.size)]
+    findings = [*status.results.findings]
+    if status.fits:
+        from tpucfg.results.fit_notes import records_beyond_bound
+
+        findings += records_beyond_bound(project, status, {job.size})
     print_findings(findings, {status.results.file: status.results.text})
     # The first rung has nothing to be compared with, which the note explains.
     is_first = job.size == job.environment.sizes[0] and not job.whole
-    first_rung_notes = first_rung_note(status) if is_first else ()
-    for note in first_rung_notes:
-        print(note)
-    for line in (*other_program_notes(status, job.size), *implausible_notes(status, job.size)):
+    for line in (
+        *(first_rung_note(status) if is_first else ()),
+        *other_program_notes(status, job.size),
+        *implausible_notes(status, job.size),
+        *next_steps(status, spec),
+    ):
         print(line)
-    for step in next_steps(status, spec):
-        print(step)
-
-
-def _beyond_bound(project: Project, status: "LadderStatus", size: str) -> Iterable[Finding]:
-    """Return the warning about a record that is faster than the compiled step can be."""
-    if status.fits is None:
-        return ()
-    from tpucfg.results.fit_notes import records_beyond_bound
-
-    return records_beyond_bound(project, status, {size})

@@ -210,7 +210,7 @@ def _fit_columns(rungs: Sequence[Rung], fits: "Mapping[str, RungFit]") -> Iterat
     from tpucfg.fit.wording import interval_text, step_time
 
     yield hbm_column(fits.get(rung.size) for rung in rungs)
-    bounds = [_bound(rung, fits.get(rung.size)) for rung in rungs]
+    bounds = [step_bound(rung, fits.get(rung.size)) for rung in rungs]
     if any(bounds):
         yield Column("bound", [step_time(bound) if bound else UNKNOWN for bound in bounds])
     intervals = [_interval(rung, fits.get(rung.size)) for rung in rungs]
@@ -234,7 +234,7 @@ def fit_data(rung: Rung, fit: "RungFit | None") -> dict[str, Any]:
     """Return the fit of a rung as data, with the keys of `tpucfg fit`; an unknown value is None."""
     if fit is None:
         return {"fit": None}
-    result, bound = fit.current, _bound(rung, fit)
+    result, bound = fit.current, step_bound(rung, fit)
     memory = result.memory if result else None
     return {
         "fit": {
@@ -253,15 +253,14 @@ def fit_note(rungs: Sequence[Rung], fits: "Mapping[str, RungFit]") -> Iterator[s
     from tpucfg.fit.fit_file import NAME
 
     if any(fit.result for fit in fits.values()):
-        bound = (
-            "; bound is the least time of a step" if any(_bound(rung, fits.get(rung.size)) for rung in rungs) else ""
-        )
+        has_bound = any(step_bound(rung, fits.get(rung.size)) for rung in rungs)
+        bound = "; bound is the least time of a step" if has_bound else ""
         if any(_interval(rung, fits.get(rung.size)) for rung in rungs):
             bound += ", and forecast what it is expected to take"
         yield f"HBM is the memory of a device that the training step needs, as committed in results/{NAME}{bound}"
 
 
-def _bound(rung: Rung, fit: "RungFit | None") -> "Fraction | None":
+def step_bound(rung: Rung, fit: "RungFit | None") -> "Fraction | None":
     """Return the least time of a rung's step; None for a step that is not known to run."""
     from tpucfg.fit.roofline import lower_bound
 

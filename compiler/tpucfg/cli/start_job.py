@@ -74,25 +74,17 @@ def _start(submission: Submission, config: Config, render_command: Sequence[str]
     else:
         text = json.dumps(json_value(config.request_body, config.companions))
     print(f"running: {start.bash(render_command)}", file=sys.stderr)
-    if status := _run_command(start, text):
+    sys.stdout.flush()  # before the program writes to the same output
+    token = _access_token() if start.token else ""
+    if status := _run(start, text, token, capture=False).returncode:
         raise CommandExit(ERRORS, f"{start.argv[0]} exited with status {status}; its own output is above")
 
 
 # Commands.
 
 
-def _run_command(command: Command, text: str) -> int:
-    """Run a command with a text on its standard input, and return its exit status."""
-    sys.stdout.flush()  # before the program writes to the same output
-    return _run(command, text, _access_token() if command.token else "", capture=False).returncode
-
-
-def _output_of(command: Command, text: str, token: str) -> str:
-    """Return what a command prints, whatever its exit status."""
-    return _run(command, text, token, capture=True).stdout.decode("utf-8", "replace")
-
-
 def _run(command: Command, text: str, token: str, *, capture: bool) -> "subprocess.CompletedProcess[bytes]":
+    """Run a command with a text on its standard input."""
     stdout = subprocess.PIPE if capture else None
     if not command.token:
         return subprocess.run(command.argv, input=text.encode(), stdout=stdout, check=False)
@@ -157,7 +149,8 @@ class _Client:
 
     def send(self, command: Command, text: str = "") -> _Answer:
         """Run a command, and parse the answer and the status that it prints."""
-        body, _, status = _output_of(command, text, self._token).rstrip("\n").rpartition("\n")
+        output = _run(command, text, self._token, capture=True).stdout.decode("utf-8", "replace")
+        body, _, status = output.rstrip("\n").rpartition("\n")
         try:
             data: Any = json.loads(body)
         except (ValueError, RecursionError):
@@ -242,9 +235,8 @@ def _with_remaining(error: CommandExit, remaining: Sequence[Creation], billed: C
         return error
     names = listed([f"{step.document} {step.name}" for step in remaining])
     charge = f"the {billed.document} is charged while it exists" if billed in remaining else "it costs nothing"
-    return CommandExit(
-        error.status, f"{error.message}; not deleted: {names}", f"{charge}; delete: {_commands(remaining)}"
-    )
+    commands = " && ".join(step.delete.bash() for step in remaining)
+    return CommandExit(error.status, f"{error.message}; not deleted: {names}", f"{charge}; delete: {commands}")
 
 
 def _is_reused(client: _Client, step: Creation) -> bool:
@@ -315,7 +307,3 @@ def _deletion_result(answer: _Answer, *, is_accepted: bool) -> tuple[bool, str]:
     if answer.error:
         return False, f"not deleted ({answer.error})"
     return answer.operation.is_done, "deleted" if answer.operation.is_done else "still being deleted"
-
-
-def _commands(steps: Sequence[Creation]) -> str:
-    return " && ".join(step.delete.bash() for step in steps)

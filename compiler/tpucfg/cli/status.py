@@ -1,8 +1,8 @@
 """The command `tpucfg status`."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli import options, rung_columns
@@ -86,7 +86,7 @@ def status(
             bodies += load_compiled(spec, catalog, chosen, warnings="none")[1].request_bodies
         answers = ask(project, bodies, spec)
         statuses = [each._replace(live=answers.get(each.ladder.environment.name)) for each in statuses]
-    for line in _FORMATS[format](project, statuses):
+    for line in {"text": _text, "markdown": _markdown, "json": _json}[format](project, statuses):
         print(line)
     if findings := [finding for ladder in ladders for finding in ladder.findings]:
         print_findings([*dict.fromkeys(findings)], {file: text for ladder in ladders for file, text in ladder.sources})
@@ -94,30 +94,28 @@ def status(
 
 
 def _text(project: Project, statuses: Sequence[_Environment]) -> Iterator[str]:
-    return text_sections(
-        Section(title, columns, ["", *map(str, lines)] if lines else [])
-        for each in statuses
-        for title, columns, lines in _parts(each, project)
-    )
+    return text_sections(_sections(project, statuses, str))
 
 
 def _markdown(project: Project, statuses: Sequence[_Environment]) -> Iterator[str]:
-    def items(lines: Sequence[NextStep]) -> Iterator[str]:
-        for text, command in lines:
-            yield f"- {prose(text)}" + (f": {code(command)}" if command else "")
+    def item(line: NextStep) -> str:
+        return f"- {prose(line.text)}" + (f": {code(line.command)}" if line.command else "")
 
-    return markdown_sections(
-        Section(title, columns, ["", *items(lines)] if lines else [])
-        for each in statuses
-        for title, columns, lines in _parts(each, project)
-    )
+    return markdown_sections(_sections(project, statuses, item))
 
 
-def _parts(status: _Environment, project: Project) -> Iterator[tuple[str, list[Column], list[NextStep]]]:
-    """Yield the tables of an environment, each with its title and the lines below it."""
-    yield status.title, _columns(status.ladder, project), [*_lines(status, project)]
-    if status.live:
-        yield status.live.title, status.live.columns(status.ladder), status.live.lines
+def _sections(project: Project, statuses: Sequence[_Environment], show: Callable[[NextStep], str]) -> Iterator[Section]:
+    """Yield the tables of each environment, with the lines below them."""
+    for status in statuses:
+        lines = [*map(NextStep, _notes(status.ladder, project)), *status.next_steps]
+        yield Section(status.title, _columns(status.ladder, project), _below(map(show, lines)))
+        if live := status.live:
+            yield Section(live.title, live.columns(status.ladder), _below(map(show, live.lines)))
+
+
+def _below(lines: Iterable[str]) -> list[str]:
+    shown = [*lines]
+    return ["", *shown] if shown else []
 
 
 def _json(project: Project, statuses: Sequence[_Environment]) -> Iterator[str]:
@@ -206,12 +204,6 @@ def _status_word(evaluation: RungEvaluation, ladder: LadderStatus) -> str:
     return "scaling passed" if ladder.probe and ladder.for_probes().evaluation(evaluation.size).passed else "not passed"
 
 
-def _lines(status: _Environment, project: Project) -> Iterator[NextStep]:
-    """Yield the lines below the table: notes, then the next steps."""
-    yield from map(NextStep, _notes(status.ladder, project))
-    yield from status.next_steps
-
-
 def _notes(ladder: LadderStatus, project: Project) -> Iterator[str]:
     if project.gate and (required := gate_text(project.gate)):
         yield f"the gate requires {required}"
@@ -261,10 +253,3 @@ def _rung_data(evaluation: RungEvaluation, ladder: LadderStatus) -> dict[str, An
         measurements["mfu"] = to_json_number(_utilization(evaluation, ladder))
         measurements["why_closed"] = problem.reason if problem else None
     return measurements | parallelism | rung_columns.cost_data(ladder, evaluation.size)
-
-
-_FORMATS: Final[Mapping[str, Callable[[Project, Sequence[_Environment]], Iterator[str]]]] = {
-    "text": _text,
-    "markdown": _markdown,
-    "json": _json,
-}

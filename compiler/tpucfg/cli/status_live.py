@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tpucfg.cli.interrupts import terminations_as_interrupts
-from tpucfg.cli.rung_columns import interval_data
+from tpucfg.cli.rung_columns import interval_data, step_bound
 from tpucfg.cli.table import Column
 from tpucfg.grouped import grouped
 from tpucfg.number_format import UNKNOWN, format_dollars, format_rounded, to_json_number
@@ -22,7 +22,6 @@ from tpucfg.targets import RequestBody
 from tpucfg.text_format import listed
 
 if TYPE_CHECKING:
-    from tpucfg.fit.fit_file import FitResult
     from tpucfg.fit.forecast import StepInterval
 
 _REASONS: Final = {"waiting": "waits", "failed": "has failed", "stopped": "was stopped"}
@@ -150,20 +149,9 @@ def _seconds(interval: "StepInterval | None") -> str:
 
 
 def _bound(each: LiveJob, ladder: LadderStatus) -> Fraction | None:
-    """Return the least time of a step; None unless the compiled step is known and fits."""
-    result = _fitting(each, ladder)
-    if result is None:
-        return None
-    from tpucfg.fit.roofline import lower_bound
-
-    return lower_bound(result, each.job.slice)
+    return step_bound(each.job.rung, ladder.fit(each.job.size))
 
 
 def _interval(each: LiveJob, ladder: LadderStatus) -> "StepInterval | None":
     """Return the forecast of a step; None without one."""
     return ladder.forecasts.get(each.job.size)
-
-
-def _fitting(each: LiveJob, ladder: LadderStatus) -> "FitResult | None":
-    fit = ladder.fit(each.job.size)
-    return fit.current if fit and fit.current and fit.current.fits else None

@@ -1,7 +1,7 @@
 """The command `tpucfg submit`."""
 
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from shlex import join
 from typing import TYPE_CHECKING, Annotated
@@ -23,7 +23,6 @@ from tpucfg.templating import comment
 
 if TYPE_CHECKING:
     from tpucfg.fit.rung_fit import KnownFits
-    from tpucfg.results.ladder_status import LadderStatus
 
 
 def submit(
@@ -56,31 +55,30 @@ def submit(
     for job in compiled.jobs:
         refuse_other_folder(job, runs[job.name])
     submissions = _submissions(project, compiled, spec)
-    bodies = {job.name: body for job, body in compiled.request_bodies}
-    rungs = {job.name: tuple(run_terms(project, catalog, job, runs[job.name], chosen, spec)) for job in compiled.jobs}
+    fits = load_fits(project, compiled.jobs, spec)
+    terms = {
+        job.name: (*run_terms(project, catalog, job, runs[job.name], chosen, spec), *_terms(job, body, project, fits))
+        for job, body in compiled.request_bodies
+    }
     if execute and len(submissions) != 1:
         message = f"{len(submissions)} jobs are selected, and --execute starts one"
         raise CommandExit(USAGE, message, "add --env and --size")
-    resumed = [job.name for job, _ in submissions if _was_there(job, runs[job.name])]
-    refused = () if force else _refused_names(project, [job for job, _ in submissions], catalog, spec, resumed)
+    refused = () if force else _refused_names(project, compiled.jobs, catalog, spec, runs)
     allowed = [(job, submission) for job, submission in submissions if job.name not in refused]
-    fits = load_fits(project, [job for job, _ in submissions], spec)
     if fits:
         print_fit_warnings(project, fits.of_jobs(job for job, _ in allowed))
-    if execute and allowed:
-        job, submission = allowed[0]
-        for line in (*rungs[job.name], *_terms(job, bodies[job.name], project, fits)):
-            print(line, file=sys.stderr)
-        from tpucfg.cli.start_job import start_job
-
-        start_job(submission, next(render_configs(compiled)), _render_command(job, submission, spec, chosen, step))
-        keep_steps(project, catalog, job, runs[job.name], chosen, spec)
-        return
     for number, (job, submission) in enumerate(allowed):
-        if number:
-            print()
-        terms = (*rungs[job.name], *_terms(job, bodies[job.name], project, fits))
-        _print(job, submission, _start_text(submission, _render_command(job, submission, spec, chosen, step)), terms)
+        command = _render_command(job, submission, spec, chosen, step)
+        if execute:
+            from tpucfg.cli.start_job import start_job
+
+            print(*terms[job.name], sep="\n", file=sys.stderr)
+            start_job(submission, next(render_configs(compiled)), command)
+            keep_steps(project, catalog, job, runs[job.name], chosen, spec)
+        else:
+            if number:
+                print()
+            _print(job, submission, _start_text(submission, command), terms[job.name])
     if refused:
         raise CommandExit(ERRORS)
 
@@ -105,13 +103,8 @@ def _submissions(project: Project, compiled: CompiledSpec, spec: Path) -> list[t
     return submissions
 
 
-def _was_there(job: Job, progress: Progress | None) -> bool:
-    """Return True if the run was on the job's size before."""
-    return progress is not None and any(part.size == job.size for part in progress.parts)
-
-
 def _refused_names(
-    project: Project, jobs: Collection[Job], catalog: Catalog, spec: Path, resumed: Collection[str]
+    project: Project, jobs: Sequence[Job], catalog: Catalog, spec: Path, runs: Mapping[str, Progress | None]
 ) -> Collection[str]:
     """Return the names of the jobs that the gate refuses, and print the reasons to stderr."""
     if project.gate is None:
@@ -123,40 +116,31 @@ def _refused_names(
         return ()
     from tpucfg.results.gate import gate_refusals
     from tpucfg.results.ladder_status import ladder_statuses
+    from tpucfg.results.next_steps import image_below_note
 
     statuses = ladder_statuses(project, catalog, [job.environment for job in gated], spec.parent)
     if gated[0].whole:
         statuses = {name: status.for_probes() for name, status in statuses.items()}
+    resumed = [job.name for job in jobs if (run := runs[job.name]) and job.size in {part.size for part in run.parts}]
     refusals = gate_refusals(project, statuses, gated, spec, resumed)
     refused = [finding for findings in refusals.values() for finding in findings]
     findings = [finding for status in statuses.values() for finding in status.results.findings]
     sources = {status.results.file: status.results.text for status in statuses.values()}
     print_findings([*findings, *refused], {str(spec): project.document.text} | sources)
+    # The record of the rung below counts, but another image may have made it.
     for job in gated:
-        if job.name not in refusals:
-            _print_image_below(statuses[job.environment.name], job.size)
+        for note in () if job.name in refusals else image_below_note(statuses[job.environment.name], job.size):
+            print(f"note: {note}; see: tpucfg status --env {job.environment.name}", file=sys.stderr)
     return refusals
 
 
-def _print_image_below(status: "LadderStatus", size: str) -> None:
-    """Print a note if the record of the rung below is of another image: it counts, but may be outdated."""
-    from tpucfg.results.next_steps import image_below_note
-
-    for note in image_below_note(status, size):
-        print(f"note: {note}; see: tpucfg status --env {status.environment.name}", file=sys.stderr)
-
-
-def _terms(job: Job, body: RequestBody, project: Project, fits: "KnownFits | None") -> tuple[str, ...]:
-    """Return the lines about what is bought: the most that a run can cost, the capacity, and the fit if it is known."""
+def _terms(job: Job, body: RequestBody, project: Project, fits: "KnownFits | None") -> Iterator[str]:
+    """Yield the lines about what is bought: the most that a run can cost, the capacity, and the fit if it is known."""
     from tpucfg.results.cost import cost_limit_text
 
-    cost = f"cost:   {cost_limit_text(job, body, project.prices)}"
-    return (cost, f"capacity: {_capacity(job)}", *_fit_terms(job, fits))
-
-
-def _fit_terms(job: Job, fits: "KnownFits | None") -> Iterator[str]:
-    fit = fits.of_environment(job.environment.name).get(job.size) if fits else None
-    if fit:
+    yield f"cost:   {cost_limit_text(job, body, project.prices)}"
+    yield f"capacity: {_capacity(job)}"
+    if fits and (fit := fits.of_environment(job.environment.name).get(job.size)):
         from tpucfg.fit.fit_findings import known_text
 
         yield f"fit:    {known_text(fit)}"

@@ -1,9 +1,10 @@
 """Findings as values: they are collected, sorted and printed, and never raised."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, Self
 
 from tpucfg.findings.rules import RULES, Level
+from tpucfg.named_tuple import NamedTuple
 from tpucfg.text_format import printable
 
 SEVERITY_ORDER: Final[Mapping[str, int]] = {"error": 0, "warning": 1, "note": 2}

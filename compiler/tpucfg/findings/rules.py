@@ -1,6 +1,8 @@
 """The table of rules by id. Each rule has a section in a page of docs/findings; a test compares titles and levels."""
 
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
+
+from tpucfg.named_tuple import NamedTuple
 
 Level = Literal["error", "warning", "note"]
 

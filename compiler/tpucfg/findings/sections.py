@@ -2,8 +2,9 @@
 
 import re
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Final
 
+from tpucfg.named_tuple import NamedTuple
 from tpucfg.package_data import data_folder
 
 _FOLDER: Final = "docs/findings"

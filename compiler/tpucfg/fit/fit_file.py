@@ -161,11 +161,12 @@ def result_payload(result: FitResult) -> dict[str, Any]:
         "uncounted": list(result.uncounted),
         # Files of earlier compilations do without them.
         **({} if result.state_bytes is None else {"state_bytes": result.state_bytes}),
-        **({} if result.forecast is None else {"forecast": _forecast_payload(result.forecast)}),
+        **({} if result.forecast is None else {"forecast": forecast_payload(result.forecast)}),
     }
 
 
-def _forecast_payload(forecast: Forecast) -> dict[str, Any]:
+def forecast_payload(forecast: Forecast) -> dict[str, Any]:
+    """Return the model's own time of a step as data, before the error of published runs."""
     return forecast._asdict() | {"parts": dict(forecast.parts), "uncounted": list(forecast.uncounted)}
 
 

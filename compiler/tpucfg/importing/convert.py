@@ -14,7 +14,7 @@ from tpucfg.findings import MAX_FINDINGS
 from tpucfg.importing.comparison import NOTHING, Comparison, Note, compare, file_path, missing
 from tpucfg.importing.draft import Given, draft_spec
 from tpucfg.importing.keys import written_fields
-from tpucfg.importing.refusals import Refused, nodes_of, without_refused
+from tpucfg.importing.refusals import Refused, without_refused
 from tpucfg.importing.server_view import (
     is_written_by_server,
     left_out,
@@ -26,7 +26,7 @@ from tpucfg.importing.server_view import (
 from tpucfg.importing.sizes import Choice, choices
 from tpucfg.importing.source import ImportRefusedError, Source, find_source
 from tpucfg.importing.spec_text import is_gap, spec_text
-from tpucfg.paths import KeyPath, overlap, value_at
+from tpucfg.paths import KeyPath, overlap, value_at, values_at
 from tpucfg.render.pipeline import CompiledSpec
 from tpucfg.targets.interface import COMPANIONS
 from tpucfg.targets.objects import combined, companions_of
@@ -67,7 +67,7 @@ def import_config(document: Document, given: Given, catalog: Catalog) -> Importe
     if best is None:
         note = Note((), "no size of the catalog has the machines of the file: accelerator, topology, hosts and chips")
         best = _Attempt(draft_spec(source, view, given, Choice(""), catalog), (note,))
-    gaps = tuple(path for path, value in nodes_of(best.spec) if is_gap(path, value))
+    gaps = tuple(path for path, value in values_at(best.spec, "**") if is_gap(path, value))
     notes = [*notes, *best.notes]
     if len(notes) > MAX_FINDINGS:
         notes[MAX_FINDINGS:] = [Note((), "further fields, which are not listed")]

@@ -1,6 +1,6 @@
 """Take out of a draft what the compiler refuses, so that the rest can be rendered."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any, Final
 
@@ -8,7 +8,7 @@ from tpucfg.catalog import Catalog
 from tpucfg.findings import Finding, errors
 from tpucfg.importing.comparison import Note, counterpart
 from tpucfg.importing.spec_text import is_gap, spec_text
-from tpucfg.paths import KeyPath, children, value_at
+from tpucfg.paths import KeyPath, value_at, values_at
 from tpucfg.render.pipeline import CompiledSpec, compile_project
 from tpucfg.spec.parse import parse_project
 from tpucfg.yamldoc import Document
@@ -70,7 +70,7 @@ def _filled(spec: Mapping[str, Any], catalog: Catalog) -> dict[str, Any]:
 def _path_of(document: Document, finding: Finding) -> KeyPath:
     """Return the path in the spec of the value that a finding is about."""
     places: dict[tuple[Any, ...], KeyPath] = {}
-    for path, _ in nodes_of(document.data):
+    for path, _ in values_at(document.data, "**"):
         places.setdefault(document.value_location(path)[:3], path)
         places.setdefault(document.key_location(path)[:3], path)
     return places.get(finding.location[:3], ())
@@ -106,10 +106,3 @@ def _whole_item(spec: Mapping[str, Any], path: KeyPath, rendered: Any) -> KeyPat
     if path[2:3] == ("extra",):
         return path[: 4 + len(counterpart(value_at(spec, path[:3]), rendered, path[3:]))]
     return path[: next((index for index, step in enumerate(path) if isinstance(step, int)), len(path))]
-
-
-def nodes_of(value: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
-    """Yield a value and all values below it, with their paths."""
-    yield path, value
-    for step, part in children(value):
-        yield from nodes_of(part, (*path, step))

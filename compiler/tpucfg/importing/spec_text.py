@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from tpucfg.importing.program import Number
 from tpucfg.paths import KeyPath, matches
-from tpucfg.schemas import load_schema
+from tpucfg.schemas import load_schema, resolve_references
 from tpucfg.yamldoc.writer import yaml_entry, yaml_scalar
 
 _SCHEMA_LINE: Final = "# yaml-language-server: $schema=schema/tpucfg.schema.json\n"
@@ -63,14 +63,7 @@ def _ordered(value: Any, schema: Mapping[str, Any]) -> Any:
     """Return a mapping with its keys in the order of the schema, those that it does not list last."""
     if not isinstance(value, dict):
         return value
-    schema = _resolved(schema)
+    schema = resolve_references(load_schema("tpucfg"), schema)
     known, others = schema.get("properties", {}), schema.get("additionalProperties")
     keys = [*(key for key in known if key in value), *(key for key in value if key not in known)]
     return {key: _ordered(value[key], known.get(key, others if isinstance(others, dict) else {})) for key in keys}
-
-
-def _resolved(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the schema that a reference names."""
-    name = schema.get("$ref", "").removeprefix("#/$defs/")
-    part: Mapping[str, Any] = load_schema("tpucfg")["$defs"][name] if name else schema
-    return part

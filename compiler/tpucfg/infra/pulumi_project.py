@@ -5,10 +5,11 @@ import os
 import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from tpucfg.findings import errors
 from tpucfg.fs import is_file
+from tpucfg.named_tuple import NamedTuple
 from tpucfg.paths import leaf_paths, value_at, values_at
 from tpucfg.text_format import printable
 from tpucfg.yamldoc import Document

@@ -7,10 +7,11 @@ and a longest run of its own. Jobs with a longest run delete their own slice, un
 import json
 import re
 from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from tpucfg.catalog import TARGET_FACTS
 from tpucfg.catalog.target_facts import NamedResource
+from tpucfg.named_tuple import NamedTuple
 from tpucfg.plan.job import Job
 from tpucfg.plan.naming import kubernetes_account, named_account, workload_account
 from tpucfg.spec import Environment, Project, Secret, Settings

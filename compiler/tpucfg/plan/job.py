@@ -1,9 +1,10 @@
 """Build the job of an environment and a rung: names, folders and the program's command line."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from tpucfg.catalog import TARGET_FACTS, Slice
+from tpucfg.named_tuple import NamedTuple
 from tpucfg.plan.naming import account_email, bucket_of, job_name, zone_of
 from tpucfg.plan.rung import Rung, figure_flags, figure_texts, slice_in_force
 from tpucfg.spec import PRESET, Capacity, Duration, Environment, Mount, Project, Secret, Settings, Trainer

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import Finding, collect, errors
+from tpucfg.named_tuple import NamedTuple
 from tpucfg.plan.job import Job, make_job
 from tpucfg.plan.rules.access_rules import access_findings
 from tpucfg.plan.rules.capacity_rules import capacity_findings
@@ -43,6 +44,10 @@ _READ_BY_CAPACITY_RULES: Final = frozenset(
     ("target", "environments", "capacity", "trainer", "training", "overrides", "targets")
 )
 
+_READ_BY_JOBS: Final = frozenset(
+    ("name", "target", "sizes", "environments", "capacity", "training", "overrides", "probe", "targets")
+)
+"""All but the trainer: a ladder, which shows no program, has jobs with a stand-in for it."""
 _READ_BY_HOST_RULES: Final = frozenset(("target", "environments", "sizes", "overrides", "targets"))
 
 
@@ -73,7 +78,8 @@ def plan(project: Project, catalog: Catalog, selection: Selection | None = None)
     rungs = {} if project.broken & {"training", "overrides"} else _rungs(project, catalog, selected)
     findings += batch_per_device_findings(project, tuple(rungs.values()))
     findings += scaling_warnings(project, tuple(rungs.values()))
-    pairs = () if project.broken else [(environment, size) for environment, sizes in selected for size in sizes]
+    planned = () if project.broken & _READ_BY_JOBS else selected
+    pairs = [(environment, size) for environment, sizes in planned for size in sizes]
     runs = {environment.name: run_progress_in(project, catalog, environment, selection) for environment, _ in pairs}
     continued = (_continued(project, rungs[size], runs[environment.name], selection) for environment, size in pairs)
     jobs = tuple(
@@ -82,8 +88,9 @@ def plan(project: Project, catalog: Catalog, selection: Selection | None = None)
     )
     if selection.probe and (probe := project.probe):
         jobs = tuple(_probe_of(job, project, probe) for job in jobs)
-    findings += access_findings(project, jobs)
-    findings += missing_values(jobs, project)
+    checked = () if project.broken else jobs
+    findings += access_findings(project, checked)
+    findings += missing_values(checked, project)
     return Plan(project, jobs, collect(findings))
 
 

@@ -1,8 +1,9 @@
 """The program of a job, in the form in which records of different runs can be compared."""
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
+from tpucfg.named_tuple import NamedTuple
 from tpucfg.plan.job import XLA_FLAGS_VARIABLE, Job, own_flags, placeholder_values
 from tpucfg.plan.rung import Rung, figure_flags, figure_texts
 from tpucfg.spec import PRESET, Project

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Final, NamedTuple
+from typing import Final
 
 from tpucfg.catalog import Slice
 from tpucfg.findings import Location
+from tpucfg.named_tuple import NamedTuple
 from tpucfg.plan.job import Job
 from tpucfg.plan.run_progress import examples_of_run
 from tpucfg.plan.rung import Rung, Seen, figure_texts, number_path, setting_path

@@ -6,8 +6,8 @@ A run counts its steps over all sizes, as the checkpoints of programs do, and so
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from itertools import pairwise
-from typing import NamedTuple
 
+from tpucfg.named_tuple import NamedTuple
 from tpucfg.number_format import floor_percent
 from tpucfg.plan.rules.scaling_warnings import is_checkpoint_interval
 from tpucfg.plan.rung import Rung, Seen, rung_figures

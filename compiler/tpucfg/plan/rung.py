@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
-from typing import Final, NamedTuple
+from typing import Final
 
 from tpucfg.catalog import Slice
+from tpucfg.named_tuple import NamedTuple
 from tpucfg.plan.scaling import (
     decimal_text,
     micro_batch,

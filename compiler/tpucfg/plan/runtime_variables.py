@@ -6,7 +6,9 @@ or `MEGASCALE_GRPC_ENABLE_XOR_TRACER`, are not among them.
 """
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final
+
+from tpucfg.named_tuple import NamedTuple
 
 
 class RuntimeVariable(NamedTuple):

@@ -3,8 +3,8 @@
 from collections.abc import Hashable, Mapping, Sequence
 from itertools import groupby
 from types import MappingProxyType
-from typing import NamedTuple
 
+from tpucfg.named_tuple import NamedTuple
 from tpucfg.plan.job import Job, capacity_name
 from tpucfg.plan.rung import Rung
 from tpucfg.refusal import UsageError

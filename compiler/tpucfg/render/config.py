@@ -2,10 +2,11 @@
 
 import json
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from tpucfg import __version__
 from tpucfg.findings import Finding, Location
+from tpucfg.named_tuple import NamedTuple
 from tpucfg.plan import Job
 from tpucfg.targets import RequestBody, target_named
 from tpucfg.targets.objects import companions_of, documents

@@ -9,9 +9,10 @@ import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 from tpucfg.fs import is_file, output_lock, sorted_glob, staged_files
+from tpucfg.named_tuple import NamedTuple
 from tpucfg.refusal import RefusalError
 
 _CONFIG_NAME: Final = re.compile(r"config\.(?:yaml|json)")

@@ -7,11 +7,12 @@ texts to files.
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 from tpucfg.catalog import TARGET_FACTS, Catalog
 from tpucfg.findings import MAX_FINDINGS, RULES, Finding, collect, errors
-from tpucfg.plan import Job, Selection, plan, select_sizes
+from tpucfg.named_tuple import NamedTuple
+from tpucfg.plan import Job, Plan, Selection, plan, select_sizes
 from tpucfg.plan.rules.several_specs import BucketUse, bucket_uses
 from tpucfg.plan.rules.unused_settings import unused_allowances, unused_settings
 from tpucfg.plan.rung import slice_in_force
@@ -45,6 +46,8 @@ class CompiledSpec(NamedTuple):
     findings: tuple[Finding, ...]
     source: str
     """The spec's own text, which reports quote."""
+    plan: Plan | None = None
+    """The jobs before their request bodies, also if an error prevents those; None if nothing can be planned."""
 
     @property
     def jobs(self) -> list[Job]:
@@ -156,7 +159,7 @@ def compile_project(
         findings += unused_settings(project)
         if not errors(_allowed(project, findings)):
             findings += unused_allowances(project, findings)
-    return CompiledSpec(of_run, request_bodies, _allowed(project, findings), project.document.text)
+    return CompiledSpec(of_run, request_bodies, _allowed(project, findings), project.document.text, planned)
 
 
 def _target_findings(project: Project, catalog: Catalog, selection: Selection) -> Iterator[Finding]:

@@ -9,9 +9,10 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from tpucfg.findings import MAX_FINDINGS, Finding, Location
+from tpucfg.named_tuple import NamedTuple
 from tpucfg.package_data import data_folder
 from tpucfg.yamldoc import Document, KeyPath
 

@@ -4,13 +4,14 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
 from tpucfg.findings import MAX_FINDINGS
+from tpucfg.named_tuple import NamedTuple
 from tpucfg.schemas import SPEC, RuleIds, load_schema, resolve_references
 from tpucfg.schemas.spec_keys import key_advice, synonym, value_advice
 from tpucfg.text_format import dotted, format_value, nearest, yaml_example

@@ -10,8 +10,9 @@ Every help line is an edit that works: it names a place that takes the key and d
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from tpucfg.named_tuple import NamedTuple
 from tpucfg.paths import value_at
 from tpucfg.schemas import load_schema, resolve_references
 from tpucfg.text_format import dotted, nearest, quote_key, yaml_example

@@ -6,21 +6,21 @@ The name of its key shows that a value is a credential (`secret_names`), or the 
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from tpucfg.findings import Finding
+from tpucfg.named_tuple import NamedTuple
 from tpucfg.spec.layers import PROBE, present_layers
 from tpucfg.text_format import dotted, split_lines
 from tpucfg.yamldoc import Document, KeyPath, Node
 
-_PREFILTER: Final = re.compile(
-    "key|token|secret|pass|pwd|cred|dsn|pat|ya29|aiza|gh[pousr]_|pul-|hf_|sk-|akia|xox|eyj|bearer|hooks|//[^/\\s]*@"
-    r"|\*{8}",
-    re.IGNORECASE,
+_HINTS: Final = str.split(
+    "key token secret pass pwd cred dsn pat ya29 aiza ghp_ gho_ ghu_ ghs_ ghr_ pul- hf_ sk- akia xox eyj bearer hooks"
+    " @ ********"
 )
-"""Occurs in every name of a credential, in every token of a known form and in place of a hidden one.
+"""One of them occurs in every name of a credential, in every token of a known form and in place of a hidden one.
 
-A text without it needs no search.
+A text without them needs no search.
 """
 _REFERENCES: Final = frozenset(("secrets", "image_pull_secrets"))
 """Keys whose values are names of secrets, and no credentials."""
@@ -52,8 +52,13 @@ def _is_secret_value(name: str, text: str) -> bool:
     return is_secret_value(text, may_be_number=False)
 
 
+def _may_have_credentials(text: str) -> bool:
+    text = text.casefold()
+    return any(hint in text for hint in _HINTS)
+
+
 def _has_token(node: Node | None) -> bool:
-    if node is None or not isinstance(node.value, str) or not _PREFILTER.search(node.value):
+    if node is None or not isinstance(node.value, str) or not _may_have_credentials(node.value):
         return False
     from tpucfg.redaction import has_token
 
@@ -100,7 +105,7 @@ class Credential(NamedTuple):
 
 def credentials_in(document: Document) -> Iterator[Credential]:
     """Yield the credentials in the variables, the flags and `extra` of every layer; the document may be invalid."""
-    if not _PREFILTER.search(document.text):
+    if not _may_have_credentials(document.text):
         return
     for layer in present_layers(document):
         for keys in (("trainer", "env"), ("trainer", "args"), ("args",)):
@@ -209,7 +214,7 @@ def without_credentials(document: Document, findings: Iterable[Finding]) -> Iter
 
 def hidden_text(document: Document) -> str:
     """Return the document's text for reports, with every credential's value replaced by as many asterisks."""
-    if not _PREFILTER.search(document.text):
+    if not _may_have_credentials(document.text):
         return document.text
     if document.root is None:
         return "\n".join(map(_hidden_row, document.text.split("\n")))

@@ -1,10 +1,11 @@
 """Rules about layers: settings that two layers dispute, that a layer removes, or that change nothing."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from tpucfg.catalog import TARGET_FACTS
 from tpucfg.findings import Finding
+from tpucfg.named_tuple import NamedTuple
 from tpucfg.schemas import load_schema, resolve_references
 from tpucfg.spec.layers import (
     LAYERED,

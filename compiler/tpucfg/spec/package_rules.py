@@ -4,12 +4,13 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from tpucfg.catalog import TARGET_FACTS, Catalog
 from tpucfg.catalog.target_facts import OldestJax
 from tpucfg.findings import Finding
 from tpucfg.fs import is_directory, is_file, open_regular_file, sorted_glob
+from tpucfg.named_tuple import NamedTuple
 from tpucfg.spec.project import Environment, Project
 from tpucfg.text_format import dotted, listed
 from tpucfg.yamldoc import KeyPath

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path as FilePath
-from typing import NamedTuple
 
 from tpucfg import schemas
 from tpucfg.findings import MAX_FINDINGS, Finding, collect, errors
+from tpucfg.named_tuple import NamedTuple
 from tpucfg.spec.credentials import hidden_text, without_credentials
 from tpucfg.spec.placeholders import placeholder_findings
 from tpucfg.spec.project import Project, build_project

@@ -1,7 +1,9 @@
 """Frameworks whose programs know the figures under names of their own: a preset of `training.flags` is one row."""
 
 from collections.abc import Mapping
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
+
+from tpucfg.named_tuple import NamedTuple
 
 ArgStyle = Literal["--key=value", "--key value", "key=value"]
 

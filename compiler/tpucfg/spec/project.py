@@ -6,9 +6,10 @@ Numbers that reach the trainer keep their source text: `1e-3` stays `1e-3`.
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from functools import cache
-from typing import Any, Final, Literal, NamedTuple, get_args
+from typing import Any, Final, Literal, get_args
 
 from tpucfg.findings import Allowance
+from tpucfg.named_tuple import NamedTuple
 from tpucfg.schemas import load_schema
 from tpucfg.spec.layers import layer_scope
 from tpucfg.spec.presets import PRESETS, Preset

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
+from tpucfg.named_tuple import NamedTuple
 from tpucfg.spec.layers import LAYERED, Layered, layer_paths, merge_layers
 from tpucfg.spec.presets import ArgStyle, Preset
 from tpucfg.yamldoc import Document, KeyPath

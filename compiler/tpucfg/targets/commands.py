@@ -1,8 +1,9 @@
 """The commands that start, watch and delete a job, as values. Only commands that need them import this module."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
+from tpucfg.named_tuple import NamedTuple
 from tpucfg.schemas import Problem
 from tpucfg.targets.interface import RequestBody
 

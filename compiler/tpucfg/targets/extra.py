@@ -12,9 +12,10 @@ Everything else is the user's: the API's schema checks it, and a review shows it
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from tpucfg.findings import MAX_FINDINGS, Finding
+from tpucfg.named_tuple import NamedTuple
 from tpucfg.paths import ITEM_NAMES, KeyPath, all_matches, first_match, leaf_paths, matches
 from tpucfg.plan import Job
 from tpucfg.plan.runtime_variables import runtime_variable

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, cast
 
 from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import Finding
+from tpucfg.named_tuple import NamedTuple
 from tpucfg.paths import KeyPath
 from tpucfg.plan import Job
 from tpucfg.schemas import Problem

@@ -7,8 +7,9 @@ returns the state. A question whose client fails is answered by None, and the re
 from collections.abc import Callable, Generator, Iterable, Mapping
 from datetime import datetime
 from importlib import import_module
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
+from tpucfg.named_tuple import NamedTuple
 from tpucfg.paths import KeyPath, value_at
 from tpucfg.plan import Job
 from tpucfg.targets import TARGETS

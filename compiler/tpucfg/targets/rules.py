@@ -5,8 +5,9 @@ these has no rule: the message of the service is better.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
+from tpucfg.named_tuple import NamedTuple
 from tpucfg.paths import KeyPath, fields_at
 from tpucfg.schemas import Problem
 from tpucfg.text_format import dotted, format_value

@@ -3,10 +3,11 @@
 from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from tpucfg.findings import Finding, Location
 from tpucfg.fs import is_directory, walk_files
+from tpucfg.named_tuple import NamedTuple
 
 MAX_FILES: Final = 100_000
 """Limit for the config files of a folder: a large repository has a twentieth of it."""

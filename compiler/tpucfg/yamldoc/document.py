@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from tpucfg import paths
 from tpucfg.findings import Finding, Location
+from tpucfg.named_tuple import NamedTuple
 from tpucfg.text_format import dotted, split_lines
 
 KeyPath = paths.KeyPath

@@ -6,9 +6,10 @@ the file. A parser message that matches no pattern here is reported unchanged.
 
 import re
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from tpucfg.findings import Finding, Location
+from tpucfg.named_tuple import NamedTuple
 from tpucfg.text_format import printable, split_lines
 
 _QUOTE: Final = "put the whole value in quotes"

@@ -3,9 +3,10 @@
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Final, NamedTuple
+from typing import Final
 
 from tpucfg.findings.finding import Finding, Location
+from tpucfg.named_tuple import NamedTuple
 from tpucfg.text_format import is_visible, printable, split_lines
 
 _COLOURS: Final = {"error": "\033[1;31m", "warning": "\033[1;33m", "note": "\033[1;36m"}

@@ -1,11 +1,12 @@
 """Rules about capacity: what the target refuses, what Google's pages leave open, and what a kind of capacity needs."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from tpucfg.catalog import TARGET_FACTS, Catalog, Slice
 from tpucfg.findings import Finding
 from tpucfg.grouped import grouped
+from tpucfg.named_tuple import NamedTuple
 from tpucfg.plan.naming import zone_of
 from tpucfg.plan.rules.capacity_table import (
     CAPACITY_TABLE,

@@ -4,9 +4,10 @@ The first row that matches decides. docs/capacity.md shows the table; a test com
 """
 
 from collections.abc import Mapping
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 from tpucfg.catalog import Slice
+from tpucfg.named_tuple import NamedTuple
 from tpucfg.spec import CapacityKind
 
 Level = Literal["allowed", "warning", "error"]

@@ -8,10 +8,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final
 
 from tpucfg.catalog import Catalog
 from tpucfg.findings import Finding, Location
+from tpucfg.named_tuple import NamedTuple
 from tpucfg.plan.rung import BATCH_FIGURES, Rung, flag_name, number_path, setting_path
 from tpucfg.plan.scaling import has_finite_decimal
 from tpucfg.spec import Project, Settings, Training

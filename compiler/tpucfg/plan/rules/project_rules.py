@@ -3,10 +3,11 @@
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final
 
 from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import Finding
+from tpucfg.named_tuple import NamedTuple
 from tpucfg.plan.naming import bucket_of
 from tpucfg.plan.rules.access_rules import credential_findings
 from tpucfg.plan.rules.figure_rules import figure_findings

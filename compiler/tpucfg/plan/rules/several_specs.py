@@ -1,9 +1,9 @@
 """Rules about the specs of one command: a bucket that two create, or use in two regions, and folders that two share."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from tpucfg.findings import Allowance, Finding, Location
+from tpucfg.named_tuple import NamedTuple
 from tpucfg.plan.naming import bucket_of
 from tpucfg.spec import Project
 from tpucfg.text_format import dotted

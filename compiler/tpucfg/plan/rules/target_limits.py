@@ -4,10 +4,11 @@ Sizes that a target does not take are in the catalog, and capacity that it does 
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from tpucfg.catalog import Slice
 from tpucfg.findings import Finding
+from tpucfg.named_tuple import NamedTuple
 from tpucfg.paths import KeyPath
 from tpucfg.plan.naming import workload_account
 from tpucfg.spec.project import Environment, Project

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from tpucfg.catalog import Catalog
 from tpucfg.findings import Finding
+from tpucfg.named_tuple import NamedTuple
 from tpucfg.plan.job import XLA_FLAGS_VARIABLE, Job
 from tpucfg.plan.runtime_variables import runtime_variable
 from tpucfg.spec import Layered, Project, Settings, deletion_help

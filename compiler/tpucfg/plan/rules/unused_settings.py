@@ -1,10 +1,11 @@
 """Rules about what has no effect: settings that no job reads, settings of hosts on another target, and allowances."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from tpucfg.catalog import TARGET_FACTS
 from tpucfg.findings import RULES, Finding
+from tpucfg.named_tuple import NamedTuple
 from tpucfg.plan.selection import SelectedSizes
 from tpucfg.spec import Environment, Project, deletion_help, layer_paths, layer_scope, present_layers
 from tpucfg.text_format import dotted, listed, yaml_example

@@ -6,8 +6,9 @@ https://cloud.google.com/compute/docs/instance-groups/about-bulk-mode (all hosts
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from tpucfg.named_tuple import NamedTuple
 from tpucfg.plan import Job, job_labels
 from tpucfg.spec import CapacityKind
 from tpucfg.targets.common import CLOUD_PLATFORM, google_account, label_origins, without_empty

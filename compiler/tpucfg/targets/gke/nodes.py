@@ -13,9 +13,10 @@ https://github.com/AI-Hypercomputer/xpk/blob/v1.13.1/recipes/Workload_create_sup
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from tpucfg.catalog import Slice
+from tpucfg.named_tuple import NamedTuple
 from tpucfg.plan import Job
 from tpucfg.spec import CapacityKind
 from tpucfg.targets.common import without_empty

@@ -6,10 +6,11 @@ or docker itself reads would never reach the program unchanged, or change how th
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from tpucfg.catalog import Slice
 from tpucfg.findings import Finding
+from tpucfg.named_tuple import NamedTuple
 from tpucfg.paths import KeyPath, first_match
 from tpucfg.plan import zone_of
 from tpucfg.schemas import Problem

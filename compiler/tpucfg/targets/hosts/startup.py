@@ -8,8 +8,9 @@ https://cloud.google.com/secret-manager/docs/reference/rest/v1/projects.secrets.
 import re
 from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
+from tpucfg.named_tuple import NamedTuple
 from tpucfg.plan import Job
 from tpucfg.targets.common import google_account
 
