@@ -19,12 +19,10 @@ _SURROUNDING_FILES: Final = (
     "poetry.lock",
     "poetry.toml",
     ".python-version",
-    ".gitattributes",
 )
-"""Files that choose the program's Python and packages, in its folder or above, and one that changes a checkout.
+"""Files that choose the program's Python and packages, in its folder or above.
 
-ResolveToolchain and searchup in https://github.com/pulumi/pulumi/blob/master/sdk/python/toolchain/toolchain.go;
-https://git-scm.com/docs/gitattributes.
+ResolveToolchain and searchup in https://github.com/pulumi/pulumi/blob/master/sdk/python/toolchain/toolchain.go.
 """
 _COMMENT: Final = re.compile(r"(?:^|\s)#.*", re.MULTILINE)
 _WORD_ENDS: Final = re.compile(r"[\s\"'=;,\\\[\]]+")
@@ -127,6 +125,9 @@ def program_files(tree: Tree, paths: ProgramPaths, skipped: Collection[TreeEntry
 
     def is_read(entry: TreeEntry) -> bool:
         path, lineage = entry.path, (entry.path, *entry.path.parents)
+        if path.name == ".gitattributes":
+            # It decides about checkouts of the whole repository, not of the program.
+            return False
         if not entry.id and not {*paths.other_code}.isdisjoint(lineage):
             # A virtual environment or a plugin that is not committed is no part of the change.
             return False
