@@ -113,7 +113,7 @@ ATTACKS: Final = (
     Attack(
         "grant-on-a-folder",
         _declare(f'gcp.folder.IAMMember("g", folder="folders/77", role="roles/viewer", member="{_TEAM}")'),
-        ("grants the basic role `roles/viewer` on the folder `77` to `group:team@example.com`", "`TPU095`"),
+        ("grants `roles/viewer` on the folder `77` to `group:team@example.com`", "`TPU095`"),
         status=0,
     ),
     Attack(
@@ -192,7 +192,7 @@ ATTACKS: Final = (
     Attack(
         "everyone-in-another-input",
         _declare('pulumi.CustomResource("gcp:iam/entitlement:Entitlement", "e", {"eligible": [["allUsers"]]})'),
-        ("names everyone, through `allUsers`, in `eligible`",),
+        ("about which this review has no rules",),
         status=0,
     ),
     Attack(
@@ -265,7 +265,7 @@ ATTACKS: Final = (
     Attack(
         "broader-role-of-the-jobs",
         edit("stacks/access.py", ('"roles/storage.objectUser"', '"roles/storage.admin"')),
-        ("grants the broader `roles/storage.admin` on the bucket",),
+        ("grants `roles/storage.admin` on the bucket",),
         status=0,
     ),
     Attack(

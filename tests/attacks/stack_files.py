@@ -102,7 +102,7 @@ ATTACKS: Final = (
     Attack(
         "program-in-another-folder",
         together(write("other/__main__.py", ""), edit("Pulumi.yaml", ("main: stacks", "main: other"))),
-        ("`main` changed from `stacks` to `other`: Pulumi runs another program",),
+        ("`main` changed from `stacks` to `other`: Pulumi runs other code",),
     ),
     Attack(
         "stack-files-in-another-folder",
@@ -166,7 +166,7 @@ ATTACKS: Final = (
     Attack(
         "esc-environment",
         _stack("environment: [evil/env]\n"),
-        ("**prod**", '`environment` `["evil/env"]`', "Pulumi ESC"),
+        ("**prod**", '`environment` `["evil/env"]`', "another key or service"),
     ),
     Attack(
         "secrets-provider",
@@ -177,7 +177,7 @@ ATTACKS: Final = (
     Attack(
         "salt-changed",
         edit(_STACK, ("v1:one", "v1:evil")),
-        ("encryptionsalt of the stack changed", "cannot decrypt"),
+        ("`encryptionsalt` changed", "another key or service"),
         base=_stack(_SALT),
     ),
     Attack(

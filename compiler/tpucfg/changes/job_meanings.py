@@ -125,17 +125,11 @@ _GIVING_RIGHTS: Final = (
     "imagePullSecrets",
     "serviceAccount*",
 )
-_OPENED: Final = "people or other networks can reach the hosts or the running job"
-_OPENING: Final = (
-    "enableWebAccess",
-    "enableDashboardAccess",
-    "enableExternalIps",
-    "accessConfigs",
-    "canIpForward",
-    "*ssh*",
-    "*oslogin*",
-    "*serial-port*",
-)
+_OPENING: Final = {
+    "people can open a shell in the running job": ("enableWebAccess", "enableDashboardAccess"),
+    "people can log in to the hosts": ("*ssh*", "*oslogin*", "*serial-port*"),
+    _ADDRESSES: ("enableExternalIps", "accessConfigs", "canIpForward"),
+}
 _PROGRAM: Final = (
     Meaning("figure.**", is_silent=True),
     Meaning("target", is_silent=True),
@@ -146,7 +140,6 @@ _PROGRAM: Final = (
     caution("command", _OTHER_PROGRAM, when.always),
     *addresses("argument.*"),
     caution("argument.*trust*remote*code", "the program can load other code", when.is_set),
-    Meaning("order.arguments", sentence="order of the arguments changed from {before} to {after}"),
     *_variables("variable.{}"),
     Meaning("variable.GOOGLE_APPLICATION_CREDENTIALS", Risk.ACCESS, "the program acts as another account"),
     *addresses("variable.*"),
@@ -219,7 +212,7 @@ _EXTRA: Final = (
     caution("field.**.hostAliases.**", "the program's traffic takes another way", when.always),
     *(access(f"field.**.{name}.**", _RIGHTS, when.always) for name in ("securityContext", "host*")),
     *(access(f"field.**.{name}.**", _RIGHTS, _is_on) for name in _GIVING_RIGHTS),
-    *(access(f"field.**.{name}.**", _OPENED, _is_on) for name in _OPENING),
+    *(access(f"field.**.{name}.**", text, _is_on) for text, names in _OPENING.items() for name in names),
     *image("field.**.image"),
     *image("field.**.imageUri"),
     caution("field.**.*etwork*.**", _NETWORK, when.always),

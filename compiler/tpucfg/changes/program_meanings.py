@@ -39,7 +39,7 @@ def _rows() -> Iterator[Meaning]:
     Project in https://github.com/pulumi/pulumi/blob/master/sdk/go/common/workspace/project.go.
     """
     for key in _SECRETS_KEYS:
-        yield Meaning(f"setting of the stack.{key}", when=_first_secrets)
+        yield Meaning(f"setting of the stack.{key}", Risk.NONE, "it encrypts the stack's secrets", _first_secrets)
     yield Meaning("own config.**", consequence="the program reads it", subject="config")
     for pattern, consequence, headline in (
         *((f"setting of Pulumi.{key}", _OTHER_CODE, _SETTINGS) for key in _CODE_SETTINGS),

@@ -42,7 +42,6 @@ _SOURCE: Final = re.compile(
 """The host of an address, with the first folder, which names the owner on hosts of many; also without a scheme."""
 _IMAGE: Final = re.compile(r"^\s*FROM\s+(?:--\S+\s+)*(\S+)", re.IGNORECASE | re.MULTILINE)
 _MAX_FILES: Final = 8
-_MAX_NAMED: Final = 4
 _COLLISION: Final = (
     "{} and {} are one name where case is ignored, as on macOS and Windows: git checks out only one of them, and "
     "Pulumi may read another file than this review"
@@ -109,20 +108,16 @@ def _of_files(paths: Sequence[PurePosixPath], text: str, risk: Risk, headline: s
 
 
 def collision_statements(collisions: Sequence[NameCollision]) -> list[LocatedStatement]:
-    """Return a sentence for each of the first collisions."""
-    pairs = [(str(collision.added), str(collision.other)) for collision in collisions]
-    return _first_statements(_COLLISION, pairs, "names that differ only in case")
+    """Return a sentence for each collision."""
+    names = [(str(collision.added), str(collision.other)) for collision in collisions]
+    return [_loss(_COLLISION, pair, "names that differ only in case") for pair in names]
 
 
 def shared_project_statements(shared: Sequence[SharedName]) -> list[LocatedStatement]:
-    """Return a sentence for each of the first projects with the name of another one."""
+    """Return a sentence for each project with the name of another one."""
     names = [(str(item.file), item.name, str(item.other)) for item in shared]
-    return _first_statements(_SHARED, names, "stacks of another project used")
+    return [_loss(_SHARED, texts, "stacks of another project used") for texts in names]
 
 
-def _first_statements(template: str, values: Sequence[tuple[str, ...]], headline: str) -> list[LocatedStatement]:
-    """Return a sentence for each of the first values, and the number of the others."""
-    statements = [Statement(template, texts, Risk.DESTRUCTIVE, headline) for texts in values[:_MAX_NAMED]]
-    if more := len(values) - len(statements):
-        statements.append(Statement(f"{more:,} more {headline}", (), Risk.DESTRUCTIVE, headline))
-    return [LocatedStatement("", statement) for statement in statements]
+def _loss(template: str, values: tuple[str, ...], headline: str) -> LocatedStatement:
+    return LocatedStatement("", Statement(template, values, Risk.DESTRUCTIVE, headline))

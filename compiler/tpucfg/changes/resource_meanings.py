@@ -95,6 +95,7 @@ MEANINGS: Final = (
     _option(
         "option.*.provider", _LOSS, "gets the provider {} instead of {}, and with it other credentials", _BY_DEFAULT
     ),
+    _option("option.*.ignoreChanges", _LOSS, _DECIDES, when.other_items),
     # Without data, a resource that is deleted and created anew is the same as before.
     _option("option.data.parent", _LOSS, f"moves to {{}} from {{}}: {_MOVES}", when.differs("the stack")),
     _option("option.data.retainOnDelete", _LOSS, f"{_NOT_LEFT}: its data would be deleted", removed),
@@ -107,7 +108,7 @@ MEANINGS: Final = (
 )
 """By the kind of the resource and the input, or by its group and the option. All rows that apply have a sentence."""
 OTHER_MEANINGS: Final = (
-    _option("option.**", _LOSS, _DECIDES, when.other_items),
+    _option("option.**", _LOSS, _DECIDES),
     _option("new option.**", _UNKNOWN, "has {}, whose effect this review cannot show"),
     Meaning("*option.**"),
     _event("**", _LOSS, when.deletes_others, "deletes or overwrites data: {} is {}"),

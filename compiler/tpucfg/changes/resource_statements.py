@@ -106,8 +106,9 @@ def _lifecycle_statements(before: Mapping[str, Any], after: Mapping[str, Any], *
         is_known = is_new and rule.action == lifecycle.DELETE and (rule.reaches_jobs or is_temporary)
         if rule.action != lifecycle.ABORT_UPLOAD and not is_known:
             risk = Risk.CAUTION if is_new or rule.storage_class else Risk.DESTRUCTIVE
-            action = f"{rule.action} {rule.storage_class}".strip()
-            yield Statement(f"has the rule {{}} for {template} ({{}})", (action, *values, "lifecycleRules"), risk)
+            is_deletion, action = rule.action == lifecycle.DELETE, f"{rule.action} {rule.storage_class}".strip()
+            text = f"deletes {template} ({{}})" if is_deletion else f"has the rule {{}} for {template} ({{}})"
+            yield Statement(text, (*(() if is_deletion else (action,)), *values, "lifecycleRules"), risk)
 
 
 # Facts

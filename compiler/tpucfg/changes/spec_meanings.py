@@ -24,12 +24,6 @@ def _destroy(change: FactChange, _: Comparison) -> tuple[str, ...]:
     return (f"pulumi destroy --stack {change.scope.environment}",)
 
 
-def _unprotect(change: FactChange, _: Comparison) -> tuple[str, ...]:
-    # With --run-program, Pulumi runs the stack program, which explains errors of Google's APIs.
-    name = change.scope.environment
-    return "protect: false", f"pulumi up --stack {name}", f"pulumi destroy --run-program --stack {name}"
-
-
 def _is_error(change: FactChange, _: Comparison) -> bool:
     return change.before is ABSENT and RULES[str(change.name[1])].level == "error"
 
@@ -48,6 +42,10 @@ def _had(key: str) -> Condition:
     return lambda change, comparison: comparison.pair(change.scope, "environment", key)[0] is True
 
 
+def _keeps_bucket(change: FactChange, comparison: Comparison) -> bool:
+    return any(_had(key)(change, comparison) for key in ("protect", "keep_data"))
+
+
 def _selects_cluster(change: FactChange, comparison: Comparison) -> bool:
     target = comparison.pair(change.scope, "environment", "target")[1]
     return target is not ABSENT and "kube_context" in TARGET_FACTS[target].environment_keys
@@ -60,7 +58,7 @@ _GATE: Final = "gate changed"
 _LOWER_LIMITS: Final = ("min_scaling_efficiency",)
 """Conditions of the gate that become stricter if they rise."""
 _PRICES: Final = "prices changed"
-_NOT_COUNTED: Final = "the costs below do not count it, as it could hide what the change costs"
+_NOT_COUNTED: Final = "the costs below are at the prices of the base, as another could hide what the change costs"
 _DATA_DELETED: Final = "data deleted"
 _BUCKET: Final = "bucket changed from {before} to {after}: "
 _OTHER_CLUSTER: Final = "jobs are submitted to another cluster"
@@ -98,8 +96,7 @@ _SPEC: Final = (
     Meaning("gate.*", Risk.NONE, "the gate is stricter", _is_stricter, _GATE),
     Meaning("gate.*", Risk.CAUTION, "the gate is less strict, or another one", headline=_GATE),
     # With a lower price, or none, everything looks cheaper.
-    Meaning("price.**", Risk.CAUTION, _NOT_COUNTED, when.added, _PRICES),
-    Meaning("price.**", Risk.CAUTION, "the costs below are still at the price of the base", when.removed, _PRICES),
+    Meaning("price.**", Risk.CAUTION, _NOT_COUNTED, lambda *args: not when.changed(*args), _PRICES),
     Meaning("price.**", Risk.CAUTION, "everything looks cheaper", _lower_price, _PRICES),
     Meaning("price.**", headline=_PRICES),
 )
@@ -117,22 +114,13 @@ _ENVIRONMENTS: Final = (
     sentence("environment", "removed from the spec: its stack keeps all resources until you run {}", _destroy),
     loss(
         "protected environment",
-        "removed from the spec while protected: its stack keeps all resources, and Pulumi refuses to delete them. To "
-        "delete them, restore the environment with {}, run {} and {}, and then remove it from the spec",
+        "removed from the spec while protected: its stack keeps all resources, and Pulumi refuses to delete them",
         "protected resources left behind",
-        _unprotect,
     ),
     sentence(
         "environment.bucket",
-        f"{_BUCKET}jobs use the new bucket, but Pulumi refuses to remove the old one from the stack while it is "
-        "protected",
-        _had("protect"),
-        Risk.CAUTION,
-    ),
-    sentence(
-        "environment.bucket",
-        f"{_BUCKET}the new bucket starts empty, and the old one is kept with its objects and still billed",
-        _had("keep_data"),
+        f"{_BUCKET}the new bucket starts empty, and the old one stays with its objects, and is still billed",
+        _keeps_bucket,
         Risk.CAUTION,
     ),
     loss(

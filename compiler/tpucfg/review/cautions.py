@@ -31,12 +31,10 @@ _WIDENING_TEMPLATES: Final[Mapping[Reason, str]] = {
     "public": "grants {what} on {on} to everyone, through {who}",
     "condition": "grants {what} on {on} to {who} under another condition than before",
     "unconditional": "grants {what} on {on} to {who} without the condition that it had",
-    "names": "names everyone, through {who}, in {what}",
     "opens": "no longer prevents {barred}: {what}",
     "policy": "replaces the whole IAM policy of {on}: {what}",
 }
 """Sentences by the kind of access."""
-_PUBLIC: Final = ("public", "names")
 _BARRED: Final[Mapping[str, str]] = {
     "publicAccessPrevention": "public access to its objects",
     "uniformBucketLevelAccess": "access lists on single objects",
@@ -199,7 +197,7 @@ def _environment_cautions(environment: EnvironmentReview) -> Iterator[Caution]:
         findings = [line for line in environment.problem.output if _FINDING in line]
         lines = (environment.problem.reason, *findings[:1])
         text = "; ".join(prose(redact(line)) for line in lines)
-        yield Caution(Risk.UNKNOWN, f"changes to resources are unknown, but for those that are shown: {text}")
+        yield Caution(Risk.UNKNOWN, f"changes to resources are unknown: {text}")
     if environment.unverified:
         yield Caution(Risk.UNKNOWN, f"{_UNVERIFIED}: {prose(redact(environment.unverified))}")
 
@@ -224,7 +222,7 @@ def _change_cautions(change: ResourceChange, *, is_new: bool) -> Iterator[Cautio
             yield Caution(statement.risk, f"{_label(change)} {statement.markdown}")
     for widening in reported_widenings(change, is_new=is_new):
         text = f"{_label(change)} {_describe_widening(widening)}"
-        yield Caution(Risk.ACCESS, text, is_public=widening.why in _PUBLIC)
+        yield Caution(Risk.ACCESS, text, is_public=widening.why == "public")
 
 
 def _describe_widening(widening: Widening) -> str:
