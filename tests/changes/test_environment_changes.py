@@ -62,8 +62,7 @@ def test_removed_protected_environment_is_destructive() -> None:
 
     assert removed.statement.destructive
     assert removed.plain == (
-        "prod: removed from the spec while protected: its stack keeps all resources, and Pulumi refuses to delete "
-        "them"
+        "prod: removed from the spec while protected: its stack keeps all resources, and Pulumi refuses to delete them"
     )
 
 

@@ -35,7 +35,7 @@ class Example(NamedTuple):
 
 _LOADING: Final = (
     *("LD_PRELOAD", "PYTHONPATH", "PIP_INDEX_URL", "UV_INDEX", "PATH", "BASH_ENV", "ENV", "GCONV_PATH"),
-    "X_LIBRARY_PATH",
+    *("X_LIBRARY_PATH", "PERL5OPT", "RUBYOPT", "NODE_OPTIONS", "JAVA_TOOL_OPTIONS", "GIT_SSH_COMMAND"),
 )
 _LEADING: Final = ("PROXY", "proxy", "CERT_FILE", "CA_BUNDLE", "ENDPOINT", "BASE_URL", "EMULATOR_HOST")
 
@@ -84,10 +84,7 @@ EXAMPLES: Final = (
     Example(("argument", "--a"), "a", "${bucket}/../b", _CAUTION, "${bucket}/../b leads out of its folder"),
     Example(("argument", "--a"), "a", "../b ...", _NONE, "argument --a changed"),
     Example(("argument", "--a"), "1", "2", _NONE, "argument --a changed from 1 to 2"),
-    *(
-        Example(("variable", name), _A, "x", _CAUTION, "the program can load other code")
-        for name in _LOADING
-    ),
+    *(Example(("variable", name), _A, "x", _CAUTION, "the program can load other code") for name in _LOADING),
     *(
         Example(("variable", f"X_{name}"), _A, "x", _CAUTION, "the program's traffic takes another way")
         for name in _LEADING
@@ -225,9 +222,7 @@ EXAMPLES: Final = (
     Example(_pod("hostPID"), _A, True, _ACCESS, "other rights, accounts or tokens"),
     Example(_pod("volumes", "v", "secret", "secretName"), _A, "s", _ACCESS, "gets files from elsewhere"),
     Example(_pod("automountServiceAccountToken"), _A, True, _ACCESS, "accounts or tokens"),
-    Example(
-        _pod("containers", "c", "env", "N", "valueFrom", "secretKeyRef", "name"), _A, "s", _ACCESS, "tokens"
-    ),
+    Example(_pod("containers", "c", "env", "N", "valueFrom", "secretKeyRef", "name"), _A, "s", _ACCESS, "tokens"),
     Example(_pod("containers", "c", "envFrom", "0", "secretRef", "name"), _A, "s", _ACCESS, "accounts or tokens"),
     Example(_pod("imagePullSecrets", "s"), _A, "s", _ACCESS, "accounts or tokens"),
     Example(_pod("serviceAccountName"), _A, "a", _ACCESS, "other rights, accounts or tokens"),
@@ -284,6 +279,9 @@ _SPEC: Final = (
     Example(("probe", "steps"), _A, 50, _NONE, "steps of probes added (50)"),
     Example(("probe", "steps"), 50, _A, _NONE, "steps of probes removed (was 50)"),
     Example(("probe", "steps"), 50, 70, _NONE, "steps of probes changed from 50 to 70"),
+    Example(("probe", "argument", "a"), "a", "gs://theirs/x", _CAUTION, "is not the environment's bucket"),
+    Example(("probe", "argument", "a"), "a", "https://x.example/p", _CAUTION, "https://x.example is a new address"),
+    Example(("probe", "argument", "a"), "a", "${bucket}/../b", _CAUTION, "leads out of its folder"),
     Example(("probe", "argument", "profiler"), "a", "xplane", _NONE, "argument of probes"),
     Example(("gate", "fit"), True, _A, _CAUTION, "the gate is less strict, or another one"),
     Example(("gate", "fit"), _A, True, _NONE, "the gate is stricter"),
@@ -298,7 +296,13 @@ _SPEC: Final = (
     Example(("gate", "max_usd"), 2000, _A, _CAUTION, "the gate is less strict"),
     Example(("gate", "max_usd"), 2000, 1000, _NONE, "the gate is stricter"),
     Example(("gate", "max_usd"), 2000, 3000, _CAUTION, "the gate is less strict"),
-    Example(("price", "v2", "spot"), _A, "1", _CAUTION, "price v2.spot added (1): the costs below are at the prices of the base"),
+    Example(
+        ("price", "v2", "spot"),
+        _A,
+        "1",
+        _CAUTION,
+        "price v2.spot added (1): the costs below are at the prices of the base",
+    ),
     Example(("price", "v2"), "1", _A, _CAUTION, "the costs below are at the prices of the base"),
     Example(("price", "v2"), "1.5", "0.3", _CAUTION, "price v2 changed from 1.5 to 0.3: everything looks cheaper"),
     Example(("price", "v2"), "1", "2", _NONE, "price v2 changed from 1 to 2"),

@@ -50,7 +50,11 @@ def restacked(tmp_path: Path, old: dict[str, Any], new: dict[str, Any]) -> list[
     ("old", "new", "expected"),
     [
         ({"backend": {"url": "gs://a"}}, {"backend": {"url": "gs://b"}}, "DESTRUCTIVE setting of Pulumi backend.url"),
-        ({"main": "a"}, {"main": "b"}, "DESTRUCTIVE setting of Pulumi main changed from a to b: Pulumi runs other code"),
+        (
+            {"main": "a"},
+            {"main": "b"},
+            "DESTRUCTIVE setting of Pulumi main changed from a to b: Pulumi runs other code",
+        ),
         ({"runtime": "python"}, {"runtime": {"name": "python"}}, ""),
         (
             {"runtime": "python"},
@@ -86,7 +90,11 @@ def test_project_setting(tmp_path: Path, old: dict[str, Any], new: dict[str, Any
             {"secretsprovider": "b"},
             "DESTRUCTIVE prod: setting of the stack secretsprovider changed from a to b",
         ),
-        ({"encryptionsalt": "v1:a"}, {"encryptionsalt": "v1:b"}, "DESTRUCTIVE prod: setting of the stack encryptionsalt"),
+        (
+            {"encryptionsalt": "v1:a"},
+            {"encryptionsalt": "v1:b"},
+            "DESTRUCTIVE prod: setting of the stack encryptionsalt",
+        ),
         ({}, {"encryptionsalt": "v1:a"}, "NONE prod: setting of the stack encryptionsalt added"),
         ({"config": {"a": {"secure": "x"}}}, {"config": {"a": {"secure": "y"}}}, "DESTRUCTIVE prod: encrypted value"),
         ({"config": {"a": {"secure": "x"}}}, {"config": {"a": "y"}}, "DESTRUCTIVE prod: encrypted value"),

@@ -53,7 +53,7 @@ def sentences(*steps: Step) -> list[tuple[Risk, str]]:
         ({"lifecycleRules": [{"action": {"type": "delete"}}]}, DELETE, "has the rule delete for all objects"),
         ({"softDeletePolicy": {"retentionDurationSeconds": 0}}, DELETE, "Seconds is 0, previously 2592000"),
         ({"softDeletePolicy": {"retentionDurationSeconds": "604800"}}, DELETE, "Seconds is 604800, previously 2592000"),
-        ({"softDeletePolicy": UNKNOWN}, UNCLEAR, "sets softDeletePolicy to a value"),
+        ({"softDeletePolicy": UNKNOWN}, DELETE, "sets softDeletePolicy to a value"),
         ({"softDeletePolicy": None}, DELETE, "Seconds is 604800, previously 2592000"),
         ({"forceDestroy": True}, DELETE, "can lose data: forceDestroy is true, previously false"),
         ({"forceDestroy": "true"}, DELETE, "can lose data: forceDestroy is true, previously false"),

@@ -39,11 +39,11 @@ def cloud_tpu(**options: Any) -> dict[str, Any]:
         ),
         (
             gke(overrides={"v6e-16": {"trainer": {"restarts": 3}}}),
-            "dev, prod: v6e-16: restarts added (3) in overrides.v6e-16: a program that keeps failing",
+            "dev, prod: v6e-16: restarts added (3) in overrides.v6e-16: a run ends after more or fewer failures",
         ),
         (
             gke(prod={"overrides": {"v6e-8": {"targets": {"gke": {"priority": "high"}}}}}),
-            "prod: v6e-8: priority class added (high) in environments.prod.overrides.v6e-8: it decides which pods wait",
+            "prod: v6e-8: priority class added (high) in environments.prod.overrides.v6e-8: the cluster chooses the nodes of a slice",
         ),
         (gke(trainer__max_run_duration="12h"), "every config: maximum run duration added (12h)"),
         (gke(trainer__mounts={"/data": "${bucket}/data"}), "every config: mount /data added (${bucket}/data)"),
@@ -92,7 +92,11 @@ def test_a_secret_of_a_new_rung_is_access() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "caution"),
     [
-        (gke(capacity="spot"), gke(), "capacity changed from spot to the node pool decides: the job runs on any nodes"),
+        (
+            gke(capacity="spot"),
+            gke(),
+            "capacity changed from spot to the node pool decides: machines have another price",
+        ),
         (
             gke(trainer__max_run_duration="12h"),
             gke(trainer__max_run_duration="2d"),
@@ -103,7 +107,11 @@ def test_a_secret_of_a_new_rung_is_access() -> None:
             gke(),
             "duration removed (was 12h): nothing else ends a run that hangs",
         ),
-        (gke(trainer__restarts=3), gke(trainer__restarts=1), "restarts changed from 3 to 1: a run ends after more or fewer failures"),
+        (
+            gke(trainer__restarts=3),
+            gke(trainer__restarts=1),
+            "restarts changed from 3 to 1: a run ends after more or fewer failures",
+        ),
         (gke(), gke(trainer__restarts=0), "restarts added (0): a run ends after more or fewer failures"),
         (gke(), gke(trainer__mounts={"/o": "gs://other/x"}), "gs://other is not the environment's bucket"),
         (gke(trainer__mounts={"/o": "${bucket}"}), gke(), "what the program writes there stays on the machine"),

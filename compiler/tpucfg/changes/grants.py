@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from tpucfg.changes.resources import UNKNOWN, Reason, Step, Widening
 from tpucfg.infra.grants import (
+    BASIC_ROLES,
     CUSTOM_ROLE,
     Grant,
     Target,
@@ -123,7 +124,8 @@ def _reason(grant: Grant, previous: _Roles, context: _Context) -> Reason:
         return "public"
     if grant.role in previous:
         return "condition" if grant.condition else "unconditional"
-    return "own" if context.is_new and _is_created(grant.on, context) and not _lends_account(grant) else "new"
+    is_own = context.is_new and _is_created(grant.on, context) and grant.role not in BASIC_ROLES
+    return "own" if is_own and not _lends_account(grant) else "new"
 
 
 def _lends_account(grant: Grant) -> bool:

@@ -23,7 +23,19 @@ from tpucfg.targets.extra import is_harmless
 _MOUNT_FOLDERS: Final = ("/data", "/datasets", "/mnt", "/gcs", "/checkpoints", "/output", "/tmp", "/cache")  # noqa: S108
 """Folders in which no image has its program."""
 _RESERVATION: Final = "reservation "
-_OTHER_CODE: Final = ("LD_*", "PYTHON*", "PIP_*", "UV_*", "PATH", "BASH_ENV", "ENV", "GCONV_PATH", "*_LIBRARY_PATH*")
+_OTHER_LANGUAGES: Final = ("PERL5*", "RUBY*", "NODE_*", "JAVA_*", "GIT_*")
+_OTHER_CODE: Final = (
+    "LD_*",
+    "PYTHON*",
+    "PIP_*",
+    "UV_*",
+    "PATH",
+    "BASH_ENV",
+    "ENV",
+    "GCONV_PATH",
+    "*_LIBRARY_PATH*",
+    *_OTHER_LANGUAGES,
+)
 _OTHER_WAYS: Final = ("*_PROXY", "*_proxy", "*_CERT_FILE", "*_CA_BUNDLE", "*_ENDPOINT", "*_BASE_URL", "*_EMULATOR_HOST")
 
 

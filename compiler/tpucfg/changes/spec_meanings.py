@@ -4,6 +4,7 @@ from typing import Final
 
 from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.changes import conditions as when
+from tpucfg.changes.address_meanings import addresses
 from tpucfg.changes.conditions import Comparison, Condition
 from tpucfg.changes.facts import ABSENT, FactChange
 from tpucfg.changes.job_meanings import JOB_MEANINGS
@@ -92,6 +93,7 @@ _SPEC: Final = (
     sentence("allow.**", "{label} is no longer allowed", when.removed, headline="{label} no longer allowed"),
     sentence("allow.**", "reason for allowing {label} changed from {before} to {after}"),
     Meaning("probe.steps", subject="steps of probes"),
+    *addresses("probe.argument.*"),
     Meaning("probe.argument.*", subject="argument of probes"),
     Meaning("gate.*", Risk.NONE, "the gate is stricter", _is_stricter, _GATE),
     Meaning("gate.*", Risk.CAUTION, "the gate is less strict, or another one", headline=_GATE),

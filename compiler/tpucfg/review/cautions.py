@@ -142,12 +142,13 @@ def _specs(paths: Sequence[str]) -> str:
 
 def spec_cautions(review: Review) -> list[Caution]:
     """Return the risks of one spec, the highest first; environments with the same risk share a line."""
+    unprotected = {*_unprotected_environments(review)}
     # The key has a placeholder for the environment; the values are the exact lines with their environments.
     lines = grouped(
         (caution._replace(text=_with_placeholder(caution.text, name)), (caution, name))
         for environment in review.environments
         for name in (environment.environment,)
-        for caution in _environment_cautions(environment)
+        for caution in _environment_cautions(environment, is_reported=name in unprotected)
     )
     shared = (pair for general, exact in lines.items() for pair in generalize(general, exact))
     scoped = [
@@ -172,10 +173,21 @@ def _with_placeholder(line: str, environment: str) -> str:
     return _CODE.sub(lambda match: replace_name(match[0], environment), line)
 
 
-def _environment_cautions(environment: EnvironmentReview) -> Iterator[Caution]:
-    """Yield the risks in one environment."""
+def _unprotected_environments(review: Review) -> Iterator[str]:
+    """Yield the environments whose spec lifts the protection, which a statement reports for the whole environment."""
+    before, after = review.before.environments, review.after.environments
+    return (name for name in before if name in after and before[name].protect and not after[name].protect)
+
+
+def _environment_cautions(environment: EnvironmentReview, *, is_reported: bool) -> Iterator[Caution]:
+    """Yield the risks in one environment.
+
+    Args:
+        environment: its review.
+        is_reported: True if a statement already reports that the environment loses its protection.
+    """
     changes = environment.changes
-    lifted = [change for change in changes if change.protection == "lifted"]
+    lifted = [change for change in changes if change.protection == "lifted" and not is_reported]
     yield from _shared_caution(Risk.DESTRUCTIVE, lifted, "is no longer protected")
     for op, removal in _REMOVALS.items():
         refused = [change for change in changes if change.op == op and change.refused]

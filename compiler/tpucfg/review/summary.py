@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from tpucfg.changes.resources import count_resources, reported_widenings
+from tpucfg.changes.spec_meanings import LIFTED
 from tpucfg.changes.statements import format_environments
 from tpucfg.findings import errors
 from tpucfg.findings.formats import format_counts
@@ -90,6 +91,9 @@ def _config_counts(review: Review, name: str = "") -> Iterator[tuple[int, str]]:
 def _with_phrases(counts: str, review: Review) -> str:
     """Add what no count includes: a higher cost, and changes such as a lifted protection, the riskiest first."""
     located = [item for item in review.impact.statements if item.statement.headline]
+    if any(change.protection == "lifted" for change in review.resources):
+        # Already counted as resources that are no longer protected.
+        located = [item for item in located if item.statement.headline != LIFTED]
     located.sort(key=lambda item: -item.statement.risk)
     phrases = dict.fromkeys(
         f"{item.statement.headline} in {item.scope}" if item.scope else item.statement.headline for item in located
