@@ -200,7 +200,8 @@ def _environment_cautions(environment: EnvironmentReview, *, is_reported: bool) 
             access = [*map(_describe_widening, drift.widened)]
             yield Caution(drift.risk, drift_line(drift, access), is_drift=True)
     for finding in environment.findings:
-        yield Caution(Risk.CAUTION, f"{code(finding.id)} {prose(redact(finding.message))}")
+        message = _without_environment(environment.environment, finding.message)
+        yield Caution(Risk.CAUTION, f"{code(finding.id)} {prose(redact(message))}")
     for violation in environment.violations:
         resource = f" ({code(violation.name)})" if violation.name else ""
         text = f"the {prose(violation.level)} policy {code(violation.policy)}{resource}: {prose(violation.message)}"
@@ -251,6 +252,11 @@ def _describe_widening(widening: Widening) -> str:
         reach = "in" if widening.condition else "for everything in"
         return f"{text}: {shown} {reach} that {widening.on_kind}"
     return f"{text}: {_UNKNOWN_PERMISSIONS}" if _CUSTOM_ROLE.match(widening.what) else text
+
+
+def _without_environment(environment: str, message: str) -> str:
+    """Return a finding's message without the environment's name, which already starts the line."""
+    return re.sub(rf" of {re.escape(environment)}(?![A-Za-z0-9-])", "", message, count=1)
 
 
 def _label(change: ResourceChange) -> str:
