@@ -165,7 +165,7 @@ ATTACKS: Final = (
                 'pulumi.ResourceHookBinding(on_error=[self._hook], before_create=[pulumi.ResourceHook("x", print)])',
             ),
         ),
-        ("runs `before_create: x` during an update",),
+        ("has `before_create: x`, which changes what an update does",),
         status=0,
     ),
     Attack(

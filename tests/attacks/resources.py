@@ -107,7 +107,7 @@ ATTACKS: Final = (
     Attack(
         "storage-class-that-costs",
         _rule('"age": 1', '"type": "SetStorageClass", "storage_class": "ARCHIVE"'),
-        ("moves all objects `1` days after their creation to `ARCHIVE`, where each read",),
+        ("has the rule `SetStorageClass ARCHIVE` for all objects `1` days after their creation",),
         status=0,
     ),
     Attack(
@@ -129,8 +129,7 @@ ATTACKS: Final = (
             "stacks/bucket.py",
             ('        soft_delete_policy={"retention_duration_seconds": settings.soft_delete_days * 86_400},\n', ""),
         ),
-        ("no longer declares how long deleted objects can be restored (`softDeletePolicy`)",),
-        status=0,
+        ("loses protection: `softDeletePolicy.retentionDurationSeconds` is `604800`",),
     ),
     Attack(
         "force-destroy",

@@ -55,6 +55,7 @@ def test_options_of_a_new_resource(options: dict[str, Any], risk: Risk) -> None:
     ("options", "risk", "text"),
     [
         ({"aliases": [{"name": "x"}]}, Risk.UNKNOWN, "takes over x"),
+        ({"version": "1"}, Risk.UNKNOWN, "has 1, which changes what an update does (version)"),
         ({"tomorrow": "x"}, Risk.DESTRUCTIVE, "has x, which changes what an update does (tomorrow)"),
     ],
 )

@@ -56,6 +56,7 @@ _NO_DELETION: Final = "running slices can no longer delete themselves; let bound
 _NOT_LEFT: Final = "is no longer left behind when it is removed from the stack"
 _MOVES: Final = "unless an alias matches its old place, it is deleted and created anew"
 _DECIDES: Final = "has {}, which changes what an update does"
+_WITHOUT_LOSS: Final = ("additionalSecretOutputs", "deleteBeforeReplace", "hooks", "version")
 _TAKING_OVER: Final = ("envVarMappings", "importId", "pluginDownloadURL", "stateMigrations")
 _BY_DEFAULT: Final = when.differs("the default one")
 _LESS: Final = "loses protection: {} is {}, previously {}"
@@ -96,6 +97,7 @@ MEANINGS: Final = (
         "option.*.provider", _LOSS, "gets the provider {} instead of {}, and with it other credentials", _BY_DEFAULT
     ),
     _option("option.*.ignoreChanges", _LOSS, _DECIDES, when.other_items),
+    *(_option(f"option.*.{name}", _UNKNOWN, _DECIDES) for name in _WITHOUT_LOSS),
     # Without data, a resource that is deleted and created anew is the same as before.
     _option("option.data.parent", _LOSS, f"moves to {{}} from {{}}: {_MOVES}", when.differs("the stack")),
     _option("option.data.retainOnDelete", _LOSS, f"{_NOT_LEFT}: its data would be deleted", removed),
