@@ -125,11 +125,10 @@ def program_files(tree: Tree, paths: ProgramPaths, skipped: Collection[TreeEntry
 
     def is_read(entry: TreeEntry) -> bool:
         path, lineage = entry.path, (entry.path, *entry.path.parents)
-        if path.name == ".gitattributes":
-            # It decides about checkouts of the whole repository, not of the program.
-            return False
-        if not entry.id and not {*paths.other_code}.isdisjoint(lineage):
-            # A virtual environment or a plugin that is not committed is no part of the change.
+        is_foreign = not entry.id and not {*paths.other_code}.isdisjoint(lineage)
+        if is_foreign or path.name == ".gitattributes":
+            # A virtual environment or a plugin that is not committed is no part of the change. Attributes are those of
+            # the repository, which has a caution of its own for them.
             return False
         is_stack_file = path.parent == paths.stacks and path.name.startswith("Pulumi.")
         return is_stack_file or path in single or not code.isdisjoint(lineage)
