@@ -192,7 +192,7 @@ ATTACKS: Final = (
     Attack(
         "everyone-in-another-input",
         _declare('pulumi.CustomResource("gcp:iam/entitlement:Entitlement", "e", {"eligible": [["allUsers"]]})'),
-        ("about which this review has no rules",),
+        ("names everyone, through `allUsers`, in `eligible`",),
         status=0,
     ),
     Attack(
@@ -342,7 +342,10 @@ ATTACKS: Final = (
     Attack(
         "account-key",
         _declare(f'gcp.serviceaccount.Key("k", service_account_id={_ACCOUNT})'),
-        ("about which this review has no rules", "`TPU099` serviceaccount.Key k is a key of tpu-mnist-dev@"),
+        (
+            "names everyone, through `allUsers`, in `eligible`",
+            "`TPU099` serviceaccount.Key k is a key of tpu-mnist-dev@",
+        ),
         status=0,
     ),
     Attack(
@@ -368,14 +371,17 @@ ATTACKS: Final = (
     Attack(
         "federation-without-its-condition",
         edit("stacks/__main__.py", (_REPOSITORY, "")),
-        ("about which this review has no rules", "`gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider`"),
+        (
+            "names everyone, through `allUsers`, in `eligible`",
+            "`gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider`",
+        ),
         status=0,
         base=_declare(f"{_PROVIDER}{_REPOSITORY})"),
     ),
     Attack(
         "new-federation",
         _declare(f"{_PROVIDER})"),
-        ("about which this review has no rules",),
+        ("names everyone, through `allUsers`, in `eligible`",),
         status=0,
     ),
     Attack(

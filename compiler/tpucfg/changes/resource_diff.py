@@ -197,7 +197,7 @@ def _merge(previewed: ResourceChange, declared: ResourceChange) -> ResourceChang
         statements=_joined(previewed.statements, declared.statements, lambda text: (text.template, *text.values)),
     )
     if not is_milder:
-        return merged
+        return merged._replace(only_declared=len(merged.widened) > len(previewed.widened))
     return merged._replace(
         op=declared.op if declared.op in REMOVING_OPS else previewed.op,
         because=previewed.because or declared.because,
