@@ -64,12 +64,12 @@ ATTACKS: Final = (
     Attack(
         "backend-moved",
         _project("backend: {url: 'gs://evil'}\n"),
-        ("`backend.url` added (`gs://evil`)", "creates every resource again"),
+        ("`backend.url` added (`gs://evil`)", "or another state"),
     ),
     Attack(
         "provider-from-the-repository",
         together(_project("plugins:\n  providers: [{name: gcp, path: ./bin}]\n"), write("bin/pulumi-resource-gcp", "")),
-        ("`plugins.providers.0.path`", "./bin", "with access to the cloud"),
+        ("`plugins.providers.0.path`", "./bin", "Pulumi runs other code"),
     ),
     Attack(
         "provider-binary-swapped",

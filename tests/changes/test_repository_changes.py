@@ -50,7 +50,7 @@ def test_those_who_approve_have_a_caution_of_their_own() -> None:
 
 
 def test_files_of_images_are_found_by_name() -> None:
-    """What `docker build` and installers of packages read, and scripts, in any folder."""
+    """Files that `docker build` and installers of packages read count, and scripts, in any folder."""
     built = (
         *(
             "trainer/Dockerfile",
