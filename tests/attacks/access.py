@@ -113,7 +113,7 @@ ATTACKS: Final = (
     Attack(
         "grant-on-a-folder",
         _declare(f'gcp.folder.IAMMember("g", folder="folders/77", role="roles/viewer", member="{_TEAM}")'),
-        ("grants the basic role `roles/viewer` on the folder `77` to `group:team@example.com`", "`TPU095`"),
+        ("grants `roles/viewer` on the folder `77` to `group:team@example.com`", "`TPU095`"),
         status=0,
     ),
     Attack(
@@ -241,14 +241,14 @@ ATTACKS: Final = (
             ("from pulumi import Resource", "from pulumi import Output, Resource"),
             ("expression=settings.deletion_condition", 'expression=Output.secret("true")'),
         ),
-        ("under a condition that is not known: `compute.instances.delete`",),
+        ("if `[secret]`: `compute.instances.delete`",),
         status=0,
         base=_ONE_HOST,
     ),
     Attack(
         "condition-of-the-deletion-not-a-text",
         edit("stacks/slice_deletion.py", ("expression=settings.deletion_condition", "expression=1")),
-        ("under another condition than before, under a condition that is not known: `compute.instances.delete`",),
+        ("under another condition than before, if `[not a text]`: `compute.instances.delete`",),
         status=0,
         base=_ONE_HOST,
     ),
@@ -265,7 +265,7 @@ ATTACKS: Final = (
     Attack(
         "broader-role-of-the-jobs",
         edit("stacks/access.py", ('"roles/storage.objectUser"', '"roles/storage.admin"')),
-        ("grants the broader `roles/storage.admin` on the bucket",),
+        ("grants `roles/storage.admin` on the bucket",),
         status=0,
     ),
     Attack(
@@ -342,7 +342,10 @@ ATTACKS: Final = (
     Attack(
         "account-key",
         _declare(f'gcp.serviceaccount.Key("k", service_account_id={_ACCOUNT})'),
-        ("about which this review has no rules", "`TPU099` serviceaccount.Key k is a key of tpu-mnist-dev@"),
+        (
+            "names everyone, through `allUsers`, in `eligible`",
+            "`TPU099` serviceaccount.Key k is a key of tpu-mnist-dev@",
+        ),
         status=0,
     ),
     Attack(
@@ -368,14 +371,17 @@ ATTACKS: Final = (
     Attack(
         "federation-without-its-condition",
         edit("stacks/__main__.py", (_REPOSITORY, "")),
-        ("about which this review has no rules", "`gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider`"),
+        (
+            "names everyone, through `allUsers`, in `eligible`",
+            "`gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider`",
+        ),
         status=0,
         base=_declare(f"{_PROVIDER}{_REPOSITORY})"),
     ),
     Attack(
         "new-federation",
         _declare(f"{_PROVIDER})"),
-        ("about which this review has no rules",),
+        ("names everyone, through `allUsers`, in `eligible`",),
         status=0,
     ),
     Attack(

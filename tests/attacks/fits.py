@@ -155,7 +155,7 @@ ATTACKS: Final = (
     Attack(
         "step-removed",
         edit("tpucfg.yaml", (FIT_STEP, "")),
-        ("step to compile removed", "no compilation shows any more that the job fits"),
+        ("step to compile removed", "another function decides what is known to fit, or none"),
         status=0,
         base=_base,
     ),

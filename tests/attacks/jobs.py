@@ -154,7 +154,7 @@ ATTACKS: Final = (
         "time-limit-lifted",
         together(spec(("  max_run_duration: 1d\n", "")), append(SPEC, "capacity: spot\n")),
         "maximum run duration removed (was `1d`): nothing else ends a run that hangs",
-        "capacity changed from `on-demand` to `spot`: machines can be taken away while a run is under way",
+        "capacity changed from `on-demand` to `spot`: machines have another price",
         base=together(ONE_SIZE, spec((_MODEL_DIR, f"{_MODEL_DIR}  max_run_duration: 1d\n"))),
     ),
     attack(
@@ -192,7 +192,7 @@ ATTACKS: Final = (
     attack(
         "danger-among-many-fields",
         options("gke", extra={"metadata": {"annotations": {f"a{n}": "x" for n in range(400)}}} | pod(hostPID=True)),
-        "hostPID` added (`true`): the program reaches its host",
+        "hostPID` added (`true`): the program acts with other rights",
         "and 392 more, which the fold shows",
         base=GKE,
     ),
@@ -222,7 +222,7 @@ ATTACKS: Final = (
     attack(
         "privileged-container",
         options("gke", extra=pod(securityContext={"runAsUser": 0}, hostIPC=True, hostPID=True)),
-        "securityContext.runAsUser` added (`0`): the program gets other rights on its host",
+        "securityContext.runAsUser` added (`0`): the program acts with other rights",
         "hostPID` added (`true`)",
         base=GKE,
     ),
@@ -231,7 +231,7 @@ ATTACKS: Final = (
         options(
             "gke", extra=pod({"name": "side", "image": "evil.example/x:1", "securityContext": {"privileged": True}})
         ),
-        "containers.side.securityContext.privileged` added (`true`): the program gets other rights on its host",
+        "containers.side.securityContext.privileged` added (`true`): the program acts with other rights",
         "code comes from `evil.example`",
         base=GKE,
     ),
@@ -243,8 +243,8 @@ ATTACKS: Final = (
                 volumes=[{"name": "v", "hostPath": {"path": "/"}}, {"name": "s", "secret": {"secretName": "admin"}}]
             ),
         ),
-        "hostPath.path` added (`/`): the program reaches its host",
-        "secret.secretName` added (`admin`): the program gets files from elsewhere",
+        "hostPath.path` added (`/`): the program acts with other rights",
+        "secret.secretName` added (`admin`): the program acts with other rights",
         base=GKE,
     ),
     attack(
@@ -298,7 +298,7 @@ ATTACKS: Final = (
             "compute-engine", extra={"instance": host({"ssh-keys": "me:ssh-ed25519 AAAA", "enable-oslogin": "FALSE"})}
         ),
         "people can log in to the hosts",
-        "keys in the metadata can log in to the hosts",
+        "people can log in to the hosts",
         base=COMPUTE_ENGINE,
     ),
     attack(

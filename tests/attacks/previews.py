@@ -145,7 +145,7 @@ ATTACKS: Final = (
         together(
             _LIFT, write("../prod.jsonl", "error: \n::set-output name=x::y\n</details>\n<!-- tpucfg-review -->\n")
         ),
-        ("**prod**: protection lifted", "only the changes that the stack program declares are shown"),
+        ("**prod**: protection lifted", "changes to resources are unknown"),
         arguments=_PROD,
     ),
 )

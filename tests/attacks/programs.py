@@ -123,7 +123,7 @@ ATTACKS: Final = (
     Attack(
         "existing-bucket-taken-over",
         _last(_IMPORTED),
-        ("`storage.Bucket` `b` takes over the existing resource `payroll`",),
+        ("`storage.Bucket` `b` has `payroll`, which changes what an update does",),
     ),
     Attack(
         "provider-downloaded-from-elsewhere",
@@ -133,13 +133,13 @@ ATTACKS: Final = (
     Attack(
         "older-provider",
         _bucket_options('version="7.0.0"'),
-        ("uses version `7.0.0` of its provider",),
+        ("has `7.0.0`, which changes what an update does",),
         status=0,
     ),
     Attack(
         "changes-hidden-in-previews",
         _bucket_options('hide_diffs=["lifecycleRules"]'),
-        ("hides changes of `lifecycleRules` in previews",),
+        ("has `lifecycleRules`, which changes what an update does",),
     ),
     Attack(
         "replaced-when-labels-change",
@@ -165,7 +165,7 @@ ATTACKS: Final = (
                 'pulumi.ResourceHookBinding(on_error=[self._hook], before_create=[pulumi.ResourceHook("x", print)])',
             ),
         ),
-        ("runs `before_create: x` during an update",),
+        ("has `before_create: x`, which changes what an update does",),
         status=0,
     ),
     Attack(
@@ -206,12 +206,12 @@ ATTACKS: Final = (
     Attack(
         "dynamic-provider",
         _last(_DYNAMIC),
-        ("runs code of its own as a provider",),
+        ("the engine runs it in an update",),
     ),
     Attack(
         "component-of-another-package",
         _last('pulumi.ComponentResource("other:index:Everything", "e", {}, None, True)'),
-        ("component of another package", "`other:index:Everything e`"),
+        ("component", "`other:index:Everything e`"),
     ),
     Attack(
         "inputs-from-an-object",
@@ -220,7 +220,7 @@ ATTACKS: Final = (
             'content = pulumi_gcp.storage.get_bucket_object_content(bucket="b", name="n").content or "roles/viewer"\n'
             'pulumi_gcp.projects.IAMMember("a", project=settings.project, role=content, member="group:a@b.example")'
         ),
-        ("looks up what this review does not know: `gcp:storage/getBucketObjectContent:getBucketObjectContent`",),
+        ("call `gcp:storage/getBucketObjectContent:getBucketObjectContent`",),
         status=0,
     ),
     Attack(
@@ -249,7 +249,7 @@ ATTACKS: Final = (
     Attack(
         "default-provider",
         edit("stacks/environment.py", ("providers=[provider], ", "")),
-        ("the provider of 9 resources",),
+        ("gets the provider",),
     ),
     # Secrets.
     Attack(
@@ -259,7 +259,7 @@ ATTACKS: Final = (
             'pulumi_gcp.projects.IAMMember("a", project=pulumi.Output.secret("payroll"), '
             'role=pulumi.Output.secret("roles/owner"), member=pulumi.Output.secret("user:eve@attacker.example"))'
         ),
-        ("grants the basic role `roles/owner` on the project `payroll` to `user:[redacted]@attacker.example`",),
+        ("grants `roles/owner` on the project `payroll` to `user:[redacted]@attacker.example`",),
         absent=("eve@",),
         status=0,
     ),

@@ -72,12 +72,12 @@ ATTACKS: Final = (
     Attack(
         "deletion-at-once",
         edit("stacks/bucket.py", ('"age": TMP_DAYS, "matches_prefixes"', '"age": 0, "matches_prefixes"')),
-        ("deletes objects below `tmp/` at once, previously `14` days (`lifecycleRules`)",),
+        ("deletes objects below `tmp/` at once (`lifecycleRules`)",),
     ),
     Attack(
         "deletion-earlier",
         edit("stacks/bucket.py", ("TMP_DAYS: Final = 14", "TMP_DAYS: Final = 1")),
-        ("deletes objects below `tmp/` `1` days after their creation, previously `14` days (`lifecycleRules`)",),
+        ("deletes objects below `tmp/` `1` days after their creation (`lifecycleRules`)",),
     ),
     Attack(
         "deletion-of-checkpoints",
@@ -107,21 +107,21 @@ ATTACKS: Final = (
     Attack(
         "storage-class-that-costs",
         _rule('"age": 1', '"type": "SetStorageClass", "storage_class": "ARCHIVE"'),
-        ("moves all objects `1` days after their creation to `ARCHIVE`, where each read",),
+        ("has the rule `SetStorageClass ARCHIVE` for all objects `1` days after their creation",),
         status=0,
     ),
     Attack(
         "soft-delete-off",
         edit("stacks/bucket.py", ("settings.soft_delete_days * 86_400", "0")),
         (
-            "keeps deleted objects for `0 days`, previously for `30 days` (`softDeletePolicy`)",
+            "loses protection: `softDeletePolicy.retentionDurationSeconds` is `0`, previously `2592000`",
             "`TPU097` storage.Bucket data-us-central1 keeps no deleted objects",
         ),
     ),
     Attack(
         "soft-delete-shortened",
         edit("stacks/bucket.py", ("settings.soft_delete_days * 86_400", "7 * 86_400")),
-        ("**prod**", "keeps deleted objects for `7 days`, previously for `30 days` (`softDeletePolicy`)"),
+        ("**prod**", "`softDeletePolicy.retentionDurationSeconds` is `604800`, previously `2592000`"),
     ),
     Attack(
         "soft-delete-no-longer-declared",
@@ -129,8 +129,7 @@ ATTACKS: Final = (
             "stacks/bucket.py",
             ('        soft_delete_policy={"retention_duration_seconds": settings.soft_delete_days * 86_400},\n', ""),
         ),
-        ("no longer declares how long deleted objects can be restored (`softDeletePolicy`)",),
-        status=0,
+        ("loses protection: `softDeletePolicy.retentionDurationSeconds` is `604800`",),
     ),
     Attack(
         "force-destroy",
@@ -138,7 +137,7 @@ ATTACKS: Final = (
             "stacks/bucket.py", ("force_destroy=not settings.keep_data and not settings.protect", "force_destroy=True")
         ),
         (
-            "would be deleted together with everything in it (`forceDestroy`)",
+            "can lose data: `forceDestroy` is `true`",
             "`TPU097` storage.Bucket data-us-central1 would be deleted with all its objects (forceDestroy)",
         ),
     ),

@@ -68,7 +68,7 @@ ATTACKS: Final = (
                 "    model_dir: ${run_dir}\n    data_dir: ${bucket}/data\n",
             )
         ),
-        "order of the arguments changed from",
+        "the config changes in a way that no setting explains",
     ),
     attack(
         "record-that-opens-the-gate",

@@ -64,12 +64,12 @@ ATTACKS: Final = (
     Attack(
         "backend-moved",
         _project("backend: {url: 'gs://evil'}\n"),
-        ("`backend.url` added (`gs://evil`)", "creates every resource again"),
+        ("`backend.url` added (`gs://evil`)", "or another state"),
     ),
     Attack(
         "provider-from-the-repository",
         together(_project("plugins:\n  providers: [{name: gcp, path: ./bin}]\n"), write("bin/pulumi-resource-gcp", "")),
-        ("`plugins.providers.0.path`", "./bin", "with access to the cloud"),
+        ("`plugins.providers.0.path`", "./bin", "Pulumi runs other code"),
     ),
     Attack(
         "provider-binary-swapped",
@@ -102,7 +102,7 @@ ATTACKS: Final = (
     Attack(
         "program-in-another-folder",
         together(write("other/__main__.py", ""), edit("Pulumi.yaml", ("main: stacks", "main: other"))),
-        ("`main` changed from `stacks` to `other`: Pulumi runs another program",),
+        ("`main` changed from `stacks` to `other`: Pulumi runs other code",),
     ),
     Attack(
         "stack-files-in-another-folder",
@@ -166,7 +166,7 @@ ATTACKS: Final = (
     Attack(
         "esc-environment",
         _stack("environment: [evil/env]\n"),
-        ("**prod**", '`environment` `["evil/env"]`', "Pulumi ESC"),
+        ("**prod**", '`environment` `["evil/env"]`', "another key or service"),
     ),
     Attack(
         "secrets-provider",
@@ -177,7 +177,7 @@ ATTACKS: Final = (
     Attack(
         "salt-changed",
         edit(_STACK, ("v1:one", "v1:evil")),
-        ("encryptionsalt of the stack changed", "cannot decrypt"),
+        ("`encryptionsalt` changed", "another key or service"),
         base=_stack(_SALT),
     ),
     Attack(

@@ -44,10 +44,10 @@ def summaries(*pairs: tuple[Resource | None, Resource | None]) -> list[tuple[str
         (grant(), None, []),
         (grant(), grant(), []),
         (grant(), grant(member="group:b@example.com"), [(USER, "group:b@example.com", "new")]),
-        (grant(VIEWER), grant(ADMIN), [(ADMIN, TEAM, "broader")]),
+        (grant(VIEWER), grant(ADMIN), [(ADMIN, TEAM, "new")]),
         (grant(ADMIN), grant(VIEWER), []),
         (grant(VIEWER), grant("roles/custom"), [("roles/custom", TEAM, "new")]),
-        (None, grant("roles/owner"), [("roles/owner", TEAM, "basic")]),
+        (None, grant("roles/owner"), [("roles/owner", TEAM, "new")]),
         (None, grant(VIEWER, "allUsers"), [(VIEWER, "allUsers", "public")]),
         (None, grant(VIEWER, "allAuthenticatedUsers"), [(VIEWER, "allAuthenticatedUsers", "public")]),
         (grant(condition={"expression": "until May"}), grant(), [(USER, TEAM, "unconditional")]),
@@ -124,7 +124,7 @@ def test_new_environment_owns_only_what_it_creates() -> None:
     """Grants on the new bucket and the new account are expected; those on anything else are not."""
     project = Resource(ON_PROJECT, "g", {"project": "p", "role": "roles/ml.serviceAgent", "member": TEAM})
     assert new_environment(grant(), grant(bucket="prod"), project) == [("a", "own"), ("prod", "new"), ("p", "new")]
-    assert new_environment(grant(member="allUsers"), grant("roles/owner")) == [("a", "public"), ("a", "basic")]
+    assert new_environment(grant(member="allUsers"), grant("roles/owner")) == [("a", "public"), ("a", "new")]
 
 
 def test_only_pods_of_its_project_may_act_as_a_new_account() -> None:

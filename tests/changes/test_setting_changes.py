@@ -31,7 +31,7 @@ def cloud_tpu(**options: Any) -> dict[str, Any]:
     [
         (
             gke(capacity="spot"),
-            "every config: capacity changed from the node pool decides to spot: machines can be taken away",
+            "every config: capacity changed from the node pool decides to spot: machines have another price",
         ),
         (
             gke(dev={"capacity": {"reservation": "chat-2026"}}),
@@ -39,11 +39,11 @@ def cloud_tpu(**options: Any) -> dict[str, Any]:
         ),
         (
             gke(overrides={"v6e-16": {"trainer": {"restarts": 3}}}),
-            "dev, prod: v6e-16: restarts added (3) in overrides.v6e-16: a program that keeps failing",
+            "dev, prod: v6e-16: restarts added (3) in overrides.v6e-16: a run ends after more or fewer failures",
         ),
         (
             gke(prod={"overrides": {"v6e-8": {"targets": {"gke": {"priority": "high"}}}}}),
-            "prod: v6e-8: priority class added (high) in environments.prod.overrides.v6e-8: it decides which pods wait",
+            "prod: v6e-8: priority class added (high) in environments.prod.overrides.v6e-8: the cluster chooses",
         ),
         (gke(trainer__max_run_duration="12h"), "every config: maximum run duration added (12h)"),
         (gke(trainer__mounts={"/data": "${bucket}/data"}), "every config: mount /data added (${bucket}/data)"),
@@ -92,7 +92,11 @@ def test_a_secret_of_a_new_rung_is_access() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "caution"),
     [
-        (gke(capacity="spot"), gke(), "capacity changed from spot to the node pool decides: the job runs on any nodes"),
+        (
+            gke(capacity="spot"),
+            gke(),
+            "capacity changed from spot to the node pool decides: machines have another price",
+        ),
         (
             gke(trainer__max_run_duration="12h"),
             gke(trainer__max_run_duration="2d"),
@@ -103,11 +107,15 @@ def test_a_secret_of_a_new_rung_is_access() -> None:
             gke(),
             "duration removed (was 12h): nothing else ends a run that hangs",
         ),
-        (gke(trainer__restarts=3), gke(trainer__restarts=1), "restarts changed from 3 to 1: fewer failures end a run"),
-        (gke(), gke(trainer__restarts=0), "restarts added (0): the first failure ends a run"),
+        (
+            gke(trainer__restarts=3),
+            gke(trainer__restarts=1),
+            "restarts changed from 3 to 1: a run ends after more or fewer failures",
+        ),
+        (gke(), gke(trainer__restarts=0), "restarts added (0): a run ends after more or fewer failures"),
         (gke(), gke(trainer__mounts={"/o": "gs://other/x"}), "gs://other is not the environment's bucket"),
         (gke(trainer__mounts={"/o": "${bucket}"}), gke(), "what the program writes there stays on the machine"),
-        (gke(targets={"gke": {"queue": "q"}}), gke(), "queue removed (was q): jobs start at once"),
+        (gke(targets={"gke": {"queue": "q"}}), gke(), "queue removed (was q): other quotas apply, or none"),
         (gke(), gke(targets={"gke": {"image_pull_secrets": ["reg"]}}), "image pull secret reg added: images come"),
         (cloud_tpu(), cloud_tpu(subnetwork="train"), "subnetwork added (train): the job runs in another network"),
         (cloud_tpu(), cloud_tpu(tags=["a"]), "network tag a added: other firewall rules apply to the hosts"),
@@ -115,7 +123,7 @@ def test_a_secret_of_a_new_rung_is_access() -> None:
         (
             cloud_tpu(data_disks=[{"source": _DISK}]),
             cloud_tpu(data_disks=[{"source": _DISK, "read_only": False}]),
-            f"data disk {_DISK} changed from read-only to read-write: the program can change it",
+            f"data disk {_DISK} changed from read-only to read-write: the program reads and changes other data",
         ),
     ],
 )

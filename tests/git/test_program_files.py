@@ -32,8 +32,8 @@ def test_only_files_of_the_project_are_listed(repository: Repository) -> None:
 
     before, _ = versions(repository.spec)
 
-    assert {"Pulumi.yml", "Pulumi.yaml", "uv.lock", ".gitattributes", "stacks/data/table.csv"} <= {*before}
-    assert not {"README.md", "tpucfg.yaml", "schema/stack.schema.json"} & {*before}
+    assert {"Pulumi.yml", "Pulumi.yaml", "uv.lock", "stacks/data/table.csv"} <= {*before}
+    assert not {"README.md", ".gitattributes", "tpucfg.yaml", "schema/stack.schema.json"} & {*before}
 
 
 def test_commit_and_working_tree_are_equal(repository: Repository) -> None:

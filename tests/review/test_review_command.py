@@ -499,21 +499,6 @@ def test_access_to_an_existing_environment_is_a_caution(
     )
 
 
-def test_bucket_with_a_fixed_name_cannot_move(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
-    """Another region for a bucket with a fixed name is a caution that gives the solution."""
-    repository.edit(("protect: true ", "bucket: my-own\n    protect: true "))
-    repository.commit()
-    repository.edit(
-        ("my-project-prod\n    region: us-central1", "my-project-prod\n    region: europe-west4"),
-        ("[v2-8, v2-32, v2-128]", "[v2-8, v2-32]"),
-    )
-
-    comment = review(capsys)
-
-    assert "the bucket `my-own` exists already and cannot move to another region" in comment
-    assert "set `environments.prod.bucket` to another name" in comment
-
-
 class _Elements(HTMLParser):
     """The names of the elements of a page."""
 

@@ -81,7 +81,7 @@ def _other_registry(change: FactChange, _: Comparison) -> tuple[str, ...]:
     """Return the registries of an image after and before, if they differ."""
     if not isinstance(change.before, str) or not isinstance(change.after, str):
         return ()
-    old, new = _registry(change.before), _registry(change.after)
+    old, new = registry_of(change.before), registry_of(change.after)
     return () if old == new else (new, old)
 
 
@@ -89,12 +89,12 @@ def _new_registry(change: FactChange, comparison: Comparison) -> tuple[str, ...]
     """Return the registry of an added image, if no job of the base has one from there."""
     if change.before is not ABSENT or not isinstance(change.after, str):
         return ()
-    registry = _registry(change.after)
-    known = {_registry(text) for kind, text in comparison.known_texts if kind.endswith("image")}
+    registry = registry_of(change.after)
+    known = {registry_of(text) for kind, text in comparison.known_texts if kind.endswith("image")}
     return (registry,) if known and registry not in known else ()
 
 
-def _registry(image: str) -> str:
+def registry_of(image: str) -> str:
     """Return the host of an image and the project or owner in it."""
     host, separator, rest = image.partition("/")
     if not separator or not ("." in host or ":" in host or host == "localhost"):

@@ -51,6 +51,11 @@ def added(change: FactChange, _comparison: Comparison) -> bool:
     return change.before is ABSENT
 
 
+def existed(change: FactChange, _comparison: Comparison) -> bool:
+    """Apply to a fact that the base has."""
+    return change.before is not ABSENT
+
+
 def changed(change: FactChange, _comparison: Comparison) -> bool:
     """Apply to a fact that both revisions have."""
     return ABSENT not in (change.before, change.after)

@@ -39,19 +39,6 @@ _Roles = Mapping[str, AbstractSet[str]]
 """The conditions under which a member has each role."""
 
 
-class _Movable(NamedTuple):
-    """A grant without the name of its object, which a moved bucket changes."""
-
-    kind: str
-    role: str
-    member: str
-    condition: str
-
-    @classmethod
-    def of(cls, grant: Grant) -> "_Movable":
-        return cls(grant.on.kind, grant.role, grant.member, grant.condition)
-
-
 class _Context(NamedTuple):
     """Grants and objects of all steps, with which a single grant is compared."""
 
@@ -59,7 +46,7 @@ class _Context(NamedTuple):
     """All grants before the change, by member and object."""
     created: frozenset[Target]
     """The buckets and accounts that the change creates."""
-    revoked: "Counter[_Movable]"
+    revoked: "Counter[Grant]"
     """Grants that end, each of which excuses an equal one on a created object."""
     permissions: Mapping[str, tuple[str, ...]]
     """The permissions of each custom role after the change, by the role's name in grants."""
@@ -78,7 +65,7 @@ def access_widenings(steps: Sequence[Step]) -> list[tuple[Widening, ...]]:
     context = _Context(
         _by_member(held),
         frozenset(_created_targets(steps)),
-        Counter(_Movable.of(grant) for grant in held - given),
+        Counter(map(_movable, held - given)),
         dict(role for step in steps for role in _custom_roles(step.after)),
         all(step.before is None for step in steps),
     )
@@ -108,7 +95,7 @@ def _new_grants(step: Step, context: _Context) -> Iterator[Widening]:
         previous = context.held.get((grant.member, grant.on), {}) if is_comparable else {}
         if _is_contained(grant, previous):
             continue
-        movable = _Movable.of(grant)
+        movable = _movable(grant)
         # Each revoked grant excuses one new grant only: two would give access to a second bucket.
         if _is_created(grant.on, context) and context.revoked[movable] > 0:
             context.revoked[movable] -= 1
@@ -117,6 +104,11 @@ def _new_grants(step: Step, context: _Context) -> Iterator[Widening]:
             permissions = context.permissions.get(grant.role, ())
             on = grant.on
             yield Widening(grant.role, grant.member, reason, on.kind, on.name, permissions, grant.condition)
+
+
+def _movable(grant: Grant) -> Grant:
+    """Return a grant without the name of its object, which a moved bucket changes."""
+    return grant._replace(on=Target(grant.on.kind, ""))
 
 
 def _custom_roles(resource: Resource | None) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -134,13 +126,10 @@ def _custom_roles(resource: Resource | None) -> Iterator[tuple[str, tuple[str, .
 def _reason(grant: Grant, previous: _Roles, context: _Context) -> Reason:
     if is_public(grant.member):
         return "public"
-    if grant.role in BASIC_ROLES:
-        return "basic"
     if grant.role in previous:
         return "condition" if grant.condition else "unconditional"
-    if any(role in previous for role in _narrower(grant.role)):
-        return "broader"
-    return "own" if context.is_new and _is_created(grant.on, context) and not _lends_account(grant) else "new"
+    is_own = context.is_new and _is_created(grant.on, context) and grant.role not in BASIC_ROLES
+    return "own" if is_own and not _lends_account(grant) else "new"
 
 
 def _lends_account(grant: Grant) -> bool:
@@ -162,10 +151,6 @@ def _is_contained(grant: Grant, previous: _Roles) -> bool:
 
 def _broader(role: str) -> tuple[str, ...]:
     return next((row[row.index(role) + 1 :] for row in _NARROW_TO_BROAD if role in row), ())
-
-
-def _narrower(role: str) -> tuple[str, ...]:
-    return next((row[: row.index(role)] for row in _NARROW_TO_BROAD if role in row), ())
 
 
 def _is_created(target: Target, context: _Context) -> bool:

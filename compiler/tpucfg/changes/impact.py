@@ -12,7 +12,7 @@ from tpucfg.changes.facts import ABSENT, Fact, FactChange, Scope, by_name, compa
 from tpucfg.changes.figures import Jobs, ScalingRow, ladder_changes, ratio_changes, rung_baselines, scaling_rows
 from tpucfg.changes.meanings import judged
 from tpucfg.changes.records import NO_RECORDS, RevisionRecords, result_statements
-from tpucfg.changes.revision_facts import allowed, argument_orders, job_facts, spec_facts
+from tpucfg.changes.revision_facts import allowed, job_facts, spec_facts
 from tpucfg.changes.revisions import CompiledRevision, config_key
 from tpucfg.changes.spec_meanings import MEANINGS
 from tpucfg.changes.statements import LocatedStatement
@@ -90,7 +90,7 @@ def _fact_statements(
     old, new = before.jobs, after.jobs
     baselines = dict(_baselines(old, new))
     comparison = _comparison(before, after, baselines)
-    changes = [*compare(comparison.before, comparison.after), *_reordered(old, new)]
+    changes = [*compare(comparison.before, comparison.after)]
     changes += _unexplained(changes, changed_configs)
     changes += ladder_changes(old, new)
     if before.project and after.project:
@@ -155,15 +155,6 @@ def _effects(
 
 def _of(owned: Iterable[tuple[Scope, Effect]], is_wanted: Callable[[Scope], bool]) -> _Owned:
     return [(scope, effect) for scope, effect in owned if is_wanted(scope)]
-
-
-def _reordered(before: Jobs, after: Jobs) -> Iterator[FactChange]:
-    """Yield the jobs whose arguments are in another order."""
-    for key in after:
-        if key in before:
-            old, new = argument_orders(before[key], after[key])
-            if old != new:
-                yield FactChange(key, ("order", "arguments"), old, new)
 
 
 def _unexplained(changes: Iterable[FactChange], configs: Collection[Scope]) -> list[FactChange]:

@@ -4,46 +4,50 @@ A changed figure, argument or variable is a change without a caution, unless a r
 what is listed here as harmless is none: the fields of the services are too many for a list of dangers.
 """
 
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Final
 
 from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.changes import conditions as when
 from tpucfg.changes.address_meanings import LATEST, addresses, image
-from tpucfg.changes.conditions import Comparison, Condition
+from tpucfg.changes.conditions import Comparison
 from tpucfg.changes.facts import ABSENT, FactChange, Scope
 from tpucfg.changes.meanings import Meaning, access, caution, sentence
-from tpucfg.changes.revision_facts import READ_ONLY
 from tpucfg.changes.statements import Risk
 from tpucfg.number_format import format_factor
-from tpucfg.results.cost import FREE_RESTARTS, NO_DURATION
+from tpucfg.results.cost import NO_DURATION
 from tpucfg.spec.settings import Duration
 from tpucfg.targets.extra import is_harmless
 
 _MOUNT_FOLDERS: Final = ("/data", "/datasets", "/mnt", "/gcs", "/checkpoints", "/output", "/tmp", "/cache")  # noqa: S108
 """Folders in which no image has its program."""
-_CAPACITIES: Final = {
-    "spot": "machines can be taken away while a run is under way",
-    "flex-start": "a run starts when machines are found, and loses them after at most 7 days",
-    "on-demand": "machines are billed at the on-demand price, and none are set aside",
-    TARGET_FACTS["gke"].unset_capacity: (
-        "the job runs on any nodes of its slice, whatever their capacity, and no machines are set aside for it"
-    ),
-}
-_OTHER_CODE: Final = ("LD_*", "PYTHON*", "PIP_*", "UV_*", "PATH", "BASH_ENV", "ENV", "GCONV_PATH", "*_LIBRARY_PATH*")
+_RESERVATION: Final = "reservation "
+_OTHER_LANGUAGES: Final = ("PERL5*", "RUBY*", "NODE_*", "JAVA_*", "GIT_*")
+_OTHER_CODE: Final = (
+    "LD_*",
+    "PYTHON*",
+    "PIP_*",
+    "UV_*",
+    "PATH",
+    "BASH_ENV",
+    "ENV",
+    "GCONV_PATH",
+    "*_LIBRARY_PATH*",
+    *_OTHER_LANGUAGES,
+)
 _OTHER_WAYS: Final = ("*_PROXY", "*_proxy", "*_CERT_FILE", "*_CA_BUNDLE", "*_ENDPOINT", "*_BASE_URL", "*_EMULATOR_HOST")
 
 
 # Conditions
 
 
-def _becomes_capacity(text: str) -> Condition:
-    # The name of a reservation follows its kind.
-    return lambda change, _: change.before is not ABSENT and f"{change.after} ".startswith(f"{text} ")
+def _is_unreserved(change: FactChange, _: Comparison) -> bool:
+    return change.before is not ABSENT and not str(change.after).startswith(_RESERVATION)
 
 
 def _is_of_other_project(change: FactChange, _: Comparison) -> bool:
-    return str(change.after).startswith("reservation projects/")
+    return str(change.after).startswith(f"{_RESERVATION}projects/")
 
 
 def _other_secret(change: FactChange, _: Comparison) -> bool:
@@ -78,7 +82,20 @@ def _loses_limit(change: FactChange, comparison: Comparison) -> bool:
 
 def _is_compiled(change: FactChange, comparison: Comparison) -> bool:
     """Apply to a job whose step was compiled before."""
-    return when.kept(change, comparison) and comparison.pair(change.scope, "step to compile")[0] is not ABSENT
+    return comparison.pair(change.scope, "step to compile")[0] is not ABSENT
+
+
+def _is_on(change: FactChange, _: Comparison) -> bool:
+    return change.after is not ABSENT and change.after is not False
+
+
+def _variables(pattern: str) -> Iterator[Meaning]:
+    """Yield the rows about variables that decide what code runs, and where its traffic goes."""
+    for names, consequence in (
+        (_OTHER_CODE, "the program can load other code"),
+        (_OTHER_WAYS, "the program's traffic takes another way"),
+    ):
+        yield from (caution(pattern.format(name), consequence, when.always) for name in names)
 
 
 def _other_target(change: FactChange, comparison: Comparison) -> bool:
@@ -110,7 +127,21 @@ _NETWORK: Final = "the job runs in another network"
 _OTHER_PROGRAM: Final = "another program runs in the job"
 _ADDRESSES: Final = "hosts get addresses on the internet"
 _REGISTRY: Final = "images come from a registry with its own credentials"
-_TOKENS: Final = "the program gets a token or a secret of the cluster"
+_PLACEMENT: Final = ("priority", "compute_class", "topology_aware", "placement_policy")
+_RIGHTS: Final = "the program acts with other rights, accounts or tokens, or gets files from elsewhere"
+_GIVING_RIGHTS: Final = (
+    "volumes",
+    "automountServiceAccountToken",
+    "valueFrom",
+    "envFrom",
+    "imagePullSecrets",
+    "serviceAccount*",
+)
+_OPENING: Final = {
+    "people can open a shell in the running job": ("enableWebAccess", "enableDashboardAccess"),
+    "people can log in to the hosts": ("*ssh*", "*oslogin*", "*serial-port*"),
+    _ADDRESSES: ("enableExternalIps", "accessConfigs", "canIpForward"),
+}
 _PROGRAM: Final = (
     Meaning("figure.**", is_silent=True),
     Meaning("target", is_silent=True),
@@ -121,9 +152,7 @@ _PROGRAM: Final = (
     caution("command", _OTHER_PROGRAM, when.always),
     *addresses("argument.*"),
     caution("argument.*trust*remote*code", "the program can load other code", when.is_set),
-    Meaning("order.arguments", sentence="order of the arguments changed from {before} to {after}"),
-    *(caution(f"variable.{name}", "the program can load other code", when.always) for name in _OTHER_CODE),
-    *(caution(f"variable.{name}", "the program's traffic takes another way", when.always) for name in _OTHER_WAYS),
+    *_variables("variable.{}"),
     Meaning("variable.GOOGLE_APPLICATION_CREDENTIALS", Risk.ACCESS, "the program acts as another account"),
     *addresses("variable.*"),
     *addresses("XLA flag.*"),
@@ -136,29 +165,22 @@ _PROGRAM: Final = (
     *addresses("mount.*"),
     caution("mount.*", "the bucket's files hide those of the image there", _over_program),
     # Machines, and the length of a run
-    *(caution("capacity", consequence, _becomes_capacity(text)) for text, consequence in _CAPACITIES.items()),
+    caution("capacity", "machines have another price, and can be missing or be taken away", _is_unreserved),
     caution("capacity", "the reservation belongs to another project, which pays for it", _is_of_other_project),
     Meaning("zone", when=_other_region, is_silent=True),
-    caution("restarts", "the first failure ends a run", when.all_of(when.kept, when.becomes(0))),
-    caution("restarts", "fewer failures end a run", when.all_of(when.kept, when.falls)),
-    caution("restarts", "a program that keeps failing uses its slice for longer", when.all_of(when.kept, when.is_set)),
-    caution("exit codes", "every failure is worth a restart", when.removed),
+    caution("restarts", "a run ends after more or fewer failures", when.all_of(when.kept, when.is_set)),
     caution("exit codes", "other failures end a run"),
     caution("maximum run duration", "nothing else ends a run that hangs", when.removed),
     caution("maximum run duration", "a run that hangs ends later, and can cost {} as much", _longer),
-    caution("step to compile", "no compilation shows any more that the job fits", when.removed),
-    caution("step to compile", "another function decides what is known to fit", when.changed),
+    caution("step to compile", "another function decides what is known to fit, or none", _is_compiled),
     caution("Python of the compiled step", "another program decides what is known to fit", _is_compiled),
     Meaning("config", Risk.CAUTION, sentence="the config changes in a way that no setting explains: the fold shows it"),
-    *(
-        sentence(
-            "unlimited run",
-            f"nothing limits the whole time of a run: {reason}",
-            when.all_of(_loses_limit, when.becomes(reason)),
-            Risk.CAUTION,
-            "cost of a run not limited",
-        )
-        for reason in (NO_DURATION, FREE_RESTARTS)
+    sentence(
+        "unlimited run",
+        "nothing limits the whole time of a run: {after}",
+        _loses_limit,
+        Risk.CAUTION,
+        "cost of a run not limited",
     ),
     Meaning("unlimited run", is_silent=True),
 )
@@ -187,40 +209,22 @@ _TARGETS: Final = (
     caution("option.tags.*", "other firewall rules apply to the hosts"),
     Meaning("option.namespace", when=_is_default),
     caution("option.namespace", "other accounts, quotas and policies apply", when.always),
-    caution("option.data_disks.*", "the program no longer finds it", when.removed),
-    caution("option.data_disks.*", "the program reads it", when.becomes(READ_ONLY)),
-    caution("option.data_disks.*", "the program can change it", when.always),
+    caution("option.data_disks.*", "the program reads and changes other data", when.always),
     access("option.image_pull_secrets.*", _REGISTRY),
-    caution("option.queue", "jobs start at once, whatever quota is left", when.removed),
-    caution("option.queue", "other quotas apply", when.changed),
-    caution("option.priority", "it decides which pods wait, and which are evicted for others"),
-    caution("option.compute_class", "the class decides the machines' capacity, and with it their price"),
-    caution("option.topology_aware", "the queue places slices in another way"),
+    caution("option.queue", "other quotas apply, or none", when.existed),
+    *(caution(f"option.{key}", "the cluster chooses the nodes of a slice in another way") for key in _PLACEMENT),
     caution("option.containers_per_host", "each host runs as many processes, with equal parts of its chips"),
-    caution("option.placement_policy", "the nodes of a slice are placed in another way"),
 )
 _EXTRA: Final = (
     Meaning("field.**", when=lambda change, _: is_harmless(change.name[1:])),
+    *_variables("field.**.env.{}.**"),
     Meaning("field.**.volumes.*.emptyDir.**"),
     Meaning("field.**.valueFrom.fieldRef.**"),
     Meaning("field.**.valueFrom.resourceFieldRef.**"),
-    access("field.**.securityContext.**", "the program gets other rights on its host", when.always),
     caution("field.**.hostAliases.**", "the program's traffic takes another way", when.always),
-    access("field.**.host*.**", "the program reaches its host: its network, processes or files", when.always),
-    access("field.**.volumes.**", "the program gets files from elsewhere"),
-    access("field.**.automountServiceAccountToken", "the program gets a token of the cluster"),
-    access("field.**.valueFrom.**", _TOKENS),
-    access("field.**.envFrom.**", _TOKENS),
-    access("field.**.imagePullSecrets.**", _REGISTRY),
-    access("field.**.serviceAccount*.**", "jobs run as another account, or its tokens open more services"),
-    access("field.**.enableWebAccess", "people can open a shell in the running job", when.becomes(True)),
-    access("field.**.enableDashboardAccess", "people can open the dashboard of the running job", when.becomes(True)),
-    access("field.**.enableExternalIps", _ADDRESSES, when.becomes(True)),
-    access("field.**.accessConfigs.**", _ADDRESSES),
-    access("field.**.canIpForward", "hosts may send packets under other addresses", when.becomes(True)),
-    access("field.**.*ssh*.**", "people can log in to the hosts"),
-    access("field.**.*oslogin*.**", "keys in the metadata can log in to the hosts"),
-    access("field.**.*serial-port*.**", "people can log in over the serial port"),
+    *(access(f"field.**.{name}.**", _RIGHTS, when.always) for name in ("securityContext", "host*")),
+    *(access(f"field.**.{name}.**", _RIGHTS, _is_on) for name in _GIVING_RIGHTS),
+    *(access(f"field.**.{name}.**", text, _is_on) for text, names in _OPENING.items() for name in names),
     *image("field.**.image"),
     *image("field.**.imageUri"),
     caution("field.**.*etwork*.**", _NETWORK, when.always),

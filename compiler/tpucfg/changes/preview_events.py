@@ -19,8 +19,6 @@ from tpucfg.text_format import format_value
 
 _MAX_DEPTH: Final = 64
 """Levels of a value; deeper ones are dropped. Properties of resources have a dozen levels at most."""
-_MAX_BROKEN: Final = 20
-"""Limit for objects with errors: each JSONDecodeError counts lines from the start of the text, in quadratic time."""
 _MAX_PIECES: Final = 200_000
 """Enough for a stack of 50,000 resources, each with two relevant events and two others."""
 _PRUNED: Final = "[…]"
@@ -66,11 +64,11 @@ def _decode(data: bytes) -> str:
 
 
 def scan_json(data: bytes) -> Iterator[JsonPiece]:
-    """Yield objects and lines of text in their order, without empty lines, up to a bounded number of errors."""
+    """Yield objects and lines of text in their order, without empty lines, up to the first error."""
     text = _decode(data)
     position, line, end = 0, 1, len(text.rstrip())
-    pieces = broken = 0
-    while position < end and broken < _MAX_BROKEN:
+    pieces = 0
+    while position < end:
         pieces += 1
         if pieces > _MAX_PIECES:
             yield JsonPiece(line, None, f"there are more than {_MAX_PIECES:,} objects and lines", broken=True)
@@ -84,7 +82,6 @@ def scan_json(data: bytes) -> Iterator[JsonPiece]:
             last = _line_end(text, start)
             piece = JsonPiece(line, None, text[start:last].rstrip())
         yield piece
-        broken += piece.broken
         line += text.count("\n", start, last + 1)
         position = last + 1
 
@@ -93,14 +90,12 @@ def _parse_object(text: str, start: int, line: int, end: int) -> tuple[JsonPiece
     """Return the object that begins at `start`, and the index of the last character to skip."""
     try:
         value, object_end = _DECODER.raw_decode(text, start)
-    except json.JSONDecodeError as error:
-        is_cut = error.pos >= end or error.msg.startswith("Unterminated string")
-        reason = "it ends in the middle of an object" if is_cut else f"{error.msg} in column {error.colno}"
-        error_line = line + text.count("\n", start, error.pos)
-        # Scanning ends after a truncated object: each further attempt would read to the end, in quadratic time.
-        return JsonPiece(error_line, None, reason, broken=True), len(text) if is_cut else _line_end(text, error.pos)
-    except (RecursionError, ValueError) as error:  # ValueError: an integer with more digits than Python converts
+    except (RecursionError, ValueError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        if isinstance(error, json.JSONDecodeError):
+            is_cut = error.pos >= end or error.msg.startswith("Unterminated string")
+            line += text.count("\n", start, error.pos)
+            reason = "it ends in the middle of an object" if is_cut else f"{error.msg} in column {error.colno}"
         return JsonPiece(line, None, reason, broken=True), len(text)
     return JsonPiece(line, {key: _clean(item, _MAX_DEPTH) for key, item in value.items()}), object_end - 1
 

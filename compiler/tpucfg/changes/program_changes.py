@@ -16,16 +16,13 @@ from tpucfg.changes.meanings import judge_all
 from tpucfg.changes.program_meanings import MEANINGS
 from tpucfg.changes.statements import LocatedStatement, Risk, Statement
 from tpucfg.git.program_files import FileVersion
-from tpucfg.grouped import grouped
 from tpucfg.infra.pulumi_project import PROJECT_FILES, ConfigValue, PulumiFiles, StackFile
-from tpucfg.infra.resources import EnvironmentResources, Resource
+from tpucfg.infra.resources import EnvironmentResources
 from tpucfg.infra.stack_files import KEYS
 from tpucfg.infra.stack_program import StackProgram
-from tpucfg.text_format import dotted, format_count, listed
+from tpucfg.text_format import listed
 
 _MAX_FILES: Final = 6
-_MAX_CHANGES: Final = 12
-"""Changed settings of one environment that have a sentence of their own."""
 _PROVIDER_PREFIX: Final = "pulumi:providers:"
 _DEFAULT_INPUTS: Final = ("project", "region", "zone")
 """Inputs of Google's provider that are only defaults; each resource of the bundled program sets its own."""
@@ -65,16 +62,8 @@ def _judged_statements(before: Iterable[Fact], after: Iterable[Fact]) -> Iterato
     """Yield a sentence about each fact that differs; environments with the same one share it."""
     comparison = Comparison(by_name(before), by_name(after))
     judgements = judge_all(compare(comparison.before, comparison.after), MEANINGS, comparison)
-    shown = [item for item in judgements if item.meaning.risk or item.meaning.consequence or item.meaning.sentence]
-    shown.sort(key=lambda item: -item.meaning.risk)
-    by_scope = grouped((item.change.scope, item) for item in shown)
-    effects = ((scope, effect_of(item)) for scope, items in by_scope.items() for item in items[:_MAX_CHANGES])
-    yield from effect_statements(effects, environments_of)
-    for scope, items in by_scope.items():
-        if more := items[_MAX_CHANGES:]:
-            names = listed([dotted(item.change.name[1:]) for item in more])
-            text = f"{len(more):,} more such changes: {{}}"
-            yield LocatedStatement(scope.environment, Statement(text, (names,), more[0].meaning.risk))
+    shown = [item for item in judgements if item.meaning.risk or item.meaning.consequence]
+    yield from effect_statements(((item.change.scope, effect_of(item)) for item in shown), environments_of)
 
 
 def _setup_facts(setup: StackSetup, names: Collection[str], *, is_first: bool) -> Iterator[Fact]:
@@ -193,9 +182,6 @@ def declaration_statements(
     yield from _judged_statements(
         [fact for fact in old if fact.name[0] == "provider" or (fact.scope, fact.name) in known], new
     )
-    for name, declared in after.items():
-        if name in before:
-            yield from (LocatedStatement(name, moved) for moved in _moved(before[name], declared))
 
 
 def _declared_facts(
@@ -204,7 +190,7 @@ def _declared_facts(
     scope = Scope(environment)
     for feature in declared.unseen:
         # A kind that no version of this program writes has been written by something else.
-        yield Fact(scope, (feature.kind if feature.kind in _FEATURES else "dynamic", feature.name), True)
+        yield Fact(scope, (feature.kind if feature.kind in _FEATURES else "dynamic", feature.name), "")
     for provider in declared.providers:
         if (provider.type, provider.name) not in providers:
             continue
@@ -217,18 +203,3 @@ def _declared_facts(
             yield Fact(scope, ("provider", package, provider.name, key), value)
         for key, digest in provider.secrets.items():
             yield Fact(scope, ("secret of a provider", package, provider.name, key), digest)
-
-
-def _moved(before: EnvironmentResources, after: EnvironmentResources) -> Iterator[Statement]:
-    """Yield each pair of providers between which resources move: another one may have other credentials."""
-    old = {resource.key: _provider(resource) for resource in before.resources}
-    both = (((old.get(resource.key), _provider(resource)), resource) for resource in after.resources)
-    for (was, now), resources in grouped(both).items():
-        if was is None or was == now:
-            continue
-        text = f"the provider of {format_count(len(resources), 'resource')}, such as {{}}, is {{}} instead of {{}}"
-        yield Statement(text, (resources[0].label, now, was), Risk.DESTRUCTIVE)
-
-
-def _provider(resource: Resource) -> str:
-    return str(resource.options.get("provider", "the default provider"))

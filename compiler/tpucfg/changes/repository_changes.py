@@ -1,10 +1,11 @@
-"""Changes of files that concern no single spec: those of continuous integration, and names that two files share."""
+"""Changes of files that concern no single spec: of continuous integration, of images, and names that two share."""
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Final
 
+from tpucfg.changes.address_meanings import registry_of
 from tpucfg.changes.statements import LocatedStatement, Risk, Statement
 from tpucfg.git.changed_files import NameCollision, SharedName
 from tpucfg.text_format import listed
@@ -21,12 +22,26 @@ _HARMLESS: Final = (
 """Hidden files at the root that start nothing. What Pulumi reads of them is compared with the stack program."""
 _CI_NAMES: Final = re.compile(
     r"action\.ya?ml|.*gitlab-ci\.ya?ml|.*-pipelines.*\.ya?ml|.*cloudbuild.*\.(?:ya?ml|json)|buildspec.*\.ya?ml"
-    r"|appveyor\.ya?ml|codefresh\.ya?ml|jenkinsfile.*|codeowners",
+    r"|appveyor\.ya?ml|codefresh\.ya?ml|jenkinsfile.*|codeowners|\.gitattributes",
     re.IGNORECASE,
 )
 """Names of files that services of continuous integration read in any folder, and of those that name who approves."""
+_OWNERS: Final = "codeowners"
+_BUILD_PATHS: Final = re.compile(
+    r"(?:.*/)?(?:(?:[^/]*[.-])?(?:docker|container)file[^/]*|(?:docker-)?compose[^/]*\.ya?ml"
+    r"|(?:[^/]*requirements|[^/]*constraints)[^/]*(?:/.*)?\.(?:txt|in)|pyproject\.toml|setup\.(?:py|cfg)|[^/]*\.lock"
+    r"|pipfile|pip\.conf|environment\.ya?ml|makefile|[^/]*\.(?:sh|whl|so))",
+    re.IGNORECASE,
+)
+"""Files from which images are built: what `docker build` and the installers of packages read, and scripts."""
+_HOST: Final = r"(?:[a-z0-9-]+\.)+[a-z]{2,}(?::[0-9]+)?"
+_SOURCE: Final = re.compile(
+    rf"(?:[a-z][a-z0-9+.-]*://(?:[^\s/@]*@)?|git@)[^\s/'\"?#,;)]+(?:[/:][^\s/'\"]+(?=/))?|(?<![^\s'\"=(]){_HOST}(?=/)",
+    re.IGNORECASE,
+)
+"""The host of an address, with the first folder, which names the owner on hosts of many; also without a scheme."""
+_IMAGE: Final = re.compile(r"^\s*FROM\s+(?:--\S+\s+)*(\S+)", re.IGNORECASE | re.MULTILINE)
 _MAX_FILES: Final = 8
-_MAX_NAMED: Final = 4
 _COLLISION: Final = (
     "{} and {} are one name where case is ignored, as on macOS and Windows: git checks out only one of them, and "
     "Pulumi may read another file than this review"
@@ -48,28 +63,61 @@ def ci_paths(files: Collection[PurePosixPath]) -> tuple[PurePosixPath, ...]:
 
 
 def ci_statements(changed: Sequence[PurePosixPath]) -> Iterator[LocatedStatement]:
-    """Yield one caution with the changed files at or below `ci_paths`."""
-    if changed:
-        template = "{} changed: continuous integration or another tool decides by it what runs, with which rights"
-        names = listed([str(path) for path in changed], _MAX_FILES)
-        yield LocatedStatement("", Statement(template, (names,), Risk.UNKNOWN, "continuous integration changed"))
+    """Yield a caution with the changed files at or below `ci_paths`, and one with those that name who approves."""
+    owners = [path for path in changed if path.name.lower() == _OWNERS]
+    others = [path for path in changed if path not in owners]
+    text = "{} changed: continuous integration or another tool decides by it what runs, with which rights"
+    yield from _of_files(others, text, Risk.UNKNOWN, "continuous integration changed")
+    yield from _of_files(owners, "{} changed: it decides who has to approve a change", Risk.UNKNOWN, "owners changed")
+
+
+def build_paths(files: Iterable[PurePosixPath]) -> list[PurePosixPath]:
+    """Return the files from which images are built, sorted."""
+    return sorted(path for path in files if _BUILD_PATHS.fullmatch(str(path)))
+
+
+def build_statements(
+    changed: Sequence[PurePosixPath], before: Iterable[bytes], after: Mapping[PurePosixPath, bytes | None]
+) -> Iterator[LocatedStatement]:
+    """Yield the changed files from which images are built, and a caution about code from elsewhere.
+
+    Args:
+        changed: Those that differ.
+        before: The contents of all such files of the base.
+        after: Those of them that head has, with their contents; None for what cannot be read.
+    """
+    unread = [path for path, content in after.items() if content is None]
+    yield from _of_files(changed, "{} changed: images that are built from now on differ", Risk.NONE, "")
+    yield from _of_files(unread, "{} cannot be read by this review, and images are built by it", Risk.CAUTION, "")
+    if new := _sources(filter(None, after.values())) - _sources(before):
+        text = "images are built with code from {}, which no such file of the base names"
+        values = (listed(sorted(new), _MAX_FILES),)
+        yield LocatedStatement("", Statement(text, values, Risk.CAUTION, "code from elsewhere in images"))
+
+
+def _sources(contents: Iterable[bytes]) -> set[str]:
+    """Return the hosts and registries in files from which images are built."""
+    texts = [content.decode(errors="replace") for content in contents]
+    images = {registry_of(image) for text in texts for image in _IMAGE.findall(text) if "/" in image}
+    return images.union(source for text in texts for source in _SOURCE.findall(text))
+
+
+def _of_files(paths: Sequence[PurePosixPath], text: str, risk: Risk, headline: str) -> Iterator[LocatedStatement]:
+    if paths:
+        yield LocatedStatement("", Statement(text, (listed([*map(str, paths)], _MAX_FILES),), risk, headline))
 
 
 def collision_statements(collisions: Sequence[NameCollision]) -> list[LocatedStatement]:
-    """Return a sentence for each of the first collisions."""
-    pairs = [(str(collision.added), str(collision.other)) for collision in collisions]
-    return _first_statements(_COLLISION, pairs, "names that differ only in case")
+    """Return a sentence for each collision."""
+    names = [(str(collision.added), str(collision.other)) for collision in collisions]
+    return [_loss(_COLLISION, pair, "names that differ only in case") for pair in names]
 
 
 def shared_project_statements(shared: Sequence[SharedName]) -> list[LocatedStatement]:
-    """Return a sentence for each of the first projects with the name of another one."""
+    """Return a sentence for each project with the name of another one."""
     names = [(str(item.file), item.name, str(item.other)) for item in shared]
-    return _first_statements(_SHARED, names, "stacks of another project used")
+    return [_loss(_SHARED, texts, "stacks of another project used") for texts in names]
 
 
-def _first_statements(template: str, values: Sequence[tuple[str, ...]], headline: str) -> list[LocatedStatement]:
-    """Return a sentence for each of the first values, and the number of the others."""
-    statements = [Statement(template, texts, Risk.DESTRUCTIVE, headline) for texts in values[:_MAX_NAMED]]
-    if more := len(values) - len(statements):
-        statements.append(Statement(f"{more:,} more {headline}", (), Risk.DESTRUCTIVE, headline))
-    return [LocatedStatement("", statement) for statement in statements]
+def _loss(template: str, values: tuple[str, ...], headline: str) -> LocatedStatement:
+    return LocatedStatement("", Statement(template, values, Risk.DESTRUCTIVE, headline))

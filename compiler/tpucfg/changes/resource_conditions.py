@@ -8,7 +8,6 @@ from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.changes.conditions import Comparison, Condition
 from tpucfg.changes.facts import ABSENT, FactChange
 from tpucfg.infra.grants import power_of
-from tpucfg.infra.resource_rules import DEFAULT_SOFT_DELETE_SECONDS
 from tpucfg.infra.resources import boolean
 from tpucfg.text_format import dotted, format_value, listed
 
@@ -35,43 +34,14 @@ OPERATION, TYPE = "operation", "type"
 _Applies = bool | tuple[str, ...]
 
 
-def turned_on(change: FactChange, _: Comparison) -> bool:
-    """Apply to a switch that is on in the head, or has a value that is no switch."""
-    return change.after is not ABSENT and boolean(change.after) is not False and boolean(change.before) is not True
-
-
-def turned_off(change: FactChange, _: Comparison) -> bool:
-    """Apply to a switch that was on in the base, or had a value that is no switch."""
-    return change.before is not ABSENT and boolean(change.before) is not False and boolean(change.after) is not True
-
-
 def not_off(change: FactChange, _: Comparison) -> bool:
     """Apply to a switch that is on in the head, has a value that is no switch, or is not set."""
     return boolean(change.after) is not False
 
 
-def keeps_shorter(change: FactChange, comparison: Comparison) -> _Applies:
-    """Apply to the time for which deleted objects are kept, if it gets shorter or cannot be compared."""
-    # Only a bucket that is replaced loses its policy where none is declared.
-    if change.after is ABSENT and comparison.pair(change.scope, "bucket", OPERATION)[1] != "replace":
-        return False
-    before, after = (
-        DEFAULT_SOFT_DELETE_SECONDS if value is ABSENT else _seconds(value) for value in (change.before, change.after)
-    )
-    if before is not None and after is not None and after >= before:
-        return False
-    return _duration(after), _duration(before)
-
-
-def read_costs(change: FactChange, _: Comparison) -> _Applies:
-    """Apply to a storage class of which a read has a price."""
-    is_free = change.after in (ABSENT, "STANDARD", "REGIONAL", "MULTI_REGIONAL")
-    return False if is_free else (str(change.after),)
-
-
-def other_key(change: FactChange, _: Comparison) -> _Applies:
-    """Apply to another key of Cloud KMS, which can be one that others may destroy."""
-    return tuple("Google's own keys" if key is ABSENT else str(key) for key in (change.after, change.before))
+def differs(absent: str) -> Condition:
+    """Return a condition for another value, which names both, and a text for a value that is not set."""
+    return lambda change, _: tuple(absent if value is ABSENT else str(value) for value in (change.after, change.before))
 
 
 def added_items(change: FactChange, _: Comparison) -> _Applies:
@@ -81,10 +51,11 @@ def added_items(change: FactChange, _: Comparison) -> _Applies:
     return (listed(items, _MAX_ITEMS),) if items else False
 
 
-def removed_items(change: FactChange, _: Comparison) -> _Applies:
-    """Apply to items that only the base has."""
-    items = [item for item in _items(change.before) if item not in _items(change.after)]
-    return (listed(items, _MAX_ITEMS),) if items else False
+def other_items(change: FactChange, comparison: Comparison) -> _Applies:
+    """Apply to items that the base does not have, or else to those that only the base has."""
+    return added_items(change, comparison) or added_items(
+        change._replace(before=change.after, after=change.before), comparison
+    )
 
 
 def lost_deletion(change: FactChange, _: Comparison) -> _Applies:
@@ -98,11 +69,6 @@ def deleting_member(change: FactChange, comparison: Comparison) -> _Applies:
     """Apply to the member that had the role by which a job deletes its own slice."""
     role, _ = comparison.pair(change.scope, "grant", "role")
     return (str(change.before),) if _DELETION_ROLE.search(str(role)) else False
-
-
-def moved(change: FactChange, _: Comparison) -> tuple[str, ...]:
-    """Apply to a resource with another parent."""
-    return tuple("the stack" if parent is ABSENT else str(parent) for parent in (change.before, change.after))
 
 
 def operation(*ops: str) -> Condition:
@@ -204,11 +170,3 @@ def _seconds(value: Any) -> float | None:
     """Return the seconds of a duration; None if it is not known."""
     match = _DURATION.fullmatch(str(value)) if isinstance(value, int | float | str) else None
     return None if match is None or isinstance(value, bool) else int(match[1]) * float(_UNITS[match[2]])
-
-
-def _duration(seconds: float | None) -> str:
-    """Return a duration in days or hours."""
-    if seconds is None:
-        return "an unknown time"
-    unit, name = (_UNITS["d"], "day") if seconds >= _UNITS["d"] or not seconds else (_UNITS["h"], "hour")
-    return f"{seconds / unit:g} {name}{'s' * (seconds != unit)}"

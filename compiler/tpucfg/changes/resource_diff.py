@@ -4,16 +4,15 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
-from tpucfg.changes.facts import ABSENT, Change, canonical_json, json_equal, mark_as_other, redact_change
+from tpucfg.changes.facts import ABSENT, Change, mark_as_other, redact_change
 from tpucfg.changes.grants import access_widenings
 from tpucfg.changes.resource_statements import resource_statements
 from tpucfg.changes.resources import KNOWN_TYPES, REMOVING_OPS, UNKNOWN, Op, ResourceChange, Step, Widening, holds_data
 from tpucfg.changes.statements import Statement
-from tpucfg.changes.tree_diff import tree_leaves, value_changes
+from tpucfg.changes.tree_diff import value_changes
 from tpucfg.grouped import grouped
 from tpucfg.infra.grants import is_grant
 from tpucfg.infra.resources import PROJECT_NUMBER, EnvironmentResources, Resource, urn_name
-from tpucfg.paths import KeyPath
 from tpucfg.redaction import SECRET, redact, redact_value
 
 _Item = TypeVar("_Item")
@@ -174,10 +173,7 @@ def complete_preview(
     indices = grouped(((change.type, change.name), index) for index, change in enumerate(previewed))
     for change in declared:
         same = indices.get((change.type, change.name), [])
-        contained = next((index for index in same if _contains_change(previewed[index], change)), None)
-        if contained is not None:
-            changes[contained] = _with_meaning(changes[contained], change)
-        elif len(same) == 1:
+        if len(same) == 1:
             changes[same[0]] = _merge(changes[same[0]], change)
         else:
             # An engine shows no step for other options, so a preview without one lacks nothing.
@@ -185,54 +181,36 @@ def complete_preview(
     return tuple(sorted(changes, key=lambda change: (change.type, change.name, change.op)))
 
 
-def _contains_change(previewed: ResourceChange, declared: ResourceChange) -> bool:
-    """Return True if the preview's change of a resource includes all that the programs declare."""
+def _merge(previewed: ResourceChange, declared: ResourceChange) -> ResourceChange:
+    """Return the preview's change of a resource with all that the programs' change of it means.
+
+    The meaning of a value depends on the one before it, which a preview takes from the state, and a forged one from
+    nowhere. A preview has few of a resource's options.
+    """
     is_milder = (
         (declared.protection == "lifted" and previewed.protection != "lifted")
         or (declared.op in REMOVING_OPS and previewed.op not in REMOVING_OPS)
         or (declared.loses_data and not previewed.loses_data)
     )
-    if is_milder or declared.op == "delete":
-        return not is_milder
-    leaves = {path: value for change in previewed.inputs for path, value in tree_leaves(change.path, change.after)}
-    return all(
-        _contains_leaf(leaves, path, value)
-        for change in declared.inputs
-        # The engine names a secret input that changes, without its values.
-        if not (str(change.path[0]) in previewed.hidden and change.after == SECRET)
-        for path, value in tree_leaves(change.path, change.after)
+    merged = previewed._replace(
+        widened=_joined(previewed.widened, declared.widened, lambda widening: (widening.what, widening.who)),
+        statements=_joined(previewed.statements, declared.statements, lambda text: (text.template, *text.values)),
     )
-
-
-def _contains_leaf(leaves: Mapping[KeyPath, Any], path: KeyPath, declared: Any) -> bool:
-    """Return True if the preview has the value at its path, or anything or nothing at the start of the path."""
-    start = next((path[:length] for length in range(len(path), 0, -1) if path[:length] in leaves), None)
-    previewed = None if start is None else leaves[start]
-    if isinstance(previewed, str) and previewed in (UNKNOWN, SECRET):
-        return True
-    if start != path or ABSENT in (previewed, declared):
-        return previewed is ABSENT and declared is ABSENT
-    is_equal = declared == UNKNOWN or json_equal(previewed, declared)
-    return is_equal or _matches(canonical_json(previewed), canonical_json(declared))
+    if not is_milder:
+        return merged._replace(only_declared=len(merged.widened) > len(previewed.widened))
+    return merged._replace(
+        op=declared.op if declared.op in REMOVING_OPS else previewed.op,
+        because=previewed.because or declared.because,
+        protection=declared.protection or previewed.protection,
+        retained=previewed.retained and declared.retained,
+        only_declared=True,
+    )
 
 
 def _matches(previewed: str, declared: str) -> bool:
     """Compare texts without their case, which Google changes, and with numbers instead of the mocks' placeholders."""
     parts = (re.escape(part.casefold()) for part in PROJECT_NUMBER.split(declared))
     return bool(re.fullmatch("[0-9]+".join(parts), previewed.casefold())) or declared == UNKNOWN
-
-
-def _with_meaning(previewed: ResourceChange, declared: ResourceChange) -> ResourceChange:
-    """Return the preview's change of a resource with all that the programs' change of it means.
-
-    The meaning of a value depends on the one before it, which a preview takes from the state, and a forged one from
-    nowhere. A preview has few of a resource's options.
-    """
-    widened = _joined(previewed.widened, declared.widened, lambda widening: (widening.what, widening.who))
-    statements = _joined(
-        previewed.statements, declared.statements, lambda statement: (statement.template, *statement.values)
-    )
-    return previewed._replace(widened=widened, statements=statements)
 
 
 def _joined(
@@ -245,17 +223,3 @@ def _joined(
         return any(len(other) == len(texts) and all(map(_matches, other, texts)) for other in known)
 
     return (*previewed, *(item for item in declared if not is_known(texts_of(item))))
-
-
-def _merge(previewed: ResourceChange, declared: ResourceChange) -> ResourceChange:
-    """Return the preview's change of a resource with what only the programs declare."""
-    paths = {change.path for change in declared.inputs}
-    return _with_meaning(previewed, declared)._replace(
-        op=declared.op if declared.op in REMOVING_OPS else previewed.op,
-        inputs=(*declared.inputs, *(change for change in previewed.inputs if change.path not in paths)),
-        because=previewed.because or declared.because,
-        protected=previewed.protected or declared.protected,
-        protection=declared.protection or previewed.protection,
-        retained=previewed.retained and declared.retained,
-        only_declared=True,
-    )

@@ -21,8 +21,9 @@ _HARMLESS: Final = (
     # Compared with the rules of the base, or as grants, or as inputs that replace the bucket.
     *(f"bucket.{name}" for name in ("lifecycleRules", "location", "name", "project")),
     *(f"bucket.{name}" for name in ("publicAccessPrevention", "uniformBucketLevelAccess")),
-    *(f"{kind}.**" for kind in ("service", "identity", "grant")),
-    *(f"*option.*.{name}" for name in ("parent", "retainOnDelete")),
+    *(f"{kind}.{name}" for kind in ("service", "identity") for name in ("operation", "project", "service")),
+    "grant.**",
+    *(f"*option.*.{name}" for name in ("parent", "provider", "retainOnDelete")),
     *(f"new option.*.{name}" for name in ("additionalSecretOutputs", "replacementTrigger")),
 )
 """Patterns of facts whose change has no sentence unless a row has one."""
@@ -55,14 +56,22 @@ _NO_DELETION: Final = "running slices can no longer delete themselves; let bound
 _NOT_LEFT: Final = "is no longer left behind when it is removed from the stack"
 _MOVES: Final = "unless an alias matches its old place, it is deleted and created anew"
 _DECIDES: Final = "has {}, which changes what an update does"
+_WITHOUT_LOSS: Final = ("additionalSecretOutputs", "deleteBeforeReplace", "hooks", "version")
+_TAKING_OVER: Final = ("envVarMappings", "importId", "pluginDownloadURL", "stateMigrations")
+_BY_DEFAULT: Final = when.differs("the default one")
+_LESS: Final = "loses protection: {} is {}, previously {}"
+_LOSES: Final = "can lose data: {} is {}, previously {}"
 MEANINGS: Final = (
-    # https://cloud.google.com/storage/docs; inputs that the bundled program never sets have no row.
-    _input("bucket.softDeletePolicy.*", _CAUTION, removed, "no longer declares for how long deleted objects are kept"),
-    _input("bucket.softDeletePolicy.*", _LOSS, when.keeps_shorter, "keeps deleted objects for {}, previously for {}"),
-    _input("bucket.storageClass", _CAUTION, when.read_costs, "stores new objects as {}: each read has a price"),
-    _input("bucket.encryption.*", _CAUTION, when.other_key, "encrypts new objects with {}, previously with {}"),
-    _input("bucket.forceDestroy", _LOSS, when.turned_on, "would be deleted together with everything in it"),
-    _input("bucket.versioning.*", _LOSS, when.turned_off, "no longer keeps the versions of its objects"),
+    # https://cloud.google.com/storage/docs
+    *(_input(f"bucket.{key}.*", _LOSS, when.loses_protection, _LESS) for key in ("softDeletePolicy", "versioning")),
+    _input("bucket.storageClass", _CAUTION, when.differs("STANDARD"), "stores new objects as {}, previously as {}"),
+    _input("bucket.forceDestroy", _LOSS, when.can_lose, _LOSES),
+    _input(
+        "bucket.encryption.*",
+        _CAUTION,
+        when.differs("Google's own keys"),
+        "encrypts new objects with {}, previously with {}",
+    ),
     # https://cloud.google.com/iam/docs/service-accounts-delete-undelete
     _event(
         "account.operation",
@@ -70,13 +79,10 @@ MEANINGS: Final = (
         when.operation(*REMOVING_OPS),
         "is deleted: grants to it end everywhere, and a new account of the same name does not get them back",
     ),
-    _input("account.disabled", _CAUTION, when.turned_on, "is disabled"),
-    _input("account.disabled", _ACCESS, when.turned_off, "can be used again"),
     _event(
         "service.operation", _CAUTION, when.disables_service, "is disabled for the whole project (disableOnDestroy)"
     ),
     _input("service.disableOnDestroy", _CAUTION, when.not_off, "is disabled for the whole project when it is removed"),
-    _input("service.disableDependentServices", _CAUTION, when.turned_on, "disables services that depend on it too"),
     _input("role.permissions", _ACCESS, when.added_items, "gives everyone who has the role {}"),
     _event("role.permissions", _CAUTION, when.lost_deletion, f"loses {{}}: {_NO_DELETION}"),
     _input("grant.member", _CAUTION, when.deleting_member, f"takes the role from {{}}: {_NO_DELETION}"),
@@ -87,25 +93,19 @@ MEANINGS: Final = (
     _event("unknown.operation", _UNKNOWN, when.unknown_type, "is of the type {}, about which this review has no rules"),
     # https://www.pulumi.com/docs/iac/concepts/resources/options/
     _option("option.*.aliases", _UNKNOWN, "takes over {}"),
-    _option("option.*.additionalSecretOutputs", _CAUTION, "hides {} in previews"),
-    _option("option.*.deleteBeforeReplace", _CAUTION, "is deleted before there is a replacement: {}"),
-    _option("option.*.hooks", _UNKNOWN, "runs {} during an update, whose effect this review cannot show"),
-    _option("option.*.ignoreChanges", _LOSS, "ignores changes of {}: an update keeps old values"),
-    _option("option.*.ignoreChanges", _UNKNOWN, "no longer ignores changes of {}", when.removed_items),
-    _option("option.*.version", _UNKNOWN, "uses version {} of its provider"),
-    _option("option.*.importId", _LOSS, "takes over the existing resource {} with all it contains"),
+    _option(
+        "option.*.provider", _LOSS, "gets the provider {} instead of {}, and with it other credentials", _BY_DEFAULT
+    ),
+    _option("option.*.ignoreChanges", _LOSS, _DECIDES, when.other_items),
+    *(_option(f"option.*.{name}", _UNKNOWN, _DECIDES) for name in _WITHOUT_LOSS),
     # Without data, a resource that is deleted and created anew is the same as before.
-    _option("option.data.parent", _LOSS, f"moves from {{}} to {{}}: {_MOVES}", when.moved),
+    _option("option.data.parent", _LOSS, f"moves to {{}} from {{}}: {_MOVES}", when.differs("the stack")),
     _option("option.data.retainOnDelete", _LOSS, f"{_NOT_LEFT}: its data would be deleted", removed),
-    _option("option.other.retainOnDelete", _CAUTION, _NOT_LEFT, removed),
-    _option("option.grant.retainOnDelete", _CAUTION, _NOT_LEFT, removed),
+    *(_option(f"option.{group}.retainOnDelete", _CAUTION, _NOT_LEFT, removed) for group in ("other", "grant")),
     _option("*option.grant.retainOnDelete", _ACCESS, "remains when the stack no longer declares it", added),
     _option("old option.grant.retainOnDelete", _ACCESS, "stays in the cloud: the access remains", removed),
     # By these, a new resource takes over another one, or runs other code with the credentials of an update.
-    _option("new option.*.envVarMappings", _LOSS, _DECIDES),
-    _option("new option.*.importId", _LOSS, _DECIDES),
-    _option("new option.*.pluginDownloadURL", _LOSS, _DECIDES),
-    _option("new option.*.stateMigrations", _LOSS, _DECIDES),
+    *(_option(f"new option.*.{name}", _LOSS, _DECIDES) for name in _TAKING_OVER),
     *map(Meaning, _HARMLESS),
 )
 """By the kind of the resource and the input, or by its group and the option. All rows that apply have a sentence."""
@@ -114,8 +114,8 @@ OTHER_MEANINGS: Final = (
     _option("new option.**", _UNKNOWN, "has {}, whose effect this review cannot show"),
     Meaning("*option.**"),
     _event("**", _LOSS, when.deletes_others, "deletes or overwrites data: {} is {}"),
-    _event("**", _LOSS, when.loses_protection, "loses protection: {} is {}, previously {}"),
-    _event("**", _LOSS, when.can_lose, "can lose data: {} is {}, previously {}"),
+    _event("**", _LOSS, when.loses_protection, _LESS),
+    _event("**", _LOSS, when.can_lose, _LOSES),
     # The type's own sentence is about all other inputs.
     Meaning("unknown.**"),
     _event("**", _UNKNOWN, when.described, "has another {}: {}, previously {}; no rule knows its effect"),

@@ -12,15 +12,15 @@ from tpucfg.changes.resources import KNOWN_TYPES, UNKNOWN, Step, holds_data
 from tpucfg.changes.statements import Risk, Statement
 from tpucfg.infra import lifecycle
 from tpucfg.infra.grants import is_grant
-from tpucfg.infra.lifecycle import LifecycleRule
+from tpucfg.infra.resource_rules import DEFAULT_SOFT_DELETE_SECONDS
 from tpucfg.infra.resources import ACCOUNT, BUCKET, Resource
 from tpucfg.paths import KeyPath, matches
 from tpucfg.redaction import SECRET
 from tpucfg.text_format import dotted
 
-_MAX_RULES: Final = 6
 _TEMPORARY: Final = "tmp/"
 """The prefix whose objects the bundled stack program deletes."""
+_BUCKET_DEFAULTS: Final = {"softDeletePolicy": {"retentionDurationSeconds": DEFAULT_SOFT_DELETE_SECONDS}}
 _KINDS: Final[Mapping[str, str]] = {
     BUCKET: "bucket",
     ACCOUNT: "account",
@@ -28,54 +28,24 @@ _KINDS: Final[Mapping[str, str]] = {
     "gcp:projects/serviceIdentity:ServiceIdentity": "identity",
     "gcp:projects/iAMCustomRole:IAMCustomRole": "role",
 }
-_COMPARED_OPTIONS: Final = ("parentAliases", "provider")
 
 
 def resource_statements(steps: Sequence[Step]) -> list[tuple[Statement, ...]]:
     """Return the sentences about each step, apart from grants."""
-    predecessors = _predecessors(steps)
-    return [tuple(dict.fromkeys(_statements(step, predecessors.get(index)))) for index, step in enumerate(steps)]
+    return [tuple(dict.fromkeys(_statements(step))) for step in steps]
 
 
-def _predecessors(steps: Sequence[Step]) -> Mapping[int, Resource]:
-    """Return the bucket that each created bucket replaces, by the index of its step.
-
-    A bucket that moves to another region is created under another name in the stack, and the old one is removed.
-    """
-    removed = [step.before for step in steps if step.op == "delete" and step.before and step.before.type == BUCKET]
-    removed.sort(key=lambda bucket: bucket.name)
-    created = [
-        (step.after.name, index)
-        for index, step in enumerate(steps)
-        if step.op == "create" and step.after and step.after.type == BUCKET
-    ]
-    pairs = ((index, min(position, len(removed) - 1)) for position, (_, index) in enumerate(sorted(created)))
-    return {index: removed[position] for index, position in pairs if removed}
-
-
-def _statements(step: Step, predecessor: Resource | None) -> Iterator[Statement]:
-    yield from _option_statements(step.before, step.after)
-    if predecessor and step.after:
-        for name, is_lost in {
-            "protect": predecessor.protect and not step.after.protect,
-            "retainOnDelete": predecessor.retain and not step.after.retain,
-        }.items():
-            if is_lost:
-                yield Statement("does not have {}, unlike the bucket that it replaces", (name,), Risk.DESTRUCTIVE)
-        step = step._replace(before=predecessor)
+def _statements(step: Step) -> Iterator[Statement]:
     before, after = step.before, step.after
+    # The options that are set, extended or given up.
+    kind = "old option" if after is None else "option" if before else "new option"
+    yield from _compared(_options(kind, before), _options(kind, after), is_gone=after is None)
     is_left = before is not None and after is None and before.retain
     if (resource := after or before) and step.op != "same" and not is_left:
         kind = _kind(resource)
         if kind == "bucket" and after:
             yield from _lifecycle_statements(before.inputs if before else {}, after.inputs, is_new=before is None)
         yield from _compared(_facts(kind, before, "exists"), _facts(kind, after, step.op), is_gone=after is None)
-
-
-def _option_statements(before: Resource | None, after: Resource | None) -> Iterator[Statement]:
-    """Yield the options that are set, extended or given up, with their effect."""
-    kind = "old option" if after is None else "option" if before else "new option"
-    yield from _compared(_options(kind, before), _options(kind, after), is_gone=after is None)
 
 
 def _compared(before: Iterator[Fact], after: Iterator[Fact], *, is_gone: bool) -> Iterator[Statement]:
@@ -124,48 +94,21 @@ def _kind(resource: Resource) -> str:
 
 
 def _lifecycle_statements(before: Mapping[str, Any], after: Mapping[str, Any], *, is_new: bool) -> Iterator[Statement]:
+    """Yield what the rules of a bucket do that no rule did before, those that reach the jobs first."""
     old, new = lifecycle.lifecycle_rules(before) or (), lifecycle.lifecycle_rules(after)
-    if new is None:
-        yield Statement("sets {} to a value that is not known here", ("lifecycleRules",), Risk.UNKNOWN)
-        return
-    hidden = [rule for rule in new if not is_new and any(text in str(rule) for text in (SECRET, UNKNOWN))]
-    wider = [rule for rule in new if rule in hidden or not any(lifecycle.covers(other, rule) for other in old)]
-    # Those that reach the jobs come first, so that a long list does not hide them.
-    wider.sort(key=lambda rule: not rule.reaches_jobs)
-    for rule in wider[:_MAX_RULES]:
-        yield from _reach_statements(rule, old, is_new=is_new)
-    if (more := len(wider) - _MAX_RULES) > 0:
-        risk = Risk.CAUTION if is_new else Risk.DESTRUCTIVE
-        yield Statement(f"has {more:,} more such rules ({{}})", ("lifecycleRules",), risk)
-
-
-def _reach_statements(rule: LifecycleRule, old: Sequence[LifecycleRule], *, is_new: bool) -> Iterator[Statement]:
-    """Yield what a rule does that no rule did before."""
-    known = [prefix for other in old if other.action == rule.action for prefix in other.prefixes]
-    template, values = lifecycle.describe_reach(rule, known)
-    key = ("lifecycleRules",)
-    if rule.action == lifecycle.DELETE:
+    if new is None or (not is_new and (SECRET in str(new) or UNKNOWN in str(new))):
+        yield Statement("sets {} to a value that is not known here", ("lifecycleRules",), Risk.DESTRUCTIVE)
+    wider = [rule for rule in new or () if not any(lifecycle.covers(other, rule) for other in old)]
+    for rule in sorted(wider, key=lambda rule: not rule.reaches_jobs):
+        template, values = lifecycle.describe_reach(rule, [prefix for other in old for prefix in other.prefixes])
         # In a new bucket, a rule for the whole bucket is a finding, and one for temporary objects is no risk.
         is_temporary = rule.prefixes and all(prefix.startswith(_TEMPORARY) for prefix in rule.prefixes)
-        if not (is_new and (rule.reaches_jobs or is_temporary)):
-            age = _previous_age(rule, old)
-            text = f"deletes {template}{', previously {} days' if age else ''} ({{}})"
-            yield Statement(text, (*values, *age, *key), Risk.CAUTION if is_new else Risk.DESTRUCTIVE)
-    elif rule.action == lifecycle.SET_STORAGE_CLASS:
-        text = f"moves {template} to {{}}, where each read and an early deletion have a price ({{}})"
-        yield Statement(text, (*values, rule.storage_class, *key), Risk.CAUTION)
-    elif rule.action != lifecycle.ABORT_UPLOAD:
-        yield Statement("has a rule with the unknown action {} ({})", (rule.action, *key), Risk.UNKNOWN)
-
-
-def _previous_age(rule: LifecycleRule, old: Sequence[LifecycleRule]) -> tuple[str, ...]:
-    """Return the age at which an otherwise equal rule deleted before; empty if there was none."""
-    ages = (
-        other.conditions.get("age")
-        for other in old
-        if other.action == rule.action and {**other.conditions, "age": 0} == {**rule.conditions, "age": 0}
-    )
-    return tuple(str(age) for age in ages if age)[:1]
+        is_known = is_new and rule.action == lifecycle.DELETE and (rule.reaches_jobs or is_temporary)
+        if rule.action != lifecycle.ABORT_UPLOAD and not is_known:
+            risk = Risk.CAUTION if is_new or rule.storage_class else Risk.DESTRUCTIVE
+            is_deletion, action = rule.action == lifecycle.DELETE, f"{rule.action} {rule.storage_class}".strip()
+            text = f"deletes {template} ({{}})" if is_deletion else f"has the rule {{}} for {template} ({{}})"
+            yield Statement(text, (*(() if is_deletion else (action,)), *values, "lifecycleRules"), risk)
 
 
 # Facts
@@ -175,7 +118,8 @@ def _facts(kind: str, resource: Resource | None, operation: str) -> Iterator[Fac
     """Yield the operation and the inputs of a resource as facts; of an input that is secret, its digest."""
     if resource is None:
         return
-    for path, value in _leaves(resource.inputs):
+    defaults = _BUCKET_DEFAULTS if kind == "bucket" else {}
+    for path, value in _leaves({**defaults, **resource.inputs}):
         digest = resource.secrets.get(str(path[0]))
         yield Fact(Scope(), (kind, *path), f"{SECRET} {digest}" if digest and value == SECRET else value)
     # Last, so that no input takes their place.
@@ -199,5 +143,5 @@ def _options(kind: str, resource: Resource | None) -> Iterator[Fact]:
     is_access = is_grant(resource)
     group = "grant" if is_access else "data" if holds_data(resource.type, is_grant=is_access) else "other"
     for name, value in {**resource.options, **({"retainOnDelete": True} if resource.retain else {})}.items():
-        if name not in _COMPARED_OPTIONS:
+        if name != "parentAliases":
             yield Fact(Scope(), (kind, group, name), value)

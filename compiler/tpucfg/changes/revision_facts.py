@@ -283,11 +283,3 @@ def own_account(job: Job) -> str:
     if TARGET_FACTS[job.target].runs_pods:
         return account_id(name=job.project, environment=job.environment.name)
     return job.account
-
-
-def argument_orders(before: Job, after: Job) -> tuple[list[str], list[str]]:
-    """Return the arguments that both jobs have with equal values, in the order of each job."""
-    trainers = (before.settings.trainer, after.settings.trainer)
-    old, new = ({_flag(arg, trainer): arg.values for arg in trainer.args} for trainer in trainers)
-    common = {key for key in old.keys() & new.keys() if old[key] == new[key]}
-    return [key for key in old if key in common], [key for key in new if key in common]

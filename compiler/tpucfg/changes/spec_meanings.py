@@ -4,6 +4,7 @@ from typing import Final
 
 from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.changes import conditions as when
+from tpucfg.changes.address_meanings import addresses
 from tpucfg.changes.conditions import Comparison, Condition
 from tpucfg.changes.facts import ABSENT, FactChange
 from tpucfg.changes.job_meanings import JOB_MEANINGS
@@ -24,12 +25,6 @@ def _destroy(change: FactChange, _: Comparison) -> tuple[str, ...]:
     return (f"pulumi destroy --stack {change.scope.environment}",)
 
 
-def _unprotect(change: FactChange, _: Comparison) -> tuple[str, ...]:
-    # With --run-program, Pulumi runs the stack program, which explains errors of Google's APIs.
-    name = change.scope.environment
-    return "protect: false", f"pulumi up --stack {name}", f"pulumi destroy --run-program --stack {name}"
-
-
 def _is_error(change: FactChange, _: Comparison) -> bool:
     return change.before is ABSENT and RULES[str(change.name[1])].level == "error"
 
@@ -38,9 +33,18 @@ def _lower_price(change: FactChange, comparison: Comparison) -> bool:
     return when.changed(change, comparison) and Number.read(change.after).value < Number.read(change.before).value
 
 
+def _is_stricter(change: FactChange, comparison: Comparison) -> bool:
+    rises = change.name[1] in _LOWER_LIMITS
+    return change.before is ABSENT or (when.rises if rises else when.falls)(change, comparison)
+
+
 def _had(key: str) -> Condition:
     """Return a condition that applies to an environment that had a setting."""
     return lambda change, comparison: comparison.pair(change.scope, "environment", key)[0] is True
+
+
+def _keeps_bucket(change: FactChange, comparison: Comparison) -> bool:
+    return any(_had(key)(change, comparison) for key in ("protect", "keep_data"))
 
 
 def _selects_cluster(change: FactChange, comparison: Comparison) -> bool:
@@ -52,8 +56,10 @@ def _selects_cluster(change: FactChange, comparison: Comparison) -> bool:
 
 
 _GATE: Final = "gate changed"
+_LOWER_LIMITS: Final = ("min_scaling_efficiency",)
+"""Conditions of the gate that become stricter if they rise."""
 _PRICES: Final = "prices changed"
-_NOT_COUNTED: Final = "the costs below do not count it, as it could hide what the change costs"
+_NOT_COUNTED: Final = "the costs below are at the prices of the base, as another could hide what the change costs"
 _DATA_DELETED: Final = "data deleted"
 _BUCKET: Final = "bucket changed from {before} to {after}: "
 _OTHER_CLUSTER: Final = "jobs are submitted to another cluster"
@@ -86,28 +92,13 @@ _SPEC: Final = (
     sentence("allow.**", "{label} is now allowed ({after})", when.added, headline="{label} allowed"),
     sentence("allow.**", "{label} is no longer allowed", when.removed, headline="{label} no longer allowed"),
     sentence("allow.**", "reason for allowing {label} changed from {before} to {after}"),
-    sentence("probe.steps", "probes of {after} steps are now described", when.added),
-    sentence("probe.steps", "probes, of {before} steps, are no longer described", when.removed),
-    sentence("probe.steps", "probes now have {after} steps, previously {before}"),
+    Meaning("probe.steps", subject="steps of probes"),
+    *addresses("probe.argument.*"),
     Meaning("probe.argument.*", subject="argument of probes"),
-    Meaning(
-        "gate.fit", Risk.CAUTION, "a rung may run whose step does not fit, or was never compiled", when.removed, _GATE
-    ),
-    Meaning("gate.fit", consequence="rungs now need a step that is known to fit", headline=_GATE),
-    Meaning("gate.max_usd", Risk.CAUTION, "what is started may cost any amount", when.removed, _GATE),
-    Meaning("gate.max_usd", Risk.NONE, "nothing is started that costs more", when.added, _GATE),
-    Meaning("gate.max_usd", Risk.NONE, "less may be spent", when.falls, _GATE),
-    Meaning("gate.max_usd", Risk.CAUTION, "more may be spent", when.rises, _GATE),
-    Meaning("gate.*", Risk.CAUTION, "rungs need it no longer", when.removed, _GATE),
-    Meaning("gate.*", Risk.NONE, "rungs now need it", when.added, _GATE),
-    Meaning("gate.min_scaling_efficiency", Risk.NONE, "the gate is stricter", when.rises, _GATE),
-    Meaning("gate.max_drop", Risk.NONE, "the gate is stricter", when.falls, _GATE),
-    Meaning("gate.min_scaling_efficiency", Risk.CAUTION, "the gate is less strict", when.falls, _GATE),
-    Meaning("gate.max_drop", Risk.CAUTION, "the gate is less strict", when.rises, _GATE),
-    Meaning("gate.*", Risk.CAUTION, "rungs pass by another condition", headline=_GATE),
+    Meaning("gate.*", Risk.NONE, "the gate is stricter", _is_stricter, _GATE),
+    Meaning("gate.*", Risk.CAUTION, "the gate is less strict, or another one", headline=_GATE),
     # With a lower price, or none, everything looks cheaper.
-    Meaning("price.**", Risk.CAUTION, _NOT_COUNTED, when.added, _PRICES),
-    Meaning("price.**", Risk.CAUTION, "the costs below are still at the price of the base", when.removed, _PRICES),
+    Meaning("price.**", Risk.CAUTION, _NOT_COUNTED, lambda *args: not when.changed(*args), _PRICES),
     Meaning("price.**", Risk.CAUTION, "everything looks cheaper", _lower_price, _PRICES),
     Meaning("price.**", headline=_PRICES),
 )
@@ -125,22 +116,13 @@ _ENVIRONMENTS: Final = (
     sentence("environment", "removed from the spec: its stack keeps all resources until you run {}", _destroy),
     loss(
         "protected environment",
-        "removed from the spec while protected: its stack keeps all resources, and Pulumi refuses to delete them. To "
-        "delete them, restore the environment with {}, run {} and {}, and then remove it from the spec",
+        "removed from the spec while protected: its stack keeps all resources, and Pulumi refuses to delete them",
         "protected resources left behind",
-        _unprotect,
     ),
     sentence(
         "environment.bucket",
-        f"{_BUCKET}jobs use the new bucket, but Pulumi refuses to remove the old one from the stack while it is "
-        "protected",
-        _had("protect"),
-        Risk.CAUTION,
-    ),
-    sentence(
-        "environment.bucket",
-        f"{_BUCKET}the new bucket starts empty, and the old one is kept with its objects and still billed",
-        _had("keep_data"),
+        f"{_BUCKET}the new bucket starts empty, and the old one stays with its objects, and is still billed",
+        _keeps_bucket,
         Risk.CAUTION,
     ),
     loss(
@@ -154,14 +136,12 @@ _ENVIRONMENTS: Final = (
         LIFTED,
         when.becomes(False),
     ),
-    sentence("environment.protect", "protection added: Pulumi refuses to delete or replace resources that hold data"),
     loss(
         "environment.keep_data",
         "{label} disabled: a bucket removed from the stack is deleted with its objects",
         "data no longer kept",
         when.becomes(False),
     ),
-    sentence("environment.keep_data", "{label} enabled: a bucket removed from the stack is kept with its objects"),
     Meaning("environment.kube_context", Risk.CAUTION, _OTHER_CLUSTER, _selects_cluster),
     Meaning("environment.cluster", Risk.CAUTION, _OTHER_CLUSTER, _selects_cluster),
     sentence(
@@ -187,12 +167,13 @@ _NETWORK: Final = ("host_network", "external_ips", "network", "subnetwork", "tag
 _ACCOUNTS: Final = ("service_account", "node_service_account", "image_pull_secrets.*")
 _PLACEMENT: Final = ("queue", "priority", "compute_class", "topology_aware", "placement_policy", "machine", "master")
 _HOSTS: Final = ("disk_gb", "runtime_version", "max_wait", "ttl", "containers_per_host")
+_PLACES: Final = ("project", "region", "target", "kube_context", "cluster")
 _RULES: Final = ("model_parallel", "grad_accum", "batch_rule", "sequence_length", "learning_rate_rule")
 _HARMLESS: Final = {
     "": (*_PROGRAM, *_COMPILED, *_MACHINES),
     **dict.fromkeys(("argument", "variable", "XLA flag", "secret", "mount", "label", "fallback"), ("*",)),
     "option": (*_NETWORK, *_ACCOUNTS, *_PLACEMENT, *_HOSTS),
-    "environment": ("project", "region", "target", "kube_context", "cluster", "soft_delete_days", "images"),
+    "environment": (*_PLACES, "soft_delete_days", "images", "protect", "keep_data"),
     "bucket to read": ("*",),
     "training": ("learning_rate", *_RULES),
 }

@@ -16,8 +16,6 @@ from tpucfg.text_format import format_value, listed, printable
 
 _MAX_VALUE_LENGTH: Final = 200
 """Characters of a value: names of images and buckets are shorter."""
-_MAX_LINE_LENGTH: Final = 1500
-"""Characters of a line: one scope must not push the others out of a comment of 65,536 characters."""
 _NO_VALUE: Final = "nothing"
 _MAX_NAMES: Final = 8
 """Limit for names of environments; if there are more, the total is added."""
@@ -101,21 +99,9 @@ def join_statements(located: Iterable[LocatedStatement]) -> list[str]:
     """Return lines of Markdown, one for each scope."""
     by_scope = grouped((scope, statement.markdown) for scope, statement in located)
     return [
-        f"**{prose(scope)}**: {_joined(statements)}" if scope else _joined(statements)
+        f"**{prose(scope)}**: {'; '.join(statements)}" if scope else "; ".join(statements)
         for scope, statements in by_scope.items()
     ]
-
-
-def _joined(statements: Sequence[str]) -> str:
-    """Return the statements as one line, the last ones only counted if the line would be very long."""
-    shown: list[str] = []
-    remaining = _MAX_LINE_LENGTH
-    for statement in statements:
-        remaining -= len(statement)
-        if shown and remaining < 0:
-            return "; ".join([*shown, f"… and {len(statements) - len(shown):,} more"])
-        shown.append(statement)
-    return "; ".join(shown)
 
 
 def _shown(values: Sequence[str]) -> list[str]:

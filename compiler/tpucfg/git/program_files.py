@@ -19,12 +19,10 @@ _SURROUNDING_FILES: Final = (
     "poetry.lock",
     "poetry.toml",
     ".python-version",
-    ".gitattributes",
 )
-"""Files that choose the program's Python and packages, in its folder or above, and one that changes a checkout.
+"""Files that choose the program's Python and packages, in its folder or above.
 
-ResolveToolchain and searchup in https://github.com/pulumi/pulumi/blob/master/sdk/python/toolchain/toolchain.go;
-https://git-scm.com/docs/gitattributes.
+ResolveToolchain and searchup in https://github.com/pulumi/pulumi/blob/master/sdk/python/toolchain/toolchain.go.
 """
 _COMMENT: Final = re.compile(r"(?:^|\s)#.*", re.MULTILINE)
 _WORD_ENDS: Final = re.compile(r"[\s\"'=;,\\\[\]]+")
@@ -127,8 +125,10 @@ def program_files(tree: Tree, paths: ProgramPaths, skipped: Collection[TreeEntry
 
     def is_read(entry: TreeEntry) -> bool:
         path, lineage = entry.path, (entry.path, *entry.path.parents)
-        if not entry.id and not {*paths.other_code}.isdisjoint(lineage):
-            # A virtual environment or a plugin that is not committed is no part of the change.
+        is_foreign = not entry.id and not {*paths.other_code}.isdisjoint(lineage)
+        if is_foreign or path.name == ".gitattributes":
+            # A virtual environment or a plugin that is not committed is no part of the change. Attributes are those of
+            # the repository, which has a caution of its own for them.
             return False
         is_stack_file = path.parent == paths.stacks and path.name.startswith("Pulumi.")
         return is_stack_file or path in single or not code.isdisjoint(lineage)

@@ -10,7 +10,14 @@ from tpucfg.changes.impact import compute_impact, impact_of_broken_spec
 from tpucfg.changes.previews import Preview
 from tpucfg.changes.programs import Problem, ProgramRuns, ResourceFiles, declared_resources
 from tpucfg.changes.records import read_revision_records
-from tpucfg.changes.repository_changes import ci_paths, ci_statements, collision_statements, shared_project_statements
+from tpucfg.changes.repository_changes import (
+    build_paths,
+    build_statements,
+    ci_paths,
+    ci_statements,
+    collision_statements,
+    shared_project_statements,
+)
 from tpucfg.changes.resource_diff import complete_preview, program_changes, redacted_resources
 from tpucfg.changes.revision_fits import RunFits
 from tpucfg.changes.revisions import CompiledRevision, open_compiled_revisions
@@ -18,6 +25,7 @@ from tpucfg.changes.statements import LocatedStatement
 from tpucfg.findings import Finding
 from tpucfg.git.changed_files import TreeChange, changed_below, name_collisions, shared_project_names
 from tpucfg.git.snapshots import CompareRequest
+from tpucfg.git.trees import read_files
 from tpucfg.infra.resource_rules import resource_findings
 from tpucfg.infra.resources import EnvironmentResources, Resource
 from tpucfg.plan import Selection
@@ -50,15 +58,20 @@ def review_spec(request: CompareRequest, given: GivenFiles) -> Review:
 
 
 def repository_statements(tree: TreeChange) -> tuple[LocatedStatement, ...]:
-    """Return the changes that concern no single spec: those of the workflow and of shared names.
+    """Return the changes that concern no single spec: those of the workflow, of images and of shared names.
 
     Raises:
         RevisionError: A revision cannot be read.
     """
     if tree.base is None:
         return ()
+    (head, _), (base, files) = tree.trees
+    changed = build_paths(tree.changed)
+    old, new = (read_files(base, build_paths(files)), read_files(head, changed)) if changed else ({}, {})
+    contents = {path: new.get(path) for path in changed if path in tree.after}
     return (
         *ci_statements(changed_below(tree, ci_paths(tree.before | tree.after))),
+        *build_statements(changed, old.values(), contents),
         *collision_statements(name_collisions(tree)),
         *shared_project_statements(shared_project_names(tree)),
     )

@@ -5,13 +5,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from tpucfg.changes.resources import UNKNOWN, Reason, ResourceChange, Widening, reported_widenings
+from tpucfg.changes.resources import Reason, ResourceChange, Widening, reported_widenings
 from tpucfg.changes.statements import LocatedStatement, Risk, format_environments, generalize, replace_name
 from tpucfg.grouped import grouped
-from tpucfg.infra.grants import HIDDEN, power_of
-from tpucfg.infra.resources import BUCKET
+from tpucfg.infra.grants import power_of
 from tpucfg.markdown import code, prose
-from tpucfg.redaction import SECRET, redact
+from tpucfg.redaction import redact
 from tpucfg.review.bounds import count_fitting, cut_middle
 from tpucfg.review.folds import drift_line
 from tpucfg.review.review import EnvironmentReview, RepositoryReview, Review
@@ -29,8 +28,6 @@ _MAX_PERMISSIONS: Final = 6
 _WIDENING_TEMPLATES: Final[Mapping[Reason, str]] = {
     "new": "grants {what} on {on} to {who}",
     "own": "grants {what} on {on} to {who}",
-    "broader": "grants the broader {what} on {on} to {who}",
-    "basic": "grants the basic role {what} on {on} to {who}",
     "public": "grants {what} on {on} to everyone, through {who}",
     "condition": "grants {what} on {on} to {who} under another condition than before",
     "unconditional": "grants {what} on {on} to {who} without the condition that it had",
@@ -46,16 +43,6 @@ _BARRED: Final[Mapping[str, str]] = {
 }
 """The access that an input of a bucket prevents: https://cloud.google.com/storage/docs/public-access-prevention and
 https://cloud.google.com/storage/docs/uniform-bucket-level-access."""
-_UNKNOWN_MEMBERS: Final[Mapping[str, str]] = {
-    "": "an unknown member",
-    UNKNOWN: "a member that is known only after the update",
-    HIDDEN: "an unknown member",
-    SECRET: "a member that the program keeps secret",
-}
-_UNKNOWN_CONDITIONS: Final[Mapping[str, str]] = {
-    "": "",
-    **dict.fromkeys((UNKNOWN, HIDDEN, SECRET), ", under a condition that is not known"),
-}
 _CUSTOM_ROLE: Final = re.compile(r"(projects|organizations)/[^/]+/roles/")
 _UNKNOWN_PERMISSIONS: Final = "its permissions are unknown, as no stack program declares this custom role"
 _REMOVALS: Final = {"replace": "is replaced", "delete": "is deleted"}
@@ -212,9 +199,8 @@ def _environment_cautions(environment: EnvironmentReview, *, is_reported: bool) 
     yield from _shared_caution(Risk.UNKNOWN, [change for change in changes if change.only_declared], _ONLY_DECLARED)
     for drift in environment.drift:
         if drift.risk:
-            access = [_describe_widening(item) for item in drift.widened if item.why in _WIDENING_TEMPLATES]
+            access = [*map(_describe_widening, drift.widened)]
             yield Caution(drift.risk, drift_line(drift, access), is_drift=True)
-    yield from _bucket_region_conflict(environment)
     for finding in environment.findings:
         message = _without_environment(environment.environment, finding.message)
         yield Caution(Risk.CAUTION, f"{code(finding.id)} {prose(redact(message))}")
@@ -226,7 +212,7 @@ def _environment_cautions(environment: EnvironmentReview, *, is_reported: bool) 
         findings = [line for line in environment.problem.output if _FINDING in line]
         lines = (environment.problem.reason, *findings[:1])
         text = "; ".join(prose(redact(line)) for line in lines)
-        yield Caution(Risk.UNKNOWN, f"{_problem_consequence(environment)}: {text}")
+        yield Caution(Risk.UNKNOWN, f"changes to resources are unknown: {text}")
     if environment.unverified:
         yield Caution(Risk.UNKNOWN, f"{_UNVERIFIED}: {prose(redact(environment.unverified))}")
 
@@ -255,13 +241,12 @@ def _change_cautions(change: ResourceChange, *, is_new: bool) -> Iterator[Cautio
 
 
 def _describe_widening(widening: Widening) -> str:
-    member = _UNKNOWN_MEMBERS.get(widening.who, code(widening.who))
+    member = code(widening.who or "an unknown member")
     target = f"the {widening.on_kind} {code(widening.on)}" if widening.on else f"an unnamed {widening.on_kind}"
     barred = _BARRED.get(widening.what, "access")
     text = _WIDENING_TEMPLATES[widening.why].format(what=code(widening.what), on=target, who=member, barred=barred)
     # Whole, as the end of an expression can undo its start.
-    condition = _UNKNOWN_CONDITIONS.get(widening.condition, f", if {code(redact(widening.condition))}")
-    text = f"{text}{condition}"
+    text += f", if {code(redact(widening.condition))}" if widening.condition else ""
     # A custom role's name is chosen freely: only its permissions are the access.
     if widening.permissions:
         permissions = sorted(widening.permissions, key=lambda permission: not power_of(permission))
@@ -271,37 +256,9 @@ def _describe_widening(widening: Widening) -> str:
     return f"{text}: {_UNKNOWN_PERMISSIONS}" if _CUSTOM_ROLE.match(widening.what) else text
 
 
-def _bucket_region_conflict(environment: EnvironmentReview) -> Iterator[Caution]:
-    """Yield a caution for a bucket that is deleted and created under the same name, which Google refuses."""
-    names = [
-        (change.op, name)
-        for change in environment.changes
-        if change.type == BUCKET
-        for item in change.inputs
-        if item.path == ("name",)
-        for name in (item.before, item.after)
-        if isinstance(name, str)
-    ]
-    for op, name in names:
-        if op == "create" and ("delete", name) in names:
-            key = f"environments.{environment.environment}.bucket"
-            text = (
-                f"the bucket {code(name)} exists already and cannot move to another region: set {code(key)} to another "
-                "name, or remove that key, as the default name contains the region"
-            )
-            yield Caution(Risk.CAUTION, text)
-
-
 def _without_environment(environment: str, message: str) -> str:
     """Return a finding's message without the environment's name, which already starts the line."""
     return re.sub(rf" of {re.escape(environment)}(?![A-Za-z0-9-])", "", message, count=1)
-
-
-def _problem_consequence(environment: EnvironmentReview) -> str:
-    is_from_program = environment.declared or (environment.source == "program" and environment.changes)
-    if is_from_program:
-        return "only the changes that the stack program declares are shown"
-    return "changes to resources are unknown"
 
 
 def _label(change: ResourceChange) -> str:

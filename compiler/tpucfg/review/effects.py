@@ -16,7 +16,7 @@ from tpucfg.git.trees import FIT_FILE
 from tpucfg.markdown import code, html, items, prose, table
 from tpucfg.number_format import format_factor, format_percent
 from tpucfg.redaction import redact
-from tpucfg.review.bounds import Fold, bound_lines, fold
+from tpucfg.review.bounds import Fold, bound_lines, cut_middle, fold
 from tpucfg.review.folds import drift_line
 from tpucfg.review.review import Review
 from tpucfg.review.revisions import format_revision
@@ -27,6 +27,8 @@ Part = str | Fold
 _MAX_OPEN_ROWS: Final = 12
 """Rungs that can be read at a glance; a longer table is folded."""
 _MAX_STATEMENTS: Final = 40
+_MAX_STATEMENT_LENGTH: Final = 1_500
+"""One scope must not push the others out of the block."""
 _MAX_IMPACT_BYTES: Final = 10_000
 _MAX_FINDINGS: Final = 12
 _MAX_MESSAGE_LENGTH: Final = 500
@@ -248,7 +250,8 @@ def _fit_before(row: FitRow) -> str:
 def impact_parts(review: Review) -> Iterator[Part]:
     """Yield the statements that are no cautions, and the table of rungs if a figure of theirs differs."""
     harmless = (located for located in review.impact.statements if not located.statement.risk)
-    lines = bound_lines(join_statements(harmless), _MAX_STATEMENTS, _MAX_IMPACT_BYTES)
+    texts = [cut_middle(text, _MAX_STATEMENT_LENGTH) for text in join_statements(harmless)]
+    lines = bound_lines(texts, _MAX_STATEMENTS, _MAX_IMPACT_BYTES)
     # A rung that replaces one with equal figures has no columns.
     names = scaling_columns(review.impact.rows)
     rows: tuple[ScalingRow, ...] = review.impact.rows if names else ()
