@@ -343,7 +343,7 @@ ATTACKS: Final = (
         "account-key",
         _declare(f'gcp.serviceaccount.Key("k", service_account_id={_ACCOUNT})'),
         (
-            "names everyone, through `allUsers`, in `eligible`",
+            "about which this review has no rules",
             "`TPU099` serviceaccount.Key k is a key of tpu-mnist-dev@",
         ),
         status=0,
@@ -372,7 +372,7 @@ ATTACKS: Final = (
         "federation-without-its-condition",
         edit("stacks/__main__.py", (_REPOSITORY, "")),
         (
-            "names everyone, through `allUsers`, in `eligible`",
+            "about which this review has no rules",
             "`gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider`",
         ),
         status=0,
@@ -381,7 +381,7 @@ ATTACKS: Final = (
     Attack(
         "new-federation",
         _declare(f"{_PROVIDER})"),
-        ("names everyone, through `allUsers`, in `eligible`",),
+        ("about which this review has no rules",),
         status=0,
     ),
     Attack(

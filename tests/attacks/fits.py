@@ -169,7 +169,7 @@ ATTACKS: Final = (
     Attack(
         "gate-without-fit",
         edit("tpucfg.yaml", ("gate: {fit: true}\n", "")),
-        ("a rung may run whose step does not fit, or was never compiled",),
+        ("gate `fit` removed (was `true`)",),
         status=0,
         base=together(_base, edit("tpucfg.yaml", ("version: 1\n", "version: 1\ngate: {fit: true}\n"))),
     ),

@@ -171,7 +171,7 @@ ATTACKS: Final = (
     Attack(
         "moved-without-an-alias",
         edit("stacks/environment.py", ('"tpucfg:index:Environment"', '"tpucfg:index:Environments"')),
-        ("exists already", "which Pulumi refuses while it is protected"),
+        ("`storage.Bucket` `data-us-central1` (and 8 more resources) is deleted, which Pulumi refuses",),
         status=0,
     ),
     Attack(
