@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 from tpucfg.findings import RULES, Allowance, Finding, Location, collect, errors
 
 IDS = st.sampled_from(sorted(RULES))
-LOCATIONS = st.builds(Location, st.sampled_from(["a", "b"]), *[st.integers(1, 3)] * 4)
+LOCATIONS = st.tuples(st.sampled_from(["a", "b"]), *[st.integers(1, 3)] * 4).map(lambda place: Location(*place))
 FINDINGS = st.lists(
-    st.builds(Finding, IDS, st.sampled_from(["error", "warning", "note"]), st.sampled_from("xyz"), LOCATIONS),
+    st.tuples(IDS, st.sampled_from(["error", "warning", "note"]), st.sampled_from("xyz"), LOCATIONS).map(
+        lambda parts: Finding(*parts)
+    ),
     max_size=8,
 )
 

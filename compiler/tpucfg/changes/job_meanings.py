@@ -127,7 +127,6 @@ _NETWORK: Final = "the job runs in another network"
 _OTHER_PROGRAM: Final = "another program runs in the job"
 _ADDRESSES: Final = "hosts get addresses on the internet"
 _REGISTRY: Final = "images come from a registry with its own credentials"
-_PLACEMENT: Final = ("priority", "compute_class", "topology_aware", "placement_policy")
 _RIGHTS: Final = "the program acts with other rights, accounts or tokens, or gets files from elsewhere"
 _GIVING_RIGHTS: Final = (
     "volumes",
@@ -215,7 +214,10 @@ _TARGETS: Final = (
     caution("option.data_disks.*", "the program reads and changes other data", when.always),
     access("option.image_pull_secrets.*", _REGISTRY),
     caution("option.queue", "other quotas apply, or none", when.existed),
-    *(caution(f"option.{key}", "the cluster chooses the nodes of a slice in another way") for key in _PLACEMENT),
+    caution("option.priority", "it decides which pods wait, and which are evicted for others"),
+    caution("option.compute_class", "the class decides the machines' capacity, and with it their price"),
+    caution("option.topology_aware", "the nodes of a slice are chosen in another way"),
+    caution("option.placement_policy", "the nodes of a slice are chosen in another way"),
     caution("option.containers_per_host", "each host runs as many processes, with equal parts of its chips"),
 )
 _EXTRA: Final = (
