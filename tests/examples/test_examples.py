@@ -170,7 +170,7 @@ def test_cores_of_tpu7x_are_devices() -> None:
             "chat",
             [("capacity: spot", "capacity: on-demand"), ("wandb/3", "wandb-of-all/1"), ("12h ", "5d ")],
             [
-                "every size of dev: capacity changed from spot to on-demand in environments.dev: machines have another price",
+                "every size of dev: capacity changed from spot to on-demand in environments.dev: machines have",
                 "every config: secret WANDB_API_KEY changed from wandb/3 to wandb-of-all/1: the program gets its value",
                 "every size of dev: maximum run duration changed from 12h to 5d: a run that hangs ends later",
             ],
@@ -179,7 +179,7 @@ def test_cores_of_tpu7x_are_devices() -> None:
             "gke-multislice",
             [("capacity: spot", "capacity: on-demand"), ("${bucket}/datasets", "gs://else/x"), ("priority: r", "# ")],
             [
-                "research: v6e-64: capacity changed from spot to on-demand in overrides.v6e-64: machines have another price",
+                "research: v6e-64: capacity changed from spot to on-demand in overrides.v6e-64: machines have",
                 "every config: mount /data changed from ${bucket}/datasets to gs://else/x: gs://else is not the",
                 "every config: priority class removed (was research): it decides which pods wait",
             ],
