@@ -195,35 +195,22 @@ $(VENV)/runtime: requirements.txt pyproject.toml | $(VENV)/python
 	@$(BIN)/pip install --quiet --no-build-isolation --no-deps --editable .
 	@touch $@
 
-$(VENV)/tensorflow/installed: tests/trainer/requirements.txt | $(VENV)/runtime
-	@echo 'installing into $(VENV)/tensorflow' >&2
-	@$(PYTHON) -m venv --clear $(VENV)/tensorflow
-	@$(BIN)/pip --python $(VENV)/tensorflow/bin/python install --quiet --requirement tests/trainer/requirements.txt
+$(VENV)/%/installed: | $(VENV)/runtime
+	@echo 'installing into $(VENV)/$*' >&2
+	@$(INTERPRETER) -m venv --clear $(VENV)/$*
+	@$(BIN)/pip --python $(VENV)/$*/bin/python install --quiet --requirement $^
 	@touch $@
 
-$(VENV)/tpu-compiler/installed: tests/fit/requirements.txt | $(VENV)/runtime
-	@echo 'installing into $(VENV)/tpu-compiler' >&2
-	@$(TPU_PYTHON) -m venv --clear $(VENV)/tpu-compiler
-	@$(BIN)/pip --python $(VENV)/tpu-compiler/bin/python install --quiet --requirement tests/fit/requirements.txt
-	@touch $@
-
-$(VENV)/tpu-compiler-oldest/installed: tests/fit/requirements-oldest.txt | $(VENV)/runtime
-	@echo 'installing into $(VENV)/tpu-compiler-oldest' >&2
-	@$(PYTHON) -m venv --clear $(VENV)/tpu-compiler-oldest
-	@$(BIN)/pip --python $(VENV)/tpu-compiler-oldest/bin/python install --quiet --requirement tests/fit/requirements-oldest.txt
-	@touch $@
-
-$(VENV)/tpu-compiler-older/installed: tests/fit/requirements-older.txt | $(VENV)/runtime
-	@echo 'installing into $(VENV)/tpu-compiler-older' >&2
-	@$(OLDER_TPU_PYTHON) -m venv --clear $(VENV)/tpu-compiler-older
-	@$(BIN)/pip --python $(VENV)/tpu-compiler-older/bin/python install --quiet --requirement tests/fit/requirements-older.txt
-	@touch $@
-
-$(VENV)/maxtext/installed: tests/official/requirements.txt | $(VENV)/runtime
-	@echo 'installing into $(VENV)/maxtext' >&2
-	@$(MAXTEXT_PYTHON) -m venv --clear $(VENV)/maxtext
-	@$(BIN)/pip --python $(VENV)/maxtext/bin/python install --quiet --requirement tests/official/requirements.txt
-	@touch $@
+$(VENV)/tensorflow/installed: INTERPRETER = $(PYTHON)
+$(VENV)/tensorflow/installed: tests/trainer/requirements.txt
+$(VENV)/tpu-compiler/installed: INTERPRETER = $(TPU_PYTHON)
+$(VENV)/tpu-compiler/installed: tests/fit/requirements.txt
+$(VENV)/tpu-compiler-older/installed: INTERPRETER = $(OLDER_TPU_PYTHON)
+$(VENV)/tpu-compiler-older/installed: tests/fit/requirements-older.txt
+$(VENV)/tpu-compiler-oldest/installed: INTERPRETER = $(PYTHON)
+$(VENV)/tpu-compiler-oldest/installed: tests/fit/requirements-oldest.txt
+$(VENV)/maxtext/installed: INTERPRETER = $(MAXTEXT_PYTHON)
+$(VENV)/maxtext/installed: tests/official/requirements.txt
 
 $(VENV)/development: requirements-dev.txt requirements-infra.txt $(VENV)/runtime
 	@$(BIN)/pip install --quiet --requirement requirements-dev.txt --requirement requirements-infra.txt
