@@ -69,11 +69,12 @@ def ladder(
     """
     catalog = Catalog()
     compiled = compile_spec_file(spec, catalog, selection(env, size, target, probe=probe, changes=changes))
-    has_errors = bool(errors(compiled.findings))
-    if has_errors:
-        print_result(spec, compiled.findings, compiled.source)
     if compiled.plan is None or not compiled.plan.jobs:
+        print_result(spec, compiled.findings, compiled.source)
         raise CommandExit(ERRORS)
+    # Errors are shown at their places, too; every finding is part of the ladder.
+    failures = errors(compiled.findings)
+    print_findings(failures, {str(spec): compiled.source})
     project, jobs = compiled.project or compiled.plan.project, compiled.plan.jobs
     # A chart shows the measurements without prices, too.
     shows_results = (project.prices or format == "svg") and not project.broken
@@ -87,7 +88,7 @@ def ladder(
     for line in lines(_Ladders(project, findings, groups, statuses, fits)):
         print(line)
     _print_errors(statuses.values(), fits)
-    if has_errors:
+    if failures:
         raise CommandExit(ERRORS)
 
 
