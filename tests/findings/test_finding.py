@@ -2,16 +2,17 @@
 
 import random
 from itertools import pairwise
+from typing import get_args
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tpucfg.findings import RULES, Allowance, Finding, Location, collect, errors
+from tpucfg.findings import RULES, Allowance, Finding, Level, Location, collect, errors
 
 IDS = st.sampled_from(sorted(RULES))
 LOCATIONS = st.tuples(st.sampled_from(["a", "b"]), *[st.integers(1, 3)] * 4).map(lambda place: Location(*place))
 FINDINGS = st.lists(
-    st.tuples(IDS, st.sampled_from(["error", "warning", "note"]), st.sampled_from("xyz"), LOCATIONS).map(
+    st.tuples(IDS, st.sampled_from(get_args(Level)), st.sampled_from("xyz"), LOCATIONS).map(
         lambda parts: Finding(*parts)
     ),
     max_size=8,
