@@ -43,6 +43,7 @@ KINDS: Final = frozenset(
         "tpu_compiler",
         "trainer",
         "system",
+        "shell",
         "programs",
         "frozen",
         "machine",

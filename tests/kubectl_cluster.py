@@ -14,8 +14,6 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
-from jobs import program
-
 RESOURCES: Final = {
     "ServiceAccount": "serviceaccounts",
     "SecretProviderClass": "secretproviderclasses.secrets-store.csi.x-k8s.io",
@@ -33,8 +31,10 @@ _INTERRUPTED: Final = 99
 
 def install_kubectl(programs: Path, state: Path, **values: Any) -> None:
     """Put a kubectl on the PATH whose cluster is a file, in which it also notes its calls."""
+    from jobs import program  # only here: each call of the stand-in would import the compiler, too
+
     state.write_text(json.dumps(EMPTY | values))
-    program(programs, "kubectl", f'exec {shlex.join([sys.executable, __file__, str(state)])} "$@"')
+    program(programs, "kubectl", f'exec {shlex.join([sys.executable, "-SE", __file__, str(state)])} "$@"')
 
 
 def cluster(state: Path) -> dict[str, Any]:

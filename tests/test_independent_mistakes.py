@@ -5,6 +5,8 @@ import random
 from functools import cache
 from typing import Any, Final
 
+import pytest
+
 from badspecs import BAD, cases, file_of, findings_of, has_one_file
 from tpucfg.yamldoc.reader import read_file, read_text
 
@@ -54,6 +56,7 @@ def pairs() -> list[tuple[str, str]]:
     return random.Random(0).sample(every, min(PAIR_COUNT, len(every)))  # noqa: S311 - nothing here is a secret
 
 
+@pytest.mark.slow
 def test_a_broken_section_hides_and_causes_nothing_else() -> None:
     """Two mistakes cause no error that neither causes alone, and hide none of a section that they break.
 

@@ -43,7 +43,7 @@ def cloud_tpu(**options: Any) -> dict[str, Any]:
         ),
         (
             gke(prod={"overrides": {"v6e-8": {"targets": {"gke": {"priority": "high"}}}}}),
-            "prod: v6e-8: priority class added (high) in environments.prod.overrides.v6e-8: the cluster chooses",
+            "prod: v6e-8: priority class added (high) in environments.prod.overrides.v6e-8: it decides which pods wait",
         ),
         (gke(trainer__max_run_duration="12h"), "every config: maximum run duration added (12h)"),
         (gke(trainer__mounts={"/data": "${bucket}/data"}), "every config: mount /data added (${bucket}/data)"),

@@ -88,6 +88,7 @@ def test_matches_are_equal_and_do_not_cross(before: list[str], after: list[str])
     assert all(i < k and j < m for (i, j), (k, m) in pairwise(pairs))
 
 
+@pytest.mark.slow
 def test_reversed_list_takes_no_quadratic_time() -> None:
     """A reversed list of 100,000 items, the worst case for an alignment, is compared without quadratic cost."""
     numbers = list(range(100_000))

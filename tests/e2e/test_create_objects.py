@@ -19,6 +19,8 @@ from jobs import program
 from process import COMMAND, ENVIRONMENT, default_signals
 from spec_factory import spec
 
+pytestmark = pytest.mark.shell
+
 REGION = "/compute/v1/projects/my-project/regions/us-east5"
 ZONE = "/compute/v1/projects/my-project/zones/us-east5-a"
 POLICY = f"{REGION}/resourcePolicies/mnist-dev-v6e-16"
@@ -69,6 +71,7 @@ def paste(folder: Path, size: str = "v6e-16") -> "subprocess.CompletedProcess[st
     return run(folder, "bash", "-c", printed.stdout)
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("start", [submit, paste])
 def test_the_objects_are_those_of_the_config(tmp_path: Path, api: ComputeApi, start: Any) -> None:
     """Each object is created in order, with exactly its document as the request."""

@@ -17,6 +17,8 @@ from loopback import serving_json
 from tpucfg.plan import Job
 from tpucfg.results.service_client import Answers, ServiceClient
 
+pytestmark = pytest.mark.shell
+
 ZONE: Final = "https://www.googleapis.com/compute/v1/projects/my-project/zones/us-east5-a"
 APIS: Final = {"TPU": "/", "AIPLATFORM": "/", "ML": "/", "LOGGING": "/", "COMPUTE": "/compute/v1/"}
 """The settings of gcloud that name another server for an API, and the path at which it is:

@@ -49,6 +49,7 @@ def files(folder: Path) -> dict[str, str]:
     return {path.relative_to(folder).as_posix(): path.read_text() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format_", ["yaml", "json"])
 def test_files_and_standard_output_agree(tmp_path: Path, format_: str) -> None:
     """Both have every config once; the specs with warnings are named in their order."""

@@ -14,7 +14,10 @@ from process import COMMAND, ENVIRONMENT, Run, default_signals, wait_for_reader
 from repositories import Repository
 from spec_factory import ROOT, spec
 
+pytestmark = pytest.mark.shell
 
+
+@pytest.mark.sample
 @pytest.mark.parametrize("content", [b"\xff\xfe", b"", b"[[[", b"a: &a [*a]", b"\x00", b"{" * 10_000])
 def test_no_file_causes_a_traceback(tpucfg: Run, tmp_path: Path, content: bytes) -> None:
     """A file that is no spec and a missing file are findings."""
@@ -77,6 +80,7 @@ def test_a_closed_pipe_is_no_error_message(tpucfg: Run) -> None:
         assert completed.stderr == "" or ": warning[TPU" in completed.stderr  # the spec's own
 
 
+@pytest.mark.sample
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 def test_a_full_disk_is_an_error(tpucfg: Run) -> None:
     """Output that could not be written is an error message and status 1."""
@@ -163,6 +167,7 @@ def test_a_pipe_closed_in_the_middle_exits_with_141(environment: dict[str, str])
     assert process.wait() == 141
 
 
+@pytest.mark.sample
 def test_ctrl_c_exits_with_130(tmp_path: Path) -> None:
     """An interrupted command exits at once, without a message, with the status that shells expect."""
     read_end, write_end = os.pipe()
@@ -189,7 +194,6 @@ printf '%s\\n' "${COMPREPLY[@]}"
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "expected"),
     [

@@ -12,6 +12,8 @@ from kubectl_cluster import cluster, install_kubectl
 from process import COMMAND, ENVIRONMENT, default_signals
 from spec_factory import spec
 
+pytestmark = pytest.mark.shell
+
 NAME: Final = "mnist-dev-v5litepod-16"
 ACCOUNT: Final = "serviceaccounts/tpu-mnist-dev"
 OBJECTS: Final = [
@@ -61,6 +63,7 @@ class Submitted:
         return [" ".join(word for word in call if not word.startswith("--")) for call in changing]
 
 
+@pytest.mark.sample
 def test_all_is_asked_before_anything_is_created(tmp_path: Path) -> None:
     """Requirements, every object and the pods' Job come first, then the objects in order, companions first."""
     job = Submitted(tmp_path, gke_spec(), objects=[ACCOUNT])

@@ -315,6 +315,7 @@ def test_sarif_has_rules_and_results() -> None:
     assert run["columnKind"] == "unicodeCodePoints"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_prints_the_whole_corpus(name: str) -> None:
     """Every finding of the corpus can be printed in each format, with one exit status; SARIF follows its schema."""

@@ -115,6 +115,7 @@ def test_a_second_search_starts_one_process(searched: Folder, capsys: pytest.Cap
     ]
 
 
+@pytest.mark.slow
 def test_a_changed_program_is_compiled_again(searched: Folder, capsys: pytest.CaptureFixture[str]) -> None:
     """Kept results count for the files, the versions and the StableHLO that they were compiled with."""
     tune(searched, capsys)
@@ -127,6 +128,7 @@ def test_a_changed_program_is_compiled_again(searched: Folder, capsys: pytest.Ca
     assert runs(searched) == count, "the installed packages have changed the step of the current rung"
 
 
+@pytest.mark.slow
 def test_a_killed_search_goes_on_where_it_was(searched: Folder, capsys: pytest.CaptureFixture[str]) -> None:
     """All that was compiled before the end is kept, and is not compiled again."""
     searched.python(f"{LINEAR}\nif flags['remat'] == 'none': time.sleep(600)\nanswer(result=known(RESULT))")
@@ -148,6 +150,7 @@ def test_a_killed_search_goes_on_where_it_was(searched: Folder, capsys: pytest.C
     assert runs(searched) == len(kept(searched)) - len(before) + 1
 
 
+@pytest.mark.slow
 def test_two_searches_lose_no_result(searched: Folder, capsys: pytest.CaptureFixture[str]) -> None:
     """Two searches that write the file at once keep the results of both."""
     lists = ("tune.args.remat=[full]", "tune.args.remat=[none]")

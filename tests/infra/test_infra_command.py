@@ -28,6 +28,7 @@ def tpucfg(*arguments: str, cwd: Path = ROOT, **environment: str) -> subprocess.
     )
 
 
+@pytest.mark.slow
 def test_text_does_not_depend_on_the_hash_seed() -> None:
     """Two processes with different hash seeds print equal text, and nothing on stderr."""
     first, second = (tpucfg("infra", PYTHONHASHSEED=seed) for seed in ("1", "2"))
@@ -88,7 +89,7 @@ def test_error_of_the_spec_is_located_from_the_current_folder() -> None:
 
     assert printed.returncode == 1
     assert printed.stderr.startswith("tpucfg.yaml:4:15: error[TPU021]")
-    assert printed.stderr == tpucfg("ladder", cwd=ROOT / "examples" / "mistakes").stderr
+    assert printed.stderr == tpucfg("render", cwd=ROOT / "examples" / "mistakes").stderr
 
 
 def test_unknown_environment_is_a_usage_error() -> None:

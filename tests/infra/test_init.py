@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TARGETS = ("vertex-ai", "cloud-tpu", "compute-engine", "gke", "ai-platform")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_new_project_is_valid_and_declares_its_resources(
     target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

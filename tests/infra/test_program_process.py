@@ -13,6 +13,8 @@ from tpucfg.infra.resource_file import ProgramFailure
 from tpucfg.infra.resources import EnvironmentResources
 from tpucfg.spec.parse import load_project
 
+pytestmark = pytest.mark.shell
+
 FORGED_RESULT = """
 import json, os
 os.write(3, json.dumps({line!r}).encode() + b"\\n")
@@ -31,6 +33,7 @@ def _run(folder: Path, prepended: str = "", timeout: float = 60.0) -> ProgramRes
     return results
 
 
+@pytest.mark.sample
 def test_results_have_the_declared_resources(tmp_path: Path) -> None:
     """The results have each environment's resources, sorted, with their protection."""
     results = _run(tmp_path)

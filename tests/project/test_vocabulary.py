@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 ROOT: Final = Path(__file__).resolve().parents[2]
 CODE: Final = ("compiler", "stacks", "tools", "benchmarks", "tests", "templates/trainer")
 OPENING: Final = re.compile(r"(What|Whether|How|Why|Where|Who|Whom|Whose|Likewise|The same)\b")
@@ -70,12 +72,14 @@ def test_docstrings_open_with_a_verb_or_a_noun() -> None:
     assert [f"{_name(path)}:{line}: {text[:60]}" for path, line, text in openings] == []
 
 
+@pytest.mark.slow
 def test_comments_and_docstrings_use_the_terms_of_the_field() -> None:
     """No comment or docstring uses a private term or lets code speak."""
     texts = ((path, line, text) for path in PYTHON for line, text in (*_docstrings(path), *_comments(path)))
     assert [f"{_name(path)}:{line}: {word[0]}" for path, line, text in texts for word in PROSE.finditer(text)] == []
 
 
+@pytest.mark.slow
 def test_documents_use_the_terms_of_the_field() -> None:
     """No page uses a private term outside its code blocks, links and commands."""
     private = []

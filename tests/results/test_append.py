@@ -129,6 +129,7 @@ def test_a_last_line_without_a_line_break_is_kept(tmp_path: Path, rest: str) -> 
     )
 
 
+@pytest.mark.slow
 def test_concurrent_writers_append_whole_lines(tmp_path: Path) -> None:
     """Four processes append hundreds of long lines: each is written once, in order, and a reader sees whole lines."""
     names = ["a", "b", "c", "d"]

@@ -15,6 +15,8 @@ from process import COMMAND, ENVIRONMENT
 from spec_factory import spec
 from tpucfg.cli.app import run
 
+pytestmark = pytest.mark.shell
+
 NAMES: Final = ("lm", "true", "null", "nan", "e", "con", "a--b", "x-9", "n" * 30)
 """Valid names that have a special meaning in YAML, JSON, a shell or a file system."""
 SIZES: Final = ("v6e-4", "v6e-16")
@@ -92,6 +94,7 @@ def test_the_help_of_an_invalid_line_resolves_it(tmp_path: Path, name: str) -> N
         assert recorded(folder) == ["v6e-16" if '"v6e-16"' in line else "v6e-4"], kind
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("name", NAMES)
 def test_the_help_of_another_file_has_a_valid_record(tmp_path: Path, name: str) -> None:
     """The example in the help about a file without records is a valid record."""

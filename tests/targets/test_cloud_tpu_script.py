@@ -16,6 +16,8 @@ from script_host import Host, deadline_of, watchdog_of
 from shellcheck import SHELLCHECK
 from tpucfg.targets import cloud_tpu, compute_engine
 
+pytestmark = pytest.mark.shell
+
 
 @pytest.fixture
 def host(tmp_path: Path) -> Host:
@@ -28,6 +30,7 @@ def script_of(args: Sequence[str] = (), env: Sequence[tuple[str, str]] = (), ima
     return cloud_tpu.startup_script(job("cloud-tpu", "v2-32")._replace(args=tuple(args), env=tuple(env), image=image))
 
 
+@pytest.mark.sample
 def test_the_container_is_started(host: Host) -> None:
     """A host logs in with its account's token, pulls the image and starts the container with the program's flags."""
     planned_job = job("cloud-tpu", "v2-32", trainer={"env": {"A": "1"}, "args": {"data_dir": "${bucket}/data"}})
@@ -185,6 +188,7 @@ def test_only_googles_registries_get_the_token(host: Host, image: str, registry:
     assert bool(host.calls("curl")) == bool(registry)
 
 
+@pytest.mark.sample
 def test_the_script_passes_shellcheck() -> None:
     """Shellcheck has no remark about a script with or without login, flags and variables."""
     everything = {**BOUNDED, "secrets": {"A": "a/1"}, "mounts": {"/data": "${bucket}"}}

@@ -593,6 +593,7 @@ def test_gcloud_accepts_the_commands(tmp_path: Path) -> None:
             assert gcloud_refusal(command.argv, tmp_path) is None, command
 
 
+@pytest.mark.slow
 def test_notes_name_what_a_start_depends_on(tmp_path: Path) -> None:
     """Quota, commands for the case that hosts or the program are missing, and the end of a request for capacity."""
     planned_job = job("compute-engine", "v6e-16", environment=EAST, options={"disk_gb": 300, "external_ips": True})

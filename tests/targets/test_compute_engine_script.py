@@ -12,6 +12,8 @@ from jobs import job, program
 from script_host import RECORD, Host, deadline_of, watchdog_of
 from tpucfg.targets import compute_engine
 
+pytestmark = pytest.mark.shell
+
 INSTALL = """
 printf "%s\\0" "$@" > "$CALLS/$(ls "$CALLS" | wc -l).apt-get"
 [[ $* == *install* ]] || exit "${UPDATE_STATUS:-0}"
@@ -112,6 +114,7 @@ def test_a_log_that_refuses_the_first_entries_delays_the_program(host: Host) -> 
     assert [len(host.calls("docker", name)) for name in ("create", "start")] == [1, 4]
 
 
+@pytest.mark.sample
 def test_the_output_goes_to_cloud_logging(host: Host) -> None:
     """Docker sends the output with the job's name as a label, by which the printed command finds it."""
     assert boot(host, {"args": {"a": "1"}}) == 0

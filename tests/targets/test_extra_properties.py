@@ -84,6 +84,7 @@ def test_only_falsifying_fields_are_refused(target: str, size: str, changes: dic
             assert schemas.is_valid(target, result.body), field.name
 
 
+@pytest.mark.slow
 def test_every_falsifying_field_is_refused_by_some_job() -> None:
     """No row of the table above is wider than what the targets refuse."""
     matched = set()

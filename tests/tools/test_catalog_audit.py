@@ -176,6 +176,7 @@ def test_a_crash_is_a_disagreement_and_the_rest_is_asked(data: Path, tmp_path: P
     assert problems[1].endswith(": the compiler refuses v5e:4x4: the compiler crashed, or did not answer in time")
 
 
+@pytest.mark.slow
 def test_a_compiler_that_hangs_is_ended(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After the time limit, the question counts as unanswered, and the rest is asked of a new process."""
     monkeypatch.setattr(catalog_audit, "TIMEOUT_SECONDS", 5)

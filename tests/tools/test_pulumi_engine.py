@@ -91,6 +91,7 @@ def test_second_run_builds_nothing(machine: Machine) -> None:
     assert machine.runs.read_text() == "run\n"
 
 
+@pytest.mark.slow
 def test_concurrent_callers_build_once(machine: Machine) -> None:
     """The second caller prints that it waits, and both return the same engine."""
     machine.go(seconds=1.5)

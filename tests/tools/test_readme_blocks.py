@@ -117,6 +117,7 @@ def test_refreshed_output_keeps_its_elisions(expected: list[str], result: list[s
     assert refreshed(expected, ["a", "b1", "c", "d"]) == result
 
 
+@pytest.mark.slow
 def test_outdated_page_is_reported_and_rewritten(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A wrong output and a failing command are reported with their lines; writing updates only the output."""
     page.write_text("```console\n$ cd docs && echo a; exit 1\nb\n$ ls design.md\n```\n```sh\nfalse\n```\n")

@@ -85,7 +85,7 @@ def _count(flags: Sequence[str]) -> int:
     ("model", "first", "second", "stop_after"),
     [
         pytest.param("mnist", SMALL, LARGE, 6, id="mnist-larger"),
-        pytest.param("transformer", SMALL, LARGE, 6, id="transformer-larger", marks=pytest.mark.sample),
+        pytest.param("transformer", SMALL, LARGE, 6, id="transformer-larger"),
         pytest.param("transformer", LARGE, SMALL, 3, id="transformer-smaller"),
     ],
 )

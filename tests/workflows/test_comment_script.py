@@ -14,9 +14,13 @@ from tpucfg.review.comment import marker
 
 SCRIPT = ROOT / ".github" / "actions" / "comment" / "comment.sh"
 MARKER = "<!-- tpucfg-review -->"
-pytestmark = pytest.mark.skipif(
-    not (shutil.which("curl") and shutil.which("jq")), reason="curl or jq is not on the PATH, which the script needs"
-)
+pytestmark = [
+    pytest.mark.shell,
+    pytest.mark.skipif(
+        not (shutil.which("curl") and shutil.which("jq")),
+        reason="curl or jq is not on the PATH, which the script needs",
+    ),
+]
 COMMIT = "0123456789abcdef" * 2 + "01234567"
 Post = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -65,6 +69,7 @@ def test_equal_review_writes_nothing(comments: Comments, post: Post) -> None:
     assert len(comments.writes) == 1
 
 
+@pytest.mark.sample
 def test_other_review_replaces_the_comment(comments: Comments, post: Post) -> None:
     """There is one comment, with the last review."""
     post(f"{MARKER}\nold\n")

@@ -16,9 +16,12 @@ from loopback import serving_json
 from spec_factory import ROOT
 
 MARKER = "<!-- tpucfg-review -->"
-pytestmark = pytest.mark.skipif(
-    not (shutil.which("curl") and shutil.which("jq")), reason="curl or jq is not on the PATH, which the job needs"
-)
+pytestmark = [
+    pytest.mark.shell,
+    pytest.mark.skipif(
+        not (shutil.which("curl") and shutil.which("jq")), reason="curl or jq is not on the PATH, which the job needs"
+    ),
+]
 NOTES = "/api/v4/projects/3/merge_requests/7/notes"
 ME, TOKEN = 42, "glpat-" + "t" * 20
 
@@ -106,6 +109,7 @@ def post(request: pytest.FixtureRequest, gitlab: GitLab, tmp_path: Path) -> Post
     return run
 
 
+@pytest.mark.sample
 def test_note_is_updated(gitlab: GitLab, post: Post) -> None:
     """The first review creates a note, an equal one writes nothing, and another one replaces it."""
     for body in ("one", "one", "two"):
