@@ -73,6 +73,7 @@ def test_invalid_result_is_rejected(completed: Completed) -> None:
         check_exit(completed)
 
 
+@pytest.mark.slow
 def test_program_runs_inputs_in_subprocesses(tmp_path: Path) -> None:
     """`make fuzz` adds up the results of all subprocesses and prints them as Markdown."""
     command = [sys.executable, "-m", "fuzz", "--inputs", "30", "--seed", "9", "--processes", "2"]

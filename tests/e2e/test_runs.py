@@ -9,6 +9,8 @@ import pytest
 from process import Run
 from spec_factory import spec
 
+pytestmark = pytest.mark.shell
+
 LADDER: dict[str, Any] = {
     "sizes": ["v2-8", "v2-32"],
     "trainer": {"image": "us-docker.pkg.dev/p/r/i:1", "args": {"model_dir": "${run_dir}"}},
@@ -95,6 +97,7 @@ def test_a_changed_length_of_examples_keeps_the_tokens(tpucfg: Run, tmp_path: Pa
     assert "# run:    sequence_length is 512 from this step on, 1024 before: the examples seen are counted by" in output
 
 
+@pytest.mark.sample
 def test_a_stopped_run_passes_the_gate_again(tpucfg: Run, tmp_path: Path) -> None:
     """The gate has let it start on its size; another size and another run are asked as before."""
     write(tmp_path, gate={"min_scaling_efficiency": 0.8})

@@ -14,6 +14,8 @@ from jobs import program
 from live_answers import RUNNING, Answers, Failing, install_clients, jobset, pods
 from process import COMMAND, ENVIRONMENT, default_signals
 
+pytestmark = pytest.mark.shell
+
 SPEC = {
     "version": 1,
     "name": "mnist",
@@ -100,6 +102,7 @@ def test_a_service_that_fails_does_not_hide_the_others(tmp_path: Path) -> None:
     assert "running (JOB_STATE_RUNNING)" in printed
 
 
+@pytest.mark.sample
 def test_json_has_the_live_state(tmp_path: Path) -> None:
     """Each job is an object with numbers, and unknown values are null; without --live there is no such key."""
     printed, _ = status(tmp_path, "--live", "--format", "json", "--size", "v6e-16", answers=RUNNING["gke"])

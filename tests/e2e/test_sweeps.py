@@ -8,6 +8,8 @@ import pytest
 from process import Run
 from spec_factory import spec
 
+pytestmark = pytest.mark.shell
+
 RATE = ("--set", "training.learning_rate=2e-4")
 
 
@@ -19,6 +21,7 @@ def sweep(tpucfg: Run, tmp_path: Path) -> Run:
     return tpucfg
 
 
+@pytest.mark.sample
 def test_a_value_takes_part_in_everything(sweep: Run) -> None:
     """The config, its header, its hash, the ladder and the explanation have it, scaled as a value of the spec is."""
     plain = sweep("render", "--size", "v2-32").stdout

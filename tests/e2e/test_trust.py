@@ -10,6 +10,8 @@ from live_answers import install_clients
 from process import COMMAND, ENVIRONMENT
 from spec_factory import ROOT
 
+pytestmark = pytest.mark.shell
+
 WATCH = """
 import os, sys
 
@@ -64,6 +66,7 @@ def test_commands_use_no_network_and_no_subprocess(tmp_path: Path, arguments: tu
     assert _events(tmp_path, *COMMAND, *arguments) == ""
 
 
+@pytest.mark.sample
 def test_writing_uses_no_network_and_no_subprocess(tmp_path: Path) -> None:
     """`init` uses neither, nor does `record` in the new project."""
     job = ("--spec", str(tmp_path / "project" / "tpucfg.yaml"), "--env", "dev", "--size", "v2-8")

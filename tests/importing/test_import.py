@@ -338,6 +338,7 @@ def test_the_topology_of_a_slice_may_stand_twice() -> None:
         assert (result.is_equal, reasons(result) == reasons(before)) == (is_carried_over, is_carried_over)
 
 
+@pytest.mark.slow
 def test_every_field_of_the_file_counts() -> None:
     """Another value of any field changes the spec or the list: nothing of the file is unread."""
     data = yaml.safe_load(EXAMPLE.read_text())
@@ -392,6 +393,7 @@ def test_other_objects_are_listed() -> None:
     assert "the Service headless is left out" in reasons(result)
 
 
+@pytest.mark.slow
 def test_a_hostile_file_is_bounded() -> None:
     """A file that is larger than any config is refused, and many refusals or differences are cut."""
     data = yaml.safe_load(EXAMPLE.read_text())

@@ -9,6 +9,8 @@ import pytest
 
 from loopback import serving_json
 
+pytestmark = pytest.mark.shell
+
 LOCK = "requirements.txt"
 VULNERABILITY = {
     "id": "GHSA-aaaa-bbbb-cccc",
@@ -60,6 +62,7 @@ def test_lock_without_vulnerabilities_passes(service: Service, capsys: pytest.Ca
     assert 0 < int(output.split()[1]) <= packages
 
 
+@pytest.mark.sample
 def test_lock_with_a_vulnerability_fails(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
     """A vulnerability is printed with its package and the fixed version, and fails the audit with either option."""
     service.vulnerable_package = "jinja2"

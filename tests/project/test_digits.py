@@ -30,6 +30,7 @@ def unicode_digits(path: Path) -> Iterator[int]:
                 yield node.lineno
 
 
+@pytest.mark.slow
 def test_only_ascii_digits_are_accepted() -> None:
     """No module tests a text with a method or a pattern that accepts the digits of other scripts."""
     wrong = [(path, line) for path in PYTHON if path.name not in NO_USER_TEXT for line in unicode_digits(path)]

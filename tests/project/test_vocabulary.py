@@ -66,6 +66,7 @@ def _bound_names(path: Path) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.arg
 
 
+@pytest.mark.slow
 def test_docstrings_open_with_a_verb_or_a_noun() -> None:
     """No docstring opens with a question word or refers to the one before it."""
     openings = ((path, line, text) for path in PYTHON for line, text in _docstrings(path) if OPENING.match(text))
@@ -90,6 +91,7 @@ def test_documents_use_the_terms_of_the_field() -> None:
     assert private == []
 
 
+@pytest.mark.slow
 def test_names_tell_what_they_are() -> None:
     """No bound is called MOST_…, and no variable `it`, `found`, `made`, `said` or `told`, in tests either."""
     names = ((path, line, name) for path in PYTHON for line, name in _bound_names(path))

@@ -67,6 +67,7 @@ def test_no_extra_changes_a_value_of_the_target(target: str, size: str, changes:
     assert clean
 
 
+@pytest.mark.slow
 @EVERY_JOB
 def test_only_falsifying_fields_are_refused(target: str, size: str, changes: dict[str, Any]) -> None:
     """A field is refused if the body has it, or if it falsifies the plan; any other one is set and fits the schema."""

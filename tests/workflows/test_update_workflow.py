@@ -14,7 +14,10 @@ from github_runner import Job, Runner, machine_environment
 from repositories import ADDRESS, NEW, Repository
 from tpucfg.cli.app import run
 
-pytestmark = pytest.mark.skipif(not shutil.which("jq"), reason="jq is not on the PATH, which the workflow needs")
+pytestmark = [
+    pytest.mark.shell,
+    pytest.mark.skipif(not shutil.which("jq"), reason="jq is not on the PATH, which the workflow needs"),
+]
 
 WORKFLOW: Final = Path(".github", "workflows", "update.yml")
 ENABLED: Final = "vars.TPUCFG_UPDATE != '' && github.ref_name == github.event.repository.default_branch"
@@ -83,6 +86,7 @@ def test_only_stacks_with_a_changed_file_are_updated(project: Repository, tmp_pa
     assert update(project, tmp_path / "e", "")[1] == stacks("models/lm") + stacks(".")
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("backend", ["", "gs://my-team-pulumi/lm"])
 def test_a_stack_is_updated_in_its_folder(project: Repository, tmp_path: Path, backend: str) -> None:
     """Pulumi gets the folder and the stack, and no backend where the project's file names it."""

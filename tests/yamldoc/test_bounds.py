@@ -115,6 +115,7 @@ MANY_MISTAKES: Final = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", MANY_MISTAKES.values(), ids=MANY_MISTAKES)
 def test_of_many_mistakes_the_first_are_listed(text: str) -> None:
     """The number of findings is limited, so that explaining and listing them stays fast."""
