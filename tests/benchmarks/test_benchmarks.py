@@ -18,6 +18,8 @@ from tpucfg import schemas
 from tpucfg.cli.app import run
 from tpucfg.spec.parse import load_project
 
+pytestmark = pytest.mark.slow
+
 
 def test_throughput_specs_are_valid(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The specs have only notes, so that the benchmark measures no error handling."""

@@ -15,6 +15,8 @@ from process import COMMAND, ENVIRONMENT, default_signals
 from tpucfg.fit import worker_process
 from tpucfg.fit.schedule import Limits, run_tasks
 
+pytestmark = pytest.mark.shell
+
 ENDS = 'answer(phase="trace"); answer(result=known(RESULT))'
 ONE = ("--size", "v5litepod-16")
 SILENT: dict[str, Any] = {"stderr": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
@@ -58,6 +60,7 @@ INDIVISIBLE = (
 FRAMES = [{"file": "step.py", "line": 12, "name": "abstract_step", "code": "raise ValueError('no')"}]
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize(
     ("behavior", "location", "id_", "words"),
     [
@@ -309,7 +312,6 @@ def test_no_lines_are_promised_of_a_process_that_printed_none(folder: Folder) ->
     assert "help: the last lines that it printed are above; run it again with: tpucfg fit" in folder.fit(*ONE)[2]
 
 
-@pytest.mark.slow
 def test_a_hang_ends_at_the_time_limit(folder: Folder) -> None:
     """The process is ended with all that it has started, also what left its group and its session."""
     (folder.path / "pids").mkdir()
@@ -400,7 +402,6 @@ def test_the_kernel_ends_a_compilation_first(folder: Folder) -> None:
     assert folder.fit(*ONE)[0] == 0
 
 
-@pytest.mark.slow
 def test_compilations_that_need_too_much_together_run_alone(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two that fit alone and not together are compiled one after the other."""
     monkeypatch.setattr("tpucfg.cli.fit.available_memory", lambda: 300 << 20)
@@ -547,6 +548,7 @@ def test_a_killed_command_leaves_no_process(folder: Folder) -> None:
     wait_for_end(*map(int, (folder.path / "pids").read_text().split()))
 
 
+@pytest.mark.sample
 def test_a_killed_command_keeps_what_was_complete(folder: Folder) -> None:
     """Each result is written when its rung ends, and not when the last one does."""
     folder.python(
@@ -579,7 +581,6 @@ def test_closing_the_iterator_of_tasks_needs_no_task() -> None:
     assert list(run_tasks((), Limits(1, 1.0, 1), lambda _: None)) == []
 
 
-@pytest.mark.slow
 def test_progress_at_a_terminal_is_one_line(folder: Folder) -> None:
     """At a terminal, the phases of running compilations are shown in a line that is erased."""
     folder.python(f"answer(phase='compile'); time.sleep(3); {ENDS}")

@@ -14,6 +14,8 @@ from false_python import Folder
 from process import COMMAND, ENVIRONMENT
 from tpucfg.cli.app import run
 
+pytestmark = pytest.mark.shell
+
 TUNE = """\
 tune:
   model_parallel: [2, 4]
@@ -76,6 +78,7 @@ def searched(folder: Folder) -> Folder:
     return folder
 
 
+@pytest.mark.sample
 def test_the_frontier_of_memory_comes_first(searched: Folder, capsys: pytest.CaptureFixture[str]) -> None:
     """The largest micro-batch that fits is stated for each combination, with the proof beside it."""
     status, out, err = tune(searched, capsys, "--jobs", "1")
@@ -115,7 +118,6 @@ def test_a_second_search_starts_one_process(searched: Folder, capsys: pytest.Cap
     ]
 
 
-@pytest.mark.slow
 def test_a_changed_program_is_compiled_again(searched: Folder, capsys: pytest.CaptureFixture[str]) -> None:
     """Kept results count for the files, the versions and the StableHLO that they were compiled with."""
     tune(searched, capsys)
@@ -128,7 +130,6 @@ def test_a_changed_program_is_compiled_again(searched: Folder, capsys: pytest.Ca
     assert runs(searched) == count, "the installed packages have changed the step of the current rung"
 
 
-@pytest.mark.slow
 def test_a_killed_search_goes_on_where_it_was(searched: Folder, capsys: pytest.CaptureFixture[str]) -> None:
     """All that was compiled before the end is kept, and is not compiled again."""
     searched.python(f"{LINEAR}\nif flags['remat'] == 'none': time.sleep(600)\nanswer(result=known(RESULT))")
@@ -150,7 +151,6 @@ def test_a_killed_search_goes_on_where_it_was(searched: Folder, capsys: pytest.C
     assert runs(searched) == len(kept(searched)) - len(before) + 1
 
 
-@pytest.mark.slow
 def test_two_searches_lose_no_result(searched: Folder, capsys: pytest.CaptureFixture[str]) -> None:
     """Two searches that write the file at once keep the results of both."""
     lists = ("tune.args.remat=[full]", "tune.args.remat=[none]")
@@ -217,6 +217,7 @@ def test_as_json(searched: Folder, capsys: pytest.CaptureFixture[str]) -> None:
     assert sum(row["is_current"] for row in data["rankings"][0]["rows"]) <= 1
 
 
+@pytest.mark.sample
 def test_write_edits_the_values_alone(searched: Folder, capsys: pytest.CaptureFixture[str]) -> None:
     """The values of the first candidate are in the spec, whose comments stay; the next search finds them there."""
     # The current rung does not fit, so one candidate is left.
