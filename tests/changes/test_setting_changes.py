@@ -110,7 +110,7 @@ def test_a_secret_of_a_new_rung_is_access() -> None:
         (
             gke(trainer__restarts=3),
             gke(trainer__restarts=1),
-            "restarts changed from 3 to 1: a run ends after more or fewer failures",
+            "restarts changed from 3 to 1: a run ends after fewer failures",
         ),
         (gke(), gke(trainer__restarts=0), "restarts added (0): a run ends after more or fewer failures"),
         (gke(), gke(trainer__mounts={"/o": "gs://other/x"}), "gs://other is not the environment's bucket"),

@@ -224,6 +224,9 @@ def test_links_are_not_followed(repository: Repository, tmp_path: Path) -> None:
         assert not [path for path in before.spec.parent.rglob("*") if path.is_symlink()]
         assert not (before.spec.parent / "out").exists()
     assert "symbolic link" in refusal("HEAD", None, repository.folder / "other.yaml")
+    (repository.folder / "tpucfg.yaml").rename(tmp_path / "outside.yaml")
+    repository.spec.symlink_to(tmp_path / "outside.yaml")
+    assert "symbolic link in the working tree" in refusal("HEAD", None, repository.spec)
 
 
 def test_large_files_are_skipped(repository: Repository) -> None:

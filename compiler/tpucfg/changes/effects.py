@@ -18,7 +18,7 @@ from tpucfg.changes.statements import (
 )
 from tpucfg.grouped import grouped
 from tpucfg.paths import pattern_steps
-from tpucfg.text_format import dotted, listed
+from tpucfg.text_format import dotted
 
 _MAX_LENGTH: Final = 200
 """Characters of a value in a sentence."""
@@ -162,7 +162,7 @@ def _of_one_kind(effects: Sequence[Effect]) -> Iterator[list[Effect]]:
 
     def kind(effect: Effect) -> object:
         is_alone = not effect.label or effect.meaning.sentence
-        return effect if is_alone else effect.baseline or effect.subject
+        return effect if is_alone else (effect.baseline, effect.subject)
 
     yield from grouped((kind(effect), effect) for effect in effects).values()
 
@@ -172,11 +172,6 @@ def _of_one_kind(effects: Sequence[Effect]) -> Iterator[list[Effect]]:
 
 def _statement(effects: Sequence[Effect]) -> Statement:
     """Return one sentence about effects of one kind; only the first ones if there are many."""
-    baseline = effects[0].baseline
-    is_silent_on_values = effects[0].label and not (effects[0].meaning.risk or effects[0].meaning.sentence)
-    if baseline and is_silent_on_values:
-        names = listed([effect.label for effect in effects])
-        return Statement("{} set in another way than on {}", (names, baseline))
     shown = [*_first(effects)]
     meaning = effects[0].meaning
     head = effects[0].subject + "s" * (len(effects) > 1)

@@ -6,12 +6,12 @@ what is listed here as harmless is none: the fields of the services are too many
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final
 
 from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.changes import conditions as when
 from tpucfg.changes.address_meanings import LATEST, addresses, image
-from tpucfg.changes.conditions import Comparison
+from tpucfg.changes.conditions import Comparison, Condition, texts_of
 from tpucfg.changes.facts import ABSENT, FactChange, Scope
 from tpucfg.changes.meanings import Meaning, access, caution, sentence
 from tpucfg.changes.statements import Risk
@@ -89,6 +89,15 @@ def _is_on(change: FactChange, _: Comparison) -> bool:
     return change.after is not ABSENT and change.after is not False
 
 
+def _loses(*placeholders: str) -> Condition:
+    """Return a condition that applies to a value that had one of these placeholders, and has none of them now."""
+
+    def has_one(value: Any) -> bool:
+        return any(placeholder in text for text in texts_of(value) for placeholder in placeholders)
+
+    return lambda change, _: has_one(change.before) and not has_one(change.after)
+
+
 def _variables(pattern: str) -> Iterator[Meaning]:
     """Yield the rows about variables that decide what code runs, and where its traffic goes."""
     for names, consequence in (
@@ -96,6 +105,13 @@ def _variables(pattern: str) -> Iterator[Meaning]:
         (_OTHER_WAYS, "the program's traffic takes another way"),
     ):
         yield from (caution(pattern.format(name), consequence, when.always) for name in names)
+
+
+def _folders(pattern: str) -> Iterator[Meaning]:
+    """Yield the rows about a folder of the job that becomes another one."""
+    of_job, of_bucket = _loses("${run_dir}", "${job_dir}"), _loses("${run_dir}", "${job_dir}", "${bucket}")
+    yield caution(pattern, "what the program writes there is no longer kept in the bucket", of_bucket)
+    yield caution(pattern, "jobs can write to one folder, and change each other's files", of_job)
 
 
 def _other_target(change: FactChange, comparison: Comparison) -> bool:
@@ -150,10 +166,13 @@ _PROGRAM: Final = (
     caution("module", _OTHER_PROGRAM),
     caution("command", _OTHER_PROGRAM, when.always),
     *addresses("argument.*"),
+    *_folders("argument.*"),
     caution("argument.*trust*remote*code", "the program can load other code", when.is_set),
+    caution("variable.*TRUST*REMOTE*CODE", "the program can load other code", when.is_set),
     *_variables("variable.{}"),
     Meaning("variable.GOOGLE_APPLICATION_CREDENTIALS", Risk.ACCESS, "the program acts as another account"),
     *addresses("variable.*"),
+    *_folders("variable.*"),
     *addresses("XLA flag.*"),
     # Its data and its secrets
     access(
@@ -167,6 +186,8 @@ _PROGRAM: Final = (
     caution("capacity", "machines have another price, and can be missing or be taken away", _is_unreserved),
     caution("capacity", "the reservation belongs to another project, which pays for it", _is_of_other_project),
     Meaning("zone", when=_other_region, is_silent=True),
+    caution("restarts", "a run ends after more failures", when.all_of(when.kept, when.rises)),
+    caution("restarts", "a run ends after fewer failures", when.all_of(when.kept, when.falls)),
     caution("restarts", "a run ends after more or fewer failures", when.all_of(when.kept, when.is_set)),
     caution("exit codes", "other failures end a run"),
     caution("maximum run duration", "nothing else ends a run that hangs", when.removed),
@@ -211,6 +232,7 @@ _TARGETS: Final = (
     caution("option.tags.*", "other firewall rules apply to the hosts"),
     Meaning("option.namespace", when=_is_default),
     caution("option.namespace", "other accounts, quotas and policies apply", when.always),
+    caution("option.max_wait", "the request waits without limit, and is billed once it is granted", when.removed),
     caution("option.data_disks.*", "the program reads and changes other data", when.always),
     access("option.image_pull_secrets.*", _REGISTRY),
     caution("option.queue", "other quotas apply, or none", when.existed),

@@ -34,13 +34,20 @@ _BUILD_PATHS: Final = re.compile(
     re.IGNORECASE,
 )
 """Files from which images are built: what `docker build` and the installers of packages read, and scripts."""
+_REQUIREMENTS: Final = re.compile(r"[^/]*(?:requirements|constraints)[^/]*\.(?:txt|in)", re.IGNORECASE)
+_DOCKERFILE: Final = re.compile(r"(?:.*[.-])?(?:docker|container)file.*", re.IGNORECASE)
 _HOST: Final = r"(?:[a-z0-9-]+\.)+[a-z]{2,}(?::[0-9]+)?"
 _SOURCE: Final = re.compile(
     rf"(?:[a-z][a-z0-9+.-]*://(?:[^\s/@]*@)?|git@)[^\s/'\"?#,;)]+(?:[/:][^\s/'\"]+(?=/))?|(?<![^\s'\"=(]){_HOST}(?=/)",
     re.IGNORECASE,
 )
 """The host of an address, with the first folder, which names the owner on hosts of many; also without a scheme."""
-_IMAGE: Final = re.compile(r"^\s*FROM\s+(?:--\S+\s+)*(\S+)", re.IGNORECASE | re.MULTILINE)
+_IMAGE: Final = re.compile(
+    r"(?:^\s*FROM\s(?:\s*--platform\S*\s)?|\s--from=|^#\s*syntax\s*=|^\s*ARG\s+\w+=|\bimage:\s)\s*[\"']?([\w.$\{}:/@-]+)",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""The image that a build starts from, copies from or is read by, of one in a variable too, and that of a service."""
+_CONTINUED: Final = re.compile(r"\\[ \t]*\n")
 _MAX_FILES: Final = 8
 _COLLISION: Final = (
     "{} and {} are one name where case is ignored, as on macOS and Windows: git checks out only one of them, and "
@@ -76,6 +83,17 @@ def build_paths(files: Iterable[PurePosixPath]) -> list[PurePosixPath]:
     return sorted(path for path in files if _BUILD_PATHS.fullmatch(str(path)))
 
 
+def requirements_paths(files: Iterable[PurePosixPath]) -> list[PurePosixPath]:
+    """Return the files that can name others with packages of an image."""
+    return sorted(path for path in files if _REQUIREMENTS.fullmatch(path.name))
+
+
+def program_paths(files: Iterable[PurePosixPath], images: Iterable[PurePosixPath]) -> list[PurePosixPath]:
+    """Return the Python files in the folders of Dockerfiles: the programs of images."""
+    folders = {path.parent for path in images if _DOCKERFILE.fullmatch(path.name)}
+    return sorted(path for path in files if path.suffix == ".py" and not folders.isdisjoint(path.parents))
+
+
 def build_statements(
     changed: Sequence[PurePosixPath], before: Iterable[bytes], after: Mapping[PurePosixPath, bytes | None]
 ) -> Iterator[LocatedStatement]:
@@ -87,17 +105,17 @@ def build_statements(
         after: Those of them that head has, with their contents; None for what cannot be read.
     """
     unread = [path for path, content in after.items() if content is None]
-    yield from _of_files(changed, "{} changed: images that are built from now on differ", Risk.NONE, "")
+    yield from _of_files(changed, "{} changed: images that are built with it differ from now on", Risk.NONE, "")
     yield from _of_files(unread, "{} cannot be read by this review, and images are built by it", Risk.CAUTION, "")
     if new := _sources(filter(None, after.values())) - _sources(before):
-        text = "images are built with code from {}, which no such file of the base names"
+        text = "{} is named in files that images are built from, and in no such file of the base"
         values = (listed(sorted(new), _MAX_FILES),)
         yield LocatedStatement("", Statement(text, values, Risk.CAUTION, "code from elsewhere in images"))
 
 
 def _sources(contents: Iterable[bytes]) -> set[str]:
     """Return the hosts and registries in files from which images are built."""
-    texts = [content.decode(errors="replace") for content in contents]
+    texts = [_CONTINUED.sub(" ", content.decode(errors="replace")) for content in contents]
     images = {registry_of(image) for text in texts for image in _IMAGE.findall(text) if "/" in image}
     return images.union(source for text in texts for source in _SOURCE.findall(text))
 

@@ -88,6 +88,9 @@ def _of_spec(revision: CompiledRevision, project: Project) -> Iterator[tuple[Key
         args = project.document.data["probe"].get("args") or ()
         words = args.items() if isinstance(args, dict) else ((word, "") for word in args)
         yield from ((("probe", "argument", flag), value) for flag, value in words)
+    for key, value in (project.document.data.get("tune") or {}).items():
+        named = value.items() if isinstance(value, dict) else [("", value)]
+        yield from ((("tune", key, name) if name else ("tune", key), value) for name, value in named)
     for size, override in project.overrides.items():
         if override.fallback:
             yield ("fallback", size), listed(override.fallback)

@@ -38,6 +38,10 @@ def _is_stricter(change: FactChange, comparison: Comparison) -> bool:
     return change.before is ABSENT or (when.rises if rises else when.falls)(change, comparison)
 
 
+def _first_price(change: FactChange, comparison: Comparison) -> bool:
+    return change.before is ABSENT and all(name[0] != change.name[0] for _, name in comparison.before)
+
+
 def _had(key: str) -> Condition:
     """Return a condition that applies to an environment that had a setting."""
     return lambda change, comparison: comparison.pair(change.scope, "environment", key)[0] is True
@@ -59,6 +63,7 @@ _GATE: Final = "gate changed"
 _LOWER_LIMITS: Final = ("min_scaling_efficiency",)
 """Conditions of the gate that become stricter if they rise."""
 _PRICES: Final = "prices changed"
+_NO_COSTS: Final = "the base has no prices, so what the change costs is not shown"
 _NOT_COUNTED: Final = "the costs below are at the prices of the base, as another could hide what the change costs"
 _DATA_DELETED: Final = "data deleted"
 _BUCKET: Final = "bucket changed from {before} to {after}: "
@@ -95,9 +100,12 @@ _SPEC: Final = (
     Meaning("probe.steps", subject="steps of probes"),
     *addresses("probe.argument.*"),
     Meaning("probe.argument.*", subject="argument of probes"),
+    *addresses("tune.**"),
+    Meaning("tune.**", subject="searched value"),
     Meaning("gate.*", Risk.NONE, "the gate is stricter", _is_stricter, _GATE),
     Meaning("gate.*", Risk.CAUTION, "the gate is less strict, or another one", headline=_GATE),
     # With a lower price, or none, everything looks cheaper.
+    Meaning("price.**", Risk.CAUTION, _NO_COSTS, _first_price, _PRICES),
     Meaning("price.**", Risk.CAUTION, _NOT_COUNTED, lambda *args: not when.changed(*args), _PRICES),
     Meaning("price.**", Risk.CAUTION, "everything looks cheaper", _lower_price, _PRICES),
     Meaning("price.**", headline=_PRICES),
@@ -142,6 +150,11 @@ _ENVIRONMENTS: Final = (
         "data no longer kept",
         when.becomes(False),
     ),
+    Meaning(
+        "environment.project",
+        Risk.CAUTION,
+        "jobs run in another project, which pays for them, and act as its accounts",
+    ),
     Meaning("environment.kube_context", Risk.CAUTION, _OTHER_CLUSTER, _selects_cluster),
     Meaning("environment.cluster", Risk.CAUTION, _OTHER_CLUSTER, _selects_cluster),
     sentence(
@@ -167,7 +180,7 @@ _NETWORK: Final = ("host_network", "external_ips", "network", "subnetwork", "tag
 _ACCOUNTS: Final = ("service_account", "node_service_account", "image_pull_secrets.*")
 _PLACEMENT: Final = ("queue", "priority", "compute_class", "topology_aware", "placement_policy", "machine", "master")
 _HOSTS: Final = ("disk_gb", "runtime_version", "max_wait", "ttl", "containers_per_host")
-_PLACES: Final = ("project", "region", "target", "kube_context", "cluster")
+_PLACES: Final = ("region", "target", "kube_context", "cluster")
 _RULES: Final = ("model_parallel", "grad_accum", "batch_rule", "sequence_length", "learning_rate_rule")
 _HARMLESS: Final = {
     "": (*_PROGRAM, *_COMPILED, *_MACHINES),

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any, Final, Literal, NamedTuple
 
@@ -155,9 +155,25 @@ def _included_paths(tree: Tree, paths: ProgramPaths) -> tuple[PurePosixPath, ...
     The forms of a requirement are many, and some are undocumented, as `--req` for `--requirement`. So each word that
     can be a path is one: https://pip.pypa.io/en/stable/reference/requirements-file-format/.
     """
-    pending = [folder / _SURROUNDING_FILES[0] for folder in paths.surrounding_folders]
+    requirements = [folder / _SURROUNDING_FILES[0] for folder in paths.surrounding_folders]
+    included = included_paths(tree, requirements, paths.program)
     # The whole repository is no part of the program.
     whole = {paths.spec_folder, *paths.spec_folder.parents}
+    builds = [path / build for path in included for build in (*BUILD_FILES, "setup.cfg") if path in whole]
+    return (*(path for path in included if path not in whole), *builds)
+
+
+def included_paths(
+    tree: Tree, requirements: Iterable[PurePosixPath], start: PurePosixPath | None = None
+) -> tuple[PurePosixPath, ...]:
+    """Return the paths that requirements files name, and that these name in turn.
+
+    Args:
+        tree: The files of a revision.
+        requirements: The first files.
+        start: The folder in which pip starts; that of each file by default.
+    """
+    pending = list(requirements)
     included: dict[PurePosixPath, None] = {}
     while pending and len(included) < _MAX_INCLUDED:
         texts = read_files(tree, pending)
@@ -165,14 +181,12 @@ def _included_paths(tree: Tree, paths: ProgramPaths) -> tuple[PurePosixPath, ...
             path
             for file, content in texts.items()
             for name in _named_paths(content.decode(errors="replace"))
-            # pip starts in the program's folder.
-            for folder in {file.parent, paths.program or file.parent}
+            for folder in {file.parent, start or file.parent}
             if (path := normalize_path(folder, name)) is not None
         ]
         pending = [path for path in dict.fromkeys(named) if path not in included][:_MAX_INCLUDED]
         included |= dict.fromkeys(pending)
-    builds = [path / build for path in included for build in (*BUILD_FILES, "setup.cfg") if path in whole]
-    return (*(path for path in included if path not in whole), *builds)
+    return tuple(included)
 
 
 def _named_paths(text: str) -> Iterator[str]:

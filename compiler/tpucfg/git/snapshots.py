@@ -144,6 +144,8 @@ def _working_tree(repository: Repository, request: CompareRequest) -> Snapshot:
     spec = request.spec
     # lexists: a broken link is not a missing spec, but one that the reader reports as unreadable.
     exists = os.path.lexists(spec)
+    if spec.is_symlink():
+        raise _link_error(str(spec), "the working tree")
     files: tuple[FileVersion, ...] = ()
     if request.with_program and exists:
         paths = program_paths(repository.prefix, pulumi_project(spec.parent))
@@ -165,9 +167,7 @@ def _export_snapshot(
     if not entries:
         return missing
     if entries[0].kind != "file":
-        raise RevisionError(
-            f"{display_path} is a symbolic link in {title}, and links are not followed", "commit the file itself"
-        )
+        raise _link_error(display_path, title)
     if export_files(tree, entries, folder):
         raise RevisionError(
             f"{display_path} is larger than {MAX_FILE_BYTES:,} bytes in {title}", "give the spec with --spec FILE"
@@ -177,6 +177,10 @@ def _export_snapshot(
         return missing._replace(exists=True)
     skipped, files = _export_project(tree, path.parent, folder)
     return missing._replace(exists=True, skipped_files=skipped, program_files=files)
+
+
+def _link_error(path: str, title: str) -> RevisionError:
+    return RevisionError(f"{path} is a symbolic link in {title}, and links are not followed", "commit the file itself")
 
 
 def _export_package(tree: CommitTree, package: PurePosixPath | None, folder: Path) -> None:

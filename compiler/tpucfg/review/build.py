@@ -1,6 +1,7 @@
 """Build a review from the stack programs of both revisions, the previews, and the rules about resources."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from tpucfg.changes.config_diff import Difference, config_difference
@@ -16,6 +17,8 @@ from tpucfg.changes.repository_changes import (
     ci_paths,
     ci_statements,
     collision_statements,
+    program_paths,
+    requirements_paths,
     shared_project_statements,
 )
 from tpucfg.changes.resource_diff import complete_preview, program_changes, redacted_resources
@@ -24,6 +27,7 @@ from tpucfg.changes.revisions import CompiledRevision, open_compiled_revisions
 from tpucfg.changes.statements import LocatedStatement
 from tpucfg.findings import Finding
 from tpucfg.git.changed_files import TreeChange, changed_below, name_collisions, shared_project_names
+from tpucfg.git.program_files import included_paths
 from tpucfg.git.snapshots import CompareRequest
 from tpucfg.git.trees import read_files
 from tpucfg.infra.resource_rules import resource_findings
@@ -65,16 +69,31 @@ def repository_statements(tree: TreeChange) -> tuple[LocatedStatement, ...]:
     """
     if tree.base is None:
         return ()
-    (head, _), (base, files) = tree.trees
-    changed = build_paths(tree.changed)
-    old, new = (read_files(base, build_paths(files)), read_files(head, changed)) if changed else ({}, {})
-    contents = {path: new.get(path) for path in changed if path in tree.after}
+    changed, old, contents = _build_files(tree)
     return (
         *ci_statements(changed_below(tree, ci_paths(tree.before | tree.after))),
         *build_statements(changed, old.values(), contents),
         *collision_statements(name_collisions(tree)),
         *shared_project_statements(shared_project_names(tree)),
     )
+
+
+def _build_files(
+    tree: TreeChange,
+) -> tuple[Sequence[PurePosixPath], Mapping[PurePosixPath, bytes], Mapping[PurePosixPath, bytes | None]]:
+    """Return the changed files that images are built from, all of them in the base, and the changed ones in head."""
+    (head, _), (base, files) = tree.trees
+    if not tree.changed:
+        return (), {}, {}
+    requirements = requirements_paths(tree.before | tree.after)
+    named = {path for side in (head, base) for path in included_paths(side, requirements)}
+    programs = program_paths(tree.changed, tree.before | tree.after)
+    changed = sorted({*build_paths(tree.changed), *programs, *named.intersection(tree.changed)})
+    if not changed:
+        return (), {}, {}
+    old = read_files(base, sorted({*build_paths(files), *({*changed, *named}.intersection(tree.before))}))
+    new = read_files(head, changed)
+    return changed, old, {path: new.get(path) for path in changed if path in tree.after}
 
 
 def build_review(before: CompiledRevision, after: CompiledRevision, given: GivenFiles) -> Review:

@@ -5,7 +5,7 @@ from typing import Final
 
 from tpucfg.changes.resources import count_resources, reported_widenings
 from tpucfg.changes.spec_meanings import LIFTED
-from tpucfg.changes.statements import format_environments
+from tpucfg.changes.statements import Risk, format_environments
 from tpucfg.findings import errors
 from tpucfg.findings.formats import format_counts
 from tpucfg.markdown import code, table
@@ -57,7 +57,10 @@ def _change_headline(review: Review) -> str:
     resources = [(count, "resource", phrase) for count, phrase in _resource_counts(review.environments)]
     configs = [(count, "config", phrase) for count, phrase in _config_counts(review)]
     phrases = [f"{format_count(count, noun)} {phrase}" for count, noun, phrase in (*resources, *configs) if count]
-    return _with_phrases(", ".join(phrases) or f"no {known}config or resource changes", review)
+    # Without any, the cautions are what has changed.
+    cautions = sum(item.statement.risk > Risk.NONE for item in review.impact.statements)
+    rest = format_count(cautions, "caution") if cautions else f"no {known}config or resource changes"
+    return _with_phrases(", ".join(phrases) or rest, review)
 
 
 def _resource_counts(environments: Sequence[EnvironmentReview]) -> list[tuple[int, str]]:

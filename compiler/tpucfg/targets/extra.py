@@ -25,7 +25,12 @@ from tpucfg.targets.interface import MACHINE, Effect, Origin, RequestBody, spec_
 from tpucfg.text_format import dotted, listed
 from tpucfg.yamldoc import Document
 
-_HARMLESS: Final = ("spec.ttlSecondsAfterFinished", "**.resources.requests.memory", "**.resources.requests.cpu")
+_HARMLESS: Final = (
+    "spec.ttlSecondsAfterFinished",
+    "**.resources.requests.memory",
+    "**.resources.requests.cpu",
+    *(f"**.ports.*.{field}" for field in ("name", "containerPort", "protocol")),  # only document what a program opens
+)
 _UNPREFIXED: Final = ("**.labels.*", "**.annotations.*")
 
 
