@@ -9,11 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fit_results import RESULT
+from hlo_clock import ITERATIONS
 from published import rows
 from spec_factory import CATALOG
 from tpucfg.catalog import Slice
 from tpucfg.fit.fit_file import FitResult, Forecast
-from tpucfg.fit.forecast import StepInterval, published_rows, ratio_interval, step_interval
+from tpucfg.fit.forecast import UNBOUNDED, StepInterval, published_rows, ratio_interval, step_interval
+from tpucfg.fit.roofline import lower_bound
 from tpucfg.fit.wording import interval_text
 from tpucfg.results.step_forecasts import step_forecasts
 
@@ -41,6 +43,32 @@ def test_the_interval_is_that_of_the_generation() -> None:
     """Seven runs took 0.8 to 1.25 times as long as the model had it, half of them longer than it."""
     interval = step_interval(result(2.0), slice_of("v5litepod-16"))
     assert interval == StepInterval(Fraction("1.6"), Fraction(2), Fraction("2.5"), "7 published runs on v5e", 7)
+
+
+def test_no_step_is_expected_faster_than_the_bound() -> None:
+    """The work of the step takes 58.4 ms at the peak of 16 chips, whatever the model has it."""
+    slice_ = slice_of("v5litepod-16")
+    bound = lower_bound(RESULT, slice_)
+    assert bound
+    half_below, below = (step_interval(result(seconds), slice_) for seconds in (0.06, 0.01))
+    assert half_below
+    assert half_below[:3] == (bound, Fraction(0.06), Fraction(0.06) * Fraction("1.25"))
+    assert below
+    assert below[:3] == (bound, bound, bound)
+
+
+def test_a_record_faster_than_the_bound_counts_for_nothing() -> None:
+    """It scales no forecast, and is none itself."""
+    slices = [slice_of(size) for size in ("v5litepod-16", "v5litepod-64")]
+    results = {slice_.size: result(2.0) for slice_ in slices}
+    forecasts = step_forecasts(slices, results, {"v5litepod-16": Fraction("0.05")})
+    assert {each.basis for each in forecasts.values()} == {"7 published runs on v5e"}
+
+
+def test_the_time_of_a_loop_without_a_known_length_is_not_known() -> None:
+    """The clock and the forecast have one word for it."""
+    assert UNBOUNDED == ITERATIONS
+    assert step_interval(result(1.0, uncounted=(ITERATIONS,)), slice_of("v5litepod-16")) is None
 
 
 def test_few_runs_of_a_generation_take_those_of_all() -> None:

@@ -66,6 +66,21 @@ def test_another_batch_follows_the_rules_of_the_spec() -> None:
     assert (job.rung.train_steps, job.rung.learning_rate, job.rung.steps["warmup_steps"]) == (2385, "0.0006", 50)
 
 
+def test_parallelism_that_the_program_does_not_get_is_not_tried() -> None:
+    """No accumulation shows what another parallelism would do, also where no other candidate has it."""
+    data = spec(
+        target="gke",
+        environments={"dev": {"project": "my-project-dev", "region": "us-west4", "kube_context": "a"}},
+        sizes=["v5litepod-8"],
+        trainer={"image": "r.io/i:1", "fit": FIT},
+        training={"tuned_on": "v5litepod-8", "batch_size": 256, "train_steps": 4000, "grad_accum": 8},
+    )
+    tried = candidates(data, Choices(model_parallel=(1, 2)))
+    assert {each.values.model_parallel for each in tried} == {1}
+    data["trainer"]["args"] = {"mesh": "${model_parallel}"}
+    assert {each.values.model_parallel for each in candidates(data, Choices(model_parallel=(1, 2)))} == {1, 2}
+
+
 def test_what_the_plan_refuses_has_its_reason() -> None:
     """A batch that does not divide is listed with the plan's message, and is in no line."""
     tried = candidates(CHAT, Choices(grad_accum=(16, 5)), env="prod")

@@ -168,18 +168,34 @@ def test_a_candidate_that_fails_is_said(searched: Folder, capsys: pytest.Capture
     searched.python(f"{LINEAR}{crash}\nanswer(result=known(RESULT))")
     status, out, err = tune(searched, capsys)
     assert status == 0
-    assert "error[TPU118]" in err
+    assert "warning[TPU118]" in err
+    assert "not compiled: v5litepod-16 model_parallel=2 grad_accum=1 remat=none" in err
+    assert err.rstrip().endswith("run it again with: tpucfg tune")
     assert "as two candidates of the same other values failed" in out
     assert re.search(r"compiled now.*, [0-9]+ failed$", out, re.MULTILINE)
     assert "v5litepod-16               2  full             4           8" in out
 
 
+def test_a_flag_without_effect_is_named(searched: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    """A misspelt flag changes nothing in the program, which its values cannot be the reason for."""
+    read = {"json.dumps(flags, sort_keys=True)": "(flags['grad_accum'] + flags['mesh'])", 'flags["remat"]': '"full"'}
+    program = ENDS
+    for old, new in read.items():
+        program = program.replace(old, new)
+    searched.python(program)
+    _, out, _ = tune(searched, capsys)
+    assert "no effect: every value of remat gives the same program" in out
+    searched.python(ENDS)
+    assert "no effect" not in tune(searched, capsys)[1]
+
+
 def test_a_python_that_cannot_compile_ends_the_search(searched: Folder, capsys: pytest.CaptureFixture[str]) -> None:
     """A failure that every candidate would have is found by the first, and printed once."""
     searched.python('answer(error={"kind": "no-jax", "message": "No module named jax", "frames": []})')
-    status, _, err = tune(searched, capsys)
+    status, out, err = tune(searched, capsys)
     assert status == 1
     assert err.count("error[TPU114]") == 1
+    assert "not tried" in out
     assert not (searched.path / "results").exists()
 
 

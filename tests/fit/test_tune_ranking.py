@@ -87,6 +87,13 @@ def test_a_measured_step_scales_the_forecasts_of_its_generation() -> None:
     assert ranking.notes[1] == f"step is by {other.basis}; the record of v5litepod-16"
 
 
+def test_a_record_faster_than_the_tpu_counts_for_nothing() -> None:
+    """The candidate keeps its forecast, and a note names the record."""
+    (ranking,) = rank([trial(CANDIDATES[0])], {}, {step_key(CANDIDATES[0]): Fraction(1, 10**6)})
+    assert "not by the record of v5litepod-16, which is faster than the TPU can be" in ranking.notes
+    assert not ranking.rows[0].is_measured
+
+
 def test_without_a_price_chip_hours_are_compared() -> None:
     """A generation without a price makes all candidates comparable by chip hours alone, which is said."""
     prices = {"v5litepod-16": Fraction(16), "v6e-16": None}

@@ -4,6 +4,7 @@ import errno
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -19,14 +20,16 @@ from tpucfg.findings import Finding, collect, errors
 from tpucfg.fit.failure_findings import failure_findings, machine_finding, missing_step_finding
 from tpucfg.fit.fit_file import FitFile, FitKey, FitResult, fit_path, read_fit_file, write_fit_file
 from tpucfg.fit.fit_findings import fit_findings
+from tpucfg.fit.forecast import StepInterval, step_interval
 from tpucfg.fit.launcher import Outcome, compile_rungs
 from tpucfg.fit.machine import available_memory, default_jobs, machine_problem
 from tpucfg.fit.rung_fit import RungFit, fit_command, fit_key, levers
 from tpucfg.fit.schedule import Limits, Running
 from tpucfg.plan import Job
-from tpucfg.results.ladder_status import ladder_statuses
+from tpucfg.results.fit_notes import records_beyond_bound, records_outside_forecast
+from tpucfg.results.ladder_status import LadderStatus, ladder_statuses
 from tpucfg.spec import Duration, Project
-from tpucfg.text_format import format_value
+from tpucfg.text_format import format_value, printable
 
 _DURATION: Final = re.compile(r"[1-9][0-9]{0,6}[smhd]")
 _USABLE_MEMORY: Final = 0.9
@@ -70,18 +73,35 @@ def fit(
     failed = failure_findings(project, outcomes, spec.parent, limits.seconds)
     findings = collect((*fit_findings(project, fits), *failed))
     statuses = ladder_statuses(project, catalog, [job.environment for job in compiled.jobs], spec.parent)
-    forecasts = {name: status.forecasts for name, status in statuses.items()}
-    environments = environment_fits(project, outcomes, forecasts)
+    environments = environment_fits(project, outcomes, _forecasts(statuses, outcomes))
+    beyond = [finding for status in statuses.values() for finding in records_beyond_bound(project, status)]
     for line in FORMATS[format](project, environments, findings, str(fit_path(spec.parent))):
         print(line)
     if parts and format == "text":
         print("", *part_lines(environments), sep="\n")
+    if format == "text":
+        for note in chain.from_iterable(map(records_outside_forecast, statuses.values())):
+            print(printable(note))
     sys.stdout.flush()
-    print_findings(findings, {str(spec): project.document.text})
+    sources = {name: text for status in statuses.values() for name, text in status.sources}
+    serious = [finding for finding in beyond if finding.level != "note"]
+    print_findings([*findings, *serious], sources | {str(spec): project.document.text})
     if write_error:
         raise unwritten(fit_path(spec.parent), write_error)
     if errors(findings):
         raise CommandExit(ERRORS)
+
+
+def _forecasts(
+    statuses: Mapping[str, LadderStatus], outcomes: Sequence[Outcome]
+) -> Mapping[str, Mapping[str, StepInterval]]:
+    """Return the forecasts by environment and size, also of results that could not be written."""
+    forecasts = {name: dict(status.forecasts) for name, status in statuses.items()}
+    for outcome in outcomes:
+        of_environment, job, result = forecasts[outcome.job.environment.name], outcome.job, outcome.result
+        if job.size not in of_environment and result and result.fits and (own := step_interval(result, job.slice)):
+            of_environment[job.size] = own
+    return forecasts
 
 
 def compilation_limits(jobs: int | None, time_limit: str) -> Limits:
@@ -91,7 +111,7 @@ def compilation_limits(jobs: int | None, time_limit: str) -> Limits:
         CommandExit: The time is not a number and a unit.
     """
     if not _DURATION.fullmatch(time_limit):
-        message = f"--time-limit {format_value(time_limit, quoted=False)}: it takes a number and a unit"
+        message = f"--time-limit {format_value(time_limit, quoted=False)}: it takes a number above zero and a unit"
         raise CommandExit(USAGE, message, "for example: --time-limit 30m")
     memory = int(available_memory() * _USABLE_MEMORY)
     return Limits(jobs or default_jobs(), Duration.read(time_limit).seconds, memory)

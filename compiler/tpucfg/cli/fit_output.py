@@ -11,6 +11,7 @@ from tpucfg.cli.table import Column, Section, markdown_sections, text_sections
 from tpucfg.findings import Finding
 from tpucfg.fit.fit_file import NAME, FitResult, Part, forecast_payload
 from tpucfg.fit.fit_findings import HOST_OFFLOAD
+from tpucfg.fit.forecast import UNBOUNDED
 from tpucfg.fit.launcher import Outcome
 from tpucfg.fit.roofline import run_of
 from tpucfg.fit.rung_fit import fit_command
@@ -211,6 +212,8 @@ def _unforecast(row: RungRow) -> str:
         return "the time of the compiled program is not known" if result else ""
     if not result.is_reliable:
         return f"neither memory nor time is reliable: {HOST_OFFLOAD}"
+    if row.forecast is None and result.fits and result.forecast and UNBOUNDED in result.forecast.uncounted:
+        return "the step is not forecast: it has a loop whose length is data"
     if row.forecast is None and result.fits:
         return "the step is not forecast: too few published runs tell the error"
     missing = result.forecast.uncounted if result.forecast else ()

@@ -1,5 +1,6 @@
 """The command `tpucfg tune`."""
 
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -15,8 +16,8 @@ from tpucfg.cli.interrupts import delayed_interrupts
 from tpucfg.cli.load_spec import load_compiled, print_findings
 from tpucfg.cli.options import DEFAULT_TIME_LIMIT, SPEC, format_option, option, selection
 from tpucfg.cli.progress import TuneProgress
-from tpucfg.cli.tune_output import FORMATS, Report
-from tpucfg.findings import collect
+from tpucfg.cli.tune_output import FORMATS, Report, candidate_name
+from tpucfg.findings import Level, collect
 from tpucfg.fit.failure_findings import failure_findings
 from tpucfg.fit.fit_file import FitResult
 from tpucfg.fit.schedule import Limits, Running
@@ -78,8 +79,18 @@ def tune(
     for line in FORMATS[format](Report(job, choices, candidates, unseen, lines, by_step, rankings)):
         print(line)
     sys.stdout.flush()
-    failed = collect(failure_findings(project, [each.outcome for each in trials], spec.parent, limits.seconds))
-    print_findings(failed, {str(spec): project.document.text})
+    names = {id(trial.outcome.job): candidate_name(trial.candidate, choices) for trial in trials}
+    failed = failure_findings(
+        project,
+        [each.outcome for each in trials],
+        spec.parent,
+        limits.seconds,
+        command=_command(spec, env, size, sizes, changes),
+        name=lambda job: names[id(job)],
+    )
+    # Where others were compiled, the search has its result.
+    level: Level = "warning" if rankings else "error"
+    print_findings(collect(each._replace(level=level) for each in failed), {str(spec): project.document.text})
     if write_error:
         raise unwritten(tune_path(spec.parent), write_error)
     if not rankings:
@@ -87,6 +98,13 @@ def tune(
     if write:
         own = (ranking.rows for ranking in rankings if ranking.batch_size == job.rung.batch_size)
         _write(spec, catalog, next(own, ()))
+
+
+def _command(spec: Path, env: str | None, size: str | None, sizes: str | None, changes: list[str] | None) -> str:
+    """Return the command that repeats the search."""
+    given = [("--spec", None if spec == SPEC else str(spec)), ("--env", env), ("--size", size), ("--sizes", sizes)]
+    given += [("--set", change) for change in changes or ()]
+    return shlex.join(["tpucfg", "tune", *(word for name, value in given if value for word in (name, value))])
 
 
 def _rung(

@@ -14,6 +14,7 @@ from tpucfg.fit.wording import gib, interval_text, step_time
 from tpucfg.grouped import grouped
 from tpucfg.number_format import UNKNOWN, format_dollars, format_hours, to_json_number
 from tpucfg.plan import Job
+from tpucfg.plan.program import FlagValue
 from tpucfg.text_format import format_count, json_text, listed, printable
 
 _QUOTE: Final = '"'
@@ -45,7 +46,13 @@ class Report(NamedTuple):
         steps = f", {format_count(rung.train_steps, 'step')}" if rung.train_steps else ""
         rate = f", learning rate {rung.learning_rate}" if rung.learning_rate else ""
         place = f"{environment.name} {rung.size}: {self.job.target} in {environment.region}"
+        if {*self.choices.batch_size} - {rung.batch_size}:
+            return f"{place}; each candidate sees the examples of the spec, with the steps and the rate of its batch"
         return f"{place}; each candidate has batch {rung.batch_size:,}{steps}{rate}"
+
+    def is_tried(self, line: Line) -> bool:
+        """Return True if a candidate of a line was compiled, or failed."""
+        return any(step_key(candidate) in self.trials for candidate in line.candidates)
 
     @property
     def not_compiled(self) -> Mapping[Fate, int]:
@@ -90,11 +97,11 @@ def _memory_columns(report: Report) -> list[Column]:
     results = [trial.result if trial else None for trial in shown]
     return [
         *_value_columns(report, [line.candidates[0] for line, _, _ in ends]),
-        Column("micro-batch", [f"{int(rung.micro_batch):,}" if rung else "none" for rung in fitting]),
+        Column("micro-batch", [_largest_text(largest, refused) for _, largest, refused in ends]),
         Column("grad_accum", [f"{rung.grad_accum or 1:,}" if rung else UNKNOWN for rung in fitting]),
         Column("HBM GiB", [_used_text(result) for result in results]),
         Column("available", [gib(each.memory.available) if each else UNKNOWN for each in results]),
-        Column("next larger", [_refusal_text(refused, largest) for _, largest, refused in ends]),
+        Column("next larger", [_refusal_text(report, line, refused, largest) for line, largest, refused in ends]),
     ]
 
 
@@ -102,9 +109,15 @@ def _used_text(result: FitResult | None) -> str:
     return ("" if result.memory.exact else "≥ ") + gib(result.memory.used) if result else UNKNOWN
 
 
-def _refusal_text(refused: Trial | None, largest: Trial | None) -> str:
+def _largest_text(largest: Trial | None, refused: Trial | None) -> str:
+    if largest:
+        return f"{largest.micro_batch:,}"
+    return "none" if refused else UNKNOWN
+
+
+def _refusal_text(report: Report, line: Line, refused: Trial | None, largest: Trial | None) -> str:
     if refused is None or refused.result is None:
-        return "" if largest else "failed"
+        return "" if largest else "failed" if report.is_tried(line) else "not tried"
     return f"{refused.micro_batch:,} needs ≥ {gib(refused.result.memory.used)}"
 
 
@@ -190,15 +203,33 @@ def _rest(report: Report) -> Iterator[str]:
     )
     if report.unseen:
         yield f"left out: {report.unseen}, as the program gets no other flag for their model_parallel or grad_accum"
+    for flag in _without_effect(report):
+        yield f"no effect: every value of {flag} gives the same program; is it a flag that the program reads?"
     for reason, count in sorted(report.not_compiled.items()):
         yield f"not compiled: {count}, as {_FATES[reason]}"
     for problem, candidates in report.refused.items():
         if candidates[0].job:
-            yield f"compiled all the same: {format_count(len(candidates), 'candidate')}, though {problem}"
+            tried = sum(step_key(candidate) in report.trials for candidate in candidates)
+            of_all = f"{tried:,} of {format_count(len(candidates), 'candidate')}"
+            yield f"tried all the same: {of_all}, though {problem}"
         else:
             names = listed([candidate_name(candidate, report.choices) for candidate in candidates], limit=2)
             yield f"refused by the plan: {names}: {problem}"
     yield f"not tried: {_NEVER}"
+
+
+def _without_effect(report: Report) -> Iterator[str]:
+    """Yield the flags whose values make no difference to any compiled program."""
+    done = [(trial.candidate, trial.result.stablehlo) for trial in report.trials.values() if trial.result]
+    for index, flag in enumerate(report.choices.args):
+        programs: dict[object, dict[FlagValue | bool, str]] = {}
+        for candidate, program in done:
+            values = tried_flags(candidate, report.choices)
+            others = (candidate.values._replace(args=()), values[:index], values[index + 1 :])
+            programs.setdefault(others, {})[values[index]] = program
+        compared = [by_value for by_value in programs.values() if len(by_value) > 1]
+        if compared and all(len({*by_value.values()}) == 1 for by_value in compared):
+            yield flag
 
 
 def candidate_name(candidate: Candidate, choices: Choices) -> str:
@@ -249,6 +280,7 @@ def _memory_payload(report: Report, line: Line) -> dict[str, Any]:
     values = _values_payload(report, (largest.candidate if largest else line.candidates[0]))
     if largest is None:
         values |= {"grad_accum": None}
+    values |= {"is_tried": report.is_tried(line)}
     return values | {"fits": _trial_payload(largest), "refused": _trial_payload(refused)}
 
 

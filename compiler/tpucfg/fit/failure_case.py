@@ -53,7 +53,9 @@ _PHASES: Final[Mapping[str, str]] = {
 class Case:
     """A failure of a job: the values that rows of the table name as `{c.NAME}`, computed only where one does."""
 
-    def __init__(self, project: Project, job: Job, failure: Failure, folder: Path, time_limit: float) -> None:
+    def __init__(
+        self, project: Project, job: Job, failure: Failure, folder: Path, time_limit: float, command: str = ""
+    ) -> None:
         self.project = project
         self.job = job
         self.failure = failure
@@ -67,7 +69,7 @@ class Case:
         """The key of the spec that sets the step."""
         self.python_key = dotted(job.settings.source(PYTHON))
         """The key of the spec that sets the Python, or would set it."""
-        self.command = fit_command(project, [job.environment.name], job.size)
+        self.command = command or fit_command(project, [job.environment.name], job.size)
         """The command that compiles the rung again."""
         self.limit = format_count(round(time_limit), "second")
         self.more_minutes = max(2, round(time_limit / 30))

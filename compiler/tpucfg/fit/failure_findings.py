@@ -139,26 +139,41 @@ _ROWS: Final = (
     _Row("mute", "TPU118", _ENDED + "closed its answers and gave no result, {c.phase}",
          "let the program close no files that it did not open", output),
     _Row("malformed", "TPU118", _ENDED + "gave an answer that cannot be read: {c.error}, {c.phase}",
-         "let the program write to no file descriptor that it did not open", output),
+         "let the program neither fork nor write to a file descriptor that it did not open", output),
 )
 # fmt: on
 """The failures, those of one kind in the order in which they are tried; the last of a kind has no condition."""
 
 
 def failure_findings(
-    project: Project, outcomes: Iterable[Outcome], folder: Path, time_limit: float
+    project: Project,
+    outcomes: Iterable[Outcome],
+    folder: Path,
+    time_limit: float,
+    *,
+    command: str = "",
+    name: Callable[[Job], str] = lambda job: f"{job.environment.name} {job.size}",
 ) -> tuple[Finding, ...]:
-    """Return the findings about failed compilations: one for each mistake, although many rungs have it."""
+    """Return the findings about failed compilations: one for each mistake, although many rungs have it.
+
+    Args:
+        project: The spec.
+        outcomes: The compilations.
+        folder: The spec's folder.
+        time_limit: The longest compilation, in seconds.
+        command: The command that repeats them; by default, `tpucfg fit` of each rung.
+        name: Returns the name of a job.
+    """
     findings: dict[tuple[str, Location, str], tuple[Finding, list[str]]] = {}
     for outcome in outcomes:
         if outcome.failure is None:
             continue
-        case = Case(project, outcome.job, outcome.failure, folder, time_limit)
+        case = Case(project, outcome.job, outcome.failure, folder, time_limit, command)
         for finding in _findings(case):
             # Messages of one mistake may differ by the shapes of arrays, which are digits.
             key = (finding.id, finding.location, re.sub("[0-9]", "", finding.message))
             _, rungs = findings.setdefault(key, (finding, []))
-            rungs.append(f"{outcome.job.environment.name} {outcome.job.size}")
+            rungs.append(name(outcome.job))
     return tuple(
         finding._replace(details=(*finding.details, f"not compiled: {listed(list(dict.fromkeys(rungs)))}"))
         for finding, rungs in findings.values()

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from tpucfg.catalog import Slice
 from tpucfg.fit.fit_file import FitResult
+from tpucfg.fit.roofline import lower_bound
 from tpucfg.package_data import read_data
 from tpucfg.text_format import format_count
 
@@ -21,6 +22,8 @@ PUBLISHED: Final = Path(__file__).parent / "published.yaml"
 """The published runs."""
 MIN_ROWS: Final = 6
 """With fewer rows of a generation, those of all generations count."""
+UNBOUNDED: Final = "iterations of loops whose length is data"
+"""The operation that a step with such a loop leaves out: without its number, no time is known."""
 _OUTSIDE: Final = Fraction(1, 5)
 """The share of the runs that may lie outside the interval, half of it on each side."""
 
@@ -65,10 +68,11 @@ def published_rows(path: Path = PUBLISHED) -> tuple[PublishedRow, ...]:
 
 
 def model_seconds(result: FitResult) -> Fraction | None:
-    """Return the model's time of a step; None without a reliable one."""
-    if result.forecast is None or not result.forecast.is_reliable:
+    """Return the model's time of a step; None without a reliable one, or if a loop's length is data."""
+    forecast = result.forecast
+    if forecast is None or not forecast.is_reliable or UNBOUNDED in forecast.uncounted:
         return None
-    return Fraction(result.forecast.seconds) or None
+    return Fraction(forecast.seconds) or None
 
 
 def step_interval(result: FitResult, slice_: Slice) -> StepInterval | None:
@@ -78,11 +82,13 @@ def step_interval(result: FitResult, slice_: Slice) -> StepInterval | None:
     if model is None or len(rows) < MIN_ROWS:
         return None
     low, middle, high = (model * ratio for ratio in ratio_interval([row.ratio for row in rows]))
-    return StepInterval(low, middle, high, basis, len(rows))
+    return _not_below(lower_bound(result, slice_), StepInterval(low, middle, high, basis, len(rows)))
 
 
 def sibling_interval(result: FitResult, sibling: FitResult, measured: Fraction, slice_: Slice) -> StepInterval | None:
     """Return the time of a step by a measured one of the same program on another size; None without a forecast.
+
+    Nor does a measurement count that is faster than the TPU can be.
 
     What the model gets wrong about a program, it gets wrong on each size of a generation in nearly the same way: the
     interval is that of the ratios of two published runs on one generation.
@@ -93,6 +99,8 @@ def sibling_interval(result: FitResult, sibling: FitResult, measured: Fraction, 
         measured: Its seconds.
         slice_: The slice of the measured step.
     """
+    if is_too_fast(sibling, slice_, measured):
+        return None
     own, other = model_seconds(result), model_seconds(sibling)
     rows = [row for row in published_rows() if row.is_reliable and not row.is_used]
     pairs = [a.ratio / b.ratio for a, b in permutations(rows, 2) if a.generation == b.generation]
@@ -101,6 +109,18 @@ def sibling_interval(result: FitResult, sibling: FitResult, measured: Fraction, 
     factor = measured * own / other
     low, _, high = (factor * ratio for ratio in ratio_interval(pairs))
     return StepInterval(low, factor, high, f"the record of {slice_.size}", len(pairs))
+
+
+def is_too_fast(result: FitResult, slice_: Slice, seconds: Fraction) -> bool:
+    """Return True for a measured step that is faster than the TPU can be."""
+    bound = lower_bound(result, slice_)
+    return bound is not None and seconds < bound
+
+
+def _not_below(bound: Fraction | None, interval: StepInterval) -> StepInterval:
+    """Return the interval without the times that no TPU reaches."""
+    low, middle, high = (max(seconds, bound or seconds) for seconds in interval[:3])
+    return interval._replace(low=low, middle=middle, high=high)
 
 
 def ratio_interval(ratios: Sequence[Fraction]) -> tuple[Fraction, Fraction, Fraction]:

@@ -113,13 +113,18 @@ def plan_candidates(project: Project, catalog: Catalog, job: Job, choices: Choic
     """Return the candidates for a job's rung; of those that would compile alike, only one."""
     known: dict[str, Candidate] = {}
     unseen = 0
+    alike: set[Values] = set()
     current = Values(job.size, job.rung.batch_size, job.rung.model_parallel, (), job.rung.grad_accum)
     rows = [Candidate(current, project, job, is_current=True)]
     rows += (_planned(project, catalog, job, values) for values in _values(catalog, job, choices))
     for candidate in rows:
         first = known.setdefault(step_key(candidate), candidate)
         unseen += first.values._replace(args=()) != candidate.values._replace(args=())
-    return Candidates(tuple(known.values()), unseen)
+        if first.values.model_parallel != candidate.values.model_parallel:
+            alike.add(candidate.values._replace(grad_accum=None))
+    # Where the program gets nothing of the parallelism, no accumulation has it.
+    seen = [each for each in known.values() if each.is_current or each.values._replace(grad_accum=None) not in alike]
+    return Candidates(tuple(seen), unseen + len(known) - len(seen))
 
 
 def step_key(candidate: Candidate) -> str:

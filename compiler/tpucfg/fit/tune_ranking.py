@@ -7,12 +7,19 @@ from typing import Final, Literal, NamedTuple
 
 from tpucfg.catalog import Slice
 from tpucfg.fit.fit_file import FitResult
-from tpucfg.fit.forecast import StepInterval, published_rows, ratio_interval, sibling_interval, step_interval
+from tpucfg.fit.forecast import (
+    StepInterval,
+    is_too_fast,
+    published_rows,
+    ratio_interval,
+    sibling_interval,
+    step_interval,
+)
 from tpucfg.fit.roofline import lower_bound
 from tpucfg.fit.tune_candidates import step_key
 from tpucfg.fit.tune_search import Trial
 from tpucfg.grouped import grouped
-from tpucfg.text_format import format_count
+from tpucfg.text_format import format_count, listed
 
 MIN_PAIRS: Final = 6
 """With fewer pairs of published runs, nothing proves which of two programs of one kind is faster."""
@@ -88,6 +95,10 @@ def rank(
     unit: Unit = "chip hours" if unpriced else "USD"
     notes = (f"by chip hours, as the spec has no price of {', '.join(unpriced)} at this capacity",) if unpriced else ()
     known = [(t, seconds) for t in fitting if (seconds := measured.get(step_key(t.candidate)))]
+    wrong = [t for t, seconds in known if t.result and is_too_fast(t.result, t.outcome.job.slice, seconds)]
+    known = [(t, seconds) for t, seconds in known if t not in wrong]
+    sizes = listed(list(dict.fromkeys(t.outcome.job.size for t in wrong)))
+    notes = (*notes, *([f"not by the record of {sizes}, which is faster than the TPU can be"] if wrong else ()))
     return tuple(
         order_rows(batch, [row for trial in each if (row := _row(trial, usd_per_hour, known, unit))], unit, notes)
         for batch, each in by_batch.items()

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from tpucfg.catalog import Slice
 from tpucfg.fit.fit_file import FitResult
-from tpucfg.fit.forecast import StepInterval, model_seconds, sibling_interval, step_interval
+from tpucfg.fit.forecast import StepInterval, is_too_fast, model_seconds, sibling_interval, step_interval
 from tpucfg.plan import Rung
 from tpucfg.results.evaluation import RungEvaluation
 
@@ -41,10 +41,12 @@ def _forecast(
     if result is None or not result.fits:
         return None
     for other in (*reversed(slices[: index + 1]), *slices[index + 1 :]):  # the nearest one, from below first
-        known = results.get(other.size)
-        if known and other.generation == slice_.generation and other.size in measured and model_seconds(known):
-            scaled = sibling_interval(result, known, measured[other.size], other)
-            return scaled if other.size != slice_.size else scaled and _exact(measured[other.size])
+        known, seconds = results.get(other.size), measured.get(other.size)
+        if known is None or seconds is None or is_too_fast(known, other, seconds):
+            continue
+        if other.generation == slice_.generation and model_seconds(known):
+            scaled = sibling_interval(result, known, seconds, other)
+            return scaled if other.size != slice_.size else scaled and _exact(seconds)
     return step_interval(result, slice_)
 
 
