@@ -96,3 +96,17 @@ def test_gate_that_is_less_strict_opens_a_rung(tmp_path: Path) -> None:
     assert changes(tmp_path / "looser", records, records, loose, _GATED) == [expected]
     assert changes(tmp_path / "stricter", records, records, _GATED, loose) == []
     assert changes(tmp_path / "added", records, records, loose, spec(sizes=["v2-8", "v2-32", "v2-128"])) == []
+
+
+@pytest.mark.parametrize(("goal", "weaker"), [("max", "0.1"), ("min", "0.95")])
+def test_a_worse_record_that_the_gate_compares_with_is_a_caution(tmp_path: Path, goal: str, weaker: str) -> None:
+    """The last record counts, so an appended line is enough."""
+    gated = spec(sizes=["v2-8", "v2-32"], gate={"metric": "accuracy", "goal": goal, "max_drop": 0.1})
+    line = '{"metrics": {"accuracy": %s, "examples_per_second": 1000}, "name": "mnist", "size": "v2-8"}\n'
+    before = line % 0.9
+    words = f"accuracy of v2-8 recorded as {weaker}, previously 0.9: the rung above passes the gate with a worse one"
+    assert f"dev: results: {words}" in changes(tmp_path / "worse", before, before + line % weaker, gated)
+    better = "0.95" if goal == "max" else "0.1"
+    assert changes(tmp_path / "better", before, before + line % better, gated) == [
+        "dev: results: 1 record added to results/dev.jsonl"
+    ]

@@ -141,8 +141,24 @@ def _statements(old: LadderStatus | None, new: LadderStatus) -> Iterator[Stateme
             f"results: {format_count(removed, 'record')} of {{}} removed or rewritten: records are only ever appended"
         )
         yield Statement(text, (_file(new),), Risk.CAUTION)
+    yield from _weaker_metrics(old, new)
     if added := (lines - old_lines).total():
         yield Statement(f"results: {format_count(added, 'record')} added to {{}}", (_file(new),))
+
+
+def _weaker_metrics(old: LadderStatus | None, new: LadderStatus) -> Iterator[Statement]:
+    """Yield the rungs whose last record has a worse metric: the gate compares the rung above with it."""
+    gate = new.gate
+    if old is None or old.gate is None or gate is None or gate.metric is None or gate.metric != old.gate.metric:
+        return
+    before = {rung.size: rung.metric for rung in old.evaluations}
+    for rung in new.evaluations:
+        value, previous = rung.metric, before.get(rung.size)
+        if value is None or previous is None or (value >= previous if gate.goal == "max" else value <= previous):
+            continue
+        values = (gate.metric, rung.size, format_metric(value), format_metric(previous))
+        text = "results: {} of {} recorded as {}, previously {}: the rung above passes the gate with a worse one"
+        yield Statement(text, values, Risk.CAUTION, "gate weakened by a record")
 
 
 def _file(status: LadderStatus) -> str:

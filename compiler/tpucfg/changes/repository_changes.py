@@ -30,7 +30,7 @@ _OWNERS: Final = "codeowners"
 _BUILD_PATHS: Final = re.compile(
     r"(?:.*/)?(?:(?:[^/]*[.-])?(?:docker|container)file[^/]*|(?:docker-)?compose[^/]*\.ya?ml"
     r"|(?:[^/]*requirements|[^/]*constraints)[^/]*(?:/.*)?\.(?:txt|in)|pyproject\.toml|setup\.(?:py|cfg)|[^/]*\.lock"
-    r"|pipfile|pip\.conf|environment\.ya?ml|makefile|[^/]*\.(?:sh|whl|so))",
+    r"|pipfile|pip\.conf|uv\.toml|environment\.ya?ml|makefile|docker-bake[^/]*|\.dockerignore|[^/]*\.(?:sh|whl|so))",
     re.IGNORECASE,
 )
 """Files from which images are built: what `docker build` and the installers of packages read, and scripts."""
