@@ -196,6 +196,16 @@ def test_a_step_name_gets_the_nearest_module_and_function(folder: Folder) -> Non
     assert "set trainer.fit.step to trainer.fit:abstract_step, or define abstract_steps" in folder.fit(*ONE)[2]
 
 
+def test_a_module_that_python_takes_from_elsewhere_is_named(folder: Folder) -> None:
+    """A file that has the function was not imported: its name is taken, as `token` is by Python itself."""
+    (folder.path / "token.py").write_text("def abstract_step(devices, flags): ...\n")
+    folder.spec(("step:abstract_step", "token:abstract_step"))
+    folder.python(error(kind="no-function", message="`abstract_step` does not exist in module `token`"))
+    err = folder.fit(*ONE)[2]
+    assert "token is another module than token.py, such as one of Python's own" in err
+    assert "help: rename token.py, and set trainer.fit.step to its new name" in err
+
+
 @pytest.mark.parametrize(
     ("flags", "printed", "location", "words"),
     [

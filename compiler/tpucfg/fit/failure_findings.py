@@ -96,6 +96,8 @@ _ROWS: Final = (
          exception, when=lambda c: c.missing_module not in ("", c.module.partition(".")[0])),
     _Row("import-failed", "TPU116", "importing {c.module} fails: {c.error}",
          "{c.correction}; the module has to be importable without a TPU", exception),
+    _Row("no-function", "TPU116", "{c.module} is another module than {c.file}, such as one of Python's own: {c.error}",
+         "rename {c.file}, and set {c.step_key} to its new name", when=lambda c: c.function in c.functions),
     _Row("no-function", "TPU116", "{c.error}",
          "set {c.step_key} to {c.module}:{c.near_function}, or define {c.function}(devices, flags) in {c.module}",
          function_names, when=lambda c: c.near_function),

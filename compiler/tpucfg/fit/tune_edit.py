@@ -34,6 +34,11 @@ def edited_spec(document: Document, catalog: Catalog, candidate: Candidate) -> s
     environment = project.environments.get(job.environment.name) if project and job else None
     if job is None or project is None or environment is None or values.size not in environment.sizes:
         name = dotted(environment.sizes_path) if environment else "sizes"
+        if candidate.problem:
+            hint = (
+                "search the sizes of the region by --sizes, or write the values into an environment elsewhere yourself"
+            )
+            raise UnwritableError(f"{values.size} is not in the ladder, and {candidate.problem}", hint)
         raise UnwritableError(f"{values.size} is not in the ladder", f"add {values.size} to {name}, and run it again")
     try:
         for path, text in _edits(project, candidate):
