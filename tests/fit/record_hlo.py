@@ -22,6 +22,8 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 FOLDER: Final = Path(__file__).parent / "recorded" / "hlo"
+_PLACES: Final = re.compile(r"^(?:File|Function|Stack)\w+\n(?:[0-9]+ .*\n)*\n", re.MULTILINE)
+"""The tables of source files and their lines, to which metadata refer."""
 Program = Callable[[Mesh], tuple[Any, tuple[Any, ...]]]
 
 
@@ -143,6 +145,16 @@ def offloaded(mesh: Mesh) -> tuple[Any, tuple[Any, ...]]:
     return step, (_abstract(mesh, (4096, 2048), "x"), weights)
 
 
+def called(mesh: Mesh) -> tuple[Any, tuple[Any, ...]]:
+    """Return a step that waits for a function of the host."""
+
+    def step(x: Any) -> Any:
+        shape = jax.ShapeDtypeStruct(x.shape, x.dtype)
+        return jnp.tanh(jax.pure_callback(lambda y: y, shape, x))
+
+    return step, (_abstract(mesh, (128, 128)),)
+
+
 def convolved(mesh: Mesh) -> tuple[Any, tuple[Any, ...]]:
     """Return four convolutions in a scan, with a part that is computed again for the gradient."""
 
@@ -165,6 +177,7 @@ PROGRAMS: Final[Sequence[tuple[str, Program, str, dict[str, Any]]]] = (
     ("windowed-v5e", windowed, "v5e:2x4", {}),
     ("kernel-v5e", kernel, "v5e:2x4", {}),
     ("offloaded-v6e", offloaded, "v6e:2x4", {}),
+    ("called-v5e", called, "v5e:2x2", {}),
     ("convolved-v5e", convolved, "v5e:2x4", {}),
     ("nested-v5p", nested, "v5p:2x2x1", {}),
     ("collectives-v5e", collectives, "v5e:2x4", {}),
@@ -193,7 +206,7 @@ def main() -> None:
         devices = topologies.get_topology_desc(platform="tpu", topology_name=topology, **options).devices
         function, arguments = program(Mesh(np.array(devices), ("x",)))
         text = jax.jit(function).lower(*arguments).compile().as_text() or ""
-        text = _without(_without(text, "metadata"), "backend_config")
+        text = _PLACES.sub("", _without(_without(text, "metadata"), "backend_config"))
         (FOLDER / f"{name}.hlo").write_text(text, encoding="utf-8")
 
 

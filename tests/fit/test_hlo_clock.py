@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from collectives import Group, Network, parse_group
-from hlo_clock import ITERATIONS, OFFLOADED, SLICES, UNESTIMATED, Schedule, schedule
+from hlo_clock import CALLBACKS, ITERATIONS, OFFLOADED, SLICES, UNESTIMATED, Schedule, schedule
 from hlo_module import HloError, parse_module
 from spec_factory import CATALOG
 from tpu_chips import CHIPS
@@ -134,6 +134,11 @@ def test_a_loop_of_the_compiler_counts_as_often_as_it_runs() -> None:
 def test_traffic_between_slices_is_named_and_not_counted() -> None:
     """The links between two slices are not known."""
     assert _recorded("gradient-slices", Network(CHIPS["v5e"], (2, 2))).uncounted == {SLICES}
+
+
+def test_functions_of_the_host_are_named_and_not_counted() -> None:
+    """The time of a callback is that of the program's own code on another machine."""
+    assert _recorded("called-v5e", Network(CHIPS["v5e"], (2, 2))).uncounted == {CALLBACKS}
 
 
 def test_kernels_run_at_a_share_of_the_peak() -> None:

@@ -58,6 +58,7 @@ _FLOATS: Final = re.compile(r"(?:bf16|f32|f16|f8\w*)\[([0-9,]+)\]")
 _MIN_OPERANDS: Final = 2
 SLICES: Final = "collectives between slices"
 OFFLOADED: Final = "work of the SparseCores"
+CALLBACKS: Final = "waiting for functions of the host"
 UNESTIMATED: Final = "arithmetic without an estimate by the compiler"
 ITERATIONS: Final = "iterations of loops whose length is data"
 
@@ -163,6 +164,8 @@ class _Walk:
             self._control(clock, instruction, scope)
         elif opcode == "send" and "_xla_megascale" in instruction.attributes:
             self.uncounted.add(SLICES)
+        elif opcode == "send" and "is_host_transfer=true" in instruction.attributes:
+            self.uncounted.add(CALLBACKS)
         elif opcode == "custom-call" and 'custom_call_target="tpu_custom_call"' in instruction.attributes:
             self._kernel(clock, computation, instruction)
         elif opcode not in _FREE:
