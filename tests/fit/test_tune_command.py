@@ -251,6 +251,16 @@ def test_write_edits_the_values_alone(searched: Folder, capsys: pytest.CaptureFi
     assert err.endswith("tpucfg.yaml has the values of the first candidate\n")
 
 
+def test_write_leaves_out_what_the_spec_says_already(searched: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    """An override has the accumulation alone: the rung has the batch, the parallelism and the flag."""
+    one = (("model_parallel: [2, 4]", "model_parallel: [2]"), ("[full, none]", "[full]"), ("16   #", "4   #"))
+    searched.spec(*SEARCHED, *one)
+    status, out, err = tune(searched, capsys, "--size", "v5litepod-64", "--write")
+    assert status == 0, err
+    added = [line[1:].strip() for line in out.splitlines() if line.startswith("+") and not line.startswith("+++")]
+    assert added in (["overrides: {v5litepod-64: {grad_accum: 8}}"], ["overrides:", "v5litepod-64:", "grad_accum: 8"])
+
+
 def test_write_needs_a_first_candidate(searched: Folder, capsys: pytest.CaptureFixture[str]) -> None:
     """Several candidates without an order are not chosen from, and values of --set are not in the spec."""
     before = (searched.path / "tpucfg.yaml").read_text()

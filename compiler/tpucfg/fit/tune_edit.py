@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from tpucfg.catalog import Catalog
 from tpucfg.findings import errors
 from tpucfg.fit.tune_candidates import Candidate, step_key
-from tpucfg.plan import Selection, SelectionError
+from tpucfg.plan import Job, Selection, SelectionError, plan
+from tpucfg.plan.program import flag_values
 from tpucfg.plan.scaling import decimal_text
 from tpucfg.render.pipeline import compile_project
 from tpucfg.spec import Project
@@ -40,14 +41,16 @@ def edited_spec(document: Document, catalog: Catalog, candidate: Candidate) -> s
             )
             raise UnwritableError(f"{values.size} is not in the ladder, and {candidate.problem}", hint)
         raise UnwritableError(f"{values.size} is not in the ladder", f"add {values.size} to {name}, and run it again")
+    selection = Selection((environment.name,), (values.size,))
+    current = plan(project, catalog, selection).jobs[0]
     try:
-        for path, text in _edits(project, candidate):
+        for path, text in _edits(project, candidate, job, current):
             document = set_value(document, path, text)
     except EditError as error:
         raise UnwritableError(str(error), "set its values yourself") from None
     edited, findings = parse_project(document)
     try:
-        compiled = edited and compile_project(edited, catalog, Selection((environment.name,), (values.size,)), findings)
+        compiled = edited and compile_project(edited, catalog, selection, findings)
     except SelectionError as error:
         raise UnwritableError(str(error)) from None
     if edited is None or compiled is None or errors(compiled.findings):
@@ -58,21 +61,19 @@ def edited_spec(document: Document, catalog: Catalog, candidate: Candidate) -> s
     return document.text
 
 
-def _edits(project: Project, candidate: Candidate) -> Iterator[tuple[KeyPath, str]]:
+def _edits(project: Project, candidate: Candidate, job: Job, current: Job) -> Iterator[tuple[KeyPath, str]]:
     """Yield each value that differs: in `training` and `trainer.args` for the tuned size, else in its override."""
-    values, training, job = candidate.values, project.training, candidate.job
-    is_tuned = values.size == training.tuned_on
+    values, rung, now = candidate.values, job.rung, current.rung
+    is_tuned = values.size == project.training.tuned_on
     section: KeyPath = ("training",) if is_tuned else ("overrides", values.size)
-    if job is None:
-        return
-    rung = job.rung
-    if training.per_device_batch_size and is_tuned:
+    if rung.batch_size != now.batch_size and is_tuned and project.training.per_device_batch_size:
         yield (*section, "per_device_batch_size"), decimal_text(rung.per_device)
-    elif not is_tuned or rung.batch_size != training.batch_size:
+    elif rung.batch_size != now.batch_size:
         yield (*section, "batch_size"), str(rung.batch_size)
-    if values.grad_accum != training.grad_accum:
-        yield (*section, "grad_accum"), str(values.grad_accum or 1)
-    if values.model_parallel != training.model_parallel:
-        yield (*section, "model_parallel"), str(values.model_parallel)
+    if (rung.grad_accum or 1) != (now.grad_accum or 1):
+        yield (*section, "grad_accum"), str(rung.grad_accum or 1)
+    if rung.model_parallel != now.model_parallel:
+        yield (*section, "model_parallel"), str(rung.model_parallel)
     place: KeyPath = ("trainer", "args") if is_tuned else (*section, "args")
-    yield from (((*place, flag), text) for flag, text in values.args)
+    flags, flags_now = flag_values(job.flags), flag_values(current.flags)
+    yield from (((*place, flag), text) for flag, text in values.args if flags.get(flag) != flags_now.get(flag))
