@@ -559,7 +559,7 @@ def test_cost_is_shown_with_its_source(repository: Repository, capsys: pytest.Ca
 def test_files_that_an_image_is_made_of_are_followed(
     repository: Repository, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What requirements include, and the program beside a Dockerfile, are part of an image, whatever their names."""
+    """Images have what requirements include, and the program beside a Dockerfile, whatever the names."""
     folder = repository.folder / "image"
     folder.mkdir()
     (folder / "Dockerfile").write_text("FROM python\nCOPY . .\n")
