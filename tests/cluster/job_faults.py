@@ -179,7 +179,8 @@ def _others_fail_first(case: Case) -> Script:
     first, *_, last = sorted(case.run.pods, key=lambda pod: pod["metadata"]["name"])
     before = case.names()
     case.run.end_program(1, [first])
-    yield "the failure"
+    # Evicted before the failure is known, the other host would be the first one.
+    yield from case.until("the failure", lambda: first["metadata"]["name"] not in case.names())
     with suppress(ApiError):  # it may be gone already
         case.run.evict(last)
     yield from case.after(before)
