@@ -17,6 +17,7 @@ from tpucfg.changes.statements import LocatedStatement, Risk, Statement
 from tpucfg.number_format import format_factor, format_metric, format_rate
 from tpucfg.results import latest_throughputs
 from tpucfg.results.cost import forecast_throughputs
+from tpucfg.results.evaluation import metric_drop
 from tpucfg.results.gate import has_passed_below, may_run
 from tpucfg.results.ladder_status import LadderStatus, ladder_statuses
 from tpucfg.results.next_steps import IMPLAUSIBLE_SCALING
@@ -154,11 +155,10 @@ def _weaker_metrics(old: LadderStatus | None, new: LadderStatus) -> Iterator[Sta
     before = {rung.size: rung.metric for rung in old.evaluations}
     for rung in new.evaluations:
         value, previous = rung.metric, before.get(rung.size)
-        if value is None or previous is None or (value >= previous if gate.goal == "max" else value <= previous):
-            continue
-        values = (gate.metric, rung.size, format_metric(value), format_metric(previous))
-        text = "results: {} of {} recorded as {}, previously {}: the rung above passes the gate with a worse one"
-        yield Statement(text, values, Risk.CAUTION, "gate weakened by a record")
+        if value is not None and previous is not None and (metric_drop(value, previous, gate) or 0) > 0:
+            values = (gate.metric, rung.size, format_metric(value), format_metric(previous))
+            text = "results: {} of {} recorded as {}, previously {}: the rung above passes the gate with a worse one"
+            yield Statement(text, values, Risk.CAUTION, "gate weakened by a record")
 
 
 def _file(status: LadderStatus) -> str:

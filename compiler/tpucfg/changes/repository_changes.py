@@ -27,15 +27,15 @@ _CI_NAMES: Final = re.compile(
 )
 """Names of files that services of continuous integration read in any folder, and of those that name who approves."""
 _OWNERS: Final = "codeowners"
+_DOCKERFILE: Final = r"(?:[^/]*[.-])?(?:docker|container)file[^/]*"
+_REQUIREMENTS: Final = r"(?:[^/]*requirements|[^/]*constraints)[^/]*(?:/.*)?\.(?:txt|in)"
 _BUILD_PATHS: Final = re.compile(
-    r"(?:.*/)?(?:(?:[^/]*[.-])?(?:docker|container)file[^/]*|(?:docker-)?compose[^/]*\.ya?ml"
-    r"|(?:[^/]*requirements|[^/]*constraints)[^/]*(?:/.*)?\.(?:txt|in)|pyproject\.toml|setup\.(?:py|cfg)|[^/]*\.lock"
+    rf"(?:.*/)?(?:{_DOCKERFILE}|(?:docker-)?compose[^/]*\.ya?ml"
+    rf"|{_REQUIREMENTS}|pyproject\.toml|setup\.(?:py|cfg)|[^/]*\.lock"
     r"|pipfile|pip\.conf|uv\.toml|environment\.ya?ml|makefile|docker-bake[^/]*|\.dockerignore|[^/]*\.(?:sh|whl|so))",
     re.IGNORECASE,
 )
 """Files from which images are built: what `docker build` and the installers of packages read, and scripts."""
-_REQUIREMENTS: Final = re.compile(r"[^/]*(?:requirements|constraints)[^/]*\.(?:txt|in)", re.IGNORECASE)
-_DOCKERFILE: Final = re.compile(r"(?:.*[.-])?(?:docker|container)file.*", re.IGNORECASE)
 _HOST: Final = r"(?:[a-z0-9-]+\.)+[a-z]{2,}(?::[0-9]+)?"
 _SOURCE: Final = re.compile(
     rf"(?:[a-z][a-z0-9+.-]*://(?:[^\s/@]*@)?|git@)[^\s/'\"?#,;)]+(?:[/:][^\s/'\"]+(?=/))?|(?<![^\s'\"=(]){_HOST}(?=/)",
@@ -43,7 +43,7 @@ _SOURCE: Final = re.compile(
 )
 """The host of an address, with the first folder, which names the owner on hosts of many; also without a scheme."""
 _IMAGE: Final = re.compile(
-    r"(?:^\s*FROM\s(?:\s*--platform\S*\s)?|\s--from=|^#\s*syntax\s*=|^\s*ARG\s+\w+=|\bimage:\s)\s*[\"']?([\w.$\{}:/@-]+)",
+    r"(?:^\s*FROM\s+(?:--\S+\s+)*|\s--from=|^#\s*syntax\s*=|^\s*ARG\s+\w+=|\bimage:\s)\s*[\"']?([\w.$\{}:/@-]+)",
     re.IGNORECASE | re.MULTILINE,
 )
 """The image that a build starts from, copies from or is read by, of one in a variable too, and that of a service."""
@@ -85,12 +85,12 @@ def build_paths(files: Iterable[PurePosixPath]) -> list[PurePosixPath]:
 
 def requirements_paths(files: Iterable[PurePosixPath]) -> list[PurePosixPath]:
     """Return the files that can name others with packages of an image."""
-    return sorted(path for path in files if _REQUIREMENTS.fullmatch(path.name))
+    return sorted(path for path in files if re.fullmatch(rf"(?:.*/)?{_REQUIREMENTS}", str(path), re.IGNORECASE))
 
 
 def program_paths(files: Iterable[PurePosixPath], images: Iterable[PurePosixPath]) -> list[PurePosixPath]:
     """Return the Python files in the folders of Dockerfiles: the programs of images."""
-    folders = {path.parent for path in images if _DOCKERFILE.fullmatch(path.name)}
+    folders = {path.parent for path in images if re.fullmatch(_DOCKERFILE, path.name, re.IGNORECASE)}
     return sorted(path for path in files if path.suffix == ".py" and not folders.isdisjoint(path.parents))
 
 

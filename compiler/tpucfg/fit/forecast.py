@@ -88,8 +88,6 @@ def step_interval(result: FitResult, slice_: Slice) -> StepInterval | None:
 def sibling_interval(result: FitResult, sibling: FitResult, measured: Fraction, slice_: Slice) -> StepInterval | None:
     """Return the time of a step by a measured one of the same program on another size; None without a forecast.
 
-    Nor does a measurement count that is faster than the TPU can be.
-
     What the model gets wrong about a program, it gets wrong on each size of a generation in nearly the same way: the
     interval is that of the ratios of two published runs on one generation.
 
@@ -99,8 +97,6 @@ def sibling_interval(result: FitResult, sibling: FitResult, measured: Fraction, 
         measured: Its seconds.
         slice_: The slice of the measured step.
     """
-    if is_too_fast(sibling, slice_, measured):
-        return None
     own, other = model_seconds(result), model_seconds(sibling)
     rows = [row for row in published_rows() if row.is_reliable and not row.is_used]
     pairs = [a.ratio / b.ratio for a, b in permutations(rows, 2) if a.generation == b.generation]

@@ -94,15 +94,18 @@ def rank(
     unpriced = sorted({t.outcome.job.slice.generation for t in fitting if usd_per_hour.get(t.outcome.job.size) is None})
     unit: Unit = "chip hours" if unpriced else "USD"
     notes = (f"by chip hours, as the spec has no price of {', '.join(unpriced)} at this capacity",) if unpriced else ()
-    known = [(t, seconds) for t in fitting if (seconds := measured.get(step_key(t.candidate)))]
-    wrong = [t for t, seconds in known if t.result and is_too_fast(t.result, t.outcome.job.slice, seconds)]
-    known = [(t, seconds) for t, seconds in known if t not in wrong]
-    sizes = listed(list(dict.fromkeys(t.outcome.job.size for t in wrong)))
-    notes = (*notes, *([f"not by the record of {sizes}, which is faster than the TPU can be"] if wrong else ()))
+    recorded = [(t, seconds) for t in fitting if (seconds := measured.get(step_key(t.candidate)))]
+    known = [(t, seconds) for t, seconds in recorded if not _is_too_fast(t, seconds)]
+    if wrong := dict.fromkeys(t.outcome.job.size for t, seconds in recorded if _is_too_fast(t, seconds)):
+        notes = (*notes, f"not by the record of {listed(list(wrong))}, which is faster than the TPU can be")
     return tuple(
         order_rows(batch, [row for trial in each if (row := _row(trial, usd_per_hour, known, unit))], unit, notes)
         for batch, each in by_batch.items()
     )
+
+
+def _is_too_fast(trial: Trial, seconds: Fraction) -> bool:
+    return trial.result is not None and is_too_fast(trial.result, trial.outcome.job.slice, seconds)
 
 
 def _row(

@@ -102,16 +102,17 @@ def _evaluate(slice_: Slice, records: RungRecords, below: RungEvaluation | None,
         throughput=throughput,
         efficiency=throughput / slice_.cores / per_core if throughput and per_core else None,
         metric=metric,
-        metric_drop=_metric_drop(metric, below.metric, gate) if below else None,
+        metric_drop=metric_drop(metric, below.metric, gate) if below else None,
         shortfalls=(),
     )
     return evaluation._replace(shortfalls=tuple(_shortfalls(evaluation, below, gate))) if gate else evaluation
 
 
-def _metric_drop(metric: Fraction | None, below: Fraction | None, gate: Gate | None) -> Fraction | None:
-    if metric is None or below is None or gate is None:
+def metric_drop(metric: Fraction | None, other: Fraction | None, gate: Gate | None) -> Fraction | None:
+    """Return by how much a metric is worse than another one, negative if it is better; None if one is missing."""
+    if metric is None or other is None or gate is None:
         return None
-    return below - metric if gate.goal == "max" else metric - below
+    return other - metric if gate.goal == "max" else metric - other
 
 
 def _shortfalls(rung: RungEvaluation, below: RungEvaluation | None, gate: Gate) -> Iterator[Shortfall]:
