@@ -57,6 +57,16 @@ def test_no_step_is_expected_faster_than_the_bound() -> None:
     assert below[:3] == (bound, bound, bound)
 
 
+def test_a_scaled_forecast_is_not_below_the_bound_either() -> None:
+    """A record at the bound of a slower program would have the other step faster than the TPU can be."""
+    slices = [slice_of(size) for size in ("v5litepod-16", "v5litepod-64")]
+    bounds = [lower_bound(RESULT, slice_) for slice_ in slices]
+    assert bounds[0]
+    results = {slices[0].size: result(2.0), slices[1].size: result(0.1)}
+    scaled = step_forecasts(slices, results, {slices[0].size: bounds[0]})[slices[1].size]
+    assert scaled.low == bounds[1]
+
+
 def test_a_record_faster_than_the_bound_counts_for_nothing() -> None:
     """It scales no forecast, and is none itself."""
     slices = [slice_of(size) for size in ("v5litepod-16", "v5litepod-64")]

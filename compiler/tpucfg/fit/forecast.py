@@ -85,7 +85,9 @@ def step_interval(result: FitResult, slice_: Slice) -> StepInterval | None:
     return _not_below(lower_bound(result, slice_), StepInterval(low, middle, high, basis, len(rows)))
 
 
-def sibling_interval(result: FitResult, sibling: FitResult, measured: Fraction, slice_: Slice) -> StepInterval | None:
+def sibling_interval(
+    result: FitResult, slice_: Slice, sibling: FitResult, measured: Fraction, measured_on: Slice
+) -> StepInterval | None:
     """Return the time of a step by a measured one of the same program on another size; None without a forecast.
 
     What the model gets wrong about a program, it gets wrong on each size of a generation in nearly the same way: the
@@ -93,9 +95,10 @@ def sibling_interval(result: FitResult, sibling: FitResult, measured: Fraction, 
 
     Args:
         result: The step.
+        slice_: Its slice.
         sibling: The measured step.
         measured: Its seconds.
-        slice_: The slice of the measured step.
+        measured_on: Its slice.
     """
     own, other = model_seconds(result), model_seconds(sibling)
     rows = [row for row in published_rows() if row.is_reliable and not row.is_used]
@@ -104,7 +107,8 @@ def sibling_interval(result: FitResult, sibling: FitResult, measured: Fraction, 
         return None
     factor = measured * own / other
     low, _, high = (factor * ratio for ratio in ratio_interval(pairs))
-    return StepInterval(low, factor, high, f"the record of {slice_.size}", len(pairs))
+    interval = StepInterval(low, factor, high, f"the record of {measured_on.size}", len(pairs))
+    return _not_below(lower_bound(result, slice_), interval)
 
 
 def is_too_fast(result: FitResult, slice_: Slice, seconds: Fraction) -> bool:

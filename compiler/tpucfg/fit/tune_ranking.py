@@ -127,7 +127,7 @@ def _interval(trial: Trial, result: FitResult, known: Sequence[tuple[Trial, Frac
         if other is trial:
             return StepInterval(seconds, seconds, seconds, "", 1)
         if other.result and other.outcome.job.slice.generation == slice_.generation:
-            scaled = scaled or sibling_interval(result, other.result, seconds, other.outcome.job.slice)
+            scaled = scaled or sibling_interval(result, slice_, other.result, seconds, other.outcome.job.slice)
     return scaled or step_interval(result, slice_)
 
 

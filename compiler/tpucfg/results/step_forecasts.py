@@ -45,7 +45,7 @@ def _forecast(
         if known is None or seconds is None or is_too_fast(known, other, seconds):
             continue
         if other.generation == slice_.generation and model_seconds(known):
-            scaled = sibling_interval(result, known, seconds, other)
+            scaled = sibling_interval(result, slice_, known, seconds, other)
             return scaled if other.size != slice_.size else scaled and _exact(seconds)
     return step_interval(result, slice_)
 
