@@ -49,9 +49,9 @@ def stack_file_findings(
     if pulumi is None:
         return [], {}
     findings, sources = project_findings(pulumi, str(pulumi.folder / pulumi.file))
-    for path in (path for ending in _ENDINGS for path in sorted_glob(pulumi.stacks, f"Pulumi.*{ending}")):
+    for path in sorted_glob(pulumi.stacks, "Pulumi.*.*"):
         stack = path.name.removeprefix("Pulumi.").removesuffix(path.suffix)
-        if (stacks and stack not in stacks) or not os.path.lexists(path):
+        if path.suffix not in _ENDINGS or (stacks and stack not in stacks) or not os.path.lexists(path):
             continue
         if unread := _unread_finding(path, pulumi, stack):
             findings.append(unread)

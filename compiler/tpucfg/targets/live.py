@@ -1,6 +1,6 @@
 """The state of a submitted job, as the service's own client prints it.
 
-Each target has a module `live` with `questions(job)`: a generator that yields a question, receives the answer, and
+The module `commands` of each target has `questions(job)`: a generator that yields a question, receives the answer, and
 returns the state. A question whose client fails is answered by None, and the rest is still asked.
 """
 
@@ -60,7 +60,7 @@ NOT_FOUND: Final = LiveState("not found")
 
 def live_questions(job: Job) -> Questions:
     """Return the questions about a job to its service."""
-    questions: Questions = import_module(f"{TARGETS[job.target]}.live").questions(job)
+    questions: Questions = import_module(f"{TARGETS[job.target]}.commands").questions(job)
     return questions
 
 

@@ -1,13 +1,14 @@
-"""The commands of gcloud that submit, watch and cancel a job."""
+"""The commands of gcloud that submit, watch and cancel a job, and its state."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from tpucfg.plan import Job, job_labels
 from tpucfg.targets.ai_platform.request import is_uploaded
 from tpucfg.targets.commands import Command, Submission
 from tpucfg.targets.common import labels_flag, without_empty
 from tpucfg.targets.extra import merged_request_body
+from tpucfg.targets.live import Questions, State, logged_job
 
 
 def submission(job: Job) -> Submission:
@@ -61,3 +62,25 @@ def _notes(job: Job) -> Iterator[str]:
     yield "the service accepts a job id only once: start each further run of this size with its own --run"
     if job.package and not is_uploaded(job.package):
         yield f"gcloud builds {job.package} with the setup.py next to it: run this in the folder that contains both"
+
+
+# The state of a job: https://cloud.google.com/ai-platform/training/docs/reference/rest/v1/projects.jobs#State.
+
+
+_STATES: Final[Mapping[str, State]] = {
+    "QUEUED": "waiting",
+    "PREPARING": "waiting",
+    "RUNNING": "running",
+    "SUCCEEDED": "succeeded",
+    "FAILED": "failed",
+    "CANCELLING": "ending",
+    "CANCELLED": "stopped",
+}
+
+
+def questions(job: Job) -> Questions:
+    """Return the questions about the job, whose id is used only once."""
+    project, id_ = job.environment.project, job_id(job)
+    options = (f"--project={project}", f"--filter=jobId={id_}", "--limit=1")
+    listing = Command(("gcloud", "ai-platform", "jobs", "list", *options))
+    return logged_job(listing, project, _STATES, ("errorMessage",), lambda _: id_)
