@@ -41,11 +41,13 @@ def type_of(schema: Schema) -> str:
 
 def form_of(schema: Schema) -> Iterator[str]:
     """Yield each further requirement of a value, as a clause."""
-    if "patternErrorMessage" in schema:
+    if has_form := "patternErrorMessage" in schema:
         yield schema["patternErrorMessage"]
     if "patternErrorMessage" in schema.get("propertyNames", {}):
         yield schema["propertyNames"]["patternErrorMessage"]
-    yield from (describe(schema[bound]) for bound, describe in _BOUNDS.items() if bound in schema)
+    # The form of a text says how long it can be, where a value of this form could be too long.
+    bounds = {name: describe for name, describe in _BOUNDS.items() if not (has_form and name == "maxLength")}
+    yield from (describe(schema[name]) for name, describe in bounds.items() if name in schema)
     for alternative, word in (("anyOf", "at least one of"), ("oneOf", "exactly one of")):
         if alternative in schema:
             choices = [" and ".join(f"`{name}`" for name in option["required"]) for option in schema[alternative]]
