@@ -6,7 +6,7 @@ import pytest
 
 from tpucfg.changes.program_changes import declaration_statements
 from tpucfg.changes.resource_diff import program_changes
-from tpucfg.changes.resource_statements import resource_statements
+from tpucfg.changes.resource_meanings import resource_statements
 from tpucfg.changes.resources import Step
 from tpucfg.changes.statements import Risk
 from tpucfg.infra.resources import EnvironmentResources, Resource, Unseen

@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeVar
 
 from tpucfg.changes.facts import ABSENT, Change, mark_as_other, redact_change
 from tpucfg.changes.grants import access_widenings
-from tpucfg.changes.resource_statements import resource_statements
+from tpucfg.changes.resource_meanings import resource_statements
 from tpucfg.changes.resources import KNOWN_TYPES, REMOVING_OPS, UNKNOWN, Op, ResourceChange, Step, Widening, holds_data
 from tpucfg.changes.statements import Statement
 from tpucfg.changes.tree_diff import value_changes

@@ -8,9 +8,27 @@ from tpucfg.cli.exit_codes import DIFFERENT, ERRORS, USAGE, CommandExit
 from tpucfg.cli.options import SPEC, choice_option, format_option, option
 
 if TYPE_CHECKING:
-    from tpucfg.cli.review_files import ReviewFiles
     from tpucfg.review.cautions import Verdict
     from tpucfg.review.review import RepositoryReview
+    from tpucfg.review.scope import ReviewScope
+import errno
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePosixPath
+from shlex import quote
+from typing import TYPE_CHECKING, NamedTuple
+
+from tpucfg.fs import open_regular_file
+from tpucfg.git.repository import find_repository
+from tpucfg.text_format import printable
+
+if TYPE_CHECKING:
+    from tpucfg.changes.previews import Preview
+    from tpucfg.changes.programs import ResourceFiles
+    from tpucfg.changes.revision_fits import RunFits
+    from tpucfg.infra.resource_file import ResourceFile
+    from tpucfg.review.build import GivenFiles
     from tpucfg.review.scope import ReviewScope
 
 _FAIL_ON: Final = ("destructive", "caution", "any", "none")
@@ -81,7 +99,7 @@ def review(
 
     Example: tpucfg review --base origin/main > comment.md
     """
-    from tpucfg.cli.review_files import read_review_files
+    from tpucfg.cli.review import read_review_files
     from tpucfg.git.snapshots import CompareRequest
     from tpucfg.review.build import repository_statements
     from tpucfg.review.cautions import give_verdict
@@ -159,3 +177,160 @@ def _exit_with_verdict(verdict: "Verdict", fail_on: str) -> None:
     if not verdict.is_known:
         message = f"some effects are unknown, so --fail-on {fail_on} cannot be decided"
         raise CommandExit(ERRORS, message, "fix the problem that the comment names")
+
+
+# The files that options name: previews, fits and resources that other jobs have written.
+
+
+# As in the schema of the spec: the name is part of file names and of the comment.
+_ENVIRONMENT_NAME: Final = r"[a-z]([-a-z0-9]{0,28}[a-z0-9])?"
+_ONLY: Final = ""
+_PREVIEW: Final = "--preview"
+_FIT: Final = "--fit"
+_FORMS: Final = {_PREVIEW: ("ENV=FILE", "dev=dev.jsonl"), _FIT: ("FILE or FOLDER=FILE", "projects/mnist=fit.json")}
+"""The form of an option's values, and an example."""
+
+
+class Owner(NamedTuple):
+    """The spec and the environment that a file belongs to."""
+
+    folder: str
+    """The folder of its spec; empty for the only spec, or for the one at the root."""
+    environment: str = ""
+    """The environment of a preview."""
+
+
+class ReviewFiles(NamedTuple):
+    """The files of all specs."""
+
+    previews: "Mapping[Owner, Preview]"
+    fits: "Mapping[Owner, RunFits]"
+    resources: "ResourceFiles | None"
+    """The declarations of the stack programs of base and head; None to run them."""
+
+    def of_spec(self, spec: PurePosixPath, *, is_only: bool) -> "GivenFiles":
+        """Return the files of a spec."""
+        from tpucfg.review.build import GivenFiles
+
+        folder = spec.parent.as_posix()
+        folders = (folder, _ONLY) if is_only or folder == "." else (folder,)
+        previews = {owner.environment: preview for owner, preview in self.previews.items() if owner.folder in folders}
+        fits = next((self.fits[Owner(name)] for name in folders if Owner(name) in self.fits), None)
+        return GivenFiles(previews, fits, self.resources)
+
+    def require_folders(self, scope: "ReviewScope") -> None:
+        """Raise CommandExit for a file that could be of several specs, and for a fit of a folder without a spec."""
+        folders = sorted({path.parent.as_posix() for path in scope.requests})
+        known = {_ONLY, *folders, *(path.parent.as_posix() for path in scope.others)}
+        if unknown := next((owner.folder for owner in self.fits if owner.folder not in known), None):
+            message = f"{_FIT} {printable(unknown)}=…: this folder has no spec in either revision"
+            raise CommandExit(USAGE, message, "give the folder relative to the root of the repository")
+        if len(folders) == 1 or "." in folders:
+            return
+        for name, owners in ((_PREVIEW, self.previews), (_FIT, self.fits)):
+            if owner := next((owner for owner in owners if owner.folder == _ONLY), None):
+                message = f"{name}: {len(folders)} folders with specs are reviewed, and each could have this file"
+                place = "/".join(filter(None, (folders[0], owner.environment)))
+                raise CommandExit(USAGE, message, f"name the spec's folder: {name} {place}=FILE")
+
+
+def read_review_files(
+    previews: Sequence[str], fits: Sequence[str], resources: tuple[Path, Path] | None, folder: Path, head: str | None
+) -> ReviewFiles:
+    """Read each file within its limits, before any program runs.
+
+    A fit or a file of resources that is missing or cannot be read is no error: the job that writes it runs the change,
+    and may fail.
+
+    Args:
+        previews: The values of --preview.
+        fits: The values of --fit.
+        resources: The value of --resources.
+        folder: A folder of the repository under review.
+        head: The revision under review; None for the working tree.
+
+    Raises:
+        CommandExit: A value has another form, a preview cannot be read, or a file is part of the change.
+        RevisionError: The repository or the revision cannot be read.
+    """
+    preview_files, fit_files = _parse(_PREVIEW, previews), _parse(_FIT, fits)
+    _require_independent((*preview_files.values(), *fit_files.values(), *(resources or ())), folder, head)
+    return ReviewFiles(
+        {owner: _read_preview(owner.environment, path) for owner, path in preview_files.items()},
+        {owner: _read_fits(path) for owner, path in fit_files.items()},
+        (_read_resources(resources[0]), _read_resources(resources[1])) if resources else None,
+    )
+
+
+def _parse(option: str, values: Sequence[str]) -> dict[Owner, Path]:
+    """Return the files of an option."""
+    files: dict[Owner, Path] = {}
+    for value in values:
+        name, separator, file = value.partition("=")
+        if option == _FIT and not separator:
+            name, file = "", value
+        if not file or (separator and not name):
+            form, example = _FORMS[option]
+            raise CommandExit(
+                USAGE, f"{option} {printable(value)}: it takes {form}", f"for example: {option} {example}"
+            )
+        folder, _, environment = name.rpartition("/") if option == _PREVIEW else (name, "", "")
+        if folder.startswith("/") or ".." in folder.split("/"):
+            message = f"{option} {printable(name)}=…: a folder is relative to the root of the repository"
+            raise CommandExit(USAGE, message)
+        if option == _PREVIEW and not re.fullmatch(_ENVIRONMENT_NAME, environment):
+            raise CommandExit(USAGE, f"{option} {name}=…: {name} is not a valid name of an environment")
+        owner = Owner(os.path.normpath(folder) if folder else _ONLY, environment)
+        if owner in files:
+            raise CommandExit(
+                USAGE, f"{option} {printable(value)}: another file is given for it already", "give one file"
+            )
+        files[owner] = Path(file)
+    return files
+
+
+def _require_independent(paths: Iterable[Path], folder: Path, head: str | None) -> None:
+    """Refuse files that are part of the change under review: its author decides what they contain."""
+    repository = find_repository(folder)
+    for path in paths:
+        if repository.tracks(path, head):
+            message = f"{path} is part of the change under review, so it proves nothing about that change"
+            command = f"git rm --cached {quote(printable(str(path)))}"
+            raise CommandExit(ERRORS, message, f"write it to a file that is not committed, or remove it: {command}")
+
+
+# Only a file's name is in the comment: its folder differs between machines, but equal reviews must have equal text. Of
+# each file one byte more than its limit is read, so that its reader can detect one that exceeds it.
+
+
+def _read_preview(environment: str, path: Path) -> "Preview":
+    from tpucfg.changes.previews import MAX_PREVIEW_BYTES, read_preview
+
+    try:
+        with open_regular_file(path, follow_links=False) as file:
+            return read_preview(environment, path.name, file.read(MAX_PREVIEW_BYTES + 1))
+    except OSError as error:
+        is_link = error.errno == errno.ELOOP and path.is_symlink()
+        reason = " is a symbolic link, through which the comment could show any file of this machine"
+        message = f"{path}{reason if is_link else f': {error.strerror or error}'}"
+        raise CommandExit(ERRORS, message, "write it with: pulumi preview --json") from None
+
+
+def _read_fits(path: Path) -> "RunFits":
+    from tpucfg.changes.revision_fits import RunFits
+    from tpucfg.fit.fit_file import read_fit_file
+
+    file = read_fit_file(path, is_trusted=True)
+    if file.findings:
+        return RunFits(file, file.findings[0].message)
+    return RunFits(file, "" if os.path.lexists(path) else f"its job has left no {path.name}")
+
+
+def _read_resources(path: Path) -> "ResourceFile":
+    from tpucfg.infra.resource_file import MAX_FILE_BYTES, ResourceFile, read_resource_file
+
+    try:
+        with open_regular_file(path, follow_links=False) as file:
+            return read_resource_file(path.name, file.read(MAX_FILE_BYTES + 1))
+    except OSError as error:
+        return ResourceFile(path.name, problem=str(error.strerror))

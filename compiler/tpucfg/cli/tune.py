@@ -33,9 +33,8 @@ from tpucfg.fit.tune_candidates import (
     step_key,
 )
 from tpucfg.fit.tune_edit import UnwritableError, edited_spec
-from tpucfg.fit.tune_file import keep_results, read_tune_file, tune_path
 from tpucfg.fit.tune_ranking import Ranking, Row, rank
-from tpucfg.fit.tune_search import Trial, search
+from tpucfg.fit.tune_search import Trial, keep_results, read_tune_file, search, tune_path
 from tpucfg.fs import staged_files
 from tpucfg.plan import Job
 from tpucfg.plan.program import program_of

@@ -1,12 +1,227 @@
 """Compare a file with what is rendered: what `extra` may add, and what differs for good."""
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
+from fractions import Fraction
+from functools import cache
 from itertools import islice
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from tpucfg.findings import MAX_FINDINGS
-from tpucfg.importing.server_view import tables
-from tpucfg.paths import ITEM_NAMES, KeyPath, first_match, leaf_paths, value_at
+from tpucfg.paths import ITEM_NAMES, KeyPath, first_match, leaf_paths, matches, value_at, values_at
+from tpucfg.plan.scaling import decimal_text
+from tpucfg.targets.gke.nodes import CHIPS
+from tpucfg.yamldoc.reader import read_file
+
+# A request body as the server reads it, in which two spellings of one job are equal.
+#
+# Nulls, empty lists and what the server writes itself (server_view.yaml) are absent. The names of jobs and containers
+# have no effect on what runs, so they become those of the rendered config. A pod that asks for chips tolerates their
+# taint: https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#extendedresourcetoleration.
+
+_CONTAINER: Final = "spec.replicatedJobs.*.template.spec.template.spec.containers.*"
+_POD: Final = _CONTAINER.removesuffix(".containers.*")
+_MEANINGFUL_EMPTY: Final = ("emptyDir", "spot", "guaranteed")
+"""Keys whose presence is the choice, with or without fields below."""
+_NAMES: Final = {
+    "container": (f"{_CONTAINER}.name", "**.onExitCodes.containerName"),
+    "volume": (f"{_POD}.volumes.*.name", f"{_CONTAINER}.volumeMounts.*.name"),
+    "job": ("spec.replicatedJobs.*.name", "**.targetReplicatedJobs.*"),
+}
+_REFERENCE: Final = re.compile(r"\$(?:\$|\(([^)]*)\))")
+_DECIMAL: Final = re.compile(r"(?<==)[0-9]{1,9}\.[0-9]{1,9}(?![\w.])")
+_FLAG: Final = re.compile(r"(-{0,2}[A-Za-z_][\w.-]*)=(.*)", re.DOTALL)
+
+
+@cache
+def tables() -> dict[str, Any]:
+    """Return what the server writes itself, and what no import carries over."""
+    tables: dict[str, Any] = read_file(Path(__file__).with_name("server_view.yaml")).data
+    return tables
+
+
+def server_view(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a request body without nulls, defaults of the server and what the server writes itself."""
+    view: dict[str, Any] = _cleaned(_without_repeated_labels(deepcopy(dict(body))), ())
+    for _, container in [*values_at(view, _CONTAINER)]:
+        _clean_resources(container)
+        if isinstance(container, dict) and container.get("imagePullPolicy") == _pull_policy(
+            str(container.get("image"))
+        ):
+            del container["imagePullPolicy"]
+    return view
+
+
+def _without_repeated_labels(view: dict[str, Any]) -> dict[str, Any]:
+    """Remove the labels of pods that their JobSet has too: tpucfg renders those of a job on both."""
+    of_job = value_at(view, ("metadata", "labels"))
+    for _, labels in values_at(view, f"{_POD.removesuffix('.spec')}.metadata.labels"):
+        if isinstance(of_job, dict) and isinstance(labels, dict):
+            for key in [key for key, value in labels.items() if key in of_job and of_job[key] == value]:
+                del labels[key]
+    return view
+
+
+def with_one_line(view: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a view in which `args` are part of `command`; without a command, the image's own comes first."""
+    joined = deepcopy(dict(view))
+    for pattern in (_CONTAINER, "workerPoolSpecs.*.containerSpec"):
+        for _, container in [*values_at(joined, pattern)]:
+            if container.get("command"):
+                container["command"] = [*container["command"], *container.pop("args", ())]
+    return joined
+
+
+def left_out(view: dict[str, Any]) -> list[tuple[KeyPath, str]]:
+    """Remove the fields that no import carries over from a view, and return them with their reasons."""
+    removed = [
+        (path, reason) for pattern, reason in tables()["left_out"].items() for path, _ in values_at(view, pattern)
+    ]
+    for path, _ in removed:
+        parent = value_at(view, path[:-1])
+        if isinstance(parent, dict):
+            parent.pop(path[-1], None)
+            if not parent:
+                value_at(view, path[:-2], {}).pop(path[-2], None)
+    return removed
+
+
+def renamed(view: dict[str, Any], rendered: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a view with the names of another: those of containers and jobs by position, of volumes by mount point."""
+    names = {
+        "container": _by_position(view, rendered, f"{_CONTAINER}.name"),
+        "job": _by_position(view, rendered, "spec.replicatedJobs.*.name"),
+        "volume": _by_mount(view, rendered),
+    }
+    view = deepcopy(view)
+    for kind, patterns in _NAMES.items():
+        for pattern in patterns:
+            for path, name in [*values_at(view, pattern)]:
+                parent = value_at(view, path[:-1])
+                if isinstance(name, str) and isinstance(parent, dict | list):
+                    parent[path[-1]] = names[kind].get(name, name)  # type: ignore[index] # the path exists
+    return view
+
+
+def reader(*bodies: Any, jobs: Iterable[str]) -> Callable[[Any], Any]:
+    """Return the function that reads a value as the program gets it: two values are equal if their readings are.
+
+    Kubernetes expands `$(NAME)` of a variable of the container, and reads `$$` as `$`. The job's name stands for
+    itself, and a decimal number for its value. The order of `name=value` words in a command line has no effect, save
+    for one name given twice.
+    """
+    names = {name for body in bodies for _, name in values_at(body, "**.env.*.name")}
+    pattern = "|".join(sorted(map(re.escape, filter(None, jobs)), key=len, reverse=True))
+    job_name = re.compile(rf"(?<![\w-])(?:{pattern})(?![\w-])") if pattern else None
+
+    def read(value: Any) -> Any:
+        if isinstance(value, str):
+            text = expand(value, names)
+            text = _DECIMAL.sub(lambda number: decimal_text(Fraction(number[0])), text)
+            return job_name.sub("\0job", text) if job_name else text
+        if isinstance(value, list):
+            return _words([read(item) for item in value])
+        if type(value) is int:  # JSON of Google's APIs has large numbers as texts
+            return str(value)
+        return {key: read(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+    return read
+
+
+def expand(text: str, names: Iterable[str] = ()) -> str:
+    """Return a text as Kubernetes passes it on, with a mark for each reference to one of the variables.
+
+    https://github.com/kubernetes/kubernetes/blob/v1.34.1/third_party/forked/golang/expansion/expand.go
+    """
+    known = {*names}
+
+    def replacement(match: re.Match[str]) -> str:
+        if match[1] is None:
+            return "$"
+        return f"\0({match[1]})" if match[1] in known else match[0]
+
+    # Without a ) in the rest, the pattern would search it to the end from each of its $(, in quadratic time.
+    end = text.rfind(")") + 1
+    return _REFERENCE.sub(replacement, text[:end]) + text[end:].replace("$$", "$")
+
+
+def is_written_by_server(path: KeyPath) -> bool:
+    """Return True for a field that the server writes, and for the name of a job."""
+    return any(matches(pattern, path) for pattern in tables()["written_by_server"])
+
+
+def _cleaned(value: Any, path: KeyPath) -> Any:
+    if isinstance(value, dict):
+        items = (
+            (key, _cleaned(item, (*path, key))) for key, item in value.items() if not _is_absent(item, (*path, key))
+        )
+        return {key: item for key, item in items if item not in ({}, []) or key in _MEANINGFUL_EMPTY}
+    if isinstance(value, list):
+        kept = [item for item in value if path[-1:] != ("tolerations",) or not _is_of_chips(item)]
+        return [_cleaned(item, (*path, index)) for index, item in enumerate(kept)]
+    return value
+
+
+def _is_absent(value: Any, path: KeyPath) -> bool:
+    if value is None or is_written_by_server(path):
+        return True
+    default = first_match(tables()["defaults"].items(), path)
+    return default is not None and type(default) is type(value) and default == value
+
+
+def _pull_policy(image: str) -> str:
+    """Return the server's default: https://kubernetes.io/docs/concepts/containers/images/#imagepullpolicy-defaulting."""
+    name = image.rpartition("/")[2]
+    return "Always" if name.endswith(":latest") or not {":", "@"} & {*name} else "IfNotPresent"
+
+
+def _clean_resources(container: Any) -> None:
+    """Write quantities as texts, and leave out requests that the server copies from the limits."""
+    resources = container.get("resources") if isinstance(container, dict) else None
+    if not isinstance(resources, dict):
+        return
+    for kind, amounts in resources.items():
+        if isinstance(amounts, dict):
+            resources[kind] = {name: str(amount) for name, amount in amounts.items()}
+    limits, requests = resources.get("limits", {}), resources.pop("requests", {})
+    if own := {name: amount for name, amount in requests.items() if limits.get(name) != amount}:
+        resources["requests"] = own
+
+
+def _words(words: list[Any]) -> list[Any]:
+    """Return a list with its `name=value` texts last, by name."""
+    flags = [match for word in words if isinstance(word, str) and (match := _FLAG.fullmatch(word))]
+    if not flags:
+        return words
+    others = [word for word in words if not (isinstance(word, str) and _FLAG.fullmatch(word))]
+    return [*others, *(flag[0] for flag in sorted(flags, key=lambda flag: flag[1]))]
+
+
+def _is_of_chips(toleration: Any) -> bool:
+    """Return True for a toleration of the nodes with TPUs, which the server adds to each pod that asks for chips."""
+    if not isinstance(toleration, dict) or toleration.get("key") != CHIPS:
+        return False
+    return toleration.get("operator") == "Exists" and toleration.get("effect", "NoSchedule") == "NoSchedule"
+
+
+def _by_position(view: Any, rendered: Any, pattern: str) -> dict[str, str]:
+    ours = dict(values_at(rendered, pattern))
+    return {name: ours[path] for path, name in values_at(view, pattern) if path in ours and isinstance(name, str)}
+
+
+def _by_mount(view: Any, rendered: Any) -> dict[str, str]:
+    def mounts(body: Any) -> dict[str, str]:
+        all_mounts = (mount for _, mount in values_at(body, f"{_CONTAINER}.volumeMounts.*") if isinstance(mount, dict))
+        return {str(mount.get("mountPath")): str(mount.get("name")) for mount in all_mounts}
+
+    ours = mounts(rendered)
+    return {name: ours[path] for path, name in mounts(view).items() if path in ours}
+
+
+# The comparison.
+
 
 NOTHING: Final = object()
 _MISSING: Final = "no key of a spec sets it"

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from tpucfg.grouped import grouped
-from tpucfg.importing.server_view import expand
+from tpucfg.importing.comparison import expand
 from tpucfg.paths import KeyPath, first_match, leaf_paths, value_at, values_at
 from tpucfg.targets import target_named
 from tpucfg.targets.gke import nodes
