@@ -17,7 +17,7 @@ from tpucfg.fit.fit_file import FitResult, Forecast
 from tpucfg.fit.forecast import UNBOUNDED, StepInterval, published_rows, ratio_interval, step_interval
 from tpucfg.fit.roofline import lower_bound
 from tpucfg.fit.wording import interval_text
-from tpucfg.results.ladder_status import step_forecasts
+from tpucfg.results.step_forecasts import step_forecasts
 
 
 def slice_of(size: str) -> Slice:

@@ -21,12 +21,6 @@ if TYPE_CHECKING:
     from tpucfg.fit.fit_findings import FitProblem
     from tpucfg.fit.forecast import StepInterval
     from tpucfg.fit.rung_fit import KnownFits, RungFit
-from collections.abc import Sequence
-from fractions import Fraction
-
-from tpucfg.catalog import Slice
-from tpucfg.fit.fit_file import FitResult
-from tpucfg.fit.forecast import StepInterval, is_too_fast, model_seconds, sibling_interval, step_interval
 
 
 class LadderStatus(NamedTuple):
@@ -213,54 +207,7 @@ def _forecasts(
     """Return the time in which the step of each rung is expected, by size."""
     if fits is None:
         return {}
-    from tpucfg.results.ladder_status import measured_steps, step_forecasts
+    from tpucfg.results.step_forecasts import measured_steps, step_forecasts
 
     current = {size: fit.current for size, fit in fits.of_environment(environment.name).items() if fit.current}
     return step_forecasts([rung.slice for rung in rungs], current, measured_steps(rungs, evaluations))
-
-
-# The forecast of each rung's step, beside the records of the ladder, which are better evidence than published runs.
-
-
-def measured_steps(rungs: Sequence[Rung], evaluations: Sequence[RungEvaluation]) -> Mapping[str, Fraction]:
-    """Return the seconds of a step by the record of each rung, without records of other programs."""
-    return {
-        rung.size: rung.batch_size / each.throughput
-        for rung, each in zip(rungs, evaluations, strict=True)
-        if each.throughput and not each.is_other
-    }
-
-
-def step_forecasts(
-    slices: Sequence[Slice], results: Mapping[str, FitResult], measured: Mapping[str, Fraction]
-) -> Mapping[str, StepInterval]:
-    """Return the time in which the step of each rung is expected, by size; without those that have no forecast.
-
-    Args:
-        slices: The rungs of one ladder, from small to large.
-        results: Their compilations, by size.
-        measured: The seconds of a step by a record, by size.
-    """
-    forecasts = {slice_.size: _forecast(index, slices, results, measured) for index, slice_ in enumerate(slices)}
-    return {size: forecast for size, forecast in forecasts.items() if forecast}
-
-
-def _forecast(
-    index: int, slices: Sequence[Slice], results: Mapping[str, FitResult], measured: Mapping[str, Fraction]
-) -> StepInterval | None:
-    slice_ = slices[index]
-    result = results.get(slice_.size)
-    if result is None or not result.fits:
-        return None
-    for other in (*reversed(slices[: index + 1]), *slices[index + 1 :]):  # the nearest one, from below first
-        known, seconds = results.get(other.size), measured.get(other.size)
-        if known is None or seconds is None or is_too_fast(known, other, seconds):
-            continue
-        if other.generation == slice_.generation and model_seconds(known):
-            scaled = sibling_interval(result, slice_, known, seconds, other)
-            return scaled if other.size != slice_.size else scaled and _exact(seconds)
-    return step_interval(result, slice_)
-
-
-def _exact(seconds: Fraction) -> StepInterval:
-    return StepInterval(seconds, seconds, seconds, "its record", 0)
