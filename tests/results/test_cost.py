@@ -4,9 +4,10 @@ from fractions import Fraction
 from typing import Any
 
 from spec_factory import CATALOG, project, spec
+from tpucfg.plan.program import Program
 from tpucfg.results import Record, evaluate_rungs
 from tpucfg.results.cost import Cost, costs
-from tpucfg.results.records import RungRecords
+from tpucfg.results.records import Results, RungRecords, records_of_programs
 from tpucfg.spec.project import Number, Prices
 
 PRICES: Prices = {"v2": {"on-demand": Number(Fraction(3, 2), "1.5"), "spot": Number(Fraction(1, 2), "0.5")}}
@@ -78,3 +79,19 @@ def test_a_submission_costs_no_more_than_its_limit_lets_it() -> None:
     assert [cost.submission_usd for cost in ladder_costs(limit="30m", v2_8=1000)] == [3, 6, 6]
     assert [cost.submission_usd for cost in ladder_costs(limit="30m", capacity={"reservation": "mine"})] == [None] * 3
     assert [cost.submission_usd for cost in ladder_costs()] == [None] * 3
+
+
+def test_a_record_of_another_program_is_shown_and_does_not_count_for_a_gate() -> None:
+    """Its hours are by its tokens: four times the sequence length takes four times as long; the gate knows no cost."""
+    slices = [slice_ for size in ("v2-8", "v2-32") if (slice_ := CATALOG.find(size))]
+    measured = Record("chat", "v2-8", {"examples_per_second": 1000}, program={"figures": {"sequence_length": 2048}})
+    program = Program(None, (), (), {}, {"sequence_length": 8192})
+    records = records_of_programs(Results("f", "", (measured,)), "chat", {"v2-8": program})
+    settings = project(spec()).base
+
+    def both(slowest: dict[str, Fraction]) -> tuple[Cost, ...]:
+        evaluations = evaluate_rungs(slices, records, None)
+        return costs(evaluations, [1000 * HOUR] * 2, PRICES, [settings] * 2, slowest)
+
+    assert [(cost.hours, cost.submission_usd) for cost in both({})] == [(4, None), (1, None)]
+    assert [cost.submission_usd for cost in both({"v2-8": Fraction(500)})] == [12, None]

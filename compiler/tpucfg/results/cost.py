@@ -30,12 +30,14 @@ class Cost(NamedTuple):
     limit_hours: Fraction | None = None
     """The `max_run_duration` of one submission; None if nothing ends it."""
     forecast_hours: Fraction | None = None
-    """The most that the compiled step is expected to take; None if that is not known, or a record has the hours."""
+    """The most that the compiled step is expected to take; None if it is not known, or a record of this program is."""
+    is_of_other: bool = False
+    """True if the record is of another program: its hours are shown, and do not count for a gate."""
 
     @property
     def submission_usd(self) -> Fraction | None:
         """The most that one submission costs without restarts: by its hours or by its limit, whichever is less."""
-        expected = self.forecast_hours if self.hours is None else self.hours
+        expected = self.forecast_hours if self.hours is None or self.is_of_other else self.hours
         hours = [hours for hours in (expected, self.limit_hours) if hours is not None]
         return min(hours) * self.usd_per_hour if hours and self.usd_per_hour is not None else None
 
@@ -70,8 +72,12 @@ def costs(
         settings: The settings of each rung, of which the capacity decides the price.
         slowest: The least examples per second that the compiled step is expected to reach, by size.
     """
+    slices = [rung.slice for rung in evaluations]
     measured = {rung.size: rung.throughput for rung in evaluations if rung.throughput}
-    forecasts = forecast_throughputs([rung.slice for rung in evaluations], measured)
+    others = {rung.size for rung in evaluations if rung.is_other}
+    # A record of another program is evidence only where no rung has one of this program.
+    of_this = forecast_throughputs(slices, {size: rate for size, rate in measured.items() if size not in others})
+    forecasts = {**forecast_throughputs(slices, measured), **of_this}
     return tuple(
         _cost(
             forecasts.get(rung.size),
@@ -79,6 +85,7 @@ def costs(
             price_per_hour(rung.slice, prices, each.capacity.kind),
             each,
             slowest.get(rung.size),
+            is_of_other=rung.size in forecasts and rung.size not in of_this,
         )
         for rung, count, each in zip(evaluations, examples, settings, strict=True)
     )
@@ -116,12 +123,16 @@ def _cost(
     usd_per_hour: Fraction | None,
     settings: Settings,
     slowest: Fraction | None,
+    *,
+    is_of_other: bool,
 ) -> Cost:
     duration = settings.trainer.max_run_duration
     limit = Fraction(duration.seconds, _SECONDS_PER_HOUR) if duration else None
+    by_fit = run_hours(examples, slowest)
     if forecast is None:
-        return Cost(usd_per_hour, None, None, limit, run_hours(examples, slowest))
-    return Cost(usd_per_hour, forecast.source, run_hours(examples, forecast.throughput), limit)
+        return Cost(usd_per_hour, None, None, limit, by_fit)
+    hours = run_hours(examples, forecast.throughput)
+    return Cost(usd_per_hour, forecast.source, hours, limit, by_fit if is_of_other else None, is_of_other)
 
 
 def _source(index: int, slices: Sequence[Slice], measured: Mapping[str, Fraction]) -> Slice | None:

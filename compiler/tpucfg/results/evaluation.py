@@ -39,7 +39,7 @@ class RungEvaluation(NamedTuple):
     record: Record | None
     """The record of the throughput."""
     throughput: Fraction | None
-    """Examples per second of the whole slice, as recorded."""
+    """Examples per second of the whole slice, as recorded; of another program, by its tokens per second."""
     efficiency: Fraction | None
     """Throughput per core relative to the rung below: 1 is linear scaling. None if either is missing."""
     metric: Fraction | None
@@ -89,8 +89,7 @@ def evaluate_rungs(
 
 
 def _evaluate(slice_: Slice, records: RungRecords, below: RungEvaluation | None, gate: Gate | None) -> RungEvaluation:
-    record = records.measured
-    throughput = record.metric(THROUGHPUT) if record else None
+    throughput = records.throughput
     metric = records.whole.metric(gate.metric) if records.whole and gate else None
     per_core = below.per_core if below else None
     # Measurements are evaluated without a gate too: `status` shows them, and only the shortfalls need thresholds.
@@ -98,7 +97,7 @@ def _evaluate(slice_: Slice, records: RungRecords, below: RungEvaluation | None,
         slice=slice_,
         below=below.slice if below else None,
         records=records,
-        record=record,
+        record=records.measured,
         throughput=throughput,
         efficiency=throughput / slice_.cores / per_core if throughput and per_core else None,
         metric=metric,

@@ -36,7 +36,8 @@ def cost_problem(status: LadderStatus, size: str, *, is_probe: bool = False) -> 
     kind, cost = ("probe", status.probe_cost(size)) if is_probe else ("run", status.cost(size))
     usd = cost.submission_usd if cost else None
     if usd is None:
-        return f"the cost of a {kind} is not known"
+        source = f": the record of {cost.source} is of another program" if cost and cost.is_of_other else ""
+        return f"the cost of a {kind} is not known{source}"
     allowed = exact_decimal(limit)
     if usd <= allowed:
         return ""
@@ -46,7 +47,7 @@ def cost_problem(status: LadderStatus, size: str, *, is_probe: bool = False) -> 
 
 def _basis(cost: Cost) -> str:
     """Return the words for what a cost is from."""
-    if cost.source:
+    if cost.source and not cost.is_of_other:
         return f"by the record of {cost.source}"
     if cost.forecast_hours and (cost.limit_hours is None or cost.forecast_hours <= cost.limit_hours):
         return "by the upper end of its forecast"
@@ -152,7 +153,7 @@ def _cost_remedy(status: LadderStatus, job: Job, spec: Path) -> str:
     cost = status.cost(job.size)
     if cost.usd_per_hour is None:
         return f"set prices.{job.slice.generation} to what you pay for a chip hour"
-    if cost.hours is not None or cost.forecast_hours is not None or cost.limit_hours is not None:
+    if cost.submission_usd is not None:
         return "set gate.max_usd to what it may cost, or trainer.max_run_duration to a shorter time"
     fit = status.fit(job.size)
     if fit and not fit.current:

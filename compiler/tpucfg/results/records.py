@@ -91,6 +91,8 @@ class RungRecords(NamedTuple):
     """The last one of all, if it is of another program; None if it counts."""
     differences: tuple[str, ...] = ()
     """The differences."""
+    other_length: Fraction = Fraction(1)
+    """The sequence length of the other program, relative to that of the rung."""
 
     @property
     def measured(self) -> Record | None:
@@ -99,6 +101,12 @@ class RungRecords(NamedTuple):
         return next((record for record in counted if record and record.metric(THROUGHPUT)), None) or next(
             (record for record in counted if record), None
         )
+
+    @property
+    def throughput(self) -> Fraction | None:
+        """The examples per second of `measured`, as examples of the rung's length: a longer one takes its time more."""
+        rate = self.measured.metric(THROUGHPUT) if self.measured else None
+        return rate and rate * (self.other_length if self.measured is self.other else 1)
 
 
 class Results(NamedTuple):
@@ -376,13 +384,20 @@ def records_of_programs(
         known, program = chosen.get(record.size, RungRecords()), programs.get(record.size)
         different = program_differences(record, program, same_image=same_image) if program else ()
         differences = tuple(dict.fromkeys(different))  # a figure may be a flag of its own name
-        if differences:
-            known = known._replace(other=record, differences=differences)
+        if differences and program:
+            length = _relative_length(record.program.get("figures", {}), program.figures)
+            known = known._replace(other=record, differences=differences, other_length=length)
         else:
             kind = "whole" if record.is_whole else "probe"
             known = known._replace(**{kind: record}, other=None, differences=())
         chosen[record.size] = known
     return chosen
+
+
+def _relative_length(figures: Mapping[str, float], others: Mapping[str, float]) -> Fraction:
+    """Return the sequence length among some figures relative to that among others; 1 if either has none."""
+    length, other = figures.get("sequence_length"), others.get("sequence_length")
+    return exact_decimal(length) / exact_decimal(other) if length and other else Fraction(1)
 
 
 def read_records(folder: Path, environment: str, example: ExampleRecord) -> Results:
