@@ -6,6 +6,7 @@ The name of its key shows that a value is a credential (`secret_names`), or the 
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, Final
 
 from tpucfg.findings import Finding
@@ -28,6 +29,8 @@ _PAIR: Final = frozenset(("name", "value"))
 """The keys of an environment variable in a pod."""
 _ROW: Final = r"""^\s*(?:- )?["']?(?P<name>[A-Za-z_][A-Za-z0-9_.-]*)["']?\s*:\s+(?P<value>\S.*)$"""
 """A key and its value, in a text that is not YAML."""
+_HEX_KEY: Final = "[0-9a-f]{32,}"
+"""The form of many keys, such as those of Weights & Biases; also that of a commit, so it counts only as a secret."""
 _NAME_OF_FLAG: Final = r"[A-Za-z_][A-Za-z0-9_.-]{0,98}"
 _SETTING: Final = r"[a-z]{1,16}(?:[_-][a-z]{1,16}){0,3}"
 """A word in lower case, or several, as programs name the values of a setting."""
@@ -119,6 +122,17 @@ def credentials_in(document: Document) -> Iterator[Credential]:
                     yield Credential(path, layer, values, name, is_variable, _FORM)
         yield from _in_words(document, layer)
         yield from _in_extra(document, layer)
+        yield from _in_secrets(document, layer)
+
+
+def _in_secrets(document: Document, layer: KeyPath) -> Iterator[Credential]:
+    """Yield the values of `trainer.secrets` that have the form of a credential, and name no secret."""
+    path = (*layer, "trainer", "secrets")
+    node = document.node(path)
+    for name in node.keys if node else ():
+        text = document.node((*path, name))
+        if _has_token(text) or (text and re.fullmatch(_HEX_KEY, str(text.value))):
+            yield Credential((*path, name), layer, ((*path, name),), name, by=_FORM)
 
 
 def _in_extra(document: Document, layer: KeyPath) -> Iterator[Credential]:
@@ -219,8 +233,11 @@ def hidden_text(document: Document) -> str:
     if document.root is None:
         return "\n".join(map(_hidden_row, document.text.split("\n")))
     rows = split_lines(document.text)
-    for _, node, _, _ in _secrets_below(document.root, (), ""):
-        _hide(rows, node)
+    for _, found, _, _ in _secrets_below(document.root, (), ""):
+        _hide(rows, found)
+    for credential in chain.from_iterable(_in_secrets(document, layer) for layer in present_layers(document)):
+        if node := document.node(credential.path):
+            _hide(rows, node)
     return "\n".join(rows)
 
 

@@ -34,7 +34,10 @@ def _open_versions(project: Project, jobs: Sequence[Job]) -> Iterator[Finding]:
             # Only a bare name has no version: the schema requires one after projects/<project>/secrets/<secret>.
             if layer is not None and layer.value == secret.name:
                 projects.setdefault(layer.path, (secret.name, secret.project or job.environment.project))
+    credentials = {credential.path for credential in credentials_in(project.document)} if projects else ()
     for path, (name, google_project) in projects.items():
+        if path in credentials:
+            continue
         yield Finding.of(
             "TPU086",
             f"{dotted(path)} has no version: every start of a job reads the latest one, so two runs of one config can "
