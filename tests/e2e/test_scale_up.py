@@ -136,6 +136,21 @@ def test_all_refusals_are_printed_at_once(scale_up: Run) -> None:
     assert result.stderr.count("error[TPU110]") == 2
 
 
+def test_the_help_of_a_refusal_keeps_changed_values(scale_up: Run, tmp_path: Path) -> None:
+    """With --set, the commands of the help make a run of their own with the same values, which opens the rung."""
+    values = ("--set", "trainer.args.lr_schedule=cosine")
+    record_metrics(scale_up, "v2-8", 1000, 0.97)
+    (tmp_path / "LOG").write_text('{"examples_per_second": 1000, "accuracy": 0.97}')
+    wanted = ("submit", "--env", "dev", "--size", "v2-32", "--run", "b1", *values)
+    refused = scale_up(*wanted)
+    assert refused.returncode == 1
+    (hint,) = [line for line in refused.stderr.splitlines() if line.startswith("help: ")]
+    for command in hint.removesuffix("; or start it anyway with --force").split(": tpucfg ")[1:]:
+        done = scale_up(*shlex.split(command.removesuffix(", then").replace("LOG", str(tmp_path / "LOG"))))
+        assert (done.returncode, done.stderr.count("error")) == (0, 0), command
+    assert scale_up(*wanted).returncode == 0
+
+
 def test_force_ignores_the_gate(scale_up: Run, tmp_path: Path) -> None:
     """--force starts a rung despite the gate or invalid results; without a gate every rung may be started."""
     (tmp_path / "results").mkdir()
@@ -676,3 +691,15 @@ def test_the_cost_of_probes_is_shown_beside_that_of_a_run(scale_up: Run, tmp_pat
     assert probes.startswith("dev: vertex-ai in us-central1, probes\n")
     assert re.search(r"^v2-8 .* 500 .* 2\.00 +0\.139 +0\.28 +measured", probes, re.MULTILINE)
     assert "USD/probe" not in probes
+
+
+def test_a_forced_command_stays_forced(scale_up: Run, tmp_path: Path) -> None:
+    """The command of a job of several objects, which is printed in one line, has --force if it was printed with it."""
+    changes = {"target": "gke", "sizes": ["v5litepod-16", "v5litepod-64"], "gate": {"min_scaling_efficiency": 0.8}}
+    environment = {"project": "my-project-dev", "region": "us-central1", "kube_context": "train"}
+    trainer = {"image": "r.io/i:1", "secrets": {"HF_TOKEN": "hf/1"}}
+    training = {"tuned_on": "v5litepod-16", "batch_size": 1024, "train_steps": 4000}
+    write_spec(tmp_path, **changes, environments__dev=environment, trainer=trainer, training=training)
+    printed = scale_up("submit", "--size", "v5litepod-64", "--force").stdout
+    assert "tpucfg submit --env dev --size v5litepod-64 --force --execute\n" in printed
+    assert scale_up("submit", "--size", "v5litepod-16").stdout.count("--force") == 0

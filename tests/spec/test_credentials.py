@@ -67,7 +67,7 @@ def test_a_reference_is_no_credential() -> None:
     assert "wandb/3" in hidden_text(document(data))
 
 
-@pytest.mark.parametrize("value", ["hf_" + "a1B2c3D4" * 4, "ya29.a0" + "AfH6SMBx" * 3, "0123456789abcdef" * 2])
+@pytest.mark.parametrize("value", ["hf_" + "a1B2c3D4" * 4, "0123456789abcdef" * 2])
 def test_a_credential_in_place_of_a_secrets_name_is_an_error(value: str) -> None:
     """`trainer.secrets` takes names: a value in the form of a credential is one error, and is not shown."""
     result = compiled(spec(**CLOUD_TPU, trainer__secrets={"HF_TOKEN": value}))

@@ -83,7 +83,7 @@ def submit(
         else:
             if number:
                 print()
-            _print(job, submission, _start_text(submission, command), terms[job.name])
+            _print(job, submission, _start_text(submission, command, force=force), terms[job.name])
     if refused:
         raise CommandExit(ERRORS)
 
@@ -158,7 +158,7 @@ def _capacity(job: Job) -> str:
     return text if job.capacity.is_set or text == "on-demand" else f"{text}, priced as on-demand"
 
 
-def _start_text(submission: Submission, command: Sequence[str]) -> str:
+def _start_text(submission: Submission, command: Sequence[str], *, force: bool) -> str:
     """Return what to paste into bash to start a job; of several objects, below it the command of each, in order."""
     start = submission.start
     if isinstance(start, Command):
@@ -170,7 +170,7 @@ def _start_text(submission: Submission, command: Sequence[str]) -> str:
     else:
         documents = [(step.document, step.create) for step in start.steps]
     lines = [
-        join(["tpucfg", "submit", *command[2:], "--execute"]),
+        join(["tpucfg", "submit", *command[2:], *(["--force"] if force else []), "--execute"]),
         "# which does this, and deletes what it made on failure:",
     ]
     for key, create in documents:

@@ -1,7 +1,7 @@
 """The gate between rungs: it decides if a rung may be started, and suggests commands for a rung that has not passed."""
 
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Final
@@ -77,24 +77,27 @@ def gate_refusals(
     return {name: findings for name, findings in refusals.items() if findings}
 
 
-def remedy(status: LadderStatus, rung: RungEvaluation, spec: Path) -> tuple[tuple[str, str], ...]:
-    """Return the steps that let a rung pass: sentences, each with its command."""
+def remedy(
+    status: LadderStatus, rung: RungEvaluation, spec: Path, changes: Sequence[str] = ()
+) -> tuple[tuple[str, str], ...]:
+    """Return the steps that let a rung pass, with these `--set` values: sentences, each with its command."""
     missing = next((shortfall for shortfall in rung.shortfalls if shortfall.unrecorded_size), None)
     size = missing.unrecorded_size if missing and missing.unrecorded_size else rung.size
     evaluation, of_metric = status.evaluation(size), (missing or rung.shortfalls[0]).is_of_metric
     # The metric is that of a whole run; the rest is measured by a probe, which costs less.
     kind = (PROBE_OPTION,) if status.probe and not of_metric else ()
     name = f"a probe of {size}" if kind else size
+    run = ("--run", next_run(status, size))
 
     def command(of: str, *more: str) -> str:
-        return command_line(of, status.environment.name, size, spec, *kind, *more)
+        return command_line(of, status.environment.name, size, spec, *kind, *more, *set_options(changes))
 
     if missing and not evaluation.is_other:
         if evaluation.record is None or (of_metric and evaluation.records.whole is None):
-            then = ("then", command("record", *_FROM_LOG))
-            return ((f"run {name}", command("submit")), then) if kind else ((f"run {name}, then", then[1]),)
+            first = run if changes else ()  # other values need a run of their own
+            then = ("then", command("record", *first, *_FROM_LOG))
+            return ((f"run {name}", command("submit", *first)), then) if kind else ((f"run {name}, then", then[1]),)
         return ((f"record {name} again, with every metric that the gate compares", command("record", *_FROM_LOG)),)
-    run = ("--run", next_run(status, size))
     start = f"run {name} again" if missing else f"fix {size} and run {'a probe of it' if kind else 'it'} again"
     return (
         # With the run's id the job has its own folder: the failed run's checkpoints are not continued.
@@ -119,6 +122,11 @@ def next_run(status: LadderStatus, size: str) -> str:
     return next(run for next_number in count(number + 1) if (run := f"{stem}{next_number}") not in taken)
 
 
+def set_options(changes: Iterable[str]) -> tuple[str, ...]:
+    """Return the options that repeat `--set` values."""
+    return tuple(word for change in changes for word in ("--set", change))
+
+
 def command_line(name: str, environment: str, size: str, spec: Path, *more: str) -> str:
     """Return a tpucfg command line about one rung, quoted for a shell."""
     spec_option = [] if spec == Path(SPEC_NAME) else ["--spec", str(spec)]
@@ -130,7 +138,7 @@ def _refusals(project: Project, status: LadderStatus, job: Job, spec: Path, *, i
     size, is_probe = job.size, job.whole is not None
     below = status.below(size)
     if below and not is_resumed and not has_passed_below(status, size):
-        yield _not_passed(project, status, size, below, spec)
+        yield _not_passed(project, status, job, below, spec)
     if problem := status.fit_problems.get(size):
         fix = ", ".join(": ".join(step) for step in fit_remedy(status, size, spec))
         yield Finding.of(
@@ -159,17 +167,18 @@ def _cost_remedy(status: LadderStatus, job: Job, spec: Path) -> str:
     if fit and not fit.current:
         return f"compile it, which forecasts its time: {command_line('fit', status.environment.name, job.size, spec)}"
     if job.whole is None and status.probe and not cost_problem(status, job.size, is_probe=True):
-        probe = command_line("submit", status.environment.name, job.size, spec, PROBE_OPTION)
+        options = ("--run", next_run(status, job.size), *set_options(job.changes)) if job.changes else ()
+        probe = command_line("submit", status.environment.name, job.size, spec, PROBE_OPTION, *options)
         return f"measure it with a probe: {probe}; or set trainer.max_run_duration, after which it ends"
     return "set trainer.max_run_duration, after which it ends"
 
 
-def _not_passed(project: Project, status: LadderStatus, size: str, below: RungEvaluation, spec: Path) -> Finding:
+def _not_passed(project: Project, status: LadderStatus, job: Job, below: RungEvaluation, spec: Path) -> Finding:
     """Return the finding about a rung whose predecessor has not passed."""
     if below.shortfalls:
         reason = "; ".join(shortfall.reason for shortfall in below.shortfalls)
         path = below.shortfalls[0].path
-        fix = ", ".join(": ".join(step) for step in remedy(status, below, spec))
+        fix = ", ".join(": ".join(step) for step in remedy(status, below, spec, job.changes))
     # The rung below has passed, so the gate is closed by an error in the file.
     else:
         reason = f"{status.results.file} {status.results.problem}, so the gate cannot be evaluated"
@@ -178,7 +187,7 @@ def _not_passed(project: Project, status: LadderStatus, size: str, below: RungEv
     record = below.record
     return Finding.of(
         "TPU110",
-        f"{size} may not be started in {status.environment.name}: {reason}",
+        f"{job.size} may not be started in {status.environment.name}: {reason}",
         project.document.value_location(path),
         help=f"{fix}; or start it anyway with --force",
         related=((record.location, f"the last record of {below.size}"),) if record and record.location else (),

@@ -11,7 +11,16 @@ from tpucfg.plan import Selection, SelectionError, run_progress_in
 from tpucfg.plan.run_progress import examples_of_run
 from tpucfg.plan.rung import NO_OVERRIDE
 from tpucfg.results.evaluation import RungEvaluation
-from tpucfg.results.gate import PROBE_OPTION, command_line, cost_problem, fit_remedy, has_passed_below, next_run, remedy
+from tpucfg.results.gate import (
+    PROBE_OPTION,
+    command_line,
+    cost_problem,
+    fit_remedy,
+    has_passed_below,
+    next_run,
+    remedy,
+    set_options,
+)
 from tpucfg.results.ladder_status import LadderStatus
 from tpucfg.results.records import THROUGHPUT, exact_decimal, recorded_changes, run_parts
 from tpucfg.spec import Gate, Project
@@ -125,7 +134,7 @@ def run_steps(status: LadderStatus, project: Project, catalog: Catalog, spec: Pa
         seen = f", with {progress.seen.examples:,} of {int(promised):,} examples seen" if promised else ""
         yield NextStep(f"the run {run} is at step {progress.seen.step:,} on {size}{seen}")
         changes = recorded_changes(status.results, project.name, run)
-        options = ("--run", run, *(word for change in changes for word in ("--set", change)))
+        options = ("--run", run, *set_options(changes))
         fallback = project.overrides.get(size, NO_OVERRIDE).fallback
         for other in dict.fromkeys((size, *fallback)):
             if other in environment.sizes:
