@@ -4,6 +4,7 @@ import io
 import json
 import shutil
 from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -23,15 +24,15 @@ def step(number: int, seconds: float = 4.0, *, loss: str = "2.500", more: str = 
 
     https://github.com/AI-Hypercomputer/maxtext/blob/e591f30/src/maxtext/common/metric_logger.py
     """
-    speed = "TFLOP/s/device: 134.911, Tokens/s/device: 8671.946"
+    speed = "TFLOP/s/device: 134.911, Tokens/s/device: 8192.000"
     values = f"total_weights: 196608, loss: {loss}, lm_loss: 0.000, perplexity: 12.182"
     return f"completed step: {number}, seconds: {seconds:.3f}, {more}{speed}, {values}"
 
 
-def parse(lines: Iterable[str], keys: Sequence[str] = (RATE,)) -> LogMetrics:
+def parse(lines: Iterable[str], keys: Sequence[str] = (RATE,), steps: Steps = STEPS) -> LogMetrics:
     """Return what is read from a log of lines."""
     log = "".join(f"{line}\n" for line in lines).encode()
-    return last_metrics(io.BytesIO(log), "train.log", keys, STEPS)
+    return last_metrics(io.BytesIO(log), "train.log", keys, steps)
 
 
 def test_the_median_after_the_first_ten_steps_counts() -> None:
@@ -95,6 +96,25 @@ def test_other_metrics_are_those_of_the_last_step() -> None:
     assert "--metric accuracy=NUMBER" in excinfo.value.help
     with pytest.raises(LogError, match="loss is NaN, which is not a finite number"):
         parse([*lines, step(30, loss="nan")], [RATE, "loss"])
+
+
+def test_a_metric_of_a_run_that_has_not_ended_is_not_final() -> None:
+    """A whole run of 31 steps ends with step 30; its speed is known before."""
+    lines = [step(number) for number in range(30)]
+    run_of = [STEPS._replace(count=count) for count in (30, 31)]
+    assert parse(lines, [RATE, "loss"], run_of[0]).metrics["loss"] == 2.5
+    assert parse(lines, [RATE], run_of[1]).metrics == {RATE: 16}
+    with pytest.raises(LogError, match=r"^train\.log:30: loss of step 29 is not final: a run has 31$") as excinfo:
+        parse(lines, [RATE, "loss"], run_of[1])
+    assert excinfo.value.help.endswith("--run ID --step 30")
+
+
+def test_a_log_of_other_batches_is_refused() -> None:
+    """8,192 tokens per second in 4 seconds are 32,768 tokens a device, so 6 x 8,192 of the spec are another run."""
+    lines = [step(number) for number in range(30)]
+    assert parse(lines, steps=STEPS._replace(tokens_per_device=Fraction(32768))).metrics == {RATE: 16}
+    with pytest.raises(LogError, match="32,768 tokens a device, and 49,152 in the spec"):
+        parse(lines, steps=STEPS._replace(tokens_per_device=Fraction(6 * 8192)))
 
 
 def test_a_line_of_json_with_all_metrics_goes_first() -> None:

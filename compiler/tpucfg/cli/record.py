@@ -3,6 +3,7 @@
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -79,9 +80,10 @@ def record(
         spec, catalog, selection([env] if env else None, [size], probe=probe, changes=changes)
     )
     job = _single_job(compiled, size)
+    is_whole = not probe and step is None
     if log is not None and not wanted:
-        wanted = _required_metrics(project, given, is_whole=not probe and step is None)
-    read = None if log is None else _read_log(log, wanted, project.training.preset, job)
+        wanted = _required_metrics(project, given, is_whole=is_whole)
+    read = None if log is None else _read_log(log, wanted, project.training.preset, job, is_whole=is_whole)
     metrics = {**(read.metrics if read else {}), **given}
     program = program_of(project, job)
     record_ = Record(project.name, job.size, metrics, run, probe, recorded_program(program), step, job.changes)
@@ -182,12 +184,14 @@ def _required_metrics(project: Project, given: Mapping[str, float], *, is_whole:
     raise CommandExit(USAGE, message, "leave --from out, or name another metric")
 
 
-def _read_log(log: str, wanted: Sequence[str], preset: Preset | None, job: Job) -> "LogMetrics":
+def _read_log(log: str, wanted: Sequence[str], preset: Preset | None, job: Job, *, is_whole: bool) -> "LogMetrics":
     from tpucfg.results.log_metrics import last_metrics
     from tpucfg.results.step_lines import Steps
 
-    steps = Steps(preset.step_line, job.rung.batch_size) if preset else None
-
+    rung = job.rung
+    tokens = Fraction(rung.batch_size * rung.sequence_length, rung.slice.devices) if rung.sequence_length else None
+    count = rung.train_steps if is_whole else None
+    steps = Steps(preset.step_line, rung.batch_size, tokens, count) if preset else None
     try:
         if log == "-" and sys.stdin:  # None if the shell closed it
             return last_metrics(sys.stdin.buffer, "the standard input", wanted, steps)

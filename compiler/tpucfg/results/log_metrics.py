@@ -34,6 +34,8 @@ https://cloud.google.com/logging/quotas
 _PAYLOADS: Final = ("textPayload", "jsonPayload", "protoPayload")
 _ENTRIES_START: Final = re.compile(r"\s*(?:(\[)\s*(?:\{|$)|\{\s*$)")
 """The first line of an array of entries (group 1), or of an entry that is indented over several lines."""
+_ROUNDING: Final = 0.02
+"""The difference between two figures of one line that rounding explains: seconds have three decimals."""
 _NEXT_ENTRY: Final = re.compile(r"[^\s,]")
 _TIMESTAMP: Final = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[-+]\d\d:\d\d)", re.ASCII)
 # Integers become floats: Python refuses to parse an integer of thousands of digits, and a float shows it as infinite.
@@ -276,6 +278,7 @@ def _step_metrics(latest: LogObject, times: StepTimes, steps: Steps, keys: Seque
         message = f"{location}: the line of the last step has no {listed(missing, last=' and no ')}"
         raise LogError(message, f"give what the log does not have as options: {options}")
     metrics = {key: _finite_metric(latest.data[key], key, location) for key in keys if key != THROUGHPUT}
+    _refuse_other_run(latest.data, steps, location, finals=[*metrics])
     if THROUGHPUT not in keys:
         return LogMetrics(metrics, location)
     median_step = times.median(steps.form.warm_up)
@@ -288,6 +291,27 @@ def _step_metrics(latest: LogObject, times: StepTimes, steps: Steps, keys: Seque
         f" {median_step.measured:,} after the first {median_step.left_out:,}"
     )
     return LogMetrics({**metrics, THROUGHPUT: steps.batch_size / median_step.seconds}, location, note)
+
+
+def _refuse_other_run(step: Mapping[str, Any], steps: Steps, location: str, finals: Sequence[str]) -> None:
+    """Refuse the line of a step with another number of tokens, and final metrics that are not those of the last step.
+
+    Raises:
+        LogError: The line is not of the run that the spec describes.
+    """
+    number = int(step["step"])
+    if finals and steps.count and number + 1 < steps.count:
+        message = (
+            f"{location}: {listed(finals, last=' and ')} of step {number:,} is not final: a run has {steps.count:,}"
+        )
+        hint = f"record a probe with --probe, or a part of a run with --run ID --step {number + 1}"
+        raise LogError(message, hint)
+    rate, expected = step.get(steps.form.tokens_per_second), steps.tokens_per_device
+    if not (isinstance(rate, float) and expected and abs(rate * step["seconds"] / expected - 1) > _ROUNDING):
+        return
+    message = f"{location}: a step has {rate * step['seconds']:,.0f} tokens a device, and {int(expected):,} in the spec"
+    hint = f"record it with the batch and length of its run, by --set, or give --metric {THROUGHPUT}=NUMBER"
+    raise LogError(message, hint)
 
 
 def _finite_metric(value: Any, key: str, location: str) -> float:

@@ -6,6 +6,7 @@ steps that save a checkpoint, evaluate, or compile after a restart do not change
 
 import re
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
 from tpucfg.spec.presets import StepLine
@@ -24,11 +25,15 @@ SHOWN_STEP: Final = StepLine(
 
 
 class Steps(NamedTuple):
-    """The form of the lines of steps, and the batch of each."""
+    """The form of the lines of steps, and what the spec says of each."""
 
     form: StepLine
     batch_size: int
     """The examples of a step on the whole slice."""
+    tokens_per_device: Fraction | None = None
+    """The tokens of a step on one device; None if the spec has no sequence length."""
+    count: int | None = None
+    """The steps of a whole run; None for a part of one, a probe, and a run that is counted in epochs."""
 
 
 class MedianStep(NamedTuple):

@@ -25,6 +25,8 @@ class StepLine(NamedTuple):
     """The first steps of a log that are not measured, because they contain compilation or start a profile."""
     source: str
     """The public pages that show the line and the first steps that the framework itself leaves out."""
+    tokens_per_second: str = ""
+    """The metric that is the tokens per second of one device; empty if the line has none."""
 
 
 class Preset(NamedTuple):
@@ -83,6 +85,7 @@ PRESETS: Final[Mapping[str, Preset]] = {
             warm_up=10,
             source="https://github.com/AI-Hypercomputer/maxtext/blob/e591f30/src/maxtext/common/metric_logger.py,"
             " https://github.com/AI-Hypercomputer/maxtext/blob/e591f30/benchmarks/upload_metrics_to_bq.py",
+            tokens_per_second="Tokens/s/device",
         ),
         source="https://github.com/AI-Hypercomputer/maxtext/blob/e591f30/src/maxtext/configs/base.yml",
     )
