@@ -39,6 +39,8 @@ class Preset(NamedTuple):
     """The flag of each figure; None if the program does not know the figure."""
     meanings: Mapping[str, str]
     """Further names of arguments that mean a figure, each with the setting of `training` that decides it."""
+    arguments: Mapping[str, str]
+    """Arguments by figures that are no flags: where a spec sets the figure, its own arguments have the placeholder."""
     unknown_steps: Mapping[str, str]
     """Names of `training.steps` that other programs have and this one refuses, each with the edit."""
     variable_prefix: str
@@ -67,6 +69,7 @@ PRESETS: Final[Mapping[str, Preset]] = {
             "learning_rate": "learning_rate",
         },
         meanings={"global_batch_size": "batch_size"},
+        arguments={"model_parallel": "ici_tensor_parallelism"},
         unknown_steps={
             "warmup_steps": "delete it, and set trainer.args.warmup_steps_fraction to its share of the steps",
             "save_checkpoints_steps": "did you mean checkpoint_period?",

@@ -276,6 +276,8 @@ def _uncarried(project: Project, reported: frozenset[str]) -> Iterator[Finding]:
         hint = f"set training.flags.{figure} to {figure}, or to the program's own flag"
         if figure in training.flags:
             hint = f"delete training.flags.{figure}, or write ${{{shown}}} in trainer.args"
+        elif training.preset and (argument := training.preset.arguments.get(figure)):
+            hint = f"set trainer.args.{argument} to ${{{shown}}}, or another argument that divides the model"
         yield Finding.of("TPU034", message, project.document.value_location(path), help=hint)
 
 

@@ -52,7 +52,9 @@ def _bucket(project: Project, environment: Environment) -> Iterator[Finding]:
     bucket = bucket_of(project, environment)
     if not (problem := bucket_name_problem(bucket)):
         return
-    path = (*environment.path, "bucket")
+    path: KeyPath = (*environment.path, "bucket")
+    if project.document.node((*path, "name")):
+        path = (*path, "name")  # beside `create`, which stays
     without_project = f"{project.name}-{environment.name}-{environment.region}"
     candidates = [bucket.removeprefix("gs://").rstrip("/").lower(), without_project]
     suggestion = next((name for name in candidates if bucket_name_problem(name) is None), None)
