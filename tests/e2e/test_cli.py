@@ -259,6 +259,15 @@ def test_why_knows_the_flags_of_the_program(tpucfg: Run, tmp_path: Path) -> None
     assert tpucfg("why", "data_dir", "--size", "v2-8").returncode == 0
 
 
+def test_why_knows_the_variables_of_the_program(tpucfg: Run, tmp_path: Path) -> None:
+    """A variable is found by its name and by its field, the compiler's flags in the setting that they come from."""
+    trainer = {"image": "r.io/i:1", "env": {"A": "1"}, "xla_flags": {"v2": ["--xla_a=1"]}}
+    (tmp_path / "tpucfg.yaml").write_text(json.dumps(spec(trainer=trainer), indent=1))
+    for query, setting in (("A", "trainer.env.A"), ("LIBTPU_INIT_ARGS", "trainer.xla_flags.v2")):
+        for path in (query, f"workerPoolSpecs.0.containerSpec.env.{query}.value"):
+            assert f": {setting}" in tpucfg("why", path, "--size", "v2-8").stdout
+
+
 def test_why_knows_the_flags_of_a_preset(tpucfg: Run) -> None:
     """A figure can be named as the program's line has it, and an argument of the preset has its source."""
     example = str(ROOT / "examples" / "maxtext" / "tpucfg.yaml")

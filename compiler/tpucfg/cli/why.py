@@ -13,7 +13,7 @@ from tpucfg.cli.exit_codes import USAGE, CommandExit
 from tpucfg.cli.load_spec import load_compiled
 from tpucfg.cli.options import SPEC, argument, selection
 from tpucfg.paths import KeyPath, first_match, indexed, item_names, leaf_paths, value_at
-from tpucfg.plan import Job, SelectionError, flag_name, provenance
+from tpucfg.plan import XLA_FLAGS_VARIABLE, Job, SelectionError, flag_name, provenance
 from tpucfg.plan.job import written_flag
 from tpucfg.plan.provenance import DERIVED, Reason
 from tpucfg.plan.rung import figure_flags, figure_texts
@@ -121,6 +121,8 @@ def _reasons(subject: _Subject, query: str) -> Iterator[Reason]:
         yield from provenance.setting_reasons(project, job, setting)
     elif name in (arg.key for arg in job.settings.trainer.args):
         yield from _argument_reasons(project, job, name)
+    elif variable := _variable_setting(job, query):
+        yield from provenance.setting_reasons(project, job, variable)
     else:
         yield from _path_reasons(subject, query)
 
@@ -134,6 +136,15 @@ def _argument_reasons(project: Project, job: Job, name: str) -> Iterator[Reason]
     style = job.settings.trainer.arg_style
     words = [" ".join(written_flag(style, flag, text)) for flag, text in job.flags if flag == name and text]
     yield from (Reason(f"with its placeholders filled in: {text}") for text in words)
+
+
+def _variable_setting(job: Job, name: str) -> KeyPath:
+    """Return the path of the setting that a variable of the program comes from; an empty one if it is none."""
+    trainer, generation = job.settings.trainer, job.slice.generation
+    if name == XLA_FLAGS_VARIABLE and name not in dict(trainer.env) and trainer.xla_flags.get(generation):
+        return ("trainer", "xla_flags", generation)
+    names = {"env": dict(trainer.env), "secrets": {secret.variable for secret in trainer.secrets}}
+    return next((("trainer", key, name) for key, known in names.items() if name in known), ())
 
 
 def _path_reasons(subject: _Subject, query: str) -> Iterator[Reason]:
@@ -216,6 +227,9 @@ def _field_reasons(subject: _Subject, path: KeyPath, value: Any) -> Iterator[Rea
     if extra and project.document.node(extra):
         yield Reason(f"{dotted(extra)} sets it", project.document.key_location(extra))
         return
+    if XLA_FLAGS_VARIABLE in _parent_names(subject.request_body, path):
+        yield from provenance.layer_reasons(project, job, _variable_setting(job, XLA_FLAGS_VARIABLE))
+        return
     origin = first_match(target_named(job.target).ORIGINS.items(), path)
     if origin is None:
         return
@@ -246,10 +260,15 @@ def _entry_of(subject: _Subject, path: KeyPath, setting: KeyPath) -> KeyPath:
     """
     layered = subject.job.settings.layers.find(*map(str, setting))
     entries = layered.value if layered and isinstance(layered.value, dict) else {}
-    parents = [value_at(subject.request_body, path[:depth]) for depth in range(len(path))]
-    names = [parent.get("name") for parent in parents if isinstance(parent, dict)]
-    known = [name for name in (*path, *names) if isinstance(name, str) and name in entries]
+    names = (*path, *_parent_names(subject.request_body, path))
+    known = [name for name in names if isinstance(name, str) and name in entries]
     return (*setting, known[-1]) if known and setting[0] != "capacity" else setting
+
+
+def _parent_names(request_body: RequestBody, path: KeyPath) -> list[Any]:
+    """Return the value of `name` of each mapping around a field, such as that of an item of a list."""
+    parents = [value_at(request_body, path[:depth]) for depth in range(len(path))]
+    return [parent.get("name") for parent in parents if isinstance(parent, dict)]
 
 
 # Paths of a request body.
