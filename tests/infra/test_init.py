@@ -1,7 +1,6 @@
 """`tpucfg init`: a valid project with a stack per environment, and hints about the repository around it."""
 
 import os
-import shlex
 import subprocess
 from pathlib import Path
 
@@ -190,13 +189,19 @@ def test_workflow_of_unknown_origin_is_not_written(tmp_path: Path, capsys: pytes
     hint = capsys.readouterr().err
     assert hint.startswith("tpucfg: the workflow cannot install tpucfg: ")
 
-    command = shlex.split(hint.partition("help: name the commit to install it from: ")[2])
-    assert command[0] == "tpucfg"
-    assert run([text.replace("OWNER/tpucfg@COMMIT", f"acme/tpucfg@{'0' * 40}") for text in command[1:]]) == 0
+    option, address = hint.partition("help: add the commit to install it from, ")[2].split(",")[0].split()
+    address = address.replace("OWNER/tpucfg@COMMIT", f"acme/tpucfg@{'0' * 40}")
+    assert run(["init", str(folder), "--name", "mnist", "--workflow", option, address]) == 0
     created = capsys.readouterr().out.splitlines()
-    assert all(line.startswith(f"create {folder}/.github/") for line in created)
+    assert sum(line.startswith(f"create {folder}/.github/") for line in created) == len(created) - 3
     workflow = (folder / ".github/workflows/review.yml").read_text()
     assert workflow.count(f"pip install 'tpucfg[infra] @ git+https://github.com/acme/tpucfg@{'0' * 40}'") == 2
+
+
+def test_workflow_alone_takes_no_option_of_a_project(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An option that would have no effect is refused."""
+    assert run(["init", str(tmp_path), "--only-workflow", "--trainer", "jax"]) == 2
+    assert "--only-workflow excludes --name, --target, --trainer and --infra" in capsys.readouterr().err
 
 
 def test_workflow_alone_needs_a_known_origin(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

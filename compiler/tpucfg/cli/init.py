@@ -55,12 +55,16 @@ def init(
 
     Example: tpucfg init mnist --target cloud-tpu --trainer jax
     """
+    if only_workflow and (name or target or trainer or infra):
+        hint = "leave them out, or write --workflow in its place"
+        raise CommandExit(USAGE, "--only-workflow excludes --name, --target, --trainer and --infra", hint)
     target = target or "gke"
     _check_trainer(trainer, target)
     requirement, reason = _requirement(install_from)
     workflow = workflow or only_workflow or install_from is not None
     if workflow and not requirement:
-        raise CommandExit(ERRORS, f"the workflow cannot install tpucfg: {reason}", _workflow_help(folder))
+        hint = f"add the commit to install it from, --install-from {EXAMPLE}, or leave the workflows out"
+        raise CommandExit(ERRORS, f"the workflow cannot install tpucfg: {reason}", hint)
     files: dict[Path, str] = {}
     if workflow:
         files |= workflow_files(requirement)
@@ -88,11 +92,6 @@ def _requirement(address: str | None) -> tuple[str, str]:
     except ValueError:
         message = f"--install-from {printable(address or '')}: its content could change, or it is no public address"
         raise CommandExit(USAGE, message, f"give one of: {'; '.join(FORMS)}") from None
-
-
-def _workflow_help(folder: Path) -> str:
-    argument = f" {quote(str(folder))}" if folder != Path() else ""
-    return f"name the commit to install it from: tpucfg init --only-workflow --install-from {EXAMPLE}{argument}"
 
 
 def _check_trainer(trainer: str | None, target: str) -> None:
