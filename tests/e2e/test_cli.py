@@ -259,6 +259,16 @@ def test_why_knows_the_flags_of_the_program(tpucfg: Run, tmp_path: Path) -> None
     assert tpucfg("why", "data_dir", "--size", "v2-8").returncode == 0
 
 
+def test_check_compiles_the_probes_too(tpucfg: Run, tmp_path: Path) -> None:
+    """A mistake that only a probe has is found without --probe, once, and the rest is not reported twice."""
+    probed = spec(probe={"steps": 50, "args": {"train_steps": 3}})
+    (tmp_path / "tpucfg.yaml").write_text(json.dumps(probed, indent=1))
+    completed = tpucfg("check")
+    assert (completed.returncode, completed.stdout.count("TPU050")) == (1, 1)
+    (tmp_path / "tpucfg.yaml").write_text(json.dumps(spec(probe={"steps": 50}), indent=1))
+    assert tpucfg("check").stdout == tpucfg("check", "--probe").stdout
+
+
 def test_why_knows_the_variables_of_the_program(tpucfg: Run, tmp_path: Path) -> None:
     """A variable is found by its name and by its field, the compiler's flags in the setting that they come from."""
     trainer = {"image": "r.io/i:1", "env": {"A": "1"}, "xla_flags": {"v2": ["--xla_a=1"]}}

@@ -97,7 +97,7 @@ def _refuse(reason: str, unread: Mapping[str, object]) -> None:
 
 def _check_specs(paths: Sequence[Path], chosen: Selection) -> _Report:
     from tpucfg.infra import stack_files
-    from tpucfg.render.pipeline import compile_spec_file
+    from tpucfg.render.pipeline import compile_project, compile_spec_file
 
     catalog, env = Catalog(), list(chosen.environments)
     findings: list[Finding] = []
@@ -107,7 +107,11 @@ def _check_specs(paths: Sequence[Path], chosen: Selection) -> _Report:
     for path in paths:
         compiled = compile_spec_file(path, catalog, chosen)
         fit_findings, fit_texts = _check_fits(path, compiled, catalog)
-        findings += collect([*compiled.findings, *_new(fit_findings, findings)])
+        of_spec = [*compiled.findings, *_new(fit_findings, findings)]
+        if compiled.project and compiled.project.probe and not chosen.probe and not errors(of_spec):
+            probes = compile_project(compiled.project, catalog, chosen._replace(probe=True))
+            of_spec += _new(probes.findings, of_spec)
+        findings += collect(of_spec)
         sources |= {str(path): compiled.source, **fit_texts}
         configs += len(compiled.request_bodies)
         uses += bucket_uses(compiled.project) if compiled.project else ()
