@@ -57,5 +57,7 @@ def test_the_bucket_of_one_environment_is_outside_that_of_another() -> None:
     data = spec(
         environments__prod={"project": "my-project-prod", "region": "us-central1"}, trainer__args={"d": f"gs://{OWN}/x"}
     )
-    assert ids(planned(data).findings) == ["TPU031"]
+    (finding,) = planned(data).findings
+    assert finding.message.endswith("in the bucket of dev, which jobs of other environments would read too")
+    assert finding.help == "write ${bucket}/x, in the bucket of each environment"
     assert planned(data, environments=("dev",)).findings == ()

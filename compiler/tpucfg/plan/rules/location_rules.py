@@ -267,6 +267,7 @@ def _zone_hint(environment: Environment, slice_: Slice, path: KeyPath) -> str:
 def data_locality_findings(project: Project, selected: SelectedSizes) -> Iterator[Finding]:
     """Yield a finding for each literal gs:// path of the jobs' programs that is outside the environment's bucket."""
     # Reading a bucket of another region is charged by the byte, and slows down every step.
+    owners = {f"gs://{bucket_of(project, each)}": each.name for each in project.environments.values()}
     buckets = {f"gs://{bucket_of(project, environment)}" for environment, _ in selected}
     read = set.intersection(*({*environment.reads} for environment, _ in selected)) if selected else set()
     for path, text in dict(_storage_paths(project, selected)).items():
@@ -277,11 +278,15 @@ def data_locality_findings(project: Project, selected: SelectedSizes) -> Iterato
                 f"copy it and write {format_value(replacement, quoted=False)}; or list {bucket_url} with its region "
                 "under reads of the environment, whose stack then grants it; or allow TPU031, for public data"
             )
+            problem = "outside ${bucket}: its region is unknown"
+            if owner := owners.get(bucket_url):
+                problem = f"in the bucket of {owner}, which jobs of other environments would read too"
+                hint = f"write {format_value(replacement, quoted=False)}, in the bucket of each environment"
             if project.training.preset and path[-1] in project.training.preset.args:
                 hint = f"delete {dotted(path)}: training.flags adds it with the folder of the run"
             yield Finding.of(
                 "TPU031",
-                f"{dotted(path)} is {format_value(text, quoted=False)}, outside ${{bucket}}: its region is unknown",
+                f"{dotted(path)} is {format_value(text, quoted=False)}, {problem}",
                 project.document.value_location(path),
                 help=hint,
                 details=(f"data should be in a bucket in the TPU's region: {DATA_URL}",),
