@@ -7,7 +7,7 @@ from typing import Final
 from fit_results import GIB, result_of
 from repositories import Repository
 from tpucfg.catalog import Catalog
-from tpucfg.fit.fit_file import Compiler, FitResult, Memory, fit_path, write_fit_file
+from tpucfg.fit.fit_file import Compiler, FitResult, Memory, fit_path, update_fit_file
 from tpucfg.fit.rung_fit import ProgramFiles
 from tpucfg.plan import Selection
 from tpucfg.render.pipeline import compile_spec_file
@@ -58,5 +58,5 @@ def write_fits(
     """Write the results for the spec as it is now, by default to the committed file."""
     path = path or fit_path(repository.folder)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_fit_file(path, compiled(repository.folder, memory, compiler))
+    update_fit_file(path, lambda: compiled(repository.folder, memory, compiler))
     return path

@@ -12,6 +12,7 @@ nothing else of a recipe is changed.
 
 import argparse
 import datetime as dt
+import functools
 import json
 import math
 import sys
@@ -23,7 +24,7 @@ import yaml
 
 from tpucfg.catalog import Catalog, Slice
 from tpucfg.fit.failures import flag_name
-from tpucfg.fit.fit_file import FitFile, FitResult, fit_path, read_fit_file, write_fit_file
+from tpucfg.fit.fit_file import FitFile, FitResult, fit_path, read_fit_file, update_fit_file
 from tpucfg.fit.launcher import Outcome, compile_rungs
 from tpucfg.fit.schedule import Limits
 from tpucfg.plan import Selection, plan
@@ -178,7 +179,7 @@ def main() -> int:
         if not fit_path(folder).exists():
             outcome = compile_run(runs[name], data["xla_flags"], folder, PYTHON)
             if outcome.result:
-                write_fit_file(fit_path(folder), [outcome.result])
+                update_fit_file(fit_path(folder), functools.partial(list, [outcome.result]))
             reason = f"{outcome.failure.kind}: {outcome.failure.message[:300]}" if outcome.failure else "compiled"
             seconds = f" ({outcome.seconds.total:.0f} s)" if outcome.seconds else ""
             print(f"{number}/{len(names)} {name}: {reason}{seconds}", flush=True)

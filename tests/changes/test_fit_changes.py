@@ -13,7 +13,7 @@ from tpucfg.changes.fits import FitChanges, compute_fits
 from tpucfg.changes.revision_fits import RunFits
 from tpucfg.changes.revisions import CompiledRevision
 from tpucfg.changes.statements import Risk
-from tpucfg.fit.fit_file import Compiler, FitFile, FitResult, Memory, fit_path, write_fit_file
+from tpucfg.fit.fit_file import Compiler, FitFile, FitResult, Memory, fit_path, update_fit_file
 from tpucfg.fit.rung_fit import ProgramFiles
 
 STEP: Final = {"step": "trainer.fit:abstract_step"}
@@ -35,7 +35,7 @@ def revision(folder: Path, data: Any, used: Amount, program: str = "step = 1\n",
     compiled = compiled._replace(snapshot=snapshot)
     if used is not None:
         fit_path(folder).parent.mkdir()
-        write_fit_file(fit_path(folder), results(compiled, used, **changes))
+        update_fit_file(fit_path(folder), lambda: results(compiled, used, **changes))
     return compiled
 
 

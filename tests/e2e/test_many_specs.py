@@ -157,6 +157,9 @@ def test_two_specs_with_the_same_folders_are_a_warning(pair: Path, command: str)
     status, text = with_second(pair, command, environment=shared)
     assert (status, text.count("warning[TPU126]: dev has the folders of dev in a.yaml: gs://")) == (0, 1)
     assert "TPU126" not in with_second(pair, command, environment=shared, name="another")[1]
+    allowed = with_second(pair, command, environment=shared, allow={"TPU126": "one of them runs"})[1]
+    assert "TPU013" not in allowed
+    assert "warning[TPU126]" not in allowed
 
 
 @pytest.mark.parametrize("command", ["check", "render"])

@@ -314,7 +314,7 @@ def test_a_full_disk_is_not_called_a_matter_of_permission(folder: Folder, monkey
     def refuse(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("tpucfg.cli.fit.write_fit_file", refuse)
+    monkeypatch.setattr("tpucfg.cli.fit.update_fit_file", refuse)
     status, out, err = folder.fit()
     assert status == 1
     assert "31.7" in out

@@ -17,7 +17,7 @@ from tpucfg.fit.fit_file import (
     fit_file_text,
     fit_path,
     read_fit_file,
-    write_fit_file,
+    update_fit_file,
 )
 
 OTHER = RESULT._replace(
@@ -35,7 +35,7 @@ OTHER = RESULT._replace(
 def written(folder: Path, *results: FitResult) -> Path:
     """Write results, and return the path of their file."""
     path = fit_path(folder)
-    write_fit_file(path, results)
+    update_fit_file(path, lambda: results)
     return path
 
 
@@ -66,9 +66,9 @@ def test_an_unchanged_file_is_not_written(tmp_path: Path) -> None:
     """Writing the same results again touches nothing."""
     path = written(tmp_path, RESULT)
     before = path.stat().st_ino
-    assert not write_fit_file(path, [RESULT])
+    assert not update_fit_file(path, lambda: [RESULT])
     assert path.stat().st_ino == before
-    assert write_fit_file(path, [OTHER])
+    assert update_fit_file(path, lambda: [OTHER])
     assert [entry.name for entry in path.parent.iterdir()] == ["fit.json"]
 
 

@@ -17,7 +17,7 @@ from recorded_previews import FOLDER
 from repositories import NEW, Repository
 from tpucfg.catalog import Catalog
 from tpucfg.cli.app import run
-from tpucfg.fit.fit_file import fit_path, read_fit_file, write_fit_file
+from tpucfg.fit.fit_file import fit_path, read_fit_file, update_fit_file
 from tpucfg.spec.project import RESERVED_LABELS
 
 pytestmark = pytest.mark.programs
@@ -69,7 +69,9 @@ def _compile_larger_steps(repository: Repository) -> None:
     earlier = read_fit_file(fit_path(repository.folder)).results
     repository.edit(("batch_size: 1024", "batch_size: 2048"), ("train_steps: 4000", "train_steps: 2000"))
     results = compiled(repository.folder, {"v2-8": 9.1, "v2-32": 4.8})
-    write_fit_file(fit_path(repository.folder), {**earlier, **{result.key: result for result in results}}.values())
+    update_fit_file(
+        fit_path(repository.folder), lambda: {**earlier, **{result.key: result for result in results}}.values()
+    )
 
 
 def _add_hostile_values(repository: Repository) -> None:

@@ -164,7 +164,7 @@ def test_a_program_on_the_network_of_its_host_has_the_account_of_the_nodes(
 
 def test_volumes_have_names_of_their_own() -> None:
     """A further mount renames no other, and paths that look alike get different names, all of them DNS labels."""
-    paths = ["/a/b", "/a.b", "/A_b", "/_", "/" + "x" * 199, "/data"]
+    paths = ["/a/b", "/a-b-3", "/a.b", "/A_b", "/_", "/" + "x" * 199, "/data"]
     few, many = (
         [
             volume["name"]

@@ -3,7 +3,7 @@
 import errno
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Final
@@ -18,7 +18,7 @@ from tpucfg.cli.options import DEFAULT_TIME_LIMIT, SPEC, format_option, option, 
 from tpucfg.cli.progress import FitProgress
 from tpucfg.findings import Finding, collect, errors
 from tpucfg.fit.failure_findings import failure_findings, machine_finding, missing_step_finding
-from tpucfg.fit.fit_file import FitFile, FitKey, FitResult, fit_path, read_fit_file, write_fit_file
+from tpucfg.fit.fit_file import FitFile, FitKey, FitResult, fit_path, read_fit_file, update_fit_file
 from tpucfg.fit.fit_findings import fit_findings
 from tpucfg.fit.forecast import StepInterval, step_interval
 from tpucfg.fit.launcher import Outcome, compile_rungs
@@ -179,19 +179,24 @@ def _compile(
 def _write(project: Project, path: Path, outcomes: Sequence[Outcome]) -> tuple[OSError | None, Sequence[FitKey]]:
     """Add the results to the file; return the error if that fails, or the results that the spec has no rung for.
 
-    Another run may have written the file since this one read it, so it is read again.
+    Another run may have written the file since this one read it, so it is read again while no other one writes it.
     """
     new = {outcome.result.key: outcome.result for outcome in outcomes if outcome.result}
     if not new and not path.exists():
         return None, ()
-    before = read_fit_file(path).results
-    kept = {key: result for key, result in before.items() if _is_kept(project, key)}
-    results: Mapping[FitKey, FitResult] = kept | new
+    removed: list[FitKey] = []
+
+    def merged() -> Iterable[FitResult]:
+        before = read_fit_file(path).results
+        results = {key: result for key, result in before.items() if _is_kept(project, key)} | new
+        removed.extend(key for key in before if key not in results)
+        return results.values()
+
     try:
-        write_fit_file(path, results.values())
+        update_fit_file(path, merged)
     except OSError as error:
         return error, ()
-    return None, [key for key in before if key not in results]
+    return None, removed
 
 
 def unwritten(path: Path, error: OSError) -> CommandExit:

@@ -68,8 +68,8 @@ def status(
     if (size or run or probe) and not live:
         raise CommandExit(USAGE, "--size, --run and --probe choose the jobs of --live", "add --live, or leave them out")
     catalog = Catalog()
-    others = run[1:] if run else []
-    chosen = selection(env, size, run=run[0] if run else None, probe=probe)
+    first, *others = dict.fromkeys(run or [None])
+    chosen = selection(env, size, run=first, probe=probe)
     project, compiled = load_compiled(spec, catalog, chosen)
     environments = [job.environment for job in compiled.jobs]
     ladders = ladder_statuses(project, catalog, environments, spec.parent).values()

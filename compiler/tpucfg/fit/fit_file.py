@@ -333,15 +333,6 @@ def _order(result: FitResult) -> tuple[FitKey, str]:
     return result.key, result_id(result)
 
 
-def write_fit_file(path: Path, results: Iterable[FitResult]) -> bool:
-    """Replace the file by one with these results, atomically; return False if it is unchanged.
-
-    Raises:
-        OSError: The file cannot be written; its content is unchanged.
-    """
-    return update_fit_file(path, lambda: results)
-
-
 def update_fit_file(path: Path, results: Callable[[], Iterable[FitResult]]) -> bool:
     """Replace the file by one with the results that a function returns while no other process writes it.
 

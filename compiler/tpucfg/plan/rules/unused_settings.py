@@ -25,6 +25,8 @@ _FOUND_BY_INFRA: Final = frozenset(rule.id for rule in RULES.values() if "TPU088
 
 _FOUND_IN_RESULTS: Final = frozenset(("TPU106", "TPU108", "TPU129"))
 """Findings about compiled steps and records, which depend on files that a commit of the spec need not have."""
+_FOUND_BESIDE_OTHERS: Final = frozenset(("TPU126",))
+"""Findings about a spec and another one, which need not be given with it."""
 
 
 def unused_settings(project: Project) -> Iterator[Finding]:
@@ -121,7 +123,7 @@ def unused_allowances(project: Project, findings: Collection[Finding]) -> Iterat
     occurred = {
         each.id for each in findings if each.id in project.allow and project.allow[each.id].covers(each.location)
     }
-    known = {*occurred, *_FOUND_BY_INFRA, *_FOUND_IN_RESULTS}
+    known = {*occurred, *_FOUND_BY_INFRA, *_FOUND_IN_RESULTS, *_FOUND_BESIDE_OTHERS}
     for id_ in project.allow:
         if id_ not in known:
             location = project.document.key_location(("allow", id_))

@@ -9,6 +9,7 @@ GKE, whose webhook sees the JobSet's labels: JobSet's own example for several sl
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import count
 from typing import Any, Final
 
 from tpucfg.paths import matches
@@ -294,7 +295,8 @@ def _named(mounts: Iterable[Mount]) -> Iterator[tuple[str, Mount]]:
         path = re.sub(r"[^a-z0-9]+", "-", mount.path.lower())[:_MAX_NAME_LENGTH]
         name = f"mount{path}".rstrip("-")
         if name in names:  # /a.b and /a/b
-            name = f"{name}-{len(names) + 1}"
+            numbered = (f"{name}-{number}" for number in count(len(names) + 1))
+            name = next(each for each in numbered if each not in names)
         names.add(name)
         yield name, mount
 
