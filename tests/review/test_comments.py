@@ -69,9 +69,8 @@ def _compile_larger_steps(repository: Repository) -> None:
     earlier = read_fit_file(fit_path(repository.folder)).results
     repository.edit(("batch_size: 1024", "batch_size: 2048"), ("train_steps: 4000", "train_steps: 2000"))
     results = compiled(repository.folder, {"v2-8": 9.1, "v2-32": 4.8})
-    update_fit_file(
-        fit_path(repository.folder), lambda: {**earlier, **{result.key: result for result in results}}.values()
-    )
+    both = {**earlier, **{result.key: result for result in results}}
+    update_fit_file(fit_path(repository.folder), both.values)
 
 
 def _add_hostile_values(repository: Repository) -> None:
