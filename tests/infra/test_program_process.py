@@ -9,8 +9,7 @@ import pytest
 
 from repositories import project
 from tpucfg.infra.program_process import TIMEOUT_SECONDS, ProgramRequest, ProgramResults, run_programs
-from tpucfg.infra.resource_file import ProgramFailure
-from tpucfg.infra.resources import EnvironmentResources
+from tpucfg.infra.resources import EnvironmentResources, ProgramFailure
 from tpucfg.spec.parse import load_project
 
 pytestmark = pytest.mark.shell

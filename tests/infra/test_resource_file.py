@@ -7,13 +7,15 @@ import pytest
 
 from tpucfg.changes.program_changes import declaration_statements
 from tpucfg.changes.resource_diff import program_changes
-from tpucfg.infra.resource_file import (
+from tpucfg.infra.resources import (
     MAX_FILE_BYTES,
+    EnvironmentResources,
     ProgramFailure,
+    Resource,
+    Unseen,
     document_data,
     read_resource_file,
 )
-from tpucfg.infra.resources import EnvironmentResources, Resource, Unseen
 
 BUCKET = {**Resource("gcp:storage/bucket:Bucket", "b", {"location": "EU"})._asdict(), "secrets": {"location": "f00d"}}
 RESULT: dict[str, Any] = {

@@ -8,8 +8,7 @@ from tpucfg.changes.revisions import CompiledRevision
 from tpucfg.changes.statements import LocatedStatement
 from tpucfg.infra.program_process import ProgramRequest, ProgramResults, run_programs
 from tpucfg.infra.pulumi_project import other_spec, project_file, pulumi_project, read_pulumi_files
-from tpucfg.infra.resource_file import ProgramFailure, ResourceFile
-from tpucfg.infra.resources import EnvironmentResources
+from tpucfg.infra.resources import EnvironmentResources, ProgramFailure, ResourceFile
 from tpucfg.infra.stack_program import PackagesMissingError, find_program
 
 

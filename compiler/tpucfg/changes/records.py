@@ -18,9 +18,8 @@ from tpucfg.number_format import format_factor, format_metric, format_rate
 from tpucfg.results import latest_throughputs
 from tpucfg.results.cost import forecast_throughputs
 from tpucfg.results.evaluation import metric_drop
-from tpucfg.results.gate import has_passed_below, may_run
+from tpucfg.results.gate import IMPLAUSIBLE_SCALING, has_passed_below, may_run
 from tpucfg.results.ladder_status import LadderStatus, ladder_statuses
-from tpucfg.results.next_steps import IMPLAUSIBLE_SCALING
 from tpucfg.results.records import FOLDER, RungRecords, exact_decimal, record_line
 from tpucfg.text_format import format_count, listed
 

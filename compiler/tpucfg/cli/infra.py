@@ -11,8 +11,7 @@ from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.load_spec import print_findings, print_result
 from tpucfg.cli.options import SPEC, EnvOption, SpecOption, format_option, selection
 from tpucfg.findings import Finding, errors
-from tpucfg.infra.resource_file import Declared, ProgramFailure
-from tpucfg.infra.resources import EnvironmentResources, Resource
+from tpucfg.infra.resources import Declared, EnvironmentResources, ProgramFailure, Resource
 from tpucfg.paths import leaf_paths, value_at
 from tpucfg.plan import Selection
 from tpucfg.render.pipeline import compile_spec_file
@@ -107,6 +106,6 @@ def _option_lines(resource: Resource) -> Iterator[str]:
 
 
 def _json(spec: Path, results: Mapping[str, Declared], findings: Sequence[Finding]) -> Iterator[str]:
-    from tpucfg.infra.resource_file import document_data
+    from tpucfg.infra.resources import document_data
 
     yield json_text(document_data(Path(os.path.normpath(spec)).as_posix(), results, findings)).rstrip("\n")

@@ -233,8 +233,8 @@ def _append(record: Record, job: Job, spec: Path, origins: Mapping[str, str]) ->
 
 def _print_status(project: Project, job: Job, catalog: Catalog, spec: Path) -> None:
     """Print what the record means for the ladder, and the next steps."""
+    from tpucfg.results.gate import first_rung_note, implausible_notes, next_steps, other_program_notes
     from tpucfg.results.ladder_status import ladder_status
-    from tpucfg.results.next_steps import first_rung_note, implausible_notes, next_steps, other_program_notes
 
     status = ladder_status(project, catalog, job.environment, spec.parent)
     findings = [*status.results.findings]

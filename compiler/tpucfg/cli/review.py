@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tpucfg.changes.previews import Preview
     from tpucfg.changes.programs import ResourceFiles
     from tpucfg.changes.revision_fits import RunFits
-    from tpucfg.infra.resource_file import ResourceFile
+    from tpucfg.infra.resources import ResourceFile
     from tpucfg.review.build import GivenFiles
     from tpucfg.review.scope import ReviewScope
 
@@ -327,7 +327,7 @@ def _read_fits(path: Path) -> "RunFits":
 
 
 def _read_resources(path: Path) -> "ResourceFile":
-    from tpucfg.infra.resource_file import MAX_FILE_BYTES, ResourceFile, read_resource_file
+    from tpucfg.infra.resources import MAX_FILE_BYTES, ResourceFile, read_resource_file
 
     try:
         with open_regular_file(path, follow_links=False) as file:

@@ -121,7 +121,7 @@ def _with_surplus(count: int, surplus: int) -> str:
 def cost_notes(status: "LadderStatus | None") -> Iterator[str]:
     """Yield the notes about the cost; none for a table without cost."""
     if status:
-        from tpucfg.results.next_steps import other_program_notes
+        from tpucfg.results.gate import other_program_notes
 
         yield from cost_note(status)
         if any(cost.hours is not None and cost.source in status.others for cost in status.costs):

@@ -14,19 +14,19 @@ from tpucfg.markdown import code, prose
 from tpucfg.number_format import UNKNOWN, floor_percent, format_metric, format_rate, to_json_number
 from tpucfg.plan import Rung
 from tpucfg.results import RungEvaluation
-from tpucfg.results.gate import may_run
-from tpucfg.results.ignored_records import ignored_records
-from tpucfg.results.ladder_status import LadderStatus, ladder_statuses
-from tpucfg.results.next_steps import (
+from tpucfg.results.gate import (
     NextStep,
     first_rung_note,
     gate_text,
     implausible_notes,
+    may_run,
     next_steps,
     other_program_notes,
     overlong_notes,
     run_steps,
 )
+from tpucfg.results.ignored_records import ignored_records
+from tpucfg.results.ladder_status import LadderStatus, ladder_statuses
 from tpucfg.spec import Project
 from tpucfg.text_format import json_text
 

@@ -12,10 +12,9 @@ from tpucfg.cli.table import Column
 from tpucfg.grouped import grouped
 from tpucfg.number_format import UNKNOWN, format_dollars, format_rounded, to_json_number
 from tpucfg.plan import Job
-from tpucfg.results.gate import PROBE_OPTION, command_line
+from tpucfg.results.gate import PROBE_OPTION, NextStep, command_line
 from tpucfg.results.ladder_status import LadderStatus
 from tpucfg.results.live import LiveJob, live_jobs
-from tpucfg.results.next_steps import NextStep
 from tpucfg.results.service_client import shown
 from tpucfg.spec import Project
 from tpucfg.targets import RequestBody

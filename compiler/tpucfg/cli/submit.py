@@ -119,9 +119,8 @@ def _refused_names(
     gated = [job for job in jobs if has_own or job.size != job.environment.sizes[0]]
     if not gated:
         return ()
-    from tpucfg.results.gate import gate_refusals
+    from tpucfg.results.gate import gate_refusals, image_below_note
     from tpucfg.results.ladder_status import ladder_statuses
-    from tpucfg.results.next_steps import image_below_note
 
     statuses = ladder_statuses(project, catalog, [job.environment for job in gated], spec.parent)
     if gated[0].whole:

@@ -26,13 +26,14 @@ from tpucfg.fit.tune_candidates import (
     Candidate,
     Choices,
     Line,
+    UnwritableError,
     count_lines,
+    edited_spec,
     lines_of,
     plan_candidates,
     read_choices,
     step_key,
 )
-from tpucfg.fit.tune_edit import UnwritableError, edited_spec
 from tpucfg.fit.tune_ranking import Ranking, Row, rank
 from tpucfg.fit.tune_search import Trial, keep_results, read_tune_file, search, tune_path
 from tpucfg.fs import staged_files

@@ -7,8 +7,21 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from tpucfg.findings import Finding, Location
-from tpucfg.fit.failure_case import JAX, PYTHON, STEP, Case, exception, frames, function_names, no_details, output
-from tpucfg.fit.failures import MIN_PYTHON, XLA_VARIABLE, FlagError, flag_name
+from tpucfg.fit.failures import (
+    JAX,
+    MIN_PYTHON,
+    PYTHON,
+    STEP,
+    XLA_VARIABLE,
+    Case,
+    FlagError,
+    exception,
+    flag_name,
+    frames,
+    function_names,
+    no_details,
+    output,
+)
 from tpucfg.fit.launcher import Outcome
 from tpucfg.plan import XLA_FLAGS_VARIABLE, Job
 from tpucfg.spec import Project

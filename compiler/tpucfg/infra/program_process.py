@@ -22,7 +22,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
 
-from tpucfg.infra.resource_file import Declared, ProgramFailure, document_data, read_resource_file
+from tpucfg.infra.resources import Declared, ProgramFailure, document_data, read_resource_file
 from tpucfg.infra.stack_program import ProgramError, require_packages, run_stack_program
 from tpucfg.redaction import redact
 from tpucfg.spec import Project

@@ -1,10 +1,16 @@
 """The resources of an environment as plain values, without Pulumi."""
 
+import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from tpucfg import schemas
+from tpucfg.findings import Finding
+from tpucfg.paths import children
 from tpucfg.spec import Environment
+from tpucfg.strict_json import finite_float, strict_decoder
+from tpucfg.text_format import printable
 
 PROJECT_NUMBER: Final = re.compile(r"\[number of [^\]]{1,200}\]")
 """The mocks' placeholder of a project's number, which only Google knows."""
@@ -110,3 +116,130 @@ def number(value: Any) -> Any:
     if isinstance(value, str) and _NUMBER.fullmatch(value):
         return int(value.partition(".")[0])
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+# The file that carries resources from one machine to another.
+
+
+MAX_FILE_BYTES: Final = 64 * 2**20
+"""Limit of a file: a spec with eight environments takes 150 kB."""
+_SCHEMA: Final = "infra"
+_MAX_DEPTH: Final = 64
+"""Nesting limit of a document; Google's deepest type has a dozen levels."""
+_MAX_DIGITS: Final = 25
+_SPACE: Final = re.compile(r"[ \t\r\n]*")
+_MAX_REASON_LINES: Final = 40
+_MAX_LINE_LENGTH: Final = 2000
+
+
+class ProgramFailure(NamedTuple):
+    """The reason why the resources of an environment are unknown."""
+
+    reason: str
+    """A sentence, and below it lines of the program."""
+
+
+Declared = EnvironmentResources | ProgramFailure
+"""The resources that a stack program declares for an environment, or the reason why they are unknown."""
+
+
+class ResourceFile(NamedTuple):
+    """The contents of a file about the specs of one revision."""
+
+    name: str
+    """The file's name, for messages."""
+    environments: Mapping[tuple[str, str], Mapping[str, Any]] = {}
+    """The data of each environment, by the spec's path as it was given to `tpucfg infra` and the environment's name."""
+    problem: str = ""
+    """The reason why the file cannot be read; empty if it can."""
+
+    def declared(self, spec: str, environments: Sequence[Environment]) -> dict[str, Declared]:
+        """Return the resources of a spec's environments, or why they are unknown."""
+        return {item.name: self._declared(spec, item) for item in environments}
+
+    def _declared(self, spec: str, environment: Environment) -> Declared:
+        if self.problem:
+            return ProgramFailure(f"{self.name} cannot be read: {self.problem}")
+        data = self.environments.get((spec, environment.name))
+        if data is None:
+            return ProgramFailure(f"{self.name} has no resources of {environment.name} in {spec}")
+        if "problem" in data:
+            lines = data["problem"].splitlines()[:_MAX_REASON_LINES]
+            return ProgramFailure("\n".join(line[:_MAX_LINE_LENGTH] for line in lines))
+        resources, providers = (
+            sort_resources(Resource(**fields) for fields in data[key]) for key in ("resources", "providers")
+        )
+        unseen = tuple(sorted(Unseen(*fields) for fields in data["unseen"]))
+        return EnvironmentResources(environment, resources, data["outputs"], providers, unseen)
+
+
+def document_data(spec: str, declared: Mapping[str, Declared], findings: Sequence[Finding] = ()) -> dict[str, Any]:
+    """Return the document of one spec as plain data."""
+    return {
+        "spec": spec,
+        "environments": [_environment_data(name, result) for name, result in declared.items()],
+        "findings": [finding.data("id", "level", "message", "help", "location") for finding in findings],
+    }
+
+
+def _environment_data(name: str, declared: Declared) -> dict[str, Any]:
+    if isinstance(declared, ProgramFailure):
+        return {"name": name, "problem": declared.reason}
+    return {
+        "name": name,
+        "resources": [resource._asdict() for resource in declared.resources],
+        "outputs": dict(sorted(declared.outputs.items())),
+        "providers": [resource._asdict() for resource in declared.providers],
+        "unseen": [[*item] for item in declared.unseen],
+    }
+
+
+def read_resource_file(name: str, data: bytes) -> ResourceFile:
+    """Read a file.
+
+    Args:
+        name: its name, for messages.
+        data: its content, of which at most MAX_FILE_BYTES are accepted.
+    """
+    if len(data) > MAX_FILE_BYTES:
+        return ResourceFile(name, problem=f"it is larger than {MAX_FILE_BYTES // 2**20} MiB")
+    environments: dict[tuple[str, str], Mapping[str, Any]] = {}
+    try:
+        for document in _documents(data.decode("utf-8")):
+            if not (_is_shallow(document, _MAX_DEPTH) and schemas.is_valid(_SCHEMA, document)):
+                return ResourceFile(name, problem="it is not the output of tpucfg infra --format json")
+            # Half a character, which JSON can escape, cannot be printed.
+            json.dumps(document, ensure_ascii=False).encode()
+            for environment in document["environments"]:
+                key = (document["spec"], environment["name"])
+                if key in environments:
+                    return ResourceFile(name, problem=f"{key[1]} of {key[0]} occurs twice")
+                environments[key] = environment
+    except (ValueError, RecursionError) as error:
+        return ResourceFile(name, problem=printable(str(error))[:_MAX_LINE_LENGTH])
+    return ResourceFile(name, environments)
+
+
+def _documents(text: str) -> Iterator[Any]:
+    """Yield the JSON documents of a text.
+
+    Raises:
+        ValueError: The text has anything else.
+    """
+    position, end = 0, len(text.rstrip())
+    while position < end:
+        start = _SPACE.match(text, position)
+        document, position = _DECODER.raw_decode(text, start.end() if start else position)
+        yield document
+
+
+def _integer(text: str) -> float:
+    # Longer ones take quadratic time to read, and no input of Google's has them.
+    return int(text) if len(text) <= _MAX_DIGITS else finite_float(text)
+
+
+_DECODER: Final[json.JSONDecoder] = strict_decoder(_integer)
+
+
+def _is_shallow(value: Any, levels: int) -> bool:
+    return levels > 0 and all(_is_shallow(item, levels - 1) for _, item in children(value))

@@ -1,7 +1,6 @@
 """Plan a spec: its rungs and jobs with all their figures, and the findings about them."""
 
-from tpucfg.plan.job import XLA_FLAGS_VARIABLE, Job, make_job, path_values
-from tpucfg.plan.labels import environment_labels, job_labels
+from tpucfg.plan.job import XLA_FLAGS_VARIABLE, Job, environment_labels, job_labels, make_job, path_values
 from tpucfg.plan.naming import account_id, bucket_of, job_name, workload_account, zone_of
 from tpucfg.plan.plan import Plan, ladder, plan, run_progress_in
 from tpucfg.plan.rung import Rung, flag_name, rung_figures, shows_parallelism

@@ -9,7 +9,7 @@ from typing import Any, Final
 from tpucfg.paths import value_at
 from tpucfg.plan import Job
 from tpucfg.plan.identities import repository_of
-from tpucfg.plan.labels import job_labels
+from tpucfg.plan.job import job_labels
 from tpucfg.schemas import Problem
 from tpucfg.spec import Environment
 from tpucfg.spec.placeholders import RUN_PLACEHOLDERS, used_placeholders

@@ -13,8 +13,7 @@ from itertools import count
 from typing import Any, Final
 
 from tpucfg.paths import matches
-from tpucfg.plan.job import Job
-from tpucfg.plan.labels import job_labels
+from tpucfg.plan.job import Job, job_labels
 from tpucfg.plan.naming import account_id
 from tpucfg.spec.settings import Duration, Mount, Secret
 from tpucfg.targets.common import label_origins, without_empty
