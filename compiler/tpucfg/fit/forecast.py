@@ -102,12 +102,14 @@ def sibling_interval(
     """
     own, other = model_seconds(result), model_seconds(sibling)
     rows = [row for row in published_rows() if row.is_reliable and not row.is_used]
-    pairs = [a.ratio / b.ratio for a, b in permutations(rows, 2) if a.generation == b.generation]
-    if own is None or other is None or len(pairs) < MIN_ROWS:
+    # Either run of a pair may be the measured one.
+    ratios = [a.ratio / b.ratio for a, b in permutations(rows, 2) if a.generation == b.generation]
+    pairs = len(ratios) // 2
+    if own is None or other is None or pairs < MIN_ROWS:
         return None
     factor = measured * own / other
-    low, _, high = (factor * ratio for ratio in ratio_interval(pairs))
-    interval = StepInterval(low, factor, high, f"the record of {measured_on.size}", len(pairs))
+    low, _, high = (factor * ratio for ratio in ratio_interval(ratios))
+    interval = StepInterval(low, factor, high, f"the record of {measured_on.size}", pairs)
     return _not_below(lower_bound(result, slice_), interval)
 
 

@@ -45,8 +45,9 @@ def _forecast(
         if known is None or seconds is None or is_too_fast(known, other, seconds):
             continue
         if other.generation == slice_.generation and model_seconds(known):
-            scaled = sibling_interval(result, slice_, known, seconds, other)
-            return scaled if other.size != slice_.size else scaled and _exact(seconds)
+            if other.size == slice_.size:
+                return _exact(seconds)
+            return sibling_interval(result, slice_, known, seconds, other) or step_interval(result, slice_)
     return step_interval(result, slice_)
 
 
