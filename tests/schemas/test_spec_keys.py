@@ -4,6 +4,7 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
+import yaml
 
 from autofix import apply_help
 from spec_factory import CATALOG, document, finding_with_id, spec
@@ -221,6 +222,26 @@ def test_the_name_that_was_meant_works(path: str, value: Any, help_: str) -> Non
     fixed = apply_help(text, finding)
     assert fixed is not None
     assert errors(findings_of(read_text(fixed, text.file))) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("gate:{max_usd: 5}", "write gate: {max_usd"),
+        ("gate: {max_usd:5}", "write max_usd: 5"),
+        ("capacity:{reservation: chat}", "write capacity: {reservation"),
+        ("capacity: {reservation:chat}", "write reservation: chat"),
+    ],
+)
+def test_a_missing_space_after_the_colon(text: str, hint: str) -> None:
+    """YAML reads a key without the space as a part of another key; the edit adds the space, and deletes nothing."""
+    broken = read_text(f"{yaml.safe_dump(spec(**deepcopy(GKE)))}{text}\n", "tpucfg.yaml")
+    (finding,) = errors(findings_of(broken))
+    assert (finding.id, finding.help) == ("TPU004", hint)
+    fixed = apply_help(broken, finding)
+    assert fixed is not None
+    assert fixed.splitlines()[-1] == text.replace(":{", ": {").replace(":5", ": 5").replace("n:c", "n: c")
+    assert errors(findings_of(read_text(fixed, "tpucfg.yaml"))) == ()
 
 
 def test_misspelled_companion_is_one_finding() -> None:

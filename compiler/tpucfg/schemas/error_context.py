@@ -98,7 +98,8 @@ class ErrorContext(NamedTuple):
     def nearest_key(self, key: str, names: Sequence[str]) -> str | None:
         """Return the name that was most likely meant by an unknown key; of a spec, also by another tool's name."""
         meant = synonym(self.path, key) if self.ids == SPEC else None
-        return meant if meant in names else nearest(key, names)
+        candidates = (meant, key.partition(":")[0])
+        return next((name for name in candidates if name in names), None) or nearest(key, names)
 
     def advice(self, path: KeyPath, key: str, value: Any) -> str:
         """Return the edit for an unknown key that belongs to another section of a spec, or an empty text."""

@@ -19,6 +19,7 @@ from tpucfg.text_format import (
     format_value,
     listed,
     nearest,
+    printable,
     quote_key,
     sorted_by_similarity,
     yaml_example,
@@ -80,7 +81,7 @@ def _unknown_keys(context: ErrorContext) -> Iterator[Problem]:
         if key in known or key in misplaced or any(re.search(pattern, key) for pattern in patterns):
             continue
         near = context.nearest_key(key, context.absent_keys)
-        advice = context.advice(context.path, key, context.error.instance[key])
+        advice = _missing_space(key, near) or context.advice(context.path, key, context.error.instance[key])
         allowed = f"it takes: {listed(sorted_by_similarity(key, known))}" if known else "it takes none"
         yield Problem(
             context.ids.unknown,
@@ -91,6 +92,12 @@ def _unknown_keys(context: ErrorContext) -> Iterator[Problem]:
             details=(allowed,),
             meant=near or "",
         )
+
+
+def _missing_space(key: str, near: str | None) -> str:
+    """Return the edit for a key that has its value in it, as YAML reads `gate:{fit: true}`, or an empty text."""
+    name, colon, value = key.partition(":")
+    return printable(f"write {name}: {value}") if colon and name == near else ""
 
 
 def _move_or_delete(context: ErrorContext, key: str, known: list[str]) -> str:
