@@ -9,6 +9,7 @@ import yaml
 from autofix import apply_help
 from spec_factory import CATALOG, document, finding_with_id, spec
 from tpucfg.findings import Finding, errors
+from tpucfg.paths import value_at
 from tpucfg.render.pipeline import compile_project
 from tpucfg.spec.parse import parse_project
 from tpucfg.yamldoc.document import Document
@@ -242,6 +243,60 @@ def test_a_missing_space_after_the_colon(text: str, hint: str) -> None:
     assert fixed is not None
     assert fixed.splitlines()[-1] == text.replace(":{", ": {").replace(":5", ": 5").replace("n:c", "n: c")
     assert errors(findings_of(read_text(fixed, "tpucfg.yaml"))) == ()
+
+
+@pytest.mark.parametrize("place", [(), ("environments", "dev")])
+def test_the_size_of_a_missing_key_is_of_the_ladder(place: tuple[str, ...]) -> None:
+    """The first size of the ladder is tuned on: one of another generation would change the learning rate."""
+    data = spec(**deepcopy(GKE))
+    value_at(data, place)["sizes"] = data.pop("sizes")
+    del data["training"]["tuned_on"]
+    assert_added("training", data, "add tuned_on: v5litepod-16")
+
+
+@pytest.mark.parametrize(
+    "placed",
+    [
+        {"zones": {SIZE: ZONE}},
+        {"cluster": "projects/my-project-dev/locations/us-west4-a/clusters/train"},
+        {"cluster": "projects/my-project-dev/locations/us-west4/clusters/train"},
+    ],
+)
+def test_the_region_of_a_missing_key_is_that_of_the_zone(placed: dict[str, Any]) -> None:
+    """Zones and clusters name the region, and without any, another environment does."""
+    data = spec(**deepcopy(GKE))
+    environments = data["environments"]
+    environments["prod"] = {"project": "my-project", **placed}
+    environments["dev"]["region"] = "us-central1"
+    environments["dev"]["sizes"] = []
+    assert finding_with_id("TPU005", findings_of(document(data))).help == "add region: us-west4"
+    environments["prod"] = {"project": "my-project"}
+    environments["dev"] = GKE["environments"]["dev"]
+    assert_added("environments.prod", data, "add region: us-west4")
+
+
+def test_a_zone_without_a_region_has_two_edits_that_agree() -> None:
+    """The region is that of the zone, which is a key of each size."""
+    data = spec(**deepcopy(GKE))
+    data["environments"]["dev"] = {"project": "my-project-dev", "zone": ZONE}
+    hints = {finding.id: finding.help for finding in errors(findings_of(document(data)))}
+    assert hints == {
+        "TPU005": "add region: us-west4",
+        "TPU004": f"delete zone, and set environments.dev.zones.<size> to {ZONE}",
+    }
+    data["environments"]["dev"] = {"project": "my-project-dev", "region": "us-west4", "zones": {SIZE: ZONE}}
+    assert errors(findings_of(document(data))) == ()
+
+
+def assert_added(section: str, data: dict[str, Any], hint: str) -> None:
+    """Require one finding, about a missing key of a section, whose help leaves no error."""
+    text = document(data)
+    (finding,) = errors(findings_of(text))
+    assert finding.message.startswith(f"{section} needs the key ")
+    assert finding.help == hint
+    fixed = apply_help(text, finding)
+    assert fixed is not None
+    assert errors(findings_of(read_text(fixed, text.file))) == ()
 
 
 def test_misspelled_companion_is_one_finding() -> None:
