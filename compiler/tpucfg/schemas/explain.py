@@ -292,7 +292,9 @@ def _not_in_enum(context: ErrorContext) -> Iterator[Problem]:
     allowed = [str(value) for value in context.error.validator_value if value is not None]
     text = str(context.error.instance)
     message = f"{context.subject} is {context.value_text}; it takes {listed(sorted_by_similarity(text, allowed))}"
-    hint = context.advice_on_value or did_you_mean(nearest(text, allowed)) or context.example()
+    # TPU_V6E is no misspelling of TPU_V3: a name with other numbers is another thing.
+    near = nearest(text, [name for name in allowed if re.findall("[0-9]+", name) == re.findall("[0-9]+", text)])
+    hint = context.advice_on_value or did_you_mean(near) or context.example()
     yield Problem(context.ids.value, message, context.path, hint)
 
 
