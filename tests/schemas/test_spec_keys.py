@@ -288,6 +288,33 @@ def test_a_zone_without_a_region_has_two_edits_that_agree() -> None:
     assert errors(findings_of(document(data))) == ()
 
 
+@pytest.mark.parametrize(
+    ("change", "hint", "details"),
+    [
+        (
+            {"capacity": {"reservation": "projects/acme-capacity/zones/us-west4-a/reservations/chat-2026"}},
+            "set capacity.reservation to projects/acme-capacity/reservations/chat-2026",
+            (),
+        ),
+        ({"name": "a" * 35}, "for example: name: mnist", ("it has 35 characters",)),
+    ],
+)
+def test_a_long_text_has_its_reason(change: dict[str, Any], hint: str, details: tuple[str, ...]) -> None:
+    """The reservation of an API loses its zone; the length is shown only where it is the reason."""
+    text = document(spec(**{**deepcopy(GKE), **change}))
+    (finding,) = errors(findings_of(text))
+    assert (finding.help, finding.details) == (hint, details)
+
+
+@pytest.mark.parametrize(("text", "reason"), [('"true"', "in quotes, it is text"), ("yes", "yes is text")])
+def test_a_text_in_place_of_true_or_false(text: str, reason: str) -> None:
+    """The reason is that of the text: its quotes, or another word."""
+    data = spec(**deepcopy(GKE))
+    data["environments"]["dev"]["protect"] = text.strip('"')
+    (finding,) = errors(findings_of(document(data)))
+    assert finding.help == f"write true: {reason}"
+
+
 def assert_added(section: str, data: dict[str, Any], hint: str) -> None:
     """Require one finding, about a missing key of a section, whose help leaves no error."""
     text = document(data)

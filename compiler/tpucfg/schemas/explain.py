@@ -255,7 +255,8 @@ def _to_whole_number(value: Any, context: ErrorContext) -> str:
 def _to_boolean(value: Any, _: ErrorContext) -> str:
     word = value.lower() if isinstance(value, str) else ""
     literal = _BOOLEANS.get(word, word if word in ("true", "false") else "")
-    return f"write {literal}: quoted, or written as {word}, it is text" if literal else ""
+    reason = f"{word} is text" if literal != word else "in quotes, it is text"
+    return f"write {literal}: {reason}" if literal else ""
 
 
 def _to_list(value: Any, _: ErrorContext) -> str:
@@ -311,7 +312,9 @@ def _pattern_mismatch(context: ErrorContext) -> Iterator[Problem]:
     has_placeholder = "${" in text
     near = None if has_placeholder else corrected(text, partial(matches_pattern, context.error.validator_value))
     details = []
-    if len(text) > 30:  # noqa: PLR2004 - a shorter text can be counted by eye
+    # A shorter text can be counted by eye, and in one with a character that is not allowed, the length is no reason.
+    short_texts = (f"{text[:5]}{char}{text[:5]}" for char in dict.fromkeys(text))
+    if len(text) > 30 and all(map(partial(matches_pattern, context.error.validator_value), short_texts)):  # noqa: PLR2004
         details.append(f"it has {len(text)} characters")
     if has_placeholder and context.ids.noun == "key":
         details.append("no placeholder is replaced here")

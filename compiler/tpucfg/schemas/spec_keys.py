@@ -51,6 +51,8 @@ def value_advice(path: KeyPath, value: Any) -> str:
 
 
 def _text_advice(path: KeyPath, section: KeyPath, text: str) -> str:
+    if section == (*_CAPACITY, "reservation") and (name := _reservation_name(text)) and name != text:
+        return f"set {dotted(path)} to {name}"
     if section == _CAPACITY and (name := _reservation_name(text)):
         return f"set {dotted(path)} to {yaml_example({'reservation': name})}"
     meant = _meant(_annotation(section, "x-synonyms"), text)
