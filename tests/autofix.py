@@ -191,7 +191,7 @@ _EDITS: Final[tuple[tuple[str, Callable[..., str | None]], ...]] = (
     (r"set it to (\S+)", _replace),
     (r"put it in quotes: (\".*\")", _replace_exactly),
     (r"write it as a list: (\[.*\])", _replace_exactly),
-    (r"write (\S+), without quotes or separators", _replace_exactly),
+    (r"write (\S+), without (?:quotes or )?separators(?:; .*)?", _replace_exactly),
     (r"write (true|false): .*", _replace_exactly),
     (r"write (\$\$\{.*\}) if it is meant as text", _replace_exactly),
     (r"write (\w+: .*)", _replace_exactly),

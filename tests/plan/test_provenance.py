@@ -44,6 +44,14 @@ def test_a_derivation_has_its_numbers(size: str, key: str, words: list[str]) -> 
     assert [word for word in words if word not in text] == []
 
 
+def test_the_examples_of_a_step_are_kept() -> None:
+    """The batch of a device is that of a micro-batch, so that a step with two of them keeps twice as many examples."""
+    batch = {"batch_size": WITHOUT, "per_device_batch_size": 0.5, "grad_accum": 2, "model_parallel": 2}
+    reasons = chain("v2-32", "batch_size", spec(**{f"training__{key}": value for key, value in batch.items()}))
+    assert reasons[1].text == "the batch of v2-8: 0.5 × 8 devices × 2 = 8"
+    assert reasons[-1].text == "a step keeps its examples per device, 1: 8 × 4 = 32"
+
+
 @pytest.mark.parametrize("size", ["v2-8", "v2-32", "v2-128"])
 def test_every_figure_has_a_derivation(size: str) -> None:
     """The first reason is located in the spec, and the last one has the value that the program gets."""

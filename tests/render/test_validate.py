@@ -3,9 +3,10 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, cast
 
 import pytest
+import yaml
 from hypothesis import given
 
 from spec_factory import CATALOG, compiled, configs, document, finding_with_id, ids, spec
@@ -18,6 +19,7 @@ from tpucfg.yamldoc.document import Document, KeyPath
 from tpucfg.yamldoc.reader import read_text
 
 FIELDS = "{{ body | others }}"
+JOBSET: Final = Path(__file__).parents[1] / "official" / "samples" / "gke" / "good" / "multi-host.yaml"
 UseTemplate = Callable[[str], None]
 
 
@@ -150,3 +152,30 @@ def test_no_config_raises_an_exception(case: tuple[str, Any]) -> None:
     for finding in config_findings(read_text(text, "config.yaml"), target, CATALOG):
         assert finding.message.isprintable()
         assert finding.location.line <= text.count("\n") + 1
+
+
+def test_a_jobset_of_a_cluster_is_valid() -> None:
+    """`kubectl get jobset -o yaml` adds fields that only the server writes; any other unknown field is a mistake."""
+    jobset = cast("dict[str, Any]", yaml.safe_load(JOBSET.read_text()))
+    listing = {"apiVersion": "v1", "kind": "List", "items": [jobset], "metadata": {"resourceVersion": ""}}
+    jobset["metadata"] |= {
+        "creationTimestamp": "2026-01-31T08:00:00Z",
+        "generation": 1,
+        "managedFields": [{"manager": "kubectl", "fieldsV1": {"f:spec": {}}}],
+        "resourceVersion": "3",
+        "uid": "b6ddd45f",
+    }
+    jobset["status"] = {"restarts": 0}
+    assert config_findings(document(listing), "gke", CATALOG) == ()
+    jobset["metadata"]["uuid"] = "b6ddd45f"
+    assert ids(config_findings(document(listing), "gke", CATALOG)) == ["TPU070"]
+
+
+def test_a_jobset_has_a_name_or_lets_the_server_generate_one() -> None:
+    """`kubectl create` takes `generateName` in place of a name; without either, it refuses the set."""
+    jobset = cast("dict[str, Any]", yaml.safe_load(JOBSET.read_text()))
+    del jobset["metadata"]["name"]
+    (finding,) = config_findings(document(jobset), "gke", CATALOG)
+    assert (finding.id, finding.message) == ("TPU071", "metadata needs name, or generateName")
+    jobset["metadata"]["generateName"] = "train-"
+    assert config_findings(document(jobset), "gke", CATALOG) == ()

@@ -4,10 +4,12 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
+import yaml
 
 from autofix import apply_help
 from spec_factory import CATALOG, document, finding_with_id, spec
 from tpucfg.findings import Finding, errors
+from tpucfg.paths import value_at
 from tpucfg.render.pipeline import compile_project
 from tpucfg.spec.parse import parse_project
 from tpucfg.yamldoc.document import Document
@@ -218,6 +220,107 @@ def test_the_name_that_was_meant_works(path: str, value: Any, help_: str) -> Non
     text = document(spec(**{**deepcopy(GKE), path: value}))
     (finding,) = errors(findings_of(text))
     assert (finding.id, finding.help) == ("TPU007", help_)
+    fixed = apply_help(text, finding)
+    assert fixed is not None
+    assert errors(findings_of(read_text(fixed, text.file))) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("gate:{max_usd: 5}", "write gate: {max_usd"),
+        ("gate: {max_usd:5}", "write max_usd: 5"),
+        ("capacity:{reservation: chat}", "write capacity: {reservation"),
+        ("capacity: {reservation:chat}", "write reservation: chat"),
+    ],
+)
+def test_a_missing_space_after_the_colon(text: str, hint: str) -> None:
+    """YAML reads a key without the space as a part of another key; the edit adds the space, and deletes nothing."""
+    broken = read_text(f"{yaml.safe_dump(spec(**deepcopy(GKE)))}{text}\n", "tpucfg.yaml")
+    (finding,) = errors(findings_of(broken))
+    assert (finding.id, finding.help) == ("TPU004", hint)
+    fixed = apply_help(broken, finding)
+    assert fixed is not None
+    assert fixed.splitlines()[-1] == text.replace(":{", ": {").replace(":5", ": 5").replace("n:c", "n: c")
+    assert errors(findings_of(read_text(fixed, "tpucfg.yaml"))) == ()
+
+
+@pytest.mark.parametrize("place", [(), ("environments", "dev")])
+def test_the_size_of_a_missing_key_is_of_the_ladder(place: tuple[str, ...]) -> None:
+    """The first size of the ladder is tuned on: one of another generation would change the learning rate."""
+    data = spec(**deepcopy(GKE))
+    value_at(data, place)["sizes"] = data.pop("sizes")
+    del data["training"]["tuned_on"]
+    assert_added("training", data, "add tuned_on: v5litepod-16")
+
+
+@pytest.mark.parametrize(
+    "placed",
+    [
+        {"zones": {SIZE: ZONE}},
+        {"cluster": "projects/my-project-dev/locations/us-west4-a/clusters/train"},
+        {"cluster": "projects/my-project-dev/locations/us-west4/clusters/train"},
+    ],
+)
+def test_the_region_of_a_missing_key_is_that_of_the_zone(placed: dict[str, Any]) -> None:
+    """Zones and clusters name the region, and without any, another environment does."""
+    data = spec(**deepcopy(GKE))
+    environments = data["environments"]
+    environments["prod"] = {"project": "my-project", **placed}
+    environments["dev"]["region"] = "us-central1"
+    environments["dev"]["sizes"] = []
+    assert finding_with_id("TPU005", findings_of(document(data))).help == "add region: us-west4"
+    environments["prod"] = {"project": "my-project"}
+    environments["dev"] = GKE["environments"]["dev"]
+    assert_added("environments.prod", data, "add region: us-west4")
+
+
+def test_a_zone_without_a_region_has_two_edits_that_agree() -> None:
+    """The region is that of the zone, which is a key of each size."""
+    data = spec(**deepcopy(GKE))
+    data["environments"]["dev"] = {"project": "my-project-dev", "zone": ZONE}
+    hints = {finding.id: finding.help for finding in errors(findings_of(document(data)))}
+    assert hints == {
+        "TPU005": "add region: us-west4",
+        "TPU004": f"delete zone, and set environments.dev.zones.<size> to {ZONE}",
+    }
+    data["environments"]["dev"] = {"project": "my-project-dev", "region": "us-west4", "zones": {SIZE: ZONE}}
+    assert errors(findings_of(document(data))) == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "hint", "details"),
+    [
+        (
+            {"capacity": {"reservation": "projects/acme-capacity/zones/us-west4-a/reservations/chat-2026"}},
+            "set capacity.reservation to projects/acme-capacity/reservations/chat-2026",
+            (),
+        ),
+        ({"name": "a" * 35}, "for example: name: mnist", ("it has 35 characters",)),
+    ],
+)
+def test_a_long_text_has_its_reason(change: dict[str, Any], hint: str, details: tuple[str, ...]) -> None:
+    """The reservation of an API loses its zone; the length is shown only where it is the reason."""
+    text = document(spec(**{**deepcopy(GKE), **change}))
+    (finding,) = errors(findings_of(text))
+    assert (finding.help, finding.details) == (hint, details)
+
+
+@pytest.mark.parametrize(("text", "reason"), [('"true"', "in quotes, it is text"), ("yes", "yes is text")])
+def test_a_text_in_place_of_true_or_false(text: str, reason: str) -> None:
+    """The reason is that of the text: its quotes, or another word."""
+    data = spec(**deepcopy(GKE))
+    data["environments"]["dev"]["protect"] = text.strip('"')
+    (finding,) = errors(findings_of(document(data)))
+    assert finding.help == f"write true: {reason}"
+
+
+def assert_added(section: str, data: dict[str, Any], hint: str) -> None:
+    """Require one finding, about a missing key of a section, whose help leaves no error."""
+    text = document(data)
+    (finding,) = errors(findings_of(text))
+    assert finding.message.startswith(f"{section} needs the key ")
+    assert finding.help == hint
     fixed = apply_help(text, finding)
     assert fixed is not None
     assert errors(findings_of(read_text(fixed, text.file))) == ()

@@ -29,6 +29,8 @@ def with_layers(dev: dict[str, Any] | None = None, **changes: Any) -> dict[str, 
         with_layers({"trainer": {"args": {"rate": 0.001}}}, trainer__args={"rate": "1e-3"}),
         # In args, null is a bare flag.
         with_layers({"trainer": {"args": {"bare": None}}}),
+        # Two layers that agree have no dispute.
+        with_layers({"capacity": "spot"}, overrides={"v2-32": {"capacity": "spot"}}, allow={"TPU058": "a test"}),
         # What is explicit is no repetition.
         with_layers({"capacity": "on-demand"}),
         # The size of the environment decides.

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from jobs import CATALOG, compiled, job, labels, leaves, parts
+from spec_factory import compiled as spec_compiled
+from spec_factory import spec
 from tpucfg import schemas
 from tpucfg.changes.config_diff import config_difference, redact_difference
 from tpucfg.changes.facts import Scope
@@ -663,6 +665,28 @@ def test_two_containers_share_the_chips_of_a_host() -> None:
     assert child["parallelism"] == 2
     codes = [rule["onExitCodes"] for rule in child["podFailurePolicy"]["rules"] if "onExitCodes" in rule]
     assert [rule["containerName"] for rule in codes] == ["trainer-1", "trainer-2"]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "hint"),
+    [
+        (["v6e-16", "v6e-64"], "delete targets.gke.containers_per_host"),
+        (["v6e-16", "tpu7x-64"], "set environments.prod.overrides.v6e-16.targets.gke.containers_per_host to 1"),
+    ],
+)
+def test_containers_that_no_size_divides_are_deleted(sizes: list[str], hint: str) -> None:
+    """The setting stays where a size of any environment has hosts that it divides."""
+    environments: dict[str, Any] = {name: {"project": f"my-project-{name}", **EAST} for name in ("dev", "prod")}
+    environments["dev"]["sizes"] = [sizes[1]]
+    data = spec(
+        target="gke",
+        sizes=[sizes[0]],
+        environments=environments,
+        training__tuned_on=sizes[0],
+        targets={"gke": {"containers_per_host": 2}},
+    )
+    findings = spec_compiled(data).findings
+    assert {finding.help for finding in findings if finding.id == "TPU024"} == {hint}
 
 
 @pytest.mark.parametrize("size", ["v6e-8", "v6e-8x2"])

@@ -1,4 +1,4 @@
-"""Escaping of values for Vertex AI, and the notes of its commands."""
+"""Escaping of values for Vertex AI, the notes of its commands, and configs with an accelerator of another machine."""
 
 import re
 from typing import Any
@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs import job
+from spec_factory import CATALOG, document
+from tpucfg.render.validate import config_findings
 from tpucfg.targets import vertex_ai
 from tpucfg.targets.vertex_ai.request import escape_references
 
@@ -57,3 +59,58 @@ def test_the_grant_on_a_repository_of_another_project_is_printed(
     grants = [note for note in notes if "add-iam-policy-binding train --project=acme-images --location=us " in note]
     assert bool(grants) == printed
     assert all("service-$(gcloud projects describe my-project " in note for note in grants)
+
+
+POOL = "workerPoolSpecs[0].machineSpec"
+TYPE, COUNT, MACHINE, TOPOLOGY = (
+    f"{POOL}.{key}" for key in ("acceleratorType", "acceleratorCount", "machineType", "tpuTopology")
+)
+
+
+@pytest.mark.parametrize(
+    ("machine", "accelerator", "expected"),
+    [
+        (
+            "cloud-tpu",
+            "TPU_V5_LITEPOD",
+            {
+                "TPU074": f"set {MACHINE} to ct5lp-hightpu-4t and {TOPOLOGY} to 4x4, "
+                "and delete acceleratorType and acceleratorCount"
+            },
+        ),
+        (
+            "cloud-tpu",
+            "TPU_V6E",
+            {
+                "TPU073": f"set {MACHINE} to ct6e-standard-4t and {TOPOLOGY} to 4x4, "
+                "and delete acceleratorType and acceleratorCount"
+            },
+        ),
+        ("cloud-tpu", "TPU_V4", {"TPU073": f"set {TYPE} to TPU_V2 or TPU_V3"}),
+        ("cloud-tpu", "NVIDIA_TESLA_T4", {"TPU074": f"set {TYPE} to TPU_V2 or TPU_V3"}),
+        ("cloud-tpu", "TPU-V3", {"TPU073": "did you mean TPU_V3?"}),
+    ],
+)
+def test_an_accelerator_of_another_machine(machine: str, accelerator: str, expected: dict[str, str]) -> None:
+    """The finding is about the accelerator; for a generation of other fields, the help is its machine and topology."""
+    config = config_with(machineType=machine, acceleratorType=accelerator, acceleratorCount=16)
+    findings = config_findings(document(config), "vertex-ai", CATALOG)
+    assert {finding.id: finding.help for finding in findings} == expected
+    assert all(finding.message.startswith(TYPE) for finding in findings)
+
+
+def test_a_machine_with_a_topology_takes_no_accelerator() -> None:
+    """An accelerator of another generation is deleted as any other; the machine has TPUs."""
+    config = config_with(
+        machineType="ct6e-standard-4t", tpuTopology="4x4", acceleratorType="TPU_V3", acceleratorCount=8
+    )
+    findings = config_findings(document(config), "vertex-ai", CATALOG)
+    assert {finding.help for finding in findings} == {f"delete {TYPE}", f"delete {COUNT}"}
+
+
+def config_with(**machine: Any) -> dict[str, Any]:
+    """Return a config with a machine."""
+    return {
+        "workerPoolSpecs": [{"machineSpec": machine, "replicaCount": 1, "containerSpec": {"imageUri": "image"}}],
+        "serviceAccount": "trainer@my-project.iam.gserviceaccount.com",
+    }

@@ -72,6 +72,9 @@ def test_a_value_that_is_not_yaml_is_a_finding() -> None:
     [
         ("sizes[9]=v6e-256", "sizes has 2 items, counted from 0, and no item 9"),
         ("name[0]=a", "name is no list, and has no item 0"),
+        ("sizes.0=v6e-256", "sizes is a list, and has no key 0"),
+        ("sizes.0.x=v6e-256", "sizes is a list, and has no key 0"),
+        ("sizes.first=v6e-256", "sizes is a list, and has no key first"),
     ],
 )
 def test_an_item_that_a_list_cannot_have_is_a_finding(argument: str, message: str) -> None:

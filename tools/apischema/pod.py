@@ -6,7 +6,7 @@ models describe in prose, and the strings that are quantities.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from importlib.metadata import version
 from typing import Any
 
@@ -16,26 +16,27 @@ from apischema import Schema, closed, described, map_of
 
 SOURCE = f"kubernetes {version('kubernetes')}"
 
+SERVER_WRITTEN = {
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "generation",
+    "managedFields",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+}
+"""Fields of metadata that only the system writes; `tpucfg check --config` reads no file's (`targets/objects.py`)."""
+
 LEFT_OUT = {
-    "ObjectMeta": {
-        "creationTimestamp",
-        "deletionGracePeriodSeconds",
-        "deletionTimestamp",
-        "generateName",
-        "generation",
-        "managedFields",
-        "ownerReferences",
-        "resourceVersion",
-        "selfLink",
-        "uid",
-    },
+    "ObjectMeta": SERVER_WRITTEN | {"generateName", "ownerReferences"},
     "PersistentVolumeClaim": {"status"},
     "PodSpec": {"ephemeralContainers"},
 }
 """Fields by message that a file must not contain.
 
 Only the system writes most of them. `ephemeralContainers` cannot be set when a pod is created. `generateName` and
-`ownerReferences` are removed from a template by JobSet's CustomResourceDefinition, and the set itself has a name.
+`ownerReferences` are removed from a template by JobSet's CustomResourceDefinition; `own_metadata` has them.
 https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/object-meta/ and …/workload-resources/pod-v1/
 """
 
@@ -140,9 +141,16 @@ def reachable(*roots: str) -> dict[str, Schema]:
     return schemas
 
 
-def _message(model: Any, waiting: list[str]) -> Schema:
+def own_metadata() -> dict[str, Schema]:
+    """Return the schemas of the metadata of an object that is no template, and of all messages below it."""
+    waiting: list[str] = []
+    metadata = _message(models.V1ObjectMeta, waiting, SERVER_WRITTEN)
+    return {"OwnObjectMeta": metadata, **reachable(*waiting)}
+
+
+def _message(model: Any, waiting: list[str], left_out: Collection[str] | None = None) -> Schema:
     message = name_of(model.__name__)
-    left_out = LEFT_OUT.get(message, set())
+    left_out = LEFT_OUT.get(message, ()) if left_out is None else left_out
     kept = {attribute: key for attribute, key in model.attribute_map.items() if key not in left_out}
     properties: dict[str, Schema] = {}
     for attribute, key in kept.items():

@@ -148,7 +148,9 @@ def _rule_reasons(project: Project, rung: Rung, key: str, result: str) -> Iterat
     training, k = project.training, _ratio_text(rung.scale)
     if key == "batch_size":
         share = _ratio_text(Fraction(rung.batch_size, rung.slice.devices))
-        yield Reason(f"the batch per device is kept at {share}: {training.batch_size} × {k} = {result}", source=PODS)
+        yield Reason(
+            f"a step keeps its examples per device, {share}: {training.batch_size} × {k} = {result}", source=PODS
+        )
     elif key == "learning_rate" and training.learning_rate:
         rule, rate = training.learning_rate_rule, training.learning_rate.text
         product = {"keep": f"{rate} is kept", "linear": f"{rate} × {k}", "sqrt": f"{rate} × √{k}"}[rule]

@@ -105,6 +105,12 @@ def _problems(
     refused = schemas.schema_problems(target, request_body, schemas.CONFIG, written)
     if not refused:
         return tuple(schemas.limit_problems(target_named(target).rules(request_body, catalog)))
+    if refused_help := getattr(target_named(target), "refused_help", None):
+        parents = [value_at(request_body, problem.path[:-1]) for problem in refused]
+        refused = [
+            problem._replace(help=(problem.path and refused_help(problem.path, parent, catalog)) or problem.help)
+            for problem, parent in zip(refused, parents, strict=True)
+        ]
     rest = _without_values(request_body, refused)
     # The rest may still not fit the schema, and the rules assume that it does.
     if not schemas.is_valid(target, rest):

@@ -13,7 +13,7 @@ from jsonschema.validators import extend
 from tpucfg.findings import MAX_FINDINGS
 from tpucfg.named_tuple import NamedTuple
 from tpucfg.schemas import SPEC, RuleIds, load_schema, resolve_references
-from tpucfg.schemas.spec_keys import key_advice, synonym, value_advice
+from tpucfg.schemas.spec_keys import implied_value, key_advice, synonym, value_advice
 from tpucfg.text_format import dotted, format_value, nearest, yaml_example
 from tpucfg.yamldoc import KeyPath
 
@@ -98,7 +98,8 @@ class ErrorContext(NamedTuple):
     def nearest_key(self, key: str, names: Sequence[str]) -> str | None:
         """Return the name that was most likely meant by an unknown key; of a spec, also by another tool's name."""
         meant = synonym(self.path, key) if self.ids == SPEC else None
-        return meant if meant in names else nearest(key, names)
+        candidates = (meant, key.partition(":")[0])
+        return next((name for name in candidates if name in names), None) or nearest(key, names)
 
     def advice(self, path: KeyPath, key: str, value: Any) -> str:
         """Return the edit for an unknown key that belongs to another section of a spec, or an empty text."""
@@ -133,13 +134,19 @@ class ErrorContext(NamedTuple):
 
     def example(self, *, key: bool = False) -> str:
         """Return a help line with a valid value, `for example: batch_size: 1024`, or with a valid key, or no text."""
-        example = _first_example(self._annotations(), () if key else self.path[-1:])
+        annotations = self._annotations() if key else self._with_implied(self._annotations(), self.path)
+        example = _first_example(annotations, () if key else self.path[-1:])
         return f"for example: {example}" if example else ""
 
     def example_of(self, key: str) -> str:
         """Return a member of the object with an example of its value; the bare key if the schema has no example."""
         member = resolve_references(self.schema, self.error.schema.get("properties", {}).get(key, {}))
-        return _first_example(member, (key,)) or f"{key}:"
+        return _first_example(self._with_implied(member, (*self.path, key)), (key,)) or f"{key}:"
+
+    def _with_implied(self, annotations: Mapping[str, Any], path: KeyPath) -> Mapping[str, Any]:
+        """Return the annotations of a value, whose example is the value that the rest of a spec implies, if any."""
+        implied = implied_value(self.data, path) if self.ids == SPEC else None
+        return {**annotations, "examples": [implied]} if implied else annotations
 
     def _annotations(self) -> Mapping[str, Any]:
         """Return the schema of the value; annotations beside a reference override the referenced schema."""

@@ -19,6 +19,7 @@ from tpucfg.text_format import (
     format_value,
     listed,
     nearest,
+    printable,
     quote_key,
     sorted_by_similarity,
     yaml_example,
@@ -80,7 +81,7 @@ def _unknown_keys(context: ErrorContext) -> Iterator[Problem]:
         if key in known or key in misplaced or any(re.search(pattern, key) for pattern in patterns):
             continue
         near = context.nearest_key(key, context.absent_keys)
-        advice = context.advice(context.path, key, context.error.instance[key])
+        advice = _missing_space(key, near) or context.advice(context.path, key, context.error.instance[key])
         allowed = f"it takes: {listed(sorted_by_similarity(key, known))}" if known else "it takes none"
         yield Problem(
             context.ids.unknown,
@@ -91,6 +92,12 @@ def _unknown_keys(context: ErrorContext) -> Iterator[Problem]:
             details=(allowed,),
             meant=near or "",
         )
+
+
+def _missing_space(key: str, near: str | None) -> str:
+    """Return the edit for a key that has its value in it, as YAML reads `gate:{fit: true}`, or an empty text."""
+    name, colon, value = key.partition(":")
+    return printable(f"write {name}: {value}") if colon and name == near else ""
 
 
 def _move_or_delete(context: ErrorContext, key: str, known: list[str]) -> str:
@@ -248,7 +255,8 @@ def _to_whole_number(value: Any, context: ErrorContext) -> str:
 def _to_boolean(value: Any, _: ErrorContext) -> str:
     word = value.lower() if isinstance(value, str) else ""
     literal = _BOOLEANS.get(word, word if word in ("true", "false") else "")
-    return f"write {literal}: quoted, or written as {word}, it is text" if literal else ""
+    reason = f"{word} is text" if literal != word else "in quotes, it is text"
+    return f"write {literal}: {reason}" if literal else ""
 
 
 def _to_list(value: Any, _: ErrorContext) -> str:
@@ -285,7 +293,9 @@ def _not_in_enum(context: ErrorContext) -> Iterator[Problem]:
     allowed = [str(value) for value in context.error.validator_value if value is not None]
     text = str(context.error.instance)
     message = f"{context.subject} is {context.value_text}; it takes {listed(sorted_by_similarity(text, allowed))}"
-    hint = context.advice_on_value or did_you_mean(nearest(text, allowed)) or context.example()
+    # TPU_V6E is no misspelling of TPU_V3: a name with other numbers is another thing.
+    near = nearest(text, [name for name in allowed if re.findall("[0-9]+", name) == re.findall("[0-9]+", text)])
+    hint = context.advice_on_value or did_you_mean(near) or context.example()
     yield Problem(context.ids.value, message, context.path, hint)
 
 
@@ -302,7 +312,9 @@ def _pattern_mismatch(context: ErrorContext) -> Iterator[Problem]:
     has_placeholder = "${" in text
     near = None if has_placeholder else corrected(text, partial(matches_pattern, context.error.validator_value))
     details = []
-    if len(text) > 30:  # noqa: PLR2004 - a shorter text can be counted by eye
+    # A shorter text can be counted by eye, and in one with a character that is not allowed, the length is no reason.
+    short_texts = (f"{text[:5]}{char}{text[:5]}" for char in dict.fromkeys(text))
+    if len(text) > 30 and all(map(partial(matches_pattern, context.error.validator_value), short_texts)):  # noqa: PLR2004
         details.append(f"it has {len(text)} characters")
     if has_placeholder and context.ids.noun == "key":
         details.append("no placeholder is replaced here")

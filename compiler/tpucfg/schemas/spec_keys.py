@@ -26,6 +26,8 @@ _RESERVATION: Final = re.compile(
 )
 """A reservation in the form of an API, which may have a zone that the spec works out itself."""
 _RESERVED: Final = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?")
+_REGION: Final = re.compile(r"(?:^|/locations/)([a-z]+-[a-z]+[0-9]+)(?:-[a-z])?(?=$|/)")
+"""The region of itself, of a zone, or of a cluster's location."""
 _SECONDS: Final = re.compile(r"[1-9][0-9]{0,8}[smhd]?")
 _STEPS: Final = re.compile(r"(.+_)?steps?(_.+)?")
 
@@ -49,6 +51,8 @@ def value_advice(path: KeyPath, value: Any) -> str:
 
 
 def _text_advice(path: KeyPath, section: KeyPath, text: str) -> str:
+    if section == (*_CAPACITY, "reservation") and (name := _reservation_name(text)) and name != text:
+        return f"set {dotted(path)} to {name}"
     if section == _CAPACITY and (name := _reservation_name(text)):
         return f"set {dotted(path)} to {yaml_example({'reservation': name})}"
     meant = _meant(_annotation(section, "x-synonyms"), text)
@@ -59,6 +63,23 @@ def _text_advice(path: KeyPath, section: KeyPath, text: str) -> str:
         near = nearest(text, words)
         return f"did you mean {near}?" if near else f"set {dotted(path)} to {yaml_example({'reservation': text})}"
     return f"did you mean {meant}?" if meant else ""
+
+
+def implied_value(data: Any, path: KeyPath) -> str | None:
+    """Return the first size of the ladder for `tuned_on`, and the region of its zones for an environment; else None."""
+    environments = value_at(data, ("environments",))
+    layers = [*environments.values()] if isinstance(environments, dict) else []
+    texts: list[Any] = []
+    match path:
+        case ("training", "tuned_on"):
+            texts = [value_at(layer, ("sizes", 0)) for layer in (data, *layers)]
+        case ("environments", _, "region"):
+            own = value_at(data, path[:2])
+            zones = value_at(own, ("zones",))
+            places = [value_at(own, ("zone",)), *(zones.values() if isinstance(zones, dict) else ())]
+            places += [value_at(own, ("cluster",)), *(value_at(layer, ("region",)) for layer in layers)]
+            texts = [match[1] for place in places if isinstance(place, str) and (match := _REGION.search(place))]
+    return next((text for text in texts if isinstance(text, str)), None)
 
 
 def synonym(path: KeyPath, key: str) -> str | None:

@@ -72,11 +72,11 @@ def _jobs(document: Document) -> Iterator[_Job]:
 
 
 def _check_disputed_capacity(document: Document) -> Iterator[Finding]:
-    """Yield an error for each capacity that an environment and a size both set: either could be meant."""
+    """Yield an error for each capacity that an environment and a size set differently: either could be meant."""
     for name, size in _jobs(document):
         _, environment, override, both = ((*path, "capacity") for path in layer_paths(name, size))
         first, second = document.node(environment), document.node(override)
-        if first is None or second is None or document.node(both):
+        if first is None or second is None or document.node(both) or _text(first.value) == _text(second.value):
             continue
         yield Finding.of(
             "TPU014",

@@ -83,7 +83,8 @@ class Target(Protocol):
     A target whose jobs need further objects also has `companions(job) -> tuple[RequestBody, ...]`, the objects that are
     created before the request body, and `COMPANION_SCHEMAS`, the schema of each by its kind; read both through
     `tpucfg.targets.objects`. A target whose request body is several objects has `DOCUMENTS`, their keys in the order
-    of creation, and `KIND_PREFIX`, the start of their kinds: see `tpucfg.targets.objects`.
+    of creation, and `KIND_PREFIX`, the start of their kinds: see `tpucfg.targets.objects`. A target that knows another
+    place for a value which the API's schema refuses has `refused_help(path, parent, catalog) -> str`, the edit.
     """
 
     @property

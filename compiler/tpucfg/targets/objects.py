@@ -156,6 +156,19 @@ _SECRETS: Final = ("spec", "parameters", "secrets")
 _ENTRY: Final = {"resourceName", "path"}
 
 
+_SERVER_METADATA: Final = (
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "generation",
+    "managedFields",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+)
+"""https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/object-meta/."""
+
+
 def companions_of(job: Job) -> tuple[RequestBody, ...]:
     """Return the objects that are created before the request body of a job; most jobs have none."""
     build = getattr(target_named(job.target), "companions", None)
@@ -244,13 +257,23 @@ def _items(document: Document) -> Iterator[Document]:
 def kubernetes_objects(document: Document, target: str) -> tuple[list[Document], list[Document]]:
     """Return the request bodies of a file, and its other objects. Without any, the last object is taken for one.
 
-    A null field is left out, as the server drops it before it applies defaults:
+    A null field is left out, as the server drops it before it applies defaults, and one that only the server writes:
     https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#defaulting-and-nullable
     """
-    objects = [item._replace(root=item.root and without_nulls(item.root)) for item in documents_of(document)]
+    objects = [item._replace(root=item.root and _as_applied(item.root)) for item in documents_of(document)]
     numbers = {number for number, item in enumerate(objects) if _is_of_api(item.data, target)} or {len(objects) - 1}
     others = [item for number, item in enumerate(objects) if number not in numbers]
     return [objects[number] for number in sorted(numbers)], others
+
+
+def _as_applied(root: Node) -> Node:
+    root = without_nulls(root)
+    metadata = root.children.get("metadata") if isinstance(root.children, Mapping) else None
+    for node, fields in ((root, ("status",)), (metadata, _SERVER_METADATA)):
+        for field in fields:
+            if node is not None and isinstance(node.children, dict) and node.children.pop(field, None):
+                del node.value[field]
+    return root
 
 
 def is_foreign(value: Any, target: str) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from tpucfg.findings import Finding, Location
-from tpucfg.text_format import dotted, format_count, split_lines
+from tpucfg.text_format import dotted, format_count, quote_key, split_lines
 from tpucfg.yamldoc.document import Change, Document, KeyPath, Mark, Node
 from tpucfg.yamldoc.reader import read_text
 
@@ -76,13 +76,16 @@ def _without(node: Node, path: KeyPath) -> Node:
 
 
 def _missing_item(root: Node, change: Change) -> Finding | None:
-    """Return the error about an item beyond the end of a list, or of what is no list."""
+    """Return the error about an item beyond the end of a list, or of what is no list, or about a key of a list."""
     node: Node | None = root
     for depth, step in enumerate(change.path):
         children = node.children if node else None
         items = children if isinstance(children, list) else []
+        name, location = dotted(change.path[:depth]), Location(change.origin, 1, 1, 1, change.start)
+        if isinstance(step, str) and isinstance(children, list):
+            hint = f"write {name}[{step}]" if step.isdecimal() else f"write its whole value: --set {name}=VALUE"
+            return Finding.of("TPU007", f"{name} is a list, and has no key {quote_key(step)}", location, help=hint)
         if isinstance(step, int) and (items is not children or step > len(items)):
-            name, location = dotted(change.path[:depth]), Location(change.origin, 1, 1, 1, change.start)
             message = f"{name} is no list, and has no item {step}"
             hint = f"write its whole value: --set {name}=VALUE"
             if items is children:

@@ -6,7 +6,7 @@ wrong.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Final
 
@@ -144,12 +144,17 @@ class NodeBuilder:
         data: dict[str, Any] = {}
         children: dict[str, Node] = {}
         keys: dict[str, Node] = {}
+        last = Node(event.start_mark, event.start_mark, None)
         for key in events:
             if type(key) is MappingEndEvent:
                 break
             name = self._key(key)
             # Read before the key is checked, because the events of the value must be consumed in any case.
             child = self._value(next(events), events, depth)
+            if event.flow_style and _continues_number(last, key, child):
+                last.text, last.end = f"{last.text},{name}", key.end_mark
+                continue
+            last = child
             if name in keys:
                 self._report_duplicate(name, key, keys[name])
                 continue
@@ -159,6 +164,8 @@ class NodeBuilder:
                 continue
             keys[name] = Node(key.start_mark, key.end_mark, name, name)
             children[name], data[name] = child, child.value
+        if event.flow_style:
+            self._report_separated_numbers(children.values(), event)
         node = Node(event.start_mark, key.end_mark, data)
         node.children, node.keys = children, keys
         return self._anchored(event, node) if event.anchor else node
@@ -228,6 +235,14 @@ class NodeBuilder:
         message = f"the key {quote_key(name)} is written twice; the first is on line {location.line}"
         self._report("TPU003", message, event, help="delete one of the two", related=((location, "the first one"),))
 
+    def _report_separated_numbers(self, nodes: Iterable[Node], event: Any) -> None:
+        for node in nodes:
+            if "," in node.text and type(node.value) is int:
+                message = f"in braces, a comma ends a value: {node.text} is not one number"
+                hint = f"write {node.text.replace(',', '')}, without separators; {_QUOTE_TEXT}"
+                location = range_of_marks(self.name, node.start, node.end)
+                self._keep(Finding.of("TPU006", message, location, help=hint), event)
+
     def _report(self, id: str, message: str, event: Any, **options: Any) -> None:
         self._keep(self._finding(id, message, event, **options), event)
 
@@ -242,6 +257,19 @@ class NodeBuilder:
 
     def _finding(self, id: str, message: str, event: Any, **options: Any) -> Finding:
         return Finding.of(id, message, range_of_marks(self.name, event.start_mark, event.end_mark), **options)
+
+
+def _continues_number(number: Node, key: Any, value: Node) -> bool:
+    """Return True if a key without a value is a group of digits behind the comma of a number: `{max_usd: 2,000}`."""
+    return (
+        type(number.value) is int
+        and re.fullmatch("[0-9]{1,3}(,[0-9]{3})*", number.text) is not None
+        and (key.start_mark.line, key.start_mark.column) == (number.end.line, number.end.column + 1)
+        and re.fullmatch("[0-9]{3}", getattr(key, "value", "")) is not None
+        and key.implicit[0]
+        and value.value is None
+        and not value.text
+    )
 
 
 # Plain scalars.

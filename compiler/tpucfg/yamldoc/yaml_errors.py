@@ -6,11 +6,15 @@ the file. A parser message that matches no pattern here is reported unchanged.
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
+
+from yaml import MarkedYAMLError, ScalarEvent
 
 from tpucfg.findings import Finding, Location
 from tpucfg.named_tuple import NamedTuple
 from tpucfg.text_format import printable, split_lines
+from tpucfg.yamldoc.parser import parse_events
 
 _QUOTE: Final = "put the whole value in quotes"
 _QUOTE_OR_DELETE: Final = "if this is part of a text, put the whole text in quotes; if not, delete it"
@@ -59,8 +63,8 @@ def syntax_finding(error: Any, text: str, name: str) -> Finding:
     )
     if mark is None:
         return syntax_error.finding(problem, Location(name), _QUOTE_OR_DELETE)
-    if conflict := _merge_conflict(syntax_error):
-        return conflict
+    if elsewhere := _merge_conflict(syntax_error) or _quote_of_later_lines(syntax_error, text):
+        return elsewhere
     if text.lstrip().startswith("{") and (comment := _json_comment(syntax_error)):
         return comment
     if (column := syntax_error.row(mark).find("{%")) >= 0:
@@ -155,11 +159,30 @@ def _unclosed_quote(error: _SyntaxError) -> Finding:
     return error.finding("this quoted text is never closed", location, f"close it with {quote}")
 
 
+def _quote_of_later_lines(error: _SyntaxError, text: str) -> Finding | None:
+    """Return the finding for a quote that is not closed, if the first quote of a later value has closed it."""
+    last: Any = None
+    with suppress(MarkedYAMLError):
+        for event in parse_events(text):
+            last = event if isinstance(event, ScalarEvent) else last
+    if last is None or last.style not in ("'", '"') or last.end_mark.line != error.mark.line:
+        return None
+    first, *later = (row for row in error.rows[last.start_mark.line : error.mark.line + 1] if row.strip())
+    # The lines of a text in quotes are indented deeper than its key; the keys after it are not.
+    if all(_indentation(row) > _indentation(first) for row in later):
+        return None
+    location = error.location(last.start_mark.line, last.start_mark.column)
+    message = f"this quoted text is not closed before line {error.mark.line + 1}"
+    return error.finding(message, location, f"close it with {last.style}")
+
+
 def _unexpected_colon(error: _SyntaxError) -> Finding:
     """Explain a colon inside an unquoted value, or a line indented deeper than its siblings."""
     row, line = error.row(error.mark), error.mark.line
     # Possessive: without it, a long row of dashes without a colon takes quadratic time.
     key = re.match(r"\s*(?:- +)*+[^\s:#][^:]*: +", row[: error.mark.column])
+    if key is None and re.match(r"\s*(?:- +)*+[^\s:#]+:[{\[]", row):
+        return _key_without_colon(error, line, _indentation(row))
     if key is None:
         return _wrong_indentation(error)
     value = row[key.end() :].rstrip()
@@ -171,9 +194,13 @@ def _unexpected_colon(error: _SyntaxError) -> Finding:
 def _missing_colon(error: _SyntaxError) -> Finding:
     """Explain a line that is neither a key with its value nor the continuation of a text."""
     mark = error.context or error.mark
-    text = error.row(mark)[mark.column :].rstrip()
+    return _key_without_colon(error, mark.line, mark.column)
+
+
+def _key_without_colon(error: _SyntaxError, line: int, column: int) -> Finding:
+    text = error.rows[line][column:].rstrip()
     key, _, value = text.partition(":") if ":" in text else text.partition(" ")
-    location = error.location(mark.line, mark.column, mark.column + len(text))
+    location = error.location(line, column, column + len(text))
     hint = printable(f"write {key}: {value.strip()}".rstrip())
     return error.finding("a key needs a colon and a space before its value", location, hint)
 
@@ -181,9 +208,14 @@ def _missing_colon(error: _SyntaxError) -> Finding:
 def _unexpected_text(error: _SyntaxError) -> Finding:
     """Explain text after the end of a value, or a line whose indentation belongs to no mapping above it."""
     row, line, column = error.row(error.mark), error.mark.line, error.mark.column
+    location = error.location(line, column, len(row.rstrip()))
+    if not row[:column].strip() and row[column:].startswith("- "):
+        if re.search(r":(\s|$)", row):
+            location = error.location(line, column, column + 2)
+        hint = "delete this, or indent the line below the key of its list"
+        return error.finding("an entry of a list is among the keys of a mapping", location, hint)
     if not row[:column].strip():
         return _wrong_indentation(error)
-    location = error.location(line, column, len(row.rstrip()))
     return error.finding("the value ends before this", location, f"delete this, or {_QUOTE}")
 
 
@@ -191,21 +223,29 @@ def _wrong_indentation(error: _SyntaxError) -> Finding:
     row, line = error.row(error.mark), error.mark.line
     indentation = _indentation(row)
     location = error.location(line, indentation, indentation + len(row.strip().partition(":")[0]))
-    above = [
-        (number, text)
-        for number, text in enumerate(error.rows[:line])
-        if text.strip() and not text.lstrip().startswith("#")
-    ]
-    if not above:
+    if not (above := _line_above(error)):
         message, hint = "this line is indented, and there is no key above it", "remove the indentation"
         return error.finding(message, location, hint)
-    previous_number, previous_line = above[-1]
+    previous_number, previous_line = above
     expected = _indentation(previous_line)
+    if expected == indentation and not re.search(r":(\s|$)", previous_line):
+        return _key_without_colon(error, previous_number, expected)
     message = f"this line is indented by {indentation}, and the one above it by {expected}"
     finding = error.finding(message, location, f"indent it by {expected}, if it belongs beside the line above")
     return finding._replace(
         related=((error.location(previous_number, expected, len(previous_line.rstrip())), "the line above"),)
     )
+
+
+def _after_the_document(error: _SyntaxError) -> Finding:
+    """Explain a line after the end of the document, which is a first line without a key if a comment follows it."""
+    above = _line_above(error)
+    return _key_without_colon(error, above[0], 0) if above and re.match(r"[\w-]+:\S", above[1]) else _from_table(error)
+
+
+def _line_above(error: _SyntaxError) -> tuple[int, str] | None:
+    rows = list(enumerate(error.rows[: error.mark.line]))
+    return next(((number, row) for number, row in reversed(rows) if row.strip() and row.lstrip()[0] != "#"), None)
 
 
 def _indentation(row: str) -> int:
@@ -216,5 +256,6 @@ _EXPLAINERS: Final[dict[str, Callable[[_SyntaxError], Finding]]] = {
     "values are not allowed": _unexpected_colon,
     "expected ':'": _missing_colon,
     "expected key|<block end>": _unexpected_text,
+    "expected <document start>": _after_the_document,
     "unexpected (end of stream|document indicator)": _unclosed_quote,
 }

@@ -52,6 +52,14 @@ def test_an_entry_for_a_size_of_no_ladder_is_an_error() -> None:
     assert missing_words(overrides, "overrides", "v2-128") == []
 
 
+def test_a_size_is_no_fallback_of_itself() -> None:
+    """A run moves to another size; the help leaves the others of the list."""
+    result = planned(spec(overrides={"v2-32": {"fallback": ["v2-32", "v2-8"]}}))
+    (finding,) = result.findings
+    assert (finding.id, finding.help) == ("TPU025", "delete overrides.v2-32.fallback[0]")
+    assert missing_words(finding, "v2-32 cannot move to its own size") == []
+
+
 @pytest.mark.parametrize(
     ("change", "expected"),
     [

@@ -121,12 +121,16 @@ def _unused_sizes(project: Project, catalog: Catalog) -> Iterator[Finding]:
 
 
 def _unknown_fallbacks(project: Project, _: Catalog) -> Iterator[Finding]:
-    """Yield an error for each fallback outside of the ladders: it is checked and priced as a rung."""
+    """Yield an error for each fallback that is no other size of the ladders: it is checked and priced as a rung."""
     for size, override in project.overrides.items():
         ladders = [each.sizes for each in project.environments.values() if size in each.sizes]
         for index, other in enumerate(override.fallback):
-            if ladders and not any(other in sizes for sizes in ladders):
-                path = ("overrides", size, "fallback", index)
+            path = ("overrides", size, "fallback", index)
+            if ladders and other == size:
+                message = f"a run of {quote_key(size)} cannot move to its own size"
+                hint = deletion_help(project.document, path)
+                yield Finding.of("TPU025", message, project.document.value_location(path), help=hint)
+            elif ladders and not any(other in sizes for sizes in ladders):
                 message = f"a run cannot move to {quote_key(other)}: no ladder with {quote_key(size)} has it"
                 hint = f"delete {dotted(path)}, or add {quote_key(other)} to the ladder"
                 yield Finding.of("TPU025", message, project.document.value_location(path), help=hint)

@@ -177,21 +177,24 @@ def _joined_single_hosts(project: Project, slices: Sequence[Slice]) -> Iterator[
 
 def _divided_hosts(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
     """Yield an error for each `containers_per_host` of a size whose hosts are no two NUMA nodes with chips."""
-    reported = set()
+    reported, setting = set(), ("targets", NAME, "containers_per_host")
     for slice_ in slices:
-        count = project.settings[environment.name, slice_.size].layers.find("targets", NAME, "containers_per_host")
+        count = project.settings[environment.name, slice_.size].layers.find(*setting)
         if count is None or (count.value or 1) == 1 or count.path in reported:
             continue
         if slice_.generation in _NUMA_GENERATIONS and slice_.chips_per_host % count.value == 0:
             continue
         reported.add(count.path)
-        path = f"environments.{environment.name}.overrides.{slice_.size}.targets.gke.containers_per_host"
+        # A job of another generation may need the setting.
+        jobs = (job for job, settings in project.settings.items() if settings.source(setting) == count.path)
+        is_needed = any(size.partition("-")[0] in _NUMA_GENERATIONS for _, size in jobs)
+        path = dotted(("environments", environment.name, "overrides", slice_.size, *setting))
         yield Finding.of(
             "TPU024",
             f"the chips of a host of {slice_.size} cannot be divided among {count.value} containers: GKE does this for "
             "TPU7x with 4 chips a host, 2 for each NUMA node",
             project.document.key_location(count.path),
-            help=f"set {path} to 1",
+            help=f"set {path} to 1" if is_needed else f"delete {dotted(count.path)}",
             details=(f"the rule: {_NUMA}",),
         )
 

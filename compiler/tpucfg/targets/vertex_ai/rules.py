@@ -1,5 +1,6 @@
 """The rules of Vertex AI: mounts and packages of a spec, and one replica on a TPU that it offers in a config."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -120,6 +121,11 @@ def _strategy_rules(body: RequestBody, spec: Mapping[str, Any], catalog: Catalog
 def _machine_rules(path: KeyPath, spec: Mapping[str, Any], catalog: Catalog) -> Iterator[Problem]:
     machine = spec.get("machineType")
     slices = _slices_on_machine(str(machine), str(spec.get("acceleratorType")), catalog)
+    if not slices and _slices_on_machine(str(machine), "None", catalog):
+        message = f"{machine} is not offered with {spec['acceleratorType']}"
+        hint = refused_help((*path, "acceleratorType"), spec, catalog) or _accelerators_hint(path, catalog)
+        yield service_problem((*path, "acceleratorType"), message, hint, COMPUTE)
+        return
     if not slices:
         offered = [slice_ for slice_ in catalog.all() if NAME in slice_.targets]
         machines = tuple(dict.fromkeys(name for slice_ in offered for name in _machine_types(slice_)))
@@ -144,6 +150,32 @@ def _machine_rules(path: KeyPath, spec: Mapping[str, Any], catalog: Catalog) -> 
         )
 
 
+def refused_help(path: KeyPath, parent: Any, catalog: Catalog) -> str:
+    """Return the edit for a refused `acceleratorType` that names a generation of other fields; else an empty text."""
+    *above, key = path
+    accelerator = str(parent[key]) if key == "acceleratorType" and key in parent else ""
+    if not (generation := catalog.nearest_generation(re.sub("[-_]", "", accelerator))):
+        return ""
+    slices = [slice_ for slice_ in catalog.generation(generation).slices if NAME in slice_.targets]
+    if not slices or is_counted(slices[0]):
+        return "" if slices else _accelerators_hint(tuple(above), catalog)
+    machine_path, topology_path = (dotted((*above, name)) for name in ("machineType", "tpuTopology"))
+    machines = tuple(dict.fromkeys(machine for slice_ in slices for machine in _machine_types(slice_)))
+    count = str(parent.get("acceleratorCount"))
+    if (slice_ := next((slice_ for slice_ in slices if str(slice_.number) == count), None)) is None:
+        return f"delete {dotted(path)}, and set {machine_path} to {listed(machines, 14, last=' or ')}"
+    machine = next(
+        (name for name in _machine_types(slice_) if name == parent.get("machineType")), slice_.machines[0].name
+    )
+    edits = f"set {machine_path} to {machine} and {topology_path} to {slice_.topology}"
+    return f"{edits}, and delete acceleratorType and acceleratorCount"
+
+
+def _accelerators_hint(path: KeyPath, catalog: Catalog) -> str:
+    offered = (slice_.accelerators[NAME] for slice_ in catalog.all() if NAME in slice_.targets and is_counted(slice_))
+    return _set_hint((*path, "acceleratorType"), tuple(dict.fromkeys(offered)))
+
+
 def _shape_of(spec: Mapping[str, Any], slice_: Slice) -> tuple[str | None, ...]:
     """Return the values by which a machine spec chooses among the sizes of the slice's machine."""
     fields = ("acceleratorType", "acceleratorCount") if is_counted(slice_) else ("tpuTopology",)
@@ -155,13 +187,13 @@ def _set_hint(path: KeyPath, values: Sequence[str]) -> str:
 
 
 def _slices_on_machine(machine: str, accelerator: str, catalog: Catalog) -> list[Slice]:
-    """Return the sizes of a machine type and, if it is given, an accelerator type."""
+    """Return the sizes of a machine type and, if it is given and counted, an accelerator type."""
     # One generation at a time, because each is read from its own file.
     for generation in catalog.generations():
         slices = [
             slice_ for slice_ in generation.slices if NAME in slice_.targets and machine in _machine_types(slice_)
         ]
-        if slices and accelerator in (slices[0].accelerators.get(NAME), "None"):
+        if slices and (not is_counted(slices[0]) or accelerator in (slices[0].accelerators[NAME], "None")):
             return slices
     return []
 
