@@ -275,6 +275,13 @@ def test_the_region_of_a_missing_key_is_that_of_the_zone(placed: dict[str, Any])
     assert_added("environments.prod", data, "add region: us-west4")
 
 
+@pytest.mark.parametrize(("metric", "goal"), [("eval_loss", "min"), ("perplexity", "min"), ("accuracy", "max")])
+def test_the_goal_of_a_missing_key_follows_from_the_metric(metric: str, goal: str) -> None:
+    """With the other direction, a run that diverges would pass."""
+    data = spec(**deepcopy(GKE), gate={"metric": metric})
+    assert finding_with_id("TPU005", findings_of(document(data))).help == f"add goal: {goal} and max_drop: 0.01"
+
+
 def test_a_zone_without_a_region_has_two_edits_that_agree() -> None:
     """The region is that of the zone, which is a key of each size."""
     data = spec(**deepcopy(GKE))

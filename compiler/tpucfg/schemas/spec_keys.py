@@ -65,8 +65,12 @@ def _text_advice(path: KeyPath, section: KeyPath, text: str) -> str:
     return f"did you mean {meant}?" if meant else ""
 
 
+_SMALLER_IS_BETTER: Final = ("loss", "perplexity", "error")
+"""Words in the names of metrics."""
+
+
 def implied_value(data: Any, path: KeyPath) -> str | None:
-    """Return the first size of the ladder for `tuned_on`, and the region of its zones for an environment; else None."""
+    """Return the value of a missing key that others decide, such as the region of an environment's zones; else None."""
     environments = value_at(data, ("environments",))
     layers = [*environments.values()] if isinstance(environments, dict) else []
     texts: list[Any] = []
@@ -79,6 +83,9 @@ def implied_value(data: Any, path: KeyPath) -> str | None:
             places = [value_at(own, ("zone",)), *(zones.values() if isinstance(zones, dict) else ())]
             places += [value_at(own, ("cluster",)), *(value_at(layer, ("region",)) for layer in layers)]
             texts = [match[1] for place in places if isinstance(place, str) and (match := _REGION.search(place))]
+        case ("gate", "goal"):
+            metric = str(value_at(data, ("gate", "metric")))
+            texts = ["min"] if any(word in metric.lower() for word in _SMALLER_IS_BETTER) else []
     return next((text for text in texts if isinstance(text, str)), None)
 
 
