@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from spec_changes import compiled_revision
-from spec_factory import spec
-from tpucfg.changes.records import read_revision_records, result_statements
+from spec_factory import CATALOG, spec
+from tpucfg.changes.records import RevisionRecords, read_revision_records, record_statements, result_statements
+from tpucfg.changes.statements import Risk
 
 _GATED = spec(sizes=["v2-8", "v2-32", "v2-128"], gate={"min_scaling_efficiency": 0.8})
 _LINE = '{"metrics": {"examples_per_second": %s}, "name": "mnist", "size": "%s"}\n'
@@ -19,6 +20,13 @@ SLOW = _LINE % (10, "v2-32")
 
 def changes(folder: Path, before: str, after: str, data: object = _GATED, base: object = None) -> list[str]:
     """Return the statements about two versions of the records of `dev`, and maybe of the spec."""
+    return [located.plain for located in result_statements(*both_records(folder, before, after, data, base))]
+
+
+def both_records(
+    folder: Path, before: str, after: str, data: object = _GATED, base: object = None
+) -> tuple[RevisionRecords, RevisionRecords]:
+    """Return two versions of the records of `dev`, and maybe of the spec."""
     revisions = []
     for name, text, source in (("before", before, base or data), ("after", after, data)):
         path = folder / name / "results" / "dev.jsonl"
@@ -26,7 +34,8 @@ def changes(folder: Path, before: str, after: str, data: object = _GATED, base: 
         path.write_text(text)
         revision = compiled_revision(source)
         revisions.append(revision._replace(snapshot=revision.snapshot._replace(spec=folder / name / "tpucfg.yaml")))
-    return [located.plain for located in result_statements(*map(read_revision_records, revisions))]
+    old, new = map(read_revision_records, revisions)
+    return old, new
 
 
 @pytest.mark.parametrize(
@@ -80,6 +89,24 @@ def test_record_of_another_program_opens_no_rung(tmp_path: Path) -> None:
     line = json.dumps({**json.loads(V2_8), "figures": {"batch_size": 8}})
 
     assert changes(tmp_path, "", f"{line}\n") == ["dev: results: 1 record added to results/dev.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("head", "reason"),
+    [
+        (spec(name="digits"), "the project is renamed"),
+        (spec(environments={"test": spec()["environments"]["dev"]}), "the spec has no environment of that name"),
+    ],
+)
+def test_record_that_a_rename_hides_is_not_removed(tmp_path: Path, head: object, reason: str) -> None:
+    """The file still has the line, so that it is no caution; one that the change takes away still is."""
+    ladders = {"dev": CATALOG.generation("v2").slices}
+    (located,) = record_statements(ladders, *both_records(tmp_path / "kept", V2_8, V2_8, head, spec()))
+    expected = f"dev: v2-8: the record of 1,000 examples/s stays in results, and no longer counts: {reason}"
+    assert (located.plain, located.statement.risk) == (expected, Risk.NONE)
+
+    (located,) = record_statements(ladders, *both_records(tmp_path / "removed", V2_8, "", head, spec()))
+    assert located.plain == "dev: v2-8: the record of 1,000 examples/s removed from results"
 
 
 def test_without_a_gate_no_rung_is_opened(tmp_path: Path) -> None:

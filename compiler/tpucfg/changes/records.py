@@ -7,6 +7,7 @@ where it has any, so that a line that the change adds cannot hide what it costs;
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from tpucfg.catalog import Catalog, Slice
@@ -21,7 +22,15 @@ from tpucfg.results.evaluation import metric_drop
 from tpucfg.results.gate import has_passed_below, may_run
 from tpucfg.results.ladder_status import LadderStatus, ladder_statuses
 from tpucfg.results.next_steps import IMPLAUSIBLE_SCALING
-from tpucfg.results.records import FOLDER, RungRecords, exact_decimal, record_line
+from tpucfg.results.records import (
+    FOLDER,
+    ExampleRecord,
+    Results,
+    RungRecords,
+    exact_decimal,
+    read_every_record,
+    record_line,
+)
 from tpucfg.text_format import format_count, listed
 
 _MAX_METRICS: Final = 4
@@ -35,6 +44,10 @@ class RevisionRecords(NamedTuple):
     """Examples per second, above zero, by environment and size; without environments that have no record."""
     statuses: Mapping[str, LadderStatus] = {}
     """The ladders with their records, by environment."""
+    project: str = ""
+    """The name that counted records have."""
+    folder: Path | None = None
+    """The spec's folder; None for a revision without a spec."""
 
     @property
     def problems(self) -> dict[str, str]:
@@ -54,7 +67,7 @@ def read_revision_records(revision: CompiledRevision) -> RevisionRecords:
     folder = revision.snapshot.spec.parent
     statuses = ladder_statuses(project, Catalog(), project.environments.values(), folder)
     measured = {name: latest_throughputs(status.results, project.name) for name, status in statuses.items()}
-    return RevisionRecords({name: rates for name, rates in measured.items() if rates}, statuses)
+    return RevisionRecords({name: rates for name, rates in measured.items() if rates}, statuses, project.name, folder)
 
 
 def judged_throughputs(
@@ -79,18 +92,47 @@ def record_statements(
     ladders: Mapping[str, Sequence[Slice]], before: RevisionRecords, after: RevisionRecords
 ) -> Iterator[LocatedStatement]:
     """Yield the records that differ; those of one size and figure share a statement."""
+    renamed = _uncounted(before, after)
     owned = (
         (Scope(name, size), statement)
         for name, slices in ladders.items()
         for size, statement in _changed_records(
-            slices, before.throughputs.get(name, {}), after.throughputs.get(name, {})
+            slices, before.throughputs.get(name, {}), after.throughputs.get(name, {}), renamed.get(name)
         )
     )
     return group_by_config(owned)
 
 
+class _Uncounted(NamedTuple):
+    """The records of an environment that the head has, but does not count, as a name differs."""
+
+    files: Sequence[Results]
+    """All files of records, as the environment's own may have been renamed with it."""
+    project: str
+    reason: str
+
+    def has(self, size: str, rate: Fraction) -> bool:
+        return any(latest_throughputs(results, self.project).get(size) == rate for results in self.files)
+
+
+def _uncounted(before: RevisionRecords, after: RevisionRecords) -> dict[str, _Uncounted]:
+    """Return the records of the base's environments that another name hides, by environment."""
+    reasons = {
+        name: "the spec has no environment of that name" if name not in after.statuses else "the project is renamed"
+        for name in before.throughputs
+        if name not in after.statuses or before.project != after.project
+    }
+    if not reasons or after.folder is None:
+        return {}
+    files = [*read_every_record(after.folder, ExampleRecord(before.project, "")).values()]
+    return {name: _Uncounted(files, before.project, reason) for name, reason in reasons.items()}
+
+
 def _changed_records(
-    slices: Sequence[Slice], before: Mapping[str, Fraction], after: Mapping[str, Fraction]
+    slices: Sequence[Slice],
+    before: Mapping[str, Fraction],
+    after: Mapping[str, Fraction],
+    uncounted: _Uncounted | None,
 ) -> Iterator[tuple[str, Statement]]:
     expected = forecast_throughputs(slices, before)
     for size in (slice_.size for slice_ in slices):
@@ -98,8 +140,7 @@ def _changed_records(
         if old == new:
             continue
         if new is None:
-            text = f"the record of {format_rate(old)} examples/s removed from {{}}"
-            yield size, Statement(text, (FOLDER,), Risk.CAUTION)
+            yield size, _missing_record(size, old, uncounted)
             continue
         rate = f"{format_rate(new)} examples/s"
         previous = expected[size].throughput if size in expected else None
@@ -112,6 +153,13 @@ def _changed_records(
         risk = Risk.CAUTION if factor > IMPLAUSIBLE_SCALING else Risk.NONE
         text = f"{rate} recorded in {{}}, {format_factor(factor)} the {format_rate(previous)} {basis}"
         yield size, Statement(text, (FOLDER,), risk)
+
+
+def _missing_record(size: str, rate: Fraction, uncounted: _Uncounted | None) -> Statement:
+    record = f"the record of {format_rate(rate)} examples/s"
+    if uncounted and uncounted.has(size, rate):
+        return Statement(f"{record} stays in {{}}, and no longer counts: {uncounted.reason}", (FOLDER,))
+    return Statement(f"{record} removed from {{}}", (FOLDER,), Risk.CAUTION)
 
 
 # The gate
