@@ -12,6 +12,7 @@ from tpucfg.changes.statements import Risk
 
 _GATED = spec(sizes=["v2-8", "v2-32", "v2-128"], gate={"min_scaling_efficiency": 0.8})
 _LINE = '{"metrics": {"examples_per_second": %s}, "name": "mnist", "size": "%s"}\n'
+_CLOSED = "dev: results: v2-128 may no longer run, as the rung below does not pass the gate"
 _PASSES = "may now run, as a committed record of"
 V2_8 = _LINE % (1000, "v2-8")
 V2_32 = _LINE % (4000, "v2-32")
@@ -56,7 +57,10 @@ def both_records(
         (
             V2_8 + V2_32,
             V2_8,
-            ["dev: results: 1 record of results/dev.jsonl removed or rewritten: records are only ever appended"],
+            [
+                _CLOSED,
+                "dev: results: 1 record of results/dev.jsonl removed or rewritten: records are only ever appended",
+            ],
         ),
         (
             V2_8,
@@ -91,6 +95,23 @@ def test_record_of_another_program_opens_no_rung(tmp_path: Path) -> None:
     assert changes(tmp_path, "", f"{line}\n") == ["dev: results: 1 record added to results/dev.jsonl"]
 
 
+def test_program_that_the_records_do_not_have_closes_the_gate(tmp_path: Path) -> None:
+    """The costs still follow from the record, and the rung above may not run; nothing of it is news a second time."""
+    figures = {"batch_size": 1024, "grad_accum": 1, "model_parallel": 1}
+    line = json.dumps({**json.loads(V2_8), "figures": figures}) + "\n"
+    changed = {**_GATED, "training": {**_GATED["training"], "batch_size": 2048}}
+    of_program = "the program of v2-8 is another one than was recorded: hours and costs by records are an estimate"
+
+    assert changes(tmp_path / "gated", line, line, changed, _GATED) == [
+        f"dev: results: {of_program}",
+        "dev: results: v2-32 may no longer run, as the rung below does not pass the gate",
+    ]
+    assert changes(tmp_path / "same", line, line, changed, changed) == []
+    assert changes(tmp_path / "open", line, line, spec(training=changed["training"]), spec()) == [
+        f"dev: results: {of_program}"
+    ]
+
+
 @pytest.mark.parametrize(
     ("head", "reason"),
     [
@@ -115,13 +136,13 @@ def test_without_a_gate_no_rung_is_opened(tmp_path: Path) -> None:
 
 
 def test_gate_that_is_less_strict_opens_a_rung(tmp_path: Path) -> None:
-    """A record can pass a lower threshold; neither a stricter gate nor one that is added opens a rung."""
+    """A record can pass a lower threshold; a stricter gate closes a rung, and one that is added opens none."""
     records = V2_8 + _LINE % (2000, "v2-32")
     loose = {**_GATED, "gate": {"min_scaling_efficiency": 0.5}}
 
     expected = f"dev: results: v2-128 {_PASSES} v2-32 passes the changed gate (examples_per_second 2000)"
     assert changes(tmp_path / "looser", records, records, loose, _GATED) == [expected]
-    assert changes(tmp_path / "stricter", records, records, _GATED, loose) == []
+    assert changes(tmp_path / "stricter", records, records, _GATED, loose) == [_CLOSED]
     assert changes(tmp_path / "added", records, records, loose, spec(sizes=["v2-8", "v2-32", "v2-128"])) == []
 
 

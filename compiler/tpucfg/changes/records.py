@@ -166,7 +166,7 @@ def _missing_record(size: str, rate: Fraction, uncounted: _Uncounted | None) -> 
 
 
 def result_statements(before: RevisionRecords, after: RevisionRecords) -> Iterator[LocatedStatement]:
-    """Yield the rungs that a changed record or gate opens, and the records that are added, removed or rewritten."""
+    """Yield the rungs that a changed record, program or gate opens or closes, and the records that are changed."""
     for name, status in after.statuses.items():
         statements = _statements(before.statuses.get(name), status)
         yield from (LocatedStatement(name, statement) for statement in statements)
@@ -181,6 +181,7 @@ def _statements(old: LadderStatus | None, new: LadderStatus) -> Iterator[Stateme
     if new.results.findings and not (old and old.results.findings):
         consequence = ": the gate stays closed until it can be read" if new.is_measured else ""
         yield Statement(f"results: {{}} {new.results.problem}{consequence}", (_file(new),), Risk.CAUTION)
+    yield from _losses(old, new)
     lines = Counter(map(record_line, new.results.records))
     old_lines = Counter(map(record_line, old.results.records)) if old else Counter[str]()
     # A file that cannot be read in one revision has no records to compare.
@@ -193,6 +194,22 @@ def _statements(old: LadderStatus | None, new: LadderStatus) -> Iterator[Stateme
     yield from _weaker_metrics(old, new)
     if added := (lines - old_lines).total():
         yield Statement(f"results: {format_count(added, 'record')} added to {{}}", (_file(new),))
+
+
+def _losses(old: LadderStatus | None, new: LadderStatus) -> Iterator[Statement]:
+    """Yield the rungs whose program is no longer the recorded one, and those that may no longer run."""
+    if old is None or new.results.findings:
+        return
+    before = {rung.size: rung for rung in old.evaluations}
+    kept = [(rung, before[rung.size]) for rung in new.evaluations if rung.size in before]
+    others = [rung.size for rung, known in kept if rung.is_other and known.record and not known.is_other]
+    if others:
+        text = "results: the program of {} is another one than was recorded: hours and costs by records are an estimate"
+        yield Statement(text, (listed(others, _MAX_RUNGS),))
+    closed = [size for rung, _ in kept if has_passed_below(old, size := rung.size) and not has_passed_below(new, size)]
+    if closed and old.is_measured:
+        text = "results: {} may no longer run, as the rung below does not pass the gate"
+        yield Statement(text, (listed(closed, _MAX_RUNGS),))
 
 
 def _weaker_metrics(old: LadderStatus | None, new: LadderStatus) -> Iterator[Statement]:
