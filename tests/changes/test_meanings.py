@@ -66,6 +66,8 @@ EXAMPLES: Final = (
     Example(("module",), "a.b", "a.c", _CAUTION, "another program runs in the job"),
     Example(("command",), "python3 a.py", "python3 b.py", _CAUTION, "another program runs in the job"),
     Example(("command",), "python3 a.py", _A, _CAUTION, "another program runs in the job"),
+    Example(("command",), _A, "python3 b.py", _CAUTION, "another program runs in the job", _NEW),
+    Example(("command",), _A, "python3 known.py", _NONE, "command added (python3 known.py)", _NEW),
     Example(("module",), _A, "a.c", _NONE, "module added (a.c)", _NEW),
     Example(("arg style",), "--key=value", "key=value", _NONE, "arg style changed"),
     Example(("runtime version",), "2.1", "2.2", _NONE, "runtime version changed"),
@@ -374,7 +376,7 @@ def _judge(example: Example, scope: Scope) -> Judged:
                 revision.append(Fact(Scope("dev"), ("environment", key), value))
                 revision.append(Fact(scope, (key,), value))
     change = FactChange(scope, example.name, example.before, example.after)
-    known = [Fact(Scope("prod"), ("image",), "r.io/a/known:1")]
+    known = [Fact(Scope("prod"), ("image",), "r.io/a/known:1"), Fact(Scope("prod"), ("command",), "python3 known.py")]
     return judged(change, MEANINGS, Comparison(by_name(facts[0]), by_name(facts[1]), known))
 
 

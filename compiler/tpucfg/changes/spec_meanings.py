@@ -229,7 +229,16 @@ _ENVIRONMENTS: Final = (
     Meaning("environment.soft_delete_days", Risk.CAUTION, "deleted objects can be restored for fewer days", when.falls),
     access("bucket to read.*", "jobs read another bucket"),
 )
-_PROGRAM: Final = ("image", "worker image", "package", "module", "arg style", "runtime version", "Python version")
+_PROGRAM: Final = (
+    "image",
+    "worker image",
+    "package",
+    "module",
+    "command",
+    "arg style",
+    "runtime version",
+    "Python version",
+)
 _COMPILED: Final = ("step to compile", "Python of the compiled step")
 _MACHINES: Final = ("capacity", "machine type", "topology", "zone", "restarts", "exit codes", "maximum run duration")
 _NETWORK: Final = ("host_network", "external_ips", "network", "subnetwork", "tags.*")
