@@ -304,6 +304,18 @@ def test_missing_figures_are_gaps() -> None:
     assert not imported(text).gaps
 
 
+def test_figures_beside_a_missing_batch_are_kept() -> None:
+    """The batch that stands in for the missing one divides by the accumulation of the file."""
+    words = ["python3", "train.py", "--bs=128", "--grad_accum=2", "--train_steps=100", "--learning_rate=2e-4"]
+    data = yaml.safe_load(changed((*CONTAINER, "command"), words))
+    del value_at(data, CONTAINER)["args"]
+    result = imported(yaml.safe_dump(data), GIVEN._replace(batch_size=None))
+    assert result.gaps == (("training", "batch_size"),)
+    training = yaml.safe_load(result.text)["training"]
+    assert (training["grad_accum"], training["train_steps"], training["learning_rate"]) == (2, 100, "2e-4")
+    assert "command" not in reasons(result)
+
+
 def test_unknown_machines_are_a_gap() -> None:
     """Machines of no size of the catalog leave the size open, with the fields that would show it."""
     result = imported(changed((*CHILD, "parallelism"), 5))

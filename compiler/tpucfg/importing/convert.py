@@ -88,9 +88,11 @@ def _filled(spec: Mapping[str, Any], catalog: Catalog) -> dict[str, Any]:
     trainer, training = filled["trainer"], filled["training"]
     if trainer.get("image", "") is None:
         trainer["image"] = _STAND_INS["image"]
+    # A batch that divides over all devices and micro-batches.
+    batch_size = (slice_.devices if slice_ else 1) * int(training.get("grad_accum") or 1)
     for key in ("batch_size", "train_steps"):
         if training.get(key, "") is None:
-            training[key] = slice_.devices if slice_ else 1
+            training[key] = batch_size
     return filled
 
 
