@@ -376,7 +376,25 @@ def test_a_credential_is_not_printed() -> None:
     result = imported(changed((*CONTAINER, "env", 1), {"name": "HF_TOKEN", "value": token}))
     assert token not in result.text
     assert token not in reasons(result)
-    assert "HF_TOKEN" in reasons(result)
+    (note,) = (note for note in result.notes if "HF_TOKEN" in note.reason)
+    assert note.path == (*CONTAINER, "env", 1, "name")
+
+
+def test_a_policy_keeps_the_default_that_it_needs() -> None:
+    """The operator of `successPolicy` is required, so it is a default only of a policy without targets."""
+    policy = {"operator": "All", "targetReplicatedJobs": ["slice"]}
+    result = imported(changed(("spec", "successPolicy"), policy))
+    assert result.is_equal, reasons(result)
+    assert yaml.safe_load(result.text)["targets"]["gke"]["extra"]["spec"]["successPolicy"] == policy
+    without_targets = spec_of(changed(("spec", "successPolicy"), {"operator": "All"}))
+    assert "successPolicy" not in without_targets["targets"]["gke"]["extra"]["spec"]
+
+
+def test_a_file_that_cannot_be_compared_is_no_short_list() -> None:
+    """Where the compiler refuses what no import can leave out, the list ends with the fields that it lacks."""
+    notes = imported(EXAMPLE.read_text(), GIVEN._replace(environment="Prod")).notes
+    assert "environments" in notes[-2].path
+    assert str(notes[-1]).startswith("the other fields, as the spec has an error")
 
 
 def test_defaults_of_the_server_are_absent() -> None:
