@@ -25,7 +25,6 @@ from tpucfg.results.next_steps import IMPLAUSIBLE_SCALING
 from tpucfg.results.records import (
     FOLDER,
     ExampleRecord,
-    Results,
     RungRecords,
     exact_decimal,
     read_every_record,
@@ -92,31 +91,23 @@ def record_statements(
     ladders: Mapping[str, Sequence[Slice]], before: RevisionRecords, after: RevisionRecords
 ) -> Iterator[LocatedStatement]:
     """Yield the records that differ; those of one size and figure share a statement."""
-    renamed = _uncounted(before, after)
+    uncounted = _uncounted(before, after)
     owned = (
         (Scope(name, size), statement)
         for name, slices in ladders.items()
         for size, statement in _changed_records(
-            slices, before.throughputs.get(name, {}), after.throughputs.get(name, {}), renamed.get(name)
+            slices, before.throughputs.get(name, {}), after.throughputs.get(name, {}), uncounted.get(name, {})
         )
     )
     return group_by_config(owned)
 
 
-class _Uncounted(NamedTuple):
-    """The records of an environment that the head has, but does not count, as a name differs."""
-
-    files: Sequence[Results]
-    """All files of records, as the environment's own may have been renamed with it."""
-    project: str
-    reason: str
-
-    def has(self, size: str, rate: Fraction) -> bool:
-        return any(latest_throughputs(results, self.project).get(size) == rate for results in self.files)
+_Reasons = Mapping[tuple[str, Fraction | None], str]
+"""The reasons why records do not count, by size and rate."""
 
 
-def _uncounted(before: RevisionRecords, after: RevisionRecords) -> dict[str, _Uncounted]:
-    """Return the records of the base's environments that another name hides, by environment."""
+def _uncounted(before: RevisionRecords, after: RevisionRecords) -> dict[str, _Reasons]:
+    """Return the records that the head has, but does not count as another name hides them, by environment."""
     reasons = {
         name: "the spec has no environment of that name" if name not in after.statuses else "the project is renamed"
         for name in before.throughputs
@@ -124,15 +115,14 @@ def _uncounted(before: RevisionRecords, after: RevisionRecords) -> dict[str, _Un
     }
     if not reasons or after.folder is None:
         return {}
-    files = [*read_every_record(after.folder, ExampleRecord(before.project, "")).values()]
-    return {name: _Uncounted(files, before.project, reason) for name, reason in reasons.items()}
+    # All files, as that of an environment may have been renamed with it.
+    files = read_every_record(after.folder, ExampleRecord(before.project, "")).values()
+    kept = {pair for results in files for pair in latest_throughputs(results, before.project).items()}
+    return {name: dict.fromkeys(kept, reason) for name, reason in reasons.items()}
 
 
 def _changed_records(
-    slices: Sequence[Slice],
-    before: Mapping[str, Fraction],
-    after: Mapping[str, Fraction],
-    uncounted: _Uncounted | None,
+    slices: Sequence[Slice], before: Mapping[str, Fraction], after: Mapping[str, Fraction], uncounted: _Reasons
 ) -> Iterator[tuple[str, Statement]]:
     expected = forecast_throughputs(slices, before)
     for size in (slice_.size for slice_ in slices):
@@ -140,7 +130,11 @@ def _changed_records(
         if old == new:
             continue
         if new is None:
-            yield size, _missing_record(size, old, uncounted)
+            record = f"the record of {format_rate(old)} examples/s"
+            if reason := uncounted.get((size, old)):
+                yield size, Statement(f"{record} stays in {{}}, and no longer counts: {reason}", (FOLDER,))
+            else:
+                yield size, Statement(f"{record} removed from {{}}", (FOLDER,), Risk.CAUTION)
             continue
         rate = f"{format_rate(new)} examples/s"
         previous = expected[size].throughput if size in expected else None
@@ -153,13 +147,6 @@ def _changed_records(
         risk = Risk.CAUTION if factor > IMPLAUSIBLE_SCALING else Risk.NONE
         text = f"{rate} recorded in {{}}, {format_factor(factor)} the {format_rate(previous)} {basis}"
         yield size, Statement(text, (FOLDER,), risk)
-
-
-def _missing_record(size: str, rate: Fraction, uncounted: _Uncounted | None) -> Statement:
-    record = f"the record of {format_rate(rate)} examples/s"
-    if uncounted and uncounted.has(size, rate):
-        return Statement(f"{record} stays in {{}}, and no longer counts: {uncounted.reason}", (FOLDER,))
-    return Statement(f"{record} removed from {{}}", (FOLDER,), Risk.CAUTION)
 
 
 # The gate

@@ -63,7 +63,7 @@ def _others_make(before: bool, after: bool) -> Condition:
 
 def _other_bucket(change: FactChange, comparison: Comparison) -> bool:
     old, new = comparison.pair(change.scope, "environment", "bucket")
-    return old != new
+    return bool(old != new)
 
 
 def _bucket_stays(change: FactChange, comparison: Comparison) -> tuple[str, ...]:
