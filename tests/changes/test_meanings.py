@@ -66,6 +66,8 @@ EXAMPLES: Final = (
     Example(("module",), "a.b", "a.c", _CAUTION, "another program runs in the job"),
     Example(("command",), "python3 a.py", "python3 b.py", _CAUTION, "another program runs in the job"),
     Example(("command",), "python3 a.py", _A, _CAUTION, "another program runs in the job"),
+    Example(("command",), _A, "python3 b.py", _CAUTION, "another program runs in the job", _NEW),
+    Example(("command",), _A, "python3 known.py", _NONE, "command added (python3 known.py)", _NEW),
     Example(("module",), _A, "a.c", _NONE, "module added (a.c)", _NEW),
     Example(("arg style",), "--key=value", "key=value", _NONE, "arg style changed"),
     Example(("runtime version",), "2.1", "2.2", _NONE, "runtime version changed"),
@@ -327,11 +329,22 @@ _SPEC: Final = (
     Example(("price", "v2"), "1.5", "0.3", _CAUTION, "price v2 changed from 1.5 to 0.3: everything looks cheaper"),
     Example(("price", "v2"), "1", "2", _NONE, "price v2 changed from 1 to 2"),
     Example(("environment", "project"), "a", "b", _CAUTION, "jobs run in another project, which pays for them"),
-    Example(("environment", "region"), "a", "b", _NONE, "region changed from a to b"),
+    Example(("environment", "region"), "a", "b", _NONE, "region changed from a to b", {"bucket": ("a", "b")}),
     Example(("environment", "target"), "gke", "vertex-ai", _NONE, "target changed from gke to vertex-ai"),
     Example(("environment", "bucket"), "a", "b", _CAUTION, "the old one stays with its", {"protect": (True, True)}),
     Example(("environment", "bucket"), "a", "b", _CAUTION, "the old one stays with its", {"keep_data": (True, True)}),
     Example(("environment", "bucket"), "a", "b", _LOST, "the old one is deleted with its objects"),
+    *(
+        Example(("environment", "bucket"), "a", "b", risk, words, {"existing_bucket": made, "keep_data": kept})
+        for made, kept, risk, words in (
+            ((True, True), (_A, _A), _ACCESS, "jobs read and write one that the stack does not make, and lose"),
+            ((True, _A), (_A, _A), _CAUTION, "the new bucket starts empty, and jobs lose the access"),
+            ((_A, True), (True, True), _ACCESS, "does not make; the old one stays with its objects"),
+            ((_A, True), (False, False), _LOST, "does not make; the old one is deleted with its objects"),
+        )
+    ),
+    Example(("environment", "existing_bucket"), _A, True, _NONE, "", {"bucket": ("a", "b")}),
+    Example(("environment", "region"), "a", "b", _CAUTION, "the bucket mine is the same, and cannot move"),
     Example(("environment", "protect"), True, False, _LOST, "protection lifted"),
     Example(("environment", "protect"), False, True, _NONE, "protect changed from false to true"),
     Example(("environment", "keep_data"), True, False, _LOST, "keep_data disabled: a bucket removed"),
@@ -363,7 +376,7 @@ def _judge(example: Example, scope: Scope) -> Judged:
                 revision.append(Fact(Scope("dev"), ("environment", key), value))
                 revision.append(Fact(scope, (key,), value))
     change = FactChange(scope, example.name, example.before, example.after)
-    known = [Fact(Scope("prod"), ("image",), "r.io/a/known:1")]
+    known = [Fact(Scope("prod"), ("image",), "r.io/a/known:1"), Fact(Scope("prod"), ("command",), "python3 known.py")]
     return judged(change, MEANINGS, Comparison(by_name(facts[0]), by_name(facts[1]), known))
 
 

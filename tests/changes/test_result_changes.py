@@ -6,11 +6,13 @@ from pathlib import Path
 import pytest
 
 from spec_changes import compiled_revision
-from spec_factory import spec
-from tpucfg.changes.records import read_revision_records, result_statements
+from spec_factory import CATALOG, spec
+from tpucfg.changes.records import RevisionRecords, read_revision_records, record_statements, result_statements
+from tpucfg.changes.statements import Risk
 
 _GATED = spec(sizes=["v2-8", "v2-32", "v2-128"], gate={"min_scaling_efficiency": 0.8})
 _LINE = '{"metrics": {"examples_per_second": %s}, "name": "mnist", "size": "%s"}\n'
+_CLOSED = "dev: results: v2-128 may no longer run, as the rung below does not pass the gate"
 _PASSES = "may now run, as a committed record of"
 V2_8 = _LINE % (1000, "v2-8")
 V2_32 = _LINE % (4000, "v2-32")
@@ -19,6 +21,13 @@ SLOW = _LINE % (10, "v2-32")
 
 def changes(folder: Path, before: str, after: str, data: object = _GATED, base: object = None) -> list[str]:
     """Return the statements about two versions of the records of `dev`, and maybe of the spec."""
+    return [located.plain for located in result_statements(*both_records(folder, before, after, data, base))]
+
+
+def both_records(
+    folder: Path, before: str, after: str, data: object = _GATED, base: object = None
+) -> tuple[RevisionRecords, RevisionRecords]:
+    """Return two versions of the records of `dev`, and maybe of the spec."""
     revisions = []
     for name, text, source in (("before", before, base or data), ("after", after, data)):
         path = folder / name / "results" / "dev.jsonl"
@@ -26,7 +35,8 @@ def changes(folder: Path, before: str, after: str, data: object = _GATED, base: 
         path.write_text(text)
         revision = compiled_revision(source)
         revisions.append(revision._replace(snapshot=revision.snapshot._replace(spec=folder / name / "tpucfg.yaml")))
-    return [located.plain for located in result_statements(*map(read_revision_records, revisions))]
+    old, new = map(read_revision_records, revisions)
+    return old, new
 
 
 @pytest.mark.parametrize(
@@ -47,7 +57,10 @@ def changes(folder: Path, before: str, after: str, data: object = _GATED, base: 
         (
             V2_8 + V2_32,
             V2_8,
-            ["dev: results: 1 record of results/dev.jsonl removed or rewritten: records are only ever appended"],
+            [
+                _CLOSED,
+                "dev: results: 1 record of results/dev.jsonl removed or rewritten: records are only ever appended",
+            ],
         ),
         (
             V2_8,
@@ -82,19 +95,54 @@ def test_record_of_another_program_opens_no_rung(tmp_path: Path) -> None:
     assert changes(tmp_path, "", f"{line}\n") == ["dev: results: 1 record added to results/dev.jsonl"]
 
 
+def test_program_that_the_records_do_not_have_closes_the_gate(tmp_path: Path) -> None:
+    """The costs still follow from the record, and the rung above may not run; nothing of it is news a second time."""
+    figures = {"batch_size": 1024, "grad_accum": 1, "model_parallel": 1}
+    line = json.dumps({**json.loads(V2_8), "figures": figures}) + "\n"
+    changed = {**_GATED, "training": {**_GATED["training"], "batch_size": 2048}}
+    of_program = "the program of v2-8 is another one than was recorded: hours and costs by records are an estimate"
+
+    assert changes(tmp_path / "gated", line, line, changed, _GATED) == [
+        f"dev: results: {of_program}",
+        "dev: results: v2-32 may no longer run, as the rung below does not pass the gate",
+    ]
+    assert changes(tmp_path / "same", line, line, changed, changed) == []
+    assert changes(tmp_path / "open", line, line, spec(training=changed["training"]), spec()) == [
+        f"dev: results: {of_program}"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("head", "reason"),
+    [
+        (spec(name="digits"), "the project is renamed"),
+        (spec(environments={"test": spec()["environments"]["dev"]}), "the spec has no environment of that name"),
+    ],
+)
+def test_record_that_a_rename_hides_is_not_removed(tmp_path: Path, head: object, reason: str) -> None:
+    """The file still has the line, so that it is no caution; one that the change takes away still is."""
+    ladders = {"dev": CATALOG.generation("v2").slices}
+    (located,) = record_statements(ladders, *both_records(tmp_path / "kept", V2_8, V2_8, head, spec()))
+    expected = f"dev: v2-8: the record of 1,000 examples/s stays in results, and no longer counts: {reason}"
+    assert (located.plain, located.statement.risk) == (expected, Risk.NONE)
+
+    (located,) = record_statements(ladders, *both_records(tmp_path / "removed", V2_8, "", head, spec()))
+    assert located.plain == "dev: v2-8: the record of 1,000 examples/s removed from results"
+
+
 def test_without_a_gate_no_rung_is_opened(tmp_path: Path) -> None:
     """Without a gate every rung may run."""
     assert changes(tmp_path, "", V2_8, spec()) == ["dev: results: 1 record added to results/dev.jsonl"]
 
 
 def test_gate_that_is_less_strict_opens_a_rung(tmp_path: Path) -> None:
-    """A record can pass a lower threshold; neither a stricter gate nor one that is added opens a rung."""
+    """A record can pass a lower threshold; a stricter gate closes a rung, and one that is added opens none."""
     records = V2_8 + _LINE % (2000, "v2-32")
     loose = {**_GATED, "gate": {"min_scaling_efficiency": 0.5}}
 
     expected = f"dev: results: v2-128 {_PASSES} v2-32 passes the changed gate (examples_per_second 2000)"
     assert changes(tmp_path / "looser", records, records, loose, _GATED) == [expected]
-    assert changes(tmp_path / "stricter", records, records, _GATED, loose) == []
+    assert changes(tmp_path / "stricter", records, records, _GATED, loose) == [_CLOSED]
     assert changes(tmp_path / "added", records, records, loose, spec(sizes=["v2-8", "v2-32", "v2-128"])) == []
 
 

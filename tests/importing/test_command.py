@@ -46,6 +46,13 @@ def test_a_lost_field_is_listed_and_fails(capsys: pytest.CaptureFixture[str]) ->
     assert ".containers.0.ports: a list of ports opens none" in errors[2]
 
 
+def test_a_name_that_no_environment_has_is_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
+    """The name would be an error of the spec, with which no field can be compared."""
+    assert run(["import", str(EXAMPLE), "--env", "Prod"]) == 2
+    output = capsys.readouterr()
+    assert (output.out, "--env is" in output.err) == ("", True)
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

@@ -304,6 +304,18 @@ def test_missing_figures_are_gaps() -> None:
     assert not imported(text).gaps
 
 
+def test_figures_beside_a_missing_batch_are_kept() -> None:
+    """The batch that stands in for the missing one divides by the accumulation of the file."""
+    words = ["python3", "train.py", "--bs=128", "--grad_accum=2", "--train_steps=100", "--learning_rate=2e-4"]
+    data = yaml.safe_load(changed((*CONTAINER, "command"), words))
+    del value_at(data, CONTAINER)["args"]
+    result = imported(yaml.safe_dump(data), GIVEN._replace(batch_size=None))
+    assert result.gaps == (("training", "batch_size"),)
+    training = yaml.safe_load(result.text)["training"]
+    assert (training["grad_accum"], training["train_steps"], training["learning_rate"]) == (2, 100, "2e-4")
+    assert "command" not in reasons(result)
+
+
 def test_unknown_machines_are_a_gap() -> None:
     """Machines of no size of the catalog leave the size open, with the fields that would show it."""
     result = imported(changed((*CHILD, "parallelism"), 5))
@@ -364,7 +376,25 @@ def test_a_credential_is_not_printed() -> None:
     result = imported(changed((*CONTAINER, "env", 1), {"name": "HF_TOKEN", "value": token}))
     assert token not in result.text
     assert token not in reasons(result)
-    assert "HF_TOKEN" in reasons(result)
+    (note,) = (note for note in result.notes if "HF_TOKEN" in note.reason)
+    assert note.path == (*CONTAINER, "env", 1, "name")
+
+
+def test_a_policy_keeps_the_default_that_it_needs() -> None:
+    """The operator of `successPolicy` is required, so it is a default only of a policy without targets."""
+    policy = {"operator": "All", "targetReplicatedJobs": ["slice"]}
+    result = imported(changed(("spec", "successPolicy"), policy))
+    assert result.is_equal, reasons(result)
+    assert yaml.safe_load(result.text)["targets"]["gke"]["extra"]["spec"]["successPolicy"] == policy
+    without_targets = spec_of(changed(("spec", "successPolicy"), {"operator": "All"}))
+    assert "successPolicy" not in without_targets["targets"]["gke"]["extra"]["spec"]
+
+
+def test_a_file_that_cannot_be_compared_is_no_short_list() -> None:
+    """Where the compiler refuses what no import can leave out, the list ends with the fields that it lacks."""
+    notes = imported(EXAMPLE.read_text(), GIVEN._replace(environment="Prod")).notes
+    assert "environments" in notes[-2].path
+    assert str(notes[-1]).startswith("the other fields, as the spec has an error")
 
 
 def test_defaults_of_the_server_are_absent() -> None:

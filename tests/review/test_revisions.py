@@ -112,3 +112,19 @@ def test_folder_as_revision_has_help(repository: Repository, capsys: pytest.Capt
     printed = capsys.readouterr().err
     assert "there is no revision some configs in this repository; it is a folder" in printed
     assert "tpucfg diff 'some configs' OTHER" in printed
+
+
+def test_errors_are_listed_by_a_command_for_their_specs(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command works where the review ran: it names each broken spec that is not the folder's own."""
+    hint = "help: list them with: tpucfg check"
+    repository.edit(("version: 1", "version: 2"))
+    assert run(["review", "--base", "HEAD"]) == 1
+    assert capsys.readouterr().err.endswith(f"{hint}\n")
+
+    folder = repository.folder / "models" / "a b"
+    folder.mkdir(parents=True)
+    (folder / "tpucfg.yaml").write_text((repository.folder / "tpucfg.yaml").read_text())
+    assert run(["review", "--base", "HEAD"]) == 1
+    assert capsys.readouterr().err.endswith(f"{hint} --spec 'models/a b/tpucfg.yaml' --spec tpucfg.yaml\n")

@@ -80,6 +80,11 @@ def _loses_limit(change: FactChange, comparison: Comparison) -> bool:
     return when.added(change, comparison) and bool(kinds) and str(change.name[0]) not in kinds
 
 
+def _is_other_command(change: FactChange, comparison: Comparison) -> bool:
+    """Apply to another command than that of the job it is compared with; if that is none, than all of the base."""
+    return when.kept(change, comparison) or ("command", change.after) not in comparison.known_texts
+
+
 def _is_compiled(change: FactChange, comparison: Comparison) -> bool:
     """Apply to a job whose step was compiled before."""
     return comparison.pair(change.scope, "step to compile")[0] is not ABSENT
@@ -164,7 +169,7 @@ _PROGRAM: Final = (
     *image("worker image"),
     *addresses("package"),
     caution("module", _OTHER_PROGRAM),
-    caution("command", _OTHER_PROGRAM, when.always),
+    caution("command", _OTHER_PROGRAM, _is_other_command),
     *addresses("argument.*"),
     *_folders("argument.*"),
     caution("argument.*trust*remote*code", "the program can load other code", when.is_set),

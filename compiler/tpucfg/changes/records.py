@@ -7,6 +7,7 @@ where it has any, so that a line that the change adds cannot hide what it costs;
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from tpucfg.catalog import Catalog, Slice
@@ -20,7 +21,14 @@ from tpucfg.results.cost import forecast_throughputs
 from tpucfg.results.evaluation import metric_drop
 from tpucfg.results.gate import IMPLAUSIBLE_SCALING, has_passed_below, may_run
 from tpucfg.results.ladder_status import LadderStatus, ladder_statuses
-from tpucfg.results.records import FOLDER, RungRecords, exact_decimal, record_line
+from tpucfg.results.records import (
+    FOLDER,
+    ExampleRecord,
+    RungRecords,
+    exact_decimal,
+    read_every_record,
+    record_line,
+)
 from tpucfg.text_format import format_count, listed
 
 _MAX_METRICS: Final = 4
@@ -34,6 +42,10 @@ class RevisionRecords(NamedTuple):
     """Examples per second, above zero, by environment and size; without environments that have no record."""
     statuses: Mapping[str, LadderStatus] = {}
     """The ladders with their records, by environment."""
+    project: str = ""
+    """The name that counted records have."""
+    folder: Path | None = None
+    """The spec's folder; None for a revision without a spec."""
 
     @property
     def problems(self) -> dict[str, str]:
@@ -53,7 +65,7 @@ def read_revision_records(revision: CompiledRevision) -> RevisionRecords:
     folder = revision.snapshot.spec.parent
     statuses = ladder_statuses(project, Catalog(), project.environments.values(), folder)
     measured = {name: latest_throughputs(status.results, project.name) for name, status in statuses.items()}
-    return RevisionRecords({name: rates for name, rates in measured.items() if rates}, statuses)
+    return RevisionRecords({name: rates for name, rates in measured.items() if rates}, statuses, project.name, folder)
 
 
 def judged_throughputs(
@@ -78,18 +90,38 @@ def record_statements(
     ladders: Mapping[str, Sequence[Slice]], before: RevisionRecords, after: RevisionRecords
 ) -> Iterator[LocatedStatement]:
     """Yield the records that differ; those of one size and figure share a statement."""
+    uncounted = _uncounted(before, after)
     owned = (
         (Scope(name, size), statement)
         for name, slices in ladders.items()
         for size, statement in _changed_records(
-            slices, before.throughputs.get(name, {}), after.throughputs.get(name, {})
+            slices, before.throughputs.get(name, {}), after.throughputs.get(name, {}), uncounted.get(name, {})
         )
     )
     return group_by_config(owned)
 
 
+_Reasons = Mapping[tuple[str, Fraction | None], str]
+"""The reasons why records do not count, by size and rate."""
+
+
+def _uncounted(before: RevisionRecords, after: RevisionRecords) -> dict[str, _Reasons]:
+    """Return the records that the head has, but does not count as another name hides them, by environment."""
+    reasons = {
+        name: "the spec has no environment of that name" if name not in after.statuses else "the project is renamed"
+        for name in before.throughputs
+        if name not in after.statuses or before.project != after.project
+    }
+    if not reasons or after.folder is None:
+        return {}
+    # All files, as that of an environment may have been renamed with it.
+    files = read_every_record(after.folder, ExampleRecord(before.project, "")).values()
+    kept = {pair for results in files for pair in latest_throughputs(results, before.project).items()}
+    return {name: dict.fromkeys(kept, reason) for name, reason in reasons.items()}
+
+
 def _changed_records(
-    slices: Sequence[Slice], before: Mapping[str, Fraction], after: Mapping[str, Fraction]
+    slices: Sequence[Slice], before: Mapping[str, Fraction], after: Mapping[str, Fraction], uncounted: _Reasons
 ) -> Iterator[tuple[str, Statement]]:
     expected = forecast_throughputs(slices, before)
     for size in (slice_.size for slice_ in slices):
@@ -97,8 +129,11 @@ def _changed_records(
         if old == new:
             continue
         if new is None:
-            text = f"the record of {format_rate(old)} examples/s removed from {{}}"
-            yield size, Statement(text, (FOLDER,), Risk.CAUTION)
+            record = f"the record of {format_rate(old)} examples/s"
+            if reason := uncounted.get((size, old)):
+                yield size, Statement(f"{record} stays in {{}}, and no longer counts: {reason}", (FOLDER,))
+            else:
+                yield size, Statement(f"{record} removed from {{}}", (FOLDER,), Risk.CAUTION)
             continue
         rate = f"{format_rate(new)} examples/s"
         previous = expected[size].throughput if size in expected else None
@@ -117,7 +152,7 @@ def _changed_records(
 
 
 def result_statements(before: RevisionRecords, after: RevisionRecords) -> Iterator[LocatedStatement]:
-    """Yield the rungs that a changed record or gate opens, and the records that are added, removed or rewritten."""
+    """Yield the rungs that a changed record, program or gate opens or closes, and the records that are changed."""
     for name, status in after.statuses.items():
         statements = _statements(before.statuses.get(name), status)
         yield from (LocatedStatement(name, statement) for statement in statements)
@@ -132,6 +167,7 @@ def _statements(old: LadderStatus | None, new: LadderStatus) -> Iterator[Stateme
     if new.results.findings and not (old and old.results.findings):
         consequence = ": the gate stays closed until it can be read" if new.is_measured else ""
         yield Statement(f"results: {{}} {new.results.problem}{consequence}", (_file(new),), Risk.CAUTION)
+    yield from _losses(old, new)
     lines = Counter(map(record_line, new.results.records))
     old_lines = Counter(map(record_line, old.results.records)) if old else Counter[str]()
     # A file that cannot be read in one revision has no records to compare.
@@ -144,6 +180,22 @@ def _statements(old: LadderStatus | None, new: LadderStatus) -> Iterator[Stateme
     yield from _weaker_metrics(old, new)
     if added := (lines - old_lines).total():
         yield Statement(f"results: {format_count(added, 'record')} added to {{}}", (_file(new),))
+
+
+def _losses(old: LadderStatus | None, new: LadderStatus) -> Iterator[Statement]:
+    """Yield the rungs whose program is no longer the recorded one, and those that may no longer run."""
+    if old is None or new.results.findings:
+        return
+    before = {rung.size: rung for rung in old.evaluations}
+    kept = [(rung, before[rung.size]) for rung in new.evaluations if rung.size in before]
+    others = [rung.size for rung, known in kept if rung.is_other and known.record and not known.is_other]
+    if others:
+        text = "results: the program of {} is another one than was recorded: hours and costs by records are an estimate"
+        yield Statement(text, (listed(others, _MAX_RUNGS),))
+    closed = [size for rung, _ in kept if has_passed_below(old, size := rung.size) and not has_passed_below(new, size)]
+    if closed and old.is_measured:
+        text = "results: {} may no longer run, as the rung below does not pass the gate"
+        yield Statement(text, (listed(closed, _MAX_RUNGS),))
 
 
 def _weaker_metrics(old: LadderStatus | None, new: LadderStatus) -> Iterator[Statement]:

@@ -5,7 +5,8 @@ the name of a bucket or a size is equal in all jobs, and does not change when th
 """
 
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any, Final, get_args
 
 from tpucfg.catalog.target_facts import TARGET_FACTS
@@ -19,6 +20,7 @@ from tpucfg.plan import Job
 from tpucfg.plan.job import capacity_name
 from tpucfg.plan.naming import account_id, bucket_of
 from tpucfg.plan.rung import flag_name
+from tpucfg.schemas import load_schema
 from tpucfg.spec.layers import LAYERED
 from tpucfg.spec.project import Environment, Prices, Project, Training, listed_paths
 from tpucfg.spec.settings import DEFAULT_PYTHON, Arg, CapacityKind, Duration, Secret, Trainer
@@ -30,8 +32,6 @@ _NAMES: Final = {"runtime": "runtime version", "python": "Python version", "max_
 """The names of settings of the trainer, if they are not their keys."""
 _MAX_PROGRAMS_LENGTH: Final = 120
 """Characters of the images of a new environment, which leave room for its bucket."""
-_DEFAULTS: Final = {"external_ips": True}
-"""The values of settings that a host has even if the spec does not set them."""
 _CAPACITIES: Final[tuple[CapacityKind, ...]] = get_args(CapacityKind)
 _TRAINING: Final = ("tuned_on", "model_parallel", "grad_accum", "batch_rule", "sequence_length")
 _SPEC: Final = Scope()
@@ -242,18 +242,24 @@ def _reference(secret: Secret, project: str) -> str:
 
 def _options(job: Job) -> Iterator[tuple[KeyPath, Any, KeyPath]]:
     """Yield the target's own settings, each item of a list and each value of `extra` by itself."""
-    has_hosts = TARGET_FACTS[job.target].host_settings
-    defaults = {key: value for key, value in _DEFAULTS.items() if key in has_hosts}
+    defaults = _defaults(job.target)
     for key, value in {**defaults, **job.options}.items():
         path = ("targets", job.target, key)
         if key == "extra":
             yield from ((("field", *field), leaf, path) for field, leaf in _leaves(value or {}, ()))
         elif isinstance(value, list):
             yield from ((("option", key, *name), text, path) for name, text in map(_item, value))
-        elif key == "ttl" and value is None:  # unset, it has a default
+        elif value is None and key in defaults:
             yield ("option", key), "unlimited", path
         elif value not in (None, own_account(job)):
             yield ("option", key), value, path
+
+
+@cache
+def _defaults(target: str) -> Mapping[str, Any]:
+    """Return the values that settings of a target have if the spec does not set them."""
+    properties = load_schema("tpucfg")["$defs"][target]["properties"]
+    return {key: schema["default"] for key, schema in properties.items() if schema.get("default") is not None}
 
 
 def _item(item: Any) -> tuple[KeyPath, str]:

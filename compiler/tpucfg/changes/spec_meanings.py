@@ -51,6 +51,26 @@ def _keeps_bucket(change: FactChange, comparison: Comparison) -> bool:
     return any(_had(key)(change, comparison) for key in ("protect", "keep_data"))
 
 
+def _others_make(before: bool, after: bool) -> Condition:
+    """Return a condition that applies to an environment whose stack does not make its bucket in these revisions."""
+
+    def applies(change: FactChange, comparison: Comparison) -> bool:
+        existing = comparison.pair(change.scope, "environment", "existing_bucket")
+        return [value is True for value in existing] == [before, after]
+
+    return applies
+
+
+def _other_bucket(change: FactChange, comparison: Comparison) -> bool:
+    old, new = comparison.pair(change.scope, "environment", "bucket")
+    return bool(old != new)
+
+
+def _bucket_stays(change: FactChange, comparison: Comparison) -> tuple[str, ...]:
+    """Apply to an environment that keeps its bucket, and return the bucket's name."""
+    return () if _other_bucket(change, comparison) else comparison.pair(change.scope, "environment", "bucket")[1:]
+
+
 def _selects_cluster(change: FactChange, comparison: Comparison) -> bool:
     target = comparison.pair(change.scope, "environment", "target")[1]
     return target is not ABSENT and "kube_context" in TARGET_FACTS[target].environment_keys
@@ -67,6 +87,8 @@ _NO_COSTS: Final = "the base has no prices, so what the change costs is not show
 _NOT_COUNTED: Final = "the costs below are at the prices of the base, as another could hide what the change costs"
 _DATA_DELETED: Final = "data deleted"
 _BUCKET: Final = "bucket changed from {before} to {after}: "
+_OF_OTHERS: Final = f"{_BUCKET}jobs read and write one that the stack does not make"
+_MORE_ACCESS: Final = "more access for jobs"
 _OTHER_CLUSTER: Final = "jobs are submitted to another cluster"
 _TRAINING: Final = (
     # As factors and shares
@@ -118,7 +140,7 @@ _ENVIRONMENTS: Final = (
         "the jobs of the new environment read and write {after}, a bucket that its stack does not make",
         when.added,
         Risk.ACCESS,
-        "more access for jobs",
+        _MORE_ACCESS,
     ),
     Meaning("bucket of others", is_silent=True),
     sentence("environment", "removed from the spec: its stack keeps all resources until you run {}", _destroy),
@@ -126,6 +148,32 @@ _ENVIRONMENTS: Final = (
         "protected environment",
         "removed from the spec while protected: its stack keeps all resources, and Pulumi refuses to delete them",
         "protected resources left behind",
+    ),
+    sentence(
+        "environment.bucket",
+        f"{_OF_OTHERS}, and lose the access that the stack gave them to the old one",
+        _others_make(True, True),
+        Risk.ACCESS,
+        _MORE_ACCESS,
+    ),
+    sentence(
+        "environment.bucket",
+        f"{_BUCKET}the new bucket starts empty, and jobs lose the access that the stack gave them to the old one",
+        _others_make(True, False),
+        Risk.CAUTION,
+    ),
+    sentence(
+        "environment.bucket",
+        f"{_OF_OTHERS}; the old one stays with its objects, and is still billed, but jobs lose access to it",
+        when.all_of(_others_make(False, True), _keeps_bucket),
+        Risk.ACCESS,
+        _MORE_ACCESS,
+    ),
+    loss(
+        "environment.bucket",
+        f"{_OF_OTHERS}; the old one is deleted with its objects",
+        _DATA_DELETED,
+        _others_make(False, True),
     ),
     sentence(
         "environment.bucket",
@@ -155,8 +203,16 @@ _ENVIRONMENTS: Final = (
         Risk.CAUTION,
         "jobs run in another project, which pays for them, and act as its accounts",
     ),
+    Meaning(
+        "environment.region",
+        Risk.CAUTION,
+        "the bucket {} is the same, and cannot move: pulumi up ends unless it is in the new region already, and jobs "
+        "would read and write across regions",
+        _bucket_stays,
+    ),
     Meaning("environment.kube_context", Risk.CAUTION, _OTHER_CLUSTER, _selects_cluster),
     Meaning("environment.cluster", Risk.CAUTION, _OTHER_CLUSTER, _selects_cluster),
+    Meaning("environment.existing_bucket", when=_other_bucket, is_silent=True),
     sentence(
         "environment.existing_bucket",
         "the bucket leaves the stack, which only grants access to it: it is kept with its objects",
@@ -173,7 +229,16 @@ _ENVIRONMENTS: Final = (
     Meaning("environment.soft_delete_days", Risk.CAUTION, "deleted objects can be restored for fewer days", when.falls),
     access("bucket to read.*", "jobs read another bucket"),
 )
-_PROGRAM: Final = ("image", "worker image", "package", "module", "arg style", "runtime version", "Python version")
+_PROGRAM: Final = (
+    "image",
+    "worker image",
+    "package",
+    "module",
+    "command",
+    "arg style",
+    "runtime version",
+    "Python version",
+)
 _COMPILED: Final = ("step to compile", "Python of the compiled step")
 _MACHINES: Final = ("capacity", "machine type", "topology", "zone", "restarts", "exit codes", "maximum run duration")
 _NETWORK: Final = ("host_network", "external_ips", "network", "subnetwork", "tags.*")

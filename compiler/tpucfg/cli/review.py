@@ -103,6 +103,7 @@ def review(
     from tpucfg.git.snapshots import CompareRequest
     from tpucfg.review.build import repository_statements
     from tpucfg.review.cautions import give_verdict
+    from tpucfg.review.revisions import check_command
     from tpucfg.review.scope import find_review_scope
 
     if resources and run_program:
@@ -120,7 +121,9 @@ def review(
     # Before an exit message on stderr, so that the two keep their order in a log.
     sys.stdout.flush()
     if result.is_broken:
-        raise CommandExit(ERRORS, "the spec has errors", "list them with: tpucfg check")
+        broken = [review.after for review in result.reviews if review.after.is_broken]
+        hint = f"list them with: {check_command(*broken)}" if broken else "the comment has the reason"
+        raise CommandExit(ERRORS, "the spec has errors", hint)
     if fail_on != "none":
         _exit_with_verdict(give_verdict(result), fail_on)
 

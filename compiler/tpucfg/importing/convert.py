@@ -88,9 +88,11 @@ def _filled(spec: Mapping[str, Any], catalog: Catalog) -> dict[str, Any]:
     trainer, training = filled["trainer"], filled["training"]
     if trainer.get("image", "") is None:
         trainer["image"] = _STAND_INS["image"]
+    # A batch that divides over all devices and micro-batches.
+    batch_size = (slice_.devices if slice_ else 1) * int(training.get("grad_accum") or 1)
     for key in ("batch_size", "train_steps"):
         if training.get(key, "") is None:
-            training[key] = slice_.devices if slice_ else 1
+            training[key] = batch_size
     return filled
 
 
@@ -138,6 +140,7 @@ def _whole_item(spec: Mapping[str, Any], path: KeyPath, rendered: Any) -> KeyPat
 # The conversion.
 
 
+_NOT_COMPARED: Final = Note((), "the other fields, as the spec has an error with which none can be compared")
 _MAX_CHOICES: Final = 8
 """The sizes that are rendered and compared."""
 
@@ -215,7 +218,7 @@ def _attempt(source: Source, view: dict[str, Any], given: Given, choice: Choice,
         if compiled or all(path[:1] != ("training",) for path, _ in refused):
             break
     if compiled is None:
-        return _Attempt(spec, tuple(note for _, note in refused))
+        return _Attempt(spec, (*(note for _, note in refused), _NOT_COMPARED))
     comparison = _comparison(source, view, compiled)
     in_extra: Refused = ()
     extra = {} if comparison.extra is NOTHING else {k: v for k, v in comparison.extra.items() if k != COMPANIONS}
@@ -223,7 +226,7 @@ def _attempt(source: Source, view: dict[str, Any], given: Given, choice: Choice,
         spec.setdefault("targets", {}).setdefault(source.target, {})["extra"] = extra
         spec, in_extra, compiled = without_refused(spec, compiled.request_bodies[0][1], catalog)
         if compiled is None:
-            return _Attempt(spec, tuple(note for _, note in (*refused, *in_extra)))
+            return _Attempt(spec, (*(note for _, note in (*refused, *in_extra)), _NOT_COMPARED))
         before, comparison = comparison, _comparison(source, view, compiled)
         in_extra = tuple((path, note._replace(path=file_path(before.extra, view, path[3:]))) for path, note in in_extra)
     return _Attempt(spec, (*_lasting(source, view, refused, in_extra, comparison),))

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from tpucfg.grouped import grouped
-from tpucfg.importing.comparison import expand
+from tpucfg.importing.comparison import expand, item_name
 from tpucfg.paths import KeyPath, first_match, leaf_paths, value_at, values_at
 from tpucfg.targets import target_named
 from tpucfg.targets.gke import nodes
@@ -43,17 +43,23 @@ def settings(target: str, body: Mapping[str, Any]) -> dict[str, Any]:
 
 def written_fields(target: str, body: Mapping[str, Any], key: KeyPath) -> list[KeyPath]:
     """Return the fields that a key of a spec, given by its path, or a value below it would write."""
-    parts = tuple(map(str, key))
-    return [
-        path
-        for detail, matches in fields_by_key(target, body).items()
-        for path, _ in matches
-        if _is_below(parts, detail.split("."))
-    ]
+    parts, fields = tuple(map(str, key)), []
+    for detail, matches in fields_by_key(target, body).items():
+        pattern = detail.split(".")
+        if _is_below(parts, pattern):
+            paths = [path for path, _ in matches]
+            # Of several items, the one with the name that the spec has below the key.
+            named = [path for path in paths for name in parts[len(pattern) :][:1] if _is_of_item(body, path, name)]
+            fields += named or paths
+    return fields
 
 
 def _is_below(path: Sequence[str], pattern: Sequence[str]) -> bool:
     return len(path) >= len(pattern) and all(want in (step, "<env>") for step, want in zip(path, pattern, strict=False))
+
+
+def _is_of_item(body: Mapping[str, Any], path: KeyPath, name: str) -> bool:
+    return name in path or any(item_name(value_at(body, path[:end])) == name for end in range(len(path)))
 
 
 def program_words(target: str, body: Mapping[str, Any]) -> tuple[list[str], list[str]]:

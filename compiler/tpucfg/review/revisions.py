@@ -1,6 +1,7 @@
 """The sources of a review in a comment: the commits that it compares, the errors of their specs, the last line."""
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -13,6 +14,7 @@ from tpucfg.git.snapshots import Snapshot
 from tpucfg.markdown import code, fence, prose
 from tpucfg.redaction import redact_report
 from tpucfg.review.review import EnvironmentReview, Review, Source
+from tpucfg.spec import SPEC_NAME
 from tpucfg.text_format import listed
 
 _SHORT_ID_LENGTH: Final = 12
@@ -99,7 +101,15 @@ def _errors(revision: CompiledRevision) -> Iterator[str]:
     yield f"**The spec in {format_revision(revision.snapshot)} has errors:**"
     yield fence(redact_report(text.rstrip("\n")))
     if len(findings) > _MAX_FINDINGS:
-        yield f"… and {len(findings) - _MAX_FINDINGS:,} more: {code('tpucfg check')} lists all of them."
+        command = code(check_command(revision))
+        yield f"… and {len(findings) - _MAX_FINDINGS:,} more: {command} lists all of them."
+
+
+def check_command(*revisions: CompiledRevision) -> str:
+    """Return the command that prints all findings about specs, quoted for a shell."""
+    paths = [revision.snapshot.display_path for revision in revisions]
+    options = [] if paths == [SPEC_NAME] else [word for path in paths for word in ("--spec", path)]
+    return shlex.join(["tpucfg", "check", *options])
 
 
 def _jobs(revision: CompiledRevision) -> Iterator[str]:
