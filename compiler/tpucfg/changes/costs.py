@@ -18,7 +18,7 @@ from tpucfg.changes.revisions import CompiledRevision, config_key
 from tpucfg.changes.statements import LocatedStatement, Risk, Statement
 from tpucfg.grouped import grouped
 from tpucfg.number_format import format_dollars, format_hours, format_number
-from tpucfg.plan.rung import probe_rung
+from tpucfg.plan.rung import Rung, probe_rung
 from tpucfg.results.cost import RunLimit, price_per_hour, run_hours, run_limit
 from tpucfg.results.records import FOLDER
 from tpucfg.spec.project import Prices
@@ -200,14 +200,19 @@ def _run_costs(
         key: RunCost(
             chips=Fraction(job.slice.chips),
             usd_per_hour=price_per_hour(job.slice, prices, job.capacity.kind),
-            hours=run_hours(job.rung.examples, throughputs.get(key)),
+            hours=_hours_of(job.rung, throughputs.get(key)),
             limit=run_limit(job, body),
-            probe_hours=run_hours(probe_rung(job.rung, probe).examples, throughputs.get(key)) if probe else None,
+            probe_hours=_hours_of(probe_rung(job.rung, probe), throughputs.get(key)) if probe else None,
             is_reserved=job.capacity.kind == "reservation",
         )
         for job, body in revision.request_bodies
         for key in (config_key(job),)
     }
+
+
+def _hours_of(rung: Rung, throughput: Fraction | None) -> Fraction | None:
+    """Return the hours of a run by the tokens of its examples, or by the examples without a sequence length."""
+    return run_hours(rung.tokens or rung.examples, throughput)
 
 
 # Rungs

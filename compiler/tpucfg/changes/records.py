@@ -26,6 +26,7 @@ from tpucfg.results.records import (
     ExampleRecord,
     RungRecords,
     exact_decimal,
+    latest_rates,
     read_every_record,
     record_line,
 )
@@ -40,6 +41,8 @@ class RevisionRecords(NamedTuple):
 
     throughputs: Mapping[str, Mapping[str, Fraction]]
     """Examples per second, above zero, by environment and size; without environments that have no record."""
+    tokens: Mapping[str, Mapping[str, Fraction]]
+    """The same in tokens per second, for a spec with a sequence length; a longer example takes its time more."""
     statuses: Mapping[str, LadderStatus] = {}
     """The ladders with their records, by environment."""
     project: str = ""
@@ -54,7 +57,7 @@ class RevisionRecords(NamedTuple):
         return {name: status.results.problem for name, status in statuses if status.results.findings}
 
 
-NO_RECORDS: Final = RevisionRecords({})
+NO_RECORDS: Final = RevisionRecords({}, {})
 
 
 def read_revision_records(revision: CompiledRevision) -> RevisionRecords:
@@ -64,14 +67,23 @@ def read_revision_records(revision: CompiledRevision) -> RevisionRecords:
         return NO_RECORDS
     folder = revision.snapshot.spec.parent
     statuses = ladder_statuses(project, Catalog(), project.environments.values(), folder)
-    measured = {name: latest_throughputs(status.results, project.name) for name, status in statuses.items()}
-    return RevisionRecords({name: rates for name, rates in measured.items() if rates}, statuses, project.name, folder)
+    known = {name: latest_rates(status.results, project.name) for name, status in statuses.items()}
+    measured = {name: rates for name, rates in known.items() if rates}
+    length = Fraction(project.training.sequence_length or 1)
+    examples = {name: {size: rate for size, (rate, _) in rates.items()} for name, rates in measured.items()}
+    tokens = {
+        name: {size: rate * (own_length or length) for size, (rate, own_length) in rates.items()}
+        for name, rates in measured.items()
+    }
+    return RevisionRecords(examples, tokens, statuses, project.name, folder)
 
 
 def judged_throughputs(
     ladders: Mapping[str, Sequence[Slice]], before: RevisionRecords, after: RevisionRecords
 ) -> Mapping[Scope, Fraction]:
     """Return the throughput by which both revisions are judged: by the records of the base, else by those of the head.
+
+    It is in tokens per second for a spec with a sequence length, else in examples per second.
 
     Args:
         ladders: by environment, the sizes of both revisions, from small to large.
@@ -82,7 +94,7 @@ def judged_throughputs(
         Scope(name, size): forecast.throughput
         for name, slices in ladders.items()
         for records in (after, before)
-        for size, forecast in forecast_throughputs(slices, records.throughputs.get(name, {})).items()
+        for size, forecast in forecast_throughputs(slices, records.tokens.get(name, {})).items()
     }
 
 

@@ -361,9 +361,19 @@ def latest_throughputs(results: Results, name: str) -> Mapping[str, Fraction]:
 
     They are measurements of any program, by which a run of another one is forecast.
     """
+    return {size: rate for size, (rate, _) in latest_rates(results, name).items()}
+
+
+def latest_rates(results: Results, name: str) -> Mapping[str, tuple[Fraction, Fraction | None]]:
+    """Return these throughputs, each with the sequence length of its program; None if the record states none."""
     records = [record for record in results.records if record.name == name]
     by_kind = sorted(records, key=lambda record: record.is_probe)  # stable: of each kind, the last one wins
-    return {record.size: rate for record in by_kind if (rate := record.metric(THROUGHPUT))}
+    return {
+        record.size: (rate, exact_decimal(length) if length else None)
+        for record in by_kind
+        if (rate := record.metric(THROUGHPUT))
+        for length in (record.program.get("figures", {}).get("sequence_length"),)
+    }
 
 
 def records_of_programs(
