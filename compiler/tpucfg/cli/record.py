@@ -190,8 +190,8 @@ def _read_log(log: str, wanted: Sequence[str], preset: Preset | None, job: Job, 
 
     rung = job.rung
     tokens = Fraction(rung.batch_size * rung.sequence_length, rung.slice.devices) if rung.sequence_length else None
-    count = rung.train_steps if is_whole else None
-    steps = Steps(preset.step_line, rung.batch_size, tokens, count) if preset else None
+    total = rung.train_steps if is_whole else None
+    steps = Steps(preset.step_line, rung.batch_size, tokens, total) if preset else None
     try:
         if log == "-" and sys.stdin:  # None if the shell closed it
             return last_metrics(sys.stdin.buffer, "the standard input", wanted, steps)

@@ -68,8 +68,8 @@ def status(
     if (size or run or probe) and not live:
         raise CommandExit(USAGE, "--size, --run and --probe choose the jobs of --live", "add --live, or leave them out")
     catalog = Catalog()
-    first, *others = dict.fromkeys(run or [None])
-    chosen = selection(env, size, run=first, probe=probe)
+    runs = [*dict.fromkeys(run or ())]
+    chosen = selection(env, size, run=runs[0] if runs else None, probe=probe)
     project, compiled = load_compiled(spec, catalog, chosen)
     environments = [job.environment for job in compiled.jobs]
     ladders = ladder_statuses(project, catalog, environments, spec.parent).values()
@@ -81,7 +81,7 @@ def status(
         from tpucfg.cli.status_live import ask
 
         bodies = [*compiled.request_bodies]
-        for other in others:
+        for other in runs[1:]:
             chosen = selection(env, size, run=other, probe=probe)
             bodies += load_compiled(spec, catalog, chosen, warnings="none")[1].request_bodies
         answers = ask(project, bodies, spec)

@@ -397,9 +397,10 @@ def records_of_programs(
         if differences and program:
             length = _relative_length(record.program.get("figures", {}), program.figures)
             known = known._replace(other=record, differences=differences, other_length=length)
+        elif record.is_whole:
+            known = known._replace(whole=record, other=None, differences=())
         else:
-            kind = "whole" if record.is_whole else "probe"
-            known = known._replace(**{kind: record}, other=None, differences=())
+            known = known._replace(probe=record, other=None, differences=())
         chosen[record.size] = known
     return chosen
 

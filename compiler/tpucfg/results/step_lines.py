@@ -32,7 +32,7 @@ class Steps(NamedTuple):
     """The examples of a step on the whole slice."""
     tokens_per_device: Fraction | None = None
     """The tokens of a step on one device; None if the spec has no sequence length."""
-    count: int | None = None
+    total: int | None = None
     """The steps of a whole run; None for a part of one, a probe, and a run that is counted in epochs."""
 
 
