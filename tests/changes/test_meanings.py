@@ -335,8 +335,8 @@ _SPEC: Final = (
     Example(("environment", "bucket"), "a", "b", _CAUTION, "the old one stays with its", {"keep_data": (True, True)}),
     Example(("environment", "bucket"), "a", "b", _LOST, "the old one is deleted with its objects"),
     *(
-        Example(("environment", "bucket"), "a", "b", risk, words, {"existing_bucket": made, "keep_data": kept})
-        for made, kept, risk, words in (
+        Example(("environment", "bucket"), "a", "b", risk, words, {"existing_bucket": existing, "keep_data": kept})
+        for existing, kept, risk, words in (
             ((True, True), (_A, _A), _ACCESS, "jobs read and write one that the stack does not make, and lose"),
             ((True, _A), (_A, _A), _CAUTION, "the new bucket starts empty, and jobs lose the access"),
             ((_A, True), (True, True), _ACCESS, "does not make; the old one stays with its objects"),

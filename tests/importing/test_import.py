@@ -403,7 +403,7 @@ def test_a_policy_keeps_the_default_that_it_needs() -> None:
 
 
 def test_a_file_that_cannot_be_compared_is_no_short_list() -> None:
-    """Where the compiler refuses what no import can leave out, the list ends with the fields that it lacks."""
+    """The list ends with the fields that it lacks if the compiler refuses a value that no import can leave out."""
     notes = imported(EXAMPLE.read_text(), GIVEN._replace(environment="Prod")).notes
     assert "environments" in notes[-2].path
     assert str(notes[-1]).startswith("the other fields, as the spec has an error")

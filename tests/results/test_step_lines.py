@@ -101,7 +101,7 @@ def test_other_metrics_are_those_of_the_last_step() -> None:
 def test_a_metric_of_a_run_that_has_not_ended_is_not_final() -> None:
     """A whole run of 31 steps ends with step 30; its speed is known before."""
     lines = [step(number) for number in range(30)]
-    run_of = [STEPS._replace(count=count) for count in (30, 31)]
+    run_of = [STEPS._replace(total=total) for total in (30, 31)]
     assert parse(lines, [RATE, "loss"], run_of[0]).metrics["loss"] == 2.5
     assert parse(lines, [RATE], run_of[1]).metrics == {RATE: 16}
     with pytest.raises(LogError, match=r"^train\.log:30: loss of step 29 is not final: a run has 31$") as excinfo:

@@ -304,9 +304,9 @@ def _refuse_other_run(step: Mapping[str, Any], steps: Steps, location: str, fina
         LogError: The line is not of the run that the spec describes.
     """
     number = int(step["step"])
-    if finals and steps.count and number + 1 < steps.count:
+    if finals and steps.total and number + 1 < steps.total:
         message = (
-            f"{location}: {listed(finals, last=' and ')} of step {number:,} is not final: a run has {steps.count:,}"
+            f"{location}: {listed(finals, last=' and ')} of step {number:,} is not final: a run has {steps.total:,}"
         )
         hint = f"record a probe with --probe, or a part of a run with --run ID --step {number + 1}"
         raise LogError(message, hint)

@@ -25,14 +25,14 @@ SHOWN_STEP: Final = StepLine(
 
 
 class Steps(NamedTuple):
-    """The form of the lines of steps, and what the spec says of each."""
+    """The form of the lines of steps, and the figures of the spec that each must match."""
 
     form: StepLine
     batch_size: int
     """The examples of a step on the whole slice."""
     tokens_per_device: Fraction | None = None
     """The tokens of a step on one device; None if the spec has no sequence length."""
-    count: int | None = None
+    total: int | None = None
     """The steps of a whole run; None for a part of one, a probe, and a run that is counted in epochs."""
 
 
