@@ -19,7 +19,7 @@ import yaml
 
 from tpucfg.catalog import Catalog, Generation, Slice
 from tpucfg.catalog.catalog import DATA
-from tpucfg.fit.inputs import NoTopology, topology
+from tpucfg.fit.inputs import UnknownTopology, compiler_topology
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 PYTHON: Final = ROOT / ".venv" / "tpu-compiler" / "bin" / "python"
@@ -98,8 +98,8 @@ def audit_of(data: Path) -> Audit:
 
 def _case(slice_: Slice, location: str) -> Case | str:
     """Return the question about a slice; a disagreement if its hosts do not fit its topology."""
-    asked = topology(slice_)
-    if isinstance(asked, NoTopology):
+    asked = compiler_topology(slice_)
+    if isinstance(asked, UnknownTopology):
         return f"{location}: {_subject(slice_)}: {asked.reason}"
     options = dict(asked.options)
     if not _has_own_host(slice_):
@@ -134,8 +134,8 @@ def _axes(slice_: Slice) -> list[int]:
 def _hbm_case(generation: Generation, location: str) -> Case:
     """Return the question for the HBM of one device of a generation, on its smallest slice."""
     one = min((slice_ for slice_ in generation.slices if slice_.topology), key=lambda slice_: slice_.chips)
-    asked = topology(one)
-    if isinstance(asked, NoTopology):
+    asked = compiler_topology(one)
+    if isinstance(asked, UnknownTopology):
         raise UnusableError(f"{location}: {one.size}: {asked.reason}")
     question = {"name": asked.name, "options": dict(asked.options), "hbm": True}
     gib = (one.hbm_gib or 0) / one.devices

@@ -55,7 +55,7 @@ def item_names(items: Iterable[Any]) -> list[str]:
     return []
 
 
-def indexed(data: Any, path: Iterable[str | int]) -> KeyPath:
+def path_with_indices(data: Any, path: Iterable[str | int]) -> KeyPath:
     """Return a path with indices for items that it names: of `metadata.items.startup-script`, the index of that item.
 
     A step that names no item stays as it is.

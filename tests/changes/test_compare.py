@@ -1,12 +1,13 @@
 """The comparison of facts, and the table that gives a changed fact its meaning."""
 
+from copy import deepcopy
 from typing import Any
 
 import pytest
 
 from tpucfg.changes.conditions import Comparison, added
 from tpucfg.changes.effects import effect_of, effect_statements
-from tpucfg.changes.facts import ABSENT, Fact, Scope, by_name, compare
+from tpucfg.changes.facts import ABSENT, Fact, Scope, by_name, compare, json_equal
 from tpucfg.changes.meanings import Meaning, judge_all
 from tpucfg.changes.statements import Risk
 
@@ -51,3 +52,13 @@ def test_the_first_row_that_applies_decides() -> None:
         ("v2-8: input b added (1): no rule knows its effect", Risk.CAUTION, ""),
         ("v2-8: arguments --a changed from 1 to 2, --b removed (was 1)", Risk.NONE, ""),
     ]
+
+
+@pytest.mark.parametrize(
+    ("value", "other"), [([1], [True]), ({"a": [0]}, {"a": [False]}), ([{"a": 1}], [{"a": True}]), ([1], [1, 1])]
+)
+def test_a_number_is_no_truth_value_within_a_container(value: Any, other: Any) -> None:
+    """Values are compared as JSON at every depth, where 1 equals 1.0 and not true."""
+    assert not json_equal(value, other)
+    assert json_equal(value, deepcopy(value))
+    assert json_equal([{"a": 1}], [{"a": 1.0}])

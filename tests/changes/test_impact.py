@@ -32,7 +32,7 @@ def test_a_job_that_is_never_deleted_is_a_change() -> None:
 
 
 def test_a_default_that_the_spec_writes_is_no_change() -> None:
-    """What the schema gives a setting that is not set equals the same value in the spec."""
+    """A default of the schema equals the same value in the spec."""
     defaults = {"ttl": "12h", "containers_per_host": 1, "host_network": False, "namespace": "default"}
     gke: dict[str, Any] = {"target": "gke", "sizes": ["v6e-8"], "training__tuned_on": "v6e-8"}
     gke["environments"] = {"dev": {"project": "my-project-dev", "region": "us-central1", "kube_context": "c"}}

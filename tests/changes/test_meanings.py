@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 from tpucfg.changes.conditions import Comparison
 from tpucfg.changes.effects import effect_of, effect_statements
 from tpucfg.changes.facts import ABSENT, Fact, FactChange, Scope, by_name
-from tpucfg.changes.meanings import UNKNOWN, Judged, judged
+from tpucfg.changes.meanings import UNKNOWN, JudgedChange, judge
 from tpucfg.changes.revision_facts import READ_ONLY
 from tpucfg.changes.spec_meanings import MEANINGS
 from tpucfg.changes.statements import Risk
@@ -335,8 +335,8 @@ _SPEC: Final = (
     Example(("environment", "bucket"), "a", "b", _CAUTION, "the old one stays with its", {"keep_data": (True, True)}),
     Example(("environment", "bucket"), "a", "b", _LOST, "the old one is deleted with its objects"),
     *(
-        Example(("environment", "bucket"), "a", "b", risk, words, {"existing_bucket": made, "keep_data": kept})
-        for made, kept, risk, words in (
+        Example(("environment", "bucket"), "a", "b", risk, words, {"existing_bucket": existing, "keep_data": kept})
+        for existing, kept, risk, words in (
             ((True, True), (_A, _A), _ACCESS, "jobs read and write one that the stack does not make, and lose"),
             ((True, _A), (_A, _A), _CAUTION, "the new bucket starts empty, and jobs lose the access"),
             ((_A, True), (True, True), _ACCESS, "does not make; the old one stays with its objects"),
@@ -366,7 +366,7 @@ _SPEC: Final = (
 )
 
 
-def _judge(example: Example, scope: Scope) -> Judged:
+def _judge(example: Example, scope: Scope) -> JudgedChange:
     """Return the meaning of an example in a job that is kept, unless its facts say otherwise."""
     others = {"bucket": ("mine", "mine"), "region": ("r", "r"), "target": ("vertex-ai", "vertex-ai"), **example.others}
     facts: tuple[list[Fact], list[Fact]] = ([], [])
@@ -377,7 +377,7 @@ def _judge(example: Example, scope: Scope) -> Judged:
                 revision.append(Fact(scope, (key,), value))
     change = FactChange(scope, example.name, example.before, example.after)
     known = [Fact(Scope("prod"), ("image",), "r.io/a/known:1"), Fact(Scope("prod"), ("command",), "python3 known.py")]
-    return judged(change, MEANINGS, Comparison(by_name(facts[0]), by_name(facts[1]), known))
+    return judge(change, MEANINGS, Comparison(by_name(facts[0]), by_name(facts[1]), known))
 
 
 _CASES: Final = (*((item, Scope("dev", "v2-8")) for item in EXAMPLES), *((item, Scope("dev")) for item in _SPEC))

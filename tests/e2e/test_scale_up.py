@@ -254,7 +254,7 @@ def test_record_reads_a_file(scale_up: Run, tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("value", ["-5", "0", "1e16"])
+@pytest.mark.parametrize("value", ["-5", "0", "1e-320", "1e16"])
 def test_record_refuses_an_invalid_value_in_the_log(scale_up: Run, tmp_path: Path, value: str) -> None:
     """A value in the log that no record may have is an error with file and line."""
     (tmp_path / "train.log").write_text(f'starting\n{{"examples_per_second": {value}, "accuracy": 0.9}}\n')

@@ -9,7 +9,7 @@ from spec_factory import project, spec
 from tpucfg.findings import Finding, Location
 from tpucfg.fit.fit_file import FitFile, FitKey, Memory
 from tpucfg.fit.fit_findings import fit_problems, known_fit_findings, known_text, unknown_fits_text
-from tpucfg.fit.rung_fit import MAX_SOURCE_BYTES, KnownFits, Levers, ProgramFiles, RungFit, fit_command
+from tpucfg.fit.rung_fit import MAX_SOURCE_BYTES, KnownFits, MemorySettings, ProgramFiles, RungFit, fit_command
 
 REFUSED = RESULT._replace(fits=False, memory=Memory(9 << 30, 7 << 30, exact=False))
 ERROR = Finding.of("TPU109", "fit.json: broken", Location("results/fit.json"))
@@ -69,8 +69,8 @@ def test_a_broken_file_is_one_finding() -> None:
 
 def test_the_gate_has_a_problem_for_each_verdict() -> None:
     """Only a current result of a step that fits opens the gate."""
-    levers = Levers(2, 16, "grad_accum", sees_accumulation=True, can_divide_model=False)
-    refused = RungFit(FitKey("mnist", "dev", "v2-32"), REFUSED, levers=levers)
+    values = MemorySettings(2, 16, "grad_accum", sees_accumulation=True, can_divide_model=False)
+    refused = RungFit(FitKey("mnist", "dev", "v2-32"), REFUSED, memory_settings=values)
     fits = known(fit("v2-8"), refused, fit("v2-128", "--a"), fit("v2-256", compiled=False))
     problems = fit_problems(fits, "dev", ["v2-8", "v2-32", "v2-128", "v2-256", "v2-512"])
     assert {size: problem.reason for size, problem in problems.items()} == {

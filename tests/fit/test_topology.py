@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tpucfg.catalog import Catalog, Slice
-from tpucfg.fit.inputs import NoTopology, Topology, topology
+from tpucfg.fit.inputs import Topology, UnknownTopology, compiler_topology
 
 CATALOG = Catalog()
 MEGACORE = "megacore"
@@ -49,24 +49,24 @@ def test_a_size_has_the_name_and_the_options_of_maxtext(
     options: dict[str, Any] = {"chips_per_host_bounds": bounds}
     if chip_config:
         options["chip_config_name"] = chip_config
-    assert topology(found(size)) == Topology(name, options, devices)
+    assert compiler_topology(found(size)) == Topology(name, options, devices)
 
 
 def test_the_selected_machine_topology_and_slices_count() -> None:
     """Another machine changes the host, another topology the name, and several slices the number of devices."""
-    small = topology(found("v6e-8").on_machine("ct6e-standard-4t"))
+    small = compiler_topology(found("v6e-8").on_machine("ct6e-standard-4t"))
     assert small == Topology("v6e:2x4", {"chips_per_host_bounds": [2, 2, 1]}, 8)
-    several = topology(found("v6e-256x3"))
+    several = compiler_topology(found("v6e-256x3"))
     assert several == Topology("v6e:16x16", {"chips_per_host_bounds": [2, 2, 1], "num_slices": 3}, 768)
     other = next(slice_ for slice_ in CATALOG.all() if len(slice_.topologies) > 1)
-    asked = topology(other.on_topology(other.topologies[1]))
+    asked = compiler_topology(other.on_topology(other.topologies[1]))
     assert isinstance(asked, Topology)
     assert asked.name == f"{other.generation}:{other.topologies[1]}"
 
 
 def test_the_options_are_json() -> None:
     """A worker process in another Python gets name, options and devices as JSON."""
-    asked = topology(found("v4-16x2"))
+    asked = compiler_topology(found("v4-16x2"))
     assert isinstance(asked, Topology)
     assert json.loads(json.dumps(asked._asdict())) == asked._asdict()
 
@@ -74,9 +74,9 @@ def test_the_options_are_json() -> None:
 def test_every_size_with_a_topology_has_a_name() -> None:
     """Only the sizes of v4 whose shape no source states have none, and their reason names the size."""
     for slice_ in CATALOG.all():
-        asked = topology(slice_)
+        asked = compiler_topology(slice_)
         assert isinstance(asked, Topology) == (slice_.topology is not None), slice_.size
-    assert topology(found("v4-640x2")) == NoTopology("no source states the topology of v4-640")
+    assert compiler_topology(found("v4-640x2")) == UnknownTopology("no source states the topology of v4-640")
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_every_size_with_a_topology_has_a_name() -> None:
 def test_hosts_that_do_not_fill_a_slice_have_a_reason(chips_per_host: int, shape: str, reason: str) -> None:
     """The reason names the number of chips of a host, or the host that does not fit."""
     slice_ = found("v6e-16")._replace(chips_per_host=chips_per_host, topology=shape)
-    assert topology(slice_) == NoTopology(reason)
+    assert compiler_topology(slice_) == UnknownTopology(reason)
 
 
 PROGRAM = """
@@ -110,7 +110,7 @@ def test_the_real_api_makes_several_slices(tpu_python: str) -> None:
     sizes = ("v4-16x2", "v5litepod-16x3", "v5p-16x2", "v6e-32x2", "tpu7x-16x3")
     answers = subprocess.run(
         [tpu_python, "-c", PROGRAM],
-        input=json.dumps([topology(found(size)) for size in sizes]),
+        input=json.dumps([compiler_topology(found(size)) for size in sizes]),
         stdout=subprocess.PIPE,
         text=True,
         check=True,

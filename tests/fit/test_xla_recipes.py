@@ -11,7 +11,7 @@ import yaml
 
 from spec_factory import ids, planned, spec
 from tpucfg.catalog import Catalog, Slice
-from tpucfg.fit.inputs import Topology, topology
+from tpucfg.fit.inputs import Topology, compiler_topology
 
 CATALOG: Final = Catalog()
 DATA: Final = yaml.safe_load(Path(__file__).with_name("xla_recipes.yaml").read_text())
@@ -53,7 +53,7 @@ def one_host(generation: str) -> Slice:
 
 def compile_with(python: str, generation: str, *flags: str) -> "subprocess.CompletedProcess[str]":
     """Compile a product of two matrices for a generation, with flags for the compiler."""
-    asked = topology(one_host(generation))
+    asked = compiler_topology(one_host(generation))
     assert isinstance(asked, Topology)
     variables = {
         "ALLOW_MULTIPLE_LIBTPU_LOAD": "1", "TPU_SKIP_MDS_QUERY": "1", "JAX_PLATFORMS": "cpu",

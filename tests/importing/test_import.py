@@ -290,6 +290,18 @@ def test_a_run_named_as_the_job_keeps_its_job_apart() -> None:
     assert words[4:] == ["run_name=${run})", "||", "run_name=llama-8b-old", "run_name=other"]
 
 
+def test_the_config_of_a_spec_with_named_figures_becomes_a_spec() -> None:
+    """`--sequence_length` and `--model_parallel`, as a config of tpucfg has them, are figures with named flags."""
+    words = ["--batch_size=256", "--sequence_length=8192", "--model_parallel=4", "--train_steps=100"]
+    data = yaml.safe_load(changed((*CONTAINER, "command"), ["python3", "train.py", *words]))
+    del value_at(data, CONTAINER)["args"]
+    result = imported(yaml.safe_dump(data))
+    assert result.is_equal, reasons(result)
+    training = yaml.safe_load(result.text)["training"]
+    assert (training["sequence_length"], training["model_parallel"]) == (8192, 4)
+    assert training["flags"] == {"sequence_length": "sequence_length", "model_parallel": "model_parallel"}
+
+
 def test_missing_figures_are_gaps() -> None:
     """A value that no file names is `null  # fill in`, and the options fill it in."""
     text = changed((*CONTAINER, "args"), ["--data=gs://d"])
@@ -391,7 +403,7 @@ def test_a_policy_keeps_the_default_that_it_needs() -> None:
 
 
 def test_a_file_that_cannot_be_compared_is_no_short_list() -> None:
-    """Where the compiler refuses what no import can leave out, the list ends with the fields that it lacks."""
+    """The list ends with the fields that it lacks if the compiler refuses a value that no import can leave out."""
     notes = imported(EXAMPLE.read_text(), GIVEN._replace(environment="Prod")).notes
     assert "environments" in notes[-2].path
     assert str(notes[-1]).startswith("the other fields, as the spec has an error")

@@ -38,7 +38,18 @@ def test_the_last_line_with_all_keys_is_taken() -> None:
 
 
 @pytest.mark.parametrize(
-    "prefix", ["", "  ", "INFO\t2026-01-01 00:00:00\tworkerpool0-0\t", "[mnist-0] ", "\x1b[32m", "\xff ", "\x00"]
+    "prefix",
+    [
+        "",
+        "  ",
+        "INFO\t2026-01-01 00:00:00\tworkerpool0-0\t",
+        "[mnist-0] ",
+        "\x1b[32m",
+        "\xff ",
+        "\x00",
+        "{host 0} ",
+        "{} ",
+    ],
 )
 def test_a_prefix_of_the_object_is_skipped(prefix: str) -> None:
     """A time or host name before the object, as services add it, is skipped."""

@@ -8,7 +8,7 @@ import pytest
 from extra_jobs import ENV, EVERY_JOB, merged, planned, value_at
 from jobs import compiled, job, leaves, parts
 from spec_factory import document
-from tpucfg.paths import ITEM_NAMES, first_match, indexed, item_names
+from tpucfg.paths import ITEM_NAMES, first_match, item_names, path_with_indices
 from tpucfg.targets import RequestBody, target_named
 from tpucfg.targets.extra import Merged, extra_source, is_harmless, merged_request_body
 from tpucfg.yamldoc.document import KeyPath
@@ -280,10 +280,10 @@ def test_a_path_may_name_an_item_by_its_key() -> None:
     job_ = job("compute-engine", "v6e-4", options={"extra": extra})
     body = merged_request_body(job_).body
     path = ("instance", "metadata", "items", "ssh-keys")
-    assert indexed(body, path) == ("instance", "metadata", "items", 1)
+    assert path_with_indices(body, path) == ("instance", "metadata", "items", 1)
     source = ("targets", "compute-engine", "extra", *path[:-1], 0)
-    assert extra_source(job_, indexed(body, path)) == source
-    assert indexed(body, (*path[:-1], "other")) == (*path[:-1], "other")
-    assert indexed(body, ("instance", "disks", 0, "boot")) == ("instance", "disks", 0, "boot")
-    assert indexed(body, (*path[:-1], "startup-script", "value", "", 3))[3:] == (0, "value", "", 3)
+    assert extra_source(job_, path_with_indices(body, path)) == source
+    assert path_with_indices(body, (*path[:-1], "other")) == (*path[:-1], "other")
+    assert path_with_indices(body, ("instance", "disks", 0, "boot")) == ("instance", "disks", 0, "boot")
+    assert path_with_indices(body, (*path[:-1], "startup-script", "value", "", 3))[3:] == (0, "value", "", 3)
     assert item_names([added, added]) == item_names([added, {}]) == []

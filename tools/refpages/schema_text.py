@@ -45,7 +45,7 @@ def form_of(schema: Schema) -> Iterator[str]:
         yield schema["patternErrorMessage"]
     if "patternErrorMessage" in schema.get("propertyNames", {}):
         yield schema["propertyNames"]["patternErrorMessage"]
-    # The form of a text says how long it can be, where a value of this form could be too long.
+    # Where a matching text could be too long, the message of the pattern states the maximum length.
     bounds = {name: describe for name, describe in _BOUNDS.items() if not (has_form and name == "maxLength")}
     yield from (describe(schema[name]) for name, describe in bounds.items() if name in schema)
     for alternative, word in (("anyOf", "at least one of"), ("oneOf", "exactly one of")):

@@ -107,7 +107,7 @@ class CostRow(NamedTuple):
 
 
 class Largest(NamedTuple):
-    """A measure of the run for which it grows most; of the most expensive run if it grows for none."""
+    """The run with the largest growth of a measure; the most expensive run if the measure grows for none."""
 
     place: str
     """`v2-32 in dev`; empty if no config of the head has a known value."""
@@ -286,13 +286,13 @@ def _is_known(row: CostRow, measure: Measure) -> bool:
 
 def _short_limits(rows: Iterable[CostRow], configs: Collection[Scope]) -> Iterator[LocatedStatement]:
     """Yield the runs that their limit would end, if it did not before: no restart follows it."""
-    owned = []
+    scoped = []
     for row in rows:
         if row.after and _is_too_long(row.after) and not (row.before and _is_too_long(row.before)):
             hours, limit = _hours(row.after.hours), _hours(row.after.attempt_hours)
             text = f"by the records, a run takes {hours}, but it is ended after {limit}"
-            owned += [(Scope(name, row.size), Statement(text, risk=Risk.CAUTION)) for name in row.environments]
-    return group_by_config(owned, configs)
+            scoped += [(Scope(name, row.size), Statement(text, risk=Risk.CAUTION)) for name in row.environments]
+    return group_by_config(scoped, configs)
 
 
 def _hours(value: Fraction | None) -> str:

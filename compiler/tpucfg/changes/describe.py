@@ -104,11 +104,11 @@ def format_keys(keys: Sequence[Scope], known: Sequence[Scope] = (), noun: str = 
 
 
 def group_by_config(
-    owned: Iterable[tuple[Scope, Statement]], known: Iterable[Scope] = ()
+    scoped: Iterable[tuple[Scope, Statement]], known: Iterable[Scope] = ()
 ) -> Iterator[LocatedStatement]:
     """Yield each statement once, with all configs that it is about; `known` are all configs."""
     known = sorted_keys(known)
-    for statement, keys in grouped((statement, key) for key, statement in owned).items():
+    for statement, keys in grouped((statement, key) for key, statement in scoped).items():
         yield LocatedStatement(format_keys(sorted_keys(keys), known), statement)
 
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from tpucfg.changes.facts import ABSENT, Absent, Change, FactChange, Scope, redact_change
-from tpucfg.changes.meanings import Judged, Meaning
+from tpucfg.changes.meanings import JudgedChange, Meaning
 from tpucfg.changes.statements import (
     MAX_VARIANTS,
     LocatedStatement,
@@ -55,7 +55,7 @@ class Effect(NamedTuple):
     """True if scopes have too many different values to show."""
 
 
-def effect_of(judged: Judged, baseline: str = "") -> Effect:
+def effect_of(judged: JudgedChange, baseline: str = "") -> Effect:
     """Return a change with its meaning as it is shown, without secrets."""
     change, meaning = judged.change, judged.meaning
     name = change.name
@@ -112,10 +112,10 @@ def environments_of(scopes: Iterable[Scope]) -> str:
 
 
 def effect_statements(
-    owned: Iterable[tuple[Scope, Effect]], format_scope: Callable[[Sequence[Scope]], str]
+    scoped: Iterable[tuple[Scope, Effect]], format_scope: Callable[[Sequence[Scope]], str]
 ) -> Iterator[LocatedStatement]:
     """Yield the effects, each once for all scopes that have it."""
-    for owners, effects in grouped((tuple(scopes), effect) for effect, scopes in _shared(owned)).items():
+    for owners, effects in grouped((tuple(scopes), effect) for effect, scopes in _shared(scoped)).items():
         text = format_scope(owners)
         risky = [effect for effect in effects if effect.meaning.risk]
         # All of them: a review that has no room for one gives another verdict.
@@ -124,9 +124,9 @@ def effect_statements(
         yield from (LocatedStatement(text, _statement(members)) for members in _of_one_kind(harmless))
 
 
-def _shared(owned: Iterable[tuple[Scope, Effect]]) -> Iterator[tuple[Effect, list[Scope]]]:
+def _shared(scoped: Iterable[tuple[Scope, Effect]]) -> Iterator[tuple[Effect, list[Scope]]]:
     """Yield each effect with its scopes; if there are too many different values, one effect without values."""
-    for members in grouped((_without_values(effect), (effect, scope)) for scope, effect in owned).values():
+    for members in grouped((_without_values(effect), (effect, scope)) for scope, effect in scoped).values():
         exact = grouped(members)
         if len(exact) <= MAX_VARIANTS:
             yield from exact.items()

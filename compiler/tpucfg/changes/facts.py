@@ -132,5 +132,9 @@ def compare(before: Facts, after: Facts) -> tuple[FactChange, ...]:
 
 
 def json_equal(value: Any, other: Any) -> bool:
-    """Return True if two values are equal in JSON: 1 equals 1.0, as both are numbers, but not true."""
+    """Return True if two values are equal in JSON at every depth: 1 equals 1.0, as both are numbers, but not true."""
+    if isinstance(value, dict) and isinstance(other, dict):
+        return value.keys() == other.keys() and all(json_equal(item, other[key]) for key, item in value.items())
+    if isinstance(value, list) and isinstance(other, list):
+        return len(value) == len(other) and all(map(json_equal, value, other))
     return isinstance(value, bool) == isinstance(other, bool) and bool(value == other)

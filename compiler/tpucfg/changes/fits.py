@@ -141,7 +141,7 @@ def fit_statements(
     """
     if new.problem and new.problem != old.problem:
         yield LocatedStatement("", Statement("{} cannot be read: {}", (_FILE, new.problem), Risk.CAUTION))
-    owned: list[tuple[Scope, Statement]] = []
+    scoped: list[tuple[Scope, Statement]] = []
     for key in sorted_keys(new.rungs):
         rung, before = new.rungs[key], old.rungs[key].committed if key in old.rungs else None
         statements = (
@@ -150,8 +150,8 @@ def fit_statements(
             *_impossible(before, rung),
             *_renewed(before, rung, has_gate=has_gate),
         )
-        owned += [(key, statement) for statement in statements]
-    yield from group_by_config(owned, configs)
+        scoped += [(key, statement) for statement in statements]
+    yield from group_by_config(scoped, configs)
 
 
 def run_statements(new: RevisionFits, configs: Sequence[Scope]) -> Iterator[LocatedStatement]:
@@ -159,8 +159,8 @@ def run_statements(new: RevisionFits, configs: Sequence[Scope]) -> Iterator[Loca
     if new.run_problem:
         text = "the fit is not known from this run: {}"
         yield LocatedStatement("", Statement(text, (new.run_problem,), Risk.UNKNOWN, _NOT_FROM_THIS_RUN))
-    owned = ((key, statement) for key in sorted_keys(new.rungs) for statement in _contradicted(new.rungs[key]))
-    yield from group_by_config(owned, configs)
+    scoped = ((key, statement) for key in sorted_keys(new.rungs) for statement in _contradicted(new.rungs[key]))
+    yield from group_by_config(scoped, configs)
 
 
 # The base and the head
@@ -280,7 +280,7 @@ def _missing_from_run(fit: RungFit) -> Statement:
 
 
 def _figures(result: FitResult, *, with_versions: bool = False) -> str:
-    """Return what two results of one program have to agree in, with the amounts of memory as they are shown."""
+    """Return the figures that two results of one program must have in common; the memory is rounded for display."""
     compute = f"{result.flops:,} FLOPs and {result.flops_8bit:,} of 8 bits, {_forecast(result)}"
     versions = f" (jax {result.compiler.jax}, libtpu {result.compiler.libtpu})" if with_versions else ""
     return f"{_amount(result)}, {compute}{versions}"

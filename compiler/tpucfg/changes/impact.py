@@ -10,7 +10,7 @@ from tpucfg.changes.describe import format_keys
 from tpucfg.changes.effects import Effect, effect_of, effect_statements, environments_of
 from tpucfg.changes.facts import ABSENT, Fact, FactChange, Scope, by_name, compare, sorted_keys
 from tpucfg.changes.figures import Jobs, ScalingRow, ladder_changes, ratio_changes, rung_baselines, scaling_rows
-from tpucfg.changes.meanings import judged
+from tpucfg.changes.meanings import judge
 from tpucfg.changes.records import NO_RECORDS, RevisionRecords, result_statements
 from tpucfg.changes.revision_facts import allowed, job_facts, spec_facts
 from tpucfg.changes.revisions import CompiledRevision, config_key
@@ -26,7 +26,7 @@ _NUMBER: Final = re.compile("[0-9][0-9,.]*[×%]?")
 """A word of a warning that is a number."""
 _Baselines = Mapping[Scope, tuple[str, bool]]
 """The size that a new job is compared with, and True if that is a rung of the head."""
-_Owned = list[tuple[Scope, Effect]]
+_Scoped = list[tuple[Scope, Effect]]
 
 
 class Impact(NamedTuple):
@@ -95,11 +95,11 @@ def _fact_statements(
     changes += ladder_changes(old, new)
     if before.project and after.project:
         changes += ratio_changes(old, new, (before.project.training, after.project.training))
-    owned = [*_effects(changes, comparison, baselines)]
+    scoped = [*_effects(changes, comparison, baselines)]
     kept, known = [key for key in new if key in old], sorted_keys([*old, *new])
-    yield from effect_statements(_of(owned, lambda scope: not scope.size), environments_of)
-    yield from effect_statements(_of(owned, kept.__contains__), lambda keys: format_keys(keys, kept))
-    others = _of(owned, lambda scope: bool(scope.size) and scope not in kept)
+    yield from effect_statements(_of(scoped, lambda scope: not scope.size), environments_of)
+    yield from effect_statements(_of(scoped, kept.__contains__), lambda keys: format_keys(keys, kept))
+    others = _of(scoped, lambda scope: bool(scope.size) and scope not in kept)
     yield from effect_statements(others, lambda keys: format_keys(sorted_keys(keys), known))
 
 
@@ -145,7 +145,7 @@ def _effects(
 ) -> Iterator[tuple[Scope, Effect]]:
     """Yield the effects of changes; of a job that is compared with none, only the risky ones."""
     for change in changes:
-        result = judged(change, MEANINGS, comparison)
+        result = judge(change, MEANINGS, comparison)
         is_of_job = change.scope.size and change.name[0] != "rung"
         is_news = result.meaning.risk or not is_of_job or comparison.is_kept(change.scope)
         if is_news and not result.meaning.is_silent:
@@ -153,8 +153,8 @@ def _effects(
             yield change.scope, effect_of(result, size)
 
 
-def _of(owned: Iterable[tuple[Scope, Effect]], is_wanted: Callable[[Scope], bool]) -> _Owned:
-    return [(scope, effect) for scope, effect in owned if is_wanted(scope)]
+def _of(scoped: Iterable[tuple[Scope, Effect]], is_wanted: Callable[[Scope], bool]) -> _Scoped:
+    return [(scope, effect) for scope, effect in scoped if is_wanted(scope)]
 
 
 def _unexplained(changes: Iterable[FactChange], configs: Collection[Scope]) -> list[FactChange]:

@@ -59,7 +59,7 @@ UNKNOWN: Final = Meaning("**", Risk.CAUTION, "no rule knows its effect")
 """The meaning of a change that no row knows."""
 
 
-class Judged(NamedTuple):
+class JudgedChange(NamedTuple):
     """A change with its meaning."""
 
     change: FactChange
@@ -68,12 +68,12 @@ class Judged(NamedTuple):
     """The values of the condition."""
 
 
-def judged(change: FactChange, table: Sequence[Meaning], comparison: Comparison) -> Judged:
+def judge(change: FactChange, table: Sequence[Meaning], comparison: Comparison) -> JudgedChange:
     """Return a change with the meaning that a table gives it."""
     for row in _rows_by_kind(tuple(table)).get(str(change.name[0]), ()):
         if matches(row.pattern, change.name) and (applies := row.when(change, comparison)):
-            return Judged(change, row, applies if isinstance(applies, tuple) else ())
-    return Judged(change, UNKNOWN)
+            return JudgedChange(change, row, applies if isinstance(applies, tuple) else ())
+    return JudgedChange(change, UNKNOWN)
 
 
 @cache
@@ -81,6 +81,6 @@ def _rows_by_kind(table: tuple[Meaning, ...]) -> Mapping[str, Sequence[Meaning]]
     return grouped((pattern_steps(row.pattern)[0], row) for row in table)
 
 
-def judge_all(changes: Iterable[FactChange], table: Sequence[Meaning], comparison: Comparison) -> list[Judged]:
+def judge_all(changes: Iterable[FactChange], table: Sequence[Meaning], comparison: Comparison) -> list[JudgedChange]:
     """Return the changes with their meanings, in order."""
-    return [judged(change, table, comparison) for change in changes]
+    return [judge(change, table, comparison) for change in changes]

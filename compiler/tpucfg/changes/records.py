@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from tpucfg.catalog import Catalog, Slice
 from tpucfg.changes.describe import group_by_config
@@ -34,6 +34,8 @@ from tpucfg.text_format import format_count, listed
 
 _MAX_METRICS: Final = 4
 _MAX_RUNGS: Final = 8
+_Cause = Literal["gate", "record"]
+"""The changed part of a revision that opens a gate."""
 
 
 class RevisionRecords(NamedTuple):
@@ -42,7 +44,7 @@ class RevisionRecords(NamedTuple):
     throughputs: Mapping[str, Mapping[str, Fraction]]
     """Examples per second, above zero, by environment and size; without environments that have no record."""
     tokens: Mapping[str, Mapping[str, Fraction]]
-    """The same in tokens per second, for a spec with a sequence length; a longer example takes its time more."""
+    """Tokens per second by environment and size; examples per second where no sequence length is known."""
     statuses: Mapping[str, LadderStatus] = {}
     """The ladders with their records, by environment."""
     project: str = ""
@@ -81,9 +83,9 @@ def read_revision_records(revision: CompiledRevision) -> RevisionRecords:
 def judged_throughputs(
     ladders: Mapping[str, Sequence[Slice]], before: RevisionRecords, after: RevisionRecords
 ) -> Mapping[Scope, Fraction]:
-    """Return the throughput by which both revisions are judged: by the records of the base, else by those of the head.
+    """Return the throughputs that both revisions are judged by; a record of the base takes precedence over the head's.
 
-    It is in tokens per second for a spec with a sequence length, else in examples per second.
+    They are in tokens per second for a spec with a sequence length, else in examples per second.
 
     Args:
         ladders: by environment, the sizes of both revisions, from small to large.
@@ -103,14 +105,14 @@ def record_statements(
 ) -> Iterator[LocatedStatement]:
     """Yield the records that differ; those of one size and figure share a statement."""
     uncounted = _uncounted(before, after)
-    owned = (
+    scoped = (
         (Scope(name, size), statement)
         for name, slices in ladders.items()
         for size, statement in _changed_records(
             slices, before.throughputs.get(name, {}), after.throughputs.get(name, {}), uncounted.get(name, {})
         )
     )
-    return group_by_config(owned)
+    return group_by_config(scoped)
 
 
 _Reasons = Mapping[tuple[str, Fraction | None], str]
@@ -118,7 +120,7 @@ _Reasons = Mapping[tuple[str, Fraction | None], str]
 
 
 def _uncounted(before: RevisionRecords, after: RevisionRecords) -> dict[str, _Reasons]:
-    """Return the records that the head has, but does not count as another name hides them, by environment."""
+    """Return, by environment, the records that stay in the head's files under a name that the spec no longer has."""
     reasons = {
         name: "the spec has no environment of that name" if name not in after.statuses else "the project is renamed"
         for name in before.throughputs
@@ -126,7 +128,7 @@ def _uncounted(before: RevisionRecords, after: RevisionRecords) -> dict[str, _Re
     }
     if not reasons or after.folder is None:
         return {}
-    # All files, as that of an environment may have been renamed with it.
+    # All files are read, because a file may have been renamed with its environment.
     files = read_every_record(after.folder, ExampleRecord(before.project, "")).values()
     kept = {pair for results in files for pair in latest_throughputs(results, before.project).items()}
     return {name: dict.fromkeys(kept, reason) for name, reason in reasons.items()}
@@ -171,9 +173,9 @@ def result_statements(before: RevisionRecords, after: RevisionRecords) -> Iterat
 
 
 def _statements(old: LadderStatus | None, new: LadderStatus) -> Iterator[Statement]:
-    opened = [(rung.size, is_by_gate) for rung in new.rungs for is_by_gate in _ways_of_opening(rung.size, old, new)]
-    for size, is_by_gate in opened[:_MAX_RUNGS]:
-        yield _opened(size, new, is_by_gate=is_by_gate)
+    opened = [(rung.size, cause) for rung in new.rungs if (cause := _opened_by(rung.size, old, new))]
+    for size, cause in opened[:_MAX_RUNGS]:
+        yield _opened(size, new, cause)
     if len(opened) > _MAX_RUNGS:
         yield Statement(f"records pass the gate for {len(opened) - _MAX_RUNGS:,} more rungs", (), Risk.CAUTION)
     if new.results.findings and not (old and old.results.findings):
@@ -228,28 +230,27 @@ def _file(status: LadderStatus) -> str:
     return f"{FOLDER}/{status.environment.name}.jsonl"
 
 
-def _ways_of_opening(size: str, old: LadderStatus | None, new: LadderStatus) -> Iterator[bool]:
-    """Yield True if another gate lets a rung run that was kept from it, and False if another record below it does."""
+def _opened_by(size: str, old: LadderStatus | None, new: LadderStatus) -> _Cause | None:
+    """Return the change that opens the gate below a rung; None if the gate is closed, or was open before."""
     # Records open the gate below a rung, whatever is known of its own fit.
     below = new.below(size)
     if not new.is_measured or below is None or not has_passed_below(new, size):
-        return
+        return None
     known = {rung.size for rung in old.rungs} if old else set()
     if old and size in known and old.is_measured and has_passed_below(old, size):
-        return
+        return None
     records = [rung.records for rung in old.evaluations if rung.size == below.size] if old else []
     is_same_record = bool(records) and _content(records[0]) == _content(below.records)
     if old is None or not is_same_record or old.results.findings:
-        yield False
-    elif size in known and old.is_measured:
-        yield True
+        return "record"
+    return "gate" if size in known and old.is_measured else None
 
 
 def _content(records: RungRecords) -> list[str]:
     return [record_line(record) if record else "" for record in (records.whole, records.probe)]
 
 
-def _opened(size: str, status: LadderStatus, *, is_by_gate: bool) -> Statement:
+def _opened(size: str, status: LadderStatus, cause: _Cause) -> Statement:
     below = status.below(size)
     assert below is not None  # noqa: S101 - only a rung with another below it is opened
     counted = [record.metrics for record in (below.records.probe, below.records.whole) if record]
@@ -257,7 +258,7 @@ def _opened(size: str, status: LadderStatus, *, is_by_gate: bool) -> Statement:
         [f"{name} {format_metric(exact_decimal(value))}" for metrics in counted for name, value in metrics.items()],
         _MAX_METRICS,
     )
-    gate, headline = ("changed gate", "gate opened") if is_by_gate else ("gate", "gate opened by a record")
+    gate, headline = ("changed gate", "gate opened") if cause == "gate" else ("gate", "gate opened by a record")
     start = "may now run" if may_run(status, size) else "may run once its step is known to fit"
     template = f"results: {{}} {start}, as a committed record of {{}} passes the {gate} ({{}})"
     return Statement(template, (size, below.size, metrics), Risk.CAUTION, headline)

@@ -46,7 +46,7 @@ _IMAGE: Final = re.compile(
     r"(?:^\s*FROM\s+(?:--\S+\s+)*|\s--from=|^#\s*syntax\s*=|^\s*ARG\s+\w+=|\bimage:\s)\s*[\"']?([\w.$\{}:/@-]+)",
     re.IGNORECASE | re.MULTILINE,
 )
-"""The image that a build starts from, copies from or is read by, of one in a variable too, and that of a service."""
+"""An image in a build file: of FROM, `--from`, a syntax line, the default of ARG, or `image:` of a service."""
 _CONTINUED: Final = re.compile(r"\\[ \t]*\n")
 _MAX_FILES: Final = 8
 _COLLISION: Final = (

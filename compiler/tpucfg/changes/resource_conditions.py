@@ -65,7 +65,7 @@ def lost_deletion(change: FactChange, _: Comparison) -> _Applies:
     return (listed(lost, _MAX_ITEMS),) if lost else False
 
 
-def deleting_member(change: FactChange, comparison: Comparison) -> _Applies:
+def loses_deletion_role(change: FactChange, comparison: Comparison) -> _Applies:
     """Apply to the member that had the role by which a job deletes its own slice."""
     role, _ = comparison.pair(change.scope, "grant", "role")
     return (str(change.before),) if _DELETION_ROLE.search(str(role)) else False

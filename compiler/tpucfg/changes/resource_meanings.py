@@ -94,7 +94,7 @@ MEANINGS: Final = (
     _input("service.disableOnDestroy", _CAUTION, when.not_off, "is disabled for the whole project when it is removed"),
     _input("role.permissions", _ACCESS, when.added_items, "gives everyone who has the role {}"),
     _event("role.permissions", _CAUTION, when.lost_deletion, f"loses {{}}: {_NO_DELETION}"),
-    _input("grant.member", _CAUTION, when.deleting_member, f"takes the role from {{}}: {_NO_DELETION}"),
+    _input("grant.member", _CAUTION, when.loses_deletion_role, f"takes the role from {{}}: {_NO_DELETION}"),
     _event(
         "*.operation", _UNKNOWN, when.operation("import"), "takes over what exists in the cloud, with all it contains"
     ),
@@ -129,7 +129,7 @@ OTHER_MEANINGS: Final = (
     Meaning("unknown.**"),
     _event("**", _UNKNOWN, when.described, "has another {}: {}, previously {}; no rule knows its effect"),
 )
-"""Rows about what no row above is about, of which the first one that applies has the sentence."""
+"""Rows for changes that no row above matches; the first row that applies supplies the sentence."""
 
 
 # Sentences about changed resources, apart from grants: their options, their inputs, and rules that delete objects.

@@ -23,7 +23,7 @@ from tpucfg.fit.fit_findings import fit_findings
 from tpucfg.fit.forecast import StepInterval, step_interval
 from tpucfg.fit.launcher import Outcome, compile_rungs
 from tpucfg.fit.machine import available_memory, default_jobs, machine_problem
-from tpucfg.fit.rung_fit import RungFit, fit_command, fit_key, levers
+from tpucfg.fit.rung_fit import RungFit, fit_command, fit_key, memory_settings
 from tpucfg.fit.schedule import Limits, Running
 from tpucfg.plan import Job
 from tpucfg.results.fit_notes import records_beyond_bound, records_outside_forecast
@@ -69,7 +69,10 @@ def fit(
     project, compiled = load_compiled(spec, catalog, selection(env, size, changes=changes))
     file = compilable_file(project, compiled.jobs, spec)
     outcomes, write_error = _compile(project, compiled.jobs, spec, file, limits, fresh=fresh)
-    fits = [RungFit(fit_key(job := each.job), each.result, levers=levers(project, job)) for each in outcomes]
+    fits = [
+        RungFit(fit_key(job := each.job), each.result, memory_settings=memory_settings(project, job))
+        for each in outcomes
+    ]
     failed = failure_findings(project, outcomes, spec.parent, limits.seconds)
     findings = collect((*fit_findings(project, fits), *failed))
     statuses = ladder_statuses(project, catalog, [job.environment for job in compiled.jobs], spec.parent)

@@ -12,7 +12,7 @@ from tpucfg.cli import options
 from tpucfg.cli.exit_codes import USAGE, CommandExit
 from tpucfg.cli.load_spec import load_compiled
 from tpucfg.cli.options import SPEC, argument, selection
-from tpucfg.paths import KeyPath, first_match, indexed, item_names, leaf_paths, value_at
+from tpucfg.paths import KeyPath, first_match, item_names, leaf_paths, path_with_indices, value_at
 from tpucfg.plan import XLA_FLAGS_VARIABLE, Job, SelectionError, flag_name, provenance
 from tpucfg.plan.job import written_flag
 from tpucfg.plan.provenance import DERIVED, Reason
@@ -254,9 +254,10 @@ def _field_reasons(subject: _Subject, path: KeyPath, value: Any) -> Iterator[Rea
 
 
 def _entry_of(subject: _Subject, path: KeyPath, setting: KeyPath) -> KeyPath:
-    """Return the entry of a mapping of the spec that a field is made of, by its key or name; else the setting itself.
+    """Return the path of the entry of a setting that a field is made of; the setting's own path if it has none.
 
-    The variables of trainer.env are a list of names and values in a request body, for example.
+    The field's key, or the name beside it, identifies the entry: a request body has the variables of trainer.env as a
+    list of names and values.
     """
     layered = subject.job.settings.layers.find(*map(str, setting))
     entries = layered.value if layered and isinstance(layered.value, dict) else {}
@@ -303,7 +304,7 @@ def _parse_path(request_body: RequestBody, query: str, other_names: Sequence[str
             raise _unknown_key(dotted(steps, "the config"), rest, known if steps else [*other_names, *known])
         is_index = isinstance(value, list) and step.isascii() and step.isdecimal()
         # An item of a list may be named by its key, as in a comparison.
-        steps = [*indexed(request_body, (*steps, int(step) if is_index else step))]
+        steps = [*path_with_indices(request_body, (*steps, int(step) if is_index else step))]
         rest = rest[len(step) + 1 :]
     return tuple(steps)
 

@@ -21,7 +21,7 @@ class Rule(NamedTuple):
 
 
 _ROWS: Final = (
-    # These rules are about the file, its text and its structure.
+    # The file, its text and its structure.
     Rule("TPU001", "error", "the file cannot be read"),
     Rule("TPU002", "error", "the text is not YAML"),
     Rule("TPU003", "error", "a duplicate key"),
@@ -39,7 +39,7 @@ _ROWS: Final = (
     Rule("TPU015", "error", "a removal of something that is not set"),
     Rule("TPU016", "warning", "a setting that changes nothing", allowable=True),
     Rule("TPU017", "error", "a credential in the spec", allowable=True, only_by_path=True),
-    # These rules are about sizes, regions and names.
+    # Sizes, regions and names.
     Rule("TPU020", "error", "a size that does not exist"),
     Rule("TPU021", "error", "a size that the region does not offer", allowable=True),
     Rule("TPU022", "error", "a zone outside the region, or without the size", allowable=True),
@@ -52,14 +52,15 @@ _ROWS: Final = (
     Rule("TPU029", "error", "two environments with one bucket"),
     Rule("TPU030", "error", "a name longer than its service allows"),
     Rule("TPU031", "warning", "data outside the environment's bucket", allowable=True),
-    # These rules are about the way of a figure to the program.
+    # Figures in the command line of the program.
     Rule("TPU032", "error", "a number written for a figure", allowable=True),
     Rule("TPU033", "warning", "a number in a text that may mean a figure", allowable=True),
     Rule("TPU034", "warning", "a figure that the program does not get", allowable=True),
-    # These rules are about the arithmetic of a rung.
+    # Regions of clusters, buckets and keys.
     Rule("TPU035", "error", "a cluster outside the environment's region"),
     Rule("TPU036", "warning", "a bucket to read in another region", allowable=True),
     Rule("TPU037", "error", "a key outside the bucket's region"),
+    # The arithmetic of a rung, and its processes.
     Rule("TPU040", "error", "a batch that does not divide over the replicas"),
     Rule("TPU041", "warning", "a batch that grew a lot", allowable=True),
     Rule("TPU042", "warning", "few steps left", allowable=True),
@@ -70,37 +71,37 @@ _ROWS: Final = (
     Rule("TPU047", "warning", "a micro-batch that changed", allowable=True),
     Rule("TPU048", "error", "a model parallelism that does not divide a slice"),
     Rule("TPU049", "warning", "a JAX whose processes do not find each other", allowable=True),
-    # These rules are about the trainer and its flags.
+    # The trainer and its flags.
     Rule("TPU050", "error", "a flag given twice"),
     Rule("TPU051", "error", "a trainer that the target does not run"),
     Rule("TPU052", "error", "a runtime without TPU support"),
     Rule("TPU053", "warning", "a local package without a build file", allowable=True),
     Rule("TPU054", "error", "a setting that excludes another"),
-    # These rules are about capacity, and about settings that a service does not have.
+    # Capacity, and settings that a target does not have.
     Rule("TPU055", "error", "a capacity that the target does not offer"),
     Rule("TPU056", "warning", "a capacity that Google's pages leave open", allowable=True),
     Rule("TPU057", "error", "flex-start without a run duration that it accepts"),
     Rule("TPU058", "warning", "spot capacity without checkpoints", allowable=True),
     Rule("TPU059", "error", "a setting of the trainer that the target does not have"),
-    # These rules are about services.
+    # Services, unused settings, and the inputs of `tpucfg fit`.
     Rule("TPU060", "warning", "a service that was shut down", allowable=True),
     Rule("TPU061", "warning", "a setting that no job reads", allowable=True),
     Rule("TPU062", "error", "no training step to compile"),
     Rule("TPU063", "error", "a slice that the compiler has no topology for"),
     Rule("TPU064", "warning", "hosts that cannot install what their image lacks", allowable=True),
-    # These rules are about `extra`, which cannot undo what the plan decided.
+    # Values that the service or the plan decides.
     Rule("TPU065", "error", "a variable that the TPU runtime gets from the service", allowable=True),
     Rule("TPU066", "error", "a field of extra that the plan decides"),
     Rule("TPU067", "error", "a field of extra that gets other machines or another end"),
     Rule("TPU068", "error", "a field of extra that adds machines or chips"),
-    # These rules are about a config, rendered by tpucfg or written by hand.
+    # Configs, rendered by tpucfg or written by hand.
     Rule("TPU070", "error", "a field that the API does not have"),
     Rule("TPU071", "error", "a field that the API requires is missing"),
     Rule("TPU072", "error", "a field of the wrong type"),
     Rule("TPU073", "error", "a value that the API does not know"),
     Rule("TPU074", "error", "a config that the service refuses for TPUs"),
     Rule("TPU079", "error", "a rendered text that differs from its job"),
-    # These rules are about Pulumi stacks: their files, outputs, resources, and the access that they grant.
+    # Pulumi stacks: their files, outputs, resources and grants.
     Rule("TPU080", "error", "an unknown key in a stack file"),
     Rule("TPU081", "error", "an invalid value in a stack file"),
     Rule("TPU082", "error", "a stack without an environment"),
@@ -121,40 +122,31 @@ _ROWS: Final = (
     Rule("TPU097", "error", "a production bucket whose objects are deleted for good", allowable=True),
     Rule("TPU098", "error", "a role that takes over accounts or grants access", allowable=True),
     Rule("TPU099", "error", "a key of a service account", allowable=True),
-    # These rules are about the recorded results of rungs.
+    # Recorded results.
     Rule("TPU100", "error", "a results file that cannot be read"),
     Rule("TPU101", "error", "a line of a results file that is not a record"),
     Rule("TPU102", "error", "a record that does not match its schema"),
     Rule("TPU103", "note", "records that are not counted"),
-    # This rule is about a config, too.
+    # Each later id is the next free one, whatever its subject: docs/findings groups the rules by subject.
     Rule("TPU104", "warning", "a field that older releases of JobSet lack", allowable=True),
-    # These rules are about what the TPU compiler reports of a rung's training step.
     Rule("TPU105", "error", "a training step that does not fit"),
     Rule("TPU106", "warning", "little memory left", allowable=True),
     Rule("TPU107", "note", "a rung whose fit is not known"),
     Rule("TPU108", "warning", "a record faster than the TPU can be", allowable=True),
     Rule("TPU109", "error", "a file of fits that cannot be read"),
-    # These rules are about the gate.
     Rule("TPU110", "error", "a rung whose predecessor has not passed"),
     Rule("TPU111", "error", "a rung that is not known to fit"),
-    # An XLA flag is checked by the compiler itself.
     Rule("TPU112", "error", "an XLA flag that the compiler does not know"),
-    # This rule is about the program's texts, after the values of its placeholders are known.
     Rule("TPU113", "error", "a placeholder without a value"),
-    # These rules are about failures of `tpucfg fit`.
     Rule("TPU114", "error", "a Python that cannot compile for TPUs"),
     Rule("TPU115", "error", "a machine that cannot compile for TPUs"),
     Rule("TPU116", "error", "a step that cannot be loaded"),
     Rule("TPU117", "error", "a step that fails, or returns something else"),
     Rule("TPU118", "error", "a compilation that ended early"),
     Rule("TPU119", "error", "a step that the compiler refuses"),
-    # This rule is about a change of target.
     Rule("TPU120", "warning", "a setting of the hosts that only another target has", allowable=True),
-    # This rule is about a config, too.
     Rule("TPU121", "warning", "a boot disk that stays, or is too small", allowable=True),
-    # This rule is about the account of a program.
     Rule("TPU122", "warning", "a program with the account of its nodes", allowable=True),
-    # These rules are about the image, the cluster and the folder that a job takes.
     Rule("TPU123", "error", "an image without a registry"),
     Rule("TPU124", "warning", "an image whose tag moves", allowable=True),
     Rule("TPU125", "warning", "a job of a cluster that is not named", allowable=True),
@@ -162,15 +154,10 @@ _ROWS: Final = (
     Rule("TPU127", "warning", "restarts that a preemption ends", allowable=True),
     Rule("TPU128", "warning", "a run in a folder of its own choice", allowable=True),
     Rule("TPU129", "warning", "a rung that takes longer than its slice lives", allowable=True),
-    # This rule is about the gate, too.
     Rule("TPU130", "error", "a run that costs more than the gate allows"),
-    # This rule is about several specs, like TPU126.
     Rule("TPU131", "error", "two specs that create one bucket"),
-    # This rule is about the size of a fit's state.
     Rule("TPU132", "note", "deleted checkpoints that are billed"),
-    # This rule is about several specs, like TPU131.
     Rule("TPU133", "error", "a bucket of another spec in another region"),
-    # This rule is about the queue of a job.
     Rule("TPU134", "warning", "a placement by topology without a queue", allowable=True),
 )
 

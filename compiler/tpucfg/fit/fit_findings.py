@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from tpucfg.findings import Finding, Level
 from tpucfg.fit.fit_file import NAME, Compiler, Memory
-from tpucfg.fit.rung_fit import KnownFits, Levers, RungFit, fit_command
+from tpucfg.fit.rung_fit import KnownFits, MemorySettings, RungFit, fit_command
 from tpucfg.fit.wording import amount_text, memory_text, outdated_text, short_amount, verdict_text
 from tpucfg.grouped import grouped
 from tpucfg.number_format import format_percent
@@ -33,7 +33,7 @@ class _Amount(NamedTuple):
     fits: bool
     memory: Memory
     compiler: Compiler
-    levers: Levers
+    memory_settings: MemorySettings
     is_reliable: bool
 
 
@@ -55,7 +55,7 @@ def fit_findings(project: Project, fits: Iterable[RungFit], *, level: Level | No
             path = (*environment.sizes_path, environment.sizes.index(fit.key.size))
             result = fit.current
             amount = _Amount(
-                path, fit.key.size, result.fits, result.memory, result.compiler, fit.levers, result.is_reliable
+                path, fit.key.size, result.fits, result.memory, result.compiler, fit.memory_settings, result.is_reliable
             )
             amounts.setdefault(amount, []).append(environment.name)
     findings = []
@@ -88,7 +88,7 @@ def _does_not_fit(project: Project, amount: _Amount, environments: Sequence[str]
         f"the training step does not fit on {amount.size}: a device needs {least}{needed} of HBM, and the compiler "
         f"grants {available}",
         project.document.value_location(amount.path),
-        help=f"{less_memory(amount.size, amount.levers, excess)}, then run: "
+        help=f"{less_memory(amount.size, amount.memory_settings, excess)}, then run: "
         f"{fit_command(project, environments, amount.size)}; or leave {amount.size} out of {dotted(amount.path[:-1])}",
         details=_details(amount, environments, excess),
         level=level,
@@ -103,7 +103,7 @@ def _little_headroom(project: Project, amount: _Amount, environments: Sequence[s
         f"the training step leaves {format_percent(share)} of the memory on {amount.size} free: it needs "
         f"{memory_text(amount.memory)} a device, before prefetched batches and evaluation",
         project.document.value_location(amount.path),
-        help=f"{less_memory(amount.size, amount.levers, excess)}, or allow TPU106 with your reason",
+        help=f"{less_memory(amount.size, amount.memory_settings, excess)}, or allow TPU106 with your reason",
         details=_details(amount, environments, excess),
     )
 
@@ -112,7 +112,7 @@ def _details(amount: _Amount, environments: Sequence[str], excess: Fraction) -> 
     names = listed(environments, last=" and ")
     doubt = () if amount.is_reliable else (HOST_OFFLOAD,)
     source = f"in {names}, compiled with jax {amount.compiler.jax} and libtpu {amount.compiler.libtpu}"
-    return (source, *doubt, *lever_details(amount.levers, excess))
+    return (source, *doubt, *memory_details(amount.memory_settings, excess))
 
 
 # The edit that lowers the memory.
@@ -121,18 +121,18 @@ _MAX_FACTOR: Final = 10_000
 """The factors of a micro-batch that are tried."""
 
 
-def less_memory(size: str, values: Levers, excess: Fraction) -> str:
+def less_memory(size: str, values: MemorySettings, excess: Fraction) -> str:
     """Return the edit that lowers a device's memory and keeps the batch, as an imperative.
 
     Args:
         size: The rung.
-        values: The levers of the rung.
+        values: The memory settings of the rung.
         excess: The factor by which the memory has to fall.
     """
     return ", or ".join(_edits(size, values, excess)) or f"lower the memory of the program's step on {size}"
 
 
-def lever_details(values: Levers, excess: Fraction) -> Iterator[str]:
+def memory_details(values: MemorySettings, excess: Fraction) -> Iterator[str]:
     """Yield the sentences about the limits of the edit."""
     count = _least_accumulation(values, excess)
     if count:
@@ -143,7 +143,7 @@ def lever_details(values: Levers, excess: Fraction) -> Iterator[str]:
         yield f"a program that does not read --{values.accumulation_flag} needs a smaller micro-batch of its own"
 
 
-def _edits(size: str, values: Levers, excess: Fraction) -> Iterator[str]:
+def _edits(size: str, values: MemorySettings, excess: Fraction) -> Iterator[str]:
     if count := _least_accumulation(values, excess):
         section = "training" if values.is_tuned_size else f"overrides.{size}"
         yield f"set {section}.grad_accum to {count} or more"
@@ -151,7 +151,7 @@ def _edits(size: str, values: Levers, excess: Fraction) -> Iterator[str]:
         yield f"raise overrides.{size}.model_parallel"
 
 
-def _least_accumulation(values: Levers, excess: Fraction) -> int | None:
+def _least_accumulation(values: MemorySettings, excess: Fraction) -> int | None:
     """Return the least accumulation that would suffice if memory fell in proportion; None if none divides the batch."""
     if not values.sees_accumulation:
         return None
@@ -250,6 +250,6 @@ def _problem(known: KnownFits, fit: RungFit | None, size: str) -> FitProblem | N
     if fit.verdict == "fits" or (fit.current and not fit.current.is_reliable):
         return None
     if fit.current:  # it does not fit
-        edit = less_memory(size, fit.levers, memory_excess(fit.current.memory))
+        edit = less_memory(size, fit.memory_settings, memory_excess(fit.current.memory))
         return FitProblem(f"its training step {verdict_text(fit)}", f"{edit}, and compile {size} again")
     return FitProblem(f"its training step was {unknown_text(fit)}", f"compile {size}")

@@ -51,7 +51,7 @@ class PublishedRow(NamedTuple):
 
 
 class StepInterval(NamedTuple):
-    """The time in which a step is expected, in seconds: at least four of five runs lie between `low` and `high`."""
+    """The time in which a step is expected, in seconds: at least four of five published runs lie in the interval."""
 
     low: Fraction
     middle: Fraction
@@ -126,10 +126,11 @@ def _not_below(bound: Fraction | None, interval: StepInterval) -> StepInterval:
 
 
 def ratio_interval(ratios: Sequence[Fraction]) -> tuple[Fraction, Fraction, Fraction]:
-    """Return the bounds of at least four fifths of the ratios, also for a further one, and their median between.
+    """Return the bounds of at least four fifths of the ratios, with their median between.
 
-    Of n ratios that come in any order, a further one lies below the k-th smallest with a chance of k / (n + 1). So from
-    9 on the interval covers a further one four times of five; it is the whole range below 19.
+    A further ratio lies below the k-th smallest of n with a chance of k / (n + 1). So from 9 ratios on, the interval
+    contains a further one with a chance of at least 4/5; with the minimum of 6, the chance is 5/7. Below 19 ratios, the
+    interval is their whole range.
     """
     ordered = sorted(ratios)
     count = len(ordered)

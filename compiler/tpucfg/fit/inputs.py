@@ -76,23 +76,23 @@ class Topology(NamedTuple):
     """JAX devices of all slices together, with which the answer has to agree."""
 
 
-class NoTopology(NamedTuple):
+class UnknownTopology(NamedTuple):
     """A size that the topology API cannot be asked about."""
 
     reason: str
     """A clause to follow a colon, without a final full stop."""
 
 
-def topology(slice_: Slice) -> Topology | NoTopology:
+def compiler_topology(slice_: Slice) -> Topology | UnknownTopology:
     """Return the name and the options of a slice, on its machine, with its topology and its number of slices."""
     if slice_.topology is None:
-        return NoTopology(f"no source states the topology of {slice_.accelerator_type}")
+        return UnknownTopology(f"no source states the topology of {slice_.accelerator_type}")
     bounds = _HOST_BOUNDS.get(slice_.chips_per_host)
     if bounds is None:
-        return NoTopology(f"no source states how the {slice_.chips_per_host} chips of a host are connected")
+        return UnknownTopology(f"no source states how the {slice_.chips_per_host} chips of a host are connected")
     if not _divides(bounds, slice_.topology):
         block = "x".join(map(str, bounds))
-        return NoTopology(f"a topology of {slice_.topology} cannot be divided into hosts of {block} chips")
+        return UnknownTopology(f"a topology of {slice_.topology} cannot be divided into hosts of {block} chips")
     options: dict[str, Any] = {"chips_per_host_bounds": list(bounds)}
     if slice_.slices > 1:
         options["num_slices"] = slice_.slices

@@ -14,12 +14,12 @@ from tpucfg.fit.fit_file import Compiler, FitFile, FitResult
 from tpucfg.fit.inputs import (
     IMAGE_PYTHON,
     FitInputs,
-    NoTopology,
     Topology,
+    UnknownTopology,
+    compiler_topology,
     compiler_variables,
     container_environment,
     fit_inputs,
-    topology,
     worker_environment,
 )
 from tpucfg.fit.rung_fit import ProgramFiles, fit_key
@@ -130,7 +130,7 @@ def _prepare(project: Project, jobs: Iterable[Job], folder: Path) -> Iterator[Ou
     """Yield the compilations of jobs, one for jobs with equal inputs, and the jobs that cannot be compiled."""
     compilations: dict[Hashable, _Compilation] = {}
     for job in jobs:
-        fit, inputs, place = job.settings.trainer.fit, fit_inputs(project, job), topology(job.slice)
+        fit, inputs, place = job.settings.trainer.fit, fit_inputs(project, job), compiler_topology(job.slice)
         if fit is None or inputs is None:
             continue
         python = container.docker_path() if fit.python == IMAGE_PYTHON else python_path(folder, fit.python)
@@ -138,7 +138,7 @@ def _prepare(project: Project, jobs: Iterable[Job], folder: Path) -> Iterator[Ou
             yield Outcome(job, None, Failure("no-image"))
         elif python is None:
             yield Outcome(job, None, Failure("no-docker" if inputs.image else "no-python"))
-        elif isinstance(place, NoTopology):
+        elif isinstance(place, UnknownTopology):
             yield Outcome(job, None, Failure("no-shape", place.reason))
         else:
             key = (job.size, python, json.dumps(inputs._asdict(), sort_keys=True))

@@ -53,7 +53,7 @@ def run_of(step_seconds: Fraction, steps: int | None, usd_per_hour: Fraction | N
 
 
 def _flops(result: FitResult, slice_: Slice) -> Fraction:
-    """Return the FLOPs of a step, an 8-bit one as the part of a bf16 one that takes as long."""
+    """Return the FLOPs of a step in bf16 FLOPs of equal time: an 8-bit one counts less, by the ratio of the peaks."""
     speedup = Fraction(_MAX_8_BIT_SPEEDUP)
     if slice_.peak_tflops and slice_.peak_8bit_tflops:
         speedup = Fraction(slice_.peak_8bit_tflops, slice_.peak_tflops)

@@ -69,7 +69,7 @@ def content_hash(content: bytes) -> str:
 _PARALLELISM: Final = frozenset({"model_parallel", "data_parallel"})
 
 
-class Levers(NamedTuple):
+class MemorySettings(NamedTuple):
     """The values on which a rung's memory depends, as far as its program can see them."""
 
     grad_accum: int
@@ -87,16 +87,16 @@ class Levers(NamedTuple):
     override would make its micro-batch another one than was tuned, which is a warning (TPU047)."""
 
 
-NO_LEVERS: Final = Levers(1, 1, None, sees_accumulation=False, can_divide_model=False)
-"""Those of a program that sees neither setting."""
+NO_MEMORY_SETTINGS: Final = MemorySettings(1, 1, None, sees_accumulation=False, can_divide_model=False)
+"""The settings for a program that has no flag or placeholder for them."""
 
 
-def levers(project: Project, job: Job) -> Levers:
-    """Return the levers of a job."""
+def memory_settings(project: Project, job: Job) -> MemorySettings:
+    """Return the settings of a job on which its memory depends."""
     rung, trainer = job.rung, job.settings.trainer
     placeholders = used_placeholders(trainer.texts)
     flag = flag_name(project.training, "grad_accum")
-    return Levers(
+    return MemorySettings(
         rung.grad_accum or 1,
         int(rung.micro_batch),
         flag,
@@ -124,7 +124,7 @@ class RungFit(NamedTuple):
     """The inputs that have changed since the compilation, in a few words each: `--batch_size` or `trainer/fit.py`."""
     is_trusted: bool = False
     """True if a job of this run made the result; a committed one may have been written by hand."""
-    levers: Levers = NO_LEVERS
+    memory_settings: MemorySettings = NO_MEMORY_SETTINGS
     """The settings that can lower its memory."""
 
     @property
@@ -156,7 +156,7 @@ def rung_fit(project: Project, job: Job, file: FitFile, program: ProgramFiles) -
     key = fit_key(job)
     result = file.results.get(key)
     changes = tuple(_changes(result, inputs, program)) if result else ()
-    return RungFit(key, result, changes, file.is_trusted, levers(project, job))
+    return RungFit(key, result, changes, file.is_trusted, memory_settings(project, job))
 
 
 def fit_key(job: Job) -> FitKey:

@@ -39,7 +39,7 @@ class TreeEntry(NamedTuple):
     kind: str
     """`file`, `link` or `submodule`."""
     id: str
-    """Git's id of the content, or a submodule's commit; in the working tree that of the index, empty for a new file."""
+    """Git's id of the content, or a submodule's commit. In a working tree, the index has it; empty for a new file."""
     size: int
 
     @property
@@ -52,7 +52,7 @@ class Content(NamedTuple):
     """The identity of the content that a path leads to."""
 
     id: str
-    """Git's id; of a link, of what it leads to in the repository. Empty if it is not known."""
+    """Git's id of the content; for a link, of its target in the repository. Empty if it is not known."""
     target: str = ""
     """The target of a link."""
 

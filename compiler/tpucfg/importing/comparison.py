@@ -265,18 +265,18 @@ def _different(path: KeyPath) -> Note:
     return Note(path, first_match(tables()["reasons"].items(), path) or _DIFFERS)
 
 
-def missing(extra: Any, view: Any) -> tuple[Note, ...]:
+def missing_notes(extra: Any, view: Any) -> tuple[Note, ...]:
     """Return a note for each value of the view that the rendered config still lacks, up to a limit."""
     paths = () if extra is NOTHING else islice(leaf_paths(extra), MAX_FINDINGS + 1)
-    return tuple(Note(place, _MISSING) for path in paths if (place := file_path(extra, view, path)))
+    return tuple(Note(place, _MISSING) for path in paths if (place := path_in_file(extra, view, path)))
 
 
-def file_path(extra: Any, view: Any, path: KeyPath) -> KeyPath:
+def path_in_file(extra: Any, view: Any, path: KeyPath) -> KeyPath:
     """Return the path in a view of a value of `extra`, whose items have other positions; () for an item's name."""
-    return () if path[-1:] == ("name",) and isinstance(path[-2], int) else counterpart(extra, view, path)
+    return () if path[-1:] == ("name",) and isinstance(path[-2], int) else path_in(extra, view, path)
 
 
-def counterpart(extra: Any, other: Any, path: KeyPath) -> KeyPath:
+def path_in(extra: Any, other: Any, path: KeyPath) -> KeyPath:
     """Return the path of a value of `extra` in another value, up to the first item of a list that the other lacks."""
     place: KeyPath = ()
     for step in path:

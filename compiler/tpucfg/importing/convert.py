@@ -1,8 +1,8 @@
 """Convert a request body to a spec with a ladder of one rung.
 
-A draft has a key for each field that a key writes. It is rendered and compared with the file: what only the file has
-goes to `extra`, what the compiler refuses leaves the draft again, and what still differs is listed. No list of cases
-decides what can be imported, and no spec is returned whose config was not compared.
+The draft sets the keys that render the fields of the file. Its config is compared with the file: fields that only the
+file has go to `extra`, keys that the compiler refuses are removed from the draft, and the remaining differences are
+listed. No list of cases decides what can be imported, and the config of each returned spec was compared.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,11 +17,11 @@ from tpucfg.importing.comparison import (
     Comparison,
     Note,
     compare,
-    counterpart,
-    file_path,
     is_written_by_server,
     left_out,
-    missing,
+    missing_notes,
+    path_in,
+    path_in_file,
     reader,
     renamed,
     server_view,
@@ -133,7 +133,7 @@ def _whole_item(spec: Mapping[str, Any], path: KeyPath, rendered: Any) -> KeyPat
     A list without one of its words would be another command, and a container without its chips another container.
     """
     if path[2:3] == ("extra",):
-        return path[: 4 + len(counterpart(value_at(spec, path[:3]), rendered, path[3:]))]
+        return path[: 4 + len(path_in(value_at(spec, path[:3]), rendered, path[3:]))]
     return path[: next((index for index, step in enumerate(path) if isinstance(step, int)), len(path))]
 
 
@@ -228,7 +228,9 @@ def _attempt(source: Source, view: dict[str, Any], given: Given, choice: Choice,
         if compiled is None:
             return _Attempt(spec, (*(note for _, note in (*refused, *in_extra)), _NOT_COMPARED))
         before, comparison = comparison, _comparison(source, view, compiled)
-        in_extra = tuple((path, note._replace(path=file_path(before.extra, view, path[3:]))) for path, note in in_extra)
+        in_extra = tuple(
+            (path, note._replace(path=path_in_file(before.extra, view, path[3:]))) for path, note in in_extra
+        )
     return _Attempt(spec, (*_lasting(source, view, refused, in_extra, comparison),))
 
 
@@ -236,7 +238,7 @@ def _lasting(
     source: Source, view: dict[str, Any], refused: Refused, in_extra: Refused, comparison: Comparison
 ) -> Iterator[Note]:
     """Yield the notes about what the config really lacks: `extra` may say what a key could not."""
-    all_lost = [*(note for _, note in in_extra), *missing(comparison.extra, view), *comparison.notes]
+    all_lost = [*(note for _, note in in_extra), *missing_notes(comparison.extra, view), *comparison.notes]
     lost = all_lost[: MAX_FINDINGS + 1]
     explained: list[KeyPath] = []
     for path, note in refused:

@@ -121,7 +121,7 @@ class _Figures:
     """The figures of one command line; the first value of each counts."""
 
     def __init__(self, preset: Preset | None, *, with_figures: bool) -> None:
-        names = {figure: figure for figure in (*FIGURES, "per_device_batch_size")}
+        names = {figure: figure for figure in (*FIGURES, "per_device_batch_size", "sequence_length", "model_parallel")}
         names |= {figure: flag for figure, flag in (preset.flags.items() if preset else ()) if flag}
         if preset and preset.flags.get("batch_size") is None:
             names.pop("batch_size", None)
@@ -162,7 +162,7 @@ class _Figures:
         share = Fraction(self.numbers.get("per_device_batch_size", "1"))
         if (share * devices).denominator > 1:  # the program shares an example among devices of another axis
             devices = share.denominator
-        return self.numbers | ({"model_parallel": Number(devices)} if devices > 1 and self.numbers else {})
+        return ({"model_parallel": Number(devices)} if devices > 1 and self.numbers else {}) | self.numbers
 
     def _take(self, figure: str, text: str) -> bool:
         """Keep a figure if its number is written as the config will write it; False if it must stay in the line."""

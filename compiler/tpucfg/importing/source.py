@@ -1,4 +1,4 @@
-"""Find the request body in a file, and the service whose it is."""
+"""Find the request body in a file, and the target that it is for."""
 
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
@@ -71,7 +71,7 @@ def _count(document: Document) -> int:
 
 
 def _target_of(value: Any) -> str | None:
-    """Return the target of which a value is, or contains, a request body; None if it is none."""
+    """Return the target whose request body a value is or contains; None if there is none."""
     return next((target for field, target in _FORMS.items() if any(values_at(value, f"**.{field}"))), None)
 
 

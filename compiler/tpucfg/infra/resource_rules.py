@@ -60,7 +60,7 @@ _PARENT_KEYS: Final = (
     "cryptoKeyId",
     "parent",
 )
-"""Inputs of which each type of Google's provider has one: the project, or another parent."""
+"""Inputs that name the project or another parent; each type of Google's provider has one of them."""
 
 
 class Violation(NamedTuple):

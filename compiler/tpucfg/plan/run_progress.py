@@ -48,6 +48,13 @@ def joined_parts(recorded: Sequence[RunPart], done: Sequence[RunPart]) -> tuple[
 
 
 def _with_part(parts: tuple[RunPart, ...], part: RunPart) -> tuple[RunPart, ...]:
+    """Return the parts with a further one, which replaces those that end at its step or later.
+
+    A part without a size takes the size and batch of the part that contains its step, or else of the last part.
+
+    Raises:
+        SelectionError: The part replaces others, and none of them is on its size.
+    """
     kept = tuple(earlier for earlier in parts if earlier.step < part.step)
     if part.size and kept != parts and all(earlier.size != part.size for earlier in parts[len(kept) :]):
         last = parts[-1]
@@ -56,7 +63,6 @@ def _with_part(parts: tuple[RunPart, ...], part: RunPart) -> tuple[RunPart, ...]
             f" which it moved is not known; give it first, as the step that it had on {last.size}"
         )
     if not part.size and parts:
-        # Without a size, it is a step of what is known, or comes after the last part.
         known = parts[min(len(kept), len(parts) - 1)]
         part = part._replace(size=known.size, batch_size=known.batch_size, sequence_length=known.sequence_length)
     return (*kept, part)
@@ -90,7 +96,7 @@ def run_progress(parts: Sequence[RunPart], rung_of: RungOf, ladder: Sequence[str
 
 
 def _examples_of_step(part: RunPart, length: int | None) -> Fraction:
-    """Return the examples of a step; if the spec had another length of them, as many of today's as have its tokens."""
+    """Return the examples of a step; for a part with another sequence length, its tokens divided by today's length."""
     batch = part.batch_size or 0
     return Fraction(batch * part.sequence_length, length) if part.sequence_length and length else Fraction(batch)
 
@@ -102,9 +108,9 @@ def _with_batch(part: RunPart, rung_of: RungOf, ladder: Sequence[str]) -> RunPar
 
 
 def continued_rung(training: Training, rung: Rung, seen: Seen, run: str) -> Rung:
-    """Return a rung on which a run goes on: as many steps more as the examples or tokens of the spec that are left.
+    """Return a rung on which a run goes on, with enough further steps for the examples or tokens that are left.
 
-    A run that is counted in epochs keeps its figures: its program counts what it has seen.
+    A run that is counted in epochs keeps its figures, because its program counts what it has seen.
 
     Raises:
         SelectionError: Nothing is left.

@@ -230,11 +230,18 @@ def batch_scale(training: Training, override: Override, cores_scale: Fraction) -
     return cores_scale if training.batch_rule == "per_core" else Fraction(1)
 
 
-def _grad_accum(training: Training, override: Override, examples: Fraction, tuned: Fraction) -> int | None:
-    """Return the micro-batches of a step in which each replica sees these examples; `tuned` is the tuned one's size."""
+def _grad_accum(training: Training, override: Override, examples: Fraction, max_micro_batch: Fraction) -> int | None:
+    """Return the micro-batches of a step.
+
+    Args:
+        training: The settings of the spec.
+        override: The settings of the rung.
+        examples: Examples of one replica and step.
+        max_micro_batch: The micro-batch on `tuned_on`.
+    """
     if override.grad_accum or training.batch_rule == "per_core":
         return override.grad_accum or training.grad_accum
-    count = smallest_grad_accum(examples, tuned)
+    count = smallest_grad_accum(examples, max_micro_batch)
     # A spec without the setting has a program without the flag, which must get one where a smaller slice needs it.
     return count if training.grad_accum or count > 1 else None
 

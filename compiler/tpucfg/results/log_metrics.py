@@ -17,6 +17,7 @@ import re
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from io import StringIO, TextIOWrapper
+from itertools import islice
 from math import isfinite
 from typing import Any, BinaryIO, Final, NamedTuple, TextIO
 
@@ -36,6 +37,8 @@ _ENTRIES_START: Final = re.compile(r"\s*(?:(\[)\s*(?:\{|$)|\{\s*$)")
 """The first line of an array of entries (group 1), or of an entry that is indented over several lines."""
 _ROUNDING: Final = 0.02
 """The difference between two figures of one line that rounding explains: seconds have three decimals."""
+_MAX_BRACES: Final = 8
+"""Braces of a line that may begin its object; the prefix of a service or a logger has few."""
 _NEXT_ENTRY: Final = re.compile(r"[^\s,]")
 _TIMESTAMP: Final = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[-+]\d\d:\d\d)", re.ASCII)
 # Integers become floats: Python refuses to parse an integer of thousands of digits, and a float shows it as infinite.
@@ -163,11 +166,12 @@ def _short_lines(number: int, *sources: TextIO) -> Iterator[tuple[int, str]]:
 
 def _object_at_end(row: str) -> dict[str, Any]:
     """Return the object at the end of a line; an empty one if there is none."""
-    try:
-        data = _DECODER.decode(row[row.index("{") :])
-    except (ValueError, RecursionError):
-        return {}
-    return data if isinstance(data, dict) else {}
+    # From the left, because a later brace can begin an inner object of the one that is printed.
+    for brace in islice(re.finditer("{", row), _MAX_BRACES):
+        data, end = _decode_object(row, brace.start())
+        if data is not None and not row[end:].strip():
+            return data
+    return {}
 
 
 def _is_entry(data: Mapping[str, Any]) -> bool:

@@ -25,7 +25,7 @@ SHOWN_STEP: Final = StepLine(
 
 
 class Steps(NamedTuple):
-    """The form of the lines of steps, and what the spec says of each."""
+    """The form of the lines of steps, and the figures of the spec that each must match."""
 
     form: StepLine
     batch_size: int

@@ -22,7 +22,7 @@ _WORD: Final = re.compile(rf"{_CODE.pattern}\s*|(?:\\.|[^\s`\\])+\s*|.\s*")
 
 
 class Fold(NamedTuple):
-    """A part of a comment of which the first lines are shown: a folded section, or the part of one spec."""
+    """A part of a comment that can be cut to its first lines: a folded section, or the part of one spec."""
 
     title: str
     """One line of Markdown that identifies it where it is omitted."""
@@ -72,7 +72,7 @@ def join_within_limit(
     hint: str = "",
     max_bytes: int = MAX_COMMENT_BYTES,
 ) -> str:
-    """Return the comment with an equal share of the room for each fold; what a small one leaves is for the others.
+    """Return the comment within the limit. The folds share the room equally; large ones also get what small ones leave.
 
     Args:
         head: the blocks that are always included.

@@ -233,8 +233,8 @@ def hidden_text(document: Document) -> str:
     if document.root is None:
         return "\n".join(map(_hidden_row, document.text.split("\n")))
     rows = split_lines(document.text)
-    for _, found, _, _ in _secrets_below(document.root, (), ""):
-        _hide(rows, found)
+    for _, secret, _, _ in _secrets_below(document.root, (), ""):
+        _hide(rows, secret)
     for credential in chain.from_iterable(_in_secrets(document, layer) for layer in present_layers(document)):
         if node := document.node(credential.path):
             _hide(rows, node)

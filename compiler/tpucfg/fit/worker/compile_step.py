@@ -163,12 +163,12 @@ def lower(step: Step, devices: Sequence[Any], answers: Answers, changed: Mapping
     return Lowered(lowered, text, digest, time.monotonic() - start)
 
 
-def _read(reader: Callable[[], _Figure], unread: _Figure) -> _Figure:
-    """Return what a reader finds; what cannot be read of a program, as another JAX may write it, costs that alone."""
+def _or_default(reader: Callable[[], _Figure], default: _Figure) -> _Figure:
+    """Return the reader's value; `default` if it fails, as on a program in the form of another JAX."""
     try:
         return reader()
     except Exception:  # noqa: BLE001 - a program may contain anything
-        return unread
+        return default
 
 
 def _state_bytes(lowered: Any) -> int:
@@ -233,13 +233,13 @@ def compile_lowered(lowered: Lowered, available: int, network: Network | None) -
         raise StepError("refused", describe(error), error) from None
     else:
         figures = _accepted(compiled, available, network)
-    work = _read(lambda: count_work(lowered.text), Work(uncounted=frozenset(("all FLOPs",))))
+    work = _or_default(lambda: count_work(lowered.text), Work(uncounted=frozenset(("all FLOPs",))))
     return {
         **figures,
         "flops": work.flops,
         "flops_8bit": work.flops_8bit,
         "uncounted": sorted(work.uncounted),
-        "state_bytes": _read(lambda: _state_bytes(lowered.lowered), None),
+        "state_bytes": _or_default(lambda: _state_bytes(lowered.lowered), None),
         "seconds": {"lower": round(lowered.seconds, 3), "compile": round(time.monotonic() - start, 3)},
     }
 
@@ -258,7 +258,7 @@ def _accepted(compiled: Any, available: int, network: Network | None) -> dict[st
         "fits": True,
         # The limit is known to two decimals of a GiB, and a step that was accepted is not above it.
         "hbm": {"used": used, "available": max(available, used), "exact": True},
-        "forecast": network and _read(lambda: schedule(compiled.as_text(), network).payload(), None),
+        "forecast": network and _or_default(lambda: schedule(compiled.as_text(), network).payload(), None),
     }
 
 

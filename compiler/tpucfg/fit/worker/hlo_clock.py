@@ -34,7 +34,7 @@ _FREE: Final = frozenset(
         "tuple",
     )
 )  # fmt: skip
-"""Instructions that take no time, or whose time is that of others."""
+"""Instructions that take no time, or whose time is part of another instruction's."""
 _FREE_TARGETS: Final = frozenset(
     ("AllocateBuffer", "ConcatBitcast", "AssumeGatherIndicesInBound", "SliceId", "Sharding")
 )

@@ -1,4 +1,4 @@
-"""Rules about the way of the figures to the program: each reaches it once, as the number that the plan computed.
+"""Rules that the program gets each figure once, as the number that the plan computed.
 
 A number written beside the plan makes the ladder, the costs and a review wrong: with `per_device_batch_size=4` among
 the arguments, a rung of twice the devices runs twice the batch that is shown.
@@ -27,7 +27,7 @@ _WORD: Final = rf"(?:--)?\b([A-Za-z_][A-Za-z0-9_.-]*)[= ]({_NUMBER})(?=[\s\"';]|
 
 
 def figure_findings(project: Project, _: Catalog) -> Iterator[Finding]:
-    """Yield the findings about figures that the program gets in another way than by the plan, or not at all."""
+    """Yield the findings about figures that the program gets as a literal, or not at all."""
     names, flags = _figure_names(project.training), _flags_of_figures(project)
     yield from _flags_of_two_figures(project, flags)
     yield from _flags_of_argument_and_figure(project, flags)

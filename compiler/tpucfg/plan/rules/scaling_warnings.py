@@ -180,7 +180,8 @@ def _overridden_micro_batch(project: Project, rung: Rung, key: str) -> Finding:
 def _work_per_core(project: Project, rung: Rung) -> Fraction:
     """Return the examples of one core and micro-batch, relative to those on `tuned_on`.
 
-    They stay where replicas grow in devices and examples alike, or on a generation with other cores in a device.
+    Two changes leave it at 1: a replica that grows in devices and examples by the same factor, and a generation with
+    another number of cores per device.
     """
     return rung.scale * (project.training.grad_accum or 1) / ((rung.grad_accum or 1) * rung.cores_scale)
 

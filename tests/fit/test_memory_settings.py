@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from spec_factory import planned, project, spec
-from tpucfg.fit.fit_findings import less_memory, lever_details
-from tpucfg.fit.rung_fit import levers
+from tpucfg.fit.fit_findings import less_memory, memory_details
+from tpucfg.fit.rung_fit import memory_settings
 
 GRAD_ACCUM = "set training.grad_accum to {} or more"
 MODEL_PARALLEL = "raise overrides.v2-8.model_parallel"
@@ -19,7 +19,7 @@ def edit(excess: Fraction, **changes: Any) -> str:
     """Return the edit for v2-8 of a spec with other values."""
     data = spec(sizes=["v2-8"], **changes)
     (job,) = planned(data).jobs
-    return less_memory("v2-8", levers(project(data), job), excess)
+    return less_memory("v2-8", memory_settings(project(data), job), excess)
 
 
 @pytest.mark.parametrize(
@@ -62,12 +62,12 @@ def test_the_details_promise_nothing() -> None:
     """Memory does not fall in proportion, and a program need not read a flag."""
     data = spec(sizes=["v2-8"], training__flags={"grad_accum": "accumulate"})
     (job,) = planned(data).jobs
-    values = levers(project(data), job)
-    assert [*lever_details(values, Fraction(3, 2))] == [
+    values = memory_settings(project(data), job)
+    assert [*memory_details(values, Fraction(3, 2))] == [
         "grad_accum 2 would do if all of the memory fell in proportion, which parameters do not",
         "a program that does not read --accumulate needs a smaller micro-batch of its own",
     ]
-    assert [*lever_details(values, Fraction(1000))] == [
+    assert [*memory_details(values, Fraction(1000))] == [
         "its micro-batch of 128 cannot be split far enough by grad_accum"
     ]
 
@@ -76,13 +76,16 @@ def test_the_edit_of_the_tuned_size_changes_no_micro_batch_of_others() -> None:
     """An override there would be a warning, whose help takes it back; on another size it is the only edit."""
     data = spec(sizes=["v2-8", "v2-32"])
     smaller, larger = planned(data).jobs
-    assert less_memory("v2-8", levers(project(data), smaller), Fraction(2)) == "set training.grad_accum to 2 or more"
-    assert less_memory("v2-32", levers(project(data), larger), Fraction(2)) == (
+    assert (
+        less_memory("v2-8", memory_settings(project(data), smaller), Fraction(2))
+        == "set training.grad_accum to 2 or more"
+    )
+    assert less_memory("v2-32", memory_settings(project(data), larger), Fraction(2)) == (
         "set overrides.v2-32.grad_accum to 2 or more"
     )
 
     overridden = spec(sizes=["v2-8"], overrides={"v2-8": {"grad_accum": 2}})
     (job,) = planned(overridden).jobs
-    assert less_memory("v2-8", levers(project(overridden), job), Fraction(2)) == (
+    assert less_memory("v2-8", memory_settings(project(overridden), job), Fraction(2)) == (
         "set overrides.v2-8.grad_accum to 4 or more"
     )
