@@ -80,7 +80,8 @@ def _history(group: str, name: str) -> Case:
     """Check out a recorded history in a folder named `project`, with the files beside it, and review its change."""
     options = json.loads((FROZEN / "histories.json").read_text()).get(f"{group}/{name}", {})
     arguments = options.get("arguments", _COMMITTED)
-    with tempfile.TemporaryDirectory() as temporary:
+    # git may still tidy the repository when it is removed.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
         folder = Path(temporary, "project")
         folder.mkdir()
         _git(folder, "init", "--quiet", "--initial-branch=main")
