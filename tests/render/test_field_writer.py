@@ -8,7 +8,8 @@ import pytest
 from jobs import CATALOG, compiled, job
 from spec_factory import ROOT
 from tpucfg.paths import pattern_steps
-from tpucfg.render.config import FieldWriter, render_config, round_trip_finding
+from tpucfg.render.config import render_config, round_trip_finding
+from tpucfg.render.field_writer import FieldWriter
 from tpucfg.targets import TARGETS, target_named
 from tpucfg.targets.extra import merged_request_body
 

@@ -99,7 +99,6 @@ def review(
 
     Example: tpucfg review --base origin/main > comment.md
     """
-    from tpucfg.cli.review import read_review_files
     from tpucfg.git.snapshots import CompareRequest
     from tpucfg.review.build import repository_statements
     from tpucfg.review.cautions import give_verdict
