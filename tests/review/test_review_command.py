@@ -79,7 +79,7 @@ def test_hostile_records_are_no_traceback(repository: Repository, capsys: pytest
     repository.commit()
     results = repository.folder / "results"
     results.mkdir()
-    record = '{"metrics": {"examples_per_second": 5e-324}, "name": "mnist", "size": "v2-8"}\n'
+    record = '{"metrics": {"examples_per_second": 1e-6}, "name": "mnist", "size": "v2-8"}\n'
     (results / "dev.jsonl").write_text(record)
     (results / "prod.jsonl").symlink_to("/etc/passwd")
     repository.edit(("train_steps: 4000", "train_steps: 8000"))

@@ -83,7 +83,8 @@ def _missing_item(root: Node, change: Change) -> Finding | None:
         items = children if isinstance(children, list) else []
         name, location = dotted(change.path[:depth]), Location(change.origin, 1, 1, 1, change.start)
         if isinstance(step, str) and isinstance(children, list):
-            hint = f"write {name}[{step}]" if step.isdecimal() else f"write its whole value: --set {name}=VALUE"
+            is_index = step.isascii() and step.isdecimal()
+            hint = f"write {name}[{step}]" if is_index else f"write its whole value: --set {name}=VALUE"
             return Finding.of("TPU007", f"{name} is a list, and has no key {quote_key(step)}", location, help=hint)
         if isinstance(step, int) and (items is not children or step > len(items)):
             message = f"{name} is no list, and has no item {step}"
