@@ -2,7 +2,7 @@
 
 The envelope is that of JobSet v0.12.0, https://github.com/kubernetes-sigs/jobset/blob/v0.12.0/api/jobset/v1alpha2/jobset_types.go,
 without `status`, which its controller writes. That release is built on Kubernetes 1.36, hence the pin of `kubernetes`.
-What older releases lack is in `compiler/tpucfg/targets/gke/versions.py`.
+What older releases lack is in `compiler/tpucfg/targets/gke/rules.py`.
 """
 
 from apischema import Schema, closed, pod

@@ -13,23 +13,12 @@ from typing import Any
 from kubernetes.client import Configuration, models
 
 from apischema import Schema, closed, described, map_of
+from tpucfg.targets.objects import SERVER_METADATA
 
 SOURCE = f"kubernetes {version('kubernetes')}"
 
-SERVER_WRITTEN = {
-    "creationTimestamp",
-    "deletionGracePeriodSeconds",
-    "deletionTimestamp",
-    "generation",
-    "managedFields",
-    "resourceVersion",
-    "selfLink",
-    "uid",
-}
-"""Fields of metadata that only the system writes; `tpucfg check --config` reads no file's (`targets/objects.py`)."""
-
 LEFT_OUT = {
-    "ObjectMeta": SERVER_WRITTEN | {"generateName", "ownerReferences"},
+    "ObjectMeta": {*SERVER_METADATA, "generateName", "ownerReferences"},
     "PersistentVolumeClaim": {"status"},
     "PodSpec": {"ephemeralContainers"},
 }
@@ -144,7 +133,7 @@ def reachable(*roots: str) -> dict[str, Schema]:
 def own_metadata() -> dict[str, Schema]:
     """Return the schemas of the metadata of an object that is no template, and of all messages below it."""
     waiting: list[str] = []
-    metadata = _message(models.V1ObjectMeta, waiting, SERVER_WRITTEN)
+    metadata = _message(models.V1ObjectMeta, waiting, SERVER_METADATA)
     return {"OwnObjectMeta": metadata, **reachable(*waiting)}
 
 

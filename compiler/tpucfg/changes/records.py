@@ -41,10 +41,13 @@ _Cause = Literal["gate", "record"]
 class RevisionRecords(NamedTuple):
     """The records of a revision."""
 
-    throughputs: Mapping[str, Mapping[str, Fraction]]
-    """Examples per second, above zero, by environment and size; without environments that have no record."""
-    tokens: Mapping[str, Mapping[str, Fraction]]
-    """Tokens per second by environment and size; examples per second where no sequence length is known."""
+    rates: Mapping[str, Mapping[str, tuple[Fraction, Fraction | None]]]
+    """Examples per second, above zero, and the recorded sequence length, by environment and size.
+
+    Without environments that have no record.
+    """
+    sequence_length: int | None = None
+    """That of the spec, which counts for a record that states none."""
     statuses: Mapping[str, LadderStatus] = {}
     """The ladders with their records, by environment."""
     project: str = ""
@@ -53,13 +56,27 @@ class RevisionRecords(NamedTuple):
     """The spec's folder; None for a revision without a spec."""
 
     @property
+    def throughputs(self) -> dict[str, dict[str, Fraction]]:
+        """Examples per second by environment and size."""
+        return {name: {size: rate for size, (rate, _) in rates.items()} for name, rates in self.rates.items()}
+
+    @property
+    def tokens(self) -> dict[str, dict[str, Fraction]]:
+        """Tokens per second by environment and size; examples per second where no sequence length is known."""
+        default = self.sequence_length or 1
+        return {
+            name: {size: rate * (length or default) for size, (rate, length) in rates.items()}
+            for name, rates in self.rates.items()
+        }
+
+    @property
     def problems(self) -> dict[str, str]:
         """By environment, the reason why its file may have more records, as the end of a sentence."""
         statuses = self.statuses.items()
         return {name: status.results.problem for name, status in statuses if status.results.findings}
 
 
-NO_RECORDS: Final = RevisionRecords({}, {})
+NO_RECORDS: Final = RevisionRecords({})
 
 
 def read_revision_records(revision: CompiledRevision) -> RevisionRecords:
@@ -70,14 +87,8 @@ def read_revision_records(revision: CompiledRevision) -> RevisionRecords:
     folder = revision.snapshot.spec.parent
     statuses = ladder_statuses(project, Catalog(), project.environments.values(), folder)
     known = {name: latest_rates(status.results, project.name) for name, status in statuses.items()}
-    measured = {name: rates for name, rates in known.items() if rates}
-    length = Fraction(project.training.sequence_length or 1)
-    examples = {name: {size: rate for size, (rate, _) in rates.items()} for name, rates in measured.items()}
-    tokens = {
-        name: {size: rate * (own_length or length) for size, (rate, own_length) in rates.items()}
-        for name, rates in measured.items()
-    }
-    return RevisionRecords(examples, tokens, statuses, project.name, folder)
+    rates = {name: of_environment for name, of_environment in known.items() if of_environment}
+    return RevisionRecords(rates, project.training.sequence_length, statuses, project.name, folder)
 
 
 def judged_throughputs(

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.load_spec import print_findings
-from tpucfg.cli.options import argument, option
+from tpucfg.cli.options import argument, environment_name_form, option
 from tpucfg.findings import errors
 from tpucfg.redaction import redact
 from tpucfg.text_format import dotted, format_count, format_value, printable
@@ -37,15 +37,13 @@ def import_(
     Example: tpucfg import jobset.yaml --project my-project-dev --region us-east5 > tpucfg.yaml
     """
     from tpucfg.importing import Given, import_config
-    from tpucfg.schemas import load_schema
     from tpucfg.spec.credentials import hidden_text
     from tpucfg.yamldoc.reader import read_file
 
-    names = load_schema("tpucfg")["properties"]["environments"]["propertyNames"]
-    if not re.fullmatch(names["pattern"], env):
-        raise CommandExit(
-            USAGE, f"--env is {format_value(env)}: {names['patternErrorMessage']}", "give another name: --env dev"
-        )
+    form = environment_name_form()
+    if not re.fullmatch(form["pattern"], env):
+        message = f"--env is {format_value(env)}: {form['patternErrorMessage']}"
+        raise CommandExit(USAGE, message, "give another name: --env dev")
     document = read_file(file, several=True)
     if document.root is None or errors(document.findings):
         findings = [finding._replace(help=_HELPS.get(finding.id, finding.help)) for finding in document.findings]

@@ -1,7 +1,7 @@
 """Options that several commands share."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -64,6 +64,14 @@ def _run_id(value: str | None) -> str | None:
 
 def _run_ids(values: list[str] | None) -> list[str]:
     return [value for value in map(_run_id, values or ()) if value]
+
+
+def environment_name_form() -> Mapping[str, Any]:
+    """Return the schema of the name of an environment, with its pattern and the sentence about it."""
+    from tpucfg.schemas import load_schema
+
+    form: Mapping[str, Any] = load_schema("tpucfg")["properties"]["environments"]["propertyNames"]
+    return form
 
 
 def output_folder(text: str) -> Path:

@@ -1,24 +1,16 @@
 """The command `tpucfg review`."""
 
-import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
-
-from tpucfg.cli.exit_codes import DIFFERENT, ERRORS, USAGE, CommandExit
-from tpucfg.cli.options import SPEC, choice_option, format_option, option
-
-if TYPE_CHECKING:
-    from tpucfg.review.cautions import Verdict
-    from tpucfg.review.review import RepositoryReview
-    from tpucfg.review.scope import ReviewScope
 import errno
 import os
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from shlex import quote
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
+from tpucfg.cli.exit_codes import DIFFERENT, ERRORS, USAGE, CommandExit
+from tpucfg.cli.options import SPEC, choice_option, environment_name_form, format_option, option
 from tpucfg.fs import open_regular_file
 from tpucfg.git.repository import find_repository
 from tpucfg.text_format import printable
@@ -29,6 +21,8 @@ if TYPE_CHECKING:
     from tpucfg.changes.revision_fits import RunFits
     from tpucfg.infra.resources import ResourceFile
     from tpucfg.review.build import GivenFiles
+    from tpucfg.review.cautions import Verdict
+    from tpucfg.review.review import RepositoryReview
     from tpucfg.review.scope import ReviewScope
 
 _FAIL_ON: Final = ("destructive", "caution", "any", "none")
@@ -184,8 +178,6 @@ def _exit_with_verdict(verdict: "Verdict", fail_on: str) -> None:
 # The files that options name: previews, fits and resources that other jobs have written.
 
 
-# As in the schema of the spec: the name is part of file names and of the comment.
-_ENVIRONMENT_NAME: Final = r"[a-z]([-a-z0-9]{0,28}[a-z0-9])?"
 _ONLY: Final = ""
 _PREVIEW: Final = "--preview"
 _FIT: Final = "--fit"
@@ -280,7 +272,8 @@ def _parse(option: str, values: Sequence[str]) -> dict[Owner, Path]:
         if folder.startswith("/") or ".." in folder.split("/"):
             message = f"{option} {printable(name)}=…: a folder is relative to the root of the repository"
             raise CommandExit(USAGE, message)
-        if option == _PREVIEW and not re.fullmatch(_ENVIRONMENT_NAME, environment):
+        # The name is part of file names and of the comment.
+        if option == _PREVIEW and not re.fullmatch(environment_name_form()["pattern"], environment):
             raise CommandExit(USAGE, f"{option} {name}=…: {name} is not a valid name of an environment")
         owner = Owner(os.path.normpath(folder) if folder else _ONLY, environment)
         if owner in files:

@@ -12,22 +12,20 @@ from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.load_spec import load_compiled, load_fits, print_findings, print_fit_warnings, with_records
 from tpucfg.cli.options import SPEC, option, selection
 from tpucfg.findings import Finding
-from tpucfg.plan import Job, Selection, run_progress_in
-from tpucfg.plan.run_progress import Progress
+from tpucfg.plan import Job, RunPart, Selection, ladder, run_progress_in
+from tpucfg.plan.program import figures_of
+from tpucfg.plan.run_progress import Progress, progress_lines
+from tpucfg.plan.selection import set_options
 from tpucfg.render.pipeline import CompiledSpec, render_configs
 from tpucfg.spec import Project
+from tpucfg.spec.placeholders import RUN_PLACEHOLDERS, used_placeholders
 from tpucfg.targets import RequestBody, target_named
 from tpucfg.targets.commands import Command, Manifests, Submission, SubmissionError
 from tpucfg.templating import comment
+from tpucfg.text_format import listed, printable
 
 if TYPE_CHECKING:
     from tpucfg.fit.rung_fit import KnownFits
-
-from tpucfg.plan import RunPart, ladder
-from tpucfg.plan.program import figures_of
-from tpucfg.plan.run_progress import progress_lines
-from tpucfg.spec.placeholders import RUN_PLACEHOLDERS, used_placeholders
-from tpucfg.text_format import listed, printable
 
 
 def submit(
@@ -206,12 +204,12 @@ def _render_command(
         "--format": "json" if is_json else None,
     }
     words = (word for option, value in values.items() if value for word in (option, value))
-    repeated = [("--step", step) for step in steps or ()] + [("--set", change) for change in job.changes]
     return [
         "tpucfg",
         "render",
         *words,
-        *(word for pair in repeated for word in pair),
+        *(word for step in steps or () for word in ("--step", step)),
+        *set_options(job.changes),
         *(["--probe"] if job.whole else []),
     ]
 
@@ -246,14 +244,14 @@ def run_terms(
         CommandExit: The run would begin again, or go on with other values than it began with.
     """
     if progress:
+        from tpucfg.results.gate import command_line
+
         (before,) = ladder(project, catalog, (progress.last.size,))
         for line in progress_lines(project.training, job.rung, progress, before):
             yield f"run:    {line}"
         for part in _stated(job, progress, chosen):
-            step = ("--size", part.size, "--run", job.run or "", "--step", str(part.step))
-            changes = (word for change in job.changes for word in ("--set", change))
-            options = () if spec == SPEC else ("--spec", str(spec))
-            command = join(("tpucfg", "record", *options, "--env", job.environment.name, *step, *changes))
+            step = ("--run", job.run or "", "--step", str(part.step), *set_options(job.changes))
+            command = command_line("record", job.environment.name, part.size, spec, *step)
             yield f"run:    --execute records that it was at step {part.step:,} on {part.size}, else: {command}"
     elif job.run and not job.whole and len(job.environment.sizes) > 1:
         yield "run:    has no record, so it begins at step 0; if it was on another size, add --step SIZE:STEP"
@@ -320,7 +318,7 @@ def _other_values(project: Project, job: Job, spec: Path) -> Iterator[str]:
     message = f"the run {job.run} has a record with other values: {listed(differences, 3)}"
     changes = recorded_changes(results, job.project, job.run)
     if job.rung.seen and {*changes} != {*job.changes}:
-        options = join(word for change in changes for word in ("--set", change))
+        options = join(set_options(changes))
         hint = f"give it the values that it began with{': ' if options else ', without --set'}{options}"
         raise CommandExit(ERRORS, message, f"{hint}; or start another run with --run")
     yield f"run:    {message}"

@@ -1,6 +1,6 @@
 """Select the environments and sizes that a command works on, and group environments that its output shows once."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import groupby
 from types import MappingProxyType
 
@@ -11,6 +11,11 @@ from tpucfg.refusal import UsageError
 from tpucfg.spec import Environment, Project
 from tpucfg.text_format import nearest
 from tpucfg.yamldoc import Change
+
+
+def set_options(changes: Iterable[str]) -> tuple[str, ...]:
+    """Return the options that repeat `--set` values, each `PATH=VALUE`."""
+    return tuple(word for change in changes for word in ("--set", change))
 
 
 class RunPart(NamedTuple):

@@ -13,6 +13,7 @@ from tpucfg.number_format import floor_percent, format_dollars, format_hours, fo
 from tpucfg.plan import Job, Selection, SelectionError, run_progress_in
 from tpucfg.plan.run_progress import examples_of_run
 from tpucfg.plan.rung import NO_OVERRIDE
+from tpucfg.plan.selection import set_options
 from tpucfg.results.cost import Cost
 from tpucfg.results.evaluation import RungEvaluation
 from tpucfg.results.ladder_status import LadderStatus
@@ -124,11 +125,6 @@ def next_run(status: LadderStatus, size: str) -> str:
     last_record = status.evaluation(size).record
     stem, number = _split_run(last_record.run if last_record and last_record.run else "a1")
     return next(run for next_number in count(number + 1) if (run := f"{stem}{next_number}") not in taken)
-
-
-def set_options(changes: Iterable[str]) -> tuple[str, ...]:
-    """Return the options that repeat `--set` values."""
-    return tuple(word for change in changes for word in ("--set", change))
 
 
 def command_line(name: str, environment: str, size: str, spec: Path, *more: str) -> str:

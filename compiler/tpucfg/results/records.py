@@ -70,6 +70,12 @@ class Record(NamedTuple):
         return None if value is None else exact_decimal(value)
 
     @property
+    def sequence_length(self) -> Fraction | None:
+        """The tokens of an example of its program; None if the line does not state them."""
+        length = self.program.get("figures", {}).get("sequence_length")
+        return exact_decimal(length) if length else None
+
+    @property
     def is_whole(self) -> bool:
         """True for a run that was on one size from its first step to its last."""
         return not self.is_probe and self.step is None
@@ -368,12 +374,7 @@ def latest_rates(results: Results, name: str) -> Mapping[str, tuple[Fraction, Fr
     """Return these throughputs, each with the sequence length of its program; None if the record states none."""
     records = [record for record in results.records if record.name == name]
     by_kind = sorted(records, key=lambda record: record.is_probe)  # stable: of each kind, the last one wins
-    return {
-        record.size: (rate, exact_decimal(length) if length else None)
-        for record in by_kind
-        if (rate := record.metric(THROUGHPUT))
-        for length in (record.program.get("figures", {}).get("sequence_length"),)
-    }
+    return {record.size: (rate, record.sequence_length) for record in by_kind if (rate := record.metric(THROUGHPUT))}
 
 
 def records_of_programs(
@@ -395,20 +396,15 @@ def records_of_programs(
         different = program_differences(record, program, same_image=same_image) if program else ()
         differences = tuple(dict.fromkeys(different))  # a figure may be a flag of its own name
         if differences and program:
-            length = _relative_length(record.program.get("figures", {}), program.figures)
-            known = known._replace(other=record, differences=differences, other_length=length)
+            length, own_length = record.sequence_length, program.figures.get("sequence_length")
+            relative = length / own_length if length and own_length else Fraction(1)
+            known = known._replace(other=record, differences=differences, other_length=relative)
         elif record.is_whole:
             known = known._replace(whole=record, other=None, differences=())
         else:
             known = known._replace(probe=record, other=None, differences=())
         chosen[record.size] = known
     return chosen
-
-
-def _relative_length(figures: Mapping[str, float], others: Mapping[str, float]) -> Fraction:
-    """Return the sequence length among some figures relative to that among others; 1 if either has none."""
-    length, other = figures.get("sequence_length"), others.get("sequence_length")
-    return exact_decimal(length) / exact_decimal(other) if length and other else Fraction(1)
 
 
 def read_records(folder: Path, environment: str, example: ExampleRecord) -> Results:

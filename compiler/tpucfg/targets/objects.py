@@ -154,9 +154,7 @@ _LIST: Final = {"apiVersion": "v1", "kind": "List"}
 """https://kubernetes.io/docs/reference/using-api/api-concepts/#collections: kubectl creates each of its items."""
 _SECRETS: Final = ("spec", "parameters", "secrets")
 _ENTRY: Final = {"resourceName", "path"}
-
-
-_SERVER_METADATA: Final = (
+SERVER_METADATA: Final = (
     "creationTimestamp",
     "deletionGracePeriodSeconds",
     "deletionTimestamp",
@@ -166,7 +164,8 @@ _SERVER_METADATA: Final = (
     "selfLink",
     "uid",
 )
-"""https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/object-meta/."""
+"""Fields of metadata that only the server writes:
+https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/object-meta/."""
 
 
 def companions_of(job: Job) -> tuple[RequestBody, ...]:
@@ -269,7 +268,7 @@ def kubernetes_objects(document: Document, target: str) -> tuple[list[Document],
 def _as_applied(root: Node) -> Node:
     root = without_nulls(root)
     metadata = root.children.get("metadata") if isinstance(root.children, Mapping) else None
-    for node, fields in ((root, ("status",)), (metadata, _SERVER_METADATA)):
+    for node, fields in ((root, ("status",)), (metadata, SERVER_METADATA)):
         for field in fields:
             if node is not None and isinstance(node.children, dict) and node.children.pop(field, None):
                 del node.value[field]
