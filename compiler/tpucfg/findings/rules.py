@@ -128,7 +128,6 @@ _ROWS: Final = (
     Rule("TPU102", "error", "a record that does not match its schema"),
     Rule("TPU103", "note", "records that are not counted"),
     # Each later id is the next free one, whatever its subject: docs/findings groups the rules by subject.
-    Rule("TPU104", "warning", "a field that older releases of JobSet lack", allowable=True),
     Rule("TPU105", "error", "a training step that does not fit"),
     Rule("TPU106", "warning", "little memory left", allowable=True),
     Rule("TPU107", "note", "a rung whose fit is not known"),
@@ -144,7 +143,6 @@ _ROWS: Final = (
     Rule("TPU117", "error", "a step that fails, or returns something else"),
     Rule("TPU118", "error", "a compilation that ended early"),
     Rule("TPU119", "error", "a step that the compiler refuses"),
-    Rule("TPU120", "warning", "a setting of the hosts that only another target has", allowable=True),
     Rule("TPU121", "warning", "a boot disk that stays, or is too small", allowable=True),
     Rule("TPU122", "warning", "a program with the account of its nodes", allowable=True),
     Rule("TPU123", "error", "an image without a registry"),

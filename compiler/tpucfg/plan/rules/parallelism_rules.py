@@ -8,8 +8,7 @@ from typing import Final
 from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import Finding
 from tpucfg.number_format import format_number
-from tpucfg.plan.rung import NO_OVERRIDE, Rung, make_rung, setting_path, tuned_micro_batch
-from tpucfg.plan.scaling import decimal_text
+from tpucfg.plan.rung import NO_OVERRIDE, Rung, decimal_text, make_rung, setting_path, tuned_micro_batch
 from tpucfg.spec import Override, Project, Training
 from tpucfg.text_format import dotted, listed
 from tpucfg.yamldoc import KeyPath

@@ -16,7 +16,6 @@ from tpucfg.paths import matches
 from tpucfg.plan.job import Job, job_labels
 from tpucfg.plan.naming import account_id
 from tpucfg.spec.settings import Duration, Mount, Secret
-from tpucfg.targets.common import label_origins, without_empty
 from tpucfg.targets.gke import nodes
 from tpucfg.targets.gke.nodes import CHIPS, SLICE_TOPOLOGY, is_placed_by_queue
 from tpucfg.targets.interface import (
@@ -30,6 +29,8 @@ from tpucfg.targets.interface import (
     Origin,
     RequestBody,
     Reserved,
+    label_origins,
+    without_empty,
 )
 
 NAME: Final = "gke"
