@@ -68,7 +68,7 @@ _ROWS: Final = (
     Rule("TPU044", "warning", "a checkpoint interval longer than the run", allowable=True),
     Rule("TPU045", "warning", "a learning rate kept while the batch grows", allowable=True),
     Rule("TPU046", "warning", "tuned on another generation", allowable=True),
-    Rule("TPU047", "warning", "a micro-batch that changed", allowable=True),
+    Rule("TPU047", "warning", "a micro-batch that shrinks", allowable=True),
     Rule("TPU048", "error", "a model parallelism that does not divide a slice"),
     Rule("TPU049", "warning", "a JAX whose processes do not find each other", allowable=True),
     # The trainer and its flags.
@@ -155,7 +155,6 @@ _ROWS: Final = (
     Rule("TPU130", "error", "a run that costs more than the gate allows"),
     Rule("TPU131", "error", "two specs that create one bucket"),
     Rule("TPU132", "note", "deleted checkpoints that are billed"),
-    Rule("TPU133", "error", "a bucket of another spec in another region"),
     Rule("TPU134", "warning", "a placement by topology without a queue", allowable=True),
 )
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
+from tpucfg.catalog import TARGET_FACTS
 from tpucfg.findings import Finding
 from tpucfg.named_tuple import NamedTuple
 from tpucfg.schemas import load_schema, resolve_references
@@ -16,6 +17,7 @@ from tpucfg.spec.layers import (
     layers_of,
     merge,
     merge_layers,
+    present_layers,
     takes_away,
 )
 from tpucfg.text_format import dotted, nearest, yaml_example
@@ -201,13 +203,24 @@ def _changes(document: Document, lower: Layered | None, upper: Layered, setting:
     for key, child in children.items():
         path = (*setting, key)
         if takes_away(child.value, setting):
-            parts.append(_Part(child.path, path, removes=True, effect=key in below, known=tuple(below)))
+            effect = key in below or _is_decision(document, path)
+            parts.append(_Part(child.path, path, removes=True, effect=effect, known=tuple(below)))
         else:
             parts += _changes(document, below.get(key), child, path)
     if setting:
         replaces = lower is not None and not isinstance(lower.value, dict)
         yield _Part(upper.path, setting, removes=False, effect=replaces or any(part.effect for part in parts))
     yield from parts
+
+
+def _is_decision(document: Document, setting: KeyPath) -> bool:
+    """Return True for null in a setting of hosts that another target's section has: it settles TPU120."""
+    match setting:
+        case ("targets", str(target), str(key)) if key in TARGET_FACTS[target].host_settings:
+            others = [other for other in TARGET_FACTS if other != target]
+            sections = ((*layer, "targets", other, key) for layer in present_layers(document) for other in others)
+            return any(document.node(section) for section in sections)
+    return False
 
 
 def _is_equal(document: Document, lower: Layered | None, upper: Layered) -> bool:

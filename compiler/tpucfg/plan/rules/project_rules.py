@@ -250,7 +250,7 @@ _RULES: Final[Mapping[Callable[[Project, Catalog], Iterator[Finding]], frozenset
 """The rules, each with the sections that it compares: a rule is skipped if one of them is broken."""
 
 
-# The specs of one command: a bucket that two create, or use in two regions, and folders that two share.
+# The specs of one command: a bucket that two create, and folders that two share.
 
 
 class BucketUse(NamedTuple):
@@ -262,8 +262,6 @@ class BucketUse(NamedTuple):
     bucket: str
     is_created: bool
     """False if the bucket exists already."""
-    region: str
-    region_location: Location
     bucket_location: Location
     name_location: Location
     allow: Mapping[str, Allowance]
@@ -288,8 +286,6 @@ def bucket_uses(project: Project) -> tuple[BucketUse, ...]:
             environment=environment.name,
             bucket=bucket_of(project, environment),
             is_created=environment.creates_bucket,
-            region=environment.region,
-            region_location=locate((*environment.path, "region")),
             bucket_location=locate((*environment.path, "bucket")),
             name_location=locate(("name",)),
             allow=project.allow,
@@ -301,15 +297,11 @@ def bucket_uses(project: Project) -> tuple[BucketUse, ...]:
 def shared_bucket_findings(uses: Sequence[BucketUse]) -> Iterator[Finding]:
     """Yield the findings about each spec that creates the bucket, or has the folders, of an earlier spec."""
     creators: dict[str, BucketUse] = {}
-    regions = {use.bucket: use for use in reversed(uses) if use.is_created}
     folders: dict[tuple[str, str], BucketUse] = {}
     for use in uses:
         creator = creators.setdefault(use.bucket, use) if use.is_created else use
         if creator.file != use.file:
             yield _created_twice(use, creator)
-        maker = regions.get(use.bucket, use)
-        if maker.region != use.region and not use.is_created:
-            yield _distant(use, maker)
         first = folders.setdefault((use.bucket, use.project), use)
         if first.file != use.file:
             yield _same_folders(use, first).allowed_by(use.allow)
@@ -324,18 +316,6 @@ def _created_twice(use: BucketUse, creator: BucketUse) -> Finding:
         use.bucket_location,
         help=f"set {path} to {{name: {use.bucket}, create: false}}, which shares the bucket of {creator.user}",
         related=((creator.bucket_location, f"the bucket of {creator.environment}"),),
-    )
-
-
-def _distant(use: BucketUse, maker: BucketUse) -> Finding:
-    path = f"environments.{use.environment}"
-    return Finding.of(
-        "TPU133",
-        f"{use.environment} is in {use.region}, and its bucket {use.bucket} in {maker.region}, where {maker.user} "
-        "creates it",
-        use.region_location,
-        help=f"set {path}.region to {maker.region}, or {path}.bucket to a bucket in {use.region}",
-        related=((maker.region_location, f"the region of {maker.environment}"),),
     )
 
 

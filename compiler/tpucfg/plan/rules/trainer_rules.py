@@ -114,24 +114,6 @@ def _exclusion(project: Project, path: KeyPath, other: KeyPath, message: str, hi
     return Finding.of("TPU054", message, location(path), help=hint, related=related)
 
 
-def _repeated_compiler_flags(project: Project, settings: Settings) -> Iterator[Finding]:
-    """Yield an error for each flag that a generation's list has twice: the compiler would take the last."""
-    for generation, flags in settings.trainer.xla_flags.items():
-        path = settings.source((*_XLA_FLAGS, generation))
-        first: dict[str, int] = {}
-        for index, flag in enumerate(flags):
-            name = flag.partition("=")[0]
-            if (earlier := first.setdefault(name, index)) != index:
-                location = project.document.value_location
-                yield Finding.of(
-                    "TPU050",
-                    f"{name} is given twice in {dotted(path)}, and only the last of the two would count",
-                    location((*path, index)),
-                    help=f"delete {dotted((*path, earlier))}",
-                    related=((location((*path, earlier)), "the first"),),
-                )
-
-
 def _other_mounts(project: Project, settings: Settings) -> Iterator[Finding]:
     """Yield an error for each mount whose source is no bucket."""
     for mount in settings.trainer.mounts:
@@ -152,7 +134,6 @@ _RULES: Final[tuple[Callable[[Project, Settings], Iterator[Finding]], ...]] = (
     _runtime_variables,
     _images_without_registry,
     _moving_tags,
-    _repeated_compiler_flags,
     _other_mounts,
 )
 

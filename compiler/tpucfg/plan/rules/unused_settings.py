@@ -36,7 +36,6 @@ def unused_settings(project: Project) -> Iterator[Finding]:
         if users := project.users_of(layer):
             yield from _settings_of_unused_targets(project, layer, users)
             yield from _unused_module(project, layer, users)
-    yield from _unused_rate_rule(project)
     for environment in project.environments.values():
         yield from _keys_of_other_targets(project, environment)
         yield from _keys_of_created_buckets(project, environment)
@@ -114,15 +113,6 @@ def _keys_of_created_buckets(project: Project, environment: Environment) -> Iter
         if project.document.node(path):
             reason = f"{dotted((*environment.path, 'bucket', 'create'))} is false, and the stack changes no such bucket"
             yield _unused_finding(project, path, reason)
-
-
-def _unused_rate_rule(project: Project) -> Iterator[Finding]:
-    """Yield a warning for a rule that scales the learning rate with the batch, if no rung has another batch."""
-    training = project.training
-    has_batch = any(override.batch_size for override in project.overrides.values())
-    if training.learning_rate_rule != "keep" and training.batch_rule == "keep" and not has_batch:
-        reason = "it scales the rate with the batch, and training.batch_rule keeps the batch on every rung"
-        yield _unused_finding(project, ("training", "learning_rate_rule"), reason)
 
 
 def _unused_finding(project: Project, path: KeyPath, reason: str, hint: str = "") -> Finding:

@@ -156,17 +156,9 @@ _OBJECT_RULES: Final[Mapping[str, Sequence[Rule]]] = {
 
 def spec_findings(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
     """Yield findings about secrets, zones, names, packages and disks."""
-    slices = [_on_chosen_machine(project, slice_) for slice_ in slices]
     yield from host_findings(project, environment, slices, _max_job_name_length)
     yield from _unreachable_packages(project, environment, slices)
     yield from _remote_disks(project, environment, slices)
-
-
-def _on_chosen_machine(project: Project, slice_: Slice) -> Slice:
-    """Return a size on the machine that the spec chooses for it; one that does not exist is TPU026."""
-    override = project.overrides.get(slice_.size)
-    names = [machine.name for machine in slice_.machines]
-    return slice_.on_machine(override.machine) if override and override.machine in names else slice_
 
 
 def _max_job_name_length(slice_: Slice) -> int:

@@ -176,23 +176,17 @@ def _misplaced_policies(project: Project, environment: Environment, slices: Sequ
         if policy is None or not policy.value:
             continue
         path = f"environments.{environment.name}.overrides.{slice_.size}.targets.gke.placement_policy"
-        size, topology = topologies.setdefault(policy.value, (slice_.size, str(_topology(project, slice_))))
+        size, topology = topologies.setdefault(policy.value, (slice_.size, str(slice_.topology)))
         if slice_.generation not in _POLICIES or slice_.hosts_per_slice == 1:
             message = f"{slice_.size} has no workload policy: only slices of TPU7x with several hosts have one"
             hint = f"set {path} to null"
-        elif topology != _topology(project, slice_):
-            own = _topology(project, slice_)
+        elif topology != (own := slice_.topology):
             message = f"{policy.value} has one topology, and {size} needs {topology}, {slice_.size} needs {own}"
             hint = f"set {path} to a policy of {own}"
         else:
             continue
         location = project.document.value_location(policy.path)
         yield Finding.of("TPU007", message, location, help=hint, details=(f"the rule: {_POLICY}",))
-
-
-def _topology(project: Project, slice_: Slice) -> str | None:
-    override = project.overrides.get(slice_.size)
-    return (override and override.topology) or slice_.topology
 
 
 def _impossible_mounts(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
