@@ -56,10 +56,9 @@ _ROWS: Final = (
     Rule("TPU032", "error", "a number written for a figure", allowable=True),
     Rule("TPU033", "warning", "a number in a text that may mean a figure", allowable=True),
     Rule("TPU034", "warning", "a figure that the program does not get", allowable=True),
-    # Regions of clusters, buckets and keys.
+    # Regions of clusters and buckets.
     Rule("TPU035", "error", "a cluster outside the environment's region"),
     Rule("TPU036", "warning", "a bucket to read in another region", allowable=True),
-    Rule("TPU037", "error", "a key outside the bucket's region"),
     # The arithmetic of a rung, and its processes.
     Rule("TPU040", "error", "a batch that does not divide over the replicas"),
     Rule("TPU041", "warning", "a batch that grew a lot", allowable=True),
