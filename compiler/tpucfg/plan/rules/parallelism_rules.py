@@ -45,7 +45,9 @@ def parallelism_findings(project: Project, catalog: Catalog) -> Iterator[Finding
             yield _rung_model_parallel(project, slice_)
     if not is_tuned_divisible:
         return  # without whole replicas there are no micro-batches
-    yield from _uneven_batches(project, tuned_on, divisible)
+    # Most specs pass the whole-number test, which is faster than to compute the rungs.
+    if not all(_is_plainly_even(project, tuned_on, slice_) for slice_ in (tuned_on, *divisible)):
+        yield from _uneven_batches(project, tuned_on, divisible)
 
 
 def _ladder_slices(project: Project, catalog: Catalog) -> Iterator[Slice]:
@@ -104,6 +106,15 @@ def _divisor_help(path: KeyPath, number: int, wanted: int) -> str:
 
 
 # Batches.
+
+
+def _is_plainly_even(project: Project, tuned_on: Slice, slice_: Slice) -> bool:
+    """Return True if the batch grows with the cores, without an override, and divides on a slice."""
+    training = project.training
+    if training.batch_rule == "keep" or slice_.size in project.overrides:
+        return False
+    batch, rest = divmod(training.batch_size * slice_.cores, tuned_on.cores)
+    return not rest and batch % (slice_.devices // training.model_parallel * (training.grad_accum or 1)) == 0
 
 
 def _uneven_batches(project: Project, tuned_on: Slice, slices: Sequence[Slice]) -> Iterator[Finding]:
