@@ -29,7 +29,7 @@ from tpucfg.plan.naming import account_id, bucket_of, deletion_role_id
 from tpucfg.render.pipeline import compile_project
 from tpucfg.spec.parse import project_from_document
 from tpucfg.spec.project import Environment, Project
-from tpucfg.targets.spec_rules import long_account_id
+from tpucfg.targets.rules import long_account_id
 from tpucfg.yamldoc.reader import read_file
 
 PROGRAM: Final = Path(__file__).resolve().parent

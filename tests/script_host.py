@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 from jobs import program
-from tpucfg.targets.hosts.startup import DEADLINE
+from tpucfg.targets.hosts import DEADLINE
 
 DOCKER = r"""
 printf '%s\0' "$@" > "$CALLS/$(ls "$CALLS" | wc -l).docker"

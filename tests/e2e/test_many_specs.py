@@ -160,12 +160,3 @@ def test_two_specs_with_the_same_folders_are_a_warning(pair: Path, command: str)
     allowed = with_second(pair, command, environment=shared, allow={"TPU126": "one of them runs"})[1]
     assert "TPU013" not in allowed
     assert "warning[TPU126]" not in allowed
-
-
-@pytest.mark.parametrize("command", ["check", "render"])
-def test_a_bucket_that_another_spec_creates_in_another_region_is_an_error(pair: Path, command: str) -> None:
-    """The region of who uses it is the place, and the region of who creates it resolves it."""
-    shared = {"bucket": {"name": "my-project-dev-mnist-dev-us-central1", "create": False}}
-    status, text = with_second(pair, command, name="other", environment=shared | {"region": "europe-west4"})
-    assert (status, text.count("error[TPU133]: dev is in europe-west4, and its bucket ")) == (1, 1)
-    assert "help: set environments.dev.region to us-central1, or environments.dev.bucket to a bucket in europe" in text

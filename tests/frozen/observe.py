@@ -26,7 +26,7 @@ _BUNDLE: Final = FROZEN / "histories.bundle"
 _SETTINGS: Final = "stacks/settings.py"
 _MOVED: Final = (
     ("from tpucfg.plan.slice_deletion import", "from tpucfg.plan.identities import"),
-    ("from tpucfg.targets.common import", "from tpucfg.targets.spec_rules import"),
+    ("from tpucfg.targets.common import", "from tpucfg.targets.rules import"),
     ("(project, environment, environment.target) if creates", "(project, environment) if creates"),
 )
 """Names that the recorded stack programs import from modules that have moved since."""

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tpucfg.plan.scaling import (
+from tpucfg.plan.rung import (
     LEARNING_RATE_RULES,
     SIGNIFICANT_DIGITS,
     decimal_text,

@@ -38,27 +38,6 @@ REFUSED: list[tuple[str, dict[str, Any], str, str, str]] = [
         "v2-8 cannot run on n1-highcpu-16: ai-platform chooses the machine itself",
     ),
     (
-        "a master of the basic tier",
-        spec(targets={"ai-platform": {"machine": "basic", "master": "n1-highcpu-16"}}),
-        "TPU054",
-        '"master"',
-        "machine basic and master exclude each other: the basic tier chooses its master itself",
-    ),
-    (
-        "a legacy master of the Compute Engine variant",
-        spec(targets={"ai-platform": {"master": "complex_model_m"}}),
-        "TPU054",
-        '"complex_model_m"',
-        "machine compute-engine and master complex_model_m exclude each other: complex_model_m is a legacy machine",
-    ),
-    (
-        "a Compute Engine master of the legacy variant",
-        spec(targets={"ai-platform": {"machine": "legacy", "master": "n1-highmem-8"}}),
-        "TPU054",
-        '"n1-highmem-8"',
-        "machine legacy and master n1-highmem-8 exclude each other: n1-highmem-8 is a Compute Engine machine",
-    ),
-    (
         "a region without TPUs",
         spec(environments={"dev": {"region": "us-west1"}}),
         "TPU027",
@@ -71,13 +50,6 @@ REFUSED: list[tuple[str, dict[str, Any], str, str, str]] = [
         "TPU052",
         '"2.3"',
         "runtime 2.3 has no TPU support on AI Platform Training; 1.13, 1.14, 1.15, 2.1, 2.2 have",
-    ),
-    (
-        "a Python of another runtime",
-        spec(trainer={"runtime": "1.14"}),
-        "TPU054",
-        '"3.7"',
-        "runtime 1.14 does not have Python 3.7, only 3.5 and 2.7",
     ),
     (
         "no runtime",
@@ -115,25 +87,11 @@ REFUSED: list[tuple[str, dict[str, Any], str, str, str]] = [
         "ai-platform sets no environment variables for the program",
     ),
     (
-        "a worker's image alone",
-        spec(trainer={"worker_image": "gcr.io/my-project/worker:1.0"}),
-        "TPU005",
-        '"worker_image"',
-        "trainer.worker_image needs trainer.image too: the master also runs a container",
-    ),
-    (
         "a package in a container",
         spec(trainer={"image": "gcr.io/my-project/master:1.0"}),
         "TPU054",
         '"package"',
         "trainer.image and trainer.package exclude each other on ai-platform: a container contains its program",
-    ),
-    (
-        "a Python beside a container",
-        container(python="3.7"),
-        "TPU054",
-        '"python"',
-        "trainer.image and trainer.python exclude each other on ai-platform: a container has its own Python",
     ),
     (
         "parameter servers by way of extra",

@@ -5,30 +5,18 @@ from typing import Final
 import pytest
 
 from tpucfg.infra.resource_rules import _PARENT_KEYS
-from tpucfg.plan.rules.access_rules import _DECIDING
-from tpucfg.plan.rules.target_limits import TARGET_LIMITS
+from tpucfg.plan.rules.access_rules import _DECIDING, TARGET_LIMITS
 from tpucfg.plan.rules.unused_settings import _FOUND_IN_RESULTS
 from tpucfg.spec.presets import PRESETS
-from tpucfg.targets.ai_platform.rules import PYTHONS, REGIONS
-from tpucfg.targets.gke.rules import RELEASE_RULES
+from tpucfg.targets.ai_platform.rules import REGIONS, RUNTIMES
 
 _FACTS: Final = {
     # https://cloud.google.com/ai-platform/training/docs/using-tpus
     "the regions of AI Platform": (REGIONS, ("us-central1", "europe-west4")),
     # https://cloud.google.com/ai-platform/training/docs/reference/rest/v1/projects.jobs (pythonVersion)
     "the Pythons of AI Platform": (
-        PYTHONS,
-        {"1.13": ("3.5", "2.7"), "1.14": ("3.5", "2.7"), "1.15": ("3.7", "2.7"), "2.1": ("3.7",), "2.2": ("3.7",)},
-    ),
-    # https://github.com/kubernetes-sigs/jobset/releases
-    "the releases of JobSet": (
-        [(row.path, *[word for word in row.sentence.split() if word.startswith("v0.")]) for row in RELEASE_RULES],
-        [
-            ("spec.failurePolicy.restartStrategy", "v0.11.0"),
-            ("spec.failurePolicy.rules.*.action", "v0.12.0"),
-            ("spec.failurePolicy.rules.*.action", "v0.12.0"),
-            ("spec.volumeClaimPolicies", "v0.11.0"),
-        ],
+        RUNTIMES,
+        {"1.13": "3.5", "1.14": "3.5", "1.15": "3.7", "2.1": "3.7", "2.2": "3.7"},
     ),
     # https://github.com/AI-Hypercomputer/maxtext/blob/e591f30/src/maxtext/configs/base.yml
     "the flags of MaxText": (

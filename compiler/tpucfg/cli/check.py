@@ -14,7 +14,7 @@ from tpucfg.cli.options import SPEC, format_option, option, selection
 from tpucfg.findings import Finding, collect, errors
 from tpucfg.findings.formats import FORMATS, format_counts, format_named
 from tpucfg.plan import Selection, select_sizes
-from tpucfg.plan.rules.several_specs import BucketUse, bucket_uses, shared_bucket_findings
+from tpucfg.plan.rules.project_rules import BucketUse, bucket_uses, shared_bucket_findings
 from tpucfg.spec import Project
 from tpucfg.targets import TARGETS
 from tpucfg.text_format import format_count, listed, printable

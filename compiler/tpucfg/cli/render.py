@@ -16,7 +16,7 @@ from tpucfg.cli.options import SPEC, format_option, option, output_folder, selec
 from tpucfg.findings import errors
 from tpucfg.parallel import map_shared
 from tpucfg.plan import Selection
-from tpucfg.plan.rules.several_specs import shared_bucket_findings
+from tpucfg.plan.rules.project_rules import shared_bucket_findings
 from tpucfg.render.pipeline import CompiledSpec, ConfigFormat, RenderedSpec, render_spec
 from tpucfg.targets.objects import objects_of
 from tpucfg.text_format import format_count, json_text, listed, printable

@@ -56,10 +56,9 @@ _ROWS: Final = (
     Rule("TPU032", "error", "a number written for a figure", allowable=True),
     Rule("TPU033", "warning", "a number in a text that may mean a figure", allowable=True),
     Rule("TPU034", "warning", "a figure that the program does not get", allowable=True),
-    # Regions of clusters, buckets and keys.
+    # Regions of clusters and buckets.
     Rule("TPU035", "error", "a cluster outside the environment's region"),
     Rule("TPU036", "warning", "a bucket to read in another region", allowable=True),
-    Rule("TPU037", "error", "a key outside the bucket's region"),
     # The arithmetic of a rung, and its processes.
     Rule("TPU040", "error", "a batch that does not divide over the replicas"),
     Rule("TPU041", "warning", "a batch that grew a lot", allowable=True),
@@ -68,7 +67,7 @@ _ROWS: Final = (
     Rule("TPU044", "warning", "a checkpoint interval longer than the run", allowable=True),
     Rule("TPU045", "warning", "a learning rate kept while the batch grows", allowable=True),
     Rule("TPU046", "warning", "tuned on another generation", allowable=True),
-    Rule("TPU047", "warning", "a micro-batch that changed", allowable=True),
+    Rule("TPU047", "warning", "a micro-batch that shrinks", allowable=True),
     Rule("TPU048", "error", "a model parallelism that does not divide a slice"),
     Rule("TPU049", "warning", "a JAX whose processes do not find each other", allowable=True),
     # The trainer and its flags.
@@ -128,7 +127,6 @@ _ROWS: Final = (
     Rule("TPU102", "error", "a record that does not match its schema"),
     Rule("TPU103", "note", "records that are not counted"),
     # Each later id is the next free one, whatever its subject: docs/findings groups the rules by subject.
-    Rule("TPU104", "warning", "a field that older releases of JobSet lack", allowable=True),
     Rule("TPU105", "error", "a training step that does not fit"),
     Rule("TPU106", "warning", "little memory left", allowable=True),
     Rule("TPU107", "note", "a rung whose fit is not known"),
@@ -144,7 +142,6 @@ _ROWS: Final = (
     Rule("TPU117", "error", "a step that fails, or returns something else"),
     Rule("TPU118", "error", "a compilation that ended early"),
     Rule("TPU119", "error", "a step that the compiler refuses"),
-    Rule("TPU120", "warning", "a setting of the hosts that only another target has", allowable=True),
     Rule("TPU121", "warning", "a boot disk that stays, or is too small", allowable=True),
     Rule("TPU122", "warning", "a program with the account of its nodes", allowable=True),
     Rule("TPU123", "error", "an image without a registry"),
@@ -157,7 +154,6 @@ _ROWS: Final = (
     Rule("TPU130", "error", "a run that costs more than the gate allows"),
     Rule("TPU131", "error", "two specs that create one bucket"),
     Rule("TPU132", "note", "deleted checkpoints that are billed"),
-    Rule("TPU133", "error", "a bucket of another spec in another region"),
     Rule("TPU134", "warning", "a placement by topology without a queue", allowable=True),
 )
 

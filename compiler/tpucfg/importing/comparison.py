@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from tpucfg.findings import MAX_FINDINGS
 from tpucfg.paths import ITEM_NAMES, KeyPath, first_match, leaf_paths, matches, value_at, values_at
-from tpucfg.plan.scaling import decimal_text
+from tpucfg.plan.rung import decimal_text
 from tpucfg.targets.gke.nodes import CHIPS
 from tpucfg.yamldoc.reader import read_file
 

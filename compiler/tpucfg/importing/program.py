@@ -11,7 +11,7 @@ from itertools import zip_longest
 from math import prod
 from typing import Any, Final, NamedTuple
 
-from tpucfg.plan.scaling import decimal_text
+from tpucfg.plan.rung import decimal_text
 from tpucfg.spec.presets import FIGURES, NAMED_FIGURES, PRESETS, ArgStyle, Preset
 
 BATCH_FIGURES: Final = ("batch_size", "per_device_batch_size")

@@ -16,7 +16,6 @@ from tpucfg.plan.rules.parallelism_rules import parallelism_findings
 from tpucfg.plan.rules.project_rules import project_findings
 from tpucfg.plan.rules.scaling_warnings import scaling_warnings
 from tpucfg.plan.rules.trainer_rules import missing_values
-from tpucfg.plan.rules.unused_settings import host_setting_findings
 from tpucfg.plan.run_progress import Progress, continued_rung, joined_parts, run_progress
 from tpucfg.plan.rung import Rung, make_rung, probe_rung
 from tpucfg.plan.selection import SelectedSizes, Selection, SelectionError, select_sizes
@@ -48,7 +47,6 @@ _READ_BY_JOBS: Final = frozenset(
     ("name", "target", "sizes", "environments", "capacity", "training", "overrides", "probe", "targets")
 )
 """All but the trainer: a ladder, which shows no program, has jobs with a stand-in for it."""
-_READ_BY_HOST_RULES: Final = frozenset(("target", "environments", "sizes", "overrides", "targets"))
 
 
 def plan(project: Project, catalog: Catalog, selection: Selection | None = None) -> Plan:
@@ -157,8 +155,6 @@ def _environment_findings(project: Project, catalog: Catalog, selected: Selected
         yield from data_locality_findings(project, selected)
     if not project.broken & _READ_BY_CAPACITY_RULES:
         yield from capacity_findings(project, catalog, selected)
-    if not project.broken & _READ_BY_HOST_RULES:
-        yield from host_setting_findings(project, selected)
 
 
 def _rungs(project: Project, catalog: Catalog, selected: SelectedSizes) -> dict[str, Rung]:

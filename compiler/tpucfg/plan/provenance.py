@@ -9,8 +9,7 @@ from tpucfg.findings import Location
 from tpucfg.named_tuple import NamedTuple
 from tpucfg.plan.job import Job
 from tpucfg.plan.run_progress import examples_of_run
-from tpucfg.plan.rung import Rung, Seen, figure_texts, number_path, setting_path
-from tpucfg.plan.scaling import decimal_text
+from tpucfg.plan.rung import Rung, Seen, decimal_text, figure_texts, number_path, setting_path
 from tpucfg.spec import Layered, Number, Project, layers_of, takes_away
 from tpucfg.text_format import dotted, format_value
 from tpucfg.yamldoc import Document, KeyPath

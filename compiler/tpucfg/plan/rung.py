@@ -1,20 +1,19 @@
-"""Compute the figures of a rung by the scaling rules and the rung's overrides."""
+"""Compute the figures of a rung by the scaling rules, in exact rationals, and the rung's overrides.
 
-from collections.abc import Iterable, Iterator, Mapping
+By default the rules are those of Google's guide to TPU Pods
+(https://cloud.google.com/tpu/docs/training-on-tpu-pods): keep the batch per core, so that the global batch grows with
+the cores; divide step counts by the factor, so that the run sees an equal number of examples; keep epochs; and
+reconsider the learning rate of a larger batch.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Final
 
 from tpucfg.catalog import Slice
 from tpucfg.named_tuple import NamedTuple
-from tpucfg.plan.scaling import (
-    decimal_text,
-    micro_batch,
-    scale_batch,
-    scale_learning_rate,
-    scale_steps,
-    smallest_grad_accum,
-    token_steps,
-)
 from tpucfg.spec import Override, Probe, Project, Training
 from tpucfg.spec.presets import NAMED_FIGURES
 from tpucfg.yamldoc import KeyPath
@@ -75,7 +74,7 @@ class Rung(NamedTuple):
     @property
     def micro_batch(self) -> Fraction:
         """Examples of one replica and micro-batch; a whole number unless the batch is uneven (TPU040)."""
-        return micro_batch(self.batch_size, self.data_parallel, self.grad_accum or 1)
+        return Fraction(self.batch_size, self.data_parallel * (self.grad_accum or 1))
 
     @property
     def per_device(self) -> Fraction:
@@ -134,7 +133,7 @@ def make_rung(project: Project, tuned_on: Slice, slice_: Slice) -> Rung:
     override = project.overrides.get(slice_.size, NO_OVERRIDE)
     cores_scale = Fraction(slice_.cores, tuned_on.cores)
     scale = batch_scale(training, override, cores_scale)
-    batch = int(scale_batch(training.batch_size, scale)) or 1
+    batch = int(training.batch_size * scale) or 1
     model_parallel = min(override.model_parallel or training.model_parallel, slice_.devices)
     tuned = tuned_micro_batch(training, tuned_on)
     return Rung(
@@ -220,7 +219,7 @@ def number_path(project: Project, figure: str) -> KeyPath:
 def tuned_micro_batch(training: Training, tuned_on: Slice) -> Fraction:
     """Return the examples of one replica and micro-batch with which the settings were tuned."""
     replicas = max(1, tuned_on.devices // training.model_parallel)
-    return micro_batch(training.batch_size, replicas, training.grad_accum or 1)
+    return Fraction(training.batch_size, replicas * (training.grad_accum or 1))
 
 
 def batch_scale(training: Training, override: Override, cores_scale: Fraction) -> Fraction:
@@ -248,7 +247,7 @@ def _grad_accum(training: Training, override: Override, examples: Fraction, max_
 
 def _steps(training: Training, override: Override, batch: int, scale: Fraction) -> Iterator[tuple[str, int]]:
     if training.train_tokens is not None and training.sequence_length is not None:
-        yield "train_steps", token_steps(training.train_tokens, training.sequence_length, batch)
+        yield "train_steps", -(-training.train_tokens // (training.sequence_length * batch))
     elif training.train_steps is not None:
         yield "train_steps", scale_steps(training.train_steps, scale)
     overridden = override.steps or {}
@@ -263,3 +262,78 @@ def _learning_rate(training: Training, override: Override, scale: Fraction) -> s
     if rate is None or scale == 1 or training.learning_rate_rule == "keep":
         return rate.text if rate else None
     return scale_learning_rate(rate.value, scale, training.learning_rate_rule)
+
+
+# Steps, accumulation and learning rates by the scaling rules, and numbers as texts.
+
+SIGNIFICANT_DIGITS: Final = 6
+"""Digits of a learning rate without a finite decimal form."""
+
+
+def scale_steps(steps: int, scale: Fraction) -> int:
+    """Return the fewest steps that see at least as many examples, which is the quotient rounded up."""
+    # In integers, because math.ceil of a Fraction takes ten times as long.
+    return -(-steps * scale.denominator // scale.numerator)
+
+
+def smallest_grad_accum(examples: Fraction, max_micro_batch: Fraction) -> int:
+    """Return the fewest micro-batches of at most a maximum into which a replica's examples of a step are split.
+
+    AXLearn scales its Fuji models in this way: the global batch stays, and more slices accumulate less
+    (https://github.com/apple/axlearn/blob/34aed43/axlearn/experiments/text/gpt/fuji.py).
+    """
+    return max(1, math.ceil(examples / max_micro_batch))
+
+
+def scale_learning_rate(rate: Fraction, scale: Fraction, rule: str) -> str:
+    """Return the learning rate by a rule of LEARNING_RATE_RULES: exact if its decimals end, else with six digits."""
+    return LEARNING_RATE_RULES[rule](rate, scale)
+
+
+def _sqrt(rate: Fraction, scale: Fraction) -> str:
+    if is_square(scale):
+        return decimal_text(rate * Fraction(math.isqrt(scale.numerator), math.isqrt(scale.denominator)))
+    # The root has fifty digits, so that rounding it again, to six digits, is exact.
+    wide = Context(prec=50)
+    square = rate * rate * scale
+    root = wide.sqrt(wide.divide(Decimal(square.numerator), Decimal(square.denominator)))
+    return _plain(Context(prec=SIGNIFICANT_DIGITS).plus(root))
+
+
+LEARNING_RATE_RULES: Final[Mapping[str, Callable[[Fraction, Fraction], str]]] = {
+    "keep": lambda rate, _: decimal_text(rate),
+    "linear": lambda rate, scale: decimal_text(rate * scale),
+    "sqrt": _sqrt,
+}
+"""The rules that scale a learning rate with the batch.
+
+`linear` is the rule of Goyal et al. (https://arxiv.org/abs/1706.02677), and `sqrt` the rule of Krizhevsky
+(https://arxiv.org/abs/1404.5997).
+"""
+
+
+def is_square(value: Fraction) -> bool:
+    """Return True if the square root of the value is rational."""
+    return all(math.isqrt(part) ** 2 == part for part in (value.numerator, value.denominator))
+
+
+def has_finite_decimal(value: Fraction) -> bool:
+    """Return True if the decimal form of the value ends: its denominator has no prime factors but 2 and 5."""
+    rest = value.denominator
+    for prime in (2, 5):
+        while rest % prime == 0:
+            rest //= prime
+    return rest == 1
+
+
+def decimal_text(value: Fraction) -> str:
+    """Return the value in decimal digits: exactly if its decimal form is finite, else with six significant digits."""
+    is_finite = has_finite_decimal(value)
+    digits = len(str(value.numerator)) + value.denominator.bit_length() if is_finite else SIGNIFICANT_DIGITS
+    return _plain(Context(prec=digits).divide(Decimal(value.numerator), Decimal(value.denominator)))
+
+
+def _plain(value: Decimal) -> str:
+    """Return the digits without an exponent: YAML 1.1 reads `1e-05` as text, and YAML 1.2 as a number."""
+    text = format(value, "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text

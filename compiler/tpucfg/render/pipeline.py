@@ -13,7 +13,7 @@ from tpucfg.catalog import TARGET_FACTS, Catalog
 from tpucfg.findings import MAX_FINDINGS, RULES, Finding, collect, errors
 from tpucfg.named_tuple import NamedTuple
 from tpucfg.plan import Job, Plan, Selection, plan, select_sizes
-from tpucfg.plan.rules.several_specs import BucketUse, bucket_uses
+from tpucfg.plan.rules.project_rules import BucketUse, bucket_uses
 from tpucfg.plan.rules.unused_settings import unused_allowances, unused_settings
 from tpucfg.plan.rung import slice_in_force
 from tpucfg.render.config import Config, render_config, round_trip_finding
@@ -24,7 +24,7 @@ from tpucfg.spec.parse import parse_project
 from tpucfg.targets import RequestBody
 from tpucfg.targets.extra import Merged, merged_request_body, refused_extra
 from tpucfg.targets.objects import json_value
-from tpucfg.targets.spec_rules import target_findings
+from tpucfg.targets.rules import target_findings
 from tpucfg.text_format import json_text
 from tpucfg.yamldoc.reader import read_file
 

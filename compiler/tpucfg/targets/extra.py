@@ -18,7 +18,7 @@ from tpucfg.findings import MAX_FINDINGS, Finding
 from tpucfg.named_tuple import NamedTuple
 from tpucfg.paths import ITEM_NAMES, KeyPath, all_matches, first_match, leaf_paths, matches
 from tpucfg.plan import Job
-from tpucfg.plan.runtime_variables import runtime_variable
+from tpucfg.plan.rules.trainer_rules import runtime_variable
 from tpucfg.spec import Project
 from tpucfg.targets import target_named
 from tpucfg.targets.interface import MACHINE, Effect, Origin, RequestBody, spec_path

@@ -169,12 +169,12 @@ def test_another_generation_is_a_warning(sizes: tuple[str, ...], expected: str |
     [
         (4096, None),
         (4064, "falls from 128 to 127 on v2-32, so the devices have less work and scaling is not linear"),
-        (4128, "rises from 128 to 129 on v2-32, so each device needs more memory"),
+        (4128, None),
         (32, "falls from 128 to 1 on v2-32, so the devices have less work and scaling is not linear"),
     ],
 )
 def test_an_overridden_batch_per_device_is_a_warning(batch: int, expected: str | None) -> None:
-    """An override equal to the scaled batch is no change; any other is a warning with its consequence."""
+    """A batch as large as the scaled one, or larger, has no warning; a smaller one has, with its consequence."""
     findings = warnings_of("v2-8", "v2-32", overrides={"v2-32": {"batch_size": batch}})
     if warning := only_finding("TPU047", expected, findings):
         assert missing_words(warning, "overrides.v2-32.batch_size", "4096") == []
@@ -262,7 +262,6 @@ def test_replicas_that_grow_with_their_examples_have_equal_work() -> None:
     [
         ({"grad_accum": 2}, None, ""),
         ({"grad_accum": 4}, "falls from 32 to 16 on v5litepod-32", "set overrides.v5litepod-32.grad_accum to 2"),
-        ({"grad_accum": 1}, "rises from 32 to 64 on v5litepod-32", "set overrides.v5litepod-32.grad_accum to 2"),
         ({"batch_size": 1024}, "falls from 32 to 16 on v5litepod-32", "set overrides.v5litepod-32.batch_size to 2048"),
         ({"batch_size": 1024, "grad_accum": 1}, None, ""),
     ],

@@ -7,7 +7,7 @@ import pytest
 
 from autofix import apply_help
 from spec_factory import ROOT, compiled, spec
-from tpucfg.plan.rules.unused_settings import LEFT_BEHIND
+from tpucfg.catalog import TARGET_FACTS
 from tpucfg.yamldoc.reader import read_text
 
 SCHEMA: dict[str, Any] = json.loads((ROOT / "schema/tpucfg.schema.json").read_text(encoding="utf-8"))["$defs"]
@@ -30,16 +30,12 @@ def form(setting: Any) -> Any:
     return setting
 
 
-@pytest.mark.parametrize(("old", "new"), LEFT_BEHIND)
-def test_each_setting_has_the_same_form_or_a_reason(old: str, new: str) -> None:
-    """A setting that the table does not leave behind is valid below the new name."""
-    settings, others = SCHEMA[old]["properties"], SCHEMA[new]["properties"]
-    movable = settings.keys() - LEFT_BEHIND[old, new].keys()
-    assert movable <= others.keys()
+def test_each_setting_has_the_same_form() -> None:
+    """A setting of hosts is valid below the name of another target; the fields of `extra` are those of a service."""
+    movable = {*TARGET_FACTS["cloud-tpu"].host_settings} - {"extra"}
     assert movable == SETTINGS.keys()
     for key in movable:
-        assert form(settings[key]) == form(others[key]), key
-    assert LEFT_BEHIND[old, new].keys() <= settings.keys()
+        assert form(SCHEMA["cloud-tpu"]["properties"][key]) == form(SCHEMA["compute-engine"]["properties"][key]), key
 
 
 def spec_text(target: str, size: str, targets: dict[str, Any]) -> str:
@@ -66,7 +62,7 @@ def test_a_spec_moves_by_its_target_and_the_help(size: str) -> None:
     settings = SETTINGS | {"runtime_version": "v2-alpha-tpuv6e"}
     document = read_text(spec_text("compute-engine", size, {"cloud-tpu": settings}), "tpucfg.yaml")
     (finding,) = [each for each in compiled(document.data).findings if each.id == "TPU061"]
-    assert finding.help.startswith("rename targets.cloud-tpu to targets.compute-engine, without runtime_version (")
+    assert finding.help.startswith("move external_ips, network, subnetwork, tags, service_account and data_disks to ")
     text = apply_help(document, finding)
     assert text is not None
     result = compiled(read_text(text, "tpucfg.yaml").data)
@@ -80,14 +76,14 @@ def test_a_spec_moves_by_its_target_and_the_help(size: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "edit"),
     [
-        ({"tags": ["a"], "extra": {"queueingPolicy": {}}}, None, "without extra (its fields"),
+        ({"tags": ["a"], "extra": {"queueingPolicy": {}}}, None, "move tags to targets.compute-engine, and delete"),
         ({"tags": ["a"]}, {"tags": ["b"]}, "delete targets.cloud-tpu"),
         ({"tags": ["a"], "network": "n"}, {"tags": ["b"]}, "move network to targets.compute-engine, and delete"),
         ({"runtime_version": "v2"}, None, "delete targets.cloud-tpu"),
     ],
 )
 def test_nothing_is_lost_and_nothing_is_replaced(old: dict[str, Any], new: dict[str, Any] | None, edit: str) -> None:
-    """A setting of the new target stays, and settings that cannot come along are named."""
+    """A setting of the new target stays, and only settings that it has are moved."""
     targets = {"cloud-tpu": old} | ({"compute-engine": new} if new else {})
     document = read_text(spec_text("compute-engine", "v6e-4", targets), "tpucfg.yaml")
     (finding,) = [each for each in compiled(document.data).findings if each.id == "TPU061"]

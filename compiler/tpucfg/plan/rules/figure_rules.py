@@ -13,8 +13,7 @@ from typing import Final
 from tpucfg.catalog import Catalog
 from tpucfg.findings import Finding, Location
 from tpucfg.named_tuple import NamedTuple
-from tpucfg.plan.rung import BATCH_FIGURES, Rung, flag_name, number_path, setting_path
-from tpucfg.plan.scaling import has_finite_decimal
+from tpucfg.plan.rung import BATCH_FIGURES, Rung, flag_name, has_finite_decimal, number_path, setting_path
 from tpucfg.spec import Project, Settings, Training
 from tpucfg.spec.placeholders import used_placeholders
 from tpucfg.spec.presets import FIGURES, NAMED_FIGURES

@@ -15,7 +15,6 @@ from tpucfg.yamldoc import KeyPath
 
 BUCKETS_URL: Final = "https://cloud.google.com/storage/docs/buckets#naming"
 ZONES_URL: Final = "https://cloud.google.com/tpu/docs/regions-zones"
-KEY_URL: Final = "https://cloud.google.com/storage/docs/encryption/customer-managed-keys#restrictions"
 DATA_URL: Final = "https://cloud.google.com/tpu/docs/storage-buckets"
 """Data should be in a regional bucket in the TPU's region."""
 _NOT_OFFICIAL: Final = {
@@ -31,7 +30,6 @@ def location_findings(
 ) -> Iterator[Finding]:
     """Yield the findings about the location of an environment, for the given sizes of its ladder."""
     yield from _bucket(project, environment)
-    yield from _distant_key(project, environment)
     yield from _distant_cluster(project, environment)
     yield from _distant_buckets(project, environment)
     yield from _cluster(project, environment)
@@ -63,24 +61,6 @@ def _bucket(project: Project, environment: Environment) -> Iterator[Finding]:
     hint = f"set {dotted(path)} to another name" + (f", such as {suggestion}" if suggestion else "")
     details = (f"the rules: {BUCKETS_URL}",)
     yield Finding.of("TPU028", message, project.document.value_location(path), help=hint, details=details)
-
-
-def _distant_key(project: Project, environment: Environment) -> Iterator[Finding]:
-    """Yield an error for an encryption key in another location than the bucket, which Cloud Storage refuses."""
-    if environment.kms_key is None or not environment.creates_bucket:
-        return
-    place = environment.kms_key.split("/")[3]
-    if place != environment.region:
-        path, locate = (*environment.path, "kms_key"), project.document.value_location
-        yield Finding.of(
-            "TPU037",
-            f"the key is in {place}, and the bucket of {environment.name} in {environment.region}: Cloud Storage "
-            "refuses to create the bucket",
-            locate(path),
-            help=f"set {dotted(path)} to a key in {environment.region}",
-            details=(f"a key has the location of its bucket: {KEY_URL}",),
-            related=((locate((*environment.path, "region")), f"the region of {environment.name}"),),
-        )
 
 
 def _distant_cluster(project: Project, environment: Environment) -> Iterator[Finding]:

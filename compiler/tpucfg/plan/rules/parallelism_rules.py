@@ -8,10 +8,9 @@ from typing import Final
 from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import Finding
 from tpucfg.number_format import format_number
-from tpucfg.plan.rung import NO_OVERRIDE, Rung, make_rung, setting_path, tuned_micro_batch
-from tpucfg.plan.scaling import decimal_text
+from tpucfg.plan.rung import NO_OVERRIDE, Rung, decimal_text, make_rung, setting_path, tuned_micro_batch
 from tpucfg.spec import Override, Project, Training
-from tpucfg.text_format import dotted, listed
+from tpucfg.text_format import dotted, format_count, listed
 from tpucfg.yamldoc import KeyPath
 
 MAX_BATCH: Final = 10**15
@@ -94,9 +93,8 @@ def _rung_model_parallel(project: Project, slice_: Slice) -> Finding:
 
 def _indivisible(project: Project, slice_: Slice, model_parallel: int, place: KeyPath, hint: str) -> Finding:
     owner = f"one slice of {slice_.size}" if slice_.slices > 1 else slice_.size
-    message = (
-        f"model_parallel {model_parallel:,} does not divide the {_count(_devices(slice_), 'JAX device')} of {owner}"
-    )
+    devices = format_count(_devices(slice_), "JAX device")
+    message = f"model_parallel {model_parallel:,} does not divide the {devices} of {owner}"
     return Finding.of("TPU048", message, project.document.value_location(place), help=hint)
 
 
@@ -105,10 +103,6 @@ def _divisor_help(path: KeyPath, number: int, wanted: int) -> str:
     divisors = [count for count in range(1, number + 1) if number % count == 0]
     nearest = [count for count in divisors if count < wanted][-1:] + [count for count in divisors if count > wanted][:1]
     return f"set {dotted(path)} to {' or '.join(map(str, nearest))}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'s'[: number != 1]}"
 
 
 # Batches.
@@ -138,7 +132,7 @@ def _uneven_batches(project: Project, tuned_on: Slice, slices: Sequence[Slice]) 
         elif not is_tuned_even:
             continue  # its batch follows from the one that is reported
         elif training.batch_rule == "keep" or ("grad_accum" in rung.overridden and _fits_replicas(project, rung)):
-            yield _uneven_accumulation(project, tuned_on, rung)
+            yield _uneven_accumulation(project, rung)
         else:
             following.append(rung)
     if following:
@@ -208,9 +202,9 @@ def _rung_division(project: Project, rung: Rung) -> str:
 def _division(batch: Fraction, slice_: Slice, replicas: int, grad_accum: int) -> str:
     """Return the problem: `a batch of 100 does not divide over the 8 devices of v2-8: 12.5 examples each`."""
     model_parallel = slice_.devices // replicas
-    parts = f"{_count(replicas, 'device')} of {slice_.size}"
+    parts = f"{format_count(replicas, 'device')} of {slice_.size}"
     if model_parallel > 1:
-        parts = f"{_count(replicas, 'replica')} of {model_parallel:,} devices on {slice_.size}"
+        parts = f"{format_count(replicas, 'replica')} of {model_parallel:,} devices on {slice_.size}"
     if grad_accum > 1:
         parts += f" and {grad_accum:,} micro-batches"
     share = format_number(batch / (replicas * grad_accum))
@@ -248,14 +242,14 @@ def _uneven_override(project: Project, tuned_on: Slice, rung: Rung) -> Finding:
     return _uneven(project, _rung_division(project, rung), path, hint)
 
 
-def _uneven_accumulation(project: Project, tuned_on: Slice, rung: Rung) -> Finding:
+def _uneven_accumulation(project: Project, rung: Rung) -> Finding:
     """Return the finding for a rung whose batch stays, or whose accumulation the spec sets."""
     overridden = "grad_accum" in rung.overridden
     place: KeyPath = ("overrides", rung.size, "grad_accum") if overridden else ("training", "batch_rule")
-    return _uneven(project, _rung_division(project, rung), place, _accumulation_help(project, tuned_on, rung))
+    return _uneven(project, _rung_division(project, rung), place, _accumulation_help(project, rung))
 
 
-def _accumulation_help(project: Project, tuned_on: Slice, rung: Rung) -> str:
+def _accumulation_help(project: Project, rung: Rung) -> str:
     """Return the setting of the rung that divides its batch: accumulation, else larger replicas."""
     if _fits_replicas(project, rung):
         examples = rung.batch_size // rung.data_parallel
@@ -265,13 +259,6 @@ def _accumulation_help(project: Project, tuned_on: Slice, rung: Rung) -> str:
         return f"set overrides.{rung.size}.grad_accum to {count}"
     devices = _devices(rung.slice)
     for model_parallel in range(rung.model_parallel + 1, devices + 1):
-        if devices % model_parallel == 0 and _is_even_with(project, tuned_on, rung, model_parallel):
+        if devices % model_parallel == 0 and rung.batch_size % (rung.slice.devices // model_parallel) == 0:
             return f"set overrides.{rung.size}.model_parallel to {model_parallel}, or leave {rung.size} out"
     return f"leave {rung.size} out, or set training.batch_rule to per_core"
-
-
-def _is_even_with(project: Project, tuned_on: Slice, rung: Rung, model_parallel: int) -> bool:
-    """Return True if the batch divides on a rung with other replicas."""
-    override = _override(project, rung.slice)._replace(model_parallel=model_parallel)
-    changed = project._replace(overrides={**project.overrides, rung.size: override})
-    return make_rung(changed, tuned_on, rung.slice).micro_batch.denominator == 1

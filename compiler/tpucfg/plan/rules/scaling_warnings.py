@@ -26,9 +26,6 @@ KEPT_RATE_GROWTH: Final = 2
 """Growth factor of the batch from which a constant learning rate is reported."""
 
 
-_LESS_WORK: Final = "so the devices have less work and scaling is not linear"
-
-
 def scaling_warnings(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
     """Yield the warnings about these rungs, which are distinct."""
     if rungs:
@@ -146,34 +143,31 @@ def _other_generation(project: Project, rungs: Sequence[Rung]) -> Iterator[Findi
 
 
 def _micro_batch(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
-    """Yield a warning for each override that changes the micro-batch, and one for the rungs on which the rule does."""
+    """Yield a warning for each override that makes the micro-batch smaller, and one for the rungs where the rule does.
+
+    With a larger one, a device needs more memory, which `tpucfg fit` compares.
+    """
     shrunk = []
     for rung in rungs:
-        if rung.micro_batch == rung.tuned_micro_batch or _work_per_core(project, rung) == 1:
+        if rung.micro_batch >= rung.tuned_micro_batch or _work_per_core(project, rung) == 1:
             continue
         if key := next((key for key in ("batch_size", "grad_accum") if key in rung.overridden), None):
-            yield _overridden_micro_batch(project, rung, key)
-        elif rung.micro_batch < rung.tuned_micro_batch:
+            path, noun = ("overrides", rung.size, key), _batch_noun(project, [rung])
+            tuned_step = rung.tuned_micro_batch * rung.data_parallel
+            same = tuned_step * (rung.grad_accum or 1) if key == "batch_size" else rung.batch_size / tuned_step
+            edit = f"set {dotted(path)} to {same} to keep {noun}" if same.denominator == 1 else f"delete {dotted(path)}"
+            yield _smaller_micro_batch(project, [rung], path, f"{edit}, or allow TPU047")
+        else:
             shrunk.append(rung)
     if shrunk:
-        sizes = listed([f"{format_number(rung.micro_batch)} on {rung.size}" for rung in shrunk])
-        change = f"falls from {format_number(shrunk[0].tuned_micro_batch)} to {sizes}"
         hint = "set training.batch_rule to per_core, which lets the batch grow, or allow TPU047 with your reason"
-        message = f"{_batch_noun(project, shrunk)} {change}, {_LESS_WORK}"
-        yield _finding(project, "TPU047", message, ("training", "batch_rule"), hint)
+        yield _smaller_micro_batch(project, shrunk, ("training", "batch_rule"), hint)
 
 
-def _overridden_micro_batch(project: Project, rung: Rung, key: str) -> Finding:
-    is_less = rung.micro_batch < rung.tuned_micro_batch
-    change, consequence = ("falls", _LESS_WORK) if is_less else ("rises", "so each device needs more memory")
-    path = ("overrides", rung.size, key)
-    numbers = f"from {format_number(rung.tuned_micro_batch)} to {format_number(rung.micro_batch)}"
-    noun = _batch_noun(project, [rung])
-    message = f"{noun} {change} {numbers} on {rung.size}, {consequence}"
-    tuned_step = rung.tuned_micro_batch * rung.data_parallel
-    same = tuned_step * (rung.grad_accum or 1) if key == "batch_size" else rung.batch_size / tuned_step
-    keeps = f"set {dotted(path)} to {same} to keep {noun}"
-    hint = f"{keeps if same.denominator == 1 else f'delete {dotted(path)}'}, or allow TPU047"
+def _smaller_micro_batch(project: Project, rungs: Sequence[Rung], path: KeyPath, hint: str) -> Finding:
+    sizes = listed([f"{format_number(rung.micro_batch)} on {rung.size}" for rung in rungs])
+    change = f"{_batch_noun(project, rungs)} falls from {format_number(rungs[0].tuned_micro_batch)} to {sizes}"
+    message = f"{change}, so the devices have less work and scaling is not linear"
     return _finding(project, "TPU047", message, path, hint)
 
 

@@ -6,8 +6,8 @@ from typing import Any, Final
 from tpucfg.plan import Job, job_labels
 from tpucfg.targets.ai_platform.request import is_uploaded
 from tpucfg.targets.commands import Command, Submission
-from tpucfg.targets.common import labels_flag, without_empty
 from tpucfg.targets.extra import merged_request_body
+from tpucfg.targets.interface import labels_flag, without_empty
 from tpucfg.targets.live import Questions, State, logged_job
 
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from tpucfg.plan.job import Job
-from tpucfg.targets.common import without_empty
 from tpucfg.targets.interface import (
     DEADLINE,
     MACHINE,
@@ -12,6 +11,7 @@ from tpucfg.targets.interface import (
     Origin,
     RequestBody,
     Reserved,
+    without_empty,
 )
 
 NAME: Final = "ai-platform"
@@ -28,9 +28,6 @@ MASTERS: Final[Mapping[str, str | None]] = {
 """The variants of `machine`, each with the master that the guide recommends; the basic tier chooses its own."""
 DEFAULT_MACHINE: Final = "compute-engine"
 """The default variant, the only one with both generations of TPUs."""
-WORKER_CORES: Final = {"TPU_V2": 8, "TPU_V3": 8}
-"""The TPUs that the worker beside a Compute Engine machine can have, with their cores (GUIDE)."""
-
 ORIGINS: Final[Mapping[str, Origin]] = {
     "labels.*": Origin("spec", "environments.<env>.labels"),
     "trainingInput.scaleTier": Origin("spec", "targets.ai-platform.machine", GUIDE),

@@ -5,7 +5,7 @@
 
 from tpucfg.targets.cloud_tpu.request import NAME, ORIGINS, RESERVED, request_body, startup_script
 from tpucfg.targets.cloud_tpu.rules import rules, spec_findings
-from tpucfg.targets.hosts.startup import CONTAINER
+from tpucfg.targets.hosts import CONTAINER
 from tpucfg.targets.interface import commands_in
 
 __all__ = [

@@ -9,7 +9,7 @@ from typing import Final
 from tpucfg.plan import Job
 from tpucfg.targets.cloud_tpu.request import collection_url
 from tpucfg.targets.commands import Command, Submission
-from tpucfg.targets.hosts.startup import CONTAINER, end_notes
+from tpucfg.targets.hosts import CONTAINER, end_notes
 from tpucfg.targets.live import (
     JSON,
     NOT_FOUND,

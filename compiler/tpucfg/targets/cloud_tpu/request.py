@@ -10,10 +10,21 @@ from typing import Any, Final
 
 from tpucfg.plan import Job, job_labels
 from tpucfg.spec.settings import Duration
-from tpucfg.targets.common import CLOUD_PLATFORM, google_account, label_origins, reservation_path, without_empty
-from tpucfg.targets.hosts import startup
-from tpucfg.targets.hosts.rules import NAMES
-from tpucfg.targets.interface import CAPACITY, MACHINE, MACHINES, Origin, RequestBody, Reserved
+from tpucfg.targets import hosts
+from tpucfg.targets.hosts import NAMES
+from tpucfg.targets.interface import (
+    CAPACITY,
+    CLOUD_PLATFORM,
+    MACHINE,
+    MACHINES,
+    Origin,
+    RequestBody,
+    Reserved,
+    google_account,
+    label_origins,
+    reservation_path,
+    without_empty,
+)
 
 NAME: Final = "cloud-tpu"
 API: Final = "https://cloud.google.com/tpu/docs/reference/rest/v2/projects.locations.queuedResources"
@@ -124,13 +135,13 @@ def _data_disk(disk: Mapping[str, Any]) -> dict[str, str]:
 
 def startup_script(job: Job) -> str:
     """Return the bash script that every host runs as root at every boot."""
-    service = startup.Service(
+    service = hosts.Service(
         # Without force, a request whose nodes exist is refused.
         delete_url=f"{collection_url(job)}/{job.name}?force=true",
         slice_noun="queued resource with its nodes",
         permission="tpu.nodes.delete",
     )
-    return startup.startup_script(job, service)
+    return hosts.startup_script(job, service)
 
 
 def collection_url(job: Job) -> str:

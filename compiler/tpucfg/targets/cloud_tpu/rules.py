@@ -12,51 +12,13 @@ from tpucfg.paths import KeyPath
 from tpucfg.schemas import Problem
 from tpucfg.spec import Environment, Project
 from tpucfg.targets.cloud_tpu.request import API, NAME, node_suffix
-from tpucfg.targets.hosts.rules import NAMES, disk_problems, host_findings, long_values
+from tpucfg.targets.hosts import disk_problems, host_findings
 from tpucfg.targets.interface import RequestBody
-from tpucfg.targets.rules import Rule, rule_problems, service_problem
+from tpucfg.targets.rules import service_problem
 from tpucfg.text_format import format_value, listed
 
 _MAX_NAME_LENGTH: Final = 63
 """Characters of a VM's name (NAMES); the Cloud TPU API states no limit for a node."""
-_MIN_NODES: Final = 2
-_MULTISLICE: Final = f"{API}#multisliceparams"
-
-
-def _one_of(path: str, field: str, other: str) -> Rule:
-    return Rule(
-        f"{path}.{field}",
-        lambda value, fields: (value is None) == (other not in fields),
-        f"a request has exactly one of {field} and {other}",
-        "keep the one that names the slices",
-        API,
-    )
-
-
-_RULES: Final = (
-    *(
-        Rule(
-            other, lambda value, body: value is not None and "spot" in body, "it excludes spot", f"delete {other}", API
-        )
-        for other in ("guaranteed", "reservationName")
-    ),
-    Rule(
-        "queueingPolicy",
-        lambda policy, _: len(policy or ()) > 1,
-        "its fields exclude each other",
-        "delete all but one of them",
-        API,
-    ),
-    _one_of("tpu.nodeSpec.*", "nodeId", "multisliceParams"),
-    _one_of("tpu.nodeSpec.*.node", "acceleratorType", "acceleratorConfig"),
-    Rule(
-        "tpu.nodeSpec.*.multisliceParams.nodeCount",
-        lambda count, _: count is not None and count < _MIN_NODES,
-        "{value} is below 2",
-        "set it to 2 or more, or use nodeId",
-        _MULTISLICE,
-    ),
-)
 
 
 def spec_findings(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
@@ -69,31 +31,18 @@ def _max_job_name_length(slice_: Slice) -> int:
 
 
 def rules(body: RequestBody, catalog: Catalog) -> Iterator[Problem]:
-    """Yield the problems of fields that exclude each other, of unknown sizes, and of disks, names and metadata."""
-    yield from rule_problems(_RULES, body)
+    """Yield the problems of unknown sizes and topologies, and of disks that the hosts cannot attach."""
     for index, spec in enumerate(body["tpu"]["nodeSpec"]):
         yield from _spec_rules(("tpu", "nodeSpec", index), spec, catalog)
 
 
 def _spec_rules(path: KeyPath, spec: Mapping[str, Any], catalog: Catalog) -> Iterator[Problem]:
-    node, params = spec["node"], spec.get("multisliceParams", {})
-    count = params.get("nodeCount", 1)
-    yield from _name_rules((*path, "nodeId"), spec.get("nodeId", ""))
-    yield from _name_rules((*path, "multisliceParams", "nodeIdPrefix"), params.get("nodeIdPrefix", ""), count)
+    node, count = spec["node"], spec.get("multisliceParams", {}).get("nodeCount", 1)
     yield from _size_rules((*path, "node"), node, catalog)
-    metadata = node.get("metadata", {})
-    yield from long_values({(*path, "node", "metadata", key): value for key, value in metadata.items()})
     slice_ = catalog.find(node.get("acceleratorType", ""))
     hosts, zone = (slice_.hosts if slice_ else 1) * count, spec["parent"].rpartition("/")[2]
     disks: Sequence[Mapping[str, Any]] = node.get("dataDisks", ())
     yield from disk_problems((*path, "node", "dataDisks"), disks, "sourceDisk", hosts=hosts, zone=zone)
-
-
-def _name_rules(path: KeyPath, name: str, slices: int = 1) -> Iterator[Problem]:
-    full_name = name + node_suffix(slices)
-    if (excess := len(full_name) - _MAX_NAME_LENGTH) > 0:
-        message = f"the node name {full_name} has {len(full_name)} characters, and {_MAX_NAME_LENGTH} are allowed"
-        yield Problem("TPU030", message, path, f"shorten it by {excess}", details=(f"the rule: {NAMES}",))
 
 
 def _size_rules(path: KeyPath, node: Mapping[str, Any], catalog: Catalog) -> Iterator[Problem]:

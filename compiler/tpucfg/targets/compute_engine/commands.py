@@ -26,7 +26,7 @@ from tpucfg.targets.compute_engine.request import (
     slice_key,
     wait_parameters,
 )
-from tpucfg.targets.hosts.startup import end_notes
+from tpucfg.targets.hosts import end_notes
 from tpucfg.targets.interface import RequestBody
 from tpucfg.targets.live import (
     JSON,

@@ -11,10 +11,22 @@ from typing import Any, Final
 from tpucfg.named_tuple import NamedTuple
 from tpucfg.plan import Job, job_labels
 from tpucfg.spec import CapacityKind
-from tpucfg.targets.common import CLOUD_PLATFORM, google_account, label_origins, without_empty
-from tpucfg.targets.hosts import startup
-from tpucfg.targets.hosts.rules import NAMES
-from tpucfg.targets.interface import CAPACITY, DEADLINE, MACHINE, MACHINES, Effect, Origin, RequestBody, Reserved
+from tpucfg.targets import hosts
+from tpucfg.targets.hosts import NAMES
+from tpucfg.targets.interface import (
+    CAPACITY,
+    CLOUD_PLATFORM,
+    DEADLINE,
+    MACHINE,
+    MACHINES,
+    Effect,
+    Origin,
+    RequestBody,
+    Reserved,
+    google_account,
+    label_origins,
+    without_empty,
+)
 from tpucfg.targets.objects import digest
 
 # The public pages that state the rules of this target.
@@ -244,7 +256,7 @@ def _reservation_affinity(job: Job) -> dict[str, Any]:
 def startup_script(job: Job) -> str:
     """Return the bash script that every host runs as root at every boot."""
     key = slice_key(job)
-    service = startup.Service(
+    service = hosts.Service(
         delete_url=object_url(job, key),
         slice_noun=_NOUNS[key],
         permission=f"compute.{COLLECTIONS[key]}.delete",
@@ -252,7 +264,7 @@ def startup_script(job: Job) -> str:
         log_label=LOG_LABEL,
         limits_hosts=True,
     )
-    return startup.startup_script(job, service)
+    return hosts.startup_script(job, service)
 
 
 # The objects.

@@ -18,7 +18,6 @@ from tpucfg.schemas import Problem
 from tpucfg.spec.project import Environment, Project
 from tpucfg.targets.compute_engine import request
 from tpucfg.targets.compute_engine.request import (
-    DOCUMENTS,
     GROUP,
     HOST_IMAGES,
     INSTANCE,
@@ -26,7 +25,7 @@ from tpucfg.targets.compute_engine.request import (
     POLICY,
     TEMPLATE,
 )
-from tpucfg.targets.hosts.rules import disk_parts, disk_problems, host_findings
+from tpucfg.targets.hosts import disk_parts, disk_problems, host_findings
 from tpucfg.targets.interface import RequestBody
 from tpucfg.targets.rules import Rule, rule_problems, service_problem
 from tpucfg.text_format import dotted, format_value, listed
@@ -46,7 +45,7 @@ _LEAST_GB: Final = 20
 """The least size of a boot disk, as in the spec: 10 GB of the image, Docker and the trainer's own image."""
 _MAX_DIGITS: Final = 9
 """Digits of a number that a rule judges."""
-_CUBE_AXES: Final = 3
+_AXES_OF_CUBES: Final = 3
 
 
 def _integer(value: Any) -> int | None:
@@ -67,11 +66,6 @@ def _is_no_flex_start_duration(model: Any, scheduling: Mapping[str, Any]) -> boo
     return model == "FLEX_START" and is_valid and seconds not in FLEX_START_SECONDS
 
 
-def _is_restarted(value: Any, scheduling: Mapping[str, Any]) -> bool:
-    # Only flex-start instances are not restarted by default.
-    return bool(value) if _is_model(scheduling, "FLEX_START") else value is not False and _is_model(scheduling, "SPOT")
-
-
 def _lacks_reservation(affinity: Any, host: Mapping[str, Any]) -> bool:
     fields = affinity or {}
     is_specific = fields.get("consumeReservationType") == "SPECIFIC_RESERVATION"
@@ -88,34 +82,6 @@ def _has_no_room(new_disk: Any, disk: Mapping[str, Any]) -> bool:
 
 _HOST_RULES: Final = (
     Rule(
-        "scheduling.onHostMaintenance",
-        lambda value, _: value != "TERMINATE",
-        "TPU VMs cannot be moved while they run",
-        "set it to TERMINATE",
-        request.SPOT,
-    ),
-    Rule(
-        "scheduling.terminationTime",
-        lambda time, scheduling: time is not None and "maxRunDuration" in scheduling,
-        "it excludes maxRunDuration",
-        "delete one of the two",
-        request.TIME_LIMIT,
-    ),
-    Rule(
-        "scheduling.instanceTerminationAction",
-        lambda action, scheduling: action is None and scheduling.keys() & {"maxRunDuration", "terminationTime"},
-        "it is missing, and a limit of the run needs it",
-        "add instanceTerminationAction: DELETE",
-        request.TIME_LIMIT,
-    ),
-    Rule(
-        "scheduling.instanceTerminationAction",
-        lambda action, scheduling: action != "DELETE" and _is_model(scheduling, "RESERVATION_BOUND"),
-        "an instance of a reservation is deleted at its end",
-        "set it to DELETE",
-        request.BULK_GROUPS,
-    ),
-    Rule(
         "scheduling.maxRunDuration.seconds",
         lambda seconds, _: seconds is not None and _integer(seconds) not in _SECONDS,
         "a duration is 30 seconds to 120 days",
@@ -128,13 +94,6 @@ _HOST_RULES: Final = (
         "flex-start takes a duration of 600 to 604800 seconds",
         "set maxRunDuration.seconds to a number of this range",
         request.FLEX_START,
-    ),
-    Rule(
-        "scheduling.automaticRestart",
-        _is_restarted,
-        "spot and flex-start instances run once, and are not restarted",
-        "set it to false",
-        request.SPOT,
     ),
     Rule(
         "reservationAffinity",
@@ -188,13 +147,6 @@ _OBJECT_RULES: Final[Mapping[str, Sequence[Rule]]] = {
             "set {path}.mode to BULK",
             request.BULK,
         ),
-        Rule(
-            "versions",
-            lambda versions, _: len(versions or ()) > 1,
-            "a group in the mode BULK has one version",
-            "delete all but one",
-            request.BULK,
-        ),
     ),
 }
 
@@ -204,17 +156,9 @@ _OBJECT_RULES: Final[Mapping[str, Sequence[Rule]]] = {
 
 def spec_findings(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
     """Yield findings about secrets, zones, names, packages and disks."""
-    slices = [_on_chosen_machine(project, slice_) for slice_ in slices]
     yield from host_findings(project, environment, slices, _max_job_name_length)
     yield from _unreachable_packages(project, environment, slices)
     yield from _remote_disks(project, environment, slices)
-
-
-def _on_chosen_machine(project: Project, slice_: Slice) -> Slice:
-    """Return a size on the machine that the spec chooses for it; one that does not exist is TPU026."""
-    override = project.overrides.get(slice_.size)
-    names = [machine.name for machine in slice_.machines]
-    return slice_.on_machine(override.machine) if override and override.machine in names else slice_
 
 
 def _max_job_name_length(slice_: Slice) -> int:
@@ -286,7 +230,6 @@ def rules(body: RequestBody, catalog: Catalog) -> Iterator[Problem]:
             yield from rule_problems(object_rules, body[key], (key,))
     if GROUP in body:
         yield from _policy_of_group(body)
-        yield from _other_names(body)
         yield from _size_rules(body, catalog)
         yield from _failure_rules(body)
 
@@ -295,12 +238,9 @@ def _missing_objects(body: RequestBody) -> Iterator[Problem]:
     if GROUP not in body and INSTANCE not in body:
         fix = f"add the document of an {INSTANCE}, or of an {GROUP}"
         yield Problem("TPU071", "no document of the config creates a host", (), fix)
-    if INSTANCE in body and len(body) > 1:
-        others = listed([key for key in DOCUMENTS if key in body and key != INSTANCE], last=" and ")
-        problem = service_problem(
-            (INSTANCE,), f"it is one more host beside {others}", "delete one of them", request.GROUPS
-        )
-        yield problem._replace(at_key=True)
+    if GROUP in body and INSTANCE in body:
+        fix = f"delete it, or the {GROUP}"
+        yield service_problem((INSTANCE,), f"it is one more host beside those of the {GROUP}", fix, request.GROUPS)
 
 
 def _machine_rules(path: KeyPath, host: Mapping[str, Any]) -> Iterator[Problem]:
@@ -346,44 +286,25 @@ def _policy_of_group(body: RequestBody) -> Iterator[Problem]:
         yield service_problem(path, message, fix + with_policy, request.GROUPS_OF_TPUS)
 
 
-def _other_names(body: RequestBody) -> Iterator[Problem]:
-    """Yield an error for each path in a group that names another object than that of the same config."""
-    for key, pattern in ((POLICY, "resourcePolicies.workloadPolicy"), (TEMPLATE, "versions.*.instanceTemplate")):
-        own = body.get(key, {}).get("name")
-        for path, value in values_at(body[GROUP], pattern):
-            if own and value.rpartition("/")[2] != own:
-                message = f"it names another object than the {key} of this config, {own}"
-                yield service_problem((GROUP, *path), message, "make the two names equal", request.GROUPS)
-
-
 def _size_rules(body: RequestBody, catalog: Catalog) -> Iterator[Problem]:
     """Yield an error for a topology that the machines do not form, or with other chips than the group's hosts have."""
-    group = body[GROUP]
-    topology = value_at(body, (POLICY, "workloadPolicy", "acceleratorTopology"))
+    path = (POLICY, "workloadPolicy", "acceleratorTopology")
+    topology, hosts = value_at(body, path), body[GROUP]["targetSize"]
     machine = value_at(body, (TEMPLATE, "properties", "machineType"))
     shapes = _shapes_of(machine, catalog) if isinstance(machine, str) else None
     if shapes is None or not topology:  # a missing topology is an error of the policy
         return
     chips, known = shapes
-    if topology not in known and not _has_cubes(topology, known):
-        near = [name for name in known if _chips_in(name) == group["targetSize"] * chips]
-        message = f"{format_value(topology, quoted=False)} is no topology of {machine}"
-        path = (POLICY, "workloadPolicy", "acceleratorTopology")
-        yield service_problem(path, message, f"set it to {listed(near or known, last=' or ')}", request.GROUPS_OF_TPUS)
-    elif group["targetSize"] * chips != (total := _chips_in(topology)):
-        message = f"{topology} has {total} chips, and {group['targetSize']} of {machine} do not"
-        fix = f"set it to {total // chips}, or change the topology"
+    sides, shown = topology.split("x"), format_value(topology, quoted=False)
+    total = math.prod(_integer(side) or 0 for side in sides)
+    # The catalog lacks some of the topologies of three axes.
+    if topology not in known and not (total and len(sides) == known[0].count("x") + 1 == _AXES_OF_CUBES):
+        fix = f"set it to {listed(known, 14, last=' or ')}"
+        yield service_problem(path, f"{shown} is no topology of {machine}", fix, request.GROUPS_OF_TPUS)
+    elif hosts * chips != total:
+        message = f"{shown} has {total} chips, and {hosts} of {machine} have {hosts * chips}"
+        fix = f"set it to {max(1, total // chips)}, or change the topology"
         yield service_problem((GROUP, "targetSize"), message, fix, request.GROUPS_OF_TPUS)
-
-
-def _chips_in(topology: str) -> int:
-    return math.prod(map(int, topology.split("x")))
-
-
-def _has_cubes(topology: str, known: Sequence[str]) -> bool:
-    """Return True for a topology of three axes whose sides are multiples of 4: the catalog lacks some of v5p's."""
-    sides = [_integer(side) or 0 for side in topology.split("x")]
-    return len(sides) == known[0].count("x") + 1 == _CUBE_AXES and all(side and side % 4 == 0 for side in sides)
 
 
 @cache

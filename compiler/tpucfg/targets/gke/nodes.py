@@ -19,7 +19,7 @@ from tpucfg.catalog import Slice
 from tpucfg.named_tuple import NamedTuple
 from tpucfg.plan import Job
 from tpucfg.spec import CapacityKind
-from tpucfg.targets.common import without_empty
+from tpucfg.targets.interface import without_empty
 
 # Labels of nodes, which a pod selects.
 ACCELERATOR: Final = "cloud.google.com/gke-tpu-accelerator"

@@ -16,7 +16,6 @@ from tpucfg.paths import matches
 from tpucfg.plan.job import Job, job_labels
 from tpucfg.plan.naming import account_id
 from tpucfg.spec.settings import Duration, Mount, Secret
-from tpucfg.targets.common import label_origins, without_empty
 from tpucfg.targets.gke import nodes
 from tpucfg.targets.gke.nodes import CHIPS, SLICE_TOPOLOGY, is_placed_by_queue
 from tpucfg.targets.interface import (
@@ -30,6 +29,8 @@ from tpucfg.targets.interface import (
     Origin,
     RequestBody,
     Reserved,
+    label_origins,
+    without_empty,
 )
 
 NAME: Final = "gke"
@@ -252,12 +253,8 @@ _ANNOTATIONS: Final = {
     f"{FUSE_PREFIX}/ephemeral-storage-limit": "0",
 }
 SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - the pod's, not this machine's
-_BUCKET: Final = re.compile(r"[a-z0-9${][a-z0-9${}_.-]{1,221}")
-"""A bucket's name, or one with placeholders: https://cloud.google.com/storage/docs/buckets#naming."""
 _MAX_NAME_LENGTH: Final = 50
 """A volume's name is a DNS label, with 63 characters: https://kubernetes.io/docs/concepts/storage/volumes/."""
-_FOLDER: Final = re.compile(r"[A-Za-z0-9${}_.+=@-]+(?:/[A-Za-z0-9${}_.+=@-]+)*")
-"""A folder that is one value among mount options, which commas separate."""
 
 
 def _mount_annotations(job: Job) -> dict[str, str]:

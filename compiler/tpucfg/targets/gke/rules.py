@@ -1,9 +1,7 @@
 """The rules of GKE: values of a spec that a cluster refuses, and a JobSet that it refuses or never schedules.
 
-A JobSet may have fields that older releases lack: a cluster with one of those refuses the config, or drops the field.
-`request` writes only fields that v0.10.1 knows, the release that XPK installs:
-https://github.com/AI-Hypercomputer/xpk/blob/v1.13.1/src/xpk/core/jobset.py. Configs written by hand, and `extra`, may
-have newer ones.
+`request` writes only fields that JobSet v0.10.1 knows, the release that XPK installs:
+https://github.com/AI-Hypercomputer/xpk/blob/v1.13.1/src/xpk/core/jobset.py.
 """
 
 import re
@@ -29,8 +27,7 @@ from tpucfg.targets.gke.request import (
     WORKLOAD_IDENTITY,
 )
 from tpucfg.targets.interface import RequestBody
-from tpucfg.targets.rules import Rule, rule_problems, service_problem
-from tpucfg.targets.spec_rules import long_job_names
+from tpucfg.targets.rules import long_job_names, service_problem
 from tpucfg.text_format import dotted, format_value, listed
 
 _MOUNT_OPTIONS: Final = "https://cloud.google.com/kubernetes-engine/docs/how-to/cloud-storage-fuse-csi-driver-ephemeral"
@@ -55,34 +52,6 @@ _MAX_SECONDS: Final = 2**31 - 1
 """A field of 32 bits (_EXEC_TIME)."""
 _EXEC_TIME: Final = "https://kueue.sigs.k8s.io/docs/concepts/workload/#maximum-execution-time"
 _CONTAINERS: Final = "https://github.com/kubernetes/kubernetes/blob/v1.33.0/pkg/apis/core/validation/validation.go"
-
-
-def _added(path: str, value: str, release: str, gate: str, fix: str) -> Rule:
-    """Return the rule about a value of a field, or the field itself without a value, that a release added."""
-    with_gate = f" with the feature gate {gate}, which is off by default" if gate else ""
-    source = "blob/{}/pkg/features/features.go" if gate else "releases/tag/{}"
-    return Rule(
-        path,
-        lambda actual, _: actual == value if value else actual is not None,
-        f"{'{value}' if value else 'it'} needs JobSet {release} or newer{with_gate}",
-        f"{fix}, or install that release in the cluster",
-        f"https://github.com/kubernetes-sigs/jobset/{source.format(release)}",
-        "TPU104",
-        at_key=not value,
-    )
-
-
-_ACTION: Final = "spec.failurePolicy.rules.*.action"
-_FREE_RESTART: Final = "RestartJobAndIgnoreMaxRestarts"
-RELEASE_RULES: Final = (
-    _added(
-        "spec.failurePolicy.restartStrategy", "InPlaceRestart", "v0.11.0", "InPlaceRestart", "set {path} to Recreate"
-    ),
-    _added(_ACTION, "RestartJob", "v0.12.0", "RestartJob", "set {path} to RestartJobSet"),
-    _added(_ACTION, _FREE_RESTART, "v0.12.0", "RestartJob", "set {path} to RestartJobSetAndIgnoreMaxRestarts"),
-    _added("spec.volumeClaimPolicies", "", "v0.11.0", "", "delete {path}, and mount a claim that exists"),
-)
-"""Fields and values that only newer releases know: https://github.com/kubernetes-sigs/jobset/releases."""
 
 
 # The findings about a spec
@@ -207,23 +176,17 @@ def _misplaced_policies(project: Project, environment: Environment, slices: Sequ
         if policy is None or not policy.value:
             continue
         path = f"environments.{environment.name}.overrides.{slice_.size}.targets.gke.placement_policy"
-        size, topology = topologies.setdefault(policy.value, (slice_.size, str(_topology(project, slice_))))
+        size, topology = topologies.setdefault(policy.value, (slice_.size, str(slice_.topology)))
         if slice_.generation not in _POLICIES or slice_.hosts_per_slice == 1:
             message = f"{slice_.size} has no workload policy: only slices of TPU7x with several hosts have one"
             hint = f"set {path} to null"
-        elif topology != _topology(project, slice_):
-            own = _topology(project, slice_)
+        elif topology != (own := slice_.topology):
             message = f"{policy.value} has one topology, and {size} needs {topology}, {slice_.size} needs {own}"
             hint = f"set {path} to a policy of {own}"
         else:
             continue
         location = project.document.value_location(policy.path)
         yield Finding.of("TPU007", message, location, help=hint, details=(f"the rule: {_POLICY}",))
-
-
-def _topology(project: Project, slice_: Slice) -> str | None:
-    override = project.overrides.get(slice_.size)
-    return (override and override.topology) or slice_.topology
 
 
 def _impossible_mounts(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
@@ -263,8 +226,7 @@ def _mount_problem(mount: Mount) -> str | None:
 
 
 def rules(body: RequestBody, catalog: Catalog) -> Iterator[Problem]:
-    """Yield the problems of releases and time limits, and of pods that do not fill the hosts of a slice."""
-    yield from rule_problems(RELEASE_RULES, body)
+    """Yield the problems of time limits, and of pods that do not fill the hosts of a slice."""
     yield from _duration_rule(body["metadata"].get("labels", {}))
     jobs = body["spec"]["replicatedJobs"]
     if not any(

@@ -6,7 +6,7 @@ from typing import Final
 from tpucfg.plan import Job, job_labels
 from tpucfg.plan.identities import repository_of
 from tpucfg.targets.commands import Command, Submission
-from tpucfg.targets.common import labels_flag
+from tpucfg.targets.interface import labels_flag
 from tpucfg.targets.live import Questions, State, logged_job, text_at
 
 _GCLOUD: Final = ("gcloud", "ai", "custom-jobs")

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from tpucfg.catalog import Slice
 from tpucfg.plan import Job
-from tpucfg.targets.common import google_account, reservation_path, without_empty
 from tpucfg.targets.interface import (
     CAPACITY,
     DEADLINE,
@@ -19,6 +18,9 @@ from tpucfg.targets.interface import (
     Origin,
     RequestBody,
     Reserved,
+    google_account,
+    reservation_path,
+    without_empty,
 )
 
 NAME: Final = "vertex-ai"

@@ -8,15 +8,14 @@ from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import Finding
 from tpucfg.paths import KeyPath
 from tpucfg.plan.job import path_values
+from tpucfg.plan.rules.access_rules import removal_hint
 from tpucfg.plan.rules.capacity_table import capacity_verdict
-from tpucfg.plan.rules.target_limits import removal_hint
 from tpucfg.schemas import Problem
 from tpucfg.spec.placeholders import fill_placeholders
 from tpucfg.spec.project import Environment, Project
 from tpucfg.spec.settings import CapacityKind, Mount, Settings
 from tpucfg.targets.interface import RequestBody
-from tpucfg.targets.rules import Rule, rule_problems, service_problem
-from tpucfg.targets.spec_rules import distinct_settings
+from tpucfg.targets.rules import Rule, distinct_settings, rule_problems, service_problem
 from tpucfg.targets.vertex_ai.request import COMPUTE, NAME, is_counted
 from tpucfg.text_format import dotted, listed
 

@@ -1,18 +1,26 @@
-"""The start-up script of a host: it runs the trainer's container, and ends the slice when the program has ended.
+"""Hosts that start the trainer's container when they boot: their start-up script, and the rules that they share.
 
-Sources: https://cloud.google.com/tpu/docs/run-in-container (docker on a TPU VM),
+The script runs the container, and ends the slice when the program has ended. Targets with such hosts are Cloud TPU and
+Compute Engine. Sources: https://cloud.google.com/tpu/docs/run-in-container (docker on a TPU VM),
 https://cloud.google.com/storage/docs/cloud-storage-fuse/install (mounts),
 https://cloud.google.com/secret-manager/docs/reference/rest/v1/projects.secrets.versions/access (secrets).
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from tpucfg.catalog import Slice
+from tpucfg.findings import Finding
 from tpucfg.named_tuple import NamedTuple
-from tpucfg.plan import Job
-from tpucfg.targets.common import google_account
+from tpucfg.paths import KeyPath, matches
+from tpucfg.plan import Job, zone_of
+from tpucfg.schemas import Problem
+from tpucfg.spec import Environment, Project
+from tpucfg.targets.interface import google_account
+from tpucfg.targets.rules import long_job_names, service_problem
+from tpucfg.text_format import dotted
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -165,3 +173,96 @@ def _template() -> "Template":
     from tpucfg.templating import template_engine
 
     return template_engine().get_template("hosts/startup.sh.j2")
+
+
+# The rules about a spec and about the disks of a config.
+
+NAMES: Final = "https://cloud.google.com/compute/docs/naming-resources#resource-name-format"
+_SHARED: Final = "https://docs.cloud.google.com/tpu/docs/attach-durable-block-storage"
+_ZONAL: Final = "https://cloud.google.com/compute/docs/regions-zones/global-regional-zonal-resources"
+_INSTANCES: Final = "https://cloud.google.com/compute/docs/reference/rest/v1/instances"
+_DISK: Final = re.compile(r"(?:projects/([^/]+)/)?zones/([^/]+)/disks/([^/]+)$")
+_BASH: Final = "https://www.gnu.org/software/bash/manual/html_node/Bash-Variables.html"
+_HOST_VARIABLES: Final = (
+    "_ BASH_* BASHOPTS BASHPID CDPATH COPROC DIRSTACK DOCKER_* ENV EPOCHREALTIME EPOCHSECONDS EUID FUNCNAME GCONV_PATH"
+    " GLIBC_TUNABLES GLOBIGNORE GODEBUG GROUPS HISTCMD HOME IFS LD_* LINENO OPTIND PATH PIPESTATUS POSIXLY_CORRECT PPID"
+    " RANDOM SECONDS SHELLOPTS SHLVL SRANDOM UID XDG_RUNTIME_DIR tpucfg_*"
+)
+"""Variables that bash, the loader of libraries, docker or the start-up script uses; a final `*` stands for any rest.
+
+Docker takes the value of a secret from its own environment, where bash puts it: one of these would never reach the
+program unchanged, or would change the start of the container.
+"""
+
+
+def host_findings(
+    project: Project, environment: Environment, slices: Sequence[Slice], max_name_length: Callable[[Slice], int]
+) -> Iterator[Finding]:
+    """Yield findings about secrets, zones and names; `max_name_length` returns the limit of a job's name on a size."""
+    yield from _secrets_of_the_host(project, environment, slices)
+    yield from _missing_zones(project, environment, slices)
+    yield from long_job_names(project, environment, slices, max_name_length, NAMES)
+
+
+def _secrets_of_the_host(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
+    """Yield an error for each secret in a variable of the host, once for each layer that names it."""
+    paths = {}
+    for slice_ in slices:
+        settings = project.settings[environment.name, slice_.size]
+        for secret in settings.trainer.secrets:
+            if any(matches(name, (secret.variable,)) for name in _HOST_VARIABLES.split()):
+                paths[settings.source(("trainer", "secrets", secret.variable))] = secret.variable
+    for path, variable in paths.items():
+        yield Finding.of(
+            "TPU059",
+            f"{environment.target} cannot set {variable} from Secret Manager: the host itself uses this variable",
+            project.document.key_location(path),
+            help=f"rename {dotted(path)}, for example to TRAINER_{variable}, and read that in the program",
+            details=(f"see {_BASH}",),
+        )
+
+
+def _missing_zones(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
+    """Yield an error for each size of the target without a known zone."""
+    for slice_ in slices:
+        if environment.target not in slice_.targets or zone_of(environment, slice_):
+            continue
+        if slice_.zones and "TPU021" not in project.allow:
+            continue  # TPU021 reports that the region does not offer the size
+        path = (*environment.path, "zones")
+        message = f"{environment.name} has no zone for {slice_.size}: no list has one in {environment.region}"
+        hint = f"add {dotted((*path, slice_.size))}, for example {environment.region}-a"
+        yield Finding.of("TPU005", message, project.document.key_location(path), help=hint)
+
+
+def disk_parts(source: str) -> tuple[str, str, str] | None:
+    """Return the project, the zone and the name of a disk by its path; None for what is no path of a zonal disk."""
+    match = _DISK.search(source)
+    return (match[1] or "", match[2], match[3]) if match else None
+
+
+def disk_problems(
+    path: KeyPath, disks: Sequence[Mapping[str, Any]], field: str, *, hosts: int, zone: str
+) -> Iterator[Problem]:
+    """Yield an error for each disk that several hosts would write to, or that is in another zone than the slice.
+
+    Args:
+        path: The path of the list of disks in the request body.
+        disks: The list; an item without `field` is a new disk of each host.
+        field: The field of an item that has the path or the name of an existing disk.
+        hosts: The number of hosts that attach the disks.
+        zone: The zone of the slice; empty if the config does not show it.
+    """
+    for index, disk in enumerate(disks):
+        # READ_WRITE is the mode of the APIs by default.
+        if hosts > 1 and field in disk and disk.get("mode") != "READ_ONLY":
+            shown = (*path, index, "mode" if "mode" in disk else field)
+            fix = "attach it for reading: READ_ONLY in a config, and in a spec without read_only: false"
+            yield service_problem(shown, f"{hosts} hosts cannot attach one disk for writing", fix, _SHARED)
+        parts = disk_parts(disk.get(field, ""))
+        if parts and zone and parts[1] != zone:
+            fix = f"name a disk in {zone}"
+            if parts[1].rpartition("-")[0] == zone.rpartition("-")[0]:
+                fix += f", or request the slice in {parts[1]}: in a spec, by zones of the environment"
+            message = f"the disk is in {parts[1]}, and the slice in {zone}"
+            yield service_problem((*path, index, field), message, fix, _ZONAL)
