@@ -214,9 +214,6 @@ EXAMPLES: Final = (
     Example(("ratio", "examples"), _A, "2×", _NONE, "the run sees 2× as many examples"),
     Example(("ratio", "learning rate"), _A, "1×", _NONE, "learning rate is unchanged"),
     Example(("ratio", "learning rate"), _A, "2×", _NONE, "learning rate is 2× the previous value"),
-    Example(("ratio", "eval_steps"), _A, "2×", _NONE, "eval_steps is 2× the previous value"),
-    Example(("share", "warmup"), _A, "5%", _NONE, "warmup now covers 5% of the run"),
-    Example(("share", "warmup"), "5%", "9%", _NONE, "warmup now covers 9% of the run, previously 5%"),
     # Fields of `extra`
     Example(_field("spec", "ttlSecondsAfterFinished"), _A, 3, _NONE, "field spec.ttlSecondsAfterFinished added (3)"),
     Example(_pod("containers", "main", "resources", "requests", "memory"), _A, "1Gi", _NONE, "memory added"),

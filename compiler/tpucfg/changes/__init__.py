@@ -6,6 +6,6 @@ Other rooms import these modules by their names, as `tpucfg diff` needs few of t
 - `config_diff` and `target_diff` compare configs;
 - `impact`, `costs`, `fits` and `repository_changes` return what a change does, and `figures` the table of rungs;
 - `programs`, `previews`, `resource_diff` and `drift` return what changes in the infrastructure;
-- `facts`, `statements`, `resources`, `revision_fits` and `spec_meanings` have the values in between;
+- `facts`, `statements`, `resources` and `spec_meanings` have the values in between;
 - `describe` turns changes into text.
 """

@@ -93,8 +93,7 @@ def _fact_statements(
     changes = [*compare(comparison.before, comparison.after)]
     changes += _unexplained(changes, changed_configs)
     changes += ladder_changes(old, new)
-    if before.project and after.project:
-        changes += ratio_changes(old, new, (before.project.training, after.project.training))
+    changes += ratio_changes(old, new)
     scoped = [*_effects(changes, comparison, baselines)]
     kept, known = [key for key in new if key in old], sorted_keys([*old, *new])
     yield from effect_statements(_of(scoped, lambda scope: not scope.size), environments_of)

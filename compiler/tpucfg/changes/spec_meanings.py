@@ -91,7 +91,6 @@ _OF_OTHERS: Final = f"{_BUCKET}jobs read and write one that the stack does not m
 _MORE_ACCESS: Final = "more access for jobs"
 _OTHER_CLUSTER: Final = "jobs are submitted to another cluster"
 _TRAINING: Final = (
-    # As factors and shares
     sentence("rung.above", "added to the ladder, with {after} the cores of {before}, the rung below"),
     sentence("rung.replacing", "replaces {before}, with {after} its cores"),
     sentence("rung.removed", "removed from the ladder"),
@@ -100,8 +99,6 @@ _TRAINING: Final = (
     sentence("ratio.examples", "the run sees {after} as many examples"),
     sentence("ratio.learning rate", "learning rate is unchanged", when.becomes("1×")),
     sentence("ratio.*", "{label} is {after} the previous value"),
-    sentence("share.*", "{label} now covers {after} of the run", when.added),
-    sentence("share.*", "{label} now covers {after} of the run, previously {before}"),
     sentence("training.tuned_on", "{label} changed from {before} to {after}: all rungs are rescaled"),
     Meaning("training.learning_rate", when=when.changed, is_silent=True),
     Meaning("training.learning_rate_rule", when=lambda *args: not when.changed(*args), is_silent=True),

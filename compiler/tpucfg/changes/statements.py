@@ -184,14 +184,16 @@ def show_texts(before: str, after: str, max_length: int) -> ShownPair:
     elif _look_alike(before, after):
         before, after, note = _ascii(before), _ascii(after), _LOOKALIKES
     before, after = printable(before), printable(after)
-    if max(len(before), len(after)) <= max_length:
-        return ShownPair(before, after, note)
-    position = _first_difference(before, after)
-    if position + 1 < max_length:
-        before, after = (format_value(text, quoted=False, max_length=max_length) for text in (before, after))
-        return ShownPair(before, after, note)
-    note = f"they differ from character {position + 1:,} on"
-    return ShownPair(_from(before, position, max_length), _from(after, position, max_length), note)
+    pairs, start = enumerate(zip_longest(before, after)), 0
+    position = next((index for index, (old, new) in pairs if old != new), len(before))
+    if position + 1 >= max_length < max(len(before), len(after)):
+        start, note = position - _CONTEXT, f"they differ from character {position + 1:,} on"
+    return ShownPair(*(_from(text, start, max_length) for text in (before, after)), note)
+
+
+def _from(text: str, start: int, max_length: int) -> str:
+    shown = f"…{text[start:]}" if start else text
+    return shown if len(shown) <= max_length else f"{shown[: max_length - 1]}…"
 
 
 def show_change(change: Change, *, max_length: int, flag: bool = False) -> ShownPair:
@@ -232,14 +234,3 @@ def _look_alike(before: str, after: str) -> bool:
         return True
     pairs = [(old, new) for old, new in zip_longest(before, after, fillvalue="") if old != new]
     return len(before) == len(after) and all(old.isascii() != new.isascii() for old, new in pairs)
-
-
-def _first_difference(before: str, after: str) -> int:
-    pairs = enumerate(zip_longest(before, after))
-    return next((index for index, (old, new) in pairs if old != new), len(before))
-
-
-def _from(text: str, position: int, max_length: int) -> str:
-    start = position - _CONTEXT
-    part = text[start : start + max_length - 2]
-    return f"…{part}" + ("…" if start + len(part) < len(text) else "")

@@ -16,9 +16,9 @@ from tpucfg.git.repository import find_repository
 from tpucfg.text_format import printable
 
 if TYPE_CHECKING:
+    from tpucfg.changes.fits import RunFits
     from tpucfg.changes.previews import Preview
     from tpucfg.changes.programs import ResourceFiles
-    from tpucfg.changes.revision_fits import RunFits
     from tpucfg.infra.resources import ResourceFile
     from tpucfg.review.build import GivenFiles
     from tpucfg.review.cautions import Verdict
@@ -312,7 +312,7 @@ def _read_preview(environment: str, path: Path) -> "Preview":
 
 
 def _read_fits(path: Path) -> "RunFits":
-    from tpucfg.changes.revision_fits import RunFits
+    from tpucfg.changes.fits import RunFits
     from tpucfg.fit.fit_file import read_fit_file
 
     file = read_fit_file(path, is_trusted=True)

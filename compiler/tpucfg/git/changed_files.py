@@ -1,15 +1,13 @@
-"""Paths that differ between two revisions, the specs that they affect, and names that collide because of them."""
+"""Paths that differ between two revisions, and the specs that they affect."""
 
 import os
-import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from tpucfg.git.program_files import package_folder, program_paths
 from tpucfg.git.repository import Repository, split_nul
 from tpucfg.git.trees import Content, Tree, TreeEntry, read_files, tree_of
-from tpucfg.grouped import grouped
 from tpucfg.infra.pulumi_project import PROJECT_FILES, PulumiProject, project_of
 from tpucfg.spec import SPEC_NAME
 from tpucfg.yamldoc.reader import read_bytes
@@ -137,79 +135,3 @@ def _named_folders(
 
 def _project(file: PurePosixPath, content: bytes) -> PulumiProject | None:
     return project_of(Path(), read_bytes(content, str(file)))
-
-
-# Names that are the same as others where a file system ignores case
-
-
-_INVISIBLE: Final = "Cf"
-
-
-class NameCollision(NamedTuple):
-    """Two files or folders of one name, for a file system that ignores case."""
-
-    added: PurePosixPath
-    other: PurePosixPath
-
-
-def name_collisions(tree: TreeChange) -> tuple[NameCollision, ...]:
-    """Return the files and folders that head adds and that are others of head but for case, or how they are encoded."""
-    new_files = tree.changed & tree.after - tree.before
-    if not new_files:
-        return ()
-    added = _with_parents(new_files) - _with_parents(tree.before)
-    by_name = grouped(((path.parent, _folded(path.name)), path) for path in sorted(_with_parents(tree.after)))
-    collisions = []
-    for path in sorted(added):
-        others = by_name[path.parent, _folded(path.name)]
-        # Of two added ones, the later.
-        other = next((other for other in others if other != path and (other not in added or other < path)), None)
-        if other:
-            collisions.append(NameCollision(path, other))
-    return tuple(collisions)
-
-
-def _with_parents(paths: Iterable[PurePosixPath]) -> frozenset[PurePosixPath]:
-    return frozenset(part for path in paths for part in (path, *path.parents[:-1]))
-
-
-def _folded(name: str) -> str:
-    visible = "".join(char for char in name if unicodedata.category(char) != _INVISIBLE)
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", visible).casefold())
-
-
-# Pulumi projects of a repository that have one name, and with it the same stacks
-
-
-_MAX_PROJECTS: Final = 500
-
-
-class SharedName(NamedTuple):
-    """A project file that head adds or changes, and another one with the same name."""
-
-    name: str
-    file: PurePosixPath
-    other: PurePosixPath
-
-
-def shared_project_names(tree: TreeChange) -> tuple[SharedName, ...]:
-    """Return the projects that got the name of another folder's project.
-
-    Raises:
-        GitError: A revision cannot be read.
-    """
-    if tree.base is None or not any(path.name in PROJECT_FILES for path in tree.changed):
-        return ()
-    names, known = (_project_names(revision, files) for revision, files in tree.trees)
-    return tuple(
-        SharedName(name, path, other)
-        for path, name in names.items()
-        for other, its_name in names.items()
-        if known.get(path) != name and its_name == name and other.parent != path.parent
-    )
-
-
-def _project_names(revision: Tree, files: Iterable[PurePosixPath]) -> Mapping[PurePosixPath, str]:
-    project_files = sorted(path for path in files if path.name in PROJECT_FILES)[:_MAX_PROJECTS]
-    projects = {path: _project(path, content) for path, content in read_files(revision, project_files).items()}
-    return {path: project.name for path, project in projects.items() if project}

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from tpucfg.changes.config_diff import Difference, config_difference
 from tpucfg.changes.costs import NO_COSTS, compute_costs
-from tpucfg.changes.fits import NO_FIT_CHANGES, FitChanges, compute_fits
+from tpucfg.changes.fits import NO_FIT_CHANGES, FitChanges, RunFits, compute_fits
 from tpucfg.changes.impact import compute_impact, impact_of_broken_spec
 from tpucfg.changes.previews import Preview
 from tpucfg.changes.programs import Problem, ProgramRuns, ResourceFiles, declared_resources
@@ -16,17 +16,14 @@ from tpucfg.changes.repository_changes import (
     build_statements,
     ci_paths,
     ci_statements,
-    collision_statements,
     program_paths,
     requirements_paths,
-    shared_project_statements,
 )
 from tpucfg.changes.resource_diff import complete_preview, program_changes, redacted_resources
-from tpucfg.changes.revision_fits import RunFits
 from tpucfg.changes.revisions import CompiledRevision, open_compiled_revisions
 from tpucfg.changes.statements import LocatedStatement
 from tpucfg.findings import Finding
-from tpucfg.git.changed_files import TreeChange, changed_below, name_collisions, shared_project_names
+from tpucfg.git.changed_files import TreeChange, changed_below
 from tpucfg.git.program_files import included_paths
 from tpucfg.git.snapshots import CompareRequest
 from tpucfg.git.trees import read_files
@@ -62,7 +59,7 @@ def review_spec(request: CompareRequest, given: GivenFiles) -> Review:
 
 
 def repository_statements(tree: TreeChange) -> tuple[LocatedStatement, ...]:
-    """Return the changes that concern no single spec: those of the workflow, of images and of shared names.
+    """Return the changes that concern no single spec: those of the workflow and of images.
 
     Raises:
         RevisionError: A revision cannot be read.
@@ -73,8 +70,6 @@ def repository_statements(tree: TreeChange) -> tuple[LocatedStatement, ...]:
     return (
         *ci_statements(changed_below(tree, ci_paths(tree.before | tree.after))),
         *build_statements(changed, old.values(), contents),
-        *collision_statements(name_collisions(tree)),
-        *shared_project_statements(shared_project_names(tree)),
     )
 
 

@@ -52,7 +52,7 @@ _AMOUNTS: Final = {
     "usd_per_hour": _Amount("an hour of {} costs {} USD", "USD an hour on {}"),
     "max_usd": _Amount("a run on {} can cost at most {} USD", "USD at most for a run on {}"),
     "reserved": _Amount("reserved: an hour of {} costs {} USD, with or without a run", "USD an hour reserved on {}"),
-    "chip_hours": _Amount("a run on {} takes {} chip hours", "chip hours for a run on {}"),
+    "hours": _Amount("a run on {} takes {} hours", "hours for a run on {}"),
     "chips": _Amount("{} has {} chips", "chips on {}"),
 }
 """In the order in which the headline prefers them."""
@@ -137,7 +137,7 @@ def _shown(costs: CostChanges) -> list[str]:
     """Return the keys of the measures that are shown; hours and chips only for what has no cost."""
     known = costs.largest
     shown = [key for key in _AMOUNTS if key in known and (key in _PRICED or known[key].before != known[key].after)]
-    for priced, unpriced in (("usd", "chip_hours"), ("usd_per_hour", "chips"), ("reserved", "chips")):
+    for priced, unpriced in (("usd", "hours"), ("usd_per_hour", "chips"), ("reserved", "chips")):
         if unpriced in shown and priced in known and known[priced].unknown <= known[unpriced].unknown:
             shown.remove(unpriced)
     return shown
@@ -152,11 +152,9 @@ def _share(largest: Largest) -> str:
 
 
 def _is_shown(measure: Measure, rows: Sequence[CostRow]) -> bool:
-    """Return True for money, and for other values that change and are known; chip hours only if they have no price."""
+    """Return True for money, and for other values that change and are known."""
     pairs = [_values(row, measure) for row in rows]
     is_known = any(value is not None for pair in pairs for value in pair)
-    if measure.key == "chip_hours" and all(cost.usd_per_hour for row in rows for cost in row.costs):
-        return False
     return is_known and (measure.key in _IN_TABLE or any(old != new for old, new in pairs))
 
 
