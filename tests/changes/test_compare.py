@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from tpucfg.changes.conditions import Comparison, added
 from tpucfg.changes.effects import effect_of, effect_statements
 from tpucfg.changes.facts import ABSENT, Fact, Scope, by_name, compare, json_equal
-from tpucfg.changes.meanings import Meaning, judge_all
+from tpucfg.changes.meanings import Comparison, Meaning, added, judge_all
 from tpucfg.changes.statements import Risk
 
 _DEV = Scope("dev", "v2-8")

@@ -10,12 +10,11 @@ from fractions import Fraction
 from typing import Final, NamedTuple
 
 from tpucfg.catalog import Slice
-from tpucfg.changes.describe import group_by_config
 from tpucfg.changes.facts import Scope, sorted_keys
 from tpucfg.changes.figures import rung_baselines
 from tpucfg.changes.records import NO_RECORDS, RevisionRecords, judged_throughputs
 from tpucfg.changes.revisions import CompiledRevision, config_key
-from tpucfg.changes.statements import LocatedStatement, Risk, Statement
+from tpucfg.changes.statements import LocatedStatement, Risk, Statement, group_by_config
 from tpucfg.grouped import grouped
 from tpucfg.number_format import format_dollars, format_hours, format_number
 from tpucfg.plan.rung import Rung, probe_rung

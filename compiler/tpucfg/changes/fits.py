@@ -10,10 +10,9 @@ from fractions import Fraction
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
-from tpucfg.changes.describe import group_by_config
 from tpucfg.changes.facts import Scope, sorted_keys
 from tpucfg.changes.revisions import CompiledRevision
-from tpucfg.changes.statements import LocatedStatement, Risk, Statement
+from tpucfg.changes.statements import LocatedStatement, Risk, Statement, group_by_config
 from tpucfg.fit.fit_file import FitFile, FitResult, Memory, fit_path, read_fit_file
 from tpucfg.fit.fit_findings import MIN_HEADROOM
 from tpucfg.fit.rung_fit import MAX_SOURCE_BYTES, ProgramFiles, RungFit, content_hash, rung_fits

@@ -4,18 +4,16 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
-from tpucfg.changes.conditions import Comparison
 from tpucfg.changes.config_diff import Difference
-from tpucfg.changes.describe import format_keys
 from tpucfg.changes.effects import Effect, effect_of, effect_statements, environments_of
 from tpucfg.changes.facts import ABSENT, Fact, FactChange, Scope, by_name, compare, sorted_keys
 from tpucfg.changes.figures import Jobs, ScalingRow, ladder_changes, ratio_changes, rung_baselines, scaling_rows
-from tpucfg.changes.meanings import judge
+from tpucfg.changes.meanings import Comparison, judge
 from tpucfg.changes.records import NO_RECORDS, RevisionRecords, result_statements
 from tpucfg.changes.revision_facts import allowed, job_facts, spec_facts
 from tpucfg.changes.revisions import CompiledRevision, config_key
 from tpucfg.changes.spec_meanings import MEANINGS
-from tpucfg.changes.statements import LocatedStatement
+from tpucfg.changes.statements import LocatedStatement, format_keys
 from tpucfg.findings import Finding
 from tpucfg.findings.finding import ALLOWED_PREFIX
 from tpucfg.results.cost import run_limit

@@ -9,12 +9,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any, Final, NamedTuple
 
-from tpucfg.changes.conditions import Comparison, always, changed, removed
 from tpucfg.changes.effects import effect_of, effect_statements, environments_of
 from tpucfg.changes.facts import ABSENT, Fact, FactChange, Scope, by_name, compare
-from tpucfg.changes.meanings import Meaning, judge_all, loss
+from tpucfg.changes.meanings import Comparison, Meaning, always, changed, judge_all, loss, removed
 from tpucfg.changes.statements import LocatedStatement, Risk, Statement
-from tpucfg.git.program_files import FileVersion
+from tpucfg.git.changed_files import FileVersion
 from tpucfg.infra.pulumi_project import PROJECT_FILES, ConfigValue, PulumiFiles, StackFile
 from tpucfg.infra.resources import EnvironmentResources
 from tpucfg.infra.stack_files import KEYS

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Final
 
-from tpucfg.changes.address_meanings import registry_of
+from tpucfg.changes.job_meanings import registry_of
 from tpucfg.changes.statements import LocatedStatement, Risk, Statement
 from tpucfg.text_format import listed
 

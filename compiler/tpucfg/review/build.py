@@ -1,7 +1,8 @@
-"""Build a review from the stack programs of both revisions, the previews, and the rules about resources."""
+"""Find the specs that a change affects, and build their reviews from programs, previews and rules about resources."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from pathlib import PurePosixPath
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from tpucfg.changes.config_diff import Difference, config_difference
@@ -23,15 +24,83 @@ from tpucfg.changes.resource_diff import complete_preview, program_changes, reda
 from tpucfg.changes.revisions import CompiledRevision, open_compiled_revisions
 from tpucfg.changes.statements import LocatedStatement
 from tpucfg.findings import Finding
-from tpucfg.git.changed_files import TreeChange, changed_below
-from tpucfg.git.program_files import included_paths
-from tpucfg.git.snapshots import CompareRequest
+from tpucfg.git.changed_files import TreeChange, changed_below, find_affected_specs, included_paths, read_tree_change
+from tpucfg.git.repository import RevisionError, find_repository
+from tpucfg.git.snapshots import CompareRequest, resolve_commits
 from tpucfg.git.trees import read_files
+from tpucfg.infra.pulumi_project import PROJECT_FILES
 from tpucfg.infra.resource_rules import resource_findings
 from tpucfg.infra.resources import EnvironmentResources, Resource
 from tpucfg.plan import Selection
 from tpucfg.redaction import redact
 from tpucfg.review.review import EnvironmentReview, Review, Source
+from tpucfg.spec import SPEC_NAME
+
+
+class ReviewScope(NamedTuple):
+    """The comparisons of a review."""
+
+    requests: Mapping[PurePosixPath, CompareRequest]
+    """By the spec's path in the repository."""
+    others: tuple[PurePosixPath, ...]
+    """The specs that are not affected."""
+    tree: TreeChange
+    """The files of both revisions."""
+    is_of_repository: bool
+    """True if the specs were found in the repository, and not given."""
+
+    @property
+    def has_stack_elsewhere(self) -> bool:
+        """True if either revision has a Pulumi project in a folder without a spec."""
+        files = self.tree.before | self.tree.after
+        with_spec = {path.parent for path in files if path.name == SPEC_NAME or path in self.requests}
+        return any(path.name in PROJECT_FILES and path.parent not in with_spec for path in files)
+
+
+def find_review_scope(request: CompareRequest, specs: Sequence[Path] = ()) -> ReviewScope:
+    """Return the scope of a review.
+
+    Args:
+        request: the revisions to compare. Its spec is the one to review in a repository without a spec, so that the
+            error names it.
+        specs: the specs to review; if empty, those that the change affects.
+
+    Raises:
+        RevisionError: A revision does not exist, or two of the specs are the same.
+    """
+    given = _requests_by_path(request, specs)
+    repository = find_repository(specs[0].parent if specs else Path())
+    commits = resolve_commits(repository, request)
+    tree = read_tree_change(repository, commits.base, commits.head if request.head is not None else None)
+    if specs:
+        return ReviewScope(given, (), tree, is_of_repository=False)
+    scope = find_affected_specs(tree)
+    root = repository.at_root().folder
+    current = Path.cwd().resolve()
+    requests = {path: request._replace(spec=Path(os.path.relpath(root / path, current))) for path in scope.affected}
+    if not requests and not scope.others:
+        requests = dict(_requests_by_path(request, [request.spec]))
+    return ReviewScope(requests, scope.others, tree, is_of_repository=True)
+
+
+def without_renamed_specs(reviews: Iterable[Review]) -> tuple[Review, ...]:
+    """Return the reviews without those of specs that another spec was renamed from: they seem to be removed."""
+    all_reviews = tuple(reviews)
+    renamed_from = {review.before.snapshot.renamed_from for review in all_reviews}
+    return tuple(review for review in all_reviews if review.after.snapshot.exists or review.path not in renamed_from)
+
+
+def _requests_by_path(request: CompareRequest, specs: Sequence[Path]) -> Mapping[PurePosixPath, CompareRequest]:
+    requests: dict[PurePosixPath, CompareRequest] = {}
+    for spec in specs:
+        path = find_repository(spec.parent).prefix / spec.name
+        if path in requests:
+            raise RevisionError(f"--spec {spec} is given twice", "give each spec once")
+        requests[path] = request._replace(spec=spec)
+    return requests
+
+
+# The review of one spec, and of the repository
 
 
 class GivenFiles(NamedTuple):

@@ -11,8 +11,7 @@ from tpucfg.grouped import grouped
 from tpucfg.infra.grants import power_of
 from tpucfg.markdown import code, prose
 from tpucfg.redaction import redact
-from tpucfg.review.bounds import count_fitting, cut_middle
-from tpucfg.review.folds import drift_line
+from tpucfg.review.folds import count_fitting, cut_middle, drift_line
 from tpucfg.review.review import EnvironmentReview, RepositoryReview, Review
 from tpucfg.text_format import format_count, listed
 

@@ -16,8 +16,7 @@ from tpucfg.git.trees import FIT_FILE
 from tpucfg.markdown import code, html, items, prose, table
 from tpucfg.number_format import format_factor, format_percent
 from tpucfg.redaction import redact
-from tpucfg.review.bounds import Fold, bound_lines, cut_middle, fold
-from tpucfg.review.folds import drift_line
+from tpucfg.review.folds import Fold, bound_lines, cut_middle, drift_line, fold
 from tpucfg.review.review import Review
 from tpucfg.review.revisions import format_revision
 from tpucfg.text_format import format_count, format_value, listed

@@ -5,9 +5,9 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from tpucfg.changes.describe import format_keys
 from tpucfg.changes.drift import RefreshScope
 from tpucfg.changes.revisions import CompiledRevision
+from tpucfg.changes.statements import format_keys
 from tpucfg.findings import errors
 from tpucfg.findings.formats.text import report
 from tpucfg.git.snapshots import Snapshot
