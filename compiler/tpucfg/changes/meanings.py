@@ -13,7 +13,6 @@ from tpucfg.changes.statements import Risk
 from tpucfg.grouped import grouped
 from tpucfg.paths import matches, pattern_steps
 
-
 # Conditions under which a fact has a meaning: of its values, or of other facts of both revisions
 
 
