@@ -18,6 +18,7 @@ _RUN_LENGTH: Final = ("global batch", "steps", "examples", "tokens")
 _PARALLELISM: Final = ("data parallel", "model parallel", "accumulation", "micro-batch")
 _MAX_RATIOS: Final = 3
 """Factors of one figure that sentences name."""
+_MAX_ROUNDING: Final = Fraction(21, 20)
 
 Jobs = Mapping[Scope, Job]
 Figures = Mapping[str, Number | None]
@@ -186,28 +187,28 @@ def ladder_changes(before: Jobs, after: Jobs) -> Iterator[FactChange]:
 
 
 def ratio_changes(before: Jobs, after: Jobs) -> Iterator[FactChange]:
-    """Yield the factors of batch, examples and learning rate, unless so many differ that only the table shows them.
-
-    Factors are rounded to three digits, so that rungs whose steps were rounded up have those of the others.
-    """
-    changes: dict[str, list[FactChange]] = {}
+    """Yield the factors of batch, examples and learning rate, unless so many differ that only the table shows them."""
+    ratios: dict[str, dict[Scope, Fraction]] = {}
     for key in after:
-        for name, factor in _ratios(before[key].rung, after[key].rung) if key in before else ():
-            changes.setdefault(name, []).append(FactChange(key, ("ratio", name), ABSENT, factor))
-    for of_name in changes.values():
-        if len({change.after for change in of_name}) <= _MAX_RATIOS:
-            yield from of_name
+        for name, ratio in _ratios(before[key].rung, after[key].rung) if key in before else ():
+            ratios.setdefault(name, {})[key] = ratio
+    for name, by_rung in ratios.items():
+        least = min(by_rung.values())
+        # Steps are rounded up, by which rungs see some more examples.
+        is_rounding = name == "examples" and max(by_rung.values()) <= least * _MAX_ROUNDING
+        factors = {key: format_factor(least if is_rounding else ratio) for key, ratio in by_rung.items()}
+        if len({*factors.values()}) <= _MAX_RATIOS:
+            yield from (FactChange(key, ("ratio", name), ABSENT, factor) for key, factor in factors.items())
 
 
-def _ratios(before: Rung, after: Rung) -> Iterator[tuple[str, str]]:
+def _ratios(before: Rung, after: Rung) -> Iterator[tuple[str, Fraction]]:
     old, new = rung_numbers(before), rung_numbers(after)
     is_other_batch = before.batch_size != after.batch_size
     is_other_run = is_other_batch or before.train_steps != after.train_steps
-    # A reviewer who sees a larger batch expects another learning rate.
-    shown_if_equal = {"examples": is_other_run, "learning rate": is_other_batch}
-    for name in ("global batch", *shown_if_equal):
+    for name in ("global batch", "examples", "learning rate"):
         number, previous = new.get(name), old.get(name)
         if number and previous and previous.value:
             ratio = number.value / previous.value
-            if shown_if_equal.get(name) or (ratio != 1 and name != "examples"):
-                yield name, format_factor(ratio)
+            # A reviewer who sees a larger batch expects another learning rate.
+            if is_other_run if name == "examples" else ratio != 1 or (is_other_batch and name == "learning rate"):
+                yield name, ratio

@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 from tpucfg.changes.facts import Scope, sorted_keys
 from tpucfg.changes.revisions import CompiledRevision
 from tpucfg.changes.statements import LocatedStatement, Risk, Statement, group_by_config
-from tpucfg.fit.fit_file import FitFile, FitResult, Memory, fit_path, read_fit_file
-from tpucfg.fit.fit_findings import MIN_HEADROOM
+from tpucfg.fit.fit_file import FitFile, FitResult, fit_path, read_fit_file
+from tpucfg.fit.fit_findings import has_little_headroom
 from tpucfg.fit.rung_fit import MAX_SOURCE_BYTES, ProgramFiles, RungFit, content_hash, rung_fits
 from tpucfg.fit.wording import amount_text, memory_text, verdict_text
 from tpucfg.git.repository import Repository
@@ -262,14 +262,10 @@ def _worse(before: RungFit | None, after: RungFit, revision: RevisionFits) -> It
             subject = "no longer fits" if old else _DOES_NOT_FIT
             template = f"the training step {subject}: {amount}{f', {was}' if was else ''}"
             yield Statement(template, (), Risk.CAUTION, f"a step {subject}")
-    elif _is_tight(new.memory) and (old is None or (old.fits and not _is_tight(old.memory))):
+    elif has_little_headroom(new.memory) and (old is None or (old.fits and not has_little_headroom(old.memory))):
         free = format_percent(Fraction(max(0, new.memory.headroom), max(1, new.memory.available)))
         template = f"the training step leaves only {free} of the memory free: {amount}{f', {was}' if was else ''}"
         yield Statement(template, (), Risk.CAUTION, "little memory left")
-
-
-def _is_tight(memory: Memory) -> bool:
-    return memory.headroom < MIN_HEADROOM * memory.available
 
 
 def _unknown_reason(fit: RungFit, revision: RevisionFits) -> tuple[str, tuple[str, ...]]:

@@ -182,8 +182,3 @@ def judge(change: FactChange, table: Sequence[Meaning], comparison: Comparison) 
 @cache
 def _rows_by_kind(table: tuple[Meaning, ...]) -> Mapping[str, Sequence[Meaning]]:
     return grouped((pattern_steps(row.pattern)[0], row) for row in table)
-
-
-def judge_all(changes: Iterable[FactChange], table: Sequence[Meaning], comparison: Comparison) -> list[JudgedChange]:
-    """Return the changes with their meanings, in order."""
-    return [judge(change, table, comparison) for change in changes]

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from tpucfg.changes.effects import effect_of, effect_statements, environments_of
 from tpucfg.changes.facts import ABSENT, Fact, FactChange, Scope, by_name, compare
-from tpucfg.changes.meanings import Comparison, Meaning, always, changed, judge_all, loss, removed
+from tpucfg.changes.meanings import Comparison, Meaning, always, changed, judge, loss, removed
 from tpucfg.changes.statements import LocatedStatement, Risk, Statement
 from tpucfg.git.changed_files import FileVersion
 from tpucfg.infra.pulumi_project import PROJECT_FILES, ConfigValue, PulumiFiles, StackFile
@@ -159,7 +159,8 @@ def setup_statements(before: StackSetup, after: StackSetup) -> Iterator[LocatedS
 def _judged_statements(before: Iterable[Fact], after: Iterable[Fact]) -> Iterator[LocatedStatement]:
     """Yield a sentence about each fact that differs; environments with the same one share it."""
     comparison = Comparison(by_name(before), by_name(after))
-    judgements = judge_all(compare(comparison.before, comparison.after), MEANINGS, comparison)
+    changes = compare(comparison.before, comparison.after)
+    judgements = [judge(change, MEANINGS, comparison) for change in changes]
     shown = [item for item in judgements if item.meaning.risk or item.meaning.consequence]
     yield from effect_statements(((item.change.scope, effect_of(item)) for item in shown), environments_of)
 

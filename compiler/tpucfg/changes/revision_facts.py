@@ -238,7 +238,7 @@ def _reference(secret: Secret, project: str) -> str:
     """Return the reference to a secret as short as the spec may write it in an environment of a Google project."""
     if secret.project in (None, project):
         return f"{secret.name}/{secret.version}"
-    return f"projects/{secret.project}/secrets/{secret.name}/versions/{secret.version}"
+    return secret.resource
 
 
 def _options(job: Job) -> Iterator[tuple[KeyPath, Any, KeyPath]]:
@@ -370,10 +370,7 @@ def _job_data(job: Job) -> dict[str, Any]:
         "job_dir": job.job_dir,
         "hosts": job.slice.hosts,
         "args": [*job.args],
-        "secrets": {
-            secret.variable: f"projects/{secret.project}/secrets/{secret.name}/versions/{secret.version}"
-            for secret in job.secrets
-        },
+        "secrets": {secret.variable: secret.resource for secret in job.secrets},
     }
     for fact in job_facts(job):
         kind, *name = fact.name

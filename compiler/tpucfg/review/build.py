@@ -255,7 +255,7 @@ def _review_environment(
         warnings=review.warnings,
         has_no_stack=preview.has_no_stack,
         drift=review.drift,
-        refresh=review.refresh,
+        is_refreshed=review.is_refreshed,
     )
 
 
@@ -270,7 +270,7 @@ def _review_preview(preview: Preview, before: CompiledRevision, after: CompiledR
         preview.warnings,
         _new_findings(_preview_findings(name, preview.before, before), _preview_findings(name, preview.after, after)),
         drift=preview.drift,
-        refresh=preview.refresh,
+        is_refreshed=preview.is_refreshed,
         is_new=preview.is_new,
     )
 

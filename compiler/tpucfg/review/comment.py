@@ -22,7 +22,7 @@ from tpucfg.review.effects import (
     fit_phrase,
     impact_parts,
 )
-from tpucfg.review.folds import Fold, config_folds, drift_folds, join_within_limit, resource_folds
+from tpucfg.review.folds import Fold, config_folds, drift_fold, join_within_limit, resource_folds
 from tpucfg.review.review import EnvironmentReview, RepositoryReview, Review
 from tpucfg.review.revisions import footer, format_commit_range, spec_errors
 from tpucfg.spec import SPEC_NAME
@@ -243,7 +243,7 @@ def _effects(review: Review) -> Iterator[Part]:
         yield f"Resource changes are not known: {prose(reason.reason)}. To show them: {code(reason.command)}."
     yield from (*cost_parts(review), fit_block(review), *impact_parts(review), drift_block(review))
     yield from finding_blocks(review)
-    yield from (*resource_folds(review.environments), *drift_folds(review.environments))
+    yield from (*resource_folds(review.environments), *(drift_fold(item) for item in review.environments if item.drift))
     yield from config_folds(review.difference)
 
 

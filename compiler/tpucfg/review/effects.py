@@ -16,7 +16,7 @@ from tpucfg.git.trees import FIT_FILE
 from tpucfg.markdown import code, html, items, prose, table
 from tpucfg.number_format import format_factor, format_percent
 from tpucfg.redaction import redact
-from tpucfg.review.folds import Fold, bound_lines, cut_middle, drift_line, fold
+from tpucfg.review.folds import Fold, count_fitting, cut_middle, drift_line, fold
 from tpucfg.review.review import Review
 from tpucfg.review.revisions import format_revision
 from tpucfg.text_format import format_count, format_value, listed
@@ -248,7 +248,9 @@ def impact_parts(review: Review) -> Iterator[Part]:
     """Yield the statements that are no cautions, and the table of rungs if a figure of theirs differs."""
     harmless = (located for located in review.impact.statements if not located.statement.risk)
     texts = [cut_middle(text, _MAX_STATEMENT_LENGTH) for text in join_statements(harmless)]
-    lines = bound_lines(texts, _MAX_STATEMENTS, _MAX_IMPACT_BYTES)
+    count = count_fitting(texts[:_MAX_STATEMENTS], _MAX_IMPACT_BYTES)
+    more = [f"- … and {len(texts) - count:,} more"] if count < len(texts) else []
+    lines = [*(f"- {text}" for text in texts[:count]), *more]
     # A rung that replaces one with equal figures has no columns.
     names = scaling_columns(review.impact.rows)
     rows: tuple[ScalingRow, ...] = review.impact.rows if names else ()

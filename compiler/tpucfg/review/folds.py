@@ -172,13 +172,6 @@ def count_fitting(lines: Sequence[str], max_bytes: int) -> int:
     return len([*takewhile(lambda end: end <= max_bytes, accumulate(size(line) + 1 for line in lines))])
 
 
-def bound_lines(lines: Sequence[str], max_lines: int, max_bytes: int) -> list[str]:
-    """Return the first lines as list items, and a count of the others."""
-    shown = count_fitting(lines[:max_lines], max_bytes)
-    more = [f"- … and {len(lines) - shown:,} more"] if shown < len(lines) else []
-    return [*(f"- {line}" for line in lines[:shown]), *more]
-
-
 def size(text: str) -> int:
     """Return the number of bytes."""
     # `replace`, as text from a user may contain lone surrogates, which have no encoding.
@@ -320,12 +313,8 @@ def _diff_lines(changes: Sequence[Change]) -> Iterator[str]:
 # Drift
 
 
-def drift_folds(environments: Sequence[EnvironmentReview]) -> list[Fold]:
-    """Return a fold with every difference for each environment that has drift."""
-    return [_drift_fold(environment) for environment in environments if environment.drift]
-
-
-def _drift_fold(environment: EnvironmentReview) -> Fold:
+def drift_fold(environment: EnvironmentReview) -> Fold:
+    """Return a fold with every difference of an environment that has drift."""
     name, count = environment.environment, len(environment.drift)
     resources = f"{format_count(count, 'resource')} that differ{'s' * (count == 1)} in the cloud"
     lines: list[str] = []
