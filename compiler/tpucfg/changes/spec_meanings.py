@@ -45,8 +45,8 @@ def _lower_price(change: FactChange, comparison: Comparison) -> bool:
 
 
 def _is_stricter(change: FactChange, comparison: Comparison) -> bool:
-    rises = change.name[1] in _LOWER_LIMITS
-    return change.before is ABSENT or (rises or falls)(change, comparison)
+    is_stricter = rises if change.name[1] in _LOWER_LIMITS else falls
+    return change.before is ABSENT or is_stricter(change, comparison)
 
 
 def _first_price(change: FactChange, comparison: Comparison) -> bool:
