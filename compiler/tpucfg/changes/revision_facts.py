@@ -235,10 +235,10 @@ def _flag(arg: Arg, trainer: Trainer) -> str:
 
 
 def _reference(secret: Secret, project: str) -> str:
-    """Return the reference to a secret as short as the spec may write it in an environment of a Google project."""
+    """Return the reference to a secret as the spec may write it in a Google project, which it need not name."""
     if secret.project in (None, project):
         return f"{secret.name}/{secret.version}"
-    return secret.resource
+    return f"projects/{secret.project}/secrets/{secret.name}/versions/{secret.version}"
 
 
 def _options(job: Job) -> Iterator[tuple[KeyPath, Any, KeyPath]]:
@@ -370,7 +370,7 @@ def _job_data(job: Job) -> dict[str, Any]:
         "job_dir": job.job_dir,
         "hosts": job.slice.hosts,
         "args": [*job.args],
-        "secrets": {secret.variable: secret.resource for secret in job.secrets},
+        "secrets": {secret.variable: _reference(secret, "") for secret in job.secrets},
     }
     for fact in job_facts(job):
         kind, *name = fact.name

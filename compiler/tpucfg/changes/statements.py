@@ -192,7 +192,7 @@ def show_texts(before: str, after: str, max_length: int) -> ShownPair:
     position = next((index for index, (old, new) in pairs if old != new), len(before))
     if position + 1 >= max_length < max(len(before), len(after)):
         start, note = position - _CONTEXT, f"they differ from character {position + 1:,} on"
-    return ShownPair(*(_from(text, start, max_length) for text in (before, after)), note)
+    return ShownPair(_from(before, start, max_length), _from(after, start, max_length), note)
 
 
 def _from(text: str, start: int, max_length: int) -> str:

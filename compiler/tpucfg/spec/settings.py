@@ -58,11 +58,6 @@ class Secret(NamedTuple):
     version: str
     """A number, or `latest`."""
 
-    @property
-    def resource(self) -> str:
-        """The secret's name in Google's APIs; the project must be known."""
-        return f"projects/{self.project}/secrets/{self.name}/versions/{self.version}"
-
 
 class Mount(NamedTuple):
     """A folder of the program that shows a bucket or a folder of one."""

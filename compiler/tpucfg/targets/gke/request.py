@@ -355,7 +355,7 @@ def _secret_variables(job: Job) -> list[dict[str, Any]]:
 
 def _source(secret: Secret) -> str:
     """Return an entry of the list of secrets, which is YAML in a text; none of its parts needs quotes."""
-    resource = secret.resource
+    resource = f"projects/{secret.project}/secrets/{secret.name}/versions/{secret.version}"
     return f'- resourceName: "{resource}"\n  path: "{_key(secret)}"\n'
 
 
