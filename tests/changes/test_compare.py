@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tpucfg.changes.effects import effect_of, effect_statements
 from tpucfg.changes.facts import ABSENT, Fact, Scope, by_name, compare, json_equal
+from tpucfg.changes.impact import effect_of, effect_statements
 from tpucfg.changes.meanings import Comparison, Meaning, added, judge
 from tpucfg.changes.statements import Risk
 

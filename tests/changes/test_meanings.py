@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from tpucfg.changes.effects import effect_of, effect_statements
 from tpucfg.changes.facts import ABSENT, Fact, FactChange, Scope, by_name
+from tpucfg.changes.impact import effect_of, effect_statements
 from tpucfg.changes.meanings import UNKNOWN, Comparison, JudgedChange, judge
 from tpucfg.changes.revision_facts import READ_ONLY
 from tpucfg.changes.spec_meanings import MEANINGS

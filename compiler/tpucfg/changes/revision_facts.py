@@ -14,9 +14,8 @@ from tpucfg.changes.config_diff import Difference, config_difference
 from tpucfg.changes.facts import Fact, Scope
 from tpucfg.changes.figures import rung_numbers
 from tpucfg.changes.revisions import CompiledRevision, config_key
-from tpucfg.changes.tree_diff import identity
 from tpucfg.findings import errors
-from tpucfg.paths import KeyPath
+from tpucfg.paths import KeyPath, item_names
 from tpucfg.plan import Job
 from tpucfg.plan.job import capacity_name
 from tpucfg.plan.naming import account_id, bucket_of
@@ -276,14 +275,13 @@ def _leaves(value: Any, path: KeyPath) -> Iterable[tuple[KeyPath, Any]]:
         for key, item in value.items():
             yield from _leaves(item, (*path, key))
     elif isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
-        names = [(identity(item) or "").partition(" ")[::2] for item in value]
-        are_unique = len({*names}) == len(names) and ("", "") not in names
-        for index, ((key, name), item) in enumerate(zip(names, value, strict=True)):
-            if not are_unique:
+        names = item_names(value)
+        for index, item in enumerate(value):
+            if names:  # without what the path has already
+                others = {field: part for field, part in item.items() if part != names[index]}
+                yield from _leaves(others or item, (*path, names[index]))
+            else:
                 yield from _leaves(item, (*path, index))
-            else:  # without what the path has already
-                others = {field: part for field, part in item.items() if field != key}
-                yield from _leaves(others or item, (*path, name))
     else:
         yield path, value
 

@@ -17,6 +17,7 @@ from tpucfg.changes.meanings import (
     falls,
     loss,
     removed,
+    rises,
     sentence,
     was,
 )
