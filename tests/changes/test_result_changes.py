@@ -148,3 +148,12 @@ def test_a_worse_record_that_the_gate_compares_with_is_a_caution(tmp_path: Path,
     words = f"v2-8 recorded with accuracy {weaker}, examples_per_second 1000, previously accuracy 0.9, "
     texts = changes(tmp_path, before, before + line % weaker, gated)
     assert any(text.startswith(f"dev: results: {words}") for text in texts)
+
+
+def test_a_record_of_another_program_takes_the_place_of_none(tmp_path: Path) -> None:
+    """Measuring a changed program is ordinary work, and measuring the same one again has other figures."""
+    line = json.dumps({**json.loads(V2_8), "figures": {"batch_size": 8}}) + "\n"
+    assert changes(tmp_path / "other", V2_8, V2_8 + line, spec()) == [f"{_ADDED} (v2-8: examples_per_second 1000)"]
+    again = _LINE % (1010, "v2-8")
+    text = "dev: results: v2-8 recorded with examples_per_second 1010, previously examples_per_second 1000"
+    assert changes(tmp_path / "same", V2_8, V2_8 + again, spec()) == [text, _ADDED]

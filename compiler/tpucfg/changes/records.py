@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Final, NamedTuple
 
 from tpucfg.catalog import Catalog, Slice
-from tpucfg.changes.facts import Scope
+from tpucfg.changes.facts import Scope, canonical_json
 from tpucfg.changes.revisions import CompiledRevision
 from tpucfg.changes.statements import LocatedStatement, Risk, Statement
 from tpucfg.number_format import format_metric
@@ -119,7 +119,7 @@ def _statements(old: LadderStatus | None, new: LadderStatus) -> Iterator[Stateme
         )
         yield Statement(text, (_file(new),), Risk.CAUTION)
     before, after = ({} if status is None else _last_metrics(status.results) for status in (old, new))
-    # The last record of a rung counts, so one that is appended is enough for other costs, or to pass the gate.
+    # The last record counts, so that one of the same program that is appended is enough for other costs or the gate.
     replaced = [key for key, metrics in after.items() if key in before and before[key] != metrics]
     for key in replaced[:_MAX_RUNGS]:
         text = "results: {} recorded with {}, previously {}"
@@ -132,10 +132,10 @@ def _statements(old: LadderStatus | None, new: LadderStatus) -> Iterator[Stateme
         yield Statement(text, (_file(new), first) if first else (_file(new),))
 
 
-def _last_metrics(results: Results) -> dict[tuple[str, str, bool], str]:
-    """Return the metrics of the last record of each kind, by project and size."""
+def _last_metrics(results: Results) -> dict[tuple[str, str, bool, str], str]:
+    """Return the metrics of the last record of each program, by project, size, kind and program."""
     return {
-        (record.name, record.size, record.is_probe): listed(
+        (record.name, record.size, record.is_probe, canonical_json({**record.program})): listed(
             [f"{name} {format_metric(exact_decimal(value))}" for name, value in record.metrics.items()], _MAX_METRICS
         )
         for record in results.records
