@@ -25,13 +25,11 @@ from tpucfg.changes.revision_facts import allowed, job_facts, spec_facts
 from tpucfg.changes.revisions import CompiledRevision, config_key
 from tpucfg.changes.spec_meanings import MEANINGS
 from tpucfg.changes.statements import (
-    MAX_VARIANTS,
     LocatedStatement,
     ShownPair,
     Statement,
     format_environments,
     format_keys,
-    replace_name,
     show_change,
 )
 from tpucfg.findings import Finding
@@ -47,6 +45,8 @@ _MAX_FACTS: Final = 8
 """Facts of one kind that one sentence names; the fold shows all."""
 _MAX_JOINED_LENGTH: Final = 500
 """Characters of the names and values in one sentence."""
+_MAX_VARIANTS: Final = 3
+"""Values of one fact that sentences name."""
 _ANY_VALUE: Final = "several values"
 _PLACE: Final = re.compile(r"\{([a-z]*)\}")
 _FLAG_KINDS: Final = ("argument", "variable")
@@ -146,31 +146,15 @@ def effect_statements(
 
 
 def _shared(scoped: Iterable[tuple[Scope, Effect]]) -> Iterator[tuple[Effect, list[Scope]]]:
-    """Yield each effect with its scopes; if there are too many different values, one effect without values."""
+    """Yield each effect with its scopes; of too many different values without a risk, one effect without values."""
     for members in grouped((_without_values(effect), (effect, scope)) for scope, effect in scoped).values():
-        exact = grouped(members)
-        if len(exact) <= MAX_VARIANTS:
+        exact, first = grouped(members), members[0][0]
+        if first.meaning.risk or len(exact) <= _MAX_VARIANTS:
             yield from exact.items()
         else:
-            yield _general(exact), [*dict.fromkeys(scope for scopes in exact.values() for scope in scopes)]
-
-
-def _general(exact: Mapping[Effect, Sequence[Scope]]) -> Effect:
-    """Return one effect for several that differ in the names of their environments, or in their values."""
-    forms = {_with_placeholder(effect, scope.environment) for effect, scopes in exact.items() for scope in scopes}
-    if len(forms) == 1:
-        return forms.pop()
-    first = next(iter(exact))
-    before, after = (None if value is None else _ANY_VALUE for value in (first.before, first.after))
-    return first._replace(before=before, after=after, layer="", varies=True)
-
-
-def _with_placeholder(effect: Effect, environment: str) -> Effect:
-    before, after = (
-        None if value is None else replace_name(value, environment) for value in (effect.before, effect.after)
-    )
-    values = tuple(replace_name(value, environment) for value in effect.values)
-    return effect._replace(before=before, after=after, values=values)
+            before, after = (None if value is None else _ANY_VALUE for value in (first.before, first.after))
+            effect = first._replace(before=before, after=after, layer="", varies=True)
+            yield effect, [*dict.fromkeys(scope for _, scope in members)]
 
 
 def _without_values(effect: Effect) -> Effect:

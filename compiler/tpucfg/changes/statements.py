@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
 from itertools import groupby, zip_longest
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
 from tpucfg.changes.config_diff import Difference, Group
 from tpucfg.changes.facts import ABSENT, Change, Scope, mark_as_other, sorted_keys
@@ -23,8 +23,6 @@ _MAX_VALUE_LENGTH: Final = 200
 _NO_VALUE: Final = "nothing"
 _MAX_NAMES: Final = 8
 """Limit for names of environments; if there are more, the total is added."""
-MAX_VARIANTS: Final = 3
-"""Limit for texts that differ only in the name of their environment; more are replaced by one general text."""
 _CONTEXT: Final = 20
 """Characters of a long text that are shown before the first difference."""
 _MAX_DATA_LENGTH: Final = 300
@@ -81,11 +79,6 @@ class Statement(NamedTuple):
         return self.template.format(*_shown(self.values))
 
 
-def replace_name(text: str, environment: str) -> str:
-    """Return the text with `<env>` instead of the environment's name."""
-    return re.sub(rf"(?<![A-Za-z0-9]){re.escape(environment)}(?![A-Za-z0-9])", "<env>", text)
-
-
 class LocatedStatement(NamedTuple):
     """A statement and the environments or configs that it is about."""
 
@@ -124,16 +117,6 @@ def _shown(values: Sequence[str]) -> list[str]:
 
 def _short(value: str) -> str:
     return format_value(redact(value), quoted=False, max_length=_MAX_VALUE_LENGTH) or _NO_VALUE
-
-
-_Owner = TypeVar("_Owner")
-_Text = TypeVar("_Text")
-
-
-def generalize(general: _Text, owned: Sequence[tuple[_Text, _Owner]]) -> Iterator[tuple[_Text, list[_Owner]]]:
-    """Yield the exact texts with their owners if there are few, otherwise the general text with all owners."""
-    exact = grouped(owned)
-    yield from exact.items() if len(exact) <= MAX_VARIANTS else [(general, [owner for _, owner in owned])]
 
 
 def format_environments(names: Sequence[str]) -> str:
