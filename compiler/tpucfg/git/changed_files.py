@@ -49,7 +49,7 @@ class FileVersion(NamedTuple):
     """Relative to the spec's folder."""
     kind: FileKind
     id: str
-    """Git's id of the content; of a link, of what it leads to in the repository. Empty if it is not known."""
+    """Git's id of the content; for a link, that of its target in the repository. Empty if it is not known."""
     target: str = ""
     """The target of a link."""
 
