@@ -62,7 +62,7 @@ ATTACKS: Final = (
         together(_LONGER, *(append(f"results/{name}.jsonl", _record("v2-8", 1e9)) for name in ("dev", "prod"))),
         (
             _RUN_TEN_TIMES,
-            "> - **dev**: results: `v2-8` recorded with `examples_per_second 1e9`, previously",
+            "> - **dev**: results: `v2-8` recorded with `examples_per_second 1000000000`, previously",
         ),
         status=0,
         base=_RECORDED,
