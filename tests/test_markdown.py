@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from tpucfg import markdown
-from tpucfg.review.bounds import fold
+from tpucfg.review.folds import fold
 from tpucfg.text_format import printable
 
 HOSTILE = ["```", "<script>alert(1)</script>", "a|b", "@team", "#123", "x`y``z", "`", "``", " ", "a\\|b", "\\"]

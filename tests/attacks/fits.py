@@ -18,6 +18,8 @@ _LARGER_STEP: Final = append(PROGRAM, "# twice the layers\n")
 _NOT_FROM_THIS_RUN: Final = "the fit is not known from this run"
 _RAISED: Final = "  xla_flags: {v2: [--xla_tpu_max_hbm_size_mib=65536]}\n"
 _NO_LONGER: Final = "the training step no longer fits: at least 23.26 of 7.48 GiB"
+_OTHER_RESULT: Final = "> - **every config**: `results/fit.json` has another result for the same program and flags"
+_OPENED: Final = "`gate.fit` lets it start, and did not before: its result in `results/fit.json` is new, as committed"
 _HOSTILE: Final = "x\x1b[2J\u202e</details> | @team `y"
 
 
@@ -66,7 +68,7 @@ ATTACKS: Final = (
         together(_LARGER_STEP, _fits(_KNOWN), _of_this_run(_TOO_MUCH)),
         (
             f"> - **every config**: {_NO_LONGER}, was 3.2 of 7.48 GiB",
-            "`results/fit.json` has another result than this run: 3.2 of 7.48 GiB against does not fit, at least 23.26",
+            "`results/fit.json` has another result than this run",
         ),
         status=0,
         base=_base,
@@ -82,45 +84,42 @@ ATTACKS: Final = (
     Attack(
         "result-edited-by-hand",
         _fits(dict.fromkeys(_SIZES, 1.2)),
-        ("`results/fit.json` has another result for the same program and flags: 3.2 of 7.48 GiB → 1.2 of 7.48 GiB",),
+        (_OTHER_RESULT, "- v2-8: 1.2 of 7.48 GiB, was 3.2"),
         status=0,
         base=_base,
     ),
     Attack(
         "lower-result-behind-another-version",
         together(_fits(dict.fromkeys(_SIZES, 1.2)), _results(lambda result: result.update(libtpu="9.9"))),
-        ("(jax 0.10.2, libtpu 0.0.42.1)` → `1.2 of 7.48 GiB, 184,000,000,000,000 FLOPs", "libtpu 9.9)`"),
+        (_OTHER_RESULT,),
         status=0,
         base=_base,
     ),
     Attack(
         "program-left-out-of-a-result",
         _results(lambda result: result.update(files={})),
-        (f"`results/fit.json` no longer lists `{PROGRAM}`, which still exists",),
+        (_OTHER_RESULT,),
         status=0,
         base=_base,
     ),
     Attack(
         "larger-step-left-out-of-a-result",
         together(_LARGER_STEP, _results(lambda result: result.update(files={}))),
-        (f"`results/fit.json` no longer lists `{PROGRAM}`, which still exists",),
+        ("as committed in `results/fit.json`",),
         status=0,
         base=_base,
     ),
     Attack(
         "larger-step-with-the-result-of-the-smaller-one",
         together(_LARGER_STEP, _fits(_KNOWN)),
-        (
-            "no config or resource changes",
-            f"the result in `results/fit.json` is new since a change of `{PROGRAM}`, with the same figures",
-        ),
+        ("- **every config**: its result in `results/fit.json` is new, as committed",),
         status=0,
         base=_base,
     ),
     Attack(
         "gate-kept-open-by-a-committed-result",
         together(_LARGER_STEP, _fits(_KNOWN)),
-        (f"fits, which is new since a change of `{PROGRAM}`: a committed result proves nothing",),
+        (_OPENED,),
         status=0,
         base=together(_base, edit("tpucfg.yaml", ("version: 1\n", "version: 1\ngate: {fit: true}\n"))),
     ),
@@ -176,7 +175,7 @@ ATTACKS: Final = (
     Attack(
         "gate-opened-by-a-committed-result",
         _fits(_KNOWN),
-        ("`gate.fit` lets it start, as the result in `results/fit.json` fits: a committed result proves nothing",),
+        (_OPENED,),
         status=0,
         base=together(add_step, edit("tpucfg.yaml", ("version: 1\n", "version: 1\ngate: {fit: true}\n"))),
     ),
@@ -188,7 +187,7 @@ ATTACKS: Final = (
             _results(lambda result: result["hbm"].update(used=23 << 30, available=64 << 30)),
         ),
         (
-            "a device is taken to have 64 GiB instead of 8: an XLA flag or an edited result raises the limit",
+            "a device is taken to have `64 GiB` of memory, previously `7.48 GiB`",
             "`--xla_tpu_max_hbm_size_mib",
         ),
         status=0,

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from attacks.attack import Attack, Edit, append, together, write
+from attacks.attack import Attack, Edit, append, write
 from attacks.jobs import IMAGE, SPEC, spec, variables
 from repositories import Repository
 
@@ -28,11 +28,6 @@ def _second_spec(*replaced: tuple[str, str]) -> Edit:
     return apply
 
 
-def _second_project(repository: Repository) -> None:
-    text = (repository.folder / "Pulumi.yaml").read_text()
-    write("second/Pulumi.yaml", text.replace("main: stacks", "main: ../stacks"))(repository)
-
-
 def _attack(id: str, change: Edit, *cautions: str, status: int = 0, base: Edit | None = None) -> Attack:
     return Attack(id, change, cautions, status=status, base=base)
 
@@ -42,12 +37,6 @@ ATTACKS: Final = (
         "second-spec-with-a-strangers-image-on-the-same-bucket",
         _second_spec((IMAGE, "attacker.example/train/mnist:1.0")),
         "attacker.example/train/mnist:1.0 with the bucket my-project-prod-mnist-prod-us-central1",
-    ),
-    _attack(
-        "second-project-on-the-stacks-of-the-first",
-        together(_second_spec(), _second_project),
-        "`second/Pulumi.yaml` has the project name `mnist`, as `Pulumi.yaml` has: their stacks are the same",
-        status=3,
     ),
     _attack(
         "owners-of-the-workflow-changed",
@@ -79,18 +68,6 @@ ATTACKS: Final = (
         "`HF_ENDPOINT` added (`attacker.example`): the program's traffic takes another way",
         "`GOOGLE_APPLICATION_CREDENTIALS` added (`/x`): the program acts as another account",
         "`TPU_LIBRARY_PATH` added (`/x`): the program can load other code",
-    ),
-    _attack(
-        "module-that-replaces-another-where-case-is-ignored",
-        write("stacks/Access.py", "print('instead of access.py')\n"),
-        "`stacks/Access.py` and `stacks/access.py` are one name where case is ignored",
-        status=3,
-    ),
-    _attack(
-        "folder-that-merges-into-the-program-where-case-is-ignored",
-        write("Stacks/json.py", "print('beside __main__.py')\n"),
-        "`Stacks` and `stacks` are one name where case is ignored",
-        status=3,
     ),
     _attack(
         "grant-behind-a-value-that-only-an-update-knows",

@@ -60,14 +60,17 @@ ATTACKS: Final = (
     Attack(
         "longer-run-with-a-forged-record",
         together(_LONGER, *(append(f"results/{name}.jsonl", _record("v2-8", 1e9)) for name in ("dev", "prod"))),
-        (_RUN_TEN_TIMES, "> - **dev, prod: v2-8**: 1e9 examples/s recorded in `results`, 1,000,000× the 1,000"),
+        (
+            _RUN_TEN_TIMES,
+            "> - **dev**: results: `v2-8` recorded with `examples_per_second 1000000000`, previously",
+        ),
         status=0,
         base=_RECORDED,
     ),
     Attack(
         "longer-run-with-records-removed",
         together(_LONGER, delete("results/dev.jsonl"), delete("results/prod.jsonl")),
-        (_RUN_TEN_TIMES, "> - **dev, prod: v2-8**: the record of 1,000 examples/s removed from `results`"),
+        (_RUN_TEN_TIMES, "> - **dev**: results: 1 record of `results/dev.jsonl` removed or rewritten"),
         status=0,
         base=_RECORDED,
     ),

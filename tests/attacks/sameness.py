@@ -73,20 +73,20 @@ ATTACKS: Final = (
     attack(
         "record-that-opens-the-gate",
         records(*_MEASURED, ("v2-32", 4000.0)),
-        "**dev**: results: `v2-128` may now run, as a committed record of `v2-32` passes the gate",
+        "**dev**: results: the gate lets `v2-128` start, and did not before",
         base=together(_GATE, records(*_MEASURED)),
     ),
     attack(
         "record-rewritten",
         records(("v2-8", 1000.0), ("v2-32", 4000.0)),
-        "`v2-128` may now run",
+        "the gate lets `v2-128` start",
         "1 record of `results/dev.jsonl` removed or rewritten: records are only ever appended",
         base=together(_GATE, records(*_MEASURED, ("v2-32", 100.0))),
     ),
     attack(
         "record-in-a-padded-file",
         records(*_MEASURED, ("v2-32", 4000.0), padding=2 << 20),
-        "`v2-128` may now run",
+        "the gate lets `v2-128` start",
         base=together(_GATE, records(*_MEASURED)),
     ),
     attack(
@@ -95,7 +95,7 @@ ATTACKS: Final = (
             spec(("  prod:\n", "  test:\n    project: my-project-test\n    region: us-central1\n  prod:\n")),
             write("results/test.jsonl", '{"metrics": {"examples_per_second": 9}, "name": "mnist", "size": "v2-8"}\n'),
         ),
-        "**test**: results: `v2-32` may now run",
+        "**test**: results: the gate lets `v2-32` start",
         base=_GATE,
     ),
     attack(

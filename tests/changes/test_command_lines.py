@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from tpucfg.changes.command_lines import parse_command_lines
 from tpucfg.changes.facts import ABSENT, Change
-from tpucfg.changes.tree_diff import value_changes
+from tpucfg.changes.tree_diff import parse_command_lines, value_changes
 
 SCRIPT = """#!/bin/bash
 docker create --name trainer \\

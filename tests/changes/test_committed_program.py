@@ -5,8 +5,8 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from repositories import Repository
-from tpucfg.changes import revision_fits
-from tpucfg.changes.revision_fits import CommittedProgramFiles
+from tpucfg.changes import fits
+from tpucfg.changes.fits import CommittedProgramFiles
 from tpucfg.fit.rung_fit import MAX_SOURCE_BYTES, ProgramFiles
 from tpucfg.git.repository import find_repository
 
@@ -57,7 +57,7 @@ def test_nothing_outside_of_the_folder_is_read(repository: Repository, path: str
 
 def test_all_files_together_are_limited(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files beyond the limit are not known, and those that were read stay known."""
-    monkeypatch.setattr(revision_fits, "_MAX_BYTES", 10)
+    monkeypatch.setattr(fits, "_MAX_BYTES", 10)
     files = committed(repository)
     assert files.hash("src/trainer/step.py")
     assert files.hash("a name é.py")

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from tpucfg.changes.conditions import Comparison, added
-from tpucfg.changes.effects import effect_of, effect_statements
 from tpucfg.changes.facts import ABSENT, Fact, Scope, by_name, compare, json_equal
-from tpucfg.changes.meanings import Meaning, judge_all
+from tpucfg.changes.impact import effect_of, effect_statements
+from tpucfg.changes.meanings import Comparison, Meaning, added, judge
 from tpucfg.changes.statements import Risk
 
 _DEV = Scope("dev", "v2-8")
@@ -34,7 +33,8 @@ def _statements(before: list[Fact], after: list[Fact]) -> list[tuple[str, Risk, 
     comparison = Comparison(by_name(before), by_name(after))
     effects = [
         (judged.change.scope, effect_of(judged))
-        for judged in judge_all(compare(comparison.before, comparison.after), _TABLE, comparison)
+        for change in compare(comparison.before, comparison.after)
+        for judged in (judge(change, _TABLE, comparison),)
     ]
     located = effect_statements(effects, lambda scopes: ", ".join(scope.size for scope in scopes))
     return [(item.plain, item.statement.risk, item.statement.headline) for item in located]

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tpucfg.changes.config_diff import config_difference
-from tpucfg.changes.describe import change_sentence, format_keys, text_lines
 from tpucfg.changes.facts import Change, Scope
+from tpucfg.changes.statements import change_sentence, format_keys, text_lines
 
 
 def keys(*names: str) -> list[Scope]:

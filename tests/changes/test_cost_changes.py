@@ -85,23 +85,17 @@ def test_lower_price_hides_no_growth() -> None:
 
 
 def test_forged_record_hides_no_growth() -> None:
-    """A change is judged by the records of the base, and a record that makes runs look cheaper is a caution."""
+    """A change is judged by the records of the base."""
     longer = spec(**PRICED, training__train_steps=8000)
     changes = costs(spec(**PRICED), longer, RECORDED, {"v2-8": 1e6, "v2-32": 5000})
 
     assert cost_phrase(changes) == "+9.10 USD for a run on v2-8 in dev (+100%)"
-    assert statements(changes) == [
-        "dev: v2-8: 1,000,000 examples/s recorded in results, 1,000× the 1,000 recorded before",
-        "dev: v2-32: 5,000 examples/s recorded in results, 1.25× the 4,000 forecast",
-    ]
-    assert [located.statement.risk.name for located in changes.statements] == ["CAUTION", "NONE"]
 
 
-def test_removed_record_is_a_caution() -> None:
+def test_cost_after_a_removed_record_is_known() -> None:
     """The cost is still that of the base's record."""
     changes = costs(spec(**PRICED), spec(**PRICED, training__train_steps=8000), RECORDED, {})
 
-    assert statements(changes) == ["dev: v2-8: the record of 1,000 examples/s removed from results"]
     assert "usd" in changes.largest
 
 
@@ -110,14 +104,13 @@ def test_first_records_are_those_of_the_head() -> None:
     changes = costs(spec(**PRICED), spec(**PRICED, training__train_steps=8000), {}, RECORDED)
 
     assert cost_phrase(changes) == "+9.10 USD for a run on v2-8 in dev (+100%)"
-    assert statements(changes) == ["dev: v2-8: 1,000 examples/s recorded in results"]
 
 
 def test_chips_and_hours_are_compared_without_prices() -> None:
-    """Chip hours where a record exists, and chips otherwise."""
+    """Hours where a record exists, and chips otherwise."""
     assert cost_phrase(costs(spec(sizes=["v2-8"]), spec(sizes=["v2-32"]))) == "+12 chips on v2-32 in dev (+300%)"
     longer = costs(spec(), spec(training__train_steps=8000), RECORDED)
-    assert cost_phrase(longer) == "+4.55 chip hours for a run on v2-8 in dev (+100%)"
+    assert cost_phrase(longer) == "+1.14 hours for a run on v2-8 in dev (+100%)"
 
 
 def test_generation_without_a_price_is_counted_in_chips() -> None:

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tpucfg.changes.program_changes import declaration_statements
+from tpucfg.changes.programs import declaration_statements
 from tpucfg.changes.resource_diff import program_changes
 from tpucfg.changes.resources import ResourceChange, reported_widenings
 from tpucfg.changes.statements import Risk

@@ -82,12 +82,6 @@ def test_too_large_file_is_not_parsed() -> None:
     assert failure == ("dev.json", "the file is larger than 32 MiB", ())
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
-def test_encodings_of_shells_are_decoded(encoding: str) -> None:
-    """A file written by PowerShell is read like any other."""
-    assert read_preview("dev", "dev.jsonl", text("update").encode(encoding)) == read("update")
-
-
 def test_messages_are_printable_and_bounded() -> None:
     """Colors are removed, control characters and reversed text are escaped, and long lines are cut."""
     event = {"diagnosticEvent": {"severity": "error", "message": "\x1b[31mred\x1b[0m\r\n\u202eevil\x07" + "x" * 9999}}

@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from tpucfg.changes.conditions import Comparison
-from tpucfg.changes.effects import effect_of, effect_statements
 from tpucfg.changes.facts import ABSENT, Fact, FactChange, Scope, by_name
-from tpucfg.changes.meanings import UNKNOWN, JudgedChange, judge
+from tpucfg.changes.impact import effect_of, effect_statements
+from tpucfg.changes.meanings import UNKNOWN, Comparison, JudgedChange, judge
 from tpucfg.changes.revision_facts import READ_ONLY
 from tpucfg.changes.spec_meanings import MEANINGS
 from tpucfg.changes.statements import Risk
@@ -214,9 +213,6 @@ EXAMPLES: Final = (
     Example(("ratio", "examples"), _A, "2×", _NONE, "the run sees 2× as many examples"),
     Example(("ratio", "learning rate"), _A, "1×", _NONE, "learning rate is unchanged"),
     Example(("ratio", "learning rate"), _A, "2×", _NONE, "learning rate is 2× the previous value"),
-    Example(("ratio", "eval_steps"), _A, "2×", _NONE, "eval_steps is 2× the previous value"),
-    Example(("share", "warmup"), _A, "5%", _NONE, "warmup now covers 5% of the run"),
-    Example(("share", "warmup"), "5%", "9%", _NONE, "warmup now covers 9% of the run, previously 5%"),
     # Fields of `extra`
     Example(_field("spec", "ttlSecondsAfterFinished"), _A, 3, _NONE, "field spec.ttlSecondsAfterFinished added (3)"),
     Example(_pod("containers", "main", "resources", "requests", "memory"), _A, "1Gi", _NONE, "memory added"),

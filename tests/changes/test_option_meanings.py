@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tpucfg.changes.program_changes import declaration_statements
+from tpucfg.changes.programs import declaration_statements
 from tpucfg.changes.resource_diff import program_changes
 from tpucfg.changes.resource_meanings import resource_statements
 from tpucfg.changes.resources import Step

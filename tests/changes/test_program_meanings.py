@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tpucfg.changes.program_changes import StackSetup, setup_statements
+from tpucfg.changes.programs import StackSetup, setup_statements
 from tpucfg.changes.statements import LocatedStatement, Risk
-from tpucfg.git.program_files import FileVersion
+from tpucfg.git.changed_files import FileVersion
 from tpucfg.infra.pulumi_project import PulumiFiles, read_pulumi_files
 from tpucfg.infra.stack_program import StackProgram
 

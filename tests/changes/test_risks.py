@@ -6,13 +6,13 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from tpucfg.changes import program_changes, resource_meanings
+from tpucfg.changes import programs, resource_meanings
 
 _RISKS: Final[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("risks.yaml").read_text())
 _TABLES: Final = {
     "resources": resource_meanings.MEANINGS,
     "other inputs": resource_meanings.OTHER_MEANINGS,
-    "programs": program_changes.MEANINGS,
+    "programs": programs.MEANINGS,
 }
 
 

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tpucfg.changes.describe import change_sentence
 from tpucfg.changes.facts import Change, redact_change
-from tpucfg.changes.statements import show_texts, show_values
+from tpucfg.changes.statements import change_sentence, show_texts, show_values
 
 
 @given(st.text(max_size=40), st.text(max_size=40), st.integers(3, 30))

@@ -50,17 +50,16 @@ def test_share_is_never_rounded_to_zero(share: int | Fraction, text: str) -> Non
         ),
         ({"training__train_steps": 8000}, "the run sees 2× as many examples"),
         ({"training__learning_rate": 0.2}, "learning rate is 2× the previous value"),
-        ({"training__steps": {"warmup_steps": 1600}}, "warmup_steps now covers 40% of the run, previously 5%"),
     ],
 )
-def test_proportion_is_reported_once_for_all_rungs(changed: dict[str, Any], statement: str) -> None:
-    """Each proportion is one statement about every config, though the figures differ from rung to rung."""
+def test_factor_is_reported_once_for_all_rungs(changed: dict[str, Any], statement: str) -> None:
+    """Each factor is one statement about every config, though the figures differ from rung to rung."""
     before = spec(**STEPS, **RATE)
 
     assert f"every config: {statement}" in statements(before, spec(**{**STEPS, **RATE, **changed}))
 
 
-def test_rounded_steps_do_not_change_the_proportion() -> None:
+def test_rounded_steps_do_not_change_the_factor() -> None:
     """A rung whose steps were rounded up shares the statement of the others; the table has its own figures."""
     before = spec(sizes=["v2-8", "v2-32", "v2-128"], **STEPS)
     after = spec(sizes=["v2-8", "v2-32", "v2-128"], training__train_steps=1000, **STEPS)

@@ -12,7 +12,7 @@ import pytest
 from spec_changes import impact
 from start_command import start_command
 from tpucfg.catalog import Catalog
-from tpucfg.changes.target_diff import job_difference
+from tpucfg.changes.revision_facts import job_difference
 from tpucfg.fit.rung_fit import KnownFits, read_known_fits
 from tpucfg.plan import Job, Selection, plan
 from tpucfg.render.pipeline import CompiledSpec, compile_project, render_configs

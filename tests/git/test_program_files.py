@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from repositories import Repository, project
-from tpucfg.git.program_files import FileVersion
+from tpucfg.git.changed_files import FileVersion
 from tpucfg.git.snapshots import CompareRequest, open_snapshots
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tpucfg.changes.program_changes import declaration_statements
+from tpucfg.changes.programs import declaration_statements
 from tpucfg.changes.resource_diff import program_changes
 from tpucfg.infra.resources import (
     MAX_FILE_BYTES,

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from tpucfg.changes.statements import Risk
 from tpucfg.markdown import code, prose
-from tpucfg.review.bounds import MAX_COMMENT_BYTES, Fold, cut_middle, fold, join_within_limit, size
 from tpucfg.review.cautions import Caution, bound_cautions
+from tpucfg.review.folds import MAX_COMMENT_BYTES, Fold, cut_middle, fold, join_within_limit, size
 
 LINES = st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\n\r`"), max_size=300), max_size=40)
 

@@ -3,9 +3,8 @@
 Other rooms import these modules by their names, as `tpucfg diff` needs few of them, and no others:
 
 - `revisions` opens and compiles both revisions, and `records` reads what they have measured;
-- `config_diff` and `target_diff` compare configs;
+- `config_diff` and `revision_facts` compare configs;
 - `impact`, `costs`, `fits` and `repository_changes` return what a change does, and `figures` the table of rungs;
 - `programs`, `previews`, `resource_diff` and `drift` return what changes in the infrastructure;
-- `facts`, `statements`, `resources`, `revision_fits` and `spec_meanings` have the values in between;
-- `describe` turns changes into text.
+- `facts`, `statements`, `resources` and `spec_meanings` have the values in between.
 """

@@ -8,9 +8,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from tpucfg.changes.command_lines import parse_command_lines
 from tpucfg.changes.facts import ABSENT, Change, Scope, canonical_json, redact_change, sorted_keys
-from tpucfg.changes.tree_diff import exactly_equal, unfold, value_changes
+from tpucfg.changes.tree_diff import exactly_equal, parse_command_lines, unfold, value_changes
 from tpucfg.findings import Finding, collect, errors
 from tpucfg.fs import has_equal_bytes
 from tpucfg.grouped import grouped

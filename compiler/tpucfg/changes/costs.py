@@ -10,12 +10,11 @@ from fractions import Fraction
 from typing import Final, NamedTuple
 
 from tpucfg.catalog import Slice
-from tpucfg.changes.describe import group_by_config
 from tpucfg.changes.facts import Scope, sorted_keys
 from tpucfg.changes.figures import rung_baselines
-from tpucfg.changes.records import NO_RECORDS, RevisionRecords, judged_throughputs, record_statements
+from tpucfg.changes.records import NO_RECORDS, RevisionRecords, judged_throughputs
 from tpucfg.changes.revisions import CompiledRevision, config_key
-from tpucfg.changes.statements import LocatedStatement, Risk, Statement
+from tpucfg.changes.statements import LocatedStatement, Risk, Statement, group_by_config
 from tpucfg.grouped import grouped
 from tpucfg.number_format import format_dollars, format_hours, format_number
 from tpucfg.plan.rung import Rung, probe_rung
@@ -75,7 +74,6 @@ MEASURES: Final = (
     Measure("chips", "chips", lambda cost: cost.chips, format_number),
     _money("usd_per_hour", "USD/hour", lambda _: Fraction(1)),
     Measure("hours", "hours", lambda cost: cost.hours, format_hours),
-    Measure("chip_hours", "chip hours", lambda cost: _product(cost.hours, cost.chips), format_hours),
     _money("probe_usd", "USD/probe", lambda cost: cost.probe_hours),
     _money("usd", "USD/run", lambda cost: cost.hours),
     _money("max_usd", "USD/run at most", lambda cost: cost.limit.hours),
@@ -164,7 +162,7 @@ def compute_costs(
     return CostChanges(
         largest=dict(_largest_of_all(rows)),
         rows=_grouped(changed),
-        statements=(*_short_limits(changed, new), *record_statements(ladders, *records)),
+        statements=tuple(_short_limits(changed, new)),
         notes=tuple(_notes(before, after, records, is_forecast=bool(throughputs))),
         unbounded=tuple(dict.fromkeys(cost.limit.unbounded for cost in new.values() if cost.limit.unbounded)),
     )

@@ -3,19 +3,18 @@
 Drift is never made by the change, so it never decides `--fail-on`. An update reverts most of it without being asked,
 so a reviewer has to know it nevertheless.
 
-With `--refresh` the engine first reads each resource from the cloud. In a stream, it prints that state with the outcome
-of each `refresh` step. The document contains only the beginning of these steps, with the recorded state twice; there,
-the old state of a resource's next step is the one in the cloud: https://github.com/pulumi/pulumi/issues/16278.
+With `--refresh` the engine first reads each resource from the cloud. Only a stream of events has that state, with the
+outcome of each `refresh` step: https://github.com/pulumi/pulumi/issues/16278.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from tpucfg.changes.facts import ABSENT, Change, redact_change
 from tpucfg.changes.grants import access_widenings
 from tpucfg.changes.preview_events import NO_OPS, REFRESH, REPLACING_OPS, EngineStep, State
-from tpucfg.changes.resource_diff import differs_only_in_case, input_changes, sort_keys
+from tpucfg.changes.resource_diff import differs_only_in_case, input_changes
 from tpucfg.changes.resources import Step, Widening, holds_data
 from tpucfg.changes.statements import Risk
 from tpucfg.changes.tree_diff import value_changes
@@ -23,6 +22,7 @@ from tpucfg.infra.grants import is_grant
 from tpucfg.infra.resources import BUCKET, Resource
 from tpucfg.paths import KeyPath, value_at
 from tpucfg.redaction import redact
+from tpucfg.spec.settings import sorted_keys
 
 COMPUTED: Final = frozenset(
     (
@@ -42,13 +42,6 @@ COMPUTED: Final = frozenset(
 )
 """Properties at any depth that Google or the provider calculates: they differ without anybody's doing, or repeat a
 property that differs too. https://www.pulumi.com/registry/packages/gcp/api-docs/storage/bucket/#outputs."""
-
-RefreshScope = Literal["none", "changed", "all"]
-"""The resources whose drift a preview shows.
-
-`none`: it was taken without `--refresh`. `changed`: only those that the update changes, as the document of a preview
-has no others. `all`: those of a stream.
-"""
 
 
 class Refreshed(NamedTuple):
@@ -106,33 +99,15 @@ class Drift(NamedTuple):
 # Refresh
 
 
-def separate_drift(
-    environment: str, steps: Sequence[EngineStep]
-) -> tuple[list[EngineStep], tuple[Drift, ...], RefreshScope]:
-    """Return the steps without drift, the drift, and the resources whose drift the preview shows.
+def separate_drift(environment: str, steps: Sequence[EngineStep]) -> tuple[list[EngineStep], tuple[Drift, ...]]:
+    """Return the steps without drift, and the drift.
 
     A change begins where the last update ended, not where the cloud has drifted to.
     """
-    states = _refreshed_states(steps)
+    states = {step.urn: Refreshed(step.old, step.new, step.differs) for step in steps if step.is_outcome and step.old}
     updates = (step for step in steps if step.op != REFRESH)
     recorded = [_from_recorded(step, states[step.urn]) if step.urn in states else step for step in updates]
-    is_refreshed = any(step.op == REFRESH for step in steps)
-    scope: RefreshScope = "all" if any(step.is_outcome for step in steps) else "changed" if is_refreshed else "none"
-    return recorded, _find_drift(environment, steps, states), scope
-
-
-def _refreshed_states(steps: Sequence[EngineStep]) -> dict[str, Refreshed]:
-    """Return the refreshed state of each resource by URN; none if the preview was taken without `--refresh`."""
-    recorded = {step.urn: step.old for step in steps if step.op == REFRESH and step.old and not step.is_outcome}
-    states: dict[str, Refreshed] = {}
-    # The outcome of a refresh is the state in the cloud; without one, the state before the next step is.
-    for step in sorted(steps, key=lambda step: not step.is_outcome):
-        if step.urn in recorded and (step.is_outcome or step.op != REFRESH):
-            cloud = Refreshed(
-                recorded[step.urn], step.new if step.is_outcome else step.old, step.differs * step.is_outcome
-            )
-            states.setdefault(step.urn, cloud)
-    return states
+    return recorded, _find_drift(environment, steps, states)
 
 
 def _from_recorded(step: EngineStep, state: Refreshed) -> EngineStep:
@@ -207,7 +182,7 @@ def _property_changes(state: Refreshed) -> list[Change]:
 
 
 def _value_changes(before: Mapping[str, Any], after: Mapping[str, Any], ignored: frozenset[str]) -> Iterator[Change]:
-    return value_changes(*(sort_keys(_essential(values, ignored)) for values in (before, after)))
+    return value_changes(*(sorted_keys(_essential(values, ignored)) for values in (before, after)))
 
 
 def _essential(value: Any, ignored: frozenset[str]) -> Any:

@@ -1,21 +1,16 @@
-"""The figures of rungs before and after: the table of rungs, new rungs with their baselines, and proportions.
-
-Proportions of the training follow from the spec's rules, and not from rounded figures.
-"""
+"""The figures of rungs before and after: the table of rungs, new rungs with their baselines, and factors."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from tpucfg.changes.facts import ABSENT, Absent, FactChange, Scope, sorted_keys
+from tpucfg.changes.facts import ABSENT, FactChange, Scope, sorted_keys
 from tpucfg.changes.tree_diff import gaps, matches
-from tpucfg.number_format import UNKNOWN, format_factor, format_figure, format_percent
-from tpucfg.paths import KeyPath
+from tpucfg.number_format import UNKNOWN, format_factor, format_figure
 from tpucfg.plan import Job, Rung
-from tpucfg.plan.rules.scaling_warnings import is_warmup
 from tpucfg.plan.rung import rung_figures, shows_parallelism
-from tpucfg.spec.project import Number, Training
+from tpucfg.spec.project import Number
 from tpucfg.text_format import format_value, listed
 
 _RUN_LENGTH: Final = ("global batch", "steps", "examples", "tokens")
@@ -23,17 +18,11 @@ _RUN_LENGTH: Final = ("global batch", "steps", "examples", "tokens")
 _PARALLELISM: Final = ("data parallel", "model parallel", "accumulation", "micro-batch")
 _MAX_RATIOS: Final = 3
 """Factors of one figure that sentences name."""
+_MAX_ROUNDING: Final = Fraction(21, 20)
 
 Jobs = Mapping[Scope, Job]
 Figures = Mapping[str, Number | None]
 """The figures of a rung by column, each with its text; None if the rung has no such figure."""
-_MIN_SHARE_CHANGE: Final = Fraction(1, 100)
-"""Change of a warm-up's share of the run that is worth a statement; a smaller one results from rounding steps."""
-_MAX_ROUNDING: Final = Fraction(1, 20)
-"""Relative error that rounding up a few steps can cause in a proportion."""
-_MAX_ERRORS: Final = {"learning rate": Fraction(1, 10_000)}
-"""The relative error of a figure that is rounded to significant digits, and not to a whole number."""
-Trainings = tuple[Training, Training]
 
 
 def rung_numbers(rung: Rung) -> Figures:
@@ -194,77 +183,32 @@ def ladder_changes(before: Jobs, after: Jobs) -> Iterator[FactChange]:
             yield FactChange(key, ("rung", "removed"), ABSENT, ABSENT)
 
 
-# Proportions
+# Factors
 
 
-def ratio_changes(before: Jobs, after: Jobs, trainings: Trainings) -> Iterator[FactChange]:
-    """Yield the figures of jobs that change by a factor, unless it differs so often that only the table can show it."""
-    changes: dict[KeyPath, list[FactChange]] = {}
+def ratio_changes(before: Jobs, after: Jobs) -> Iterator[FactChange]:
+    """Yield the factors of batch, examples and learning rate, unless so many differ that only the table shows them."""
+    ratios: dict[str, dict[Scope, Fraction]] = {}
     for key in after:
-        if key in before:
-            old, new = before[key].rung, after[key].rung
-            ratios = [(("ratio", name), ABSENT, format_factor(ratio)) for name, ratio in _ratios(old, new, trainings)]
-            for name, was, now in (*ratios, *_warmup_shares(old, new, trainings)):
-                changes.setdefault(name, []).append(FactChange(key, name, was, now))
-    for of_name in changes.values():
-        if len({(change.before, change.after) for change in of_name}) <= _MAX_RATIOS:
-            yield from of_name
+        for name, ratio in _ratios(before[key].rung, after[key].rung) if key in before else ():
+            ratios.setdefault(name, {})[key] = ratio
+    for name, by_rung in ratios.items():
+        least = min(by_rung.values())
+        # Steps are rounded up, by which rungs see some more examples.
+        is_rounding = name == "examples" and max(by_rung.values()) <= least * _MAX_ROUNDING
+        factors = {key: format_factor(least if is_rounding else ratio) for key, ratio in by_rung.items()}
+        if len({*factors.values()}) <= _MAX_RATIOS:
+            yield from (FactChange(key, ("ratio", name), ABSENT, factor) for key, factor in factors.items())
 
 
-def _ratios(before: Rung, after: Rung, trainings: Trainings) -> Iterator[tuple[str, Fraction]]:
-    """Yield figures with the factors between them: that of the spec where the figures deviate from it by rounding."""
+def _ratios(before: Rung, after: Rung) -> Iterator[tuple[str, Fraction]]:
     old, new = rung_numbers(before), rung_numbers(after)
-    old_settings, new_settings = map(_settings, trainings)
     is_other_batch = before.batch_size != after.batch_size
     is_other_run = is_other_batch or before.train_steps != after.train_steps
-    for name, setting in new_settings.items():
-        number, previous, old_setting = new.get(name), old.get(name), old_settings.get(name)
-        if number is None or previous is None or not previous.value:
-            continue
-        of_spec = setting / old_setting if setting and old_setting else None
-        ratio = _without_rounding(number.value / previous.value, of_spec, _MAX_ERRORS.get(name, _MAX_ROUNDING))
-        if name == "examples":
-            is_news = is_other_run
-        elif name == "learning rate" and ratio == 1:
-            is_news = is_other_batch  # a reviewer who sees a larger batch expects another learning rate
-        else:
-            # Any other factor differs from rung to rung, and the table of rungs shows each.
-            is_news = ratio != 1 and (ratio == of_spec or name == "global batch")
-        if is_news:
-            yield name, ratio
-
-
-def _settings(training: Training) -> dict[str, Fraction | None]:
-    """Return figures as the spec sets them, before those of each rung are rounded."""
-    examples = None
-    if training.train_steps is not None:
-        examples = Fraction(training.batch_size * training.train_steps)
-    elif training.train_tokens is not None and training.sequence_length:
-        examples = Fraction(training.train_tokens, training.sequence_length)
-    return {
-        "global batch": None,
-        "examples": examples,
-        "learning rate": training.learning_rate.value if training.learning_rate else None,
-        **{key: Fraction(count.value) for key, count in training.steps.items() if not is_warmup(key)},
-    }
-
-
-def _warmup_shares(before: Rung, after: Rung, trainings: Trainings) -> Iterator[tuple[KeyPath, str | Absent, str]]:
-    """Yield the shares of the run that a warm-up has before and after."""
-    for key in filter(is_warmup, after.steps):
-        old, new = _share(before, key, trainings[0]), _share(after, key, trainings[1])
-        if new is not None and (old is None or abs(new - old) >= _MIN_SHARE_CHANGE):
-            yield ("share", key), ABSENT if old is None else format_percent(old), format_percent(new)
-
-
-def _share(rung: Rung, key: str, training: Training) -> Fraction | None:
-    if not rung.train_steps or key not in rung.steps:
-        return None
-    setting = training.steps.get(key)
-    tuned = Fraction(setting.value, training.train_steps) if setting and training.train_steps else None
-    return _without_rounding(Fraction(rung.steps[key], rung.train_steps), tuned)
-
-
-def _without_rounding(proportion: Fraction, tuned: Fraction | None, max_error: Fraction = _MAX_ROUNDING) -> Fraction:
-    """Return the proportion that the spec sets, if the rung deviates from it no more than rounding explains."""
-    return tuned if tuned and abs(proportion / tuned - 1) <= max_error else proportion
+    for name in ("global batch", "examples", "learning rate"):
+        number, previous = new.get(name), old.get(name)
+        if number and previous and previous.value:
+            ratio = number.value / previous.value
+            # A reviewer who sees a larger batch expects another learning rate.
+            if is_other_run if name == "examples" else ratio != 1 or (is_other_batch and name == "learning rate"):
+                yield name, ratio

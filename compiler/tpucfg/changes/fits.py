@@ -1,31 +1,119 @@
-"""Changes to the fit of each rung: the compiler's results before and after, and the sentences about them."""
+"""Changes to the fit of each rung: the results of two revisions and of this run, and the sentences about them.
+
+A program's files are hashed in the commit, because an export leaves out links and what exceeds its limits: a result of
+such a file would look outdated.
+"""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
-from tpucfg.changes.describe import group_by_config
 from tpucfg.changes.facts import Scope, sorted_keys
-from tpucfg.changes.revision_fits import KnownRung, RevisionFits, RunFits, read_revision_fits
 from tpucfg.changes.revisions import CompiledRevision
-from tpucfg.changes.statements import LocatedStatement, Risk, Statement
-from tpucfg.fit.fit_file import FitResult, Memory
-from tpucfg.fit.fit_findings import MIN_HEADROOM
-from tpucfg.fit.rung_fit import RungFit
-from tpucfg.fit.wording import amount_text, memory_text, short_amount, verdict_text
-from tpucfg.git.trees import FIT_FILE
+from tpucfg.changes.statements import LocatedStatement, Risk, Statement, group_by_config
+from tpucfg.fit.fit_file import FitFile, FitResult, fit_path, read_fit_file
+from tpucfg.fit.fit_findings import has_little_headroom
+from tpucfg.fit.rung_fit import MAX_SOURCE_BYTES, ProgramFiles, RungFit, content_hash, rung_fits
+from tpucfg.fit.wording import amount_text, memory_text, verdict_text
+from tpucfg.git.repository import Repository
+from tpucfg.git.snapshots import Snapshot
+from tpucfg.git.trees import FIT_FILE, Blob, TreeEntry, follow_paths, read_contents
 from tpucfg.grouped import grouped
 from tpucfg.number_format import format_percent
 from tpucfg.text_format import listed
 
 _FILE: Final = str(FIT_FILE)
 _AS_COMMITTED: Final = ", as committed"
-_MAX_GRANT: Final = Fraction(21, 20)
-"""The largest share of a device's memory that the compiler can grant: on v5p it is 95.73 GiB of a stated 95."""
 _DOES_NOT_FIT: Final = "does not fit"
 _NOT_ANY_MORE: Final = "fit not known any more"
 _NOT_FROM_THIS_RUN: Final = "fit not known from this run"
+_MAX_BYTES: Final = 1 << 26
+"""The limit for all files of a revision's program together."""
+_LINE_BREAK: Final = "\n"
+
+
+class RunFits(NamedTuple):
+    """The file of results that a job of this run has left for a spec."""
+
+    file: FitFile
+    problem: str = ""
+    """The reason why it has no results, as the end of a sentence; empty if it can be read."""
+
+
+class KnownRung(NamedTuple):
+    """The knowledge about a rung's fit in one revision."""
+
+    committed: RungFit
+    """By the committed file, which may have been written by hand."""
+    run: RungFit | None = None
+    """By the job of this run; None if there was none, or its file has a problem."""
+    base: RungFit | None = None
+    """By the committed file of the base, compared with this revision's job and program; None in the base itself."""
+
+    @property
+    def best(self) -> RungFit:
+        """The result of this run if it is of the current job, otherwise the committed one."""
+        return self.run if self.run and self.run.current else self.committed
+
+    @property
+    def current(self) -> FitResult | None:
+        """The best result if it is of the current job."""
+        return self.best.current
+
+
+class RevisionFits(NamedTuple):
+    """The fits of a revision."""
+
+    rungs: Mapping[Scope, KnownRung]
+    """Those of every job whose spec names a training step."""
+    file: FitFile | None = None
+    """The committed file; None if no job's spec names a training step."""
+    problem: str = ""
+    """The first reason why no result of the committed file counts; empty if it can be read."""
+    run_problem: str = ""
+    """The reason why the file of this run has no results; empty if it can be read, or none was given."""
+
+
+_NO_FITS: Final = RevisionFits({})
+
+
+def read_revision_fits(
+    revision: CompiledRevision, run: RunFits | None = None, base: FitFile | None = None
+) -> RevisionFits:
+    """Read the results beside a revision's spec, and compare them with its jobs and its program.
+
+    Args:
+        revision: The base or the head.
+        run: The results that a job of this run has made for this revision.
+        base: The committed results of the base, to compare with the jobs of head.
+
+    Raises:
+        GitError: The commit cannot be read.
+    """
+    project, jobs = revision.project, [*revision.jobs.values()]
+    if project is None or not any(job.settings.trainer.fit for job in jobs):
+        return _NO_FITS
+    program = program_files(revision.snapshot)
+    file = read_fit_file(fit_path(revision.snapshot.spec.parent))
+    committed, own, earlier = (
+        _by_config(rung_fits(project, jobs, source, program).values()) if source else {}
+        for source in (file, run.file if run and not run.problem else None, base)
+    )
+    return RevisionFits(
+        {key: KnownRung(fit, own.get(key), earlier.get(key)) for key, fit in committed.items()},
+        file,
+        file.findings[0].message if file.findings else "",
+        run.problem if run else "",
+    )
+
+
+def _by_config(fits: Iterable[RungFit]) -> dict[Scope, RungFit]:
+    return {Scope(fit.key.environment, fit.key.size): fit for fit in fits}
+
+
+# The rows of both revisions
 
 
 class FitRow(NamedTuple):
@@ -144,12 +232,7 @@ def fit_statements(
     scoped: list[tuple[Scope, Statement]] = []
     for key in sorted_keys(new.rungs):
         rung, before = new.rungs[key], old.rungs[key].committed if key in old.rungs else None
-        statements = (
-            *_worse(before, rung.best, new),
-            *_rewritten(rung),
-            *_impossible(before, rung),
-            *_renewed(before, rung, has_gate=has_gate),
-        )
+        statements = (*_worse(before, rung.best, new), *_changed_claims(before, rung, has_gate=has_gate))
         scoped += [(key, statement) for statement in statements]
     yield from group_by_config(scoped, configs)
 
@@ -159,11 +242,8 @@ def run_statements(new: RevisionFits, configs: Sequence[Scope]) -> Iterator[Loca
     if new.run_problem:
         text = "the fit is not known from this run: {}"
         yield LocatedStatement("", Statement(text, (new.run_problem,), Risk.UNKNOWN, _NOT_FROM_THIS_RUN))
-    scoped = ((key, statement) for key in sorted_keys(new.rungs) for statement in _contradicted(new.rungs[key]))
+    scoped = ((key, statement) for key in sorted_keys(new.rungs) for statement in _compared_with_run(new.rungs[key]))
     yield from group_by_config(scoped, configs)
-
-
-# The base and the head
 
 
 def _worse(before: RungFit | None, after: RungFit, revision: RevisionFits) -> Iterator[Statement]:
@@ -182,25 +262,10 @@ def _worse(before: RungFit | None, after: RungFit, revision: RevisionFits) -> It
             subject = "no longer fits" if old else _DOES_NOT_FIT
             template = f"the training step {subject}: {amount}{f', {was}' if was else ''}"
             yield Statement(template, (), Risk.CAUTION, f"a step {subject}")
-    elif _is_tight(new.memory) and (old is None or (old.fits and not _is_tight(old.memory))):
+    elif has_little_headroom(new.memory) and (old is None or (old.fits and not has_little_headroom(old.memory))):
         free = format_percent(Fraction(max(0, new.memory.headroom), max(1, new.memory.available)))
         template = f"the training step leaves only {free} of the memory free: {amount}{f', {was}' if was else ''}"
         yield Statement(template, (), Risk.CAUTION, "little memory left")
-
-
-def _impossible(before: RungFit | None, rung: KnownRung) -> Iterator[Statement]:
-    """Yield the sentence about a result by which a device has more memory than it has."""
-    old, new = before.current if before else None, rung.current
-    if new is None or rung.device_bytes is None or new.memory.available <= _MAX_GRANT * rung.device_bytes:
-        return
-    if old is None or old.memory.available != new.memory.available:
-        amounts = f"{amount_text(new.memory.available)} instead of {short_amount(int(rung.device_bytes))}"
-        text = f"a device is taken to have {amounts}: an XLA flag or an edited result raises the limit"
-        yield Statement(text, (), Risk.CAUTION, "memory limit raised")
-
-
-def _is_tight(memory: Memory) -> bool:
-    return memory.headroom < MIN_HEADROOM * memory.available
 
 
 def _unknown_reason(fit: RungFit, revision: RevisionFits) -> tuple[str, tuple[str, ...]]:
@@ -212,64 +277,39 @@ def _unknown_reason(fit: RungFit, revision: RevisionFits) -> tuple[str, tuple[st
     return "{} changed since it was compiled", (listed(fit.changes),)
 
 
-def _renewed(before: RungFit | None, rung: KnownRung, *, has_gate: bool) -> Iterator[Statement]:
-    """Yield the sentences about a committed result that replaces an outdated or missing one.
-
-    Without it, the fit would not be known any more, so a result that is forged only has to look new.
-    """
-    if rung.unlisted:
-        text = "{} no longer lists {}, which still exists: a change of it would leave the result as it is"
-        yield Statement(text, (_FILE, listed(rung.unlisted)), Risk.CAUTION)
-    old, new = before.current if before else None, rung.committed.current
-    if rung.base is None or rung.base.current or new is None or rung.best.is_trusted:
+def _changed_claims(before: RungFit | None, rung: KnownRung, *, has_gate: bool) -> Iterator[Statement]:
+    """Yield what a committed result claims otherwise than the base: only a job of this run can prove it."""
+    old, new = before.current if before else None, rung.current
+    if old and new and new.memory.available > old.memory.available:
+        values = (amount_text(new.memory.available), amount_text(old.memory.available))
+        yield Statement("a device is taken to have {} of memory, previously {}", values, Risk.CAUTION)
+    if rung.base is None:
         return
-    changes = (listed(rung.base.changes),) if rung.base.changes else ()
+    kept, committed = rung.base.current, rung.committed.result
+    if kept and committed and _figures(kept) != _figures(committed):
+        yield Statement("{} has another result for the same program and flags", (_FILE,), Risk.CAUTION)
+    if new is None or rung.best.is_trusted or (kept and kept.fits):
+        return
     if has_gate and new.fits:
-        reason = ", which is new since a change of {}" if changes else ""
-        text = f"{{}} lets it start, as the result in {{}} fits{reason}: a committed result proves nothing"
-        yield Statement(text, ("gate.fit", _FILE, *changes), Risk.CAUTION, "gate passed by a committed fit")
-    elif changes and old and _figures(old) == _figures(new):
-        text = "the result in {} is new since a change of {}, with the same figures: a committed result proves nothing"
-        yield Statement(text, (_FILE, *changes))
+        text = "{} lets it start, and did not before: its result in {} is new, as committed"
+        yield Statement(text, ("gate.fit", _FILE), Risk.CAUTION, "gate opened by a committed fit")
+    elif kept is None:
+        yield Statement("its result in {} is new, as committed", (_FILE,))
 
 
-# Two results of one program
-
-
-def _rewritten(rung: KnownRung) -> Iterator[Statement]:
-    """Yield the sentence about a committed result that changed although the job and the program did not."""
-    old, new = rung.base.current if rung.base else None, rung.committed.result
-    if old is None or new is None or old == new:
-        return
-    if _figures(old) == _figures(new):
-        return
-    text = "{} has another result for the same program and flags: {} → {}"
-    values = (_FILE, _figures(old, with_versions=True), _figures(new, with_versions=True))
-    if (old.compiler, old.stablehlo) == (new.compiler, new.stablehlo):
-        text += ", though nothing that a compilation depends on differs: it was edited by hand"
-        yield Statement(text, values, Risk.CAUTION, "a fit edited by hand")
-        return
-    # A lower figure is what a forged result would have, and a version is written as easily as a figure.
-    is_better = new.fits > old.fits or (new.fits == old.fits and new.memory.used < old.memory.used)
-    yield Statement(text, values, Risk.CAUTION if is_better else Risk.NONE)
-
-
-def _contradicted(rung: KnownRung) -> Iterator[Statement]:
+def _compared_with_run(rung: KnownRung) -> Iterator[Statement]:
     """Yield the sentence about a job of this run and a committed file that do not agree."""
     if rung.run is None:
         return
+    committed = rung.committed.current
     if (result := rung.run.current) is None:
         yield _missing_from_run(rung.run)
-        return
-    committed = rung.committed.current
-    if committed is None:
-        state = "outdated" if rung.committed.result else "missing"
-        text = f"the result of this run is {state} in {{}}: commit what {{}} writes"
+    elif committed is None:
+        text = "{} does not have the result of this run: commit what {} writes"
         yield Statement(text, (_FILE, "tpucfg fit"))
     elif _figures(committed) != _figures(result):
-        text = "{} has another result than this run: {} against {}"
-        values = (_FILE, _figures(committed, with_versions=True), _figures(result, with_versions=True))
-        yield Statement(text, values, Risk.CAUTION, "a committed fit contradicts this run")
+        text = "{} has another result than this run"
+        yield Statement(text, (_FILE,), Risk.CAUTION, "a committed fit contradicts this run")
 
 
 def _missing_from_run(fit: RungFit) -> Statement:
@@ -279,19 +319,62 @@ def _missing_from_run(fit: RungFit) -> Statement:
     return Statement(f"the fit is not known from this run: {reason}", values, Risk.UNKNOWN, _NOT_FROM_THIS_RUN)
 
 
-def _figures(result: FitResult, *, with_versions: bool = False) -> str:
-    """Return the figures that two results of one program must have in common; the memory is rounded for display."""
-    compute = f"{result.flops:,} FLOPs and {result.flops_8bit:,} of 8 bits, {_forecast(result)}"
-    versions = f" (jax {result.compiler.jax}, libtpu {result.compiler.libtpu})" if with_versions else ""
-    return f"{_amount(result)}, {compute}{versions}"
-
-
-def _forecast(result: FitResult) -> str:
-    forecast = result.forecast
-    if forecast is None:
-        return "no forecast"
-    return f"a model's step of {forecast.seconds:g} s{'' if forecast.is_reliable else ', not reliable'}"
+def _figures(result: FitResult) -> tuple[object, ...]:
+    """Return what two results of one program must have in common; the memory as it is shown."""
+    return (_amount(result), result.flops, result.flops_8bit, result.forecast, {*result.files})
 
 
 def _amount(result: FitResult) -> str:
     return memory_text(result.memory) if result.fits else f"{_DOES_NOT_FIT}, {memory_text(result.memory)}"
+
+
+# The program
+
+
+class CommittedProgramFiles(ProgramFiles):
+    """The files below a spec's folder in a commit, each read at most once; links inside the commit are followed."""
+
+    def __init__(self, repository: Repository, commit: str, folder: PurePosixPath) -> None:
+        super().__init__(repository.folder)
+        self._repository = repository
+        self._prefix = f"{commit}:{folder.as_posix()}/" if folder.parts else f"{commit}:"
+        self._known: dict[str, str | None] = {}
+        self._remaining_bytes = _MAX_BYTES
+
+    def hashes(self, paths: Iterable[str]) -> Mapping[str, str]:
+        """Return the hashes of the files that can be read, by path relative to the folder."""
+        wanted = [*dict.fromkeys(paths)]
+        self._read([path for path in wanted if path not in self._known])
+        known = {path: self._known[path] for path in wanted}
+        return {path: value for path, value in known.items() if value}
+
+    def hash(self, path: str) -> str | None:
+        """Return the hash of one file; None if it cannot be read, or is too large for a program's file."""
+        return self.hashes([path]).get(path)
+
+    def _read(self, paths: Sequence[str]) -> None:
+        """Hash files that were not read before, all of them by two git processes."""
+        self._known.update(dict.fromkeys(paths))
+        # One line is one request to git, which resolves dots that lead out of the folder.
+        asked = [path for path in paths if _LINE_BREAK not in path and ".." not in path.split("/")]
+        blobs = zip(asked, follow_paths(self._repository, [self._prefix + path for path in asked]), strict=True)
+        chosen = {path: blob for path, blob in blobs if blob and self._has_room_for(blob)} if asked else {}
+        entries = [TreeEntry(PurePosixPath(path), "file", blob.id, blob.size) for path, blob in chosen.items()]
+        for path, content in zip(chosen, read_contents(self._repository, entries), strict=True):
+            self._known[path] = content_hash(content)
+
+    def _has_room_for(self, blob: Blob) -> bool:
+        """Return True for a file within the limits, and count it."""
+        if blob.kind != "blob" or blob.size > min(MAX_SOURCE_BYTES, self._remaining_bytes):
+            return False
+        self._remaining_bytes -= blob.size
+        return True
+
+
+def program_files(snapshot: Snapshot) -> ProgramFiles:
+    """Return the files below the folder of a snapshot's spec."""
+    folder = snapshot.spec.parent
+    if snapshot.repository is None or snapshot.commit is None or snapshot.exported_to is None:
+        return ProgramFiles(folder)
+    relative = PurePosixPath(folder.relative_to(snapshot.exported_to).as_posix())
+    return CommittedProgramFiles(snapshot.repository, snapshot.commit.id, relative)

@@ -4,21 +4,169 @@ A changed figure, argument or variable is a change without a caution, unless a r
 what is listed here as harmless is none: the fields of the services are too many for a list of dangers.
 """
 
+import re
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, Final
 
 from tpucfg.catalog.target_facts import TARGET_FACTS
-from tpucfg.changes import conditions as when
-from tpucfg.changes.address_meanings import LATEST, addresses, image
-from tpucfg.changes.conditions import Comparison, Condition, texts_of
 from tpucfg.changes.facts import ABSENT, FactChange, Scope
-from tpucfg.changes.meanings import Meaning, access, caution, sentence
+from tpucfg.changes.meanings import (
+    Comparison,
+    Condition,
+    Meaning,
+    access,
+    added,
+    all_of,
+    always,
+    becomes,
+    caution,
+    existed,
+    falls,
+    is_set,
+    kept,
+    removed,
+    rises,
+    sentence,
+    texts_of,
+    was,
+)
 from tpucfg.changes.statements import Risk
 from tpucfg.number_format import format_factor
 from tpucfg.results.cost import FREE_RESTARTS, NO_DURATION
 from tpucfg.spec.settings import Duration
 from tpucfg.targets.extra import is_harmless
+
+_HOST: Final = r"[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){1,8}"
+_REFERENCE: Final = re.compile(
+    r"(?<![A-Za-z0-9+.-])(?:[a-z][a-z0-9+.-]{1,20}://|/gcs/)[^\s/'\"?#,;)]+"
+    r"|\$\{bucket\}[\w.-][^\s/'\"?#,;)]*"
+    rf"|(?<![\w:/])//{_HOST}|(?<=\}}\.){_HOST}:[0-9]{{2,5}}(?!\w)|\[[0-9a-f:]{{3,40}}\](?=:[0-9]|/|$)"
+    r"|(?<![\w@:/.-])(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}(?=/)"
+    rf"|(?<![\w@:/.-])(?!127\.|0\.)(?:[\w.:-]{{1,64}}@{_HOST}|{_HOST}:[0-9]{{2,5}}(?!\w)|(?:[0-9]{{1,3}}\.){{3}}[0-9]{{1,3}}(?![\w.]))",
+    re.IGNORECASE,
+)
+"""The service and the bucket or host of an address: `gs://bucket`, `https://example.com`, and without a scheme
+`git@example.com`, `example.com:5000`, `example.com/path` or `192.0.2.1`, unless that is the job's own host. With a
+name after it, `${bucket}-data` is another bucket."""
+_WORD_ENDS: Final = re.compile(r"[\s'\"?#,;=()]+")
+_PARENT_FOLDER: Final = ".."
+_BUCKETS: Final = ("gs://", "/gcs/", "${bucket}")
+_DIGEST: Final = "@sha256:"
+_PROJECT_REGISTRY: Final = re.compile(r"[a-z0-9$\{}-]+-docker\.pkg\.dev|(?:[a-z0-9-]+\.)?gcr\.io")
+_DEFAULT_REGISTRY: Final = "docker.io"
+LATEST: Final = "latest"
+
+
+# Addresses
+
+
+def _references(value: Any) -> set[str]:
+    """Return the services and hosts of the addresses in a value."""
+    return {match for text in texts_of(value) for match in _REFERENCE.findall(text)}
+
+
+def _new_references(change: FactChange, comparison: Comparison) -> list[str]:
+    """Return the services and hosts that neither the value before nor the base has, and that are not the bucket."""
+    new = _references(change.after) - _references(change.before)
+    if not new:
+        return []
+    bucket = comparison.pair(Scope(change.scope.environment), "environment", "bucket")[1]
+    new -= {f"{start}{bucket}" for start in _BUCKETS}
+    known = _known_references(comparison) if new and not comparison.is_kept(change.scope) else set()
+    return sorted(new - known)
+
+
+def _known_references(comparison: Comparison) -> set[str]:
+    return {match for _, text in comparison.known_texts for match in _REFERENCE.findall(text)}
+
+
+def _other_bucket(change: FactChange, comparison: Comparison) -> tuple[str, ...]:
+    return tuple(name for name in _new_references(change, comparison) if name.startswith(_BUCKETS))[:1]
+
+
+def _other_address(change: FactChange, comparison: Comparison) -> tuple[str, ...]:
+    return tuple(_new_references(change, comparison)[:1])
+
+
+def _leads_out(change: FactChange, _: Comparison) -> tuple[str, ...]:
+    """Return the first new path that leaves a folder: `${bucket}/../other` can be a file of another bucket."""
+    old, new = (
+        [word for text in texts_of(value) if _PARENT_FOLDER in text for word in _WORD_ENDS.split(text)]
+        for value in change[2:4]
+    )
+    return tuple(word for word in new if _PARENT_FOLDER in word.split("/")[1:] and word not in old)[:1]
+
+
+def addresses(kind: str) -> tuple[Meaning, ...]:
+    """Return the rows about addresses in a text."""
+    return (
+        Meaning(kind, Risk.CAUTION, "{} is not the environment's bucket", _other_bucket),
+        Meaning(kind, Risk.CAUTION, "{} is a new address", _other_address),
+        Meaning(kind, Risk.CAUTION, "{} leads out of its folder, and can lead to another bucket", _leads_out),
+    )
+
+
+# Images
+
+
+def _other_registry(change: FactChange, _: Comparison) -> tuple[str, ...]:
+    """Return the registries of an image after and before, if they differ."""
+    if not isinstance(change.before, str) or not isinstance(change.after, str):
+        return ()
+    old, new = registry_of(change.before), registry_of(change.after)
+    return () if old == new else (new, old)
+
+
+def _new_registry(change: FactChange, comparison: Comparison) -> tuple[str, ...]:
+    """Return the registry of an added image, if no job of the base has one from there.
+
+    Without a job in the base, a registry of a Google Cloud project is the usual one.
+    """
+    if change.before is not ABSENT or not isinstance(change.after, str):
+        return ()
+    registry = registry_of(change.after)
+    known = {registry_of(text) for kind, text in comparison.known_texts if kind.endswith("image")}
+    is_usual = registry in known if known else _PROJECT_REGISTRY.fullmatch(registry.partition("/")[0])
+    return () if is_usual else (registry,)
+
+
+def registry_of(image: str) -> str:
+    """Return the host of an image and the project or owner in it."""
+    host, separator, rest = image.partition("/")
+    if not separator or not ("." in host or ":" in host or host == "localhost"):
+        host, rest = _DEFAULT_REGISTRY, image
+    parts = rest.split("/")
+    # The project of a domain has two parts: example.com/my-project.
+    count = 2 if _PROJECT_REGISTRY.fullmatch(host) and "." in parts[0] else 1
+    return "/".join([host, *parts[: min(count, len(parts) - 1)]])
+
+
+def _loses_digest(change: FactChange, _: Comparison) -> bool:
+    return _DIGEST in str(change.before) and change.after is not ABSENT and _DIGEST not in str(change.after)
+
+
+def _becomes_mutable(change: FactChange, _: Comparison) -> bool:
+    return _is_mutable(change.after) and not _is_mutable(change.before)
+
+
+def _is_mutable(image: Any) -> bool:
+    """Return True if an image has neither a digest nor a version of its own."""
+    if not isinstance(image, str) or _DIGEST in image:
+        return False
+    name = image.rpartition("/")[2]
+    return ":" not in name or name.endswith(f":{LATEST}")
+
+
+def image(pattern: str) -> tuple[Meaning, ...]:
+    """Return the rows about the address of an image."""
+    return (
+        caution(pattern, "code comes from {} instead of {}", _other_registry),
+        caution(pattern, "code comes from {}", _new_registry),
+        caution(pattern, "the digest that fixed its content is gone", _loses_digest),
+        caution(pattern, "its tag can mean another image at any time", _becomes_mutable),
+    )
+
 
 _MOUNT_FOLDERS: Final = ("/data", "/datasets", "/mnt", "/gcs", "/checkpoints", "/output", "/tmp", "/cache")  # noqa: S108
 """Folders in which no image has its program."""
@@ -73,16 +221,16 @@ def _longer(change: FactChange, _: Comparison) -> tuple[str, ...]:
 
 def _loses_limit(change: FactChange, comparison: Comparison) -> bool:
     """Apply to a job without a limit if the one it is compared with has one; if that is none, all jobs of the base."""
-    if when.kept(change, comparison):
+    if kept(change, comparison):
         # What limits each attempt is a limit too.
         return change.after is not ABSENT and (change.before is ABSENT or change.after == NO_DURATION)
     kinds = {kind for kind, _ in comparison.known_texts}
-    return when.added(change, comparison) and bool(kinds) and str(change.name[0]) not in kinds
+    return added(change, comparison) and bool(kinds) and str(change.name[0]) not in kinds
 
 
 def _is_other_command(change: FactChange, comparison: Comparison) -> bool:
     """Apply to another command than that of the job it is compared with; if that is none, than all of the base."""
-    return when.kept(change, comparison) or ("command", change.after) not in comparison.known_texts
+    return kept(change, comparison) or ("command", change.after) not in comparison.known_texts
 
 
 def _is_compiled(change: FactChange, comparison: Comparison) -> bool:
@@ -109,7 +257,7 @@ def _variables(pattern: str) -> Iterator[Meaning]:
         (_OTHER_CODE, "the program can load other code"),
         (_OTHER_WAYS, "the program's traffic takes another way"),
     ):
-        yield from (caution(pattern.format(name), consequence, when.always) for name in names)
+        yield from (caution(pattern.format(name), consequence, always) for name in names)
 
 
 def _folders(pattern: str) -> Iterator[Meaning]:
@@ -121,7 +269,7 @@ def _folders(pattern: str) -> Iterator[Meaning]:
 
 def _other_target(change: FactChange, comparison: Comparison) -> bool:
     old, new = comparison.pair(change.scope, "target")
-    return when.kept(change, comparison) and old != new
+    return kept(change, comparison) and old != new
 
 
 def _left_behind(change: FactChange, comparison: Comparison) -> bool:
@@ -133,7 +281,7 @@ def _left_behind(change: FactChange, comparison: Comparison) -> bool:
 
 def _other_region(change: FactChange, comparison: Comparison) -> bool:
     old, new = comparison.pair(Scope(change.scope.environment), "environment", "region")
-    return when.kept(change, comparison) and old != new
+    return kept(change, comparison) and old != new
 
 
 def _is_default(change: FactChange, _: Comparison) -> bool:
@@ -172,8 +320,8 @@ _PROGRAM: Final = (
     caution("command", _OTHER_PROGRAM, _is_other_command),
     *addresses("argument.*"),
     *_folders("argument.*"),
-    caution("argument.*trust*remote*code", "the program can load other code", when.is_set),
-    caution("variable.*TRUST*REMOTE*CODE", "the program can load other code", when.is_set),
+    caution("argument.*trust*remote*code", "the program can load other code", is_set),
+    caution("variable.*TRUST*REMOTE*CODE", "the program can load other code", is_set),
     *_variables("variable.{}"),
     Meaning("variable.GOOGLE_APPLICATION_CREDENTIALS", Risk.ACCESS, "the program acts as another account"),
     *addresses("variable.*"),
@@ -184,18 +332,18 @@ _PROGRAM: Final = (
         "secret.*", "the program gets its value, and the stack grants the jobs' account access to it", _other_secret
     ),
     caution("secret.*", "its value can change between two runs", _at_latest),
-    caution("mount.*", "what the program writes there stays on the machine, and is lost with it", when.removed),
+    caution("mount.*", "what the program writes there stays on the machine, and is lost with it", removed),
     *addresses("mount.*"),
     caution("mount.*", "the bucket's files hide those of the image there", _over_program),
     # Machines, and the length of a run
     caution("capacity", "machines have another price, and can be missing or be taken away", _is_unreserved),
     caution("capacity", "the reservation belongs to another project, which pays for it", _is_of_other_project),
     Meaning("zone", when=_other_region, is_silent=True),
-    caution("restarts", "a run ends after more failures", when.all_of(when.kept, when.rises)),
-    caution("restarts", "a run ends after fewer failures", when.all_of(when.kept, when.falls)),
-    caution("restarts", "a run ends after more or fewer failures", when.all_of(when.kept, when.is_set)),
+    caution("restarts", "a run ends after more failures", all_of(kept, rises)),
+    caution("restarts", "a run ends after fewer failures", all_of(kept, falls)),
+    caution("restarts", "a run ends after more or fewer failures", all_of(kept, is_set)),
     caution("exit codes", "other failures end a run"),
-    caution("maximum run duration", "nothing else ends a run that hangs", when.removed),
+    caution("maximum run duration", "nothing else ends a run that hangs", removed),
     caution("maximum run duration", "a run that hangs ends later, and can cost {} as much", _longer),
     caution("step to compile", "another function decides what is known to fit, or none", _is_compiled),
     caution("Python of the compiled step", "another program decides what is known to fit", _is_compiled),
@@ -204,7 +352,7 @@ _PROGRAM: Final = (
         sentence(
             "unlimited run",
             f"nothing limits the whole time of a run: {reason}",
-            when.all_of(_loses_limit, when.becomes(reason)),
+            all_of(_loses_limit, becomes(reason)),
             Risk.CAUTION,
             "cost of a run not limited",
         )
@@ -217,30 +365,28 @@ _TARGETS: Final = (
     caution(
         "option.service_account",
         "the settings of the new target name none, so jobs run as the stack's own",
-        when.all_of(when.removed, _other_target),
+        all_of(removed, _other_target),
     ),
-    access("option.service_account", "jobs run as an account that the stack does not create", when.is_set),
+    access("option.service_account", "jobs run as an account that the stack does not create", is_set),
     access(
         "option.node_service_account",
         "the stack grants the account the images and, on the network of the host, the bucket",
-        when.is_set,
+        is_set,
     ),
-    access("option.host_network", "the program acts as the account of the nodes", when.becomes(True)),
-    caution(
-        "option.host_network", "the program acts as the account of its pod", when.all_of(when.was(True), when.kept)
-    ),
-    access("option.external_ips", _ADDRESSES, when.all_of(when.was(False), when.becomes(True))),
-    caution("option.external_ips", "the service decides if hosts have addresses on the internet", when.was(False)),
+    access("option.host_network", "the program acts as the account of the nodes", becomes(True)),
+    caution("option.host_network", "the program acts as the account of its pod", all_of(was(True), kept)),
+    access("option.external_ips", _ADDRESSES, all_of(was(False), becomes(True))),
+    caution("option.external_ips", "the service decides if hosts have addresses on the internet", was(False)),
     Meaning("option.network", when=_is_default),
     caution("option.network", _NETWORK),
     caution("option.subnetwork", _NETWORK),
     caution("option.tags.*", "other firewall rules apply to the hosts"),
     Meaning("option.namespace", when=_is_default),
-    caution("option.namespace", "other accounts, quotas and policies apply", when.always),
-    caution("option.max_wait", "the request waits without limit, and is billed once it is granted", when.removed),
-    caution("option.data_disks.*", "the program reads and changes other data", when.always),
+    caution("option.namespace", "other accounts, quotas and policies apply", always),
+    caution("option.max_wait", "the request waits without limit, and is billed once it is granted", removed),
+    caution("option.data_disks.*", "the program reads and changes other data", always),
     access("option.image_pull_secrets.*", _REGISTRY),
-    caution("option.queue", "other quotas apply, or none", when.existed),
+    caution("option.queue", "other quotas apply, or none", existed),
     caution("option.priority", "it decides which pods wait, and which are evicted for others"),
     caution("option.compute_class", "the class decides the machines' capacity, and with it their price"),
     caution("option.topology_aware", "the nodes of a slice are chosen in another way"),
@@ -253,16 +399,16 @@ _EXTRA: Final = (
     Meaning("field.**.volumes.*.emptyDir.**"),
     Meaning("field.**.valueFrom.fieldRef.**"),
     Meaning("field.**.valueFrom.resourceFieldRef.**"),
-    caution("field.**.hostAliases.**", "the program's traffic takes another way", when.always),
-    *(access(f"field.**.{name}.**", _RIGHTS, when.always) for name in ("securityContext", "host*")),
+    caution("field.**.hostAliases.**", "the program's traffic takes another way", always),
+    *(access(f"field.**.{name}.**", _RIGHTS, always) for name in ("securityContext", "host*")),
     *(access(f"field.**.{name}.**", _RIGHTS, _is_on) for name in _GIVING_RIGHTS),
     *(access(f"field.**.{name}.**", text, _is_on) for text, names in _OPENING.items() for name in names),
     *image("field.**.image"),
     *image("field.**.imageUri"),
-    caution("field.**.*etwork*.**", _NETWORK, when.always),
-    caution("field.**.*ommand", _OTHER_PROGRAM, when.always),
-    caution("field.**.*-script*.**", "it runs as root on every host", when.always),
-    caution("field.**.*ontainers.**.image", _OTHER_PROGRAM, when.added),
-    caution("field.**", "the service acts on it, and no setting of the spec explains it", when.always),
+    caution("field.**.*etwork*.**", _NETWORK, always),
+    caution("field.**.*ommand", _OTHER_PROGRAM, always),
+    caution("field.**.*-script*.**", "it runs as root on every host", always),
+    caution("field.**.*ontainers.**.image", _OTHER_PROGRAM, added),
+    caution("field.**", "the service acts on it, and no setting of the spec explains it", always),
 )
 JOB_MEANINGS: Final = (*_PROGRAM, *_TARGETS, *_EXTRA)

@@ -55,17 +55,9 @@ class JsonPiece(NamedTuple):
     broken: bool = False
 
 
-def _decode(data: bytes) -> str:
-    """Decode the text; PowerShell redirects output as UTF-16, or as UTF-8 with a byte order mark."""
-    for mark, encoding in ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig")):
-        if data.startswith(mark):
-            return data.decode(encoding, errors="replace")
-    return data.decode(errors="replace")
-
-
 def scan_json(data: bytes) -> Iterator[JsonPiece]:
     """Yield objects and lines of text in their order, without empty lines, up to the first error."""
-    text = _decode(data)
+    text = data.decode(errors="replace")
     position, line, end = 0, 1, len(text.rstrip())
     pieces = 0
     while position < end:

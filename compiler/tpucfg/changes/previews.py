@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from tpucfg.changes.drift import Drift, RefreshScope, separate_drift
+from tpucfg.changes.drift import Drift, separate_drift
 from tpucfg.changes.preview_events import (
     Event,
     JsonPiece,
@@ -91,7 +91,8 @@ class Preview(NamedTuple):
     """Pulumi's warnings, one line each, without those about the machine that ran the preview."""
     drift: tuple[Drift, ...] = ()
     """Differences in the cloud, which are no part of the changes."""
-    refresh: RefreshScope = "none"
+    is_refreshed: bool = False
+    """True if the preview shows the drift: a stream of events, taken with `--refresh`."""
 
     @property
     def is_new(self) -> bool:
@@ -121,7 +122,7 @@ def read_preview(environment: str, file: str, data: bytes) -> Preview:
         reason = f"the preview is of the stack {printable(other)} instead of {environment}"
         return Preview(environment, failure=Failure(f"{file}:1", reason))
     engine = [*engine_steps(events)]
-    recorded, drift, refresh = separate_drift(environment, engine)
+    recorded, drift = separate_drift(environment, engine)
     steps = change_steps(recorded)
     return Preview(
         environment,
@@ -133,7 +134,7 @@ def read_preview(environment: str, file: str, data: bytes) -> Preview:
         violations=tuple(sorted(_violations(events))),
         warnings=tuple(sorted([*unknown_operations(engine), *_warnings(events)])),
         drift=drift,
-        refresh=refresh,
+        is_refreshed=any(step.is_outcome for step in engine),
     )
 
 

@@ -7,35 +7,27 @@ where it has any, so that a line that the change adds cannot hide what it costs;
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 from tpucfg.catalog import Catalog, Slice
-from tpucfg.changes.describe import group_by_config
-from tpucfg.changes.facts import Scope
+from tpucfg.changes.facts import Scope, canonical_json
 from tpucfg.changes.revisions import CompiledRevision
 from tpucfg.changes.statements import LocatedStatement, Risk, Statement
-from tpucfg.number_format import format_factor, format_metric, format_rate
-from tpucfg.results import latest_throughputs
+from tpucfg.number_format import format_metric
 from tpucfg.results.cost import forecast_throughputs
-from tpucfg.results.evaluation import metric_drop
-from tpucfg.results.gate import IMPLAUSIBLE_SCALING, has_passed_below, may_run
+from tpucfg.results.gate import has_passed_below
 from tpucfg.results.ladder_status import LadderStatus, ladder_statuses
 from tpucfg.results.records import (
     FOLDER,
-    ExampleRecord,
-    RungRecords,
+    Results,
     exact_decimal,
     latest_rates,
-    read_every_record,
     record_line,
 )
 from tpucfg.text_format import format_count, listed
 
 _MAX_METRICS: Final = 4
 _MAX_RUNGS: Final = 8
-_Cause = Literal["gate", "record"]
-"""The changed part of a revision that opens a gate."""
 
 
 class RevisionRecords(NamedTuple):
@@ -50,15 +42,6 @@ class RevisionRecords(NamedTuple):
     """That of the spec, which counts for a record that states none."""
     statuses: Mapping[str, LadderStatus] = {}
     """The ladders with their records, by environment."""
-    project: str = ""
-    """The name that counted records have."""
-    folder: Path | None = None
-    """The spec's folder; None for a revision without a spec."""
-
-    @property
-    def throughputs(self) -> dict[str, dict[str, Fraction]]:
-        """Examples per second by environment and size."""
-        return {name: {size: rate for size, (rate, _) in rates.items()} for name, rates in self.rates.items()}
 
     @property
     def tokens(self) -> dict[str, dict[str, Fraction]]:
@@ -88,7 +71,7 @@ def read_revision_records(revision: CompiledRevision) -> RevisionRecords:
     statuses = ladder_statuses(project, Catalog(), project.environments.values(), folder)
     known = {name: latest_rates(status.results, project.name) for name, status in statuses.items()}
     rates = {name: of_environment for name, of_environment in known.items() if of_environment}
-    return RevisionRecords(rates, project.training.sequence_length, statuses, project.name, folder)
+    return RevisionRecords(rates, project.training.sequence_length, statuses)
 
 
 def judged_throughputs(
@@ -111,84 +94,17 @@ def judged_throughputs(
     }
 
 
-def record_statements(
-    ladders: Mapping[str, Sequence[Slice]], before: RevisionRecords, after: RevisionRecords
-) -> Iterator[LocatedStatement]:
-    """Yield the records that differ; those of one size and figure share a statement."""
-    uncounted = _uncounted(before, after)
-    scoped = (
-        (Scope(name, size), statement)
-        for name, slices in ladders.items()
-        for size, statement in _changed_records(
-            slices, before.throughputs.get(name, {}), after.throughputs.get(name, {}), uncounted.get(name, {})
-        )
-    )
-    return group_by_config(scoped)
-
-
-_Reasons = Mapping[tuple[str, Fraction | None], str]
-"""The reasons why records do not count, by size and rate."""
-
-
-def _uncounted(before: RevisionRecords, after: RevisionRecords) -> dict[str, _Reasons]:
-    """Return, by environment, the records that stay in the head's files under a name that the spec no longer has."""
-    reasons = {
-        name: "the spec has no environment of that name" if name not in after.statuses else "the project is renamed"
-        for name in before.throughputs
-        if name not in after.statuses or before.project != after.project
-    }
-    if not reasons or after.folder is None:
-        return {}
-    # All files are read, because a file may have been renamed with its environment.
-    files = read_every_record(after.folder, ExampleRecord(before.project, "")).values()
-    kept = {pair for results in files for pair in latest_throughputs(results, before.project).items()}
-    return {name: dict.fromkeys(kept, reason) for name, reason in reasons.items()}
-
-
-def _changed_records(
-    slices: Sequence[Slice], before: Mapping[str, Fraction], after: Mapping[str, Fraction], uncounted: _Reasons
-) -> Iterator[tuple[str, Statement]]:
-    expected = forecast_throughputs(slices, before)
-    for size in (slice_.size for slice_ in slices):
-        old, new = before.get(size), after.get(size)
-        if old == new:
-            continue
-        if new is None:
-            record = f"the record of {format_rate(old)} examples/s"
-            if reason := uncounted.get((size, old)):
-                yield size, Statement(f"{record} stays in {{}}, and no longer counts: {reason}", (FOLDER,))
-            else:
-                yield size, Statement(f"{record} removed from {{}}", (FOLDER,), Risk.CAUTION)
-            continue
-        rate = f"{format_rate(new)} examples/s"
-        previous = expected[size].throughput if size in expected else None
-        if previous is None:
-            yield size, Statement(f"{rate} recorded in {{}}", (FOLDER,))
-            continue
-        basis = "recorded before" if old else "forecast"
-        factor = new / previous
-        # A faster run looks cheaper and passes the gate, and nothing but this line of a file shows that it is.
-        risk = Risk.CAUTION if factor > IMPLAUSIBLE_SCALING else Risk.NONE
-        text = f"{rate} recorded in {{}}, {format_factor(factor)} the {format_rate(previous)} {basis}"
-        yield size, Statement(text, (FOLDER,), risk)
-
-
-# The gate
-
-
 def result_statements(before: RevisionRecords, after: RevisionRecords) -> Iterator[LocatedStatement]:
-    """Yield the rungs that a changed record, program or gate opens or closes, and the records that are changed."""
+    """Yield the records that are changed, and the rungs that a changed record, program or gate opens or closes."""
     for name, status in after.statuses.items():
         statements = _statements(before.statuses.get(name), status)
         yield from (LocatedStatement(name, statement) for statement in statements)
 
 
 def _statements(old: LadderStatus | None, new: LadderStatus) -> Iterator[Statement]:
-    opened = [(rung.size, cause) for rung in new.rungs if (cause := _opened_by(rung.size, old, new))]
-    for size, cause in opened[:_MAX_RUNGS]:
-        yield _opened(size, new, cause)
-    if len(opened) > _MAX_RUNGS:
-        yield Statement(f"records pass the gate for {len(opened) - _MAX_RUNGS:,} more rungs", (), Risk.CAUTION)
+    if opened := [rung.size for rung in new.rungs if _is_opened(rung.size, old, new)]:
+        text = "results: the gate lets {} start, and did not before: the records below pass it, as committed"
+        yield Statement(text, (listed(opened, _MAX_RUNGS),), Risk.CAUTION, "gate opened")
     if new.results.findings and not (old and old.results.findings):
         consequence = ": the gate stays closed until it can be read" if new.is_measured else ""
         yield Statement(f"results: {{}} {new.results.problem}{consequence}", (_file(new),), Risk.CAUTION)
@@ -202,9 +118,29 @@ def _statements(old: LadderStatus | None, new: LadderStatus) -> Iterator[Stateme
             f"results: {format_count(removed, 'record')} of {{}} removed or rewritten: records are only ever appended"
         )
         yield Statement(text, (_file(new),), Risk.CAUTION)
-    yield from _weaker_metrics(old, new)
+    before, after = ({} if status is None else _last_metrics(status.results) for status in (old, new))
+    # The last record counts, so that one of the same program that is appended is enough for other costs or the gate.
+    replaced = [key for key, metrics in after.items() if key in before and before[key] != metrics]
+    for key in replaced[:_MAX_RUNGS]:
+        text = "results: {} recorded with {}, previously {}"
+        yield Statement(text, (key[1], after[key], before[key]), Risk.CAUTION, "another record")
+    if (more := len(replaced) - _MAX_RUNGS) > 0:
+        yield Statement(f"results: {more:,} more rungs recorded with other figures", (), Risk.CAUTION)
     if added := (lines - old_lines).total():
-        yield Statement(f"results: {format_count(added, 'record')} added to {{}}", (_file(new),))
+        first = listed([f"{key[1]}: {metrics}" for key, metrics in after.items() if key not in before], _MAX_RUNGS)
+        text = f"results: {format_count(added, 'record')} added to {{}}{' ({})' if first else ''}"
+        yield Statement(text, (_file(new), first) if first else (_file(new),))
+
+
+def _last_metrics(results: Results) -> dict[tuple[str, str, bool, str], str]:
+    """Return the metrics of the last record of each program, by project, size, kind and program."""
+    return {
+        (record.name, record.size, record.is_probe, canonical_json({**record.program})): listed(
+            [f"{name} {format_metric(exact_decimal(value))}" for name, value in record.metrics.items()], _MAX_METRICS
+        )
+        for record in results.records
+        if record.metrics
+    }
 
 
 def _losses(old: LadderStatus | None, new: LadderStatus) -> Iterator[Statement]:
@@ -223,53 +159,14 @@ def _losses(old: LadderStatus | None, new: LadderStatus) -> Iterator[Statement]:
         yield Statement(text, (listed(closed, _MAX_RUNGS),))
 
 
-def _weaker_metrics(old: LadderStatus | None, new: LadderStatus) -> Iterator[Statement]:
-    """Yield the rungs whose last record has a worse metric: the gate compares the rung above with it."""
-    gate = new.gate
-    if old is None or old.gate is None or gate is None or gate.metric is None or gate.metric != old.gate.metric:
-        return
-    before = {rung.size: rung.metric for rung in old.evaluations}
-    for rung in new.evaluations:
-        value, previous = rung.metric, before.get(rung.size)
-        if value is not None and previous is not None and (metric_drop(value, previous, gate) or 0) > 0:
-            values = (gate.metric, rung.size, format_metric(value), format_metric(previous))
-            text = "results: {} of {} recorded as {}, previously {}: the rung above passes the gate with a worse one"
-            yield Statement(text, values, Risk.CAUTION, "gate weakened by a record")
-
-
 def _file(status: LadderStatus) -> str:
     return f"{FOLDER}/{status.environment.name}.jsonl"
 
 
-def _opened_by(size: str, old: LadderStatus | None, new: LadderStatus) -> _Cause | None:
-    """Return the change that opens the gate below a rung; None if the gate is closed, or was open before."""
-    # Records open the gate below a rung, whatever is known of its own fit.
-    below = new.below(size)
-    if not new.is_measured or below is None or not has_passed_below(new, size):
-        return None
-    known = {rung.size for rung in old.rungs} if old else set()
-    if old and size in known and old.is_measured and has_passed_below(old, size):
-        return None
-    records = [rung.records for rung in old.evaluations if rung.size == below.size] if old else []
-    is_same_record = bool(records) and _content(records[0]) == _content(below.records)
-    if old is None or not is_same_record or old.results.findings:
-        return "record"
-    return "gate" if size in known and old.is_measured else None
-
-
-def _content(records: RungRecords) -> list[str]:
-    return [record_line(record) if record else "" for record in (records.whole, records.probe)]
-
-
-def _opened(size: str, status: LadderStatus, cause: _Cause) -> Statement:
-    below = status.below(size)
-    assert below is not None  # noqa: S101 - only a rung with another below it is opened
-    counted = [record.metrics for record in (below.records.probe, below.records.whole) if record]
-    metrics = listed(
-        [f"{name} {format_metric(exact_decimal(value))}" for metrics in counted for name, value in metrics.items()],
-        _MAX_METRICS,
-    )
-    gate, headline = ("changed gate", "gate opened") if cause == "gate" else ("gate", "gate opened by a record")
-    start = "may now run" if may_run(status, size) else "may run once its step is known to fit"
-    template = f"results: {{}} {start}, as a committed record of {{}} passes the {gate} ({{}})"
-    return Statement(template, (size, below.size, metrics), Risk.CAUTION, headline)
+def _is_opened(size: str, old: LadderStatus | None, new: LadderStatus) -> bool:
+    """Return True if the gate below a rung is open, and was not, or if the rung is new; a fit has its own sentence."""
+    if not new.is_measured or new.below(size) is None or not has_passed_below(new, size):
+        return False
+    if old is None or size not in {rung.size for rung in old.rungs}:
+        return True
+    return old.is_measured and not has_passed_below(old, size)

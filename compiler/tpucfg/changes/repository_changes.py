@@ -1,13 +1,12 @@
-"""Changes of files that concern no single spec: of continuous integration, of images, and names that two share."""
+"""Changes of files that concern no single spec: of continuous integration and of images."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Final
 
-from tpucfg.changes.address_meanings import registry_of
+from tpucfg.changes.job_meanings import registry_of
 from tpucfg.changes.statements import LocatedStatement, Risk, Statement
-from tpucfg.git.changed_files import NameCollision, SharedName
 from tpucfg.text_format import listed
 
 _HARMLESS: Final = (
@@ -49,14 +48,6 @@ _IMAGE: Final = re.compile(
 """An image in a build file: of FROM, `--from`, a syntax line, the default of ARG, or `image:` of a service."""
 _CONTINUED: Final = re.compile(r"\\[ \t]*\n")
 _MAX_FILES: Final = 8
-_COLLISION: Final = (
-    "{} and {} are one name where case is ignored, as on macOS and Windows: git checks out only one of them, and "
-    "Pulumi may read another file than this review"
-)
-_SHARED: Final = (
-    "{} has the project name {}, as {} has: their stacks are the same, and an update of one changes or deletes "
-    "resources of the other"
-)
 
 
 def ci_paths(files: Collection[PurePosixPath]) -> tuple[PurePosixPath, ...]:
@@ -123,19 +114,3 @@ def _sources(contents: Iterable[bytes]) -> set[str]:
 def _of_files(paths: Sequence[PurePosixPath], text: str, risk: Risk, headline: str) -> Iterator[LocatedStatement]:
     if paths:
         yield LocatedStatement("", Statement(text, (listed([*map(str, paths)], _MAX_FILES),), risk, headline))
-
-
-def collision_statements(collisions: Sequence[NameCollision]) -> list[LocatedStatement]:
-    """Return a sentence for each collision."""
-    names = [(str(collision.added), str(collision.other)) for collision in collisions]
-    return [_loss(_COLLISION, pair, "names that differ only in case") for pair in names]
-
-
-def shared_project_statements(shared: Sequence[SharedName]) -> list[LocatedStatement]:
-    """Return a sentence for each project with the name of another one."""
-    names = [(str(item.file), item.name, str(item.other)) for item in shared]
-    return [_loss(_SHARED, texts, "stacks of another project used") for texts in names]
-
-
-def _loss(template: str, values: tuple[str, ...], headline: str) -> LocatedStatement:
-    return LocatedStatement("", Statement(template, values, Risk.DESTRUCTIVE, headline))

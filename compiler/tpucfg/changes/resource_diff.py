@@ -14,6 +14,7 @@ from tpucfg.grouped import grouped
 from tpucfg.infra.grants import is_grant
 from tpucfg.infra.resources import PROJECT_NUMBER, EnvironmentResources, Resource, urn_name
 from tpucfg.redaction import SECRET, redact, redact_value
+from tpucfg.spec.settings import sorted_keys
 
 _Item = TypeVar("_Item")
 
@@ -33,19 +34,12 @@ def resource_changes(environment: str, steps: Sequence[Step]) -> tuple[ResourceC
 
 def input_changes(before: Resource | None, after: Resource | None) -> Iterable[Change]:
     """Return the inputs that differ, by name; of a created or deleted resource, one change for each input."""
-    old, new = (sort_keys(resource.inputs if resource else {}) for resource in (before, after))
+    old, new = (sorted_keys(resource.inputs if resource else {}) for resource in (before, after))
     if before is not None and after is not None:
         other = {key for key, digest in after.secrets.items() if before.secrets.get(key, digest) != digest}
         secrets = (Change((key,), SECRET, mark_as_other(SECRET)) for key in sorted(other))
         return (*value_changes(old, new), *secrets)
     return (Change((key,), old.get(key, ABSENT), new.get(key, ABSENT)) for key in (old or new))
-
-
-def sort_keys(value: Any) -> Any:
-    """Return the value with sorted keys: engine and stack program emit them in any order."""
-    if isinstance(value, Mapping):
-        return {key: sort_keys(value[key]) for key in sorted(value)}
-    return [sort_keys(item) for item in value] if isinstance(value, list) else value
 
 
 def _change(
@@ -95,7 +89,7 @@ def program_changes(base: EnvironmentResources | None, head: EnvironmentResource
 def redacted_resources(declared: EnvironmentResources) -> tuple[Resource, ...]:
     """Return the resources without personal data and secrets, for a head that has no base to compare with."""
     return tuple(
-        resource._replace(name=redact(resource.name), inputs=redact_value(sort_keys(resource.inputs)))
+        resource._replace(name=redact(resource.name), inputs=redact_value(sorted_keys(resource.inputs)))
         for resource in declared.resources
     )
 

@@ -3,12 +3,24 @@
 from typing import Final
 
 from tpucfg.catalog.target_facts import TARGET_FACTS
-from tpucfg.changes import conditions as when
-from tpucfg.changes.address_meanings import addresses
-from tpucfg.changes.conditions import Comparison, Condition
 from tpucfg.changes.facts import ABSENT, FactChange
-from tpucfg.changes.job_meanings import JOB_MEANINGS
-from tpucfg.changes.meanings import Meaning, access, loss, sentence
+from tpucfg.changes.job_meanings import JOB_MEANINGS, addresses
+from tpucfg.changes.meanings import (
+    Comparison,
+    Condition,
+    Meaning,
+    access,
+    added,
+    all_of,
+    becomes,
+    changed,
+    falls,
+    loss,
+    removed,
+    rises,
+    sentence,
+    was,
+)
 from tpucfg.changes.statements import Risk
 from tpucfg.findings import RULES
 from tpucfg.paths import pattern_steps
@@ -30,12 +42,12 @@ def _is_error(change: FactChange, _: Comparison) -> bool:
 
 
 def _lower_price(change: FactChange, comparison: Comparison) -> bool:
-    return when.changed(change, comparison) and Number.read(change.after).value < Number.read(change.before).value
+    return changed(change, comparison) and Number.read(change.after).value < Number.read(change.before).value
 
 
 def _is_stricter(change: FactChange, comparison: Comparison) -> bool:
-    rises = change.name[1] in _LOWER_LIMITS
-    return change.before is ABSENT or (when.rises if rises else when.falls)(change, comparison)
+    is_stricter = rises if change.name[1] in _LOWER_LIMITS else falls
+    return change.before is ABSENT or is_stricter(change, comparison)
 
 
 def _first_price(change: FactChange, comparison: Comparison) -> bool:
@@ -91,22 +103,19 @@ _OF_OTHERS: Final = f"{_BUCKET}jobs read and write one that the stack does not m
 _MORE_ACCESS: Final = "more access for jobs"
 _OTHER_CLUSTER: Final = "jobs are submitted to another cluster"
 _TRAINING: Final = (
-    # As factors and shares
     sentence("rung.above", "added to the ladder, with {after} the cores of {before}, the rung below"),
     sentence("rung.replacing", "replaces {before}, with {after} its cores"),
     sentence("rung.removed", "removed from the ladder"),
     sentence("ratio.global batch", "global batch size is {after} the previous value"),
-    sentence("ratio.examples", "the run sees the same number of examples", when.becomes("1×")),
+    sentence("ratio.examples", "the run sees the same number of examples", becomes("1×")),
     sentence("ratio.examples", "the run sees {after} as many examples"),
-    sentence("ratio.learning rate", "learning rate is unchanged", when.becomes("1×")),
+    sentence("ratio.learning rate", "learning rate is unchanged", becomes("1×")),
     sentence("ratio.*", "{label} is {after} the previous value"),
-    sentence("share.*", "{label} now covers {after} of the run", when.added),
-    sentence("share.*", "{label} now covers {after} of the run, previously {before}"),
     sentence("training.tuned_on", "{label} changed from {before} to {after}: all rungs are rescaled"),
-    Meaning("training.learning_rate", when=when.changed, is_silent=True),
-    Meaning("training.learning_rate_rule", when=lambda *args: not when.changed(*args), is_silent=True),
-    sentence("flag.*", "{label} is no longer passed to the program (was {before})", when.becomes(None), Risk.CAUTION),
-    sentence("flag.*", "{label} is now passed to the program as {after}", when.was(None)),
+    Meaning("training.learning_rate", when=changed, is_silent=True),
+    Meaning("training.learning_rate_rule", when=lambda *args: not changed(*args), is_silent=True),
+    sentence("flag.*", "{label} is no longer passed to the program (was {before})", becomes(None), Risk.CAUTION),
+    sentence("flag.*", "{label} is now passed to the program as {after}", was(None)),
     sentence("flag.*", "flag for {label} changed from {before} to {after}"),
 )
 _SPEC: Final = (
@@ -116,8 +125,8 @@ _SPEC: Final = (
     ),
     sentence("project.spec", "spec moved from {before} to {after}: results and stacks are those of its new folder"),
     sentence("allow.**", "{label}, an error, is now allowed ({after})", _is_error, Risk.CAUTION, "{label} allowed"),
-    sentence("allow.**", "{label} is now allowed ({after})", when.added, headline="{label} allowed"),
-    sentence("allow.**", "{label} is no longer allowed", when.removed, headline="{label} no longer allowed"),
+    sentence("allow.**", "{label} is now allowed ({after})", added, headline="{label} allowed"),
+    sentence("allow.**", "{label} is no longer allowed", removed, headline="{label} no longer allowed"),
     sentence("allow.**", "reason for allowing {label} changed from {before} to {after}"),
     Meaning("probe.steps", subject="steps of probes"),
     *addresses("probe.argument.*"),
@@ -128,17 +137,17 @@ _SPEC: Final = (
     Meaning("gate.*", Risk.CAUTION, "the gate is less strict, or another one", headline=_GATE),
     # With a lower price, or none, everything looks cheaper.
     Meaning("price.**", Risk.CAUTION, _NO_COSTS, _first_price, _PRICES),
-    Meaning("price.**", Risk.CAUTION, _NOT_COUNTED, lambda *args: not when.changed(*args), _PRICES),
+    Meaning("price.**", Risk.CAUTION, _NOT_COUNTED, lambda *args: not changed(*args), _PRICES),
     Meaning("price.**", Risk.CAUTION, "everything looks cheaper", _lower_price, _PRICES),
     Meaning("price.**", headline=_PRICES),
 )
 _ENVIRONMENTS: Final = (
-    sentence("environment", "new environment: {after}", when.added),
-    sentence("protected environment", "new environment: {after}", when.added),
+    sentence("environment", "new environment: {after}", added),
+    sentence("protected environment", "new environment: {after}", added),
     sentence(
         "bucket of others",
         "the jobs of the new environment read and write {after}, a bucket that its stack does not make",
-        when.added,
+        added,
         Risk.ACCESS,
         _MORE_ACCESS,
     ),
@@ -165,7 +174,7 @@ _ENVIRONMENTS: Final = (
     sentence(
         "environment.bucket",
         f"{_OF_OTHERS}; the old one stays with its objects, and is still billed, but jobs lose access to it",
-        when.all_of(_others_make(False, True), _keeps_bucket),
+        all_of(_others_make(False, True), _keeps_bucket),
         Risk.ACCESS,
         _MORE_ACCESS,
     ),
@@ -190,13 +199,13 @@ _ENVIRONMENTS: Final = (
         "environment.protect",
         "protection lifted: resources that hold data can be replaced and deleted",
         LIFTED,
-        when.becomes(False),
+        becomes(False),
     ),
     loss(
         "environment.keep_data",
         "{label} disabled: a bucket removed from the stack is deleted with its objects",
         "data no longer kept",
-        when.becomes(False),
+        becomes(False),
     ),
     Meaning(
         "environment.project",
@@ -216,17 +225,17 @@ _ENVIRONMENTS: Final = (
     sentence(
         "environment.existing_bucket",
         "the bucket leaves the stack, which only grants access to it: it is kept with its objects",
-        when.all_of(when.added, _had("keep_data")),
+        all_of(added, _had("keep_data")),
     ),
     loss(
         "environment.existing_bucket",
         "the bucket leaves the stack, which deletes it with its objects",
         _DATA_DELETED,
-        when.added,
+        added,
     ),
     sentence("environment.existing_bucket", "the stack makes the bucket: one that exists has to be imported"),
     Meaning("environment.kms_key", Risk.CAUTION, "objects are encrypted by another key from now on"),
-    Meaning("environment.soft_delete_days", Risk.CAUTION, "deleted objects can be restored for fewer days", when.falls),
+    Meaning("environment.soft_delete_days", Risk.CAUTION, "deleted objects can be restored for fewer days", falls),
     access("bucket to read.*", "jobs read another bucket"),
 )
 _PROGRAM: Final = (

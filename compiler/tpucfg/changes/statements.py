@@ -1,26 +1,28 @@
-"""Sentences about a change, independent of their output format: their values, and their grouping by scope."""
+"""Sentences about a change, and changed configs as text and as JSON: their values, and the scopes that they name."""
 
 import json
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
-from itertools import zip_longest
-from typing import Any, Final, NamedTuple, TypeVar
+from itertools import groupby, zip_longest
+from typing import Any, Final, NamedTuple
 
-from tpucfg.changes.facts import ABSENT, Change, mark_as_other
+from tpucfg.changes.config_diff import Difference, Group
+from tpucfg.changes.facts import ABSENT, Change, Scope, mark_as_other, sorted_keys
+from tpucfg.changes.tree_diff import FLAG, ORDER, REST
 from tpucfg.grouped import grouped
 from tpucfg.markdown import code, prose
+from tpucfg.paths import KeyPath
 from tpucfg.redaction import redact
-from tpucfg.text_format import format_value, listed, printable
+from tpucfg.text_format import dotted, format_count, format_value, listed, printable
 
 _MAX_VALUE_LENGTH: Final = 200
 """Characters of a value: names of images and buckets are shorter."""
 _NO_VALUE: Final = "nothing"
 _MAX_NAMES: Final = 8
 """Limit for names of environments; if there are more, the total is added."""
-MAX_VARIANTS: Final = 3
-"""Limit for texts that differ only in the name of their environment; more are replaced by one general text."""
 _CONTEXT: Final = 20
 """Characters of a long text that are shown before the first difference."""
 _MAX_DATA_LENGTH: Final = 300
@@ -77,11 +79,6 @@ class Statement(NamedTuple):
         return self.template.format(*_shown(self.values))
 
 
-def replace_name(text: str, environment: str) -> str:
-    """Return the text with `<env>` instead of the environment's name."""
-    return re.sub(rf"(?<![A-Za-z0-9]){re.escape(environment)}(?![A-Za-z0-9])", "<env>", text)
-
-
 class LocatedStatement(NamedTuple):
     """A statement and the environments or configs that it is about."""
 
@@ -120,16 +117,6 @@ def _shown(values: Sequence[str]) -> list[str]:
 
 def _short(value: str) -> str:
     return format_value(redact(value), quoted=False, max_length=_MAX_VALUE_LENGTH) or _NO_VALUE
-
-
-_Owner = TypeVar("_Owner")
-_Text = TypeVar("_Text")
-
-
-def generalize(general: _Text, owned: Sequence[tuple[_Text, _Owner]]) -> Iterator[tuple[_Text, list[_Owner]]]:
-    """Yield the exact texts with their owners if there are few, otherwise the general text with all owners."""
-    exact = grouped(owned)
-    yield from exact.items() if len(exact) <= MAX_VARIANTS else [(general, [owner for _, owner in owned])]
 
 
 def format_environments(names: Sequence[str]) -> str:
@@ -184,14 +171,16 @@ def show_texts(before: str, after: str, max_length: int) -> ShownPair:
     elif _look_alike(before, after):
         before, after, note = _ascii(before), _ascii(after), _LOOKALIKES
     before, after = printable(before), printable(after)
-    if max(len(before), len(after)) <= max_length:
-        return ShownPair(before, after, note)
-    position = _first_difference(before, after)
-    if position + 1 < max_length:
-        before, after = (format_value(text, quoted=False, max_length=max_length) for text in (before, after))
-        return ShownPair(before, after, note)
-    note = f"they differ from character {position + 1:,} on"
-    return ShownPair(_from(before, position, max_length), _from(after, position, max_length), note)
+    pairs, start = enumerate(zip_longest(before, after)), 0
+    position = next((index for index, (old, new) in pairs if old != new), len(before))
+    if position + 1 >= max_length < max(len(before), len(after)):
+        start, note = position - _CONTEXT, f"they differ from character {position + 1:,} on"
+    return ShownPair(_from(before, start, max_length), _from(after, start, max_length), note)
+
+
+def _from(text: str, start: int, max_length: int) -> str:
+    shown = f"…{text[start:]}" if start else text
+    return shown if len(shown) <= max_length else f"{shown[: max_length - 1]}…"
 
 
 def show_change(change: Change, *, max_length: int, flag: bool = False) -> ShownPair:
@@ -234,12 +223,156 @@ def _look_alike(before: str, after: str) -> bool:
     return len(before) == len(after) and all(old.isascii() != new.isascii() for old, new in pairs)
 
 
-def _first_difference(before: str, after: str) -> int:
-    pairs = enumerate(zip_longest(before, after))
-    return next((index for index, (old, new) in pairs if old != new), len(before))
+# Changed configs
 
 
-def _from(text: str, position: int, max_length: int) -> str:
-    start = position - _CONTEXT
-    part = text[start : start + max_length - 2]
-    return f"…{part}" + ("…" if start + len(part) < len(text) else "")
+ALL_CONFIGS: Final = "every config"
+_MAX_SIZES: Final = 16
+_MAX_TEXT_LENGTH: Final = 1000
+"""Limit for a text; of longer ones, the part that differs is shown."""
+
+
+def text_lines(difference: Difference) -> Iterator[str]:
+    """Yield the difference as lines of text: each change once, below the configs that have it."""
+    for verb, keys in (("added", difference.added), ("removed", difference.removed)):
+        if keys:
+            yield f"{verb}: {format_keys(keys)}"
+    common = difference.common
+    for group in difference.groups:
+        yield format_keys(group.keys, common, difference.noun)
+        # A script can have the same line, and so the same change, several times.
+        yield from dict.fromkeys(
+            f"  {change_sentence(change, label)}"
+            for change, label in zip(group.changes, change_labels(group.changes), strict=True)
+        )
+    if difference:
+        yield ""
+    yield format_config_counts(difference)
+
+
+def difference_json(difference: Difference) -> dict[str, Any]:
+    """Return the difference as data for JSON."""
+    return {
+        "added": [*map(_scope_json, difference.added)],
+        "removed": [*map(_scope_json, difference.removed)],
+        "changes": [change for group in difference.groups for change in _group_json(group)],
+        "same": len(difference.unchanged),
+    }
+
+
+def _group_json(group: Group) -> Iterator[dict[str, Any]]:
+    # All changes share this list, as there may be fifty thousand of them.
+    configs = [*map(_scope_json, group.keys)]
+    yield from ({**change_json(change), "configs": configs} for change in group.changes)
+
+
+def _scope_json(scope: Scope) -> dict[str, str]:
+    return {"environment": scope.environment, "size": scope.size}
+
+
+def change_json(change: Change) -> dict[str, Any]:
+    """Return the change as data for JSON; a value that is absent has no key."""
+    (label,) = change_labels([change])
+    values = {"before": change.before, "after": change.after}
+    return {
+        "name": label,
+        "path": [step for step in change.path if step != REST],
+        **{key: value for key, value in values.items() if value is not ABSENT},
+    }
+
+
+def format_config_counts(difference: Difference) -> str:
+    """Return a sentence such as `2 configs change, 1 is added, 9 stay as they are`."""
+    counts = [
+        (len(difference.changed), "changes", "change"),
+        (len(difference.added), "is added", "are added"),
+        (len(difference.removed), "is removed", "are removed"),
+        (len(difference.unchanged), "stays as it is", "stay as they are"),
+    ]
+    phrases = [(count, singular if count == 1 else plural) for count, singular, plural in counts if count]
+    if not phrases:
+        return f"there are no {difference.noun}s to compare"
+    (first, verb), *rest = phrases
+    return ", ".join([f"{format_count(first, difference.noun)} {verb}", *(f"{count:,} {verb}" for count, verb in rest)])
+
+
+def format_keys(keys: Sequence[Scope], known: Sequence[Scope] = (), noun: str = "config") -> str:
+    """Return configs by their sizes, as in `dev, staging: v2-8, v2-32`.
+
+    Args:
+        keys: the configs, sorted.
+        known: all configs, sorted; `every config` and `every size of dev` refer to these.
+        noun: the word for a config.
+    """
+    if len(keys) == len(known):
+        return f"every {noun}" if len(keys) > 1 else _format_sizes(keys[0].environment, [keys[0].size])
+    known_sizes = _sizes_by_environment(known)
+    sizes_of = _sizes_by_environment(keys)
+    complete = [name for name, sizes in sizes_of.items() if sizes == known_sizes.get(name) and len(sizes) > 1]
+    parts = [f"every size of {listed(complete, _MAX_SIZES)}"] if complete else []
+    others = grouped((sizes, name) for name, sizes in sizes_of.items() if name not in complete)
+    parts += [_format_sizes(listed(names, _MAX_SIZES), sizes) for sizes, names in others.items()]
+    return "; ".join(parts)
+
+
+def group_by_config(
+    scoped: Iterable[tuple[Scope, Statement]], known: Iterable[Scope] = ()
+) -> Iterator[LocatedStatement]:
+    """Yield each statement once, with all configs that it is about; `known` are all configs."""
+    known = sorted_keys(known)
+    for statement, keys in grouped((statement, key) for key, statement in scoped).items():
+        yield LocatedStatement(format_keys(sorted_keys(keys), known), statement)
+
+
+def _format_sizes(environments: str, sizes: Sequence[str]) -> str:
+    text = listed([printable(size) for size in sizes], _MAX_SIZES)
+    return f"{printable(environments)}: {text}" if environments else text
+
+
+def _sizes_by_environment(keys: Sequence[Scope]) -> dict[str, tuple[str, ...]]:
+    groups = groupby(keys, key=lambda key: key.environment)
+    return {environment: tuple(key.size for key in group) for environment, group in groups}
+
+
+def change_sentence(change: Change, label: str) -> str:
+    """Return a line such as `--train_steps: 1000 → 500` or `added --warmup_steps: 200`."""
+    shown = show_change(change, max_length=_MAX_TEXT_LENGTH, flag=is_flag(change))
+    if change.before is ABSENT:
+        return f"added {label}: {shown.after}"
+    if change.after is ABSENT:
+        return f"removed {label}: {shown.before}"
+    return f"{label}: {shown.before} → {shown.after}{f' ({shown.note})' if shown.note else ''}"
+
+
+def change_diff(change: Change, label: str, *, flag: bool) -> Iterator[str]:
+    """Yield a line of a diff for each revision that has the value: `- image: i:1`, `+ image: i:2`."""
+    shown = show_change(change, max_length=_MAX_TEXT_LENGTH, flag=flag)
+    if change.before is not ABSENT:
+        yield f"- {label}: {shown.before}"
+    if change.after is not ABSENT:
+        yield f"+ {label}: {shown.after}{f' ({shown.note})' if shown.note else ''}"
+
+
+def change_labels(changes: Sequence[Change]) -> list[str]:
+    """Return a name for each change: the flag if only one change is of that flag, else the whole path."""
+    flags = [next((str(step) for step in change.path if str(step).startswith(FLAG)), "") for change in changes]
+    counts = Counter(flags)
+    return [
+        printable(flag) if flag and counts[flag] == 1 else _format_path(change.path)
+        for flag, change in zip(flags, changes, strict=True)
+    ]
+
+
+def _format_path(path: KeyPath) -> str:
+    """Return the whole path; for a line of a script, only the script's key, as line numbers identify nothing."""
+    if path[-1:] == (ORDER,):
+        return f"order of {dotted(path[:-1], 'the whole config')}"
+    if REST in path:
+        keys = [step for step in path[: path.index(REST)] if isinstance(step, str)]
+        return printable(keys[-1]) if keys else "the whole config"
+    return dotted(path, "the whole config")
+
+
+def is_flag(change: Change) -> bool:
+    """Return True for the value of a flag and for a line of a script, which are written without quotes."""
+    return any(step == REST or str(step).startswith(FLAG) for step in change.path)

@@ -72,7 +72,7 @@ def _require_two_targets(targets: Sequence[str], base: str | None) -> None:
 
 def _compare_targets(spec: Path, first: Selection, second: Selection) -> Difference:
     from tpucfg.catalog import Catalog
-    from tpucfg.changes.target_diff import job_difference, own_settings
+    from tpucfg.changes.revision_facts import job_difference, own_settings
     from tpucfg.cli.load_spec import load_compiled
 
     catalog = Catalog()
@@ -83,8 +83,8 @@ def _compare_targets(spec: Path, first: Selection, second: Selection) -> Differe
 
 
 def _compare_revisions(base: str, head: str | None, spec: Path, chosen: Selection) -> Difference:
+    from tpucfg.changes.revision_facts import revision_difference
     from tpucfg.changes.revisions import open_compiled_revisions
-    from tpucfg.changes.target_diff import revision_difference
     from tpucfg.git.snapshots import CompareRequest
 
     request = CompareRequest(base, head, spec, with_program=False)
@@ -99,13 +99,13 @@ def _compare_revisions(base: str, head: str | None, spec: Path, chosen: Selectio
 
 
 def _text(difference: Difference) -> str:
-    from tpucfg.changes.describe import text_lines
+    from tpucfg.changes.statements import text_lines
 
     return "\n".join(text_lines(difference))
 
 
 def _json(difference: Difference) -> str:
-    from tpucfg.changes.describe import difference_json
+    from tpucfg.changes.statements import difference_json
 
     return json_text(difference_json(difference)).rstrip("\n")
 

@@ -16,14 +16,13 @@ from tpucfg.git.repository import find_repository
 from tpucfg.text_format import printable
 
 if TYPE_CHECKING:
+    from tpucfg.changes.fits import RunFits
     from tpucfg.changes.previews import Preview
     from tpucfg.changes.programs import ResourceFiles
-    from tpucfg.changes.revision_fits import RunFits
     from tpucfg.infra.resources import ResourceFile
-    from tpucfg.review.build import GivenFiles
+    from tpucfg.review.build import GivenFiles, ReviewScope
     from tpucfg.review.cautions import Verdict
     from tpucfg.review.review import RepositoryReview
-    from tpucfg.review.scope import ReviewScope
 
 _FAIL_ON: Final = ("destructive", "caution", "any", "none")
 
@@ -94,10 +93,9 @@ def review(
     Example: tpucfg review --base origin/main > comment.md
     """
     from tpucfg.git.snapshots import CompareRequest
-    from tpucfg.review.build import repository_statements
+    from tpucfg.review.build import find_review_scope, repository_statements
     from tpucfg.review.cautions import give_verdict
     from tpucfg.review.revisions import check_command
-    from tpucfg.review.scope import find_review_scope
 
     if resources and run_program:
         raise CommandExit(USAGE, "--resources and --run-program exclude each other", "leave out --run-program")
@@ -129,9 +127,8 @@ def _review_specs(scope: "ReviewScope", files: "ReviewFiles", *, runs_programs: 
     """
     from tpucfg.cli.load_spec import progress
     from tpucfg.git.repository import RevisionError
-    from tpucfg.review.build import review_spec
+    from tpucfg.review.build import review_spec, without_renamed_specs
     from tpucfg.review.review import RepositoryReview, SpecFailure
-    from tpucfg.review.scope import without_renamed_specs
 
     is_only = len(scope.requests) == 1
     reviews, failures = [], []
@@ -312,7 +309,7 @@ def _read_preview(environment: str, path: Path) -> "Preview":
 
 
 def _read_fits(path: Path) -> "RunFits":
-    from tpucfg.changes.revision_fits import RunFits
+    from tpucfg.changes.fits import RunFits
     from tpucfg.fit.fit_file import read_fit_file
 
     file = read_fit_file(path, is_trusted=True)

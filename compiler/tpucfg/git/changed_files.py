@@ -1,18 +1,209 @@
-"""Paths that differ between two revisions, the specs that they affect, and names that collide because of them."""
+"""Paths that differ between two revisions, the specs that they affect, and the files that `pulumi up` may read."""
 
 import os
-import unicodedata
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
-from tpucfg.git.program_files import package_folder, program_paths
 from tpucfg.git.repository import Repository, split_nul
-from tpucfg.git.trees import Content, Tree, TreeEntry, read_files, tree_of
-from tpucfg.grouped import grouped
+from tpucfg.git.trees import MAX_FILES, Content, Tree, TreeEntry, read_files, tree_of
 from tpucfg.infra.pulumi_project import PROJECT_FILES, PulumiProject, project_of
 from tpucfg.spec import SPEC_NAME
 from tpucfg.yamldoc.reader import read_bytes
+
+BUILD_FILES: Final = ("setup.py", "pyproject.toml")
+"""Files of a Python package that are read before its code."""
+_SURROUNDING_FILES: Final = (
+    "requirements.txt",
+    "pyproject.toml",
+    "uv.lock",
+    "uv.toml",
+    "poetry.lock",
+    "poetry.toml",
+    ".python-version",
+)
+"""Files that choose the program's Python and packages, in its folder or above.
+
+ResolveToolchain and searchup in https://github.com/pulumi/pulumi/blob/master/sdk/python/toolchain/toolchain.go.
+"""
+_COMMENT: Final = re.compile(r"(?:^|\s)#.*", re.MULTILINE)
+_WORD_ENDS: Final = re.compile(r"[\s\"'=;,\\\[\]]+")
+_LOCAL: Final = re.compile(r"-[A-Za-z](?!-)|file:(?://)?")
+"""Starts of a word that its path follows without a space: an option of one letter, and the scheme of a local file."""
+_PATH: Final = re.compile(r"[\w@+.-]*/[\w@+./-]*|[\w@+-][\w@+.-]*\.[A-Za-z]\w*|\.\.?")
+"""A word that is a path wherever it is: with a slash, or with the ending of a file."""
+_VALUE: Final = re.compile(r"[\w@+./-]+")
+_MAX_INCLUDED: Final = 1_000
+_NOT_LOCAL: Final = ("gs://", "${")
+"""A `package` that contains one of these is not a folder of the repository."""
+
+FileKind = Literal["file", "link", "submodule", "large", "excess"]
+"""Of a commit, only a `file` is read: `large` exceeds the limit of one file, and `excess` that of all files."""
+
+
+class FileVersion(NamedTuple):
+    """A file at one revision."""
+
+    path: str
+    """Relative to the spec's folder."""
+    kind: FileKind
+    id: str
+    """Git's id of the content; for a link, that of its target in the repository. Empty if it is not known."""
+    target: str = ""
+    """The target of a link."""
+
+
+class ProgramPaths(NamedTuple):
+    """The paths that a Pulumi project beside a spec names, relative to the repository's root."""
+
+    spec_folder: PurePosixPath
+    program: PurePosixPath | None = None
+    """None without a project, or with one whose program is not in the repository."""
+    stacks: PurePosixPath | None = None
+    """The folder of the stack files."""
+    other_code: tuple[PurePosixPath, ...] = ()
+    """The code that Pulumi runs besides the program."""
+
+    @property
+    def roots(self) -> tuple[PurePosixPath, ...]:
+        """The folders that the project file names."""
+        return tuple(path for path in (self.program, self.stacks, *self.other_code) if path is not None)
+
+    @property
+    def surrounding_folders(self) -> tuple[PurePosixPath, ...]:
+        """The folders of program and stacks and those above, in which files may choose packages and the checkout."""
+        folders = (folder for folder in (self.program, self.stacks) if folder is not None)
+        return tuple(dict.fromkeys(path for folder in folders for path in (folder, *folder.parents)))
+
+    @property
+    def files(self) -> tuple[PurePosixPath, ...]:
+        """Single paths: the project file, what chooses the program's packages, and folders that may be links."""
+        project_files = [self.spec_folder / name for name in PROJECT_FILES]
+        surrounding = [folder / name for folder in self.surrounding_folders for name in _SURROUNDING_FILES]
+        above = [path for root in self.roots for path in (root, *root.parents) if path.parts]
+        return tuple(dict.fromkeys([*project_files, *surrounding, *above]))
+
+
+def program_paths(spec_folder: PurePosixPath, pulumi: PulumiProject | None) -> ProgramPaths:
+    """Return what a Pulumi project names."""
+    if pulumi is None:
+        return ProgramPaths(spec_folder)
+    program, stacks = (
+        normalize_path(spec_folder, os.path.relpath(path, pulumi.folder)) for path in (pulumi.program, pulumi.stacks)
+    )
+    other_code = (normalize_path(spec_folder, path) for path in pulumi.other_code)
+    return ProgramPaths(spec_folder, program, stacks, tuple(path for path in other_code if path is not None))
+
+
+def normalize_path(spec_folder: PurePosixPath, value: str) -> PurePosixPath | None:
+    """Return a path from a file of the project, relative to the repository's root; None if it leads out of it."""
+    path = PurePosixPath(os.path.normpath(spec_folder / value))
+    return None if path.is_absolute() or ".." in path.parts or "\0" in value else path
+
+
+def package_folder(spec_folder: PurePosixPath, spec: Any) -> PurePosixPath | None:
+    """Return the folder of a local trainer package, from the data of a spec; None if it has none."""
+    trainer = spec.get("trainer") if isinstance(spec, Mapping) else None
+    package = trainer.get("package") if isinstance(trainer, Mapping) else None
+    if not isinstance(package, str) or any(part in package for part in _NOT_LOCAL):
+        return None
+    return normalize_path(spec_folder, package)
+
+
+def program_files(tree: Tree, paths: ProgramPaths, skipped: Collection[TreeEntry] = ()) -> tuple[FileVersion, ...]:
+    """Return the files that `pulumi up` may read, sorted by path.
+
+    Args:
+        tree: the files of a revision.
+        paths: what its Pulumi project names.
+        skipped: files that were not exported because of a limit.
+
+    Raises:
+        GitError: The revision cannot be read.
+    """
+    included = _included_paths(tree, paths)
+    code = {path for path in (paths.program, *paths.other_code, *included) if path is not None}
+    single = {*paths.files, *included}
+
+    def is_read(entry: TreeEntry) -> bool:
+        path, lineage = entry.path, (entry.path, *entry.path.parents)
+        is_foreign = not entry.id and not {*paths.other_code}.isdisjoint(lineage)
+        if is_foreign or path.name == ".gitattributes":
+            # A virtual environment or a plugin that is not committed is no part of the change. Attributes are those of
+            # the repository, which has a caution of its own for them.
+            return False
+        is_stack_file = path.parent == paths.stacks and path.name.startswith("Pulumi.")
+        return is_stack_file or path in single or not code.isdisjoint(lineage)
+
+    listed = {*tree.entries([*paths.roots, *included], paths.files)}
+    entries = sorted(entry for entry in listed if is_read(entry))[: 2 * MAX_FILES]
+    return tuple(
+        FileVersion(os.path.relpath(entry.path, paths.spec_folder), _kind(entry, skipped), *content)
+        for entry, content in zip(entries, tree.contents(entries), strict=True)
+    )
+
+
+def _kind(entry: TreeEntry, skipped: Collection[TreeEntry]) -> FileKind:
+    if entry.kind == "file" and not entry.is_readable:
+        return "large"
+    if entry.kind == "file":
+        return "excess" if entry in skipped else "file"
+    return "link" if entry.kind == "link" else "submodule"
+
+
+def _included_paths(tree: Tree, paths: ProgramPaths) -> tuple[PurePosixPath, ...]:
+    """Return what the requirements files of the program name, and what these name in turn: files, folders or nothing.
+
+    The forms of a requirement are many, and some are undocumented, as `--req` for `--requirement`. So each word that
+    can be a path is one: https://pip.pypa.io/en/stable/reference/requirements-file-format/.
+    """
+    requirements = [folder / _SURROUNDING_FILES[0] for folder in paths.surrounding_folders]
+    included = included_paths(tree, requirements, paths.program)
+    # The whole repository is no part of the program.
+    whole = {paths.spec_folder, *paths.spec_folder.parents}
+    builds = [path / build for path in included for build in (*BUILD_FILES, "setup.cfg") if path in whole]
+    return (*(path for path in included if path not in whole), *builds)
+
+
+def included_paths(
+    tree: Tree, requirements: Iterable[PurePosixPath], start: PurePosixPath | None = None
+) -> tuple[PurePosixPath, ...]:
+    """Return the paths that requirements files name, and that these name in turn.
+
+    Args:
+        tree: The files of a revision.
+        requirements: The first files.
+        start: The folder in which pip starts; that of each file by default.
+    """
+    pending = list(requirements)
+    included: dict[PurePosixPath, None] = {}
+    while pending and len(included) < _MAX_INCLUDED:
+        texts = read_files(tree, pending)
+        named = [
+            path
+            for file, content in texts.items()
+            for name in _named_paths(content.decode(errors="replace"))
+            for folder in {file.parent, start or file.parent}
+            if (path := normalize_path(folder, name)) is not None
+        ]
+        pending = [path for path in dict.fromkeys(named) if path not in included][:_MAX_INCLUDED]
+        included |= dict.fromkeys(pending)
+    return tuple(included)
+
+
+def _named_paths(text: str) -> Iterator[str]:
+    """Yield the words of a requirements file that can be paths: those that look like one, and values of options."""
+    previous = ""
+    for word in _WORD_ENDS.split(_COMMENT.sub("", text)):
+        name = _LOCAL.sub("", word, count=1) if _LOCAL.match(word) else word
+        is_value = name != word or previous.startswith("-")
+        if not name.startswith("-") and (_VALUE if is_value else _PATH).fullmatch(name):
+            yield name
+        previous = word
+
+
+# The files of two revisions
 
 
 class TreeChange(NamedTuple):
@@ -137,79 +328,3 @@ def _named_folders(
 
 def _project(file: PurePosixPath, content: bytes) -> PulumiProject | None:
     return project_of(Path(), read_bytes(content, str(file)))
-
-
-# Names that are the same as others where a file system ignores case
-
-
-_INVISIBLE: Final = "Cf"
-
-
-class NameCollision(NamedTuple):
-    """Two files or folders of one name, for a file system that ignores case."""
-
-    added: PurePosixPath
-    other: PurePosixPath
-
-
-def name_collisions(tree: TreeChange) -> tuple[NameCollision, ...]:
-    """Return the files and folders that head adds and that are others of head but for case, or how they are encoded."""
-    new_files = tree.changed & tree.after - tree.before
-    if not new_files:
-        return ()
-    added = _with_parents(new_files) - _with_parents(tree.before)
-    by_name = grouped(((path.parent, _folded(path.name)), path) for path in sorted(_with_parents(tree.after)))
-    collisions = []
-    for path in sorted(added):
-        others = by_name[path.parent, _folded(path.name)]
-        # Of two added ones, the later.
-        other = next((other for other in others if other != path and (other not in added or other < path)), None)
-        if other:
-            collisions.append(NameCollision(path, other))
-    return tuple(collisions)
-
-
-def _with_parents(paths: Iterable[PurePosixPath]) -> frozenset[PurePosixPath]:
-    return frozenset(part for path in paths for part in (path, *path.parents[:-1]))
-
-
-def _folded(name: str) -> str:
-    visible = "".join(char for char in name if unicodedata.category(char) != _INVISIBLE)
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", visible).casefold())
-
-
-# Pulumi projects of a repository that have one name, and with it the same stacks
-
-
-_MAX_PROJECTS: Final = 500
-
-
-class SharedName(NamedTuple):
-    """A project file that head adds or changes, and another one with the same name."""
-
-    name: str
-    file: PurePosixPath
-    other: PurePosixPath
-
-
-def shared_project_names(tree: TreeChange) -> tuple[SharedName, ...]:
-    """Return the projects that got the name of another folder's project.
-
-    Raises:
-        GitError: A revision cannot be read.
-    """
-    if tree.base is None or not any(path.name in PROJECT_FILES for path in tree.changed):
-        return ()
-    names, known = (_project_names(revision, files) for revision, files in tree.trees)
-    return tuple(
-        SharedName(name, path, other)
-        for path, name in names.items()
-        for other, its_name in names.items()
-        if known.get(path) != name and its_name == name and other.parent != path.parent
-    )
-
-
-def _project_names(revision: Tree, files: Iterable[PurePosixPath]) -> Mapping[PurePosixPath, str]:
-    project_files = sorted(path for path in files if path.name in PROJECT_FILES)[:_MAX_PROJECTS]
-    projects = {path: _project(path, content) for path, content in read_files(revision, project_files).items()}
-    return {path: project.name for path, project in projects.items() if project}

@@ -16,13 +16,10 @@ from tpucfg.git.repository import GitError, Repository, RevisionError, split_nul
 MAX_FILE_BYTES: Final = 1 << 20
 """The limit that a spec has too; source files of a stack program are far smaller."""
 MAX_FILES: Final = 5_000
-_MAX_RECORD_BYTES: Final = 4 << 20
-"""The limit for files of records, as for reading them: a padded file must not hide a record from a review."""
-_RECORDS: Final = ".jsonl"
 FIT_FILE: Final = PurePosixPath("results", "fit.json")
 """The results of `tpucfg fit`, relative to a spec's folder."""
-_MAX_FIT_BYTES: Final = 8 << 20
-"""The limit for these results, as for reading them."""
+_MAX_RESULT_BYTES: Final = 8 << 20
+"""The limit for results, no less than for reading them: a padded file must not hide a record from a review."""
 _MAX_EXPORT_BYTES: Final = 1 << 26
 """The limit for all files together."""
 _MAX_HASHED_BYTES: Final = 1 << 26
@@ -266,9 +263,7 @@ def export_files(tree: CommitTree, entries: Iterable[TreeEntry], folder: Path) -
 
 
 def _max_bytes(path: PurePosixPath) -> int:
-    if path.parts[-2:] == FIT_FILE.parts:
-        return _MAX_FIT_BYTES
-    return _MAX_RECORD_BYTES if path.suffix == _RECORDS else MAX_FILE_BYTES
+    return _MAX_RESULT_BYTES if path.parent.name == FIT_FILE.parent.name else MAX_FILE_BYTES
 
 
 def _write_new_file(path: Path, content: bytes) -> None:

@@ -1,12 +1,13 @@
-"""Build a review from the stack programs of both revisions, the previews, and the rules about resources."""
+"""Find the specs that a change affects, and build their reviews from programs, previews and rules about resources."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from pathlib import PurePosixPath
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from tpucfg.changes.config_diff import Difference, config_difference
 from tpucfg.changes.costs import NO_COSTS, compute_costs
-from tpucfg.changes.fits import NO_FIT_CHANGES, FitChanges, compute_fits
+from tpucfg.changes.fits import NO_FIT_CHANGES, FitChanges, RunFits, compute_fits
 from tpucfg.changes.impact import compute_impact, impact_of_broken_spec
 from tpucfg.changes.previews import Preview
 from tpucfg.changes.programs import Problem, ProgramRuns, ResourceFiles, declared_resources
@@ -16,25 +17,90 @@ from tpucfg.changes.repository_changes import (
     build_statements,
     ci_paths,
     ci_statements,
-    collision_statements,
     program_paths,
     requirements_paths,
-    shared_project_statements,
 )
 from tpucfg.changes.resource_diff import complete_preview, program_changes, redacted_resources
-from tpucfg.changes.revision_fits import RunFits
 from tpucfg.changes.revisions import CompiledRevision, open_compiled_revisions
 from tpucfg.changes.statements import LocatedStatement
 from tpucfg.findings import Finding
-from tpucfg.git.changed_files import TreeChange, changed_below, name_collisions, shared_project_names
-from tpucfg.git.program_files import included_paths
-from tpucfg.git.snapshots import CompareRequest
+from tpucfg.git.changed_files import TreeChange, changed_below, find_affected_specs, included_paths, read_tree_change
+from tpucfg.git.repository import RevisionError, find_repository
+from tpucfg.git.snapshots import CompareRequest, resolve_commits
 from tpucfg.git.trees import read_files
+from tpucfg.infra.pulumi_project import PROJECT_FILES
 from tpucfg.infra.resource_rules import resource_findings
 from tpucfg.infra.resources import EnvironmentResources, Resource
 from tpucfg.plan import Selection
 from tpucfg.redaction import redact
 from tpucfg.review.review import EnvironmentReview, Review, Source
+from tpucfg.spec import SPEC_NAME
+
+
+class ReviewScope(NamedTuple):
+    """The comparisons of a review."""
+
+    requests: Mapping[PurePosixPath, CompareRequest]
+    """By the spec's path in the repository."""
+    others: tuple[PurePosixPath, ...]
+    """The specs that are not affected."""
+    tree: TreeChange
+    """The files of both revisions."""
+    is_of_repository: bool
+    """True if the specs were found in the repository, and not given."""
+
+    @property
+    def has_stack_elsewhere(self) -> bool:
+        """True if either revision has a Pulumi project in a folder without a spec."""
+        files = self.tree.before | self.tree.after
+        with_spec = {path.parent for path in files if path.name == SPEC_NAME or path in self.requests}
+        return any(path.name in PROJECT_FILES and path.parent not in with_spec for path in files)
+
+
+def find_review_scope(request: CompareRequest, specs: Sequence[Path] = ()) -> ReviewScope:
+    """Return the scope of a review.
+
+    Args:
+        request: the revisions to compare. Its spec is the one to review in a repository without a spec, so that the
+            error names it.
+        specs: the specs to review; if empty, those that the change affects.
+
+    Raises:
+        RevisionError: A revision does not exist, or two of the specs are the same.
+    """
+    given = _requests_by_path(request, specs)
+    repository = find_repository(specs[0].parent if specs else Path())
+    commits = resolve_commits(repository, request)
+    tree = read_tree_change(repository, commits.base, commits.head if request.head is not None else None)
+    if specs:
+        return ReviewScope(given, (), tree, is_of_repository=False)
+    scope = find_affected_specs(tree)
+    root = repository.at_root().folder
+    current = Path.cwd().resolve()
+    requests = {path: request._replace(spec=Path(os.path.relpath(root / path, current))) for path in scope.affected}
+    if not requests and not scope.others:
+        requests = dict(_requests_by_path(request, [request.spec]))
+    return ReviewScope(requests, scope.others, tree, is_of_repository=True)
+
+
+def without_renamed_specs(reviews: Iterable[Review]) -> tuple[Review, ...]:
+    """Return the reviews without those of specs that another spec was renamed from: they seem to be removed."""
+    all_reviews = tuple(reviews)
+    renamed_from = {review.before.snapshot.renamed_from for review in all_reviews}
+    return tuple(review for review in all_reviews if review.after.snapshot.exists or review.path not in renamed_from)
+
+
+def _requests_by_path(request: CompareRequest, specs: Sequence[Path]) -> Mapping[PurePosixPath, CompareRequest]:
+    requests: dict[PurePosixPath, CompareRequest] = {}
+    for spec in specs:
+        path = find_repository(spec.parent).prefix / spec.name
+        if path in requests:
+            raise RevisionError(f"--spec {spec} is given twice", "give each spec once")
+        requests[path] = request._replace(spec=spec)
+    return requests
+
+
+# The review of one spec, and of the repository
 
 
 class GivenFiles(NamedTuple):
@@ -62,7 +128,7 @@ def review_spec(request: CompareRequest, given: GivenFiles) -> Review:
 
 
 def repository_statements(tree: TreeChange) -> tuple[LocatedStatement, ...]:
-    """Return the changes that concern no single spec: those of the workflow, of images and of shared names.
+    """Return the changes that concern no single spec: those of the workflow and of images.
 
     Raises:
         RevisionError: A revision cannot be read.
@@ -73,8 +139,6 @@ def repository_statements(tree: TreeChange) -> tuple[LocatedStatement, ...]:
     return (
         *ci_statements(changed_below(tree, ci_paths(tree.before | tree.after))),
         *build_statements(changed, old.values(), contents),
-        *collision_statements(name_collisions(tree)),
-        *shared_project_statements(shared_project_names(tree)),
     )
 
 
@@ -191,7 +255,7 @@ def _review_environment(
         warnings=review.warnings,
         has_no_stack=preview.has_no_stack,
         drift=review.drift,
-        refresh=review.refresh,
+        is_refreshed=review.is_refreshed,
     )
 
 
@@ -206,7 +270,7 @@ def _review_preview(preview: Preview, before: CompiledRevision, after: CompiledR
         preview.warnings,
         _new_findings(_preview_findings(name, preview.before, before), _preview_findings(name, preview.after, after)),
         drift=preview.drift,
-        refresh=preview.refresh,
+        is_refreshed=preview.is_refreshed,
         is_new=preview.is_new,
     )
 

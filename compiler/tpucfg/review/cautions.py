@@ -6,13 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from tpucfg.changes.resources import Reason, ResourceChange, Widening, reported_widenings
-from tpucfg.changes.statements import LocatedStatement, Risk, format_environments, generalize, replace_name
+from tpucfg.changes.statements import LocatedStatement, Risk, format_environments
 from tpucfg.grouped import grouped
 from tpucfg.infra.grants import power_of
 from tpucfg.markdown import code, prose
 from tpucfg.redaction import redact
-from tpucfg.review.bounds import count_fitting, cut_middle
-from tpucfg.review.folds import drift_line
+from tpucfg.review.folds import count_fitting, cut_middle, drift_line
 from tpucfg.review.review import EnvironmentReview, RepositoryReview, Review
 from tpucfg.text_format import format_count, listed
 
@@ -52,7 +51,6 @@ _ONLY_DECLARED: Final = (
     "of something else"
 )
 _UNVERIFIED: Final = "the preview could not be compared with the stack programs, so it alone is shown"
-_CODE: Final = re.compile(r"`[^`]+`")
 
 
 class Caution(NamedTuple):
@@ -145,16 +143,14 @@ def _specs(paths: Sequence[str]) -> str:
 def spec_cautions(review: Review) -> list[Caution]:
     """Return the risks of one spec, the highest first; environments with the same risk share a line."""
     unprotected = {*_unprotected_environments(review)}
-    # The key has a placeholder for the environment; the values are the exact lines with their environments.
-    lines = grouped(
-        (caution._replace(text=_with_placeholder(caution.text, name)), (caution, name))
+    shared = grouped(
+        (caution, environment.environment)
         for environment in review.environments
-        for name in (environment.environment,)
-        for caution in _environment_cautions(environment, is_reported=name in unprotected)
+        for caution in _environment_cautions(environment, is_reported=environment.environment in unprotected)
     )
-    shared = (pair for general, exact in lines.items() for pair in generalize(general, exact))
     scoped = [
-        caution._replace(text=f"**{prose(format_environments(names))}**: {caution.text}") for caution, names in shared
+        caution._replace(text=f"**{prose(format_environments(names))}**: {caution.text}")
+        for caution, names in shared.items()
     ]
     stated = [caution for located in review.impact.statements for caution in _statement_cautions(located)]
     return sorted([*stated, *scoped], key=lambda caution: caution.rank)
@@ -165,14 +161,6 @@ def _statement_cautions(located: LocatedStatement) -> Iterator[Caution]:
     if located.statement.risk:
         scope = f"**{prose(located.scope)}**: " if located.scope else ""
         yield Caution(located.statement.risk, f"{scope}{located.statement.markdown}")
-
-
-def _with_placeholder(line: str, environment: str) -> str:
-    """Return the line with `<env>` instead of the environment's name.
-
-    Only inside code: a name such as `data` can be a word of the sentence too.
-    """
-    return _CODE.sub(lambda match: replace_name(match[0], environment), line)
 
 
 def _unprotected_environments(review: Review) -> Iterator[str]:

@@ -4,25 +4,183 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 from urllib.parse import quote
 
-from tpucfg.changes.describe import format_config_counts
-from tpucfg.changes.statements import Risk
+from tpucfg.changes.resources import count_resources, reported_widenings
+from tpucfg.changes.spec_meanings import LIFTED
+from tpucfg.changes.statements import Risk, format_config_counts, format_environments
+from tpucfg.findings import errors
+from tpucfg.findings.formats import format_counts
 from tpucfg.grouped import grouped
 from tpucfg.markdown import alert, code, prose, table
-from tpucfg.review.bounds import Fold, join_within_limit
 from tpucfg.review.cautions import bound_cautions, repository_cautions, spec_cautions
-from tpucfg.review.effects import Part, cost_parts, drift_block, finding_blocks, fit_block, impact_parts
-from tpucfg.review.folds import config_folds, drift_folds, resource_folds
-from tpucfg.review.review import RepositoryReview, Review
+from tpucfg.review.effects import (
+    Part,
+    cost_parts,
+    cost_phrase,
+    drift_block,
+    finding_blocks,
+    fit_block,
+    fit_phrase,
+    impact_parts,
+)
+from tpucfg.review.folds import Fold, config_folds, drift_fold, join_within_limit, resource_folds
+from tpucfg.review.review import EnvironmentReview, RepositoryReview, Review
 from tpucfg.review.revisions import footer, format_commit_range, spec_errors
-from tpucfg.review.summary import counts_table, headline, repository_headline
 from tpucfg.spec import SPEC_NAME
 from tpucfg.text_format import format_count, listed
+
+_MAX_PHRASES: Final = 4
+_UNKNOWN: Final = "?"
+_NOT_APPLICABLE: Final = "–"
+_UNCHANGED: Final = "unchanged"
+_RISKS: Final = 5
+"""The number of counts of resources that are a risk, which come first and are set in bold."""
+
+
+# The review in one line, and as a table of counts
+
+
+def repository_headline(reviewed: RepositoryReview) -> str:
+    """Return the sum of all reviews in one line; of one review, its own headline."""
+    if only := reviewed.only:
+        return headline(only)
+    changed = sum(review.is_change for review in reviewed.reviews)
+    total = len(reviewed.reviews) + len(reviewed.failures) + len(reviewed.others)
+    broken = sum(review.is_broken for review in reviewed.reviews) + len(reviewed.failures)
+    destructive = sum(review.is_destructive for review in reviewed.reviews)
+    unknown = sum(not review.is_known for review in reviewed.reviews if not review.is_broken)
+    phrases = [
+        f"{changed:,} of {format_count(total, 'spec')} changed",
+        f"{broken:,} with errors" if broken else "",
+        f"{destructive:,} {'loses' if destructive == 1 else 'lose'} data or protection" if destructive else "",
+        f"resource changes of {unknown:,} unknown" if unknown else "",
+        *dict.fromkeys(located.statement.headline for located in reviewed.statements),
+    ]
+    return ", ".join(phrase for phrase in phrases if phrase)
+
+
+def headline(review: Review) -> str:
+    """Return the review of one spec in one line."""
+    drifted = sum(bool(drift.risk) for environment in review.environments for drift in environment.drift)
+    drift = f"; {format_count(drifted, 'resource')} differ{'s' * (drifted == 1)} in the cloud" if drifted else ""
+    return f"{_change_headline(review)}{drift}"
+
+
+def _change_headline(review: Review) -> str:
+    for revision, subject in ((review.after, "the spec"), (review.before, "the spec of the base")):
+        if revision.is_broken:
+            return _with_phrases(f"{subject} has {format_counts(errors(revision.findings))}", review)
+    known = "" if review.is_known else "known "
+    if not review.is_change:
+        return _with_phrases(f"no {known}changes", review)
+    resources = [(count, "resource", phrase) for count, phrase in _resource_counts(review.environments)]
+    configs = [(count, "config", phrase) for count, phrase in _config_counts(review)]
+    phrases = [f"{format_count(count, noun)} {phrase}" for count, noun, phrase in (*resources, *configs) if count]
+    # Without any, the cautions are what has changed.
+    cautions = sum(item.statement.risk > Risk.NONE for item in review.impact.statements)
+    rest = format_count(cautions, "caution") if cautions else f"no {known}config or resource changes"
+    return _with_phrases(", ".join(phrases) or rest, review)
+
+
+def _resource_counts(environments: Sequence[EnvironmentReview]) -> list[tuple[int, str]]:
+    """Return how many resources change in which way, the risks first."""
+    changes = [(change, environment.is_new) for environment in environments for change in environment.changes]
+    counts = count_resources(change for change, _ in changes)
+    return [
+        (counts.delete, "deleted"),
+        (counts.replace, "replaced"),
+        (counts.lifted, "no longer protected"),
+        # A deletion rule or a shorter retention is only an update, but the reason to read on.
+        (
+            sum(any(statement.destructive for statement in change.statements) for change, _ in changes),
+            "with data at risk",
+        ),
+        (sum(bool(reported_widenings(change, is_new=is_new)) for change, is_new in changes), "with wider access"),
+        (counts.create, "created"),
+        (counts.imported, "imported"),
+        (counts.update, "updated"),
+    ]
+
+
+def _config_counts(review: Review, name: str = "") -> Iterator[tuple[int, str]]:
+    """Yield how many configs change in which way, of one environment or of all."""
+    difference = review.difference
+    keys_by_verb = {"changed": difference.changed, "added": difference.added, "removed": difference.removed}
+    for verb, keys in keys_by_verb.items():
+        yield sum(name in ("", key.environment) for key in keys), verb
+
+
+def _with_phrases(counts: str, review: Review) -> str:
+    """Add what no count includes: a higher cost, and changes such as a lifted protection, the riskiest first."""
+    located = [item for item in review.impact.statements if item.statement.headline]
+    if any(change.protection == "lifted" for change in review.resources):
+        # Already counted as resources that are no longer protected.
+        located = [item for item in located if item.statement.headline != LIFTED]
+    located.sort(key=lambda item: -item.statement.risk)
+    phrases = dict.fromkeys(
+        f"{item.statement.headline} in {item.scope}" if item.scope else item.statement.headline for item in located
+    )
+    parts = (
+        counts,
+        _unknown_phrase(review.environments),
+        cost_phrase(review.costs),
+        fit_phrase(review.fits),
+        listed([*phrases], _MAX_PHRASES),
+    )
+    return "; ".join(part for part in parts if part)
+
+
+def _unknown_phrase(environments: Sequence[EnvironmentReview]) -> str:
+    """Name the environments of which a failed program or preview hides changes; a failure is not `no change`."""
+    names = [environment.environment for environment in environments if environment.problem or environment.unverified]
+    return f"changes to resources unknown in {format_environments(names)}" if names else ""
+
+
+def counts_table(review: Review) -> str:
+    """Return a row for each environment; empty if there is nothing to count."""
+    by_name = {environment.environment: environment for environment in review.environments}
+    names = sorted({*by_name, *(key.environment for key in review.difference.all_keys)})
+    if review.is_broken:
+        # Only a preview compares resources if the specs cannot be compared.
+        names = [name for name, environment in by_name.items() if environment.source == "preview"]
+    rows = [[code(name), _resource_cell(by_name.get(name)), _config_cell(review, name)] for name in names]
+    if all(cell == _UNCHANGED for _, *cells in rows for cell in cells):
+        return ""
+    if any(environment.source != "none" for environment in review.environments):
+        return table(["environment", "resources", "configs"], rows)
+    # Nothing is known of resources, or there are none.
+    has_configs = any(cell != _UNCHANGED for *_, cell in rows)
+    return table(["environment", "configs"], [[name, configs] for name, _, configs in rows]) if has_configs else ""
+
+
+def _resource_cell(environment: EnvironmentReview | None) -> str:
+    if environment is None:
+        return _NOT_APPLICABLE
+    if environment.source == "none":
+        return _UNKNOWN
+    counts = _resource_counts([environment])
+    phrases = [
+        f"**{count:,} {phrase}**" if index < _RISKS else f"{count:,} {phrase}"
+        for index, (count, phrase) in enumerate(counts)
+        if count
+    ]
+    # A problem without any count means that nothing is known.
+    return ", ".join(phrases) or (_UNKNOWN if environment.problem else _UNCHANGED)
+
+
+def _config_cell(review: Review, name: str) -> str:
+    if review.is_broken:
+        return _UNKNOWN
+    return ", ".join(f"{count:,} {verb}" for count, verb in _config_counts(review, name) if count) or _UNCHANGED
+
 
 _MAX_NAMES: Final = 16
 _MAX_ROWS: Final = 40
 """Rows of the table of specs; further specs are counted, and have parts of their own."""
 _HINT: Final = f"_Complete output: {code('tpucfg review --format json')}._"
 """The last line of a comment from which something is omitted."""
+
+
+# The comment
 
 
 def comment(reviewed: RepositoryReview) -> str:
@@ -85,7 +243,7 @@ def _effects(review: Review) -> Iterator[Part]:
         yield f"Resource changes are not known: {prose(reason.reason)}. To show them: {code(reason.command)}."
     yield from (*cost_parts(review), fit_block(review), *impact_parts(review), drift_block(review))
     yield from finding_blocks(review)
-    yield from (*resource_folds(review.environments), *drift_folds(review.environments))
+    yield from (*resource_folds(review.environments), *(drift_fold(item) for item in review.environments if item.drift))
     yield from config_folds(review.difference)
 
 

@@ -16,8 +16,7 @@ from tpucfg.git.trees import FIT_FILE
 from tpucfg.markdown import code, html, items, prose, table
 from tpucfg.number_format import format_factor, format_percent
 from tpucfg.redaction import redact
-from tpucfg.review.bounds import Fold, bound_lines, cut_middle, fold
-from tpucfg.review.folds import drift_line
+from tpucfg.review.folds import Fold, count_fitting, cut_middle, drift_line, fold
 from tpucfg.review.review import Review
 from tpucfg.review.revisions import format_revision
 from tpucfg.text_format import format_count, format_value, listed
@@ -52,7 +51,7 @@ _AMOUNTS: Final = {
     "usd_per_hour": _Amount("an hour of {} costs {} USD", "USD an hour on {}"),
     "max_usd": _Amount("a run on {} can cost at most {} USD", "USD at most for a run on {}"),
     "reserved": _Amount("reserved: an hour of {} costs {} USD, with or without a run", "USD an hour reserved on {}"),
-    "chip_hours": _Amount("a run on {} takes {} chip hours", "chip hours for a run on {}"),
+    "hours": _Amount("a run on {} takes {} hours", "hours for a run on {}"),
     "chips": _Amount("{} has {} chips", "chips on {}"),
 }
 """In the order in which the headline prefers them."""
@@ -137,7 +136,7 @@ def _shown(costs: CostChanges) -> list[str]:
     """Return the keys of the measures that are shown; hours and chips only for what has no cost."""
     known = costs.largest
     shown = [key for key in _AMOUNTS if key in known and (key in _PRICED or known[key].before != known[key].after)]
-    for priced, unpriced in (("usd", "chip_hours"), ("usd_per_hour", "chips"), ("reserved", "chips")):
+    for priced, unpriced in (("usd", "hours"), ("usd_per_hour", "chips"), ("reserved", "chips")):
         if unpriced in shown and priced in known and known[priced].unknown <= known[unpriced].unknown:
             shown.remove(unpriced)
     return shown
@@ -152,11 +151,9 @@ def _share(largest: Largest) -> str:
 
 
 def _is_shown(measure: Measure, rows: Sequence[CostRow]) -> bool:
-    """Return True for money, and for other values that change and are known; chip hours only if they have no price."""
+    """Return True for money, and for other values that change and are known."""
     pairs = [_values(row, measure) for row in rows]
     is_known = any(value is not None for pair in pairs for value in pair)
-    if measure.key == "chip_hours" and all(cost.usd_per_hour for row in rows for cost in row.costs):
-        return False
     return is_known and (measure.key in _IN_TABLE or any(old != new for old, new in pairs))
 
 
@@ -251,7 +248,9 @@ def impact_parts(review: Review) -> Iterator[Part]:
     """Yield the statements that are no cautions, and the table of rungs if a figure of theirs differs."""
     harmless = (located for located in review.impact.statements if not located.statement.risk)
     texts = [cut_middle(text, _MAX_STATEMENT_LENGTH) for text in join_statements(harmless)]
-    lines = bound_lines(texts, _MAX_STATEMENTS, _MAX_IMPACT_BYTES)
+    count = count_fitting(texts[:_MAX_STATEMENTS], _MAX_IMPACT_BYTES)
+    more = [f"- … and {len(texts) - count:,} more"] if count < len(texts) else []
+    lines = [*(f"- {text}" for text in texts[:count]), *more]
     # A rung that replaces one with equal figures has no columns.
     names = scaling_columns(review.impact.rows)
     rows: tuple[ScalingRow, ...] = review.impact.rows if names else ()

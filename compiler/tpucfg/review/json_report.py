@@ -6,22 +6,21 @@ from typing import Any, Final
 
 from tpucfg.changes.config_diff import redact_difference
 from tpucfg.changes.costs import MEASURES, CostRow, Largest, RunCost
-from tpucfg.changes.describe import change_json, difference_json
 from tpucfg.changes.drift import Drift
 from tpucfg.changes.facts import Change
 from tpucfg.changes.figures import ScalingRow
 from tpucfg.changes.fits import FitRow
 from tpucfg.changes.programs import Problem
 from tpucfg.changes.resources import ResourceChange, count_resources
-from tpucfg.changes.statements import LocatedStatement, Statement
+from tpucfg.changes.statements import LocatedStatement, Statement, change_json, difference_json
 from tpucfg.findings import Finding, errors
 from tpucfg.fit.rung_fit import RungFit
 from tpucfg.git.snapshots import Snapshot
 from tpucfg.number_format import to_json_number
 from tpucfg.redaction import redact, redact_report, redact_value
 from tpucfg.review.cautions import Caution, give_verdict, spec_cautions
+from tpucfg.review.comment import headline, repository_headline
 from tpucfg.review.review import EnvironmentReview, RepositoryReview, Review
-from tpucfg.review.summary import headline, repository_headline
 from tpucfg.text_format import json_text
 
 

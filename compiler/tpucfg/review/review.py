@@ -4,7 +4,7 @@ from typing import Literal, NamedTuple
 
 from tpucfg.changes.config_diff import Difference
 from tpucfg.changes.costs import NO_COSTS, CostChanges
-from tpucfg.changes.drift import Drift, RefreshScope
+from tpucfg.changes.drift import Drift
 from tpucfg.changes.fits import NO_FIT_CHANGES, FitChanges
 from tpucfg.changes.impact import Impact
 from tpucfg.changes.previews import Violation
@@ -41,8 +41,8 @@ class EnvironmentReview(NamedTuple):
     """True if Pulumi reports that the stack does not exist yet."""
     drift: tuple[Drift, ...] = ()
     """Differences in the cloud, whatever the change does."""
-    refresh: RefreshScope = "none"
-    """The resources whose drift the preview shows."""
+    is_refreshed: bool = False
+    """True if a preview shows the drift."""
     is_new: bool = False
     """True if no resource existed before. Grants on new resources do not widen access to existing data."""
     unverified: str = ""

@@ -5,9 +5,8 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from tpucfg.changes.describe import format_keys
-from tpucfg.changes.drift import RefreshScope
 from tpucfg.changes.revisions import CompiledRevision
+from tpucfg.changes.statements import format_keys
 from tpucfg.findings import errors
 from tpucfg.findings.formats.text import report
 from tpucfg.git.snapshots import Snapshot
@@ -29,14 +28,7 @@ _SOURCES: Final[Mapping[Source, str]] = {
     "head": "declared by the stack program of {head}{}; how they change is unknown",
 }
 """The sources of resources, with places for the revision and for the programs that are not its own."""
-_DRIFT_EFFECTS: Final[Mapping[RefreshScope, str]] = {
-    "none": f"is not detected, as its preview was taken without {code('--refresh')}",
-    "changed": (
-        "is shown only of resources that the update changes, as its preview was taken without "
-        f"{code('PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true')}"
-    ),
-}
-"""Limits of the comment, by the scope of the preview's refresh."""
+_NO_DRIFT: Final = f"not detected without {code('--refresh')} and {code('PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true')}"
 
 
 def format_commit_range(before: Snapshot, after: Snapshot) -> str:
@@ -135,9 +127,8 @@ def _source_sentences(review: Review) -> Iterator[str]:
             # Environments are named only if there may be several sources.
             names = f" of {_names(covered)}" if by_source["preview"] else ""
             yield f"Resources{names}: {text.format(_bundled(review), head=format_revision(review.after.snapshot))}."
-    for scope, effect in _DRIFT_EFFECTS.items():
-        if refreshed := [item for item in by_source["preview"] if item.refresh == scope and not item.problem]:
-            yield f"Drift of {_names(refreshed)} {effect}."
+    if unknown := [item for item in by_source["preview"] if not (item.is_refreshed or item.problem)]:
+        yield f"Drift of {_names(unknown)} is {_NO_DRIFT}."
     if missing := [environment for environment in environments if environment.has_no_stack]:
         subject, verb = ("stack", "does") if len(missing) == 1 else ("stacks", "do")
         yield f"The {subject} of {_names(missing)} {verb} not exist yet."
