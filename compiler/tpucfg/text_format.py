@@ -142,8 +142,8 @@ def _unquoted(match: re.Match[str]) -> str:
 
 def nearest(text: str, names: Sequence[str]) -> str | None:
     """Return the name that was most likely meant: one that differs in case, separators, or a letter or two."""
-    by_letters = {_letters(name): name for name in reversed(names)}
-    if name := by_letters.get(_letters(text)):
+    by_letters = {letters(name): name for name in reversed(names)}
+    if name := by_letters.get(letters(text)):
         return name
     # difflib is imported only for a misspelled word. The text is bounded because the comparison takes quadratic time.
     from difflib import get_close_matches
@@ -151,7 +151,8 @@ def nearest(text: str, names: Sequence[str]) -> str | None:
     return next(iter(get_close_matches(text[:100], names, n=1, cutoff=0.7)), None)
 
 
-def _letters(text: str) -> str:
+def letters(text: str) -> str:
+    """Return the letters and digits of a name, in lower case."""
     return re.sub(r"[^a-z0-9]", "", text.lower())
 
 
