@@ -21,7 +21,7 @@ from typing import Final
 from tpucfg.catalog import Catalog
 from tpucfg.cli.app import run
 from tpucfg.findings import Finding, errors
-from tpucfg.findings.formats.text import report
+from tpucfg.findings.text import report
 from tpucfg.infra.resource_rules import resource_findings
 from tpucfg.infra.resources import EnvironmentResources, Resource
 from tpucfg.render.pipeline import compile_project, findings_beside

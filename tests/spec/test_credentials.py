@@ -9,7 +9,7 @@ import pytest
 
 from spec_factory import compiled, document, ids, loaded, spec
 from tpucfg.cli.app import run
-from tpucfg.findings.formats import FORMATS
+from tpucfg.findings import FORMATS
 from tpucfg.redaction import has_secret_name, is_random
 from tpucfg.spec.credentials import hidden_text
 from tpucfg.yamldoc.reader import read_text

@@ -9,7 +9,7 @@ from tpucfg.changes.describe import format_keys
 from tpucfg.changes.drift import RefreshScope
 from tpucfg.changes.revisions import CompiledRevision
 from tpucfg.findings import errors
-from tpucfg.findings.formats.text import report
+from tpucfg.findings.text import report
 from tpucfg.git.snapshots import Snapshot
 from tpucfg.markdown import code, fence, prose
 from tpucfg.redaction import redact_report

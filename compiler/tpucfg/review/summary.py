@@ -6,8 +6,7 @@ from typing import Final
 from tpucfg.changes.resources import count_resources, reported_widenings
 from tpucfg.changes.spec_meanings import LIFTED
 from tpucfg.changes.statements import Risk, format_environments
-from tpucfg.findings import errors
-from tpucfg.findings.formats import format_counts
+from tpucfg.findings import errors, format_counts
 from tpucfg.markdown import code, table
 from tpucfg.review.effects import cost_phrase, fit_phrase
 from tpucfg.review.review import EnvironmentReview, RepositoryReview, Review
