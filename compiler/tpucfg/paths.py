@@ -6,7 +6,7 @@ number of steps, none too, and `*` within a word any characters. A key with dots
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from functools import cache
 from typing import Any, Final, TypeVar
 
@@ -145,3 +145,15 @@ def _regex(pattern: str) -> re.Pattern[str]:
 @cache
 def _step_regex(step: str) -> re.Pattern[str]:
     return re.compile("[^\0]*".join(map(re.escape, step.split("*"))), re.DOTALL)
+
+
+_Key = TypeVar("_Key", bound=Hashable)
+_Value = TypeVar("_Value")
+
+
+def grouped(pairs: Iterable[tuple[_Key, _Value]]) -> dict[_Key, list[_Value]]:
+    """Return the values of each key; keys and values keep their order."""
+    groups: dict[_Key, list[_Value]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return groups

@@ -49,7 +49,7 @@ _SECRET_WORDS: Final = (
     *("keys", "tokens", "secrets", "passwords", "credentials"),
 )
 _MIN_RANDOM: Final = 10
-"""The least characters of a generated value: shorter ones cannot be told from words such as `f8e4m3fn`."""
+"""The least characters of a generated value: shorter ones cannot be distinguished from words such as `f8e4m3fn`."""
 _SEPARATORS: Final = r"[-_./:,=|<>()\[\]{}\"'\\\s]+"
 _KINDS: Final = r"[A-Za-z]+|[0-9]+|[^A-Za-z0-9]+"
 _MAX_KINDS: Final = 3

@@ -7,7 +7,7 @@ import pytest
 
 from ai_platform_specs import OF_MACHINE, located_text, merged
 from tpucfg.catalog import Catalog
-from tpucfg.render.validate import config_findings
+from tpucfg.render.pipeline import config_findings
 from tpucfg.yamldoc.reader import read_text
 
 GUIDE_CONFIGS = {

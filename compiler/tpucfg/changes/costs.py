@@ -16,8 +16,8 @@ from tpucfg.changes.figures import rung_baselines
 from tpucfg.changes.records import NO_RECORDS, RevisionRecords, judged_throughputs, record_statements
 from tpucfg.changes.revisions import CompiledRevision, config_key
 from tpucfg.changes.statements import LocatedStatement, Risk, Statement
-from tpucfg.grouped import grouped
 from tpucfg.number_format import format_dollars, format_hours, format_number
+from tpucfg.paths import grouped
 from tpucfg.plan.rung import Rung, probe_rung
 from tpucfg.results.cost import RunLimit, price_per_hour, run_hours, run_limit
 from tpucfg.results.records import FOLDER

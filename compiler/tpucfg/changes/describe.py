@@ -10,8 +10,7 @@ from tpucfg.changes.config_diff import Difference, Group
 from tpucfg.changes.facts import ABSENT, Change, Scope, sorted_keys
 from tpucfg.changes.statements import LocatedStatement, Statement, show_change
 from tpucfg.changes.tree_diff import ORDER
-from tpucfg.grouped import grouped
-from tpucfg.paths import KeyPath
+from tpucfg.paths import KeyPath, grouped
 from tpucfg.text_format import dotted, format_count, listed, printable
 
 ALL_CONFIGS: Final = "every config"

@@ -16,8 +16,7 @@ from tpucfg.changes.statements import (
     replace_name,
     show_change,
 )
-from tpucfg.grouped import grouped
-from tpucfg.paths import pattern_steps
+from tpucfg.paths import grouped, pattern_steps
 from tpucfg.text_format import dotted
 
 _MAX_LENGTH: Final = 200

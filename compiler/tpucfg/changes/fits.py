@@ -15,8 +15,8 @@ from tpucfg.fit.fit_findings import MIN_HEADROOM
 from tpucfg.fit.rung_fit import RungFit
 from tpucfg.fit.wording import amount_text, memory_text, short_amount, verdict_text
 from tpucfg.git.trees import FIT_FILE
-from tpucfg.grouped import grouped
 from tpucfg.number_format import format_percent
+from tpucfg.paths import grouped
 from tpucfg.text_format import listed
 
 _FILE: Final = str(FIT_FILE)

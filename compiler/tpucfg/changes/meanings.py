@@ -11,8 +11,7 @@ from typing import Final, NamedTuple
 from tpucfg.changes.conditions import Comparison, Condition, added, always, kept
 from tpucfg.changes.facts import FactChange
 from tpucfg.changes.statements import Risk
-from tpucfg.grouped import grouped
-from tpucfg.paths import matches, pattern_steps
+from tpucfg.paths import grouped, matches, pattern_steps
 
 
 class Meaning(NamedTuple):

@@ -10,9 +10,9 @@ from tpucfg.changes.resource_meanings import resource_statements
 from tpucfg.changes.resources import KNOWN_TYPES, REMOVING_OPS, UNKNOWN, Op, ResourceChange, Step, Widening, holds_data
 from tpucfg.changes.statements import Statement
 from tpucfg.changes.tree_diff import value_changes
-from tpucfg.grouped import grouped
 from tpucfg.infra.grants import is_grant
 from tpucfg.infra.resources import PROJECT_NUMBER, EnvironmentResources, Resource, urn_name
+from tpucfg.paths import grouped
 from tpucfg.redaction import SECRET, redact, redact_value
 
 _Item = TypeVar("_Item")

@@ -9,8 +9,8 @@ from itertools import zip_longest
 from typing import Any, Final, NamedTuple, TypeVar
 
 from tpucfg.changes.facts import ABSENT, Change, mark_as_other
-from tpucfg.grouped import grouped
 from tpucfg.markdown import code, prose
+from tpucfg.paths import grouped
 from tpucfg.redaction import redact
 from tpucfg.text_format import format_value, listed, printable
 

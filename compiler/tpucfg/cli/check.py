@@ -213,7 +213,7 @@ def _no_target(files: Sequence[str]) -> CommandExit:
 
 def _check_config(file: str, target: str, catalog: Catalog) -> tuple[Sequence[Finding], str]:
     """Return the findings about a config, and its text."""
-    from tpucfg.render.validate import config_findings
+    from tpucfg.render.pipeline import config_findings
     from tpucfg.targets import target_named
     from tpucfg.targets.objects import companion_schemas, document_keys, other_target
     from tpucfg.yamldoc.reader import read_file

@@ -6,8 +6,8 @@ from urllib.parse import quote
 
 from tpucfg.changes.describe import format_config_counts
 from tpucfg.changes.statements import Risk
-from tpucfg.grouped import grouped
 from tpucfg.markdown import alert, code, prose, table
+from tpucfg.paths import grouped
 from tpucfg.review.bounds import Fold, join_within_limit
 from tpucfg.review.cautions import bound_cautions, repository_cautions, spec_cautions
 from tpucfg.review.effects import Part, cost_parts, drift_block, finding_blocks, fit_block, impact_parts

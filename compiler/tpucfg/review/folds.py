@@ -10,8 +10,8 @@ from tpucfg.changes.drift import Drift
 from tpucfg.changes.facts import ABSENT, Change, Scope
 from tpucfg.changes.resources import ResourceChange
 from tpucfg.changes.statements import show_change
-from tpucfg.grouped import grouped
 from tpucfg.markdown import code, fence, html, html_code, prose
+from tpucfg.paths import grouped
 from tpucfg.redaction import redact, redact_report
 from tpucfg.review.bounds import Fold, fold, join_within_limit
 from tpucfg.review.review import EnvironmentReview

@@ -116,13 +116,12 @@ def _credentials_below(node: Node, path: KeyPath, name: str = "") -> Iterator[_V
         for step, child, inner in _children(node, name):
             yield from _credentials_below(child, (*path, step), inner)
     elif isinstance(node.value, str):
+        credential, by = _credential_in(name, node.value)
         # Keys of trainer.secrets are names of credentials, and their values are names of secrets.
         if path[-2:-1] == ("secrets",):
-            found = (name, _FORM) if re.fullmatch(_HEX_KEY, node.value) or _shown_by("", node.value) else ("", "")
-        else:
-            found = _credential_in(name, node.value)
-        if found[1]:
-            yield _Value(path, node, *found)
+            credential, by = name, _FORM if re.fullmatch(_HEX_KEY, node.value) else _shown_by("", node.value)
+        if by:
+            yield _Value(path, node, credential, by)
 
 
 def _credential_in(name: str, text: str) -> tuple[str, str]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from tpucfg.catalog import TARGET_FACTS, Catalog, Slice
 from tpucfg.findings import Finding
-from tpucfg.grouped import grouped
+from tpucfg.paths import grouped
 from tpucfg.plan import account_id, job_name
 from tpucfg.plan.job import PROBE
 from tpucfg.plan.naming import MAX_ACCOUNT_ID_LENGTH
