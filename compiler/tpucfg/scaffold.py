@@ -1,4 +1,8 @@
-"""The files of a new project: its spec, Pulumi program and stacks, the workflow, and optionally a trainer."""
+"""The files of a new project: its spec, Pulumi program and stacks, the workflow, and optionally a trainer.
+
+The workflow installs tpucfg from where this installation comes from, which an installer records in `direct_url.json`:
+https://packaging.python.org/en/latest/specifications/direct-url/.
+"""
 
 import json
 import re

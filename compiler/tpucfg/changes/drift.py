@@ -15,13 +15,13 @@ from typing import Any, Final, Literal, NamedTuple
 from tpucfg.changes.facts import ABSENT, Change, redact_change
 from tpucfg.changes.grants import access_widenings
 from tpucfg.changes.preview_events import NO_OPS, REFRESH, REPLACING_OPS, EngineStep, State
-from tpucfg.changes.resource_diff import differs_only_in_case, input_changes, sort_keys
+from tpucfg.changes.resource_diff import differs_only_in_case, input_changes
 from tpucfg.changes.resources import Step, Widening, holds_data
 from tpucfg.changes.statements import Risk
 from tpucfg.changes.tree_diff import value_changes
 from tpucfg.infra.grants import is_grant
 from tpucfg.infra.resources import BUCKET, Resource
-from tpucfg.paths import KeyPath, value_at
+from tpucfg.paths import KeyPath, sort_keys, value_at
 from tpucfg.redaction import redact
 
 COMPUTED: Final = frozenset(

@@ -12,7 +12,7 @@ from tpucfg.changes.statements import Statement
 from tpucfg.changes.tree_diff import value_changes
 from tpucfg.infra.grants import is_grant
 from tpucfg.infra.resources import PROJECT_NUMBER, EnvironmentResources, Resource, urn_name
-from tpucfg.paths import grouped
+from tpucfg.paths import grouped, sort_keys
 from tpucfg.redaction import SECRET, redact, redact_value
 
 _Item = TypeVar("_Item")
@@ -33,19 +33,13 @@ def resource_changes(environment: str, steps: Sequence[Step]) -> tuple[ResourceC
 
 def input_changes(before: Resource | None, after: Resource | None) -> Iterable[Change]:
     """Return the inputs that differ, by name; of a created or deleted resource, one change for each input."""
+    # Engine and stack program emit the keys in any order.
     old, new = (sort_keys(resource.inputs if resource else {}) for resource in (before, after))
     if before is not None and after is not None:
         other = {key for key, digest in after.secrets.items() if before.secrets.get(key, digest) != digest}
         secrets = (Change((key,), SECRET, mark_as_other(SECRET)) for key in sorted(other))
         return (*value_changes(old, new), *secrets)
     return (Change((key,), old.get(key, ABSENT), new.get(key, ABSENT)) for key in (old or new))
-
-
-def sort_keys(value: Any) -> Any:
-    """Return the value with sorted keys: engine and stack program emit them in any order."""
-    if isinstance(value, Mapping):
-        return {key: sort_keys(value[key]) for key in sorted(value)}
-    return [sort_keys(item) for item in value] if isinstance(value, list) else value
 
 
 def _change(

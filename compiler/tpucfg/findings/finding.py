@@ -113,7 +113,7 @@ class Finding(NamedTuple):
 
 def format_counts(findings: Iterable[Finding]) -> str:
     """Return a summary such as `2 errors and 1 warning`, or `no findings`."""
-    levels = [finding.level for finding in findings]
+    levels: list[str] = [finding.level for finding in findings]
     counts = [(levels.count(level), level) for level in SEVERITY_ORDER]
     return listed([format_count(count, level) for count, level in counts if count], last=" and ") or "no findings"
 

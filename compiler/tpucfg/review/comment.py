@@ -70,7 +70,7 @@ def _commit_range(reviewed: RepositoryReview) -> str:
 def _caution_block(reviewed: RepositoryReview) -> str:
     block = bound_cautions(repository_cautions(reviewed))
     lines = [*(caution.text for caution in block.lines), *filter(None, [block.omission])]
-    return alert("CAUTION", lines) if lines else ""
+    return alert(lines) if lines else ""
 
 
 # One spec

@@ -1,4 +1,4 @@
-"""Replace values of a document by those of arguments, each with the argument as its location, or remove keys."""
+"""Replace values of a document by those of arguments, remove keys, or set a value in the text at its place."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -125,6 +125,9 @@ def _with_value(node: Node, path: KeyPath, value: Node, key: Node) -> Node:
     copy.keys = {**node.keys, name: node.keys.get(name, key) if rest else key}
     copy.children, copy.value = entries, {name: child.value for name, child in entries.items()}
     return copy
+
+
+# Edits of the text; comments and everything else in it stay as they are.
 
 
 class EditError(ValueError):
