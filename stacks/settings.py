@@ -13,7 +13,7 @@ import pulumi
 
 from tpucfg.catalog import Catalog
 from tpucfg.findings import Finding, errors
-from tpucfg.findings.formats.text import report
+from tpucfg.findings.text import report
 from tpucfg.infra import file_findings, is_known, project_file, project_findings, pulumi_project
 from tpucfg.plan import Job, Selection, environment_labels
 from tpucfg.plan.identities import (

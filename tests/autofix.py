@@ -197,7 +197,7 @@ _EDITS: Final[tuple[tuple[str, Callable[..., str | None]], ...]] = (
     (r"write (\w+: .*)", _replace_exactly),
     (r"copy it and write (\S+), or allow .*", _replace_exactly),
     (r"put the whole value in quotes: ('.*')", _replace_exactly),
-    (r"put the whole value in quotes", _quote),
+    (r"if this is part of a text, put the whole text in quotes; .*", _quote),
     (r"replace the tab by spaces", _replace_tab),
     (r"indent it by (\d+), .*", _indent),
     (r"close it with (.), or .*", _close),

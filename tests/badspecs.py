@@ -21,11 +21,10 @@ from typing import Final
 from tpucfg.catalog import Catalog
 from tpucfg.cli.app import run
 from tpucfg.findings import Finding, errors
-from tpucfg.findings.formats.text import report
+from tpucfg.findings.text import report
 from tpucfg.infra.resource_rules import resource_findings
 from tpucfg.infra.resources import EnvironmentResources, Resource
-from tpucfg.render.pipeline import compile_project, findings_beside
-from tpucfg.render.validate import config_findings
+from tpucfg.render.pipeline import compile_project, config_findings, findings_beside
 from tpucfg.spec.parse import load_project, parse_project
 from tpucfg.targets.objects import other_target
 from tpucfg.yamldoc.document import Document

@@ -111,4 +111,4 @@ def test_numeric_columns_are_aligned_right() -> None:
 
 def test_an_alert_names_its_kind() -> None:
     """An alert is a quotation whose first line names the kind."""
-    assert markdown.alert("CAUTION", ["one", "two"]) == "> [!CAUTION]\n> - one\n> - two"
+    assert markdown.alert(["one", "two"]) == "> [!CAUTION]\n> - one\n> - two"

@@ -90,7 +90,7 @@ def test_a_value_with_a_secret_name_is_redacted(key: str) -> None:
 
 
 def test_everything_below_a_secret_name_is_redacted() -> None:
-    """The items of a list and the values of a mapping are secret, but not the facts about them."""
+    """The items of a list and the values of a mapping are secret, but neither numbers nor references to a secret."""
     data = {"api_key": ["a", {"prod": "b", "version": "3"}], "env": [{"name": "HF_TOKEN", "value": "c"}], "steps": "7"}
     assert redact_value(data) == {
         "api_key": ["[secret]", {"prod": "[secret]", "version": "3"}],
@@ -98,7 +98,7 @@ def test_everything_below_a_secret_name_is_redacted() -> None:
         "steps": "7",
     }
     assert redact_change(Change(("apiKey", "prod", 0), ABSENT, "b")).after == "[secret]"
-    assert redact_change(Change(("secret", "secretName"), "a", "b")).after == "b"
+    assert redact_change(Change(("env", "secretKeyRef", "name"), "a", "b")).after == "b"
 
 
 def test_a_command_is_shown_under_any_name() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tpucfg.findings import Finding, Location
-from tpucfg.findings.formats.text import report
+from tpucfg.findings.text import report
 from tpucfg.text_format import is_visible, json_text, printable
 from tpucfg.yamldoc.reader import read_text
 from tpucfg.yamldoc.writer import to_yaml

@@ -86,9 +86,9 @@ def cell(text: str) -> str:
     return re.sub(r"(?<!\\)((?:\\\\)*)\|", r"\1\\|", text).replace("\n", " ")
 
 
-def alert(kind: str, lines: Sequence[str]) -> str:
-    """Return a GitHub alert (`NOTE`, `WARNING`, `CAUTION`) with a list; elsewhere, it is shown as a quotation."""
-    return "\n".join([f"> [!{kind}]", *(f"> - {line}" for line in lines)])
+def alert(lines: Sequence[str]) -> str:
+    """Return a GitHub alert, a caution, with a list; elsewhere, it is shown as a quotation."""
+    return "\n".join(["> [!CAUTION]", *(f"> - {line}" for line in lines)])
 
 
 def _longest_run(text: str) -> int:

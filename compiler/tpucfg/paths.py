@@ -1,4 +1,4 @@
-"""Paths into nested data, and the language of patterns by which tables name them.
+"""Paths into nested data, the language of patterns by which tables name them, and values grouped by key.
 
 A path is a tuple of keys and indices. A pattern is a text of steps that dots separate: `*` is any one step, `**` any
 number of steps, none too, and `*` within a word any characters. A key with dots is in brackets:
@@ -6,7 +6,7 @@ number of steps, none too, and `*` within a word any characters. A key with dots
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, Final, TypeVar
 
@@ -145,3 +145,22 @@ def _regex(pattern: str) -> re.Pattern[str]:
 @cache
 def _step_regex(step: str) -> re.Pattern[str]:
     return re.compile("[^\0]*".join(map(re.escape, step.split("*"))), re.DOTALL)
+
+
+_Key = TypeVar("_Key", bound=Hashable)
+_Value = TypeVar("_Value")
+
+
+def sort_keys(value: Any) -> Any:
+    """Return plain data with the keys of every mapping sorted; lists keep their order."""
+    if isinstance(value, Mapping):
+        return {key: sort_keys(value[key]) for key in sorted(value)}
+    return [sort_keys(item) for item in value] if isinstance(value, list) else value
+
+
+def grouped(pairs: Iterable[tuple[_Key, _Value]]) -> dict[_Key, list[_Value]]:
+    """Return the values of each key; keys and values keep their order."""
+    groups: dict[_Key, list[_Value]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return groups

@@ -1,10 +1,11 @@
-"""Redaction of people's e-mail addresses, tokens, keys and passwords, for reports that are published."""
+"""Recognition of credentials by form and by name, and redaction of reports that are published.
+
+The patterns are texts, which `re` compiles when they are first used: most commands redact nothing.
+"""
 
 import re
 from collections.abc import Sequence
 from typing import Any, Final
-
-from tpucfg.secret_names import is_fact_about_secret, is_secret, is_secret_name
 
 SECRET: Final = "[secret]"  # noqa: S105 - the mark that replaces a secret
 """The mark that Pulumi prints instead of a secret value, used here as well."""
@@ -13,57 +14,112 @@ REDACTED: Final = "[redacted]"
 
 _PAIR: Final = {"name", "value"}
 """The keys of an item of a container's environment."""
-_SERVICE_ACCOUNT_DOMAIN: Final = re.compile(r"(?:^|\.)gserviceaccount\.com$")
+_SERVICE_ACCOUNT_DOMAIN: Final = r"(?i)(?:^|\.)gserviceaccount\.com$"
 # The lengths are bounded to keep the search linear in the length of a hostile text.
-_ADDRESS: Final = re.compile(
-    r"(?P<kind>\b(?:group|domain|serviceAccount|user)(?::|%3A))?"
-    r"(?P<local>[A-Za-z0-9][A-Za-z0-9._+\-]{0,63})(?P<at>@|%40)(?P<domain>[A-Za-z0-9\-]{1,63}(?:\.[A-Za-z0-9\-]{1,63})+)",
-    re.IGNORECASE,
+_ADDRESS: Final = (
+    r"(?i)(?P<kind>\b(?:group|domain|serviceAccount|user)(?::|%3A))?"
+    r"(?P<local>[A-Z0-9][A-Z0-9._+\-]{0,63})(?P<at>@|%40)(?P<domain>[A-Z0-9\-]{1,63}(?:\.[A-Z0-9\-]{1,63})+)"
 )
 _TOKENS: Final = (
-    re.compile(r"ya29\.[\w.-]{10,}"),  # Google's access tokens
-    re.compile(r"\bAIza[\w-]{35}"),  # and its API keys
-    re.compile(r"\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_\w{20,}|\bglpat-[\w-]{20,}"),
-    re.compile(r"\bpul-[0-9a-f]{40}"),
-    re.compile(r"\bhf_[A-Za-z0-9]{30,}|\bsk-[\w-]{20,}|\bAKIA[0-9A-Z]{16}\b|\bxox[abps]-[\w-]{10,}"),
-    re.compile(
-        r"\beyJ[\w-]{10,1000}\.eyJ[\w-]{10,9000}\.[\w-]{10,}"
-    ),  # signed tokens: https://www.rfc-editor.org/rfc/rfc7519
-    re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL),
+    r"ya29\.[\w.-]{10,}",  # Google's access tokens
+    r"\bAIza[\w-]{35}",  # and its API keys
+    r"\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_\w{20,}|\bglpat-[\w-]{20,}",
+    r"\bpul-[0-9a-f]{40}",
+    r"\bhf_[A-Za-z0-9]{30,}|\bsk-[\w-]{20,}|\bAKIA[0-9A-Z]{16}\b|\bxox[abps]-[\w-]{10,}",
+    r"\beyJ[\w-]{10,1000}\.eyJ[\w-]{10,9000}\.[\w-]{10,}",  # signed tokens: https://www.rfc-editor.org/rfc/rfc7519
+    r"(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
     # https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks
-    re.compile(r"(?<=https://hooks\.slack\.com/)(?:services|triggers|workflows)/[\w/]{8,}"),
+    r"(?<=https://hooks\.slack\.com/)(?:services|triggers|workflows)/[\w/]{8,}",
     # https://name:password@host, and a token as the name
-    re.compile(r"(?<=//)(?:[^/\s:@]{0,200}:[^/\s@]{1,200}|[^/\s:@]{20,200})(?=@)"),
-    re.compile(r"(?<=\bBearer )[\w.~+/=-]{16,}", re.IGNORECASE),
+    r"(?<=//)(?:[^/\s:@]{0,200}:[^/\s@]{1,200}|[^/\s:@]{20,200})(?=@)",
+    r"(?i)(?<=\bBearer )[\w.~+/=-]{16,}",
 )
 """The tokens and keys of common services, by their published prefixes and forms."""
 _QUOTED: Final = r"\"[^\"\n]*\"|'[^'\n]*'"
-_ASSIGNMENT: Final = re.compile(
+_ASSIGNMENT: Final = (
     rf"(?<![A-Za-z0-9_.-])(?:(?P<name>-{{0,2}}[A-Za-z_][A-Za-z0-9_.-]*)=(?P<value>{_QUOTED}|[^\s\"'&;,)]+)"
     rf"|(?P<flag>--[A-Za-z][A-Za-z0-9_.-]*) +(?P<word>{_QUOTED}|[^\s\"'-][^\s\"']*))"
 )
 """`NAME=value`, `--name=value` or `--name value` in a command, a script or the parameters of an address."""
-_SOURCE_LINE: Final = re.compile(r"^ *[0-9]+ \| .*$", re.MULTILINE)
-_SOURCE_NAME: Final = re.compile(r"(?<![A-Za-z0-9_.-])(?P<name>[A-Za-z_-][A-Za-z0-9_.-]*)[\"']? *: *(?=[^\s])")
+_SOURCE_LINE: Final = r"(?m)^ *[0-9]+ \| .*$"
+_SOURCE_NAME: Final = r"(?<![A-Za-z0-9_.-])(?P<name>[A-Za-z_-][A-Za-z0-9_.-]*)[\"']? *: *(?=[^\s])"
+
+_SECRET_WORDS: Final = (
+    *("key", "token", "secret", "password", "passwd", "pwd", "pass", "passphrase", "credential", "creds", "dsn", "pat"),
+    *("keys", "tokens", "secrets", "passwords", "credentials"),
+)
+_MIN_RANDOM: Final = 10
+"""The least characters of a generated value: shorter ones cannot be distinguished from words such as `f8e4m3fn`."""
+_SEPARATORS: Final = r"[-_./:,=|<>()\[\]{}\"'\\\s]+"
+_KINDS: Final = r"[A-Za-z]+|[0-9]+|[^A-Za-z0-9]+"
+_MAX_KINDS: Final = 3
+"""Names such as `Qwen2MoeForCausalLM` have as many groups of letters and digits."""
+_ALL_KINDS: Final = r"(?=.*[A-Za-z])(?=.*[0-9])(?=.*[^A-Za-z0-9])"
+_WORDS: Final = r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^A-Za-z0-9]"
+_MIN_WORD: Final = 3
+"""The least characters of the words of a name, on average."""
+_UUID: Final = r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
+_REFERENCE: Final = r"\$?\$(?:\{[A-Za-z_][A-Za-z0-9_.]*\}|\([A-Za-z_][A-Za-z0-9_.]*\))"
+"""`${bucket}`, `$(NAME)` or `$$(NAME)`: a value that is filled in elsewhere."""
+
+
+def has_secret_name(name: str) -> bool:
+    """Return True if a word of a name is that of a credential: `WANDB_API_KEY`, `apiKey`, `PGPASSWORD`."""
+    return any(word.rstrip("0123456789").endswith(_SECRET_WORDS) for word in re.split("[-_.]", name.lower()))
+
+
+def is_random(text: str) -> bool:
+    """Return True if a part of a text looks generated, in contrast to words, numbers, paths, versions and references.
+
+    Its letters, digits and symbols change more often than in names: `q8Zr2LxV0n`, but not `llama3.1-8b-instruct`.
+    """
+    text = text.strip()
+    if len(text) < _MIN_RANDOM or "${" in text or "://" in text or text.startswith(("/", "./", "../", "~/")):
+        return False
+    if re.fullmatch(_UUID, text):
+        return True
+    return any(map(_is_random_part, re.split(_SEPARATORS, text.partition("sha256:")[0])))
+
+
+def _is_random_part(part: str) -> bool:
+    if len(part) < _MIN_RANDOM:
+        return False
+    if len(re.findall(_KINDS, part)) > _MAX_KINDS or re.match(_ALL_KINDS, part):
+        return True
+    return _MIN_WORD * len(re.findall(_WORDS, part)) > len(part)
+
+
+def _is_hidden(name: str, text: str) -> bool:
+    """Return True if a report shows no text with this name: under a credential's name, rather too much is hidden.
+
+    References and paths are shown. So are commands and the number of `max_tokens`, except under a password's name.
+    """
+    text = text.strip()
+    if not has_secret_name(name) or not text or re.fullmatch(_REFERENCE, text):
+        return False
+    is_plain = name.lower() == "key" or "/" in text
+    if "pass" not in name.lower():
+        is_plain = is_plain or re.search(r"^[-+0-9.e]{1,20}$|\s", text) is not None
+    return not is_plain or is_random(text)
 
 
 def redact(text: str) -> str:
     """Return a text without tokens and people's addresses; those of groups and service accounts are kept."""
     for token in _TOKENS:
-        text = token.sub(SECRET, text)
+        text = re.sub(token, SECRET, text)
     if "=" in text or "--" in text:
-        text = _ASSIGNMENT.sub(_redact_assignment, text)
-    return _ADDRESS.sub(_redact_person, text) if "@" in text or "%40" in text else text
+        text = re.sub(_ASSIGNMENT, _redact_assignment, text)
+    return re.sub(_ADDRESS, _redact_person, text) if "@" in text or "%40" in text else text
 
 
 def has_token(text: str) -> bool:
     """Return True if a text contains a token, a key or a password by its form; a reference to one is none."""
-    return any("$" not in match[0] for token in _TOKENS for match in token.finditer(text))
+    return any("$" not in match[0] for token in _TOKENS for match in re.finditer(token, text))
 
 
 def redact_report(text: str) -> str:
     """Return a findings report whose quoted lines show no value of a secret name."""
-    return redact(_SOURCE_LINE.sub(_redact_source_line, text))
+    return redact(re.sub(_SOURCE_LINE, _redact_source_line, text))
 
 
 def redact_value(value: Any) -> Any:
@@ -81,7 +137,7 @@ def redact_field(names: Sequence[str], value: Any) -> Any:
 
 def _secret_name(outer: str, name: str) -> str:
     """Return the name that makes the value of a key secret, its own or that of a mapping around it, if there is one."""
-    return name if is_secret_name(name) else outer if outer and not is_fact_about_secret(name) else ""
+    return name if has_secret_name(name) else outer
 
 
 def _redact_tree(value: Any, secret_name: str) -> Any:
@@ -99,28 +155,28 @@ def _redact_tree(value: Any, secret_name: str) -> Any:
         return [_redact_tree(item, secret_name) for item in value]
     if not isinstance(value, str):
         return value
-    return SECRET if secret_name and is_secret(secret_name, value) else redact(value)
+    return SECRET if secret_name and _is_hidden(secret_name, value) else redact(value)
 
 
 def _redact_assignment(match: "re.Match[str]") -> str:
     value = match["value"] or match["word"]
     inner = value.strip("\"'")
-    return match[0].replace(inner, SECRET) if is_secret(match["name"] or match["flag"], inner) else match[0]
+    return match[0].replace(inner, SECRET) if _is_hidden(match["name"] or match["flag"], inner) else match[0]
 
 
 def _redact_source_line(match: "re.Match[str]") -> str:
     """Return a quoted line without its end, from the value of the first secret name on."""
     line = match[0]
-    for name in _SOURCE_NAME.finditer(line):
+    for name in re.finditer(_SOURCE_NAME, line):
         # In a flow mapping, further keys follow the value.
         value = re.split(r"[,}\]]| #", line[name.end() :], maxsplit=1)[0]
-        if is_secret(name["name"], value.strip("\"' ")):
+        if _is_hidden(name["name"], value.strip("\"' ")):
             return line[: name.end()] + SECRET
     return line
 
 
 def _redact_person(match: "re.Match[str]") -> str:
     kind = (match["kind"] or "").lower()
-    if kind.startswith(("group", "domain", "serviceaccount")) or _SERVICE_ACCOUNT_DOMAIN.search(match["domain"]):
+    if kind.startswith(("group", "domain", "serviceaccount")) or re.search(_SERVICE_ACCOUNT_DOMAIN, match["domain"]):
         return match[0]
     return f"{match['kind'] or ''}{REDACTED}{match['at']}{match['domain']}"

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from io import StringIO
 from typing import Any, Final
 
+MAX_LISTED: Final = 8
+"""The names that a list in a message shows."""
 _INVISIBLE: Final = (
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
     "\U00013441-\U00013446\U00016fe4\U0001d159\U000e0000-\U000e0fff]"
@@ -106,7 +108,7 @@ def escape_character(char: str) -> str:
     return f"\\u{ord(char):04x}" if ord(char) <= 0xFFFF else f"\\U{ord(char):08x}"  # noqa: PLR2004 - the limit of \u
 
 
-def listed(names: Sequence[str], limit: int = 8, last: str = ", ") -> str:
+def listed(names: Sequence[str], limit: int = MAX_LISTED, last: str = ", ") -> str:
     """Return a list of names for a message, cut after `limit`; `last` precedes the last name of a complete list."""
     if len(names) > limit:
         return f"{', '.join(names[:limit])} and {len(names) - limit} more"
@@ -142,8 +144,8 @@ def _unquoted(match: re.Match[str]) -> str:
 
 def nearest(text: str, names: Sequence[str]) -> str | None:
     """Return the name that was most likely meant: one that differs in case, separators, or a letter or two."""
-    by_letters = {_letters(name): name for name in reversed(names)}
-    if name := by_letters.get(_letters(text)):
+    by_letters = {letters(name): name for name in reversed(names)}
+    if name := by_letters.get(letters(text)):
         return name
     # difflib is imported only for a misspelled word. The text is bounded because the comparison takes quadratic time.
     from difflib import get_close_matches
@@ -151,13 +153,14 @@ def nearest(text: str, names: Sequence[str]) -> str | None:
     return next(iter(get_close_matches(text[:100], names, n=1, cutoff=0.7)), None)
 
 
-def _letters(text: str) -> str:
+def letters(text: str) -> str:
+    """Return the letters and digits of a name, in lower case."""
     return re.sub(r"[^a-z0-9]", "", text.lower())
 
 
-def sorted_by_similarity(text: str, names: Sequence[str], limit: int = 8) -> Sequence[str]:
-    """Return the names, similar ones first if there are more than `limit`, of which a list shows only the first."""
-    if len(names) <= limit:
+def sorted_by_similarity(text: str, names: Sequence[str]) -> Sequence[str]:
+    """Return the names, similar ones first if a list would not show them all."""
+    if len(names) <= MAX_LISTED:
         return names
     from difflib import SequenceMatcher
 

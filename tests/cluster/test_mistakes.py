@@ -15,7 +15,7 @@ from running_cluster import ApiError, Cluster
 from tables import written
 
 from spec_factory import CATALOG, document
-from tpucfg.render.validate import config_findings
+from tpucfg.render.pipeline import config_findings
 from tpucfg.targets.gke.commands import trial_jobs
 
 TABLE: Final = Path(__file__).parent / "mistakes.yaml"

@@ -7,7 +7,7 @@ import check_site
 import pytest
 
 from spec_factory import ROOT
-from tpucfg.findings.sections import sections
+from tpucfg.findings.formats import sections
 
 pytestmark = [pytest.mark.documents, pytest.mark.xdist_group("site")]
 

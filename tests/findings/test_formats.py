@@ -10,9 +10,9 @@ from jsonschema import Draft202012Validator
 from badspecs import cases, file_of, is_case_of_check, run_check
 from sarif_part import WRITTEN
 from tpucfg import __version__
-from tpucfg.findings import Allowance, Finding, Location
-from tpucfg.findings.formats import FORMATS, format_counts, format_named
-from tpucfg.findings.sections import sections
+from tpucfg.findings import FORMATS, Allowance, Finding, Location, format_counts
+from tpucfg.findings.formats import REPORTS, sections
+from tpucfg.findings.text import report
 
 SOURCE = "version: 1\nname: MNIST\nsizes: [v3-8, v3-32]\nenvironments:\n  dev:\n    region: us-central1\n"
 SIZE = Finding.of(
@@ -29,7 +29,7 @@ STEPS = Finding.of("TPU042", "50% of the steps are left", Location("b/ü.yaml", 
 
 def text(*findings: Finding, source: str = SOURCE, colour: bool = False) -> str:
     """Return the findings in the text format."""
-    return format_named("text").report(findings, {"a.yaml": source}, colour=colour)
+    return report(findings, {"a.yaml": source}, colour=colour)
 
 
 def test_text_shows_location_source_facts_and_help() -> None:
@@ -58,9 +58,9 @@ def test_text_shows_location_source_facts_and_help() -> None:
 def test_no_findings_are_empty_text_or_an_empty_document() -> None:
     """Without findings, text and annotations are empty; JSON and SARIF are documents without entries."""
     assert text() == ""
-    assert format_named("github").report([], {}) == ""
-    assert json.loads(format_named("json").report([], {})) == []
-    assert json.loads(format_named("sarif").report([], {}))["runs"][0]["results"] == []
+    assert REPORTS["github"]([]) == ""
+    assert json.loads(REPORTS["json"]([])) == []
+    assert json.loads(REPORTS["sarif"]([]))["runs"][0]["results"] == []
 
 
 def test_two_locations_in_one_line_share_it() -> None:
@@ -164,14 +164,14 @@ def test_no_control_character_reaches_the_terminal() -> None:
         details=(hostile,),
         related=((Location("b.yaml"), hostile),),
     )
-    printed = format_named("text").report([finding], {})
+    printed = report([finding], {})
     assert all(line.isprintable() for line in printed.splitlines())
     assert "\\u001b[2J" in printed
 
 
 def test_json_has_every_field_of_a_finding() -> None:
     """The list has one object per finding, in order."""
-    printed = format_named("json").report([SIZE, STEPS], {"a.yaml": SOURCE})
+    printed = REPORTS["json"]([SIZE, STEPS])
     assert json.loads(printed) == [
         {
             "id": "TPU021",
@@ -215,7 +215,7 @@ def test_json_has_every_field_of_a_finding() -> None:
 def test_github_has_one_workflow_command_per_finding() -> None:
     """Each line is a workflow command, with GitHub's own delimiters escaped."""
     wide = NAME._replace(location=Location("a.yaml", 5, 3, 6, 24), level="note")
-    assert format_named("github").report([SIZE, STEPS, wide], {}) == (
+    assert REPORTS["github"]([SIZE, STEPS, wide]) == (
         "::error file=a.yaml,line=3,endLine=3,col=15,endColumn=19,title=TPU021::v3-32 is not offered in us-central1"
         "%0Aeurope-west4 offers every rung%0Athe list: https://example.com/a,b%0Ahelp: leave v3-32 out\n"
         "::warning file=b/ü.yaml,line=1,endLine=1,col=1,endColumn=1,title=TPU042::50%25 of the steps are left\n"
@@ -226,13 +226,13 @@ def test_github_has_one_workflow_command_per_finding() -> None:
 def test_github_escapes_delimiters_in_properties() -> None:
     """A file name cannot inject a property or a second command."""
     finding = NAME._replace(location=Location("a,b:c%\n::error.yaml", 1, 1, 1, 2))
-    (line,) = format_named("github").report([finding], {}).splitlines()
+    (line,) = REPORTS["github"]([finding]).splitlines()
     assert line.startswith("::error file=a%2Cb%3Ac%25%0A%3A%3Aerror.yaml,line=1,")
 
 
 def sarif(*findings: Finding) -> Any:
     """Return the only run of the log."""
-    log = json.loads(format_named("sarif").report(findings, {}))
+    log = json.loads(REPORTS["sarif"](findings))
     assert log["version"] == "2.1.0"
     (run,) = log["runs"]
     return run

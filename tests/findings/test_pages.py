@@ -8,7 +8,7 @@ import pytest
 
 from tpucfg.cli.app import run
 from tpucfg.findings import RULES
-from tpucfg.findings.sections import sections
+from tpucfg.findings.formats import sections
 from tpucfg.plan.rules.scaling_warnings import LARGE_BATCH_GROWTH, MAX_WARMUP_SHARE, MIN_STEPS
 from tpucfg.spec.placeholders import PLACEHOLDERS
 from tpucfg.yamldoc.parser import MAX_DEPTH, MAX_VALUES

@@ -10,7 +10,7 @@ from fuzz import corpus
 from fuzz.cases import Case, Entry
 from fuzz.mutations import add_comments, mutate, serialize, shuffle_keys
 from fuzz.shell import Completed, Shell, check_findings
-from tpucfg.findings.formats import FORMATS
+from tpucfg.findings import FORMATS
 from tpucfg.targets import TARGETS
 from tpucfg.yamldoc.reader import read_bytes
 from tpucfg.yamldoc.writer import yaml_scalar

@@ -13,8 +13,7 @@ from spec_factory import CATALOG, compiled, configs, document, finding_with_id, 
 from strategies import mutated
 from tpucfg.findings import Location
 from tpucfg.render.config import config_template_engine, round_trip_finding
-from tpucfg.render.pipeline import RenderError, render_configs
-from tpucfg.render.validate import config_findings
+from tpucfg.render.pipeline import RenderError, config_findings, render_configs
 from tpucfg.yamldoc.document import Document, KeyPath
 from tpucfg.yamldoc.reader import read_text
 

@@ -5,9 +5,7 @@ from typing import Any
 
 import pytest
 
-from tpucfg.paths import value_at
 from tpucfg.schemas import load_schema, resolve_references
-from tpucfg.schemas.spec_keys import _CONVERSIONS
 
 SCHEMA = load_schema("tpucfg")
 
@@ -48,13 +46,3 @@ def test_values_that_follow_from_others_are_no_keys() -> None:
     for path, node in annotated("x-derived").items():
         entries = resolve_references(SCHEMA, node["x-derived"])
         assert not known(node) & {name for names in entries.values() for name in names}, path
-
-
-def test_former_keys_have_a_replacement() -> None:
-    """Each replacement is a key of the spec, and its value can be converted."""
-    assert SCHEMA["x-replaced"].keys() == _CONVERSIONS.keys()
-    for meant in SCHEMA["x-replaced"]:
-        node: Any = SCHEMA
-        for step in meant.split("."):
-            node = resolve_references(SCHEMA, value_at(node, ("properties", step)))
-            assert node, meant

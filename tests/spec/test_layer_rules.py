@@ -1,4 +1,4 @@
-"""Rules about layers look at every job: a layer has an effect if it changes one of them."""
+"""Rules about layers look at every job: a removal has an effect if it changes one of them."""
 
 from copy import deepcopy
 from typing import Any
@@ -21,18 +21,12 @@ def with_layers(dev: dict[str, Any] | None = None, **changes: Any) -> dict[str, 
 @pytest.mark.parametrize(
     "data",
     [
-        # The size's layer changes nothing in dev, and something in prod.
-        with_layers({"trainer": {"env": {"A": "1"}}}, overrides={"v2-32": {"trainer": {"env": {"A": "1"}}}}),
         # It removes what only dev sets.
         with_layers({"trainer": {"env": {"A": "1"}}}, overrides={"v2-32": {"trainer": {"env": {"A": None}}}}),
-        # A number is passed on as it is written.
-        with_layers({"trainer": {"args": {"rate": 0.001}}}, trainer__args={"rate": "1e-3"}),
         # In args, null is a bare flag.
         with_layers({"trainer": {"args": {"bare": None}}}),
         # Two layers that agree have no dispute.
         with_layers({"capacity": "spot"}, overrides={"v2-32": {"capacity": "spot"}}, allow={"TPU058": "a test"}),
-        # What is explicit is no repetition.
-        with_layers({"capacity": "on-demand"}),
         # The size of the environment decides.
         with_layers(
             {"capacity": "spot", "overrides": {"v2-32": {"capacity": "on-demand"}}},
@@ -43,26 +37,17 @@ def with_layers(dev: dict[str, Any] | None = None, **changes: Any) -> dict[str, 
 )
 def test_a_layer_with_an_effect_in_one_job_is_no_finding(data: Any) -> None:
     """No rule about layers reports these."""
-    assert not {"TPU005", "TPU014", "TPU015", "TPU016"} & {*ids(compiled(data).findings)}
+    assert not {"TPU005", "TPU014", "TPU015"} & {*ids(compiled(data).findings)}
 
 
-@pytest.mark.parametrize(
-    ("data", "path"),
-    [
-        (with_layers({"trainer": {}}), "environments.dev.trainer"),
-        (with_layers({"trainer": {"env": {"A": "1"}}}, trainer__env={"A": "1"}), "environments.dev.trainer"),
-        (
-            with_layers({"trainer": {"env": {"A": "1"}, "restarts": 2}}, trainer__env={"A": "1"}),
-            "environments.dev.trainer.env",
-        ),
-        (with_layers({"targets": {"cloud-tpu": {"network": None}}}), "environments.dev.targets"),
-        (with_layers({"capacity": "spot"}, capacity="spot"), "environments.dev.capacity"),
-    ],
-)
-def test_the_largest_part_without_effect_is_one_finding(data: Any, path: str) -> None:
-    """The help deletes the whole part, so that nothing empty is left."""
-    (finding,) = [finding for finding in compiled(data).findings if finding.id == "TPU016"]
-    assert finding.help == f"delete {path}"
+def test_a_removal_of_nothing_names_what_it_may_mean() -> None:
+    """An entry that no layer before sets is an error in env, secrets and args, with the nearest name."""
+    data = with_layers({"trainer": {"env": {"LOGS": None}}}, trainer__env={"LOG": "1"})
+    (finding,) = [finding for finding in compiled(data).findings if finding.id == "TPU015"]
+    assert finding.help == "did you mean LOG?"
+    data = with_layers({"trainer": {"args": {"x": {"remove": True}}}})
+    (finding,) = [finding for finding in compiled(data).findings if finding.id == "TPU015"]
+    assert finding.help == "delete environments.dev.trainer"
 
 
 def test_capacities_of_two_layers_are_reported_for_each_environment() -> None:

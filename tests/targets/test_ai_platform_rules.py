@@ -3,7 +3,7 @@
 import pytest
 
 from tpucfg.catalog import Catalog
-from tpucfg.render.validate import config_findings
+from tpucfg.render.pipeline import config_findings
 from tpucfg.yamldoc.reader import read_text
 
 GUIDE_CONFIGS = {

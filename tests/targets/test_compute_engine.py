@@ -14,8 +14,7 @@ from spec_factory import document
 from tpucfg import schemas
 from tpucfg.cli import app
 from tpucfg.paths import first_match
-from tpucfg.render.pipeline import render_configs
-from tpucfg.render.validate import config_findings
+from tpucfg.render.pipeline import config_findings, render_configs
 from tpucfg.targets import RequestBody, compute_engine, target_named
 from tpucfg.targets.commands import Creations
 from tpucfg.targets.compute_engine.request import HOST_IMAGES

@@ -16,8 +16,7 @@ from tpucfg.changes.facts import Scope
 from tpucfg.paths import first_match
 from tpucfg.plan import Job
 from tpucfg.render.config import job_hash, render_config
-from tpucfg.render.pipeline import render_configs
-from tpucfg.render.validate import config_findings
+from tpucfg.render.pipeline import config_findings, render_configs
 from tpucfg.targets import gke
 from tpucfg.targets.extra import merged_request_body
 from tpucfg.targets.objects import combined, combined_data, companions_of, documents_of, json_value

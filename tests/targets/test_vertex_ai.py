@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from jobs import job
 from spec_factory import CATALOG, document
-from tpucfg.render.validate import config_findings
+from tpucfg.render.pipeline import config_findings
 from tpucfg.targets import vertex_ai
 from tpucfg.targets.vertex_ai.request import escape_references
 

@@ -11,8 +11,7 @@ from spec_factory import CATALOG, ids, spec
 from tpucfg.findings import MAX_FINDINGS
 from tpucfg.infra.stack_files import document_findings as stack_findings
 from tpucfg.render.pipeline import compile_project
-from tpucfg.spec.parse import parse_project
-from tpucfg.spec.semantic_rules import MAX_REPEATED_VALUES
+from tpucfg.spec.parse import MAX_REPEATED_VALUES, parse_project
 from tpucfg.yamldoc.parser import MAX_DEPTH, MAX_VALUES
 from tpucfg.yamldoc.reader import MAX_FILE_BYTES, read_bytes, read_file, read_text
 

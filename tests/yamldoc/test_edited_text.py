@@ -2,7 +2,7 @@
 
 import pytest
 
-from tpucfg.yamldoc.edited_text import EditError, set_value
+from tpucfg.yamldoc.edits import EditError, set_value
 from tpucfg.yamldoc.reader import read_text
 
 TEXT = """\

@@ -12,7 +12,7 @@ from tpucfg.changes.facts import ABSENT, Change, Scope, canonical_json, redact_c
 from tpucfg.changes.tree_diff import exactly_equal, parse_command_lines, unfold, value_changes
 from tpucfg.findings import Finding, collect, errors
 from tpucfg.fs import has_equal_bytes
-from tpucfg.grouped import grouped
+from tpucfg.paths import grouped
 from tpucfg.targets.objects import combined_data
 from tpucfg.yamldoc.config_files import SUFFIXES, find_config_files
 from tpucfg.yamldoc.reader import MAX_FILE_BYTES, read_file

@@ -15,8 +15,8 @@ from tpucfg.changes.figures import rung_baselines
 from tpucfg.changes.records import NO_RECORDS, RevisionRecords, judged_throughputs
 from tpucfg.changes.revisions import CompiledRevision, config_key
 from tpucfg.changes.statements import LocatedStatement, Risk, Statement, group_by_config
-from tpucfg.grouped import grouped
 from tpucfg.number_format import format_dollars, format_hours, format_number
+from tpucfg.paths import grouped
 from tpucfg.plan.rung import Rung, probe_rung
 from tpucfg.results.cost import RunLimit, price_per_hour, run_hours, run_limit
 from tpucfg.results.records import FOLDER

@@ -20,9 +20,8 @@ from tpucfg.changes.statements import Risk
 from tpucfg.changes.tree_diff import value_changes
 from tpucfg.infra.grants import is_grant
 from tpucfg.infra.resources import BUCKET, Resource
-from tpucfg.paths import KeyPath, value_at
+from tpucfg.paths import KeyPath, sort_keys, value_at
 from tpucfg.redaction import redact
-from tpucfg.spec.settings import sorted_keys
 
 COMPUTED: Final = frozenset(
     (
@@ -182,7 +181,7 @@ def _property_changes(state: Refreshed) -> list[Change]:
 
 
 def _value_changes(before: Mapping[str, Any], after: Mapping[str, Any], ignored: frozenset[str]) -> Iterator[Change]:
-    return value_changes(*(sorted_keys(_essential(values, ignored)) for values in (before, after)))
+    return value_changes(*(sort_keys(_essential(values, ignored)) for values in (before, after)))
 
 
 def _essential(value: Any, ignored: frozenset[str]) -> Any:

@@ -20,8 +20,8 @@ from tpucfg.fit.wording import amount_text, memory_text, verdict_text
 from tpucfg.git.repository import Repository
 from tpucfg.git.snapshots import Snapshot
 from tpucfg.git.trees import FIT_FILE, Blob, TreeEntry, follow_paths, read_contents
-from tpucfg.grouped import grouped
 from tpucfg.number_format import format_percent
+from tpucfg.paths import grouped
 from tpucfg.text_format import listed
 
 _FILE: Final = str(FIT_FILE)

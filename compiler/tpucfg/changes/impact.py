@@ -34,8 +34,7 @@ from tpucfg.changes.statements import (
 )
 from tpucfg.findings import Finding
 from tpucfg.findings.finding import ALLOWED_PREFIX
-from tpucfg.grouped import grouped
-from tpucfg.paths import pattern_steps
+from tpucfg.paths import grouped, pattern_steps
 from tpucfg.results.cost import run_limit
 from tpucfg.text_format import dotted
 

@@ -10,8 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from tpucfg.changes.facts import ABSENT, Fact, FactChange, Facts, Scope
 from tpucfg.changes.statements import Risk
-from tpucfg.grouped import grouped
-from tpucfg.paths import matches, pattern_steps
+from tpucfg.paths import grouped, matches, pattern_steps
 
 # Conditions under which a fact has a meaning: of its values, or of other facts of both revisions
 

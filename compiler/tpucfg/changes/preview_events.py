@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple, cast, get_args
 
 from tpucfg.changes.resource_diff import forces_replacement, input_changes
 from tpucfg.changes.resources import UNKNOWN, Op, Step
-from tpucfg.grouped import grouped
 from tpucfg.infra.resources import Resource
+from tpucfg.paths import grouped
 from tpucfg.redaction import SECRET
 from tpucfg.text_format import format_value
 

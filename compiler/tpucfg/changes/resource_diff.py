@@ -10,11 +10,10 @@ from tpucfg.changes.resource_meanings import resource_statements
 from tpucfg.changes.resources import KNOWN_TYPES, REMOVING_OPS, UNKNOWN, Op, ResourceChange, Step, Widening, holds_data
 from tpucfg.changes.statements import Statement
 from tpucfg.changes.tree_diff import value_changes
-from tpucfg.grouped import grouped
 from tpucfg.infra.grants import is_grant
 from tpucfg.infra.resources import PROJECT_NUMBER, EnvironmentResources, Resource, urn_name
+from tpucfg.paths import grouped, sort_keys
 from tpucfg.redaction import SECRET, redact, redact_value
-from tpucfg.spec.settings import sorted_keys
 
 _Item = TypeVar("_Item")
 
@@ -34,7 +33,7 @@ def resource_changes(environment: str, steps: Sequence[Step]) -> tuple[ResourceC
 
 def input_changes(before: Resource | None, after: Resource | None) -> Iterable[Change]:
     """Return the inputs that differ, by name; of a created or deleted resource, one change for each input."""
-    old, new = (sorted_keys(resource.inputs if resource else {}) for resource in (before, after))
+    old, new = (sort_keys(resource.inputs if resource else {}) for resource in (before, after))
     if before is not None and after is not None:
         other = {key for key, digest in after.secrets.items() if before.secrets.get(key, digest) != digest}
         secrets = (Change((key,), SECRET, mark_as_other(SECRET)) for key in sorted(other))
@@ -89,7 +88,7 @@ def program_changes(base: EnvironmentResources | None, head: EnvironmentResource
 def redacted_resources(declared: EnvironmentResources) -> tuple[Resource, ...]:
     """Return the resources without personal data and secrets, for a head that has no base to compare with."""
     return tuple(
-        resource._replace(name=redact(resource.name), inputs=redact_value(sorted_keys(resource.inputs)))
+        resource._replace(name=redact(resource.name), inputs=redact_value(sort_keys(resource.inputs)))
         for resource in declared.resources
     )
 

@@ -12,9 +12,8 @@ from typing import Any, Final, NamedTuple
 from tpucfg.changes.config_diff import Difference, Group
 from tpucfg.changes.facts import ABSENT, Change, Scope, mark_as_other, sorted_keys
 from tpucfg.changes.tree_diff import FLAG, ORDER, REST
-from tpucfg.grouped import grouped
 from tpucfg.markdown import code, prose
-from tpucfg.paths import KeyPath
+from tpucfg.paths import KeyPath, grouped
 from tpucfg.redaction import redact
 from tpucfg.text_format import dotted, format_count, format_value, listed, printable
 

@@ -11,8 +11,7 @@ from tpucfg.cli import options
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.load_spec import has_color, load_fits, load_project, progress
 from tpucfg.cli.options import SPEC, format_option, option, selection
-from tpucfg.findings import Finding, collect, errors
-from tpucfg.findings.formats import FORMATS, format_counts, format_named
+from tpucfg.findings import FORMATS, Finding, collect, errors, format_counts
 from tpucfg.plan import Selection, select_sizes
 from tpucfg.plan.rules.project_rules import BucketUse, bucket_uses, shared_bucket_findings
 from tpucfg.spec import Project
@@ -81,8 +80,14 @@ def check(
         report = _check_stack_outputs(stack_outputs, spec or [SPEC], env)
     else:
         report = _check_specs(spec or [SPEC], selection(env, size, target, probe=probe, changes=changes))
-    sys.stdout.write(format_named(format).report(report.findings, report.sources, colour=has_color(sys.stdout)))
-    if format == "text":
+    if format != "text":
+        from tpucfg.findings.formats import REPORTS
+
+        sys.stdout.write(REPORTS[format](report.findings))
+    else:
+        from tpucfg.findings.text import report as text_of
+
+        sys.stdout.write(text_of(report.findings, report.sources, colour=has_color(sys.stdout)))
         print(f"{printable(report.subject)}: {format_counts(report.findings)}")
     if errors(report.findings):
         raise CommandExit(ERRORS)
@@ -208,7 +213,7 @@ def _no_target(files: Sequence[str]) -> CommandExit:
 
 def _check_config(file: str, target: str, catalog: Catalog) -> tuple[Sequence[Finding], str]:
     """Return the findings about a config, and its text."""
-    from tpucfg.render.validate import config_findings
+    from tpucfg.render.pipeline import config_findings
     from tpucfg.targets import target_named
     from tpucfg.targets.objects import companion_schemas, document_keys, other_target
     from tpucfg.yamldoc.reader import read_file

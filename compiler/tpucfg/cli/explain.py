@@ -7,7 +7,7 @@ import typer
 
 from tpucfg.cli.exit_codes import USAGE, CommandExit
 from tpucfg.findings import RULES, Rule
-from tpucfg.findings.sections import sections
+from tpucfg.findings.formats import sections
 from tpucfg.text_format import printable
 
 _PREFIX: Final = "TPU"

@@ -15,9 +15,9 @@ from tpucfg.fit.launcher import Outcome
 from tpucfg.fit.roofline import Run, lower_bound, run_of, utilization
 from tpucfg.fit.rung_fit import fit_command
 from tpucfg.fit.wording import gib, incomplete_text, interval_text, step_time
-from tpucfg.grouped import grouped
 from tpucfg.markdown import prose
 from tpucfg.number_format import UNKNOWN, format_dollars, format_hours, format_percent, format_rounded, to_json_number
+from tpucfg.paths import grouped
 from tpucfg.plan import Job
 from tpucfg.results.cost import price_per_hour
 from tpucfg.spec import Project

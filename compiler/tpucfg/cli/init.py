@@ -9,11 +9,20 @@ from typing import Annotated, Final
 
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.options import NewTargetOption, argument, choice_option, option
-from tpucfg.install_source import EXAMPLE, FORMS, UnknownSourceError, installed_requirement, requirement_of
 from tpucfg.plan import account_id
 from tpucfg.plan.naming import MAX_ACCOUNT_ID_LENGTH
 from tpucfg.render import output_dir
-from tpucfg.scaffold import IGNORE_FILE, TRAINERS, project_files, workflow_files
+from tpucfg.scaffold import (
+    EXAMPLE,
+    FORMS,
+    IGNORE_FILE,
+    TRAINERS,
+    UnknownSourceError,
+    installed_requirement,
+    project_files,
+    requirement_of,
+    workflow_files,
+)
 from tpucfg.text_format import printable
 
 _PROJECT_NAME: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")

@@ -126,7 +126,7 @@ def print_findings(findings: Sequence[Finding], sources: Mapping[str, str]) -> N
     if not findings:
         return
     # Imported here because most specs have no findings.
-    from tpucfg.findings.formats.text import report
+    from tpucfg.findings.text import report
 
     sys.stderr.write(report(findings, sources, colour=has_color(sys.stderr)))
 

@@ -108,7 +108,7 @@ def selection(
 
 
 def _change(argument: str) -> Change:
-    from tpucfg.yamldoc.changed_values import parse_change
+    from tpucfg.yamldoc.edits import parse_change
 
     change = parse_change(argument)
     if change is None or not argument.isprintable():

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from tpucfg.cli.interrupts import terminations_as_interrupts
 from tpucfg.cli.rung_columns import interval_data, step_bound
 from tpucfg.cli.table import Column
-from tpucfg.grouped import grouped
 from tpucfg.number_format import UNKNOWN, format_dollars, format_rounded, to_json_number
+from tpucfg.paths import grouped
 from tpucfg.plan import Job
 from tpucfg.results.gate import PROBE_OPTION, NextStep, command_line
 from tpucfg.results.ladder_status import LadderStatus

@@ -11,8 +11,8 @@ from tpucfg.fit.tune_candidates import Candidate, Choices, Line, step_key, tried
 from tpucfg.fit.tune_ranking import Ranking, Row
 from tpucfg.fit.tune_search import Fate, Trial, Trials, fate, frontier
 from tpucfg.fit.wording import gib, interval_text, step_time
-from tpucfg.grouped import grouped
 from tpucfg.number_format import UNKNOWN, format_dollars, format_hours, to_json_number
+from tpucfg.paths import grouped
 from tpucfg.plan import Job
 from tpucfg.plan.program import FlagValue
 from tpucfg.text_format import format_count, json_text, listed, printable

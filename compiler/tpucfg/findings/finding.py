@@ -5,10 +5,12 @@ from typing import Any, Final, Self
 
 from tpucfg.findings.rules import RULES, Level
 from tpucfg.named_tuple import NamedTuple
-from tpucfg.text_format import printable
+from tpucfg.text_format import format_count, listed, printable
 
 SEVERITY_ORDER: Final[Mapping[str, int]] = {"error": 0, "warning": 1, "note": 2}
 """The sort key of each level, the most severe first."""
+FORMATS: Final = ("text", "json", "sarif", "github")
+"""The values of `--format`."""
 MAX_FINDINGS: Final = 100
 """The number of mistakes that one stage lists for one file: a reader needs no more, and each takes time to explain."""
 ALLOWED_PREFIX: Final = "allowed by the spec: "
@@ -107,6 +109,13 @@ class Finding(NamedTuple):
             return self
         reason = printable(f"{ALLOWED_PREFIX}{allowance.reason}")
         return self._replace(level="note", help="", details=(*self.details, reason))
+
+
+def format_counts(findings: Iterable[Finding]) -> str:
+    """Return a summary such as `2 errors and 1 warning`, or `no findings`."""
+    levels: list[str] = [finding.level for finding in findings]
+    counts = [(levels.count(level), level) for level in SEVERITY_ORDER]
+    return listed([format_count(count, level) for count, level in counts if count], last=" and ") or "no findings"
 
 
 def collect(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -37,7 +37,7 @@ _ROWS: Final = (
     Rule("TPU013", "warning", "an allowed finding that did not occur"),
     Rule("TPU014", "error", "a capacity set by an environment and by a size"),
     Rule("TPU015", "error", "a removal of something that is not set"),
-    Rule("TPU016", "warning", "a setting that changes nothing", allowable=True),
+    Rule("TPU016", "warning", "XLA flags that no rung gets", allowable=True),
     Rule("TPU017", "error", "a credential in the spec", allowable=True, only_by_path=True),
     # Sizes, regions and names.
     Rule("TPU020", "error", "a size that does not exist"),

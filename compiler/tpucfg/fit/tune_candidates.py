@@ -22,8 +22,7 @@ from tpucfg.spec import Project
 from tpucfg.spec.parse import parse_project
 from tpucfg.text_format import dotted
 from tpucfg.yamldoc import Change, Document, KeyPath
-from tpucfg.yamldoc.changed_values import remove_values, replace_values
-from tpucfg.yamldoc.edited_text import EditError, set_value
+from tpucfg.yamldoc.edits import EditError, remove_values, replace_values, set_value
 
 MAX_LINES: Final = 64
 """The most combinations of sizes, batches, parallelism and arguments, each of which takes two or three compilations."""

@@ -18,7 +18,7 @@ from tpucfg.fit.forecast import (
 from tpucfg.fit.roofline import lower_bound
 from tpucfg.fit.tune_candidates import step_key
 from tpucfg.fit.tune_search import Trial
-from tpucfg.grouped import grouped
+from tpucfg.paths import grouped
 from tpucfg.text_format import format_count, listed
 
 MIN_PAIRS: Final = 6

@@ -5,9 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
-from tpucfg.grouped import grouped
 from tpucfg.importing.comparison import expand, item_name
-from tpucfg.paths import KeyPath, first_match, leaf_paths, value_at, values_at
+from tpucfg.paths import KeyPath, first_match, grouped, leaf_paths, value_at, values_at
 from tpucfg.targets import target_named
 from tpucfg.targets.gke import nodes
 

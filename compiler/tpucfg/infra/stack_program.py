@@ -18,10 +18,10 @@ from typing import Any, Final, NamedTuple
 from tpucfg.fs import is_file
 from tpucfg.infra.pulumi_project import effective_config, other_spec, pulumi_project
 from tpucfg.infra.resources import EnvironmentResources, sort_resources
-from tpucfg.install_source import INSTALL_INFRA
 from tpucfg.package_data import data_folder
 from tpucfg.redaction import SECRET
 from tpucfg.refusal import RefusalError
+from tpucfg.scaffold import INSTALL_INFRA
 from tpucfg.spec import Environment, Project
 
 _PACKAGES: Final = ("pulumi", "pulumi_gcp")

@@ -34,7 +34,7 @@ class Config(NamedTuple):
 def render_config(job: Job, request_body: RequestBody) -> Config:
     """Render the config of a job as YAML, by its target's template."""
     # Only commands that render import the writer and the template engine.
-    from tpucfg.render.field_writer import FieldWriter
+    from tpucfg.yamldoc.writer import FieldWriter
 
     companions = companions_of(job)
     values = {
@@ -57,8 +57,7 @@ def _template(name: str) -> Any:
 def config_template_engine() -> Any:
     """Return the template engine of the configs, with filters that write values as YAML and quote them."""
     from tpucfg import templating
-    from tpucfg.render.field_writer import FILTERS
-    from tpucfg.yamldoc.writer import to_yaml
+    from tpucfg.yamldoc.writer import FILTERS, to_yaml
 
     return templating.template_engine(yaml=to_yaml, **FILTERS)
 

@@ -7,9 +7,9 @@ from typing import Final, NamedTuple
 
 from tpucfg.changes.resources import Reason, ResourceChange, Widening, reported_widenings
 from tpucfg.changes.statements import LocatedStatement, Risk, format_environments
-from tpucfg.grouped import grouped
 from tpucfg.infra.grants import power_of
 from tpucfg.markdown import code, prose
+from tpucfg.paths import grouped
 from tpucfg.redaction import redact
 from tpucfg.review.folds import count_fitting, cut_middle, drift_line
 from tpucfg.review.review import EnvironmentReview, RepositoryReview, Review

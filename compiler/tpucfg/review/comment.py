@@ -7,10 +7,9 @@ from urllib.parse import quote
 from tpucfg.changes.resources import count_resources, reported_widenings
 from tpucfg.changes.spec_meanings import LIFTED
 from tpucfg.changes.statements import Risk, format_config_counts, format_environments
-from tpucfg.findings import errors
-from tpucfg.findings.formats import format_counts
-from tpucfg.grouped import grouped
+from tpucfg.findings import errors, format_counts
 from tpucfg.markdown import alert, code, prose, table
+from tpucfg.paths import grouped
 from tpucfg.review.cautions import bound_cautions, repository_cautions, spec_cautions
 from tpucfg.review.effects import (
     Part,
@@ -228,7 +227,7 @@ def _commit_range(reviewed: RepositoryReview) -> str:
 def _caution_block(reviewed: RepositoryReview) -> str:
     block = bound_cautions(repository_cautions(reviewed))
     lines = [*(caution.text for caution in block.lines), *filter(None, [block.omission])]
-    return alert("CAUTION", lines) if lines else ""
+    return alert(lines) if lines else ""
 
 
 # One spec

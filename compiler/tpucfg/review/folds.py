@@ -19,8 +19,8 @@ from tpucfg.changes.statements import (
     is_flag,
     show_change,
 )
-from tpucfg.grouped import grouped
 from tpucfg.markdown import code, fence, html, html_code, prose
+from tpucfg.paths import grouped
 from tpucfg.redaction import redact, redact_report
 from tpucfg.review.review import EnvironmentReview
 from tpucfg.text_format import dotted, format_count, listed

@@ -8,7 +8,7 @@ from typing import Final
 from tpucfg.changes.revisions import CompiledRevision
 from tpucfg.changes.statements import format_keys
 from tpucfg.findings import errors
-from tpucfg.findings.formats.text import report
+from tpucfg.findings.text import report
 from tpucfg.git.snapshots import Snapshot
 from tpucfg.markdown import code, fence, prose
 from tpucfg.redaction import redact_report

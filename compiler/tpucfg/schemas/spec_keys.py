@@ -3,7 +3,7 @@
 The names are data of the schema. `x-synonyms` has names of other tools for the keys or values of a section, and
 `x-opposites` names of switches with the opposite meaning. `x-derived` has names of values that a section does not need,
 by reason; `x-elsewhere`, at the root, names of what no section has a key for, by what decides it. `x-replaced` has
-former keys, and keys of the services' APIs, by the key that has their meaning.
+keys of other tools and of the services' APIs whose values have another form here, by the key that has their meaning.
 
 Every help line is an edit that works: it names a place that takes the key and does not have it yet.
 """
@@ -15,7 +15,7 @@ from typing import Any, Final
 from tpucfg.named_tuple import NamedTuple
 from tpucfg.paths import value_at
 from tpucfg.schemas import load_schema, resolve_references
-from tpucfg.text_format import dotted, nearest, quote_key, yaml_example
+from tpucfg.text_format import dotted, letters, nearest, quote_key, yaml_example
 from tpucfg.yamldoc import KeyPath
 
 _ABSENT: Final = object()
@@ -132,12 +132,8 @@ def _annotation(section: KeyPath, keyword: str) -> Mapping[str, Any]:
 
 def _meant(names: Mapping[str, list[str]], text: str) -> str | None:
     """Return the name that has a text as another form or name; only letters and digits count."""
-    letters = _letters(text)
-    return next((name for name, others in names.items() if letters in map(_letters, (name, *others))), None)
-
-
-def _letters(text: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", text.lower())
+    meant = letters(text)
+    return next((name for name, others in names.items() if meant in map(letters, (name, *others))), None)
 
 
 # Edits for a key. Each returns None if it does not apply.
@@ -230,29 +226,24 @@ def _steps_of_override(unknown: _UnknownKey) -> str | None:
 
 
 def _replaced(unknown: _UnknownKey) -> str | None:
-    """Return the edit for a former key, or for a key of a service's API."""
+    """Return the edit for a key of another tool, or of a service's API, whose value has another form here."""
     meant = unknown.listed_under("x-replaced", ())
     if meant is None or (unknown.section and unknown.section[0] not in ("trainer", "targets")):
         return None
-    value = _CONVERSIONS[meant](unknown.key, unknown.value)
-    if value is None:
+    text = str(unknown.value)
+    if unknown.value in (None, False):
         return f"delete {unknown.name}"
-    *place, key = meant.removesuffix(".reservation").split(".")
-    return unknown.replacement((*unknown.layer, *place), key, value)
-
-
-def _capacity(key: str, value: Any) -> Any:
-    text = key if isinstance(value, bool) else str(value)
-    return (_capacity_word(text) or "spot") if value not in (False, None) else None
+    if meant == "trainer.max_run_duration":
+        duration = (text if text[-1:].isalpha() else f"{text}s") if _SECONDS.fullmatch(text) else "12h"
+        return unknown.replacement((*unknown.layer, "trainer"), "max_run_duration", duration)
+    word = unknown.key if unknown.value is True else text
+    value = {"reservation": _reservation_name(text) or text} if meant == "reservation" else _capacity_word(word)
+    return unknown.replacement(unknown.layer, "capacity", value or "spot")
 
 
 def _capacity_word(text: str) -> str | None:
     word = _meant(_annotation(_CAPACITY, "x-synonyms"), text)
     return None if word == "reservation" else word
-
-
-def _reservation(_: str, value: Any) -> Any:
-    return {"reservation": _reservation_name(value) or value} if isinstance(value, str) and value else None
 
 
 def _reservation_name(text: str) -> str | None:
@@ -261,21 +252,6 @@ def _reservation_name(text: str) -> str | None:
     if match is None:
         return None
     return f"{match[1]}reservations/{match[2]}" if match[1] else match[2]
-
-
-def _duration(_: str, value: Any) -> Any:
-    if value is None:
-        return None
-    text = str(value)
-    return (text if text[-1:].isalpha() else f"{text}s") if _SECONDS.fullmatch(text) else "12h"
-
-
-_CONVERSIONS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
-    "capacity": _capacity,
-    "capacity.reservation": _reservation,
-    "trainer.max_run_duration": _duration,
-}
-"""By key of `x-replaced`: its value for the former key and value; None if the former key is to be deleted."""
 
 
 def _derived(unknown: _UnknownKey) -> str | None:

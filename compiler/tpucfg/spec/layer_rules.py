@@ -1,23 +1,18 @@
-"""Rules about layers: settings that two layers dispute, that a layer removes, or that change nothing."""
+"""Rules about layers: settings that two layers dispute, and those that a layer removes."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from tpucfg.catalog import TARGET_FACTS
 from tpucfg.findings import Finding
-from tpucfg.named_tuple import NamedTuple
-from tpucfg.schemas import load_schema, resolve_references
 from tpucfg.spec.layers import (
     LAYERED,
     Layered,
     args_layer,
     deletion_help,
-    deletion_path,
     layer_paths,
     layers_of,
     merge,
     merge_layers,
-    present_layers,
     takes_away,
 )
 from tpucfg.text_format import dotted, nearest, yaml_example
@@ -30,23 +25,10 @@ _EXAMPLES: Final = {
     "package": "gs://my-bucket/trainer-0.1.tar.gz",
     "module": "trainer.task",
 }
+_NAMED_ENTRIES: Final = ("args", "env", "secrets", "mounts", "xla_flags")
+"""The mappings of a trainer whose keys a team names itself."""
 _Job = tuple[str, str]
 """An environment and a size."""
-
-
-class _Part(NamedTuple):
-    """A value of a layer, and its relation to the layers before it."""
-
-    path: KeyPath
-    """Its path in the spec."""
-    setting: KeyPath
-    """Its path below the layer."""
-    removes: bool
-    """True if it takes a setting away."""
-    effect: bool
-    """True if it changes the result of the layers before it."""
-    known: tuple[str, ...] = ()
-    """For a removal: the entries that the layers before it set."""
 
 
 def layer_findings(document: Document, broken: frozenset[str] = frozenset()) -> Iterator[Finding]:
@@ -137,105 +119,32 @@ def _other_kind(document: Document, args: Layered, below: Layered) -> Finding:
     )
 
 
-# Removals and settings without effect.
+# Removals of nothing.
 
 
-def _check_effects(document: Document) -> Iterator[Finding]:
-    """Yield an error for each removal of an absent entry, and a warning for each other part that changes nothing."""
-    parts: dict[KeyPath, _Part] = {}
+def _check_removals(document: Document) -> Iterator[Finding]:
+    """Yield an error for each removal of an entry that no layer before it sets, in no job: its name is misspelt."""
+    effective: set[KeyPath] = set()
+    idle: dict[KeyPath, tuple[KeyPath, Layered | None]] = {}
     for name, size in _jobs(document):
-        for part in _parts(document, name, size):
-            # A part has an effect if it changes the settings of one job.
-            known = parts.get(part.path, part)
-            parts[part.path] = part._replace(effect=part.effect or known.effect)
-    idle = {path: part for path, part in parts.items() if not part.effect and not _is_of_dispute(document, path)}
-    misspelled = {path for path, part in idle.items() if part.removes and _is_entry(part.setting)}
-    for path in misspelled:
-        yield _removal_of_nothing(document, parts[path])
-    for path in _largest(set(idle) - misspelled, set(parts)):
-        whole = deletion_path(document, path)
-        message = f"{dotted(whole)} changes nothing: the layers before it give the same settings"
-        yield Finding.of("TPU016", message, document.key_location(path), help=f"delete {dotted(whole)}")
-
-
-def _removal_of_nothing(document: Document, part: _Part) -> Finding:
-    entry = dotted(part.setting)
-    message = f"{dotted(part.path)} removes {entry}, which no layer before it sets"
-    near = nearest(str(part.setting[-1]), part.known)
-    hint = f"did you mean {near}?" if near else deletion_help(document, part.path)
-    return Finding.of("TPU015", message, document.key_location(part.path), help=hint)
-
-
-def _is_of_dispute(document: Document, path: KeyPath) -> bool:
-    """Return True for a capacity of a size that takes part in TPU014, or settles it."""
-    if path[:1] == ("overrides",):
-        return path[2:] == ("capacity",)
-    return path[2:3] == ("overrides",) and path[4:] == ("capacity",) and document.node(path[2:]) is not None
-
-
-def _parts(document: Document, environment: str, size: str) -> Iterator[_Part]:
-    """Yield the parts of all layers of a job. The first layer can only set, so only its removals of entries count."""
-    lower = Layered({}, ())
-    for layer in layers_of(document.data, environment, size, is_probe=True):
-        # `overrides.<size>.args` has no key `trainer` of its own in the document.
-        parts = (part for part in _changes(document, lower, layer, ()) if document.node(part.path))
-        yield from (part for part in parts if layer.path or (part.removes and _is_entry(part.setting)))
-        lower = merge(lower, layer)
-
-
-def _is_entry(setting: KeyPath) -> bool:
-    """Return True for a key that a team names itself: if a layer removes an absent one, it is probably misspelled."""
-    schema = load_schema("tpucfg")
-    match setting:
-        case ("trainer", str(key), _):
-            return "propertyNames" in resolve_references(schema, schema["$defs"]["trainer"]["properties"][key])
-    return False
-
-
-def _changes(document: Document, lower: Layered | None, upper: Layered, setting: KeyPath) -> Iterator[_Part]:
-    """Yield the parts of a layer's value; `lower` is the value of the layers before it, if there is one."""
-    children = upper.children()
-    if not isinstance(upper.value, dict) or "extra" in setting:
-        yield _Part(upper.path, setting, removes=False, effect=not _is_equal(document, lower, upper))
-        return
-    below = lower.children() if lower and isinstance(lower.value, dict) else {}
-    parts: list[_Part] = []
-    for key, child in children.items():
-        path = (*setting, key)
-        if takes_away(child.value, setting):
-            effect = key in below or _is_decision(document, path)
-            parts.append(_Part(child.path, path, removes=True, effect=effect, known=tuple(below)))
-        else:
-            parts += _changes(document, below.get(key), child, path)
-    if setting:
-        replaces = lower is not None and not isinstance(lower.value, dict)
-        yield _Part(upper.path, setting, removes=False, effect=replaces or any(part.effect for part in parts))
-    yield from parts
-
-
-def _is_decision(document: Document, setting: KeyPath) -> bool:
-    """Return True for null in a setting of hosts that another target's section has: it settles TPU120."""
-    match setting:
-        case ("targets", str(target), str(key)) if key in TARGET_FACTS[target].host_settings:
-            others = [other for other in TARGET_FACTS if other != target]
-            sections = ((*layer, "targets", other, key) for layer in present_layers(document) for other in others)
-            return any(document.node(section) for section in sections)
-    return False
-
-
-def _is_equal(document: Document, lower: Layered | None, upper: Layered) -> bool:
-    """Return True if two values are written alike: `1e-3` and `0.001` differ on the program's command line."""
-    if lower is None or type(lower.value) is not type(upper.value) or lower.value != upper.value:
-        return False
-    return document.source_text(lower.path) == document.source_text(upper.path)
-
-
-def _largest(idle: set[KeyPath], parts: set[KeyPath]) -> Iterator[KeyPath]:
-    """Yield the idle paths that are not inside another one; a mapping counts only if all of its parts are idle."""
-    for path in sorted(idle, key=len):
-        inside = {other for other in parts if other[: len(path)] == path}
-        if inside <= idle and not any(path[:end] in idle for end in range(1, len(path))):
-            yield path
+        lower = Layered({}, ())
+        for layer in layers_of(document.data, name, size, is_probe=True):
+            for key in _NAMED_ENTRIES:
+                below, entries = lower.find("trainer", key), layer.find("trainer", key)
+                for entry, value in (entries.children() if entries else {}).items():
+                    if not takes_away(value.value, ("trainer", key)):
+                        continue
+                    if below and below.find(entry):
+                        effective.add(value.path)
+                    else:
+                        idle[value.path] = (("trainer", key, entry), below)
+            lower = merge(lower, layer)
+    for path in idle.keys() - effective:
+        setting, below = idle[path]
+        near = nearest(str(setting[-1]), tuple(below.children()) if below else ())
+        hint = f"did you mean {near}?" if near else deletion_help(document, path)
+        message = f"{dotted(path)} removes {dotted(setting)}, which no layer before it sets"
+        yield Finding.of("TPU015", message, document.key_location(path), help=hint)
 
 
 # The program.
@@ -317,7 +226,7 @@ _RULES: Final[Mapping[Callable[[Document], Iterator[Finding]], frozenset[str]]] 
     _check_disputed_capacity: frozenset(("environments", "sizes", "overrides", "capacity")),
     _check_args_of_sizes: frozenset(("overrides",)),
     _check_kinds_of_args: frozenset(("environments", "sizes", "overrides", "trainer", "probe", "tune")),
-    _check_effects: frozenset(("environments", "sizes", "overrides", "probe", *LAYERED)),
+    _check_removals: frozenset(("environments", "sizes", "overrides", "probe", *LAYERED)),
     _check_programs: frozenset(("environments", "sizes", "trainer")),
     _check_fit_gate: frozenset(("environments", "sizes", "overrides", "trainer", "training", "gate")),
     _check_fit_step: frozenset(("environments", "sizes", "overrides", "trainer", "training")),

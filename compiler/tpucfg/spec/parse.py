@@ -1,17 +1,20 @@
 """Parse a document into a Project: the schema first, then the rules that no schema can express."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path as FilePath
+from typing import Any, Final
 
 from tpucfg import schemas
-from tpucfg.findings import MAX_FINDINGS, Finding, collect, errors
+from tpucfg.findings import MAX_FINDINGS, RULES, Finding, collect, errors
 from tpucfg.named_tuple import NamedTuple
-from tpucfg.spec.credentials import hidden_text, without_credentials
-from tpucfg.spec.placeholders import placeholder_findings
-from tpucfg.spec.project import Project, build_project
-from tpucfg.spec.semantic_rules import semantic_findings
-from tpucfg.yamldoc import Document
+from tpucfg.spec.credentials import credentials_in, hidden_text, without_credentials
+from tpucfg.spec.layers import present_layers
+from tpucfg.spec.placeholders import PLACEHOLDERS, placeholder_findings
+from tpucfg.spec.presets import FIGURES, NAMED_FIGURES
+from tpucfg.spec.project import RESERVED_LABELS, Project, build_project, listed_paths, overridable
+from tpucfg.text_format import dotted, format_value, listed, nearest, quote_key, yaml_example
+from tpucfg.yamldoc import Document, KeyPath, count_values_and_depth
 from tpucfg.yamldoc.reader import read_file
 
 
@@ -79,3 +82,195 @@ def _parse_remaining(document: Document, findings: Sequence[Finding]) -> ParsedP
 
 def _parsed(document: Document, broken: frozenset[str], findings: Sequence[Finding]) -> ParsedProject:
     return ParsedProject(build_project(document, broken), collect(findings))
+
+
+# The rules that no schema can express: keys that must agree with other keys, and limits on repeated values.
+
+MAX_REPEATED_VALUES: Final = 2_000
+"""Maximum values in a target's `extra` or in the program's args: a pod has about a hundred."""
+MIN_SOFT_DELETE_DAYS: Final = 7
+"""https://cloud.google.com/storage/docs/soft-delete#retention-duration."""
+
+
+def semantic_findings(document: Document, broken: frozenset[str]) -> Iterator[Finding]:
+    """Yield the findings of every rule that reads no `broken` section."""
+    for rule, sections in _RULES.items():
+        if not broken & sections:
+            yield from rule(document)
+
+
+def _check_ladders(document: Document) -> Iterator[Finding]:
+    if "sizes" in document.data:
+        return
+    hint = "add sizes: [v2-8, v2-32]"
+    environments = document.data["environments"]
+    if not any("sizes" in environment for environment in environments.values()):
+        message = "the file needs the key sizes, as no environment has its own"
+        yield Finding.of("TPU005", message, document.key_location(("sizes",)), help=hint)
+        return
+    for name, environment in environments.items():
+        if "sizes" not in environment:
+            message = f"environments.{name} has no sizes, and there are none at the top level"
+            location = document.key_location(("environments", name))
+            yield Finding.of("TPU005", message, location, help=f"{hint}, here or at the top level")
+
+
+def _check_override_keys(document: Document) -> Iterator[Finding]:
+    known = (*overridable(), *document.data["training"].get("steps", {}))
+    for size, override in document.data.get("overrides", {}).items():
+        for key in override:
+            if key not in known:
+                yield _unknown_override(document, size, key, known)
+
+
+def _unknown_override(document: Document, size: str, key: str, known: tuple[str, ...]) -> Finding:
+    # Imported here, as most specs have no unknown key.
+    from tpucfg.schemas.spec_keys import key_advice
+
+    location, subject = document.key_location(("overrides", size, key)), dotted(("overrides", size))
+    if key in {"train_steps", "train_tokens", "epochs"}:
+        message = (
+            f"{subject} cannot set {key}: it follows from the batch size, so that each rung sees the same examples"
+        )
+        return Finding.of("TPU004", message, location, help=f"override batch_size, or change training.{key}")
+    near, name, path = nearest(key, known), quote_key(key), ("overrides", size)
+    hint = f"did you mean {near}?" if near else f"add {name} to training.steps if it is counted in steps, or delete it"
+    value = document.data["overrides"][size][key]
+    hint = key_advice(document.data, path, key, value) or hint
+    details = (f"it takes: {listed(known)}",)
+    return Finding.of("TPU004", f"{subject} has no key {name}", location, help=hint, details=details)
+
+
+def _check_step_keys(document: Document) -> Iterator[Finding]:
+    # Flags and overrides refer to a setting by its key alone, so no two settings may share one.
+    reserved = (*FIGURES, *NAMED_FIGURES, "train_tokens", *overridable(), "fallback", "overrides")
+    for key in document.data["training"].get("steps", {}):
+        if key in reserved:
+            from tpucfg.schemas.spec_keys import key_advice  # here, as most specs have no wrong key
+
+            message = f"{key} cannot be a key of training.steps: it is the name of another setting"
+            path: KeyPath = ("training", "steps", key)
+            value = document.data["training"]["steps"][key]
+            hint = key_advice(document.data, path[:-1], key, value)
+            hint = hint if hint.startswith(f"{key} belongs") else "rename it; training.flags sets the name of its flag"
+            yield Finding.of("TPU007", message, document.key_location(path), help=hint)
+
+
+def _check_flag_keys(document: Document) -> Iterator[Finding]:
+    training = document.data["training"]
+    flags = training.get("flags", {})
+    settings = (*FIGURES, *NAMED_FIGURES, *training.get("steps", {}))
+    for key in flags if isinstance(flags, dict) else ():
+        if key not in (*settings, "preset"):
+            near, name = nearest(key, settings), quote_key(key)
+            yield Finding.of(
+                "TPU004",
+                f"training.flags has {name}, which is not a setting of training",
+                document.key_location(("training", "flags", key)),
+                help=f"did you mean {near}?" if near else _unknown_flag_help(name),
+                details=(f"it takes: {listed(settings)}",),
+            )
+
+
+def _unknown_flag_help(name: str) -> str:
+    if name not in PLACEHOLDERS:
+        return f"delete training.flags.{name}"
+    return f"delete training.flags.{name}, and pass ${{{name}}} by a flag of trainer.args"
+
+
+def _check_allowed_ids(document: Document) -> Iterator[Finding]:
+    allowable = [rule.id for rule in RULES.values() if rule.allowable]
+    for id_, value in document.data.get("allow", {}).items():
+        if id_ in allowable:
+            yield from _check_allowed_places(document, id_, value)
+            continue
+        if id_ in RULES:
+            message = f"{id_} ({RULES[id_].title}) cannot be allowed: it is not a matter of judgment"
+            hint = f"delete allow.{id_}, and fix the finding"
+        else:
+            message, hint = f"there is no finding {id_}", f"delete allow.{id_}"
+        details = ("tpucfg explain lists the findings that can be allowed",)
+        yield Finding.of("TPU007", message, document.key_location(("allow", id_)), help=hint, details=details)
+
+
+def _check_allowed_places(document: Document, id_: str, value: Any) -> Iterator[Finding]:
+    """Yield an error for a rule that needs a place, and for each place that the spec does not have."""
+    path: KeyPath = ("allow", id_)
+    if isinstance(value, str) and RULES[id_].only_by_path:
+        message = f"{id_} ({RULES[id_].title}) is allowed for one place, so that another one stays an error"
+        # A token by its form is no matter of judgment.
+        named = [dotted(each.path) for each in credentials_in(document) if each.by == "name"]
+        hint = f"set {dotted(path)} to {yaml_example({'path': named[0], 'reason': value})}" if named else ""
+        yield Finding.of("TPU007", message, document.value_location(path), help=hint or f"delete {dotted(path)}")
+    known = (
+        () if isinstance(value, str) else {dotted(each): None for each in document.all_paths() if each[0] != "allow"}
+    )
+    for index, text in enumerate(() if isinstance(value, str) else listed_paths(value)):
+        if text not in known:
+            message = f"{dotted(path)} is for {format_value(text, quoted=False)}, which the file does not have"
+            near = nearest(text, tuple(known))
+            place = (*path, "path", index) if isinstance(value["path"], list) else (*path, "path")
+            hint = f"did you mean {near}?" if near else f"delete {dotted(path)}"
+            yield Finding.of("TPU007", message, document.value_location(place), help=hint)
+
+
+def _check_labels(document: Document) -> Iterator[Finding]:
+    for name, environment in document.data["environments"].items():
+        for key in environment.get("labels", {}):
+            if key in RESERVED_LABELS:
+                path = ("environments", name, "labels", key)
+                message = f"{dotted(path[:-1])} cannot set {key}: tpucfg sets this label on the bucket and the jobs"
+                hint = f"delete {key}, or give it another key"
+                yield Finding.of("TPU007", message, document.key_location(path), help=hint)
+
+
+def _check_soft_delete(document: Document) -> Iterator[Finding]:
+    for name, environment in document.data["environments"].items():
+        days = environment.get("soft_delete_days", 0)
+        if 0 < days < MIN_SOFT_DELETE_DAYS:
+            path = ("environments", name, "soft_delete_days")
+            message = f"{dotted(path)} is {days}: Cloud Storage keeps deleted objects for 0 days, or for 7 to 90"
+            yield Finding.of("TPU007", message, document.value_location(path), help="set it to 7")
+
+
+def _check_exit_codes(document: Document) -> Iterator[Finding]:
+    for layer in present_layers(document):
+        path = (*layer, "trainer", "restarts", "exit_codes")
+        node = document.node(path)
+        for index, item in enumerate(node.value if node else ()):
+            first, _, last = str(item).partition("-")
+            if last and int(first) > int(last):
+                message = f"{dotted(path)} has {item}, and a range begins with its lower exit code"
+                location = document.value_location((*path, index))
+                yield Finding.of("TPU007", message, location, help=f"set it to {last}-{first}")
+
+
+# A schema limits the entries of one list or mapping, and cannot count the values below it.
+def _check_repeated_values(document: Document) -> Iterator[Finding]:
+    parts: list[KeyPath] = []
+    for layer in present_layers(document):
+        targets = document.node((*layer, "targets"))
+        parts += [(*layer, "targets", name, "extra") for name in (targets.keys if targets else ())]
+        parts += [(*layer, "trainer", "args"), (*layer, "args")]
+    for path in parts:
+        node = document.node(path)
+        values = count_values_and_depth(node)[0] if node else 0
+        if values > MAX_REPEATED_VALUES:
+            maximum = f"the maximum is {MAX_REPEATED_VALUES:,}, because every config repeats them"
+            message = f"{dotted(path)} has {values:,} values; {maximum}"
+            hint = "move them to a file that the program reads, in the image or in the bucket"
+            yield Finding.of("TPU010", message, document.key_location(path), help=hint)
+
+
+_RULES: Final[Mapping[Callable[[Document], Iterator[Finding]], frozenset[str]]] = {
+    _check_ladders: frozenset(("sizes", "environments")),
+    _check_override_keys: frozenset(("overrides", "training")),
+    _check_step_keys: frozenset(("training",)),
+    _check_flag_keys: frozenset(("training",)),
+    _check_allowed_ids: frozenset(("allow",)),
+    _check_labels: frozenset(("environments",)),
+    _check_soft_delete: frozenset(("environments",)),
+    _check_exit_codes: frozenset(("trainer", "environments", "overrides")),
+    _check_repeated_values: frozenset(("trainer", "targets", "overrides")),
+}
+"""The sections that each rule reads."""

@@ -10,10 +10,11 @@ from typing import Any, Final, Literal, get_args
 
 from tpucfg.findings import Allowance
 from tpucfg.named_tuple import NamedTuple
+from tpucfg.paths import sort_keys
 from tpucfg.schemas import load_schema
 from tpucfg.spec.layers import layer_scope
 from tpucfg.spec.presets import PRESETS, Preset
-from tpucfg.spec.settings import CapacityKind, Settings, resolve_settings, sorted_keys
+from tpucfg.spec.settings import CapacityKind, Settings, resolve_settings
 from tpucfg.text_format import dotted
 from tpucfg.yamldoc import Document, KeyPath
 
@@ -342,10 +343,10 @@ def _environment(name: str, value: Mapping[str, Any], data: Mapping[str, Any]) -
         creates_bucket=bucket.get("create", True),
         kms_key=value.get("kms_key"),
         soft_delete_days=_count(value, "soft_delete_days"),
-        reads=sorted_keys(value.get("reads", {})),
+        reads=sort_keys(value.get("reads", {})),
         grants_images=value.get("images", {}).get("grant", True),
         zones=value.get("zones", {}),
-        labels=sorted_keys(value.get("labels", {})),
+        labels=sort_keys(value.get("labels", {})),
         protect=value.get("protect", False),
         keep_data=value.get("keep_data", True),
         cluster=cluster,

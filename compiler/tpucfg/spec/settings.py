@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from tpucfg.named_tuple import NamedTuple
+from tpucfg.paths import sort_keys
 from tpucfg.spec.layers import LAYERED, Layered, layer_paths, merge_layers
 from tpucfg.spec.presets import ArgStyle, Preset
 from tpucfg.yamldoc import Document, KeyPath
@@ -193,7 +194,7 @@ def _settings_of(document: Document, layers: Layered, preset: Preset | None, *, 
     return Settings(
         capacity=_capacity(data.get("capacity")),
         trainer=_trainer(document, layers, preset, is_probe=is_probe),
-        targets=sorted_keys(data.get("targets", {})),
+        targets=sort_keys(data.get("targets", {})),
         layers=layers,
     )
 
@@ -270,10 +271,3 @@ def _argument_text(node: Any) -> str | None:
     if node.value is None or isinstance(node.value, str):
         return node.value
     return str(node.value).lower() if isinstance(node.value, bool) else str(node.text)
-
-
-def sorted_keys(value: Any) -> Any:
-    """Return plain data with the keys of every mapping sorted; lists keep their order."""
-    if isinstance(value, dict):
-        return {key: sorted_keys(item) for key, item in sorted(value.items())}
-    return [sorted_keys(item) for item in value] if isinstance(value, list) else value

@@ -9,9 +9,8 @@ from typing import Any
 
 from tpucfg.catalog import TARGET_FACTS, Catalog, Slice
 from tpucfg.findings import Finding
-from tpucfg.grouped import grouped
 from tpucfg.named_tuple import NamedTuple
-from tpucfg.paths import KeyPath, fields_at
+from tpucfg.paths import KeyPath, fields_at, grouped
 from tpucfg.plan import account_id, job_name
 from tpucfg.plan.job import PROBE
 from tpucfg.plan.naming import MAX_ACCOUNT_ID_LENGTH

@@ -1,7 +1,7 @@
 """Explain a syntax error of the YAML parser, at the location of the mistake.
 
 The parser stops where it cannot continue, which is often below the mistake: an unclosed quote is noticed at the end of
-the file. A parser message that matches no pattern here is reported unchanged.
+the file. What has no explanation here is reported with the parser's own message.
 """
 
 import re
@@ -16,7 +16,6 @@ from tpucfg.named_tuple import NamedTuple
 from tpucfg.text_format import printable, split_lines
 from tpucfg.yamldoc.parser import parse_events
 
-_QUOTE: Final = "put the whole value in quotes"
 _QUOTE_OR_DELETE: Final = "if this is part of a text, put the whole text in quotes; if not, delete it"
 
 
@@ -63,93 +62,28 @@ def syntax_finding(error: Any, text: str, name: str) -> Finding:
     )
     if mark is None:
         return syntax_error.finding(problem, Location(name), _QUOTE_OR_DELETE)
-    if elsewhere := _merge_conflict(syntax_error) or _quote_of_later_lines(syntax_error, text):
-        return elsewhere
-    if text.lstrip().startswith("{") and (comment := _json_comment(syntax_error)):
-        return comment
-    if (column := syntax_error.row(mark).find("{%")) >= 0:
-        location = syntax_error.location(mark.line, column, column + 2)
-        hint = "write the text that the template would produce"
-        return syntax_error.finding("template syntax is not supported", location, hint)
+    return _quote_of_later_lines(syntax_error, text) or _explained(syntax_error) or _unexplained(syntax_error)
+
+
+def _explained(error: _SyntaxError) -> Finding | None:
     # libyaml and PyYAML describe a tab in several ways, so it is recognized in the text.
-    if syntax_error.rest().startswith("\t"):
-        syntax_error = syntax_error._replace(problem="tab character")
-    for pattern, explain in _EXPLAINERS.items():
-        if re.search(pattern, syntax_error.problem):
-            return explain(syntax_error)
-    return _from_table(syntax_error)
+    if error.rest().startswith("\t"):
+        location = error.location(error.mark.line, error.mark.column)
+        return error.finding("a tab is used where YAML allows only spaces", location, "replace the tab by spaces")
+    explain = next((explain for pattern, explain in _EXPLAINERS.items() if re.search(pattern, error.problem)), None)
+    return explain(error) if explain else None
 
 
-_LIST_ENTRIES: Final = "write each entry on a line of its own, or the list as [a, b]"
-_NO_ESCAPES: Final = "put the text in single quotes, where a backslash is an ordinary character"
-_BRACKET: Final = "delete this, or the bracket that closes the document too early"
-
-_TABLE: Final = {
-    "tab character": ("a tab is used where YAML allows only spaces", "replace the tab by spaces"),
-    "cannot start any token": ("an unquoted value cannot start with {first}", _QUOTE),
-    "entries are not allowed": ("a list cannot start on the line of its key", _LIST_ENTRIES),
-    "expected '-' indicator": (
-        "this line is in a list, and is not an entry of it",
-        "start it with a dash",
-    ),
-    "expected ',' or '(.)'": ("a comma or the closing {0} is missing before this", "add a comma, or close with {0}"),
-    "expected node content": ("a value is missing before this", "add the value, or delete the extra punctuation"),
-    "unknown escape": ("{first}{second} is not an escape sequence", _NO_ESCAPES),
-    "Unicode character escape": ("this escape is not a valid character", "write the character itself"),
-    "expected alphabetic or numeric": ("a name must follow this YAML indicator", _QUOTE),
-    "expected comment or line break": ("a text that starts with > or | must continue on the next line", _QUOTE),
-    "expected <document start>": ("the document ends before this", _BRACKET),
-}
-"""The message and the edit by the parser's own message.
-
-Numbers are groups of the pattern; `first` and `second` are the characters where the parser stopped.
-"""
-_ABOUT_THE_WHOLE_VALUE: Final = ("expected alphabetic or numeric", "expected comment or line break")
-"""Parser messages for which the mistake is the whole value, not the character at which the parser stopped."""
-
-
-def _from_table(error: _SyntaxError) -> Finding:
-    rest = error.rest()
-    characters = {"first": printable(rest[:1]), "second": printable(rest[1:2])}
+def _unexplained(error: _SyntaxError) -> Finding:
     opened = error.location(error.context.line, error.context.column) if error.in_brackets else None
-    for pattern, (message, hint) in _TABLE.items():
-        if match := re.search(pattern, error.problem):
-            location = _location_in_table(error, whole_value=pattern in _ABOUT_THE_WHOLE_VALUE)
-            groups = match.groups()
-            return error.finding(message.format(*groups, **characters), location, hint.format(*groups), opened)
-    return error.finding(error.problem, error.location(error.mark.line, error.mark.column), _QUOTE_OR_DELETE)
-
-
-def _location_in_table(error: _SyntaxError, *, whole_value: bool) -> Location:
-    mark = error.context if whole_value and error.context else error.mark
-    location = error.location(mark.line, mark.column)
+    closing = re.search("',' or '(.)'", error.problem)
+    hint = f"add a comma, or close with {closing[1]}" if closing else _QUOTE_OR_DELETE
+    location = error.location(error.mark.line, error.mark.column)
     # In brackets the parser stops at the colon after a missing comma: the mistake is before the colon's key.
-    if error.in_brackets and error.rest().startswith(":"):
+    if opened and error.rest().startswith(":"):
         before = error.row(error.mark)[: error.mark.column].rstrip()
         location = location._replace(column=max(before.rfind(char) for char in "\t ,[{") + 2)
-    return location
-
-
-# The functions below explain errors that have several causes, or whose location has to be searched for.
-
-
-def _merge_conflict(error: _SyntaxError) -> Finding | None:
-    """Return the finding for a conflict that git has marked: https://git-scm.com/docs/git-merge."""
-    for number, row in enumerate(error.rows):
-        if row.startswith("<<<<<<< "):
-            location = error.location(number, 0, len(row.rstrip()))
-            hint = "keep one of the two versions, and delete the lines that start with <<<<<<<, ======= and >>>>>>>"
-            return error.finding("a merge conflict is not resolved", location, hint)
-    return None
-
-
-def _json_comment(error: _SyntaxError) -> Finding | None:
-    """Return the finding for a comment that starts with // or /*, which YAML reads as a word."""
-    for number, row in enumerate(error.rows[: error.mark.line]):
-        if row.lstrip().startswith(("//", "/*")):
-            location = error.location(number, _indentation(row), len(row.rstrip()))
-            return error.finding("JSON has no comments, and comments of YAML start with #", location, "delete it")
-    return None
+    return error.finding(error.problem, location, hint, opened)
 
 
 def _unclosed_quote(error: _SyntaxError) -> Finding:
@@ -176,71 +110,57 @@ def _quote_of_later_lines(error: _SyntaxError, text: str) -> Finding | None:
     return error.finding(message, location, f"close it with {last.style}")
 
 
-def _unexpected_colon(error: _SyntaxError) -> Finding:
-    """Explain a colon inside an unquoted value, or a line indented deeper than its siblings."""
+def _unexpected_colon(error: _SyntaxError) -> Finding | None:
+    """Explain a colon inside an unquoted value, or a line above that has no space behind its colon."""
     row, line = error.row(error.mark), error.mark.line
     # Possessive: without it, a long row of dashes without a colon takes quadratic time.
     key = re.match(r"\s*(?:- +)*+[^\s:#][^:]*: +", row[: error.mark.column])
-    if key is None and re.match(r"\s*(?:- +)*+[^\s:#]+:[{\[]", row):
+    if key:
+        value = row[key.end() :].rstrip()
+        quoted = printable(value).replace("'", "''")
+        location = error.location(line, key.end(), key.end() + len(value))
+        hint = f"put the whole value in quotes: '{quoted}'"
+        return error.finding("this unquoted value contains a colon and a space", location, hint)
+    if re.match(r"\s*(?:- +)*+[^\s:#]+:[{\[]", row):
         return _key_without_colon(error, line, _indentation(row))
-    if key is None:
-        return _wrong_indentation(error)
-    value = row[key.end() :].rstrip()
-    quoted = printable(value).replace("'", "''")
-    location = error.location(line, key.end(), key.end() + len(value))
-    return error.finding("this unquoted value contains a colon and a space", location, f"{_QUOTE}: '{quoted}'")
+    return _wrong_indentation(error)
+
+
+def _wrong_indentation(error: _SyntaxError) -> Finding | None:
+    """Explain a first key of a line whose indentation is none above, or that follows a line without a colon."""
+    row, above = error.row(error.mark), _line_above(error)
+    indentation = _indentation(row)
+    if above is None or not re.match(r"\s*[^\s:#-][^:]*:(\s|$)", row):
+        return None
+    expected = _indentation(above[1])
+    if expected == indentation:
+        has_colon = re.search(r":(\s|$)", above[1])
+        return None if has_colon else _key_without_colon(error, above[0], expected)
+    message = f"this line is indented by {indentation}, and the one above it by {expected}"
+    location = error.location(error.mark.line, indentation, row.index(":"))
+    hint = f"indent it by {expected}, if it belongs beside the line above"
+    related = error.location(above[0], expected, len(above[1].rstrip()))
+    return error.finding(message, location, hint)._replace(related=((related, "the line above"),))
 
 
 def _missing_colon(error: _SyntaxError) -> Finding:
-    """Explain a line that is neither a key with its value nor the continuation of a text."""
-    mark = error.context or error.mark
-    return _key_without_colon(error, mark.line, mark.column)
+    start = error.context or error.mark
+    return _key_without_colon(error, start.line, start.column)
+
+
+def _after_the_document(error: _SyntaxError) -> Finding | None:
+    """Explain a first line without a space behind its colon, which a comment follows."""
+    above = _line_above(error)
+    return _key_without_colon(error, above[0], 0) if above and re.match(r"[\w-]+:\S", above[1]) else None
 
 
 def _key_without_colon(error: _SyntaxError, line: int, column: int) -> Finding:
+    """Explain a line that is neither a key with its value nor the continuation of a text."""
     text = error.rows[line][column:].rstrip()
     key, _, value = text.partition(":") if ":" in text else text.partition(" ")
     location = error.location(line, column, column + len(text))
     hint = printable(f"write {key}: {value.strip()}".rstrip())
     return error.finding("a key needs a colon and a space before its value", location, hint)
-
-
-def _unexpected_text(error: _SyntaxError) -> Finding:
-    """Explain text after the end of a value, or a line whose indentation belongs to no mapping above it."""
-    row, line, column = error.row(error.mark), error.mark.line, error.mark.column
-    location = error.location(line, column, len(row.rstrip()))
-    if not row[:column].strip() and row[column:].startswith("- "):
-        if re.search(r":(\s|$)", row):
-            location = error.location(line, column, column + 2)
-        hint = "delete this, or indent the line below the key of its list"
-        return error.finding("an entry of a list is among the keys of a mapping", location, hint)
-    if not row[:column].strip():
-        return _wrong_indentation(error)
-    return error.finding("the value ends before this", location, f"delete this, or {_QUOTE}")
-
-
-def _wrong_indentation(error: _SyntaxError) -> Finding:
-    row, line = error.row(error.mark), error.mark.line
-    indentation = _indentation(row)
-    location = error.location(line, indentation, indentation + len(row.strip().partition(":")[0]))
-    if not (above := _line_above(error)):
-        message, hint = "this line is indented, and there is no key above it", "remove the indentation"
-        return error.finding(message, location, hint)
-    previous_number, previous_line = above
-    expected = _indentation(previous_line)
-    if expected == indentation and not re.search(r":(\s|$)", previous_line):
-        return _key_without_colon(error, previous_number, expected)
-    message = f"this line is indented by {indentation}, and the one above it by {expected}"
-    finding = error.finding(message, location, f"indent it by {expected}, if it belongs beside the line above")
-    return finding._replace(
-        related=((error.location(previous_number, expected, len(previous_line.rstrip())), "the line above"),)
-    )
-
-
-def _after_the_document(error: _SyntaxError) -> Finding:
-    """Explain a line after the end of the document, which is a first line without a key if a comment follows it."""
-    above = _line_above(error)
-    return _key_without_colon(error, above[0], 0) if above and re.match(r"[\w-]+:\S", above[1]) else _from_table(error)
 
 
 def _line_above(error: _SyntaxError) -> tuple[int, str] | None:
@@ -252,10 +172,11 @@ def _indentation(row: str) -> int:
     return len(row) - len(row.lstrip())
 
 
-_EXPLAINERS: Final[dict[str, Callable[[_SyntaxError], Finding]]] = {
+_EXPLAINERS: Final[dict[str, Callable[[_SyntaxError], Finding | None]]] = {
     "values are not allowed": _unexpected_colon,
     "expected ':'": _missing_colon,
-    "expected key|<block end>": _unexpected_text,
+    "expected key": _wrong_indentation,
     "expected <document start>": _after_the_document,
     "unexpected (end of stream|document indicator)": _unclosed_quote,
 }
+"""By a part of the parser's message: the function that explains it, or returns None for the parser's own text."""

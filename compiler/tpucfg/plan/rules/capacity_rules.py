@@ -5,8 +5,8 @@ from typing import Final
 
 from tpucfg.catalog import TARGET_FACTS, Catalog, Slice
 from tpucfg.findings import Finding
-from tpucfg.grouped import grouped
 from tpucfg.named_tuple import NamedTuple
+from tpucfg.paths import grouped
 from tpucfg.plan.naming import zone_of
 from tpucfg.plan.rules.capacity_table import (
     CAPACITY_TABLE,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tpucfg.install_source import UnknownSourceError, requirement_of_origin
+from tpucfg.scaffold import UnknownSourceError, requirement_of_origin
 
 COMMIT = "0123456789" * 4
 HASH = "0123456789abcdef" * 4

@@ -3,7 +3,7 @@
 import pytest
 
 from tpucfg.yamldoc import Document, KeyPath
-from tpucfg.yamldoc.changed_values import parse_change, replace_values
+from tpucfg.yamldoc.edits import parse_change, replace_values
 from tpucfg.yamldoc.reader import read_text
 
 TEXT = """\

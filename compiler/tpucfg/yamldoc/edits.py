@@ -1,7 +1,7 @@
-"""Replace values of a document by those of arguments, each with the argument as its location, or remove keys."""
+"""Replace values of a document by those of arguments, remove keys, or set a value in the text at its place."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from tpucfg.findings import Finding, Location
@@ -125,3 +125,68 @@ def _with_value(node: Node, path: KeyPath, value: Node, key: Node) -> Node:
     copy.keys = {**node.keys, name: node.keys.get(name, key) if rest else key}
     copy.children, copy.value = entries, {name: child.value for name, child in entries.items()}
     return copy
+
+
+# Edits of the text; comments and everything else in it stay as they are.
+
+
+class EditError(ValueError):
+    """The place of a value is written in a form that is not edited."""
+
+
+def set_value(document: Document, path: KeyPath, value: str) -> Document:
+    """Return the document with a YAML text as the value at a path; mappings that are missing are created.
+
+    Raises:
+        EditError: The value is a list, a mapping or of several lines, or a part of the path is no mapping.
+    """
+    lines = split_lines(document.text)
+    node = document.node(path)
+    if node is not None:
+        if node.children or node.start.line != node.end.line:
+            raise EditError(f"{_name(path)} is not one word")
+        new = read_text(value, document.file).root
+        if new is not None and type(new.value) is type(node.value) and new.text == node.text:
+            return document  # with its own quotes
+        line = lines[node.start.line]
+        # A key without a value has its node after the colon.
+        gap = "" if line[: node.start.column].endswith(" ") else " "
+        lines[node.start.line] = line[: node.start.column] + gap + value + line[node.end.column :]
+    else:
+        _add(lines, document, path, value)
+    newline = "\r\n" if "\r\n" in document.text else "\n"
+    return read_text(newline.join(lines), document.file)
+
+
+def _add(lines: list[str], document: Document, path: KeyPath, value: str) -> None:
+    """Add a key to the nearest mapping that exists; those between are written on its line."""
+    depth = max(end for end in range(len(path)) if document.node(path[:end]))
+    parent, missing = document.node(path[:depth]), path[depth:]
+    for key in reversed(missing[1:]):
+        value = f"{{{_key(key)}: {value}}}"
+    entry = f"{_key(missing[0])}: {value}"
+    if parent is None or not isinstance(parent.children, Mapping) or not parent.children:
+        raise EditError(f"{_name(path[:depth])} is not a mapping with keys")
+    if lines[parent.start.line][parent.start.column : parent.start.column + 1] == "{":
+        end = parent.end
+        line = lines[end.line]
+        before = line[: end.column - 1].rstrip()
+        lines[end.line] = f"{before}{'' if before.endswith(',') else ','} {entry}{line[end.column - 1 :]}"
+        return
+    first, last = next(iter(parent.keys.values())), _last_line(parent)
+    lines.insert(last + 1, " " * first.start.column + entry)
+
+
+def _last_line(node: Node) -> int:
+    """Return the line of the last value in a mapping; the parser's end of a block is after the lines below it."""
+    lines = [node.start.line, node.end.line - (node.end.column == 0)]
+    children = [*node.keys.values(), *(node.children.values() if isinstance(node.children, Mapping) else node.children)]
+    return max(map(_last_line, children)) if children else max(lines)
+
+
+def _key(step: str | int) -> str:
+    return quote_key(str(step))
+
+
+def _name(path: KeyPath) -> str:
+    return ".".join(map(str, path)) or "the file"

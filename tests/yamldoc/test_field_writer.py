@@ -9,9 +9,9 @@ from jobs import CATALOG, compiled, job
 from spec_factory import ROOT
 from tpucfg.paths import pattern_steps
 from tpucfg.render.config import render_config, round_trip_finding
-from tpucfg.render.field_writer import FieldWriter
 from tpucfg.targets import TARGETS, target_named
 from tpucfg.targets.extra import merged_request_body
+from tpucfg.yamldoc.writer import FieldWriter
 
 SIZES: Final = {
     "vertex-ai": "v2-32",
