@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 from xml.etree.ElementTree import Element, SubElement
 
-from tpucfg.charts.narrative import UNKNOWN_FIT, Cell, Chart, Column, Row, Sign, count_text
+from tpucfg.charts.narrative import Chart, Column, Row, count_text
 from tpucfg.text_format import printable
 
 # Font sizes.
@@ -45,10 +45,6 @@ _TITLE_ABOVE_ROWS: Final = 31
 _CHANGE_ABOVE_ROWS: Final = 12
 _BASELINE: Final = 5
 """From the centre of a row down to the baseline of its text."""
-SIGN_WIDTH: Final = 18
-"""A sign of memory, drawn around its centre."""
-TRACK_LEFT: Final = 26
-TRACK_HEIGHT: Final = 12
 
 GRID_FACTORS: Final = (2, 4, *(10**zeros for zeros in (1, 2, 3, 6, 9, 12, 24, 48, 96, 192, 384)))
 """The possible factors from one grid line to the next; the largest ones cover the whole range of floats."""
@@ -147,8 +143,9 @@ def _layout(chart: Chart, width: float) -> _Layout:
     columns = chart.columns
     labels = _labels_width(chart.rows)
     values = tuple(max(text_width(cell.text, TEXT_SIZE) for cell in column.cells) for column in columns)
-    remaining = width - labels - len(columns) * (COLUMN_GAP + VALUE_GAP) - sum(values) - MARK_RADIUS
-    plot = min(MAX_PLOT_WIDTH, max(MIN_PLOT_WIDTH, remaining / len(columns)))
+    plots = sum(column.plot != "none" for column in columns)
+    remaining = width - labels - len(columns) * COLUMN_GAP - plots * VALUE_GAP - sum(values) - MARK_RADIUS
+    plot = min(MAX_PLOT_WIDTH, max(MIN_PLOT_WIDTH, remaining / plots))
     lefts, right = [], labels
     for column, value_width in zip(columns, values, strict=True):
         lefts.append(right + COLUMN_GAP)
@@ -183,9 +180,14 @@ def _labels_width(rows: Sequence[Row]) -> float:
 
 
 def _column_width(column: Column, plot: float, values: float) -> float:
-    """Return the width of a column: that of its plot and values, or of its title if that is wider."""
+    """Return the width of a column: of its plot and values, or of its title if that is wider."""
     title = text_width(column.title, TITLE_SIZE, bold=True)
-    return max(plot + VALUE_GAP + values, title, text_width(column.change, SMALL_SIZE))
+    return max(_values_left(column, plot) + values, title, text_width(column.change, SMALL_SIZE))
+
+
+def _values_left(column: Column, plot: float) -> float:
+    """Return the left edge of a column's values, beside its plot if it has one."""
+    return 0.0 if column.plot == "none" else plot + VALUE_GAP
 
 
 # Scales.
@@ -230,8 +232,11 @@ def _draw_column(parent: Element, column: Column, scale: _Scale, layout: _Layout
     group = add_element(parent, "g", class_=column.kind, transform=f"translate({layout.lefts[index]:.1f} 0)")
     add_element(group, "text", column.title, class_="head", x=0, y=HEAD_HEIGHT - _TITLE_ABOVE_ROWS)
     add_element(group, "text", column.change, class_="small muted", x=0, y=HEAD_HEIGHT - _CHANGE_ABOVE_ROWS)
-    _PLOTS[column.plot](group, column, scale, layout.ys)
-    right = scale.width + VALUE_GAP + layout.values[index]
+    if column.plot == "marks":
+        _draw_marks(group, column, scale, layout.ys)
+    elif column.plot == "bars":
+        _draw_bars(group, column, scale, layout.ys)
+    right = _values_left(column, scale.width) + layout.values[index]
     for cell, y in zip(column.cells, layout.ys, strict=True):
         add_element(group, "text", cell.text, class_="end", x=right, y=y + _BASELINE)
 
@@ -272,30 +277,6 @@ def _draw_bars(group: Element, column: Column, scale: _Scale, ys: Sequence[float
     top, bottom = ys[-1] - 2 * MARK_RADIUS, ys[0] + 2 * MARK_RADIUS
     add_element(group, "line", class_="path linear", x1=x, x2=x, y1=top, y2=bottom)
 
-
-def _draw_gauges(group: Element, column: Column, scale: _Scale, ys: Sequence[float]) -> None:
-    """Draw the sign and the gauge of each rung; a gauge ends at the memory that is available."""
-    for cell, y in zip(column.cells, ys, strict=True):
-        sign = cell.sign or UNKNOWN_FIT
-        row = add_element(group, "g", transform=f"translate(0 {y:g})")
-        # Browsers show the title of a group as its tooltip.
-        add_element(row, "title", cell.description)
-        mark = add_element(row, "g", class_=f"sign {sign.name}", transform=f"translate({SIGN_WIDTH / 2:g} 0)")
-        add_element(mark, "path", class_="track" if sign == UNKNOWN_FIT else "", d=sign.outline)
-        add_element(mark, "path", class_="glyph", d=sign.glyph)
-        _draw_track(row, cell, sign, scale.width - TRACK_LEFT)
-
-
-def _draw_track(row: Element, cell: Cell, sign: Sign, width: float) -> None:
-    top, class_ = -TRACK_HEIGHT / 2, "open" if cell.value is None else "track"
-    if cell.value is not None:
-        used = float(min(cell.value, Fraction(1))) * width
-        add_element(row, "rect", class_=sign.name, x=TRACK_LEFT, y=top, width=used, height=TRACK_HEIGHT)
-    add_element(row, "rect", class_=class_, x=TRACK_LEFT, y=top, width=width, height=TRACK_HEIGHT)
-
-
-_PLOTS: Final = {"marks": _draw_marks, "bars": _draw_bars, "gauges": _draw_gauges}
-"""The function that draws each kind of plot."""
 
 # Elements and texts.
 

@@ -14,7 +14,7 @@ WIDTH: Final = 880
 MARGIN: Final = 28
 """Pixels around them."""
 
-HUES: Final = ("batch", "steps", "rate", "speed")
+HUES: Final = ("batch", "steps", "rate", "speed", "memory")
 """The kinds of columns, each with its own colour."""
 _COLOURS: Final[Mapping[str, tuple[str, str]]] = {
     "paper": ("#fdfcf9", "#15181d"),
@@ -27,7 +27,6 @@ _COLOURS: Final[Mapping[str, tuple[str, str]]] = {
     "speed": ("#7440ad", "#c3a0f4"),
     "memory": ("#47661a", "#a9cc6a"),
     "warning": ("#8f5400", "#e8b45a"),
-    "error": ("#b3261e", "#ff9a90"),
 }
 LIGHT: Final = {name: light for name, (light, _) in _COLOURS.items()}
 DARK: Final = {name: dark for name, (_, dark) in _COLOURS.items()}
@@ -45,9 +44,6 @@ svg .path {{ fill: none; stroke-width: 3; stroke-linejoin: round }}
 svg .linear {{ stroke-width: 1.5; stroke-dasharray: 5 4 }}
 svg .mark {{ stroke-width: 2 }}
 svg .ring {{ stroke-width: 3 }}
-svg .track, svg .glyph {{ fill: none; stroke-width: 2; stroke-linecap: round; stroke-linejoin: round }}
-svg .track {{ stroke-width: 1.5 }}
-svg .open {{ fill: none; stroke-width: 1.5; stroke-dasharray: 3 3 }}
 """
 _HUE_COLOURS: Final = """\
 svg .HUE .head, svg .HUE .mark, svg .HUE .bar { fill: $HUE }
@@ -59,14 +55,9 @@ _CHART_COLOURS: Final = Template(f"""\
 svg .paper {{ fill: $paper }}
 svg text {{ fill: $ink }}
 svg .muted {{ fill: $muted }}
-svg .warning, svg .memory .little {{ fill: $warning }}
+svg .warning {{ fill: $warning }}
 svg .grid {{ stroke: $grid }}
 {"".join(_HUE_COLOURS.replace("HUE", hue) for hue in HUES)}\
-svg .memory .head, svg .memory .fits {{ fill: $memory }}
-svg .memory .exceeds {{ fill: $error }}
-svg .track, svg .open, svg .unknown .glyph {{ stroke: $muted }}
-svg .sign .glyph {{ stroke: $paper }}
-svg .unknown.sign .glyph {{ stroke: $muted }}
 """)
 # Dark only on screens: paper is white, whatever the reader's scheme is.
 _STYLE: Final = f"""\
