@@ -7,15 +7,14 @@ before it are deleted again: kubectl itself goes on after an object that is refu
 import json
 import re
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from typing import Final, NamedTuple
 
+from tpucfg.cli.creation import NotCreatedError, Undoable, create_in_order, report
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.interrupts import terminations_as_interrupts
 from tpucfg.render.config import Config
-from tpucfg.targets.commands import Command, Creation, Manifest, Manifests, Requirement, Submission
+from tpucfg.targets.commands import Command, Manifest, Manifests, Requirement, Submission
 from tpucfg.targets.interface import RequestBody
 from tpucfg.text_format import listed
 
@@ -55,7 +54,7 @@ def start_manifests(submission: Submission, start: Manifests, config: Config) ->
         except CommandExit as error:
             raise CommandExit(error.status, f"{error.message}; nothing was created", error.help) from None
         questions.raise_problems()
-        _create(objects)
+        create_in_order([_undoable(*each) for each in objects])
 
 
 class _Answer(NamedTuple):
@@ -212,63 +211,21 @@ def _dry_run(create: Command, body: RequestBody) -> _Answer:
     return _run((*create.argv, "--dry-run=server", "--output=name"), body)
 
 
-def _create(objects: Sequence[_Object]) -> None:
-    """Create objects in order.
+def _undoable(step: Manifest, body: RequestBody) -> Undoable:
+    def create() -> None:
+        answer = _run(step.create.argv, body)
+        message = f"{step.name} was not created: {answer.error}"
+        if answer.reason == "AlreadyExists":
+            raise NotCreatedError(ERRORS, message)  # another submission was faster
+        if answer.error:
+            raise CommandExit(ERRORS, message)
+        report(f"{step.name}: created")
 
-    Raises:
-        CommandExit: One could not be created; those that this call may have created are deleted.
-    """
-    # Printed before anything is created: whatever ends this process then, the user knows what to delete.
-    report(deletions("if this is killed, delete what it leaves:", [step for step, _ in objects]))
-    sent: list[Manifest] = []
-    try:
-        for step, body in objects:
-            _create_one(step, body, sent)
-    except CommandExit as error:
-        if remaining := _undo(sent):
-            names = listed([step.name for step in remaining])
-            hint = "; ".join(step.delete.bash() for step in remaining)
-            raise CommandExit(ERRORS, f"{error.message}; not deleted: {names}", f"delete: {hint}") from None
-        raise CommandExit(ERRORS, f"{error.message}; nothing is left of this submission") from None
-    except BaseException:
-        if remaining := _undo(sent):
-            report(deletions("not deleted; run:", remaining[::-1]))
-        raise
-
-
-def _create_one(step: Manifest, body: RequestBody, sent: list[Manifest]) -> None:
-    sent.append(step)  # before the request, as an answer may be lost
-    answer = _run(step.create.argv, body)
-    if answer.reason == "AlreadyExists":
-        sent.remove(step)  # another submission was faster
-    if answer.error:
-        raise CommandExit(ERRORS, f"{step.name} was not created: {answer.error}")
-    report(f"{step.name}: created")
-
-
-def _undo(sent: Sequence[Manifest]) -> list[Manifest]:
-    """Delete objects from the last to the first, and return those that may remain."""
-    if sent:
-        report(deletions("deleting what was created; if this is interrupted, run:", sent))
-    remaining = []
-    for step in reversed(sent):
+    def delete() -> tuple[bool, str]:
         try:
             error = _run((*step.delete.argv, *_UNDO_OPTIONS)).error
         except CommandExit as unreachable:
             error = unreachable.message
-        if error:
-            remaining.append(step)
-        report(f"{step.name}: {f'not deleted ({error})' if error else 'deleted'}")
-    return remaining
+        return not error, f"not deleted ({error})" if error else "deleted"
 
-
-def deletions(title: str, steps: Sequence[Creation | Manifest]) -> str:
-    """Return the commands that delete objects, from the last to the first."""
-    return "\n".join([title, *(f"  {step.delete.bash()}" for step in reversed(steps))])
-
-
-def report(text: str) -> None:
-    """Print a line on stderr."""
-    # A closed stderr must end neither the start in the middle nor the deletion.
-    with suppress(OSError):
-        print(text, file=sys.stderr, flush=True)
+    return Undoable(step.name, step.delete.bash(), create, delete)
