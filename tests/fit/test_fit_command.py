@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -133,7 +134,7 @@ def test_a_reused_result_is_as_committed(folder: Folder) -> None:
     )
     assert note in out.splitlines()
     assert "unchanged, as committed" not in folder.fit("--fresh")[2]
-    assert "- v5litepod-16, v5litepod-64: the step is unchanged" in folder.fit("--format", "markdown")[1]
+    assert "v5litepod-16, v5litepod-64: the step is unchanged" in folder.fit()[1]
     data = json.loads(folder.fit("--format", "json")[1])
     assert {rung["as_committed"] for row in data["environments"] for rung in row["rungs"]} == {True}
 
@@ -208,10 +209,6 @@ def test_a_step_that_does_not_fit_is_an_error(folder: Folder) -> None:
     assert "does not fit" in out
     assert "tpucfg.yaml:4:9: error[TPU105]: the training step does not fit on v5litepod-16" in err
     assert not folder.file()[0]["fits"]
-    lines = folder.fit("--size", "v5litepod-16", "--format", "markdown")[1].splitlines()
-    (index,) = (number for number, line in enumerate(lines) if line.startswith("- error[TPU105]: "))
-    assert lines[index + 1].startswith("  help: ")
-    assert "tpucfg fit" in lines[index + 1]
 
 
 def test_little_headroom_is_a_warning(folder: Folder) -> None:
@@ -238,11 +235,10 @@ def test_json_and_markdown_have_all_values(folder: Folder) -> None:
     assert (rung["least_hours"], rung["forecast_hours"]) == (None, [])
     assert rung["seconds"]["compile"] == 30.25
     assert rung["uncounted"] == ["while"]
-    markdown = folder.fit("--format", "markdown")[1]
-    assert "| v5litepod-16 | 16 | 7 | 15 | 8 | 31.7 ms | 2–3.12 s |" in markdown
-    assert "- the bound leaves out while: on v5litepod-16, v5litepod-64" in markdown
-    assert "its length is given in epochs" in markdown
-    assert folder.fit("--format", "markdown")[1] == markdown
+    text = folder.fit()[1]
+    assert re.search(r"v5litepod-16 +16 +7 +15 +8 +31.7 ms +2–3.12 s", text)
+    assert "the bound leaves out while: on v5litepod-16, v5litepod-64" in text
+    assert "its length is given in epochs" in text
 
 
 def test_a_file_that_changes_meanwhile_counts_as_changed(folder: Folder) -> None:

@@ -12,8 +12,7 @@ from tpucfg.changes.revisions import CompiledRevision
 from tpucfg.changes.statements import LocatedStatement, Risk, Statement
 from tpucfg.fit.fit_file import FitResult, Memory
 from tpucfg.fit.fit_findings import MIN_HEADROOM
-from tpucfg.fit.rung_fit import RungFit
-from tpucfg.fit.wording import amount_text, memory_text, short_amount, verdict_text
+from tpucfg.fit.rung_fit import RungFit, amount_text, memory_text, short_amount, verdict_text
 from tpucfg.git.trees import FIT_FILE
 from tpucfg.grouped import grouped
 from tpucfg.number_format import format_percent

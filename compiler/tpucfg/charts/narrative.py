@@ -221,7 +221,7 @@ def memory_column(rungs: Sequence[Rung], fits: "Mapping[str, RungFit]") -> Colum
 
 def _memory_cell(fit: "RungFit | None") -> Cell:
     from tpucfg.fit.fit_findings import has_little_headroom
-    from tpucfg.fit.wording import gib
+    from tpucfg.fit.rung_fit import gib
 
     result = fit.current if fit else None
     if fit is None or result is None:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 from tpucfg.catalog import Catalog
 from tpucfg.cli import options
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
-from tpucfg.cli.load_spec import has_color, load_fits, load_project, progress
+from tpucfg.cli.load_spec import has_color, load_fits, progress
 from tpucfg.cli.options import SPEC, format_option, option, selection
 from tpucfg.findings import Finding, collect, errors
 from tpucfg.findings.formats import FORMATS, format_counts, format_named
-from tpucfg.plan import Selection, select_sizes
+from tpucfg.plan import Selection
 from tpucfg.plan.rules.several_specs import BucketUse, bucket_uses, shared_bucket_findings
 from tpucfg.spec import Project
 from tpucfg.targets import TARGETS
@@ -38,7 +38,7 @@ class _Report(NamedTuple):
     sources: Mapping[str, str]
     """The texts that the findings quote, by file name."""
     subject: str
-    """The checked specs, configs or stack, for the summary."""
+    """The checked specs or configs, for the summary."""
 
 
 def check(
@@ -56,13 +56,6 @@ def check(
             "Needs --target, the service of all of them.",
         ),
     ] = None,
-    stack_outputs: Annotated[
-        Path | None,
-        option(
-            "--stack-outputs FILE",
-            "Compare the output of `pulumi stack output --json` with the spec's environment --env.",
-        ),
-    ] = None,
     format: Annotated[str, format_option("|".join(FORMATS))] = "text",
 ) -> None:
     """Report every finding about the spec, the configs it compiles to, and the stack files and results next to it.
@@ -70,15 +63,9 @@ def check(
     Example: tpucfg check --env prod --format github
     """
     if config:
-        unread = {"--spec": spec, "--env": env, "--size": size, "--probe": probe, "--stack-outputs": stack_outputs}
+        unread = {"--spec": spec, "--env": env, "--size": size, "--probe": probe}
         _refuse("--config checks files without a spec", unread)
         report = _check_configs(config, target)
-    elif stack_outputs:
-        _refuse(
-            "--stack-outputs compares a stack with its environment",
-            {"--size": size, "--target": target, "--probe": probe},
-        )
-        report = _check_stack_outputs(stack_outputs, spec or [SPEC], env)
     else:
         report = _check_specs(spec or [SPEC], selection(env, size, target, probe=probe, changes=changes))
     sys.stdout.write(format_named(format).report(report.findings, report.sources, colour=has_color(sys.stdout)))
@@ -230,22 +217,3 @@ def _config_names(paths: Sequence[Path], files: Sequence[str]) -> str:
     if [*map(str, paths)] == [*files]:
         return _names(files, "config")
     return f"{_names(paths, 'path')}, {format_count(len(files), 'config')}"
-
-
-def _check_stack_outputs(path: Path, specs: Sequence[Path], env: list[str] | None) -> _Report:
-    from tpucfg.infra.stack_outputs import environment_of, output_findings, unreadable_outputs
-    from tpucfg.yamldoc.reader import read_file
-
-    if len(specs) > 1 or len(env or ()) > 1:
-        raise CommandExit(USAGE, "--stack-outputs checks one stack", "give one spec and one environment")
-    project, document = load_project(specs[0]), read_file(path)
-    select_sizes(project, selection(env))
-    if findings := unreadable_outputs(document):
-        return _Report(findings, {str(path): document.text}, str(path))
-    environment = project.environments[env[0]] if env else environment_of(document, project)
-    if environment is None:
-        message = f"neither the bucket nor the account in {path} belongs to an environment of the spec"
-        raise CommandExit(USAGE, message, "name the stack's environment with --env ENV")
-    sources = {str(path): document.text, project.document.file: project.document.text}
-    findings = tuple(output_findings(document, project, environment))
-    return _Report(findings, sources, f"{path}, stack {environment.name}")

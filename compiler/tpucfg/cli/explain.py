@@ -14,16 +14,10 @@ _PREFIX: Final = "TPU"
 _DIGITS: Final = 3
 
 
-def _complete_id(incomplete: str) -> list[str]:
-    return [id_ for id_ in RULES if id_.startswith(incomplete.upper())]
-
-
 def explain(
     id: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[ID]", help="A finding's id, such as TPU021. [default: list all]", autocompletion=_complete_id
-        ),
+        typer.Argument(metavar="[ID]", help="A finding's id, such as TPU021. [default: list all]"),
     ] = None,
 ) -> None:
     """Show a finding's section of the documents: its meaning, an example, the fix, and when to allow it.

@@ -51,7 +51,7 @@ def fit(
     env: options.EnvOption = None,
     size: options.SizeOption = None,
     changes: options.SetOption = None,
-    format: Annotated[str, format_option("text|json|markdown")] = "text",
+    format: Annotated[str, format_option("text|json")] = "text",
     jobs: options.JobsOption = None,
     time_limit: options.TimeLimitOption = DEFAULT_TIME_LIMIT,
     parts: Annotated[bool, option("--parts", "Show what the time of a step is made of, below the tables.")] = False,
@@ -78,7 +78,7 @@ def fit(
     statuses = ladder_statuses(project, catalog, [job.environment for job in compiled.jobs], spec.parent)
     environments = environment_fits(project, outcomes, _forecasts(statuses, outcomes))
     beyond = [finding for status in statuses.values() for finding in records_beyond_bound(project, status)]
-    for line in FORMATS[format](project, environments, findings, str(fit_path(spec.parent))):
+    for line in FORMATS[format](project, environments, findings):
         print(line)
     if parts and format == "text":
         print("", *part_lines(environments), sep="\n")

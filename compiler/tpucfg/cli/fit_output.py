@@ -3,20 +3,18 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import groupby
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from tpucfg.cli.rung_columns import interval_data
-from tpucfg.cli.table import Column, Section, markdown_sections, text_sections
+from tpucfg.cli.table import Column, Section, text_sections
 from tpucfg.findings import Finding
-from tpucfg.fit.fit_file import NAME, FitResult, Part, forecast_payload
+from tpucfg.fit.fit_file import NAME, FitResult, Part, fit_path, forecast_payload
 from tpucfg.fit.fit_findings import HOST_OFFLOAD
-from tpucfg.fit.forecast import UNBOUNDED, StepInterval
+from tpucfg.fit.forecast import UNBOUNDED, Run, StepInterval, lower_bound, run_of, utilization
 from tpucfg.fit.launcher import Outcome
-from tpucfg.fit.roofline import Run, lower_bound, run_of, utilization
-from tpucfg.fit.rung_fit import fit_command
-from tpucfg.fit.wording import gib, incomplete_text, interval_text, step_time
+from tpucfg.fit.rung_fit import fit_command, gib, incomplete_text, interval_text, step_time
 from tpucfg.grouped import grouped
-from tpucfg.markdown import prose
 from tpucfg.number_format import UNKNOWN, format_dollars, format_hours, format_percent, format_rounded, to_json_number
 from tpucfg.plan import Job
 from tpucfg.results.cost import price_per_hour
@@ -321,29 +319,11 @@ def _peakless(row: RungRow) -> str:
     return "no page states the peak, so the least time is not known" if row.job.slice.peak_tflops is None else ""
 
 
-_Render = Callable[[Project, Sequence[EnvironmentFits], Sequence[Finding], str], Iterator[str]]
-
-
-def _text(
-    project: Project, environments: Sequence[EnvironmentFits], _findings: Sequence[Finding], _file: str
-) -> Iterator[str]:
+def _text(project: Project, environments: Sequence[EnvironmentFits], _: Sequence[Finding]) -> Iterator[str]:
     sections = _sections(environments, project)
     yield from text_sections(sections)
     yield from [""] if sections else []
     yield from _notes(environments, project)
-
-
-def _markdown(
-    project: Project, environments: Sequence[EnvironmentFits], findings: Sequence[Finding], _file: str
-) -> Iterator[str]:
-    sections = _sections(environments, project)
-    yield from markdown_sections(sections)
-    yield from [""] if sections else []
-    yield from (f"- {prose(note)}" for note in _notes(environments, project))
-    for finding in findings:
-        yield f"- {finding.level}[{finding.id}]: {prose(finding.message)}"
-        if finding.help:
-            yield f"  help: {prose(finding.help)}"
 
 
 def _sections(environments: Sequence[EnvironmentFits], project: Project) -> list[Section]:
@@ -352,12 +332,10 @@ def _sections(environments: Sequence[EnvironmentFits], project: Project) -> list
     return [Section(environment.title, _columns(environment, project)) for environment in compiled]
 
 
-def _json(
-    project: Project, environments: Sequence[EnvironmentFits], findings: Sequence[Finding], file: str
-) -> Iterator[str]:
+def _json(project: Project, environments: Sequence[EnvironmentFits], findings: Sequence[Finding]) -> Iterator[str]:
     document = {
         "project": project.name,
-        "results": file,
+        "results": str(fit_path(Path(project.document.file).parent)),
         "environments": [
             {
                 "environments": environment.names,
@@ -372,4 +350,4 @@ def _json(
     yield json_text(document).rstrip("\n")
 
 
-FORMATS: Final[Mapping[str, _Render]] = {"text": _text, "json": _json, "markdown": _markdown}
+FORMATS: Final = {"text": _text, "json": _json}

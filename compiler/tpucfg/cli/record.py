@@ -185,8 +185,7 @@ def _required_metrics(project: Project, given: Mapping[str, float], *, is_whole:
 
 
 def _read_log(log: str, wanted: Sequence[str], preset: Preset | None, job: Job, *, is_whole: bool) -> "LogMetrics":
-    from tpucfg.results.log_metrics import last_metrics
-    from tpucfg.results.step_lines import Steps
+    from tpucfg.results.log_metrics import Steps, last_metrics
 
     rung = job.rung
     tokens = Fraction(rung.batch_size * rung.sequence_length, rung.slice.devices) if rung.sequence_length else None

@@ -11,8 +11,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tpucfg.fit.container import NOT_STARTED
 from tpucfg.fit.inputs import IMAGE_PYTHON, FitInputs
+from tpucfg.fit.machine import NOT_STARTED
 from tpucfg.fit.rung_fit import fit_command
 from tpucfg.fit.worker_process import Frame, ProcessEnd, StepFailure
 from tpucfg.fs import walk_files

@@ -27,10 +27,9 @@ from tpucfg.importing.comparison import (
     server_view,
     with_one_line,
 )
-from tpucfg.importing.draft import Choice, Given, choices, draft_spec
+from tpucfg.importing.draft import Choice, Given, choices, draft_spec, is_gap, spec_text
 from tpucfg.importing.keys import written_fields
 from tpucfg.importing.source import ImportRefusedError, Source, find_source
-from tpucfg.importing.spec_text import is_gap, spec_text
 from tpucfg.paths import KeyPath, overlap, value_at, values_at
 from tpucfg.render.pipeline import CompiledSpec, compile_project
 from tpucfg.spec.parse import parse_project

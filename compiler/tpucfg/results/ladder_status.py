@@ -207,7 +207,13 @@ def _forecasts(
     """Return the time in which the step of each rung is expected, by size."""
     if fits is None:
         return {}
-    from tpucfg.results.step_forecasts import measured_steps, step_forecasts
+    from tpucfg.fit.forecast import step_forecasts
 
     current = {size: fit.current for size, fit in fits.of_environment(environment.name).items() if fit.current}
-    return step_forecasts([rung.slice for rung in rungs], current, measured_steps(rungs, evaluations))
+    # Records of other programs predict nothing about this one's step.
+    measured = {
+        rung.size: rung.batch_size / each.throughput
+        for rung, each in zip(rungs, evaluations, strict=True)
+        if each.throughput and not each.is_other
+    }
+    return step_forecasts([rung.slice for rung in rungs], current, measured)

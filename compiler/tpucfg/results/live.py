@@ -13,9 +13,15 @@ from typing import Any, Final, NamedTuple
 
 from tpucfg.plan import Job
 from tpucfg.results.cost import price_per_hour, run_limit
-from tpucfg.results.log_metrics import MAX_ENTRY_LENGTH, LogObject, LogTimestamp, TruncatedLogError, iter_log_objects
+from tpucfg.results.log_metrics import (
+    MAX_ENTRY_LENGTH,
+    SHOWN_STEP,
+    LogObject,
+    LogTimestamp,
+    TruncatedLogError,
+    iter_log_objects,
+)
 from tpucfg.results.service_client import Answers, ServiceClient, Unanswered
-from tpucfg.results.step_lines import SHOWN_STEP
 from tpucfg.spec import Project
 from tpucfg.spec.presets import StepLine
 from tpucfg.targets import RequestBody
