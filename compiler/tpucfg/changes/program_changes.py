@@ -73,7 +73,6 @@ def _rows() -> Iterator[Meaning]:
         yield Meaning(f"{kind}.**", Risk.UNKNOWN, _NO_RULE)
     for kind, headline, when, text in (
         ("encrypted config", "encrypted config changed", always, _ENCRYPTED),
-        ("config of a part", _SETTINGS, always, _PART),
         ("unreadable file", _SETTINGS, _unread, "{} cannot be read by this review: {}"),
         ("project file", _SETTINGS, changed, _OTHER_FILE),
         ("stack program", "stack program removed", removed, _NO_PROGRAM),
@@ -101,7 +100,6 @@ _OTHER_KEY: Final = "another key or service decides the stack's secrets and conf
 _PROVIDER: Final = "it decides through which account, project or endpoint an update acts, which this review cannot show"
 _NOT_SHOWN: Final = "the engine runs it in an update, and its effect is not shown here"
 _ENCRYPTED: Final = "encrypted value of config {label} changed: this review cannot read it"
-_PART: Final = "config {label} is {after} instead of {before}: it applies to a part of a value, which is not shown here"
 _OTHER_FILE: Final = (
     "Pulumi reads {after} as its project file instead of {before}, and the stack files that end like it"
 )
@@ -186,8 +184,6 @@ def _setup_facts(setup: StackSetup, names: Collection[str], *, is_first: bool) -
         is_usual = is_first and not key.startswith(_OF_A_FIRST_FILE)
         if not is_usual and key.partition(".")[0] not in _WITHOUT_EFFECT:
             yield Fact(project, ("setting of Pulumi", *key.split(".")), value)
-    for key, value in pulumi.parts.items():
-        yield Fact(project, ("config of a part", key), value)
     for name, stack in pulumi.stacks.items():
         yield from _stack_facts(Scope(name), stack, setup.other_specs.get(name, ""), names)
 

@@ -14,10 +14,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
-from tpucfg.cli.creation import NotCreatedError, Undoable, create_in_order, report
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.interrupts import terminations_as_interrupts
-from tpucfg.cli.start_manifests import start_manifests
+from tpucfg.cli.start_manifests import NotCreatedError, Undoable, create_in_order, report, start_manifests
 from tpucfg.render.config import Config
 from tpucfg.targets import RequestBody
 from tpucfg.targets.commands import AUTHORIZATION, TOKEN, Command, Creation, Creations, Manifests, Operation, Submission

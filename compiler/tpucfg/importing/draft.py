@@ -87,18 +87,10 @@ def _of_queued_resource(body: Mapping[str, Any], slice_: Slice) -> Iterator[Choi
         yield Choice(size)
 
 
-def _of_training_input(body: Mapping[str, Any], slice_: Slice) -> Iterator[Choice]:
-    accelerator = value_at(body, ("trainingInput", "workerConfig", "acceleratorConfig"), {})
-    wanted = (accelerator.get("type", "TPU_V2"), str(accelerator.get("count", 8)))
-    if (slice_.accelerators.get("ai-platform"), str(slice_.cores)) == wanted:
-        yield Choice(slice_.size)
-
-
 _CHOICES = {
     "gke": _of_job_set,
     "vertex-ai": _of_custom_job,
     "cloud-tpu": _of_queued_resource,
-    "ai-platform": _of_training_input,
 }
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 from tpucfg.importing.comparison import Note
 from tpucfg.paths import value_at, values_at
 from tpucfg.refusal import RefusalError
-from tpucfg.targets.objects import companion_schemas, is_foreign, kubernetes_objects
+from tpucfg.targets.objects import is_foreign, kubernetes_objects
 from tpucfg.text_format import format_value
 from tpucfg.yamldoc import Document, count_values_and_depth, without_nulls
 
@@ -14,7 +14,6 @@ _FORMS: Final[Mapping[str, str]] = {
     "replicatedJobs": "gke",
     "workerPoolSpecs": "vertex-ai",
     "nodeSpec": "cloud-tpu",
-    "trainingInput": "ai-platform",
 }
 """The targets by a field that only their request bodies have."""
 _WRITTEN: Final = ("name", "displayName", "state", "createTime", "startTime", "endTime", "updateTime", "error")
@@ -22,7 +21,7 @@ _WRITTEN: Final = ("name", "displayName", "state", "createTime", "startTime", "e
 _MAX_VALUES: Final = 3000
 _MAX_CHARACTERS: Final = 100_000
 """Several times those of the longest published recipe: a draft is rendered and compared more than once."""
-_KNOWN: Final = "a JobSet, a CustomJobSpec of Vertex AI, a queued resource of Cloud TPU or a Job of AI Platform"
+_KNOWN: Final = "a JobSet, a CustomJobSpec of Vertex AI or a queued resource of Cloud TPU"
 
 
 class ImportRefusedError(RefusalError):
@@ -42,8 +41,6 @@ class Source(NamedTuple):
     """The region or zone that the file names."""
     notes: tuple[Note, ...]
     """The other objects of the file."""
-    companions: tuple[Any, ...] = ()
-    """The objects that provide the secrets of a JobSet."""
 
 
 def find_source(document: Document) -> Source:
@@ -78,11 +75,10 @@ def _target_of(value: Any) -> str | None:
 def _job_set(document: Document) -> Source:
     bodies, others = kubernetes_objects(document, "gke")
     body = next((item for item in bodies if _target_of(item.data)), bodies[0])
-    companions = [other.data for other in others if _text(other.data, "kind") in companion_schemas("gke")]
-    rest = [item.data for item in (*others, *bodies) if item is not body and item.data not in companions]
+    rest = [item.data for item in (*others, *bodies) if item is not body]
     notes = [Note((), f"{_title(other)} is left out: {_reason(other)}") for other in rest]
     name = _text(body.data.get("metadata"), "name")
-    return Source("gke", body.data, name, None, None, tuple(notes), tuple(companions))
+    return Source("gke", body.data, name, None, None, tuple(notes))
 
 
 def _title(value: Any) -> str:
@@ -104,14 +100,13 @@ def _message(target: str, value: dict[str, Any]) -> Source:
     resource = _text(value, "name") or _text(node, "parent")
     parts = resource.split("/")
     named = dict(zip(parts[::2], parts[1::2], strict=False))
-    name = _text(value, "displayName") or _text(value, "jobId") or _text(node, "nodeId") or _text(node, "nodeIdPrefix")
-    region = _text(body.get("trainingInput"), "region")
+    name = _text(value, "displayName") or _text(node, "nodeId") or _text(node, "nodeIdPrefix")
     notes = [
         Note((key,), "it belongs to the job and not to its spec, and tpucfg renders the spec")
         for key in value
         if body is not value and key != "jobSpec" and key not in _WRITTEN
     ]
-    return Source(target, body, name, named.get("projects"), named.get("locations") or region or None, tuple(notes))
+    return Source(target, body, name, named.get("projects"), named.get("locations"), tuple(notes))
 
 
 def _text(value: Any, key: str) -> str:

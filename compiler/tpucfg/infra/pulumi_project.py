@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -24,8 +23,6 @@ findProjectInDir in https://github.com/pulumi/pulumi/blob/master/sdk/go/common/w
 _MAIN: Final = "__main__.py"
 _ENCRYPTED: Final = "secure"
 """The only key of an encrypted value: `{secure: …}`."""
-_QUOTED_NAME: Final = r'\["([^"\\]*)"\]'
-"""A config key of a project file that is a path of one step: the engine reads `["a"]` as `a`."""
 _CODE_PATHS: Final = ("runtime.options.virtualenv", "runtime.options.binary", "plugins.*.*.path")
 _PACKAGES: Final = ("packages.*", "packages.*.source")
 """Settings that name a package by a local path, or by an address."""
@@ -77,12 +74,10 @@ def project_of(folder: Path, document: Document) -> PulumiProject | None:
     data = document.data
     if not isinstance(data, dict) or not isinstance(data.get("name"), str) or not data["name"]:
         return None
-    # `config: FOLDER` is the former spelling of `stackConfigDir: FOLDER`, which the engine still reads.
-    former = data.get("config") if isinstance(data.get("config"), str) else None
     program = folder / str(data.get("main") or ".")
     # The engine runs a file in its folder: getPwdMain in pulumi/pulumi, pkg/engine/project.go.
     program = program.parent if program.name == _MAIN else program
-    stacks = folder / str(data.get("stackConfigDir") or former or ".")
+    stacks = folder / str(data.get("stackConfigDir") or ".")
     return PulumiProject(folder, data["name"], program, stacks, Path(document.file).name, data)
 
 
@@ -112,9 +107,7 @@ def stack_config(pulumi: PulumiProject, stack_file: Document) -> dict[str, Confi
     """
     config = {full_key(key, pulumi.name): _config_value(value) for key, value in config_of(stack_file).items()}
     for key, value in sorted(declared_values(pulumi.settings).items()):
-        target = declared_key(key, pulumi.name)
-        if target is not None:
-            config.setdefault(target, _config_value(value))
+        config.setdefault(full_key(key, pulumi.name), _config_value(value))
     return config
 
 
@@ -140,25 +133,9 @@ def declared_values(settings: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-def declared_key(key: str, namespace: str) -> str | None:
-    """Return the full key that a key of a project file sets; None if it is the path of a part of a value."""
-    owner, _, name = full_key(key, namespace).partition(":")
-    quoted = re.fullmatch(_QUOTED_NAME, name)
-    if quoted:
-        return f"{owner}:{quoted[1]}"
-    return None if any(character in name for character in '.["') else f"{owner}:{name}"
-
-
 def full_key(key: str, namespace: str) -> str:
-    """Return a config key with its namespace, which is the project's name if the key has none.
-
-    `a:config:b` is a former spelling of `a:b`: ParseKey in
-    https://github.com/pulumi/pulumi/blob/master/sdk/go/common/resource/config/key.go.
-    """
-    parts = key.split(":")
-    if len(parts) == 3 and parts[1] == "config":  # noqa: PLR2004 - namespace, config, name
-        return f"{parts[0]}:{parts[2]}"
-    return key if len(parts) > 1 else f"{namespace}:{key}"
+    """Return a config key with its namespace, which is the project's name if the key has none."""
+    return key if ":" in key else f"{namespace}:{key}"
 
 
 def other_spec(spec: Path, stack: str) -> str:
@@ -213,8 +190,6 @@ class PulumiFiles(NamedTuple):
     """The project's name."""
     settings: Mapping[str, Any] = {}
     """The settings by path, such as `runtime.options.virtualenv`, without `name` and `config`."""
-    parts: Mapping[str, Any] = {}
-    """Values of `config` that apply to a part of another value, by key."""
     stacks: Mapping[str, StackFile] = {}
     other_code: tuple[str, ...] = ()
     """Paths of code that Pulumi runs besides the program."""
@@ -234,14 +209,12 @@ def read_pulumi_files(folder: Path, stacks: Collection[str]) -> PulumiFiles:
     project, problem = project_of(folder, document), _problem_of(document)
     if project is None:
         return PulumiFiles(path.name, problem or "it has no name", document.text)
-    values = declared_values(project.settings)
     return PulumiFiles(
         path.name,
         problem,
         document.text if problem else "",
         project.name,
         _flattened(project.settings),
-        {key: value for key, value in values.items() if declared_key(key, project.name) is None},
         {stack: _read_stack(project, stack) for stack in sorted(stacks)},
         project.other_code,
     )
@@ -277,8 +250,5 @@ def _flattened(settings: Mapping[str, Any]) -> dict[str, Any]:
     nested = {key: value for key, value in settings.items() if key not in {"name", "config"}}
     if isinstance(settings.get("runtime"), str):
         nested["runtime"] = {"name": settings["runtime"]}
-    # The former spelling of stackConfigDir.
-    if isinstance(settings.get("config"), str):
-        nested.setdefault("stackConfigDir", settings["config"])
     flat = {".".join(map(str, path)): value_at(nested, path) for path in leaf_paths(nested) if path}
     return {path: value for path, value in flat.items() if value is not None}

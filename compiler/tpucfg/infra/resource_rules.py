@@ -21,7 +21,6 @@ from tpucfg.infra.grants import (
     is_grant,
     is_public,
     power_of,
-    short_name,
 )
 from tpucfg.infra.resources import BUCKET, EnvironmentResources, Resource, boolean, input_at, number
 from tpucfg.spec import Environment, Project
@@ -36,14 +35,6 @@ _EXCEPTION: Final = "roles/ml.serviceAgent"
 docs/bootstrap.md lists what it allows. The review still shows the grant."""
 _WIDE_TARGETS: Final = ("project", "folder", "organization")
 """Objects that contain every bucket and account of a project."""
-_KEY_TYPES: Final = ("gcp:serviceaccount/key:Key", "gcp:storage/hmacKey:HmacKey")
-_PERSONAL_DOMAINS: Final = re.compile(
-    r"(aol|gmail|googlemail|gmx|hotmail|icloud|live|mail|me|outlook|proton|protonmail|qq|web|yahoo|yandex|zoho)"
-    r"(\.[a-z]{2,3}){1,2}"
-)
-"""Domains whose addresses belong to people and not to an organization: those of Trivy's rule, and more."""
-_AUTHORITATIVE_TYPE: Final = re.compile(r":[A-Za-z]*(I[Aa][Mm]Binding|I[Aa][Mm]Policy|AccessControl|ACL)$")
-"""Types that own a whole role or policy: https://www.pulumi.com/registry/packages/gcp/api-docs/projects/iammember/."""
 _DEFAULT_ACCOUNT: Final = re.compile(
     r"serviceAccount:.*(-compute@developer|@appspot|@cloudbuild|@cloudservices)\.gserviceaccount\.com"
 )
@@ -100,9 +91,7 @@ def _grant_problems(grant: Grant, environment: Environment) -> Iterator[tuple[st
         reason = ", a default account that everything without an account of its own runs as"
         yield "TPU088", reason, "grant it to an account that only these jobs run as"
     if grant.member.casefold().startswith("user:"):  # GCP-0003, GCP-0069
-        is_private = _PERSONAL_DOMAINS.fullmatch(grant.member.rpartition("@")[2].lower())
-        reason = "a private address that no organization can revoke" if is_private else "a person and not a group"
-        yield "TPU089", f", {reason}", "grant it to a group, so that access ends with the membership"
+        yield "TPU089", ", a person and not a group", "grant it to a group, so that access ends with the membership"
     if grant.role in BASIC_ROLES:  # CKV_GCP_115 to CKV_GCP_117; GCP-0007
         yield "TPU095", ": the role has thousands of permissions", "grant a role of the one service that is used"
     # CKV_GCP_41, CKV_GCP_42, CKV_GCP_44, CKV_GCP_45, CKV_GCP_49; GCP-0005, GCP-0007, GCP-0009, GCP-0011
@@ -112,19 +101,10 @@ def _grant_problems(grant: Grant, environment: Environment) -> Iterator[tuple[st
         yield "TPU098", f", who can then {power_of(grant.role)}", fix
 
 
-# Types
+# Roles and locations
 
 
-def _type_violations(resource: Resource, _: Environment) -> Iterator[Violation]:
-    if _AUTHORITATIVE_TYPE.search(resource.type):
-        text = "is authoritative: it removes every member that it does not list"
-        yield Violation("TPU092", text, "use the type that adds one member: IAMMember, BucketIAMMember")
-    # CIS Google Cloud 1.4
-    if resource.type in _KEY_TYPES:
-        account = resource.inputs.get("serviceAccountId") or resource.inputs.get("serviceAccountEmail")
-        text = f"is a key of {short_name(str(account))}: a copy of it acts as the account, from anywhere"
-        fix = "delete it from stacks/: jobs run as the account without a key, and people can impersonate it"
-        yield Violation("TPU099", text, fix)
+def _role_violations(resource: Resource, _: Environment) -> Iterator[Violation]:
     permissions = resource.inputs.get("permissions") if CUSTOM_ROLE.search(resource.type) else None
     for power in (IMPERSONATING, GRANTING):
         listed_permissions = permissions if isinstance(permissions, list) else []
@@ -190,13 +170,12 @@ def _destroy_effect(resource: Resource) -> str:
     return f"pulumi destroy would delete it{' with its objects' if force else ' if empty'}"
 
 
-_RULES: Final = (_grant_violations, _type_violations, _location_violations, _bucket_violations)
+_RULES: Final = (_grant_violations, _role_violations, _location_violations, _bucket_violations)
 
 
 # The lifecycle rules of a bucket.
 
 DELETE: Final = "Delete"
-SET_STORAGE_CLASS: Final = "SetStorageClass"
 ABORT_UPLOAD: Final = "AbortIncompleteMultipartUpload"
 JOBS_PREFIX: Final = "jobs/"
 """Below it are the folders of all jobs, with their checkpoints."""

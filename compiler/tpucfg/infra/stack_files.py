@@ -1,6 +1,7 @@
 """Stack files, `Pulumi.<environment>.yaml`: checked against a closed schema, as Pulumi accepts any key silently."""
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -14,8 +15,8 @@ from tpucfg.infra.pulumi_project import (
     ConfigValue,
     PulumiProject,
     config_of,
-    declared_key,
     declared_values,
+    full_key,
     is_empty,
     pulumi_project,
     stack_config,
@@ -32,6 +33,8 @@ KEYS: Final = ("spec", "projectNumber", "bucketMembers", "serviceAccountProject"
 """Config keys that the stack program reads, without the Pulumi project's name; a test compares them with the schema."""
 PULUMI_NAMESPACE: Final = "pulumi"
 """The namespace of Pulumi's own config keys."""
+_PLAIN_KEY: Final = re.compile(r"([\w-]+:)?[\w-]+")
+"""A key that Pulumi reads neither as a path into a value nor as a former spelling."""
 _ENDINGS: Final = tuple(Path(name).suffix for name in PROJECT_FILES)
 
 
@@ -82,11 +85,12 @@ def project_findings(pulumi: PulumiProject, name: str) -> tuple[list[Finding], d
     document = read_file(pulumi.folder / pulumi.file, name)
     findings: list[Finding] = []
     for key, value in declared_values(pulumi.settings).items():
-        target = declared_key(key, pulumi.name)
+        target = full_key(key, pulumi.name)
         location = document.value_location(_declared_path(document, key))
-        if target is None:
-            message = f"config key {format_value(key, quoted=False)} sets a part of a value, which reviews do not show"
-            findings.append(Finding.of("TPU080", message, location, help="set the whole value"))
+        if not _PLAIN_KEY.fullmatch(key):
+            message = f"config key {format_value(key, quoted=False)} sets a part of a value, or has a former spelling"
+            help_ = f"write it as {pulumi.name}:KEY, and set the whole value: reviews show no other form"
+            findings.append(Finding.of("TPU080", message, location, help=help_))
         # An empty value is not set.
         elif target in {f"{pulumi.name}:{known}" for known in KEYS} and value not in ("", []):
             problems = schemas.schema_problems(SCHEMA, {"config": {target: value}}, IDS)
