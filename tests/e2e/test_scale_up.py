@@ -479,8 +479,9 @@ def test_a_run_longer_than_its_limit_has_a_note(scale_up: Run, tmp_path: Path) -
     assert "max_run_duration" not in scale_up("status").stdout
     record_metrics(scale_up, "v2-8", 1000, 0.97)
     assert [line for line in scale_up("status").stdout.splitlines() if "max_run_duration" in line] == [
-        "a run on v2-8 takes 1.14 hours, as measured: longer than max_run_duration, 68m",
-        "a run on v2-32 takes 0.284 hours, as forecast from v2-8: longer than max_run_duration, 17m",
+        f"a run in dev takes longer than overrides.{size}.trainer.max_run_duration, after which the slice is gone: "
+        f"{hours} h on {size}, 2 submissions, and nothing in the spec shows that the program writes checkpoints"
+        for size, hours in (("v2-8", "1.14"), ("v2-32", "0.284"))
     ]
     record_metrics(scale_up, "v2-8", 1010, 0.97)
     assert "max_run_duration" not in scale_up("status").stdout

@@ -70,14 +70,6 @@ class RungRow(NamedTuple):
         shares = [utilization(self.result, self.job.slice, seconds) for seconds in reversed(self.ends)]
         return [share for share in shares if share is not None]
 
-    @property
-    def overlong(self) -> str:
-        """The clause about a run that takes longer than its `max_run_duration`; empty for another one."""
-        limit, runs = self.job.max_run_duration, self.runs(self.job.rung.train_steps)
-        if limit is None or not runs or runs[0].hours * 3600 <= limit.seconds:
-            return ""
-        return f"takes at least {format_hours(runs[0].hours)} hours: longer than max_run_duration, {limit.text}"
-
 
 class EnvironmentFits(NamedTuple):
     """The rungs of an environment, or of several whose tables and notes are equal."""
@@ -137,8 +129,7 @@ def environment_fits(
         job = rows[0].job
         fits = EnvironmentFits((), job.environment.region, job.target, rows)
         cells = (column.cells for column in _columns(fits, project))
-        notes = ((row.outcome.is_committed, row.overlong) for row in rows)
-        key = (fits.region, fits.target, *map(tuple, cells), *notes)
+        key = (fits.region, fits.target, *map(tuple, cells), *(row.outcome.is_committed for row in rows))
         known = groups.setdefault(key, fits)
         groups[key] = known._replace(names=(*known.names, name))
     return tuple(groups.values())
@@ -202,7 +193,6 @@ def _notes(environments: Sequence[EnvironmentFits], project: Project) -> Iterato
         unpriced = {row.job.slice.generation for row in rows if row.usd_per_hour is None}
         if unpriced:
             yield f"the spec has no price for {listed(sorted(unpriced))} at the capacity of these rungs"
-    yield from _overlong_notes(environments)
     yield from _committed_note(environments, project)
 
 
@@ -252,13 +242,6 @@ def part_lines(environments: Sequence[EnvironmentFits]) -> Iterator[str]:
 
 def _hours(hours: Fraction) -> str:
     return f"<{float(_MIN_HOURS)}" if 0 < hours < _MIN_HOURS else format_hours(hours)
-
-
-def _overlong_notes(environments: Sequence[EnvironmentFits]) -> Iterator[str]:
-    for fits in environments:
-        for row in fits.rows:
-            if text := row.overlong:
-                yield f"a run on {row.job.size} in {listed(fits.names, last=' and ')} {text}"
 
 
 def _committed_note(environments: Sequence[EnvironmentFits], project: Project) -> Iterator[str]:

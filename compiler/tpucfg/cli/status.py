@@ -21,7 +21,6 @@ from tpucfg.results.gate import (
     may_run,
     next_steps,
     other_program_notes,
-    overlong_notes,
     run_steps,
 )
 from tpucfg.results.ignored_records import ignored_records
@@ -202,7 +201,12 @@ def _notes(ladder: LadderStatus, project: Project) -> Iterator[str]:
     yield from (ignored.message for ignored in ignored_records(ladder.results, ladder.environment, project.name))
     yield from first_rung_note(ladder)
     yield from implausible_notes(ladder)
-    yield from overlong_notes(ladder, project)
+    sizes = ladder.environment.sizes
+    if any(project.settings[ladder.environment.name, size].trainer.max_run_duration for size in sizes):
+        from tpucfg.results.fit_notes import rungs_beyond_duration
+
+        beyond = rungs_beyond_duration(project, ladder, sizes)
+        yield from (finding.message for finding in beyond if finding.level != "note")
     if ladder.fits:
         from tpucfg.results.fit_notes import fit_notes
 

@@ -169,9 +169,10 @@ def _checkpoint_count(job: Job) -> int:
 
 
 def _hours(status: LadderStatus, evaluation: RungEvaluation) -> Fraction | None:
-    """Return the hours of a whole run, from the records or at least by the bound; None if neither is known."""
-    bound = _bound(status, evaluation)
-    least = run_of(bound, status.rung(evaluation.size).train_steps, None) if bound else None
+    """Return the hours of a whole run, from the records or at least by the fit; None if neither is known."""
+    forecast = status.forecasts.get(evaluation.size)
+    seconds = forecast.low if forecast else _bound(status, evaluation)
+    least = run_of(seconds, status.rung(evaluation.size).train_steps, None) if seconds else None
     return status.cost(evaluation.size).hours or (least and least.hours)
 
 

@@ -338,7 +338,7 @@ MAX_BAD_LINES: Final = 20
 
 _SHORTEN_HELP: Final = "move its oldest lines to another file: only the last record of a rung counts"
 _MOVE_HELP: Final = "move it away"
-_SPACE_HELP: Final = "free some space and record it again"
+_SPACE_HELP: Final = "free some space"
 _ACCESS_HELP: Final = "give yourself permission to read and write it, and to write to its folder"
 _ERROR_TEXTS: Final = {
     errno.ENOSPC: ("the disk is full", _SPACE_HELP),
@@ -348,6 +348,7 @@ _ERROR_TEXTS: Final = {
     errno.EPERM: ("permission denied", _ACCESS_HELP),
     errno.EROFS: ("the file system is read-only", _ACCESS_HELP),
     errno.ENOTDIR: ("its folder is a file or a symbolic link", _MOVE_HELP),
+    errno.EEXIST: ("its folder is a file", _MOVE_HELP),
     errno.EISDIR: ("it is a folder, not a file", _MOVE_HELP),
     errno.ELOOP: ("it is a symbolic link, which is not followed", _MOVE_HELP),
 }
@@ -414,7 +415,7 @@ def read_records(folder: Path, environment: str, example: ExampleRecord) -> Resu
         # No lock is needed: a writer replaces the file, so that an open file is whole and never changes.
         content = _content(path)
     except OSError as error:
-        reason, hint = _explain(error)
+        reason, hint = explain_error(error)
         return _unreadable(str(path), "", reason, hint)
     if len(content) > MAX_FILE_BYTES:
         return _unreadable(str(path), "", f"the file is larger than {MAX_FILE_BYTES:,} bytes", _SHORTEN_HELP)
@@ -489,12 +490,12 @@ def append_record(folder: Path, environment: str, record: Record) -> Path:
                 file.flush()
                 os.fsync(file.fileno())
     except OSError as error:
-        reason, hint = _explain(error)
-        raise RecordFileError(f"{path}: {reason}", hint) from None
+        reason, hint = explain_error(error)
+        raise RecordFileError(f"{path}: {reason}", f"{hint}, and record it again") from None
     return path
 
 
-def _explain(error: OSError) -> tuple[str, str]:
+def explain_error(error: OSError) -> tuple[str, str]:
     """Return the cause of an error and a help line."""
     return _ERROR_TEXTS.get(error.errno or 0, (error.strerror or str(error), _MOVE_HELP))
 
