@@ -23,7 +23,6 @@ from tpucfg.results.gate import IMPLAUSIBLE_SCALING, has_passed_below, may_run
 from tpucfg.results.ladder_status import LadderStatus, ladder_statuses
 from tpucfg.results.records import (
     FOLDER,
-    ExampleRecord,
     RungRecords,
     exact_decimal,
     latest_rates,
@@ -140,7 +139,7 @@ def _uncounted(before: RevisionRecords, after: RevisionRecords) -> dict[str, _Re
     if not reasons or after.folder is None:
         return {}
     # All files are read, because a file may have been renamed with its environment.
-    files = read_every_record(after.folder, ExampleRecord(before.project, "")).values()
+    files = read_every_record(after.folder).values()
     kept = {pair for results in files for pair in latest_throughputs(results, before.project).items()}
     return {name: dict.fromkeys(kept, reason) for name, reason in reasons.items()}
 

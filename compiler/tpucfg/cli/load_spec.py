@@ -59,9 +59,9 @@ def with_records(selection: Selection, spec: Path) -> Selection:
     """
     if selection.run is None or selection.probe or selection.recorded:
         return selection
-    from tpucfg.results.records import ExampleRecord, read_every_record, run_parts
+    from tpucfg.results.records import read_every_record, run_parts
 
-    files = read_every_record(spec.parent, ExampleRecord("mnist", "v3-8"))
+    files = read_every_record(spec.parent)
     if findings := [finding for results in files.values() for finding in results.findings]:
         print_findings(findings, {results.file: results.text for results in files.values()})
         raise CommandExit(ERRORS)

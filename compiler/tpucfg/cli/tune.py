@@ -40,7 +40,7 @@ from tpucfg.fs import staged_files
 from tpucfg.plan import Job
 from tpucfg.plan.program import program_of
 from tpucfg.results.cost import price_per_hour
-from tpucfg.results.records import THROUGHPUT, ExampleRecord, Results, read_records, records_of_programs
+from tpucfg.results.records import THROUGHPUT, Results, read_records, records_of_programs
 from tpucfg.spec import Project
 from tpucfg.text_format import format_value
 from tpucfg.yamldoc.reader import read_file
@@ -153,7 +153,7 @@ def _known(project: Project, job: Job, spec: Path) -> tuple[Sequence[FitResult],
     """
     fits = compilable_file(project, [job], spec)
     kept = read_tune_file(tune_path(spec.parent))
-    records = read_records(spec.parent, job.environment.name, ExampleRecord(project.name, job.size))
+    records = read_records(spec.parent, job.environment.name)
     if findings := (*kept.findings, *records.findings):
         print_findings(findings, {str(kept.path): kept.text, records.file: records.text})
         raise CommandExit(ERRORS)

@@ -13,7 +13,7 @@ from tpucfg.plan.program import Program, program_of
 from tpucfg.plan.rung import probe_rung
 from tpucfg.results.cost import Cost, costs
 from tpucfg.results.evaluation import RungEvaluation, evaluate_rungs
-from tpucfg.results.records import ExampleRecord, Results, read_records, records_of_programs
+from tpucfg.results.records import Results, read_records, records_of_programs
 from tpucfg.spec import CapacityKind, Environment, Gate, Probe, Project
 
 # Imported by the function that reads fits: most specs name no training step.
@@ -134,7 +134,7 @@ def ladder_statuses(
 def _status(
     project: Project, catalog: Catalog, environment: Environment, folder: Path, fits: "KnownFits | None"
 ) -> LadderStatus:
-    results = read_records(folder, environment.name, ExampleRecord(project.name, environment.sizes[0]))
+    results = read_records(folder, environment.name)
     # The environment's whole ladder, and not the selected jobs: --size must not change how a rung is evaluated.
     rungs = ladder(project, catalog, environment.sizes)
     programs = _programs(project, catalog, environment, results)
