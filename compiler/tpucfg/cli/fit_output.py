@@ -1,25 +1,22 @@
-"""The output of `tpucfg fit`: the compiled rungs of each environment as tables with notes, and as data for JSON."""
+"""The output of `tpucfg fit`: the compiled rungs of each environment as tables with notes."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import groupby
-from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from tpucfg.cli.rung_columns import interval_data
 from tpucfg.cli.table import Column, Section, text_sections
-from tpucfg.findings import Finding
-from tpucfg.fit.fit_file import NAME, FitResult, Part, fit_path, forecast_payload
+from tpucfg.fit.fit_file import NAME, FitResult, Part
 from tpucfg.fit.fit_findings import HOST_OFFLOAD
 from tpucfg.fit.forecast import UNBOUNDED, Run, StepInterval, lower_bound, run_of, utilization
 from tpucfg.fit.launcher import Outcome
 from tpucfg.fit.rung_fit import fit_command, gib, incomplete_text, interval_text, step_time
 from tpucfg.grouped import grouped
-from tpucfg.number_format import UNKNOWN, format_dollars, format_hours, format_percent, format_rounded, to_json_number
+from tpucfg.number_format import UNKNOWN, format_dollars, format_hours, format_percent, format_rounded
 from tpucfg.plan import Job
 from tpucfg.results.cost import price_per_hour
 from tpucfg.spec import Project
-from tpucfg.text_format import json_text, listed
+from tpucfg.text_format import format_count, listed
 
 # The rungs, and what their results mean: the time, the cost and the length of a run.
 
@@ -32,7 +29,6 @@ class RungRow(NamedTuple):
     """The least seconds of a step."""
     forecast: StepInterval | None
     usd_per_hour: Fraction | None
-    probe_steps: int | None
 
     @property
     def job(self) -> Job:
@@ -95,7 +91,7 @@ def rung_row(project: Project, outcome: Outcome, forecasts: Mapping[str, StepInt
     price = price_per_hour(job.slice, project.prices, job.capacity.kind)
     bound = lower_bound(outcome.result, job.slice) if outcome.result and outcome.result.fits else None
     forecast = forecasts.get(job.size) if outcome.result else None
-    return RungRow(outcome, bound, forecast, price, project.probe.steps if project.probe else None)
+    return RungRow(outcome, bound, forecast, price)
 
 
 # The output.
@@ -153,14 +149,18 @@ def _columns(environment: EnvironmentFits, project: Project) -> list[Column]:
         columns.append(Column(f"{unit}/s", [_range(row.rates, format_rounded) for row in rows]))
         columns.append(Column("MFU", [_range(row.shares, format_percent) for row in rows]))
     if any(row.job.rung.train_steps for row in rows):
-        runs = [row.runs(row.job.rung.train_steps) for row in rows]
-        hours = [[run.hours for run in each] for each in runs]
-        columns.append(Column("hours", [_amount(row, each, _hours) for row, each in zip(rows, hours, strict=True)]))
+        runs = [_runs_cells(row, row.job.rung.train_steps) for row in rows]
+        columns.append(Column("hours", [hours for hours, _ in runs]))
         if project.prices:
-            dollars = [[run.usd for run in each if run.usd is not None] for each in runs]
-            cells = [_amount(row, each, format_dollars) for row, each in zip(rows, dollars, strict=True)]
-            columns.append(Column("USD", cells))
+            columns.append(Column("USD", [dollars for _, dollars in runs]))
     return columns
+
+
+def _runs_cells(row: RungRow, steps: int | None) -> tuple[str, str]:
+    """Return the hours and the dollars of a run of that many steps."""
+    runs = row.runs(steps)
+    dollars = [run.usd for run in runs if run.usd is not None]
+    return _amount(row, [run.hours for run in runs], _hours), _amount(row, dollars, format_dollars)
 
 
 def _amount(row: RungRow, values: Sequence[Fraction], form: Callable[[Fraction], str]) -> str:
@@ -193,41 +193,12 @@ def _notes(environments: Sequence[EnvironmentFits], project: Project) -> Iterato
         unpriced = {row.job.slice.generation for row in rows if row.usd_per_hour is None}
         if unpriced:
             yield f"the spec has no price for {listed(sorted(unpriced))} at the capacity of these rungs"
+    if project.probe:
+        cells = {row.job.size: _runs_cells(row, project.probe.steps) for row in rows}
+        usd = ", {} USD" if project.prices else ""
+        sizes = [f"{size} {hours} hours{usd.format(dollars)}" for size, (hours, dollars) in cells.items()]
+        yield f"a probe of {format_count(project.probe.steps, 'step')}: {'; '.join(sizes)}"
     yield from _committed_note(environments, project)
-
-
-def _rung_data(row: RungRow, project: Project) -> dict[str, Any]:
-    """Return one rung as data for JSON; an unknown value is None."""
-    result, slice_, seconds, steps = row.result, row.job.slice, row.outcome.seconds, row.job.rung.train_steps
-    least = run_of(row.bound, steps, row.usd_per_hour) if row.bound else None
-    runs, probes = ((row.runs(count) if row.forecast else ()) for count in (steps, row.probe_steps))
-    data: dict[str, Any] = {
-        "size": row.job.size,
-        "chips": slice_.chips,
-        "devices": slice_.devices,
-        "compiled": result is not None,
-        "fits": result.fits if result else None,
-        "hbm": {**result.memory._asdict(), "headroom": result.memory.headroom} if result else None,
-        "flops": result.flops if result else None,
-        "flops_8bit": result.flops_8bit if result else None,
-        "uncounted": list(result.uncounted) if result else None,
-        "least_step_seconds": to_json_number(row.bound),
-        "forecast_step_seconds": interval_data(row.forecast),
-        "model": forecast_payload(result.forecast) if result and result.forecast else None,
-        "train_steps": row.job.rung.train_steps,
-        "least_hours": to_json_number(least.hours) if least else None,
-        "forecast_hours": [to_json_number(run.hours) for run in runs],
-        "probe_hours": [to_json_number(run.hours) for run in probes],
-    }
-    if project.prices:
-        data["usd_per_hour"] = to_json_number(row.usd_per_hour)
-        data["least_usd"] = to_json_number(least.usd) if least else None
-        data["forecast_usd"] = [to_json_number(run.usd) for run in runs]
-        data["probe_usd"] = [to_json_number(run.usd) for run in probes]
-    versions = {**result.compiler._asdict(), "stablehlo": result.stablehlo} if result else {}
-    timing = {key: round(value, 3) for key, value in seconds._asdict().items() if value is not None} if seconds else {}
-    reused = {"unchanged": row.outcome.is_known, "as_committed": row.outcome.is_committed if result else None}
-    return data | versions | reused | {"seconds": timing}
 
 
 def part_lines(environments: Sequence[EnvironmentFits]) -> Iterator[str]:
@@ -302,7 +273,8 @@ def _peakless(row: RungRow) -> str:
     return "no page states the peak, so the least time is not known" if row.job.slice.peak_tflops is None else ""
 
 
-def _text(project: Project, environments: Sequence[EnvironmentFits], _: Sequence[Finding]) -> Iterator[str]:
+def fit_lines(project: Project, environments: Sequence[EnvironmentFits]) -> Iterator[str]:
+    """Yield the lines of the output: a table for each environment, and the notes below the tables."""
     sections = _sections(environments, project)
     yield from text_sections(sections)
     yield from [""] if sections else []
@@ -313,24 +285,3 @@ def _sections(environments: Sequence[EnvironmentFits], project: Project) -> list
     """Return the tables, except those whose every rung failed: without a figure, they would only hide the findings."""
     compiled = [environment for environment in environments if any(row.result for row in environment.rows)]
     return [Section(environment.title, _columns(environment, project)) for environment in compiled]
-
-
-def _json(project: Project, environments: Sequence[EnvironmentFits], findings: Sequence[Finding]) -> Iterator[str]:
-    document = {
-        "project": project.name,
-        "results": str(fit_path(Path(project.document.file).parent)),
-        "environments": [
-            {
-                "environments": environment.names,
-                "region": environment.region,
-                "target": environment.target,
-                "rungs": [_rung_data(row, project) for row in environment.rows],
-            }
-            for environment in environments
-        ],
-        "findings": [finding.data("id", "level", "message", "help", "details", "location") for finding in findings],
-    }
-    yield json_text(document).rstrip("\n")
-
-
-FORMATS: Final = {"text": _text, "json": _json}
