@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 from tpucfg.catalog import Catalog
 from tpucfg.cli import options
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
-from tpucfg.cli.load_spec import has_color, load_fits, progress
+from tpucfg.cli.load_spec import has_color, load_fits
 from tpucfg.cli.options import SPEC, format_option, option, selection
 from tpucfg.findings import Finding, collect, errors
 from tpucfg.findings.formats import FORMATS, format_counts, format_named
@@ -169,14 +169,12 @@ def _check_configs(paths: Sequence[Path], target: str | None) -> _Report:
     if target is None:
         raise _no_target(files)
     catalog, findings, sources = Catalog(), [*folder_findings], dict[str, str]()
-    with progress("checking", len(files)) as advance:
-        for file in files:
-            file_findings, text = _check_config(file, target, catalog)
-            # Thousands of configs may be checked, so only the texts that findings quote are kept.
-            if file_findings:
-                findings += file_findings
-                sources[file] = text
-            advance()
+    for file in files:
+        file_findings, text = _check_config(file, target, catalog)
+        # Thousands of configs may be checked, so only the texts that findings quote are kept.
+        if file_findings:
+            findings += file_findings
+            sources[file] = text
     return _Report(findings, sources, _config_names(paths, files))
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from tpucfg.findings import Finding, Location
-from tpucfg.fit.failures import MIN_PYTHON, XLA_VARIABLE, Failure, FlagError, flag_name
+from tpucfg.fit.failures import MIN_PYTHON, Failure, flag_finding
 from tpucfg.fit.inputs import IMAGE_PYTHON
 from tpucfg.fit.launcher import Outcome
 from tpucfg.fit.rung_fit import fit_command
 from tpucfg.fs import walk_files
-from tpucfg.plan import XLA_FLAGS_VARIABLE, Job
+from tpucfg.plan import Job
 from tpucfg.redaction import redact
 from tpucfg.spec import FitStep, Project
 from tpucfg.text_format import dotted, format_count, listed, nearest
@@ -432,7 +432,7 @@ def machine_finding(project: Project, job: Job, reason: str) -> Finding:
 def _findings(case: _Case) -> Iterator[Finding]:
     kind = case.failure.kind
     if kind == "xla-flag":
-        yield from (_flag_finding(case, error) for error in case.failure.flags)
+        yield from (flag_finding(case.project, case.job, case.python, error) for error in case.failure.flags)
         return
     is_of_maxtext = ":" not in case.step and kind in _OF_MAXTEXT
     problem = (_of_maxtext if is_of_maxtext else _PROBLEMS[kind])(case)
@@ -443,61 +443,3 @@ def _findings(case: _Case) -> Iterator[Finding]:
 def _path(job: Job, place: KeyPath) -> KeyPath:
     environment = job.environment
     return job.settings.source(place) if place else (*environment.sizes_path, environment.sizes.index(job.size))
-
-
-# TPU112: XLA flags.
-
-
-class _Reader(NamedTuple):
-    """The part of the compiler that reads a variable with flags."""
-
-    name: str
-    name_on_tpu: str
-    package: str
-
-
-_READERS: Final[Mapping[str, _Reader]] = {
-    XLA_FLAGS_VARIABLE: _Reader("the TPU compiler", "the TPU runtime", "libtpu"),
-    XLA_VARIABLE: _Reader("XLA", "JAX", "jax"),
-}
-_OF_THE_HOST: Final = ("xla_dump_", "xla_disable_hlo_passes", "xla_force_host_platform_device_count")
-"""Beginnings of flags that MaxText sets in XLA_FLAGS, and that libtpu does not know.
-
-Source: https://github.com/AI-Hypercomputer/maxtext/blob/main/benchmarks/maxtext_xpk_runner.py
-"""
-
-
-def _flag_finding(case: _Case, error: FlagError) -> Finding:
-    path, flag = _flag_place(case.job, error)
-    location = case.project.document.text_location(path, flag)
-    hint = f"delete {flag} from {dotted(path[:-1] if isinstance(path[-1], int) else path)}"
-    reader = _READERS[error.variable]
-    message = f"{reader.name} does not know the flag {error.name}"
-    if error.reason:
-        reason = error.reason[:1].lower() + error.reason[1:]
-        message, hint = f"{reader.name} refuses {flag}: {reason}", f"give the flag another value, or {hint}"
-    elif error.variable == XLA_FLAGS_VARIABLE and error.name.startswith(_OF_THE_HOST):
-        hint = f"move {flag} to trainer.env.{XLA_VARIABLE}, which XLA on the host reads, or {hint}"
-    elif error.nearest:
-        hint = f"write {flag.replace(error.name, error.nearest, 1)}, or {hint}"
-    end = f"at its start: {reader.name_on_tpu} reads the flags with the same parser"
-    if error.of_program:
-        end = f"at its first step: {reader.name_on_tpu} has the same compiler"
-    details = (
-        f"the program would end {end}",
-        f"the compiler is that of {case.python}; another version of {reader.package} may know other flags",
-    )
-    return Finding.of("TPU112", message, location, help=hint, details=details)
-
-
-def _flag_place(job: Job, error: FlagError) -> tuple[KeyPath, str]:
-    """Return the path of the value that has a flag, and the flag as it is written there."""
-    generation = job.slice.generation
-    names = (error.name, f"no{error.name}")
-    settings = job.settings.trainer.xla_flags if error.variable == XLA_FLAGS_VARIABLE else {}
-    for index, flag in enumerate(settings.get(generation, ())):
-        if flag_name(flag) in names:
-            return (*job.settings.source(("trainer", "xla_flags", generation)), index), flag
-    text = dict(job.env).get(error.variable, "")
-    written = next((flag for flag in text.split() if flag_name(flag) in names), error.name)
-    return job.settings.source(("trainer", "env", error.variable)), written

@@ -1,14 +1,18 @@
-"""The failures of compilations, from the end of their processes."""
+"""The failures of compilations, from the end of their processes, and the findings about refused flags."""
 
 import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
+from tpucfg.findings import Finding
 from tpucfg.fit.inputs import FitInputs
 from tpucfg.fit.machine import NOT_STARTED
 from tpucfg.fit.worker_process import Frame, ProcessEnd, StepFailure
-from tpucfg.plan import XLA_FLAGS_VARIABLE
+from tpucfg.plan import XLA_FLAGS_VARIABLE, Job
+from tpucfg.spec import Project
+from tpucfg.text_format import dotted
+from tpucfg.yamldoc import KeyPath
 
 MIN_PYTHON: Final = (3, 10)
 """The first Python that the worker runs on."""
@@ -152,3 +156,62 @@ def _python_problem(python: str) -> str:
     if tuple(map(int, version.groups())) < MIN_PYTHON:
         return f"is Python {version[0]}, and a compilation needs {'.'.join(map(str, MIN_PYTHON))} or newer"
     return ""
+
+
+# TPU112: XLA flags.
+
+
+class _Reader(NamedTuple):
+    """The part of the compiler that reads a variable with flags."""
+
+    name: str
+    name_on_tpu: str
+    package: str
+
+
+_READERS: Final[Mapping[str, _Reader]] = {
+    XLA_FLAGS_VARIABLE: _Reader("the TPU compiler", "the TPU runtime", "libtpu"),
+    XLA_VARIABLE: _Reader("XLA", "JAX", "jax"),
+}
+_OF_THE_HOST: Final = ("xla_dump_", "xla_disable_hlo_passes", "xla_force_host_platform_device_count")
+"""Beginnings of flags that MaxText sets in XLA_FLAGS, and that libtpu does not know.
+
+Source: https://github.com/AI-Hypercomputer/maxtext/blob/main/benchmarks/maxtext_xpk_runner.py
+"""
+
+
+def flag_finding(project: Project, job: Job, python: str, error: FlagError) -> Finding:
+    """Return the finding about a refused flag."""
+    path, flag = _flag_place(job, error)
+    location = project.document.text_location(path, flag)
+    hint = f"delete {flag} from {dotted(path[:-1] if isinstance(path[-1], int) else path)}"
+    reader = _READERS[error.variable]
+    message = f"{reader.name} does not know the flag {error.name}"
+    if error.reason:
+        reason = error.reason[:1].lower() + error.reason[1:]
+        message, hint = f"{reader.name} refuses {flag}: {reason}", f"give the flag another value, or {hint}"
+    elif error.variable == XLA_FLAGS_VARIABLE and error.name.startswith(_OF_THE_HOST):
+        hint = f"move {flag} to trainer.env.{XLA_VARIABLE}, which XLA on the host reads, or {hint}"
+    elif error.nearest:
+        hint = f"write {flag.replace(error.name, error.nearest, 1)}, or {hint}"
+    end = f"at its start: {reader.name_on_tpu} reads the flags with the same parser"
+    if error.of_program:
+        end = f"at its first step: {reader.name_on_tpu} has the same compiler"
+    details = (
+        f"the program would end {end}",
+        f"the compiler is that of {python}; another version of {reader.package} may know other flags",
+    )
+    return Finding.of("TPU112", message, location, help=hint, details=details)
+
+
+def _flag_place(job: Job, error: FlagError) -> tuple[KeyPath, str]:
+    """Return the path of the value that has a flag, and the flag as it is written there."""
+    generation = job.slice.generation
+    names = (error.name, f"no{error.name}")
+    settings = job.settings.trainer.xla_flags if error.variable == XLA_FLAGS_VARIABLE else {}
+    for index, flag in enumerate(settings.get(generation, ())):
+        if flag_name(flag) in names:
+            return (*job.settings.source(("trainer", "xla_flags", generation)), index), flag
+    text = dict(job.env).get(error.variable, "")
+    written = next((flag for flag in text.split() if flag_name(flag) in names), error.name)
+    return job.settings.source(("trainer", "env", error.variable)), written
