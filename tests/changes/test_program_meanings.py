@@ -9,7 +9,7 @@ import pytest
 from tpucfg.changes.program_changes import StackSetup, setup_statements
 from tpucfg.changes.statements import LocatedStatement, Risk
 from tpucfg.git.program_files import FileVersion
-from tpucfg.infra.pulumi_project import PulumiFiles, read_pulumi_files
+from tpucfg.infra.stack_files import PulumiFiles, read_pulumi_files
 from tpucfg.infra.stack_program import StackProgram
 
 PROGRAM = StackProgram(Path("stacks"), "mnist", is_own=True, has_project=True, shown="stacks/__main__.py")

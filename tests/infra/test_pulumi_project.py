@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tpucfg.infra.pulumi_project import pulumi_project, read_pulumi_files
+from tpucfg.infra.stack_files import pulumi_project, read_pulumi_files
 
 NAMED = {"name": "mnist", "runtime": "python"}
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tpucfg.infra.pulumi_project import effective_config, pulumi_project, stack_config
+from tpucfg.infra.stack_files import effective_config, pulumi_project, stack_config
 from tpucfg.yamldoc.reader import read_text
 
 

@@ -15,9 +15,8 @@ from tpucfg.changes.facts import ABSENT, Fact, FactChange, Scope, by_name, compa
 from tpucfg.changes.meanings import Meaning, judge_all, loss
 from tpucfg.changes.statements import LocatedStatement, Risk, Statement
 from tpucfg.git.program_files import FileVersion
-from tpucfg.infra.pulumi_project import PROJECT_FILES, ConfigValue, PulumiFiles, StackFile
 from tpucfg.infra.resources import EnvironmentResources
-from tpucfg.infra.stack_files import KEYS
+from tpucfg.infra.stack_files import KEYS, PROJECT_FILES, ConfigValue, PulumiFiles, StackFile
 from tpucfg.infra.stack_program import StackProgram
 from tpucfg.text_format import listed
 

@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 from tpucfg.changes.program_changes import StackSetup, declaration_statements, setup_statements
 from tpucfg.changes.revisions import CompiledRevision
 from tpucfg.changes.statements import LocatedStatement
-from tpucfg.infra.pulumi_project import other_spec, project_file, pulumi_project, read_pulumi_files
 from tpucfg.infra.resources import EnvironmentResources, ProgramFailure, ResourceFile
+from tpucfg.infra.stack_files import other_spec, project_file, pulumi_project, read_pulumi_files
 from tpucfg.infra.stack_program import PackagesMissingError, ProgramRequest, ProgramResults, find_program, run_programs
 
 

@@ -135,7 +135,8 @@ def _of_python(case: _Case) -> _Problem:
     job, image = case.job, case.job.image or ""
     python = image if case.python == IMAGE_PYTHON else case.python
     own = f"{case.set_python} the Python that has the trainer's packages"
-    upgrade, details = f"{case.pip} --upgrade {_JAX}", ()
+    upgrade = f"{case.pip} --upgrade {_JAX}"
+    details: tuple[str, ...] = ()
     match case.failure.kind:
         case "no-image":
             message = f"trainer.fit.python is image, and {job.size} of {job.environment.name} has no image"

@@ -10,7 +10,7 @@ from tpucfg.git.program_files import package_folder, program_paths
 from tpucfg.git.repository import Repository, split_nul
 from tpucfg.git.trees import Content, Tree, TreeEntry, read_files, tree_of
 from tpucfg.grouped import grouped
-from tpucfg.infra.pulumi_project import PROJECT_FILES, PulumiProject, project_of
+from tpucfg.infra.stack_files import PROJECT_FILES, PulumiProject, project_of
 from tpucfg.spec import SPEC_NAME
 from tpucfg.yamldoc.reader import read_bytes
 

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from typing import Any, Final, Literal, NamedTuple
 
 from tpucfg.git.trees import MAX_FILES, Tree, TreeEntry, read_files
-from tpucfg.infra.pulumi_project import PROJECT_FILES, PulumiProject
+from tpucfg.infra.stack_files import PROJECT_FILES, PulumiProject
 
 BUILD_FILES: Final = ("setup.py", "pyproject.toml")
 """Files of a Python package that are read before its code."""

@@ -27,9 +27,18 @@ from tpucfg.importing.comparison import (
     server_view,
     with_one_line,
 )
-from tpucfg.importing.draft import Choice, Given, choices, draft_spec, is_gap, spec_text
+from tpucfg.importing.draft import (
+    Choice,
+    Given,
+    ImportRefusedError,
+    Source,
+    choices,
+    draft_spec,
+    find_source,
+    is_gap,
+    spec_text,
+)
 from tpucfg.importing.keys import written_fields
-from tpucfg.importing.source import ImportRefusedError, Source, find_source
 from tpucfg.paths import KeyPath, overlap, value_at, values_at
 from tpucfg.render.pipeline import CompiledSpec, compile_project
 from tpucfg.spec.parse import parse_project

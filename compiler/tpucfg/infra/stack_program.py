@@ -29,7 +29,6 @@ from types import ModuleType
 from typing import IO, Any, Final, NamedTuple
 
 from tpucfg.fs import is_file
-from tpucfg.infra.pulumi_project import effective_config, other_spec, pulumi_project
 from tpucfg.infra.resources import (
     Declared,
     EnvironmentResources,
@@ -38,6 +37,7 @@ from tpucfg.infra.resources import (
     read_resource_file,
     sort_resources,
 )
+from tpucfg.infra.stack_files import effective_config, other_spec, pulumi_project
 from tpucfg.install_source import INSTALL_INFRA
 from tpucfg.package_data import data_folder
 from tpucfg.redaction import SECRET, redact

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from tpucfg.git.changed_files import TreeChange, find_affected_specs, read_tree_change
 from tpucfg.git.repository import RevisionError, find_repository
 from tpucfg.git.snapshots import CompareRequest, resolve_commits
-from tpucfg.infra.pulumi_project import PROJECT_FILES
+from tpucfg.infra.stack_files import PROJECT_FILES
 from tpucfg.review.review import Review
 from tpucfg.spec import SPEC_NAME
 
