@@ -10,7 +10,7 @@ from tpucfg.fit.fit_file import NAME, FitResult, Part
 from tpucfg.fit.fit_findings import HOST_OFFLOAD
 from tpucfg.fit.forecast import UNBOUNDED, Run, StepInterval, lower_bound, run_of, utilization
 from tpucfg.fit.launcher import Outcome
-from tpucfg.fit.rung_fit import fit_command, gib, incomplete_text, interval_text, step_time
+from tpucfg.fit.rung_fit import fit_command, gib, interval_text, step_time
 from tpucfg.grouped import grouped
 from tpucfg.number_format import UNKNOWN, format_dollars, format_hours, format_percent, format_rounded
 from tpucfg.plan import Job
@@ -181,7 +181,7 @@ def _notes(environments: Sequence[EnvironmentFits], project: Project) -> Iterato
     if not rows:
         return
     yield INDICATIVE
-    yield from _by_sizes(rows, lambda row: incomplete_text(row.result) if row.result else "")
+    yield from _by_sizes(rows, lambda row: _leaves_out("the bound", row.result.uncounted if row.result else ()))
     yield from _by_sizes(rows, _unforecast)
     yield from _by_sizes(rows, _basis)
     yield from _by_sizes(rows, _peakless)
@@ -257,8 +257,11 @@ def _unforecast(row: RungRow) -> str:
         return "the step is not forecast: it has a loop whose length is data"
     if row.forecast is None and result.fits:
         return "the step is not forecast: too few published runs tell the error"
-    missing = result.forecast.uncounted if result.forecast else ()
-    return f"the forecast leaves out {', '.join(missing)}" if missing else ""
+    return _leaves_out("the forecast", result.forecast.uncounted if result.forecast else ())
+
+
+def _leaves_out(subject: str, operations: Sequence[str]) -> str:
+    return f"{subject} leaves out {', '.join(operations)}" if operations else ""
 
 
 def _basis(row: RungRow) -> str:

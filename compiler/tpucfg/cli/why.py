@@ -40,10 +40,7 @@ class _Subject(NamedTuple):
 def why(
     path: Annotated[
         str,
-        argument(
-            "PATH",
-            "A figure, a flag, or a path of the config, such as workerPoolSpecs.0.replicaCount.",
-        ),
+        argument("PATH", "A figure, a flag, or a path of the config, such as workerPoolSpecs.0.replicaCount."),
     ],
     spec: options.SpecOption = SPEC,
     env: options.EnvOption = None,

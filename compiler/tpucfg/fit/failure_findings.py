@@ -21,7 +21,6 @@ from tpucfg.spec import FitStep, Project
 from tpucfg.text_format import dotted, format_count, listed, nearest
 from tpucfg.yamldoc import KeyPath
 
-_OLDEST: Final = ".".join(map(str, MIN_PYTHON))
 _STEP: Final[KeyPath] = ("trainer", "fit", "step")
 _PYTHON: Final[KeyPath] = ("trainer", "fit", "python")
 _JAX: Final = "'jax[tpu]'"
@@ -74,6 +73,8 @@ class _Case:
         self.step, self.python = fit.step, fit.python
         self.module, _, self.function = fit.step.partition(":")
         self.error = _one_line(failure.message)
+        frames = failure.frames
+        self.line = f"{frames[-1].file}:{frames[-1].line}" if frames else fit.step
         self.step_key = dotted(settings.source(_STEP))
         self.set_python = f"set {dotted(settings.source(_PYTHON))} to"
         self.again = f"run: {command or fit_command(project, [job.environment.name], job.size)}"
@@ -101,9 +102,7 @@ class _Case:
     def correction(self) -> str:
         """The edit for an exception: of the program's innermost line, or of the value that this line refuses."""
         frames = self.failure.frames
-        line = f"{frames[-1].file}:{frames[-1].line}" if frames else self.step
-        if not frames and self.failure.kind == "import-failed":
-            line = self.module
+        line = self.line if frames or self.failure.kind != "import-failed" else self.module
         variable = re.fullmatch(r"KeyError: '(?P<name>\w+)'", self.failure.message)
         if variable and variable["name"] in {secret.variable for secret in self.job.settings.trainer.secrets}:
             return f"read {variable['name']} in {line} only where the job trains, as tpucfg fit has no secrets"
@@ -153,8 +152,9 @@ def _of_python(case: _Case) -> _Problem:
         case "no-start":
             message, fix = f"{case.python} cannot be started: {case.error}", own
         case "old-python":
+            oldest = ".".join(map(str, MIN_PYTHON))
             message, details = f"{case.python} {case.failure.message}", _output(case)
-            fix = f"{case.set_python} a Python {_OLDEST} or newer with the trainer's packages and {_JAX}"
+            fix = f"{case.set_python} a Python {oldest} or newer with the trainer's packages and {_JAX}"
         case "no-jax":
             message, details = f"{python} cannot import JAX: {case.error}", _exception(case)
             is_missing = case.failure.message.startswith("ModuleNotFoundError: No module named 'jax'")
@@ -218,17 +218,16 @@ def _of_maxtext(case: _Case) -> _Problem:
 
 
 def _step_failed(case: _Case) -> _Problem:
-    frames, fix = case.failure.frames, case.correction
-    if not frames and _WRONG_CALL.match(case.failure.message):
+    fix = case.correction
+    if not case.failure.frames and _WRONG_CALL.match(case.failure.message):
         fix = (
             f"define {case.function}(devices, flags) in {case.module}: it is called with the list of the slice's "
             "devices, and the dict of the config's flags"
         )
     elif match := _INDIVISIBLE.match(case.failure.message):
-        line = f"{frames[-1].file}:{frames[-1].line}" if frames else case.step
         fix = (
             f"make axis {match['axis']} of the array of shape {match['shape']}, which {match['spec']} shards, "
-            f"divisible by {match['count']}, or correct its sharding in {line}"
+            f"divisible by {match['count']}, or correct its sharding in {case.line}"
         )
     return _Problem("TPU117", f"{case.step} fails: {case.error}", f"{fix}, and {case.again}", _exception(case))
 

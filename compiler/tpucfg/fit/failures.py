@@ -81,7 +81,8 @@ def process_failure(end: ProcessEnd, inputs: FitInputs, python: str) -> Failure:
         return Failure(end.cause, end.detail, phase=end.phase, output=end.output)
     if flags := (*flag_errors(end.output, inputs.xla_flags), *xla_variable_errors(end.output, inputs)):
         return Failure("xla-flag", flags=flags)
-    crash = Failure("crash", _exit_text(end.status), phase=end.phase, output=end.output)
+    ending = f"signal {-end.status}" if end.status < 0 else f"exit status {end.status}"
+    crash = Failure("crash", ending, phase=end.phase, output=end.output)
     return crash if end.phase else _start_failure(end, inputs, python) or crash
 
 
@@ -131,10 +132,6 @@ def xla_variable_errors(output: str, inputs: FitInputs) -> tuple[FlagError, ...]
 def flag_name(flag: str) -> str:
     """Return the name in `--name=value`."""
     return flag.lstrip("-").partition("=")[0]
-
-
-def _exit_text(status: int) -> str:
-    return f"signal {-status}" if status < 0 else f"exit status {status}"
 
 
 def _python_problem(python: str) -> str:

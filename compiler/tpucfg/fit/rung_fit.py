@@ -315,8 +315,3 @@ def step_time(seconds: Fraction) -> str:
     """Return the time of a step to three digits, with its unit: `45.9 s`, `442 ms`, `2.63 µs`."""
     unit, factor = next((unit for unit in _TIME_UNITS if seconds * unit[1] >= 1), _TIME_UNITS[-1])
     return f"{format_rounded(seconds * factor)} {unit}"
-
-
-def incomplete_text(result: FitResult) -> str:
-    """Return the note about work that the bound leaves out; empty if it has all."""
-    return f"the bound leaves out {', '.join(result.uncounted)}" if result.uncounted else ""
