@@ -62,7 +62,8 @@ def find_source(document: Document) -> Source:
     Raises:
         ImportRefusedError: The file has none, or is larger than any config.
     """
-    if len(document.text) > _MAX_CHARACTERS or _count(document) > _MAX_VALUES:
+    values = sum(count_values_and_depth(part.root)[0] for part in document.parts() if part.root)
+    if len(document.text) > _MAX_CHARACTERS or values > _MAX_VALUES:
         message = f"{document.file} has more than {_MAX_VALUES:,} values or {_MAX_CHARACTERS:,} characters"
         raise ImportRefusedError(message, "give the file of one job, without other objects")
     for part in document.parts():
@@ -76,10 +77,6 @@ def find_source(document: Document) -> Source:
     raise ImportRefusedError(f"{document.file} is no config that can be imported: {what}", f"give the file of {_KNOWN}")
 
 
-def _count(document: Document) -> int:
-    return sum(count_values_and_depth(part.root)[0] for part in document.parts() if part.root)
-
-
 def _target_of(value: Any) -> str | None:
     """Return the target whose request body a value is or contains; None if there is none."""
     return next((target for field, target in _FORMS.items() if any(values_at(value, f"**.{field}"))), None)
@@ -89,20 +86,17 @@ def _job_set(document: Document) -> Source:
     bodies, others = kubernetes_objects(document, "gke")
     body = next((item for item in bodies if _target_of(item.data)), bodies[0])
     rest = [item.data for item in (*others, *bodies) if item is not body]
-    notes = [Note((), f"{_title(other)} is left out: {_reason(other)}") for other in rest]
+    notes = map(_other_object, rest)
     name = _text(body.data.get("metadata"), "name")
     return Source("gke", body.data, name, None, None, tuple(notes))
 
 
-def _title(value: Any) -> str:
+def _other_object(value: Any) -> Note:
     kind = format_value(_text(value, "kind"), quoted=False)
-    return f"the {kind} {_text(value_at(value, ('metadata',)), 'name')}".strip() if kind else "a further document"
-
-
-def _reason(value: Any) -> str:
-    if is_foreign(value, "gke"):
-        return "tpucfg does not render it, so keep it in a file of its own"
-    return "one job is imported at a time"
+    name = _text(value_at(value, ("metadata",)), "name")
+    title = f"the {kind} {name}".strip() if kind else "a further document"
+    keep = "tpucfg does not render it, so keep it in a file of its own"
+    return Note((), f"{title} is left out: {keep if is_foreign(value, 'gke') else 'one job is imported at a time'}")
 
 
 def _message(target: str, value: dict[str, Any]) -> Source:
@@ -237,9 +231,9 @@ def draft_spec(
     program = read_program(*program_words(source.target, view), source.name, with_figures=figures)
     training: dict[str, Any] = dict(program.figures)
     if not training.keys() & {*BATCH_FIGURES}:
-        training["batch_size"] = _number(given.batch_size)
+        training["batch_size"] = given.batch_size and Number(given.batch_size)
     if not training.keys() & {"train_steps", "epochs"}:
-        training["train_steps"] = _number(given.train_steps)
+        training["train_steps"] = given.train_steps and Number(given.train_steps)
     spec: dict[str, Any] = {
         "version": 1,
         "name": _name(source.name),
@@ -268,10 +262,6 @@ def _environment(source: Source, given: Given) -> dict[str, Any]:
 def _name(text: str) -> str:
     name = _NAME.sub("-", text.lower()).lstrip("-0123456789")[:_MAX_NAME_LENGTH].rstrip("-")
     return name or "imported"
-
-
-def _number(value: int | None) -> Number | None:
-    return None if value is None else Number(value)
 
 
 def _put(spec: dict[str, Any], path: list[str], value: Any) -> None:
