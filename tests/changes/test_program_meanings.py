@@ -68,7 +68,7 @@ def restacked(tmp_path: Path, old: dict[str, Any], new: dict[str, Any]) -> list[
         ({}, {"unheard": {"of": 1}}, "UNKNOWN setting of Pulumi unheard"),
         ({"description": "a", "author": "b"}, {"description": "c", "license": "d"}, ""),
         ({}, {"template": {"description": "x"}}, ""),
-        ({}, {"config": {"a[0]": "x"}}, "DESTRUCTIVE config a[0] is x"),
+        ({}, {"config": {"a[0]": "x"}}, "DESTRUCTIVE prod: config a[0] is x"),
         ({}, {"config": {"gcp:project": "x"}}, "DESTRUCTIVE prod: config gcp:project added (x)"),
         ({}, {"config": {"mine": "x"}}, "NONE prod: config mine added (x): the program reads it"),
         ({}, {"config": {"bucketMembers": ["group:a@b.c"]}}, ""),

@@ -16,7 +16,7 @@ from tpucfg.changes.meanings import Meaning, judge_all, loss
 from tpucfg.changes.statements import LocatedStatement, Risk, Statement
 from tpucfg.git.program_files import FileVersion
 from tpucfg.infra.resources import EnvironmentResources
-from tpucfg.infra.stack_files import KEYS, PROJECT_FILES, ConfigValue, PulumiFiles, StackFile
+from tpucfg.infra.stack_files import KEYS, PLAIN_KEY, PROJECT_FILES, ConfigValue, PulumiFiles, StackFile
 from tpucfg.infra.stack_program import StackProgram
 from tpucfg.text_format import listed
 
@@ -72,6 +72,7 @@ def _rows() -> Iterator[Meaning]:
         yield Meaning(f"{kind}.**", Risk.UNKNOWN, _NO_RULE)
     for kind, headline, when, text in (
         ("encrypted config", "encrypted config changed", always, _ENCRYPTED),
+        ("config of a part", _SETTINGS, always, _PART),
         ("unreadable file", _SETTINGS, _unread, "{} cannot be read by this review: {}"),
         ("project file", _SETTINGS, changed, _OTHER_FILE),
         ("stack program", "stack program removed", removed, _NO_PROGRAM),
@@ -99,6 +100,7 @@ _OTHER_KEY: Final = "another key or service decides the stack's secrets and conf
 _PROVIDER: Final = "it decides through which account, project or endpoint an update acts, which this review cannot show"
 _NOT_SHOWN: Final = "the engine runs it in an update, and its effect is not shown here"
 _ENCRYPTED: Final = "encrypted value of config {label} changed: this review cannot read it"
+_PART: Final = "config {label} is {after} instead of {before}: it applies to a part of a value, which is not shown here"
 _OTHER_FILE: Final = (
     "Pulumi reads {after} as its project file instead of {before}, and the stack files that end like it"
 )
@@ -208,6 +210,8 @@ def _config_facts(scope: Scope, key: str, config: ConfigValue, names: Collection
     owner, _, name = key.partition(":")
     if config.is_encrypted:
         yield Fact(scope, ("encrypted config", name), config.text)
+    elif not PLAIN_KEY.fullmatch(key):
+        yield Fact(scope, ("config of a part", name), _data(config.text))
     elif owner not in names:
         yield Fact(scope, ("config", key), _data(config.text))
     elif name not in KEYS:

@@ -272,7 +272,7 @@ KEYS: Final = ("spec", "projectNumber", "bucketMembers", "serviceAccountProject"
 """Config keys that the stack program reads, without the Pulumi project's name; a test compares them with the schema."""
 PULUMI_NAMESPACE: Final = "pulumi"
 """The namespace of Pulumi's own config keys."""
-_PLAIN_KEY: Final = re.compile(r"([\w-]+:)?[\w-]+")
+PLAIN_KEY: Final = re.compile(r"([\w-]+:)?[\w-]+")
 """A key that Pulumi reads neither as a path into a value nor as a former spelling."""
 _ENDINGS: Final = tuple(Path(name).suffix for name in PROJECT_FILES)
 
@@ -326,7 +326,7 @@ def project_findings(pulumi: PulumiProject, name: str) -> tuple[list[Finding], d
     for key, value in declared_values(pulumi.settings).items():
         target = full_key(key, pulumi.name)
         location = document.value_location(_declared_path(document, key))
-        if not _PLAIN_KEY.fullmatch(key):
+        if not PLAIN_KEY.fullmatch(key):
             message = f"config key {format_value(key, quoted=False)} sets a part of a value, or has a former spelling"
             help_ = f"write it as {pulumi.name}:KEY, and set the whole value: reviews show no other form"
             findings.append(Finding.of("TPU080", message, location, help=help_))
