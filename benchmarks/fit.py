@@ -21,8 +21,8 @@ from typing import Final, NamedTuple
 from benchmarks.environments import ROOT
 from benchmarks.fit_runs import RUNS, Run, slice_of, spec_text
 from tpucfg.fit.fit_file import FitResult, fit_path, read_fit_file
-from tpucfg.fit.roofline import lower_bound
-from tpucfg.fit.wording import gib, step_time
+from tpucfg.fit.forecast import lower_bound
+from tpucfg.fit.rung_fit import gib, step_time
 from tpucfg.spec.parse import load_project
 
 RESULTS: Final = Path(__file__).with_name("RESULTS.md")

@@ -143,7 +143,6 @@ ATTACKS: Final = (
         (
             "on the repository `p/us-central1/train` to `group:a@example.com`",
             "on the repository `p/us-central1/train` to `domain:evil.example`",
-            "`TPU092`",
         ),
         status=0,
     ),
@@ -156,7 +155,6 @@ ATTACKS: Final = (
         (
             "grants `roles/storage.admin` on the project `my-project-dev` to `group:x@evil.example`",
             "replaces the whole IAM policy of the project `my-project-dev`",
-            "`TPU092`",
             "`TPU098`",
         ),
         status=0,
@@ -167,10 +165,7 @@ ATTACKS: Final = (
             'gcp.storage.BucketACL("g", bucket="my-project-dev-mnist-dev-us-central1", '
             'role_entities=["READER:allUsers", "OWNER:user-eve@gmail.com"])'
         ),
-        (
-            "allUsers",
-            "`TPU092`",
-        ),
+        ("allUsers",),
         status=0,
         absent=("eve@",),
     ),
@@ -342,10 +337,7 @@ ATTACKS: Final = (
     Attack(
         "account-key",
         _declare(f'gcp.serviceaccount.Key("k", service_account_id={_ACCOUNT})'),
-        (
-            "about which this review has no rules",
-            "`TPU099` serviceaccount.Key k is a key of tpu-mnist-dev@",
-        ),
+        ("about which this review has no rules",),
         status=0,
     ),
     Attack(

@@ -9,7 +9,7 @@ import pytest
 from tpucfg.changes.programs import StackSetup, setup_statements
 from tpucfg.changes.statements import LocatedStatement, Risk
 from tpucfg.git.changed_files import FileVersion
-from tpucfg.infra.pulumi_project import PulumiFiles, read_pulumi_files
+from tpucfg.infra.stack_files import PulumiFiles, read_pulumi_files
 from tpucfg.infra.stack_program import StackProgram
 
 PROGRAM = StackProgram(Path("stacks"), "mnist", is_own=True, has_project=True, shown="stacks/__main__.py")
@@ -68,7 +68,7 @@ def restacked(tmp_path: Path, old: dict[str, Any], new: dict[str, Any]) -> list[
         ({}, {"unheard": {"of": 1}}, "UNKNOWN setting of Pulumi unheard"),
         ({"description": "a", "author": "b"}, {"description": "c", "license": "d"}, ""),
         ({}, {"template": {"description": "x"}}, ""),
-        ({}, {"config": {"a[0]": "x"}}, "DESTRUCTIVE config a[0] is x"),
+        ({}, {"config": {"a[0]": "x"}}, "DESTRUCTIVE prod: config a[0] is x"),
         ({}, {"config": {"gcp:project": "x"}}, "DESTRUCTIVE prod: config gcp:project added (x)"),
         ({}, {"config": {"mine": "x"}}, "NONE prod: config mine added (x): the program reads it"),
         ({}, {"config": {"bucketMembers": ["group:a@b.c"]}}, ""),

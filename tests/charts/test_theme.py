@@ -8,7 +8,7 @@ from chart_helpers import parsed, svg_of
 from spec_factory import planned, spec
 from tpucfg.charts.svg import DARK, HUES, LIGHT
 
-TEXT = ("ink", "muted", "warning", "error", "memory", *HUES)
+TEXT = ("ink", "muted", "warning", *HUES)
 MIN_CONTRAST = 4.5
 """For text of any size: https://www.w3.org/TR/WCAG22/#contrast-minimum."""
 

@@ -15,7 +15,7 @@ from jobs import IMAGE, job, labels
 from live_answers import NO_CAPACITY, RUNNING
 from loopback import serving_json
 from tpucfg.plan import Job
-from tpucfg.results.service_client import Answers, ServiceClient
+from tpucfg.results.live import Answers, ServiceClient
 
 pytestmark = pytest.mark.shell
 

@@ -13,7 +13,7 @@ import pytest
 from jobs import job
 from live_answers import KUBERNETES_LOG, NO_QUOTA, jobset, pod, pods, workloads
 from loopback import address, serving
-from tpucfg.results.service_client import Answers, ServiceClient
+from tpucfg.results.live import Answers, ServiceClient
 
 CONTEXT: Final = "gke_my-project_us-east5_train"
 GROUPS: Final = {"jobset.x-k8s.io/v1alpha2": "jobsets", "kueue.x-k8s.io/v1beta1": "workloads"}

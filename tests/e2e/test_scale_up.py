@@ -16,7 +16,6 @@ from jobs import program
 from process import COMMAND, ENVIRONMENT, Run
 from spec_factory import CATALOG, spec
 from tpucfg.cli.app import run
-from tpucfg.results import ExampleRecord
 from tpucfg.results.records import parse_records
 
 GATE = {"min_scaling_efficiency": 0.8, "metric": "accuracy", "goal": "max", "max_drop": 0.01}
@@ -359,8 +358,8 @@ def test_costs_by_another_program_are_marked(scale_up: Run, tmp_path: Path) -> N
     write_spec(tmp_path, sizes=SIZES, gate=GATE, prices={"v2": 0.5}, trainer__args={"augment": True})
     note = "v2-8 was last recorded with another program (augment was not set, now true), which does not count"
     for command in ("status", "ladder"):
-        for format_ in ("text", "markdown"):
-            output = scale_up(command, "--format", format_).stdout
+        for options in ((), ("--format", "markdown") if command == "ladder" else ()):
+            output = scale_up(command, *options).stdout
             assert output.count("measured, other program") == 1
             assert output.count("forecast from v2-8, other program") == 2
             assert note in output
@@ -479,8 +478,9 @@ def test_a_run_longer_than_its_limit_has_a_note(scale_up: Run, tmp_path: Path) -
     assert "max_run_duration" not in scale_up("status").stdout
     record_metrics(scale_up, "v2-8", 1000, 0.97)
     assert [line for line in scale_up("status").stdout.splitlines() if "max_run_duration" in line] == [
-        "a run on v2-8 takes 1.14 hours, as measured: longer than max_run_duration, 68m",
-        "a run on v2-32 takes 0.284 hours, as forecast from v2-8: longer than max_run_duration, 17m",
+        f"a run in dev takes longer than overrides.{size}.trainer.max_run_duration, after which the slice is gone: "
+        f"{hours} h on {size}, 2 submissions, and nothing in the spec shows that the program writes checkpoints"
+        for size, hours in (("v2-8", "1.14"), ("v2-32", "0.284"))
     ]
     record_metrics(scale_up, "v2-8", 1010, 0.97)
     assert "max_run_duration" not in scale_up("status").stdout
@@ -494,7 +494,6 @@ def test_a_column_of_numbers_is_aligned(scale_up: Run) -> None:
     end = header.index("scaling") + len("scaling")
     assert second[:end].endswith("e10%")
     assert first[:end].endswith(" –")
-    assert scale_up("status", "--format", "markdown").stdout.splitlines()[3].startswith("|---|---:|---:|---:|---:|")
 
 
 def test_two_specs_in_one_folder_share_the_file_only(scale_up: Run, tmp_path: Path) -> None:
@@ -539,7 +538,7 @@ def test_a_recorded_file_is_valid(scale_up: Run, tmp_path: Path) -> None:
     text = (tmp_path / "results" / "dev.jsonl").read_text()
     first, second = text.splitlines()
     assert first == second
-    assert len(parse_records(text, "dev.jsonl", ExampleRecord("mnist", "v2-8")).records) == 2
+    assert len(parse_records(text, "dev.jsonl").records) == 2
     assert CATALOG.find("v2-8")
 
 

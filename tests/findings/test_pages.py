@@ -128,22 +128,11 @@ def test_explain_lists_all_findings(capsys: pytest.CaptureFixture[str]) -> None:
     assert "TPU042  warning  few steps left (can be allowed)" in lines
 
 
-@pytest.mark.parametrize(
-    ("spelling", "hint"),
-    [
-        ("TPU02A", "did you mean TPU020? "),
-        ("TPU999", ""),
-        ("76", "did you mean TPU006? "),
-        ("banana", ""),
-        ("../../x", ""),
-        ("²", ""),
-        ("\x1b[31m", ""),
-    ],
-)
-def test_explain_refuses_an_unknown_id(spelling: str, hint: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """An unknown id is wrong use of the command, with the nearest id in the help."""
+@pytest.mark.parametrize("spelling", ["TPU02A", "TPU999", "76", "banana", "../../x", "²", "\x1b[31m"])
+def test_explain_refuses_an_unknown_id(spelling: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """An unknown id is wrong use of the command."""
     assert run(["explain", spelling]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert printed.err.endswith(f"\nhelp: {hint}list all with: tpucfg explain\n")
+    assert printed.err.endswith("\nhelp: list all with: tpucfg explain\n")
     assert "\x1b" not in printed.err

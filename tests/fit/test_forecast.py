@@ -1,7 +1,6 @@
 """The interval of a step's time, from the ratios of published runs, and from records of a ladder."""
 
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,10 +13,16 @@ from published import rows
 from spec_factory import CATALOG
 from tpucfg.catalog import Slice
 from tpucfg.fit.fit_file import FitResult, Forecast
-from tpucfg.fit.forecast import UNBOUNDED, StepInterval, published_rows, ratio_interval, step_interval
-from tpucfg.fit.roofline import lower_bound
-from tpucfg.fit.wording import interval_text
-from tpucfg.results.step_forecasts import step_forecasts
+from tpucfg.fit.forecast import (
+    UNBOUNDED,
+    StepInterval,
+    lower_bound,
+    published_rows,
+    ratio_interval,
+    step_forecasts,
+    step_interval,
+)
+from tpucfg.fit.rung_fit import interval_text
 
 
 def slice_of(size: str) -> Slice:
@@ -135,6 +140,6 @@ def test_the_words_for_an_interval() -> None:
 
 def test_the_published_runs_can_be_read() -> None:
     """Each run of the package's file has a positive time, and a size of the catalog."""
-    for row in published_rows(Path(__file__).parents[2] / "compiler" / "tpucfg" / "fit" / "published.yaml"):
+    for row in published_rows():
         assert slice_of(row.size).generation == row.generation
         assert row.ratio > 0

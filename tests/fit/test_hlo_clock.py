@@ -7,11 +7,10 @@ from typing import Final
 
 import pytest
 
-from collectives import Group, Network, parse_group
+from collectives import CHIPS, Group, Network, parse_group
 from hlo_clock import CALLBACKS, ITERATIONS, OFFLOADED, SLICES, UNESTIMATED, Schedule, schedule
 from hlo_module import HloError, parse_module
 from spec_factory import CATALOG
-from tpu_chips import CHIPS
 
 RECORDED: Final = Path(__file__).parent / "recorded" / "hlo"
 V5E: Final = Network(CHIPS["v5e"], (2, 4))

@@ -7,7 +7,7 @@ import pytest
 from fit_results import RESULT
 from spec_factory import CATALOG
 from tpucfg.catalog import Slice
-from tpucfg.fit.roofline import Run, lower_bound, run_of, utilization
+from tpucfg.fit.forecast import Run, lower_bound, run_of, utilization
 
 
 def slice_of(size: str) -> Slice:

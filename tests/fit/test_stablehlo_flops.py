@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conv_flops import Window, valid_pairs
 from spec_factory import ROOT
+from stablehlo_module import Window, valid_pairs
 
 PROGRAM: Final = Path(__file__).parent / "programs" / "counted.py"
 SQUARE: Final = 2 * 16**3

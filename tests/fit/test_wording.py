@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from tpucfg.fit.fit_file import Memory
-from tpucfg.fit.wording import amount_text, gib, memory_text, step_time
+from tpucfg.fit.rung_fit import amount_text, gib, memory_text, step_time
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 

@@ -25,7 +25,7 @@ from tpucfg.yamldoc.reader import read_bytes
 
 MAX_COMMENT_LENGTH: Final = 65_536
 """Maximum length of a comment on GitHub: https://github.com/orgs/community/discussions/27190."""
-_BASE: Final = corpus.BAD / "TPU084-other-bucket" / SPEC
+_BASE: Final = corpus.BAD / "TPU083-no-spec" / SPEC
 _GATE: Final = b"gate: {min_scaling_efficiency: 0.8, metric: accuracy, goal: max, max_drop: 0.01}\nprices: {v2: 2.2}\n"
 _PATHS: Final = ("dev/v2-8/config.yaml", "dev/v2-32/config.yaml", "a.json", "b.yml", "c/d/e/f.yaml", ".hidden/x.yaml")
 _OTHER_TYPES: Final[tuple[EntryType, ...]] = ("link", "pipe", "large", "folder")
@@ -115,7 +115,7 @@ def check_results(case: Case, rng: Random, tpucfg: Shell) -> None:
     is_file = case.entries[-1].sort == "file"
     texts = {entry.path: entry.content for entry in case.entries if entry.sort == "file"}
     check_findings(tpucfg("check", "--format", "json"), texts | ({} if is_file else {"results/dev.jsonl": b""}))
-    tpucfg("status", "--format", rng.choice(["text", "markdown", "json"]))
+    tpucfg("status", "--format", rng.choice(["text", "json"]))
     tpucfg("submit", "--size", "v2-32")
     recorded = tpucfg("record", "--size", "v2-8", "--metric", "examples_per_second=5", "--metric", "accuracy=0.9")
     if not is_file:

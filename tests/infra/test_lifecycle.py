@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tpucfg.infra.lifecycle import LifecycleRule, covers, describe_reach, lifecycle_rules
+from tpucfg.infra.resource_rules import LifecycleRule, covers, describe_reach, lifecycle_rules
 
 
 def rule(action: str = "Delete", storage_class: str | None = None, **conditions: Any) -> LifecycleRule:

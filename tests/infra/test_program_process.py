@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from repositories import project
-from tpucfg.infra.program_process import TIMEOUT_SECONDS, ProgramRequest, ProgramResults, run_programs
 from tpucfg.infra.resources import EnvironmentResources, ProgramFailure
+from tpucfg.infra.stack_program import TIMEOUT_SECONDS, ProgramRequest, ProgramResults, run_programs
 from tpucfg.spec.parse import load_project
 
 pytestmark = pytest.mark.shell

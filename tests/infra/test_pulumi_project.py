@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tpucfg.infra.pulumi_project import pulumi_project, read_pulumi_files
+from tpucfg.infra.stack_files import pulumi_project, read_pulumi_files
 
 NAMED = {"name": "mnist", "runtime": "python"}
 
@@ -32,12 +32,10 @@ def test_json_wins_over_yaml_and_yml(tmp_path: Path) -> None:
         ({"main": "stacks", "stackConfigDir": "config"}, "stacks", "config"),
         ({"main": "stacks/__main__.py"}, "stacks", "."),
         ({"main": "program.py"}, "program.py", "."),
-        ({"config": "old"}, ".", "old"),
-        ({"config": "old", "stackConfigDir": "new"}, ".", "new"),
     ],
 )
 def test_folders_of_a_project(tmp_path: Path, settings: dict[str, str], program: str, stacks: str) -> None:
-    """A main program may be a folder or the file in it, and `config` once named the folder of the stack files."""
+    """A main program may be a folder or the file in it."""
     write(tmp_path, "Pulumi.yaml", **settings)
 
     pulumi = pulumi_project(tmp_path)

@@ -154,7 +154,8 @@ def test_too_large_stack_file_is_an_error(tmp_path: Path) -> None:
     [
         ({"bucketMembers": {"default": ["allUsers"]}}, ["TPU081"]),
         ({"bucketMembers": ["allUsers"]}, ["TPU081"]),
-        ({'["bucketMembers"]': ["allUsers"]}, ["TPU081"]),
+        ({'["bucketMembers"]': ["allUsers"]}, ["TPU080"]),
+        ({"tpucfg:config:bucketMembers": ["allUsers"]}, ["TPU080"]),
         ({"bucketMembers[0]": "group:a@b.c"}, ["TPU080"]),
         ({"bucketMembers": {"type": "array", "default": []}, "projectNumber": {"default": ""}}, []),
         ({"mine": {"default": "x"}, "gcp:project": {"value": "x"}}, []),

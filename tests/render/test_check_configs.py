@@ -1,13 +1,10 @@
 """`tpucfg check --config` of several files and of folders."""
 
 import json
-import os
-import pty
 from pathlib import Path
 
 import pytest
 
-from tpucfg.cli import load_spec
 from tpucfg.cli.app import run
 
 VALID = """\
@@ -130,22 +127,6 @@ def test_help_for_a_config_does_not_create_a_spec(folder: Path, capsys: pytest.C
     output = capsys.readouterr().out
     assert "help: render it again with tpucfg render, or delete it" in output
     assert "UTF-8" in output.partition("utf16.yaml:1:1")[2].partition("help: ")[2]
-
-
-@pytest.mark.usefixtures("folder")
-def test_long_work_shows_progress_at_a_terminal(
-    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A bar is drawn on stderr if it is a terminal, and nothing otherwise."""
-    monkeypatch.setattr(load_spec, "_MIN_STEPS", 2)
-    assert run(["check", "--config", "configs", *TARGET]) == 1
-    assert capfd.readouterr().err == ""
-    reader, writer = pty.openpty()
-    with open(writer, "w") as terminal:  # noqa: PTH123 - a descriptor has no path
-        monkeypatch.setattr("sys.stderr", terminal)
-        assert run(["check", "--config", "configs", *TARGET]) == 1
-    assert b"checking" in os.read(reader, 10_000)
-    os.close(reader)
 
 
 SERVICE = "apiVersion: v1\nkind: Service\nmetadata: {name: metrics, labels: }\nspec: {ports: [{port: 80}]}\n"

@@ -9,11 +9,9 @@ import pytest
 
 from spec_factory import planned, spec
 from tpucfg.findings import Finding
-from tpucfg.results import ExampleRecord
 from tpucfg.results.ignored_records import ignored_records, record_findings
 from tpucfg.results.records import parse_records
 
-EXAMPLE = ExampleRecord("mnist", "v2-8")
 FILE = "results/dev.jsonl"
 
 
@@ -38,7 +36,7 @@ def write_results(folder: Path, **texts: str) -> Path:
 def messages(text: str, **changes: Any) -> list[str]:
     """Return the messages about the records in a text."""
     project = planned(spec(**changes)).project
-    parsed = parse_records(text, FILE, ExampleRecord(project.name, "v2-8"))
+    parsed = parse_records(text, FILE)
     return [ignored.message for ignored in ignored_records(parsed, project.environments["dev"], project.name)]
 
 
@@ -57,7 +55,7 @@ def test_each_reason_is_one_note() -> None:
         "3 records of a size outside the ladder (v2-128 and v3-8) are not counted: dev has v2-8 and v2-32",
     ]
     project = planned(spec()).project
-    parsed = parse_records(text, FILE, EXAMPLE)
+    parsed = parse_records(text, FILE)
     line_numbers = [
         ignored.location and ignored.location.line
         for ignored in ignored_records(parsed, project.environments["dev"], "mnist")
@@ -122,7 +120,7 @@ def test_a_linked_folder_is_not_listed(tmp_path: Path) -> None:
 
 def test_notes_stop_nothing(tmp_path: Path) -> None:
     """Ignored records are valid, so they do not close the gate, and the notes are not errors."""
-    assert parse_records(line("other") + line(size="v2-128"), FILE, EXAMPLE).findings == ()
+    assert parse_records(line("other") + line(size="v2-128"), FILE).findings == ()
     assert {note.level for note in notes(write_results(tmp_path, dev=line("other") + line(size="v2-128"), old=""))} == {
         "note"
     }

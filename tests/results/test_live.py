@@ -28,8 +28,7 @@ from live_answers import (
 from tpucfg.catalog import Catalog
 from tpucfg.plan import Selection
 from tpucfg.render.pipeline import compile_project
-from tpucfg.results import service_client
-from tpucfg.results.live import LiveJob, live_jobs
+from tpucfg.results.live import LiveJob, ServiceClient, live_jobs, shown
 
 SIZES = {"vertex-ai": "v2-8", "ai-platform": "v2-8"}
 """The size of the jobs of a target; v6e-16 on the others."""
@@ -215,7 +214,7 @@ def test_only_the_labels_find_instances(ask: Ask, tmp_path: Path) -> None:
 @pytest.mark.parametrize("target", RUNNING)
 def test_a_missing_client_is_named(ask: Ask, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, target: str) -> None:
     """Without its client, a job is unknown, and the line has the command to try."""
-    monkeypatch.setattr("tpucfg.results.service_client.shutil.which", lambda _: None)
+    monkeypatch.setattr("tpucfg.results.live.shutil.which", lambda _: None)
     live = ask(target, RUNNING[target])
     (unanswered,) = live.unanswered
     client = "kubectl" if target == "gke" else "gcloud"
@@ -309,7 +308,7 @@ def test_a_restart_begins_at_an_earlier_step(ask: Ask) -> None:
 
 def test_a_client_that_hangs_is_killed_with_what_it_started(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     """A question ends after its time limit, also if a process that the client started keeps the pipe open."""
-    monkeypatch.setattr(service_client, "TIME_LIMIT_SECONDS", 0.5)
+    monkeypatch.setattr("tpucfg.results.live.TIME_LIMIT_SECONDS", 0.5)
     monkeypatch.setattr("live_answers.program", lambda folder, name, _: program(folder, name, "sleep 60 & sleep 60"))
     started = datetime.now(UTC)
     live = ask("vertex-ai", {})
@@ -319,7 +318,7 @@ def test_a_client_that_hangs_is_killed_with_what_it_started(ask: Ask, monkeypatc
 
 def test_an_answer_without_end_is_cut(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     """The memory of an answer is bounded."""
-    monkeypatch.setattr(service_client, "MAX_ANSWER_BYTES", 1 << 20)
+    monkeypatch.setattr("tpucfg.results.live.MAX_ANSWER_BYTES", 1 << 20)
     monkeypatch.setattr("live_answers.program", lambda folder, name, _: program(folder, name, "exec yes"))
     live = ask("gke", {})
     assert [each.message for each in live.unanswered] == ["kubectl printed more than 1 MiB"]
@@ -329,7 +328,7 @@ def test_a_missing_cluster_is_named() -> None:
     """Without a context, nothing is asked: kubectl's current one may be another cluster."""
     spec = job("gke", "v6e-16", environment={"region": "us-east5"})
     nowhere = spec._replace(environment=spec.environment._replace(kube_context=None))
-    client = service_client.ServiceClient()
+    client = ServiceClient()
     state, (unanswered,) = client.ask(nowhere)
     assert state.state == "unknown"
     assert "dev has no cluster" in unanswered.message
@@ -338,6 +337,6 @@ def test_a_missing_cluster_is_named() -> None:
 
 def test_a_text_of_a_service_is_bounded_and_without_credentials() -> None:
     """Escape sequences are escaped, a token is blanked, and a long text is cut, also one without end."""
-    assert service_client.shown("a\x1b[31m\nb  c") == "a\\u001b[31m b c"
-    assert "ya29" not in service_client.shown("token ya29.a0AfH6SMBx1234567890 refused")
-    assert len(service_client.shown("x" * 10**6)) == 301
+    assert shown("a\x1b[31m\nb  c") == "a\\u001b[31m b c"
+    assert "ya29" not in shown("token ya29.a0AfH6SMBx1234567890 refused")
+    assert len(shown("x" * 10**6)) == 301

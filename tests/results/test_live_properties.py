@@ -15,8 +15,7 @@ from tpucfg.catalog import Catalog
 from tpucfg.cli.status_live import LiveJobs
 from tpucfg.render.pipeline import compile_project
 from tpucfg.results.ladder_status import ladder_status
-from tpucfg.results.live import live_job
-from tpucfg.results.service_client import Answers
+from tpucfg.results.live import Answers, live_job
 from tpucfg.targets.live import LiveState, live_questions
 
 TARGETS = ("gke", "vertex-ai", "cloud-tpu", "compute-engine")

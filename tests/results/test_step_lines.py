@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from tpucfg.cli.app import run
-from tpucfg.results.log_metrics import LogError, LogMetrics, last_metrics
-from tpucfg.results.step_lines import Steps
+from tpucfg.results.log_metrics import LogError, LogMetrics, Steps, last_metrics
 from tpucfg.spec.presets import PRESETS
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "maxtext" / "tpucfg.yaml"

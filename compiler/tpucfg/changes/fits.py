@@ -15,8 +15,16 @@ from tpucfg.changes.revisions import CompiledRevision
 from tpucfg.changes.statements import LocatedStatement, Risk, Statement, group_by_config
 from tpucfg.fit.fit_file import FitFile, FitResult, fit_path, read_fit_file
 from tpucfg.fit.fit_findings import has_little_headroom
-from tpucfg.fit.rung_fit import MAX_SOURCE_BYTES, ProgramFiles, RungFit, content_hash, rung_fits
-from tpucfg.fit.wording import amount_text, memory_text, verdict_text
+from tpucfg.fit.rung_fit import (
+    MAX_SOURCE_BYTES,
+    ProgramFiles,
+    RungFit,
+    amount_text,
+    content_hash,
+    memory_text,
+    rung_fits,
+    verdict_text,
+)
 from tpucfg.git.repository import Repository
 from tpucfg.git.snapshots import Snapshot
 from tpucfg.git.trees import FIT_FILE, Blob, TreeEntry, follow_paths, read_contents

@@ -15,8 +15,9 @@ from tpucfg.changes.meanings import Comparison, Meaning, always, changed, judge,
 from tpucfg.changes.revisions import CompiledRevision
 from tpucfg.changes.statements import LocatedStatement, Risk, Statement
 from tpucfg.git.changed_files import FileVersion
-from tpucfg.infra.program_process import ProgramRequest, ProgramResults, run_programs
-from tpucfg.infra.pulumi_project import (
+from tpucfg.infra.resources import EnvironmentResources, ProgramFailure, ResourceFile
+from tpucfg.infra.stack_files import (
+    KEYS,
     PROJECT_FILES,
     ConfigValue,
     PulumiFiles,
@@ -26,9 +27,14 @@ from tpucfg.infra.pulumi_project import (
     pulumi_project,
     read_pulumi_files,
 )
-from tpucfg.infra.resources import EnvironmentResources, ProgramFailure, ResourceFile
-from tpucfg.infra.stack_files import KEYS
-from tpucfg.infra.stack_program import PackagesMissingError, StackProgram, find_program
+from tpucfg.infra.stack_program import (
+    PackagesMissingError,
+    ProgramRequest,
+    ProgramResults,
+    StackProgram,
+    find_program,
+    run_programs,
+)
 from tpucfg.text_format import listed
 
 # The meaning of each change.
@@ -197,8 +203,6 @@ def _setup_facts(setup: StackSetup, names: Collection[str], *, is_first: bool) -
         is_usual = is_first and not key.startswith(_OF_A_FIRST_FILE)
         if not is_usual and key.partition(".")[0] not in _WITHOUT_EFFECT:
             yield Fact(project, ("setting of Pulumi", *key.split(".")), value)
-    for key, value in pulumi.parts.items():
-        yield Fact(project, ("config of a part", key), value)
     for name, stack in pulumi.stacks.items():
         yield from _stack_facts(Scope(name), stack, setup.other_specs.get(name, ""), names)
 
@@ -224,6 +228,8 @@ def _config_facts(scope: Scope, key: str, config: ConfigValue, names: Collection
     owner, _, name = key.partition(":")
     if config.is_encrypted:
         yield Fact(scope, ("encrypted config", name), config.text)
+    elif not PLAIN_KEY.fullmatch(key):
+        yield Fact(scope, ("config of a part", name), _data(config.text))
     elif owner not in names:
         yield Fact(scope, ("config", key), _data(config.text))
     elif name not in KEYS:

@@ -13,7 +13,7 @@ from tpucfg.changes.facts import ABSENT, Fact, FactChange, Scope, by_name, compa
 from tpucfg.changes.meanings import Comparison, Condition, Meaning, added, removed
 from tpucfg.changes.resources import KNOWN_TYPES, REMOVING_OPS, UNKNOWN, Step, holds_data
 from tpucfg.changes.statements import Risk, Statement
-from tpucfg.infra import lifecycle
+from tpucfg.infra import resource_rules
 from tpucfg.infra.grants import is_grant, power_of
 from tpucfg.infra.resource_rules import DEFAULT_SOFT_DELETE_SECONDS
 from tpucfg.infra.resources import ACCOUNT, BUCKET, Resource, boolean
@@ -371,18 +371,18 @@ def _kind(resource: Resource) -> str:
 
 def _lifecycle_statements(before: Mapping[str, Any], after: Mapping[str, Any], *, is_new: bool) -> Iterator[Statement]:
     """Yield what the rules of a bucket do that no rule did before, those that reach the jobs first."""
-    old, new = lifecycle.lifecycle_rules(before) or (), lifecycle.lifecycle_rules(after)
+    old, new = resource_rules.lifecycle_rules(before) or (), resource_rules.lifecycle_rules(after)
     if new is None or (not is_new and (SECRET in str(new) or UNKNOWN in str(new))):
         yield Statement("sets {} to a value that is not known here", ("lifecycleRules",), Risk.DESTRUCTIVE)
-    wider = [rule for rule in new or () if not any(lifecycle.covers(other, rule) for other in old)]
+    wider = [rule for rule in new or () if not any(resource_rules.covers(other, rule) for other in old)]
     for rule in sorted(wider, key=lambda rule: not rule.reaches_jobs):
-        template, values = lifecycle.describe_reach(rule, [prefix for other in old for prefix in other.prefixes])
+        template, values = resource_rules.describe_reach(rule, [prefix for other in old for prefix in other.prefixes])
         # In a new bucket, a rule for the whole bucket is a finding, and one for temporary objects is no risk.
         is_temporary = rule.prefixes and all(prefix.startswith(_TEMPORARY) for prefix in rule.prefixes)
-        is_known = is_new and rule.action == lifecycle.DELETE and (rule.reaches_jobs or is_temporary)
-        if rule.action != lifecycle.ABORT_UPLOAD and not is_known:
+        is_known = is_new and rule.action == resource_rules.DELETE and (rule.reaches_jobs or is_temporary)
+        if rule.action != resource_rules.ABORT_UPLOAD and not is_known:
             risk = Risk.CAUTION if is_new or rule.storage_class else Risk.DESTRUCTIVE
-            is_deletion, action = rule.action == lifecycle.DELETE, f"{rule.action} {rule.storage_class}".strip()
+            is_deletion, action = rule.action == resource_rules.DELETE, f"{rule.action} {rule.storage_class}".strip()
             text = f"deletes {template} ({{}})" if is_deletion else f"has the rule {{}} for {template} ({{}})"
             yield Statement(text, (*(() if is_deletion else (action,)), *values, "lifecycleRules"), risk)
 

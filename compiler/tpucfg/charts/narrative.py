@@ -20,47 +20,7 @@ MAX_PROSE_COUNT_LENGTH: Final = 19
 """Characters in a sentence: `999,999,999,999,999`."""
 RING_NOTE: Final = "A ring: the spec sets this figure for this rung."
 
-
-_CIRCLE: Final = "M-8,0 A8,8 0 1 1 8,0 A8,8 0 1 1 -8,0 Z"
-
-
-class Sign(NamedTuple):
-    """A sign of the memory of a rung, whose shape differs from that of other signs in any colour."""
-
-    name: str
-    """The class of its element."""
-    meaning: str
-    """In words, for tooltips and screen readers."""
-    explanation: str
-    """For the note below the chart."""
-    outline: str
-    """The path of its outline."""
-    glyph: str
-    """The path inside the outline."""
-
-
-FITS: Final = Sign("fits", "fits", "a check mark: the training step fits", _CIRCLE, "M-4,0 L-1,3.5 L4,-3")
-LITTLE: Final = Sign(
-    "little",
-    "fits with little memory left",
-    "an exclamation mark: less than a tenth of the memory is left",
-    "M0,-9 L9,7.5 L-9,7.5 Z",
-    "M0,-3.5 V1.5 M0,4.6 V4.7",
-)
-EXCEEDS: Final = Sign(
-    "exceeds",
-    "does not fit",
-    "a cross: it does not fit",
-    "M-8,-8 H8 V8 H-8 Z",
-    "M-3.5,-3.5 L3.5,3.5 M3.5,-3.5 L-3.5,3.5",
-)
-UNKNOWN_FIT: Final = Sign(
-    "unknown",
-    "not known",
-    "a question mark: not known until tpucfg fit compiles it",
-    _CIRCLE,
-    "M-2.5,-2 A2.5,2.5 0 1 1 0,0.5 V1.5 M0,4.6 V4.7",
-)
+UNKNOWN_MEMORY_NOTE: Final = f"{UNKNOWN}: not known until tpucfg fit compiles it."
 
 
 class Cell(NamedTuple):
@@ -73,22 +33,13 @@ class Cell(NamedTuple):
     """The label next to the mark."""
     is_ring: bool = False
     """True for a ring instead of a dot."""
-    sign: Sign | None = None
-    """The sign in front of a gauge; None in other columns."""
-
-    @property
-    def description(self) -> str:
-        """The cell as text, which includes the sign in words."""
-        if not self.sign:
-            return self.text
-        return self.sign.meaning if self.text == UNKNOWN else f"{self.text}, {self.sign.meaning}"
 
 
 class Column(NamedTuple):
     """One figure of all rungs, with its own scale."""
 
     kind: str
-    """The colour: a name in `svg.HUES`, or `memory`."""
+    """The colour: a name in `svg.HUES`."""
     title: str
     change: str
     """The second line of the title: `grows 16×`."""
@@ -96,9 +47,9 @@ class Column(NamedTuple):
     """In the order of the rungs."""
     expected: tuple[Fraction, ...] = ()
     """The values of a dashed line to compare with, such as linear scaling; empty for no line."""
-    plot: Literal["marks", "bars", "gauges"] = "marks"
+    plot: Literal["marks", "bars", "none"] = "marks"
     """Marks on the logarithmic scale that all such columns of a chart share, bars from zero on a linear scale, or
-    gauges: a sign, and the part of a whole that is used."""
+    nothing beside the texts."""
 
 
 class Row(NamedTuple):
@@ -123,7 +74,7 @@ class Chart(NamedTuple):
         """All figures of the chart as text, for screen readers."""
         return " ".join(
             f"{row.size}, {row.cores:,} cores: "
-            + ", ".join(f"{column.title} {column.cells[index].description}" for column in self.columns)
+            + ", ".join(f"{column.title} {column.cells[index].text}" for column in self.columns)
             + "."
             for index, row in enumerate(self.rows)
         )
@@ -199,7 +150,8 @@ def ladder_chart(rungs: Sequence[Rung], memory: Column | None = None) -> Chart:
     """Return the chart of batch size, accumulation, steps or epochs, learning rate and memory of each rung."""
     columns = (*_figure_columns(rungs), *([memory] if memory else ()))
     has_rings = any(cell.is_ring for column in columns for cell in column.cells)
-    notes = (*([RING_NOTE] if has_rings else ()), *([gauge_note(memory)] if memory else ()))
+    is_unknown = memory is not None and any(cell.text == UNKNOWN for cell in memory.cells)
+    notes = (*([RING_NOTE] if has_rings else ()), *([UNKNOWN_MEMORY_NOTE] if is_unknown else ()))
     return Chart("What changes with the cores", _rows(rungs), columns, notes)
 
 
@@ -264,28 +216,20 @@ def change_text(first: Fraction, last: Fraction) -> str:
 def memory_column(rungs: Sequence[Rung], fits: "Mapping[str, RungFit]") -> Column:
     """Return the column that shows which rungs fit, and how much of a device's memory their steps need."""
     cells = tuple(_memory_cell(fits.get(rung.size)) for rung in rungs)
-    return Column("memory", "GiB of HBM", "a device", cells, plot="gauges")
+    return Column("memory", "GiB of HBM", "a device", cells, plot="none")
 
 
 def _memory_cell(fit: "RungFit | None") -> Cell:
     from tpucfg.fit.fit_findings import has_little_headroom
-    from tpucfg.fit.wording import gib
+    from tpucfg.fit.rung_fit import gib
 
     result = fit.current if fit else None
     if fit is None or result is None:
-        return Cell(None, "outdated" if fit and fit.result else UNKNOWN, sign=UNKNOWN_FIT)
-    sign = EXCEEDS if not result.fits else LITTLE if has_little_headroom(result.memory) else FITS
-    used = Fraction(result.memory.used, max(1, result.memory.available))
+        return Cell(None, "outdated" if fit and fit.result else UNKNOWN)
+    verdict = ": does not fit" if not result.fits else ": little left" if has_little_headroom(result.memory) else ""
     # Short, because the column is as wide as its longest text.
-    text = f"{'' if result.memory.exact else '≥ '}{gib(result.memory.used)} of {gib(result.memory.available)}"
-    return Cell(used, text, sign=sign)
-
-
-def gauge_note(column: Column) -> str:
-    """Return the explanation of the signs that a column has."""
-    signs = {cell.sign for cell in column.cells}
-    shown = [sign.explanation for sign in (FITS, LITTLE, EXCEEDS, UNKNOWN_FIT) if sign in signs]
-    return f"Memory: {'; '.join(shown)}."
+    used = f"{'' if result.memory.exact else '≥ '}{gib(result.memory.used)}"
+    return Cell(None, f"{used} of {gib(result.memory.available)}{verdict}")
 
 
 # The measured throughput.

@@ -1,20 +1,18 @@
 """The command `tpucfg fit`."""
 
-import errno
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Annotated, Final
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli import options
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
-from tpucfg.cli.fit_output import FORMATS, environment_fits, part_lines
+from tpucfg.cli.fit_output import environment_fits, fit_lines, part_lines
 from tpucfg.cli.interrupts import delayed_interrupts
 from tpucfg.cli.load_spec import load_compiled, print_findings
-from tpucfg.cli.options import DEFAULT_TIME_LIMIT, SPEC, format_option, option, selection
+from tpucfg.cli.options import DEFAULT_TIME_LIMIT, SPEC, option, selection
 from tpucfg.cli.progress import FitProgress
 from tpucfg.findings import Finding, collect, errors
 from tpucfg.fit.failure_findings import failure_findings, machine_finding, missing_step_finding
@@ -26,24 +24,15 @@ from tpucfg.fit.machine import available_memory, default_jobs, machine_problem
 from tpucfg.fit.rung_fit import RungFit, fit_command, fit_key, memory_settings
 from tpucfg.fit.schedule import Limits, Running
 from tpucfg.plan import Job
-from tpucfg.results.fit_notes import records_beyond_bound, records_outside_forecast
+from tpucfg.results.fit_notes import records_beyond_bound, records_outside_forecast, rungs_beyond_duration
 from tpucfg.results.ladder_status import LadderStatus, ladder_statuses
+from tpucfg.results.records import explain_error
 from tpucfg.spec import Duration, Project
 from tpucfg.text_format import format_value, printable
 
 _DURATION: Final = re.compile(r"[1-9][0-9]{0,6}[smhd]")
 _USABLE_MEMORY: Final = 0.9
 """The share of the free memory that compilations may use."""
-_MAKE_ROOM: Final = "make room on its disk"
-_MOVE_FILE: Final = "move away the file that takes the place of its folder"
-_WRITE_HELP: Final[Mapping[int | None, str]] = {
-    errno.ENOSPC: _MAKE_ROOM,
-    errno.EDQUOT: _MAKE_ROOM,
-    errno.ENOTDIR: _MOVE_FILE,
-    errno.EEXIST: _MOVE_FILE,
-}
-"""The remedies for a file of results that cannot be written, by error number."""
-_PERMISSION_HELP: Final = "give yourself permission to write to its folder"
 
 
 def fit(
@@ -51,7 +40,6 @@ def fit(
     env: options.EnvOption = None,
     size: options.SizeOption = None,
     changes: options.SetOption = None,
-    format: Annotated[str, format_option("text|json|markdown")] = "text",
     jobs: options.JobsOption = None,
     time_limit: options.TimeLimitOption = DEFAULT_TIME_LIMIT,
     parts: Annotated[bool, option("--parts", "Show what the time of a step is made of, below the tables.")] = False,
@@ -78,12 +66,13 @@ def fit(
     statuses = ladder_statuses(project, catalog, [job.environment for job in compiled.jobs], spec.parent)
     environments = environment_fits(project, outcomes, _forecasts(statuses, outcomes))
     beyond = [finding for status in statuses.values() for finding in records_beyond_bound(project, status)]
-    for line in FORMATS[format](project, environments, findings, str(fit_path(spec.parent))):
+    for line in fit_lines(project, environments):
         print(line)
-    if parts and format == "text":
+    if parts:
         print("", *part_lines(environments), sep="\n")
-    if format == "text":
-        for note in chain.from_iterable(map(records_outside_forecast, statuses.values())):
+    for status in statuses.values():
+        overlong = rungs_beyond_duration(project, status, [job.size for job in compiled.jobs])
+        for note in (*records_outside_forecast(status), *(each.message for each in overlong)):
             print(printable(note))
     sys.stdout.flush()
     sources = {name: text for status in statuses.values() for name, text in status.sources}
@@ -204,12 +193,11 @@ def _write(project: Project, path: Path, outcomes: Sequence[Outcome]) -> tuple[O
 
 def unwritten(path: Path, error: OSError) -> CommandExit:
     """Return the end of a command whose results cannot be written."""
-    hint = _WRITE_HELP.get(error.errno, _PERMISSION_HELP)
-    return CommandExit(ERRORS, _write_message(path, error), f"{hint}, and run the command again")
+    return CommandExit(ERRORS, _write_message(path, error), f"{explain_error(error)[1]}, and run the command again")
 
 
 def _write_message(path: Path, error: OSError) -> str:
-    return f"{path} cannot be written: {error.strerror or error}"
+    return f"{path} cannot be written: {explain_error(error)[0]}"
 
 
 def _is_kept(project: Project, key: FitKey) -> bool:

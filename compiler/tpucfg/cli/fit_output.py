@@ -1,27 +1,22 @@
-"""The output of `tpucfg fit`: the compiled rungs of each environment as tables with notes, and as data for JSON."""
+"""The output of `tpucfg fit`: the compiled rungs of each environment as tables with notes."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import groupby
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from tpucfg.cli.rung_columns import interval_data
-from tpucfg.cli.table import Column, Section, markdown_sections, text_sections
-from tpucfg.findings import Finding
-from tpucfg.fit.fit_file import NAME, FitResult, Part, forecast_payload
+from tpucfg.cli.table import Column, Section, text_sections
+from tpucfg.fit.fit_file import NAME, FitResult, Part
 from tpucfg.fit.fit_findings import HOST_OFFLOAD
-from tpucfg.fit.forecast import UNBOUNDED, StepInterval
+from tpucfg.fit.forecast import UNBOUNDED, Run, StepInterval, lower_bound, run_of, utilization
 from tpucfg.fit.launcher import Outcome
-from tpucfg.fit.roofline import Run, lower_bound, run_of, utilization
-from tpucfg.fit.rung_fit import fit_command
-from tpucfg.fit.wording import gib, incomplete_text, interval_text, step_time
-from tpucfg.markdown import prose
-from tpucfg.number_format import UNKNOWN, format_dollars, format_hours, format_percent, format_rounded, to_json_number
+from tpucfg.fit.rung_fit import fit_command, gib, interval_text, step_time
+from tpucfg.number_format import UNKNOWN, format_dollars, format_hours, format_percent, format_rounded
 from tpucfg.paths import grouped
 from tpucfg.plan import Job
 from tpucfg.results.cost import price_per_hour
 from tpucfg.spec import Project
-from tpucfg.text_format import json_text, listed
+from tpucfg.text_format import format_count, listed
 
 # The rungs, and what their results mean: the time, the cost and the length of a run.
 
@@ -34,7 +29,6 @@ class RungRow(NamedTuple):
     """The least seconds of a step."""
     forecast: StepInterval | None
     usd_per_hour: Fraction | None
-    probe_steps: int | None
 
     @property
     def job(self) -> Job:
@@ -72,14 +66,6 @@ class RungRow(NamedTuple):
         shares = [utilization(self.result, self.job.slice, seconds) for seconds in reversed(self.ends)]
         return [share for share in shares if share is not None]
 
-    @property
-    def overlong(self) -> str:
-        """The clause about a run that takes longer than its `max_run_duration`; empty for another one."""
-        limit, runs = self.job.max_run_duration, self.runs(self.job.rung.train_steps)
-        if limit is None or not runs or runs[0].hours * 3600 <= limit.seconds:
-            return ""
-        return f"takes at least {format_hours(runs[0].hours)} hours: longer than max_run_duration, {limit.text}"
-
 
 class EnvironmentFits(NamedTuple):
     """The rungs of an environment, or of several whose tables and notes are equal."""
@@ -105,7 +91,7 @@ def rung_row(project: Project, outcome: Outcome, forecasts: Mapping[str, StepInt
     price = price_per_hour(job.slice, project.prices, job.capacity.kind)
     bound = lower_bound(outcome.result, job.slice) if outcome.result and outcome.result.fits else None
     forecast = forecasts.get(job.size) if outcome.result else None
-    return RungRow(outcome, bound, forecast, price, project.probe.steps if project.probe else None)
+    return RungRow(outcome, bound, forecast, price)
 
 
 # The output.
@@ -139,8 +125,7 @@ def environment_fits(
         job = rows[0].job
         fits = EnvironmentFits((), job.environment.region, job.target, rows)
         cells = (column.cells for column in _columns(fits, project))
-        notes = ((row.outcome.is_committed, row.overlong) for row in rows)
-        key = (fits.region, fits.target, *map(tuple, cells), *notes)
+        key = (fits.region, fits.target, *map(tuple, cells), *(row.outcome.is_committed for row in rows))
         known = groups.setdefault(key, fits)
         groups[key] = known._replace(names=(*known.names, name))
     return tuple(groups.values())
@@ -164,14 +149,18 @@ def _columns(environment: EnvironmentFits, project: Project) -> list[Column]:
         columns.append(Column(f"{unit}/s", [_range(row.rates, format_rounded) for row in rows]))
         columns.append(Column("MFU", [_range(row.shares, format_percent) for row in rows]))
     if any(row.job.rung.train_steps for row in rows):
-        runs = [row.runs(row.job.rung.train_steps) for row in rows]
-        hours = [[run.hours for run in each] for each in runs]
-        columns.append(Column("hours", [_amount(row, each, _hours) for row, each in zip(rows, hours, strict=True)]))
+        runs = [_runs_cells(row, row.job.rung.train_steps) for row in rows]
+        columns.append(Column("hours", [hours for hours, _ in runs]))
         if project.prices:
-            dollars = [[run.usd for run in each if run.usd is not None] for each in runs]
-            cells = [_amount(row, each, format_dollars) for row, each in zip(rows, dollars, strict=True)]
-            columns.append(Column("USD", cells))
+            columns.append(Column("USD", [dollars for _, dollars in runs]))
     return columns
+
+
+def _runs_cells(row: RungRow, steps: int | None) -> tuple[str, str]:
+    """Return the hours and the dollars of a run of that many steps."""
+    runs = row.runs(steps)
+    dollars = [run.usd for run in runs if run.usd is not None]
+    return _amount(row, [run.hours for run in runs], _hours), _amount(row, dollars, format_dollars)
 
 
 def _amount(row: RungRow, values: Sequence[Fraction], form: Callable[[Fraction], str]) -> str:
@@ -192,7 +181,7 @@ def _notes(environments: Sequence[EnvironmentFits], project: Project) -> Iterato
     if not rows:
         return
     yield INDICATIVE
-    yield from _by_sizes(rows, lambda row: incomplete_text(row.result) if row.result else "")
+    yield from _by_sizes(rows, lambda row: _leaves_out("the bound", row.result.uncounted if row.result else ()))
     yield from _by_sizes(rows, _unforecast)
     yield from _by_sizes(rows, _basis)
     yield from _by_sizes(rows, _peakless)
@@ -204,42 +193,12 @@ def _notes(environments: Sequence[EnvironmentFits], project: Project) -> Iterato
         unpriced = {row.job.slice.generation for row in rows if row.usd_per_hour is None}
         if unpriced:
             yield f"the spec has no price for {listed(sorted(unpriced))} at the capacity of these rungs"
-    yield from _overlong_notes(environments)
+    if project.probe:
+        cells = {row.job.size: _runs_cells(row, project.probe.steps) for row in rows}
+        usd = ", {} USD" if project.prices else ""
+        sizes = [f"{size} {hours} hours{usd.format(dollars)}" for size, (hours, dollars) in cells.items()]
+        yield f"a probe of {format_count(project.probe.steps, 'step')}: {'; '.join(sizes)}"
     yield from _committed_note(environments, project)
-
-
-def _rung_data(row: RungRow, project: Project) -> dict[str, Any]:
-    """Return one rung as data for JSON; an unknown value is None."""
-    result, slice_, seconds, steps = row.result, row.job.slice, row.outcome.seconds, row.job.rung.train_steps
-    least = run_of(row.bound, steps, row.usd_per_hour) if row.bound else None
-    runs, probes = ((row.runs(count) if row.forecast else ()) for count in (steps, row.probe_steps))
-    data: dict[str, Any] = {
-        "size": row.job.size,
-        "chips": slice_.chips,
-        "devices": slice_.devices,
-        "compiled": result is not None,
-        "fits": result.fits if result else None,
-        "hbm": {**result.memory._asdict(), "headroom": result.memory.headroom} if result else None,
-        "flops": result.flops if result else None,
-        "flops_8bit": result.flops_8bit if result else None,
-        "uncounted": list(result.uncounted) if result else None,
-        "least_step_seconds": to_json_number(row.bound),
-        "forecast_step_seconds": interval_data(row.forecast),
-        "model": forecast_payload(result.forecast) if result and result.forecast else None,
-        "train_steps": row.job.rung.train_steps,
-        "least_hours": to_json_number(least.hours) if least else None,
-        "forecast_hours": [to_json_number(run.hours) for run in runs],
-        "probe_hours": [to_json_number(run.hours) for run in probes],
-    }
-    if project.prices:
-        data["usd_per_hour"] = to_json_number(row.usd_per_hour)
-        data["least_usd"] = to_json_number(least.usd) if least else None
-        data["forecast_usd"] = [to_json_number(run.usd) for run in runs]
-        data["probe_usd"] = [to_json_number(run.usd) for run in probes]
-    versions = {**result.compiler._asdict(), "stablehlo": result.stablehlo} if result else {}
-    timing = {key: round(value, 3) for key, value in seconds._asdict().items() if value is not None} if seconds else {}
-    reused = {"unchanged": row.outcome.is_known, "as_committed": row.outcome.is_committed if result else None}
-    return data | versions | reused | {"seconds": timing}
 
 
 def part_lines(environments: Sequence[EnvironmentFits]) -> Iterator[str]:
@@ -254,13 +213,6 @@ def part_lines(environments: Sequence[EnvironmentFits]) -> Iterator[str]:
 
 def _hours(hours: Fraction) -> str:
     return f"<{float(_MIN_HOURS)}" if 0 < hours < _MIN_HOURS else format_hours(hours)
-
-
-def _overlong_notes(environments: Sequence[EnvironmentFits]) -> Iterator[str]:
-    for fits in environments:
-        for row in fits.rows:
-            if text := row.overlong:
-                yield f"a run on {row.job.size} in {listed(fits.names, last=' and ')} {text}"
 
 
 def _committed_note(environments: Sequence[EnvironmentFits], project: Project) -> Iterator[str]:
@@ -305,8 +257,11 @@ def _unforecast(row: RungRow) -> str:
         return "the step is not forecast: it has a loop whose length is data"
     if row.forecast is None and result.fits:
         return "the step is not forecast: too few published runs tell the error"
-    missing = result.forecast.uncounted if result.forecast else ()
-    return f"the forecast leaves out {', '.join(missing)}" if missing else ""
+    return _leaves_out("the forecast", result.forecast.uncounted if result.forecast else ())
+
+
+def _leaves_out(subject: str, operations: Sequence[str]) -> str:
+    return f"{subject} leaves out {', '.join(operations)}" if operations else ""
 
 
 def _basis(row: RungRow) -> str:
@@ -321,55 +276,15 @@ def _peakless(row: RungRow) -> str:
     return "no page states the peak, so the least time is not known" if row.job.slice.peak_tflops is None else ""
 
 
-_Render = Callable[[Project, Sequence[EnvironmentFits], Sequence[Finding], str], Iterator[str]]
-
-
-def _text(
-    project: Project, environments: Sequence[EnvironmentFits], _findings: Sequence[Finding], _file: str
-) -> Iterator[str]:
+def fit_lines(project: Project, environments: Sequence[EnvironmentFits]) -> Iterator[str]:
+    """Yield the lines of the output: a table for each environment, and the notes below the tables."""
     sections = _sections(environments, project)
     yield from text_sections(sections)
     yield from [""] if sections else []
     yield from _notes(environments, project)
 
 
-def _markdown(
-    project: Project, environments: Sequence[EnvironmentFits], findings: Sequence[Finding], _file: str
-) -> Iterator[str]:
-    sections = _sections(environments, project)
-    yield from markdown_sections(sections)
-    yield from [""] if sections else []
-    yield from (f"- {prose(note)}" for note in _notes(environments, project))
-    for finding in findings:
-        yield f"- {finding.level}[{finding.id}]: {prose(finding.message)}"
-        if finding.help:
-            yield f"  help: {prose(finding.help)}"
-
-
 def _sections(environments: Sequence[EnvironmentFits], project: Project) -> list[Section]:
     """Return the tables, except those whose every rung failed: without a figure, they would only hide the findings."""
     compiled = [environment for environment in environments if any(row.result for row in environment.rows)]
     return [Section(environment.title, _columns(environment, project)) for environment in compiled]
-
-
-def _json(
-    project: Project, environments: Sequence[EnvironmentFits], findings: Sequence[Finding], file: str
-) -> Iterator[str]:
-    document = {
-        "project": project.name,
-        "results": file,
-        "environments": [
-            {
-                "environments": environment.names,
-                "region": environment.region,
-                "target": environment.target,
-                "rungs": [_rung_data(row, project) for row in environment.rows],
-            }
-            for environment in environments
-        ],
-        "findings": [finding.data("id", "level", "message", "help", "details", "location") for finding in findings],
-    }
-    yield json_text(document).rstrip("\n")
-
-
-FORMATS: Final[Mapping[str, _Render]] = {"text": _text, "json": _json, "markdown": _markdown}

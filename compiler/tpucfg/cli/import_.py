@@ -29,7 +29,7 @@ def import_(
         int | None, option("--train-steps", "The steps, if the program is not given them.", min=1)
     ] = None,
 ) -> None:
-    """Print the spec of a JobSet, a Vertex AI custom job, a queued resource or an AI Platform job.
+    """Print the spec of a JobSet, a Vertex AI custom job or a queued resource.
 
     The spec has a ladder of one rung, and its config was compared with the file. What it lacks is `null  # fill in`;
     what was not carried over is listed on stderr. The exit status is 1 if there is either.

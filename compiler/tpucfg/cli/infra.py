@@ -33,8 +33,8 @@ def infra(
 
     Example: tpucfg infra --env prod
     """
-    from tpucfg.infra.program_process import ProgramRequest, log_lines, run_programs
     from tpucfg.infra.resource_rules import resource_findings
+    from tpucfg.infra.stack_program import ProgramRequest, log_lines, run_programs
 
     project, names = _load(spec, selection(env, None), takes_errors=format == "json")
     (results,) = run_programs([ProgramRequest(spec, project, names)])

@@ -2,12 +2,9 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
-
-import typer
+from typing import TYPE_CHECKING, Literal
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
@@ -23,9 +20,6 @@ from tpucfg.yamldoc.reader import read_file
 
 if TYPE_CHECKING:
     from tpucfg.fit.rung_fit import KnownFits
-
-_MIN_STEPS: Final = 100
-"""Minimum number of steps for a bar; fewer steps finish before the bar can be read."""
 
 
 def load_compiled(
@@ -59,9 +53,9 @@ def with_records(selection: Selection, spec: Path) -> Selection:
     """
     if selection.run is None or selection.probe or selection.recorded:
         return selection
-    from tpucfg.results.records import ExampleRecord, read_every_record, run_parts
+    from tpucfg.results.records import read_every_record, run_parts
 
-    files = read_every_record(spec.parent, ExampleRecord("mnist", "v3-8"))
+    files = read_every_record(spec.parent)
     if findings := [finding for results in files.values() for finding in results.findings]:
         print_findings(findings, {results.file: results.text for results in files.values()})
         raise CommandExit(ERRORS)
@@ -135,13 +129,3 @@ def has_color(stream: object) -> bool:
     """Return True if a stream is a terminal with colors, and NO_COLOR is not set (https://no-color.org)."""
     is_terminal = bool(getattr(stream, "isatty", bool)())
     return is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
-@contextmanager
-def progress(label: str, total: int) -> Iterator[Callable[[], None]]:
-    """Yield the function to call after each step of long work; it draws a bar if stderr is a terminal."""
-    if total < _MIN_STEPS or not sys.stderr.isatty():
-        yield lambda: None
-        return
-    with typer.progressbar(length=total, label=label, file=sys.stderr) as bar:
-        yield lambda: bar.update(1)

@@ -9,11 +9,10 @@ from typing import Final
 from tpucfg.cli.tune_output import candidate_name
 from tpucfg.fit.fit_file import FitKey
 from tpucfg.fit.launcher import Outcome
-from tpucfg.fit.rung_fit import RungFit, fit_key
+from tpucfg.fit.rung_fit import RungFit, fit_key, verdict_text
 from tpucfg.fit.schedule import Running
 from tpucfg.fit.tune_candidates import Candidate, Choices, Line, step_key
 from tpucfg.fit.tune_search import Trial, next_candidate
-from tpucfg.fit.wording import verdict_text
 from tpucfg.fit.worker_process import WorkerProcess
 from tpucfg.text_format import format_count, listed, printable
 

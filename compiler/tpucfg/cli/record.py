@@ -158,9 +158,9 @@ def _refuse_other_values(record: Record, program: Program, job: Job, spec: Path)
     Raises:
         CommandExit: The run's last record differs, or the step at which the run moved is not known.
     """
-    from tpucfg.results.records import ExampleRecord, other_values, read_records, run_parts
+    from tpucfg.results.records import other_values, read_records, run_parts
 
-    results = read_records(spec.parent, job.environment.name, ExampleRecord(record.name, record.size))
+    results = read_records(spec.parent, job.environment.name)
     if record.step and record.run:
         parts = run_parts({job.environment.name: results}, record.run).get((record.name, job.environment.name), ())
         joined_parts(parts, (RunPart(record.size, record.step),))
@@ -185,8 +185,7 @@ def _required_metrics(project: Project, given: Mapping[str, float], *, is_whole:
 
 
 def _read_log(log: str, wanted: Sequence[str], preset: Preset | None, job: Job, *, is_whole: bool) -> "LogMetrics":
-    from tpucfg.results.log_metrics import last_metrics
-    from tpucfg.results.step_lines import Steps
+    from tpucfg.results.log_metrics import Steps, last_metrics
 
     rung = job.rung
     tokens = Fraction(rung.batch_size * rung.sequence_length, rung.slice.devices) if rung.sequence_length else None

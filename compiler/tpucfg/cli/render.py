@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from tpucfg.catalog import Catalog
 from tpucfg.cli import options
 from tpucfg.cli.exit_codes import DIFFERENT, ERRORS, USAGE, CommandExit
-from tpucfg.cli.load_spec import load_fits, print_findings, print_fit_warnings, print_result, progress, with_records
+from tpucfg.cli.load_spec import load_fits, print_findings, print_fit_warnings, print_result, with_records
 from tpucfg.cli.options import SPEC, format_option, option, output_folder, selection
 from tpucfg.findings import errors
 from tpucfg.parallel import map_shared
@@ -92,15 +92,13 @@ def _render_specs(paths: Sequence[Path], chosen: Selection, format_: ConfigForma
     """Render every spec and print its errors and warnings; an error ends the command after the last."""
     catalog = Catalog()
     specs = []
-    with progress("rendering", len(paths)) as advance:
-        selected = {path: with_records(chosen, path) for path in paths}
-        every = map_shared(lambda path: render_spec(path, catalog, selected[path], format_), paths, _without_fit)
-        for path, rendered in zip(paths, every, strict=True):
-            print_result(rendered.path, rendered.findings, rendered.source, in_full=True)
-            if rendered.compiled:
-                _print_fits(path, rendered.compiled)
-            specs.append(rendered._replace(compiled=None))
-            advance()
+    selected = {path: with_records(chosen, path) for path in paths}
+    every = map_shared(lambda path: render_spec(path, catalog, selected[path], format_), paths, _without_fit)
+    for path, rendered in zip(paths, every, strict=True):
+        print_result(rendered.path, rendered.findings, rendered.source, in_full=True)
+        if rendered.compiled:
+            _print_fits(path, rendered.compiled)
+        specs.append(rendered._replace(compiled=None))
     shared = shared_bucket_findings([use for rendered in specs for use in rendered.buckets])
     findings = [finding for finding in shared if finding.level != "note"]
     print_findings(findings, {rendered.path: rendered.source for rendered in specs})

@@ -125,25 +125,22 @@ def _review_specs(scope: "ReviewScope", files: "ReviewFiles", *, runs_programs: 
     Raises:
         RevisionError: The only spec cannot be read.
     """
-    from tpucfg.cli.load_spec import progress
     from tpucfg.git.repository import RevisionError
     from tpucfg.review.build import review_spec, without_renamed_specs
     from tpucfg.review.review import RepositoryReview, SpecFailure
 
     is_only = len(scope.requests) == 1
     reviews, failures = [], []
-    with progress("reviewing specs", len(scope.requests)) as advance:
-        for path, request in scope.requests.items():
-            given = files.of_spec(path, is_only=is_only)
-            has_stack = scope.has_stack_elsewhere
-            given = given._replace(runs_programs=runs_programs, has_stack_elsewhere=has_stack)
-            try:
-                reviews.append(review_spec(request, given))
-            except RevisionError as error:
-                if is_only:
-                    raise
-                failures.append(SpecFailure(path.as_posix(), str(error), error.help))
-            advance()
+    for path, request in scope.requests.items():
+        given = files.of_spec(path, is_only=is_only)
+        has_stack = scope.has_stack_elsewhere
+        given = given._replace(runs_programs=runs_programs, has_stack_elsewhere=has_stack)
+        try:
+            reviews.append(review_spec(request, given))
+        except RevisionError as error:
+            if is_only:
+                raise
+            failures.append(SpecFailure(path.as_posix(), str(error), error.help))
     others, is_of_repository = tuple(map(str, scope.others)), scope.is_of_repository
     return RepositoryReview(without_renamed_specs(reviews), tuple(failures), others, is_of_repository=is_of_repository)
 

@@ -207,7 +207,7 @@ def _source(cost: "Cost", size: str, status: "LadderStatus") -> str | None:
 
 def _fit_columns(rungs: Sequence[Rung], fits: "Mapping[str, RungFit]") -> Iterator[Column]:
     """Yield the column of memory and, if they are known, those of the least time of a step and of its forecast."""
-    from tpucfg.fit.wording import interval_text, step_time
+    from tpucfg.fit.rung_fit import interval_text, step_time
 
     yield hbm_column(fits.get(rung.size) for rung in rungs)
     bounds = [step_bound(rung, fits.get(rung.size)) for rung in rungs]
@@ -220,7 +220,7 @@ def _fit_columns(rungs: Sequence[Rung], fits: "Mapping[str, RungFit]") -> Iterat
 
 def hbm_column(fits: "Iterable[RungFit | None]") -> Column:
     """Return the column of memory: `11.2 of 15.75 GiB`, `does not fit`, `outdated` or a dash."""
-    from tpucfg.fit.wording import memory_text
+    from tpucfg.fit.rung_fit import memory_text
 
     def cell(fit: "RungFit | None") -> str:
         if fit is None or fit.result is None:
@@ -262,7 +262,7 @@ def fit_note(rungs: Sequence[Rung], fits: "Mapping[str, RungFit]") -> Iterator[s
 
 def step_bound(rung: Rung, fit: "RungFit | None") -> "Fraction | None":
     """Return the least time of a rung's step; None for a step that is not known to run."""
-    from tpucfg.fit.roofline import lower_bound
+    from tpucfg.fit.forecast import lower_bound
 
     return lower_bound(fit.current, rung.slice) if fit and fit.current and fit.current.fits else None
 

@@ -16,12 +16,11 @@ from typing import Any, Final, NamedTuple
 
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.interrupts import terminations_as_interrupts
-from tpucfg.cli.start_manifests import deletions, report, start_manifests
+from tpucfg.cli.start_manifests import NotCreatedError, Undoable, create_in_order, report, start_manifests
 from tpucfg.render.config import Config
 from tpucfg.targets import RequestBody
 from tpucfg.targets.commands import AUTHORIZATION, TOKEN, Command, Creation, Creations, Manifests, Operation, Submission
 from tpucfg.targets.objects import json_value
-from tpucfg.text_format import listed
 
 _OK: Final = range(200, 300)
 _NOT_FOUND: Final = 404
@@ -197,15 +196,6 @@ class _Client:
         return self.send(command)
 
 
-class _Requests(NamedTuple):
-    """The objects that this call has asked for."""
-
-    sent: list[Creation]
-    """All that may exist; one is added before its request is sent, as an answer may be lost."""
-    accepted: list[Creation]
-    """Those of them whose creation was answered by an operation."""
-
-
 def _create_objects(creations: Creations, body: RequestBody) -> None:
     """Create the objects of a job in order.
 
@@ -213,30 +203,9 @@ def _create_objects(creations: Creations, body: RequestBody) -> None:
         CommandExit: An object could not be created; those that this call may have created are deleted.
     """
     client = _Client(creations)
+    last = creations.steps[-1]
     steps = [step for step in creations.steps if not _is_reused(client, step)]
-    # Printed before anything is created: whatever ends this process then, the user knows what to delete.
-    print(deletions("if this is killed, delete what it leaves:", steps), file=sys.stderr, flush=True)
-    requests = _Requests([], [])
-    try:
-        for step in steps:
-            _create(client, step, body[step.document], requests, is_last=step == creations.steps[-1])
-    except CommandExit as error:
-        remaining = _undo(client, requests)
-        raise _with_remaining(error, remaining, creations.steps[-1]) from None
-    except BaseException:
-        if remaining := _undo(client, requests):
-            report(deletions("not deleted; run:", remaining[::-1]))
-        raise
-
-
-def _with_remaining(error: CommandExit, remaining: Sequence[Creation], billed: Creation) -> CommandExit:
-    """Return an error with the objects that may remain: the last line of the output names what may be charged."""
-    if not remaining:
-        return error
-    names = listed([f"{step.document} {step.name}" for step in remaining])
-    charge = f"the {billed.document} is charged while it exists" if billed in remaining else "it costs nothing"
-    commands = " && ".join(step.delete.bash() for step in remaining)
-    return CommandExit(error.status, f"{error.message}; not deleted: {names}", f"{charge}; delete: {commands}")
+    create_in_order([_undoable(client, step, body[step.document], is_last=step == last) for step in steps])
 
 
 def _is_reused(client: _Client, step: Creation) -> bool:
@@ -259,51 +228,35 @@ def _is_reused(client: _Client, step: Creation) -> bool:
     raise CommandExit(ERRORS, message, f"delete it: {step.delete.bash()}, or add --run ID, which is part of names")
 
 
-def _create(client: _Client, step: Creation, document: Any, requests: _Requests, *, is_last: bool) -> None:
-    """Create an object and wait for it; no other object refers to the last one, which may wait for its machines.
+def _undoable(client: _Client, step: Creation, document: Any, *, is_last: bool) -> Undoable:
+    """Return the creation of an object; no other one refers to the last one, which may wait for its machines."""
+    name = f"{step.document} {step.name}"
+    is_accepted = False
 
-    Raises:
-        CommandExit: The request is refused, its operation fails, or does not end in time.
-    """
-    requests.sent.append(step)
-    answer = client.send(step.create, json.dumps(document))
-    if answer.status in _REFUSED:
-        requests.sent.remove(step)
-        raise CommandExit(ERRORS, f"{step.document} {step.name} was not created: {answer.error}")
-    if not answer.is_operation and not answer.operation.error:
-        reason = answer.error or "the answer is no operation"
-        raise CommandExit(ERRORS, f"{step.document} {step.name}: unclear if it was created: {reason}")
-    requests.accepted.append(step)
-    answer = client.wait(answer, only_once=is_last)
-    if answer.error:
-        raise CommandExit(ERRORS, f"{step.document} {step.name} could not be created: {answer.error}")
-    if not answer.operation.is_done and not is_last:
-        raise CommandExit(ERRORS, f"{step.document} {step.name} was not created in time")
-    is_done = answer.operation.is_done
-    report(f"{step.document} {step.name}: {'created' if is_done else 'accepted, and still being created'}")
+    def create() -> None:
+        nonlocal is_accepted
+        answer = client.send(step.create, json.dumps(document))
+        if answer.status in _REFUSED:
+            raise NotCreatedError(ERRORS, f"{name} was not created: {answer.error}")
+        if not answer.is_operation and not answer.operation.error:
+            reason = answer.error or "the answer is no operation"
+            raise CommandExit(ERRORS, f"{name}: unclear if it was created: {reason}")
+        is_accepted = True
+        answer = client.wait(answer, only_once=is_last)
+        if answer.error:
+            raise CommandExit(ERRORS, f"{name} could not be created: {answer.error}")
+        is_done = answer.operation.is_done
+        if not is_done and not is_last:
+            raise CommandExit(ERRORS, f"{name} was not created in time")
+        report(f"{name}: {'created' if is_done else 'accepted, and still being created'}")
 
-
-def _undo(client: _Client, requests: _Requests) -> list[Creation]:
-    """Delete objects from the last to the first, and return those that may remain.
-
-    The commands are printed first, as this may be killed.
-    """
-    if requests.sent:
-        report(deletions("deleting what was created; if this is interrupted, run:", requests.sent))
-    remaining = []
-    for step in reversed(requests.sent):
+    def delete() -> tuple[bool, str]:
         answer = client.delete(step)
-        is_deleted, result = _deletion_result(answer, is_accepted=step in requests.accepted)
-        if not is_deleted:
-            remaining.append(step)
-        report(f"{step.document} {step.name}: {result}")
-    return remaining
+        if answer.status == _NOT_FOUND:
+            return is_accepted, "not there" if is_accepted else "not there yet; its request may still take effect"
+        if answer.error:
+            return False, f"not deleted ({answer.error})"
+        return answer.operation.is_done, "deleted" if answer.operation.is_done else "still being deleted"
 
-
-def _deletion_result(answer: _Answer, *, is_accepted: bool) -> tuple[bool, str]:
-    """Return True if an object is gone for good, and the result of its deletion."""
-    if answer.status == _NOT_FOUND:
-        return is_accepted, "not there" if is_accepted else "not there yet; its request may still take effect"
-    if answer.error:
-        return False, f"not deleted ({answer.error})"
-    return answer.operation.is_done, "deleted" if answer.operation.is_done else "still being deleted"
+    charge = f"the {step.document} is charged while it exists" if is_last else "it costs nothing"
+    return Undoable(name, step.delete.bash(), create, delete, charge)

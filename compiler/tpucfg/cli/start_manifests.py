@@ -8,14 +8,14 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
 
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.interrupts import terminations_as_interrupts
 from tpucfg.render.config import Config
-from tpucfg.targets.commands import Command, Creation, Manifest, Manifests, Requirement, Submission
+from tpucfg.targets.commands import Command, Manifest, Manifests, Requirement, Submission
 from tpucfg.targets.interface import RequestBody
 from tpucfg.text_format import listed
 
@@ -55,7 +55,7 @@ def start_manifests(submission: Submission, start: Manifests, config: Config) ->
         except CommandExit as error:
             raise CommandExit(error.status, f"{error.message}; nothing was created", error.help) from None
         questions.raise_problems()
-        _create(objects)
+        create_in_order([_undoable(*each) for each in objects])
 
 
 class _Answer(NamedTuple):
@@ -212,59 +212,78 @@ def _dry_run(create: Command, body: RequestBody) -> _Answer:
     return _run((*create.argv, "--dry-run=server", "--output=name"), body)
 
 
-def _create(objects: Sequence[_Object]) -> None:
+# Creation in order; if one object cannot be created, those before it are deleted again.
+
+
+class NotCreatedError(CommandExit):
+    """Raised for an object that does not exist, or that another command has created."""
+
+
+class Undoable(NamedTuple):
+    """An object, and its creation and deletion."""
+
+    name: str
+    deletion: str
+    """The command that deletes it, to copy."""
+    create: Callable[[], None]
+    """Raises NotCreatedError if nothing was created; CommandExit if something may have been."""
+    delete: Callable[[], tuple[bool, str]]
+    """Returns True if the object is gone for good, and the result as a clause."""
+    charge: str = ""
+    """What the object costs while it exists, as a clause."""
+
+
+def create_in_order(objects: Sequence[Undoable]) -> None:
     """Create objects in order.
 
     Raises:
         CommandExit: One could not be created; those that this call may have created are deleted.
     """
     # Printed before anything is created: whatever ends this process then, the user knows what to delete.
-    report(deletions("if this is killed, delete what it leaves:", [step for step, _ in objects]))
-    sent: list[Manifest] = []
+    report(_deletions("if this is killed, delete what it leaves:", objects))
+    sent: list[Undoable] = []
     try:
-        for step, body in objects:
-            _create_one(step, body, sent)
+        for each in objects:
+            sent.append(each)  # before the request, as an answer may be lost
+            try:
+                each.create()
+            except NotCreatedError:
+                sent.pop()
+                raise
     except CommandExit as error:
-        if remaining := _undo(sent):
-            names = listed([step.name for step in remaining])
-            hint = "; ".join(step.delete.bash() for step in remaining)
-            raise CommandExit(ERRORS, f"{error.message}; not deleted: {names}", f"delete: {hint}") from None
-        raise CommandExit(ERRORS, f"{error.message}; nothing is left of this submission") from None
+        remaining = _undo(sent)
+        if not remaining:
+            raise CommandExit(ERRORS, f"{error.message}; nothing is left of this submission") from None
+        names = listed([each.name for each in remaining])
+        # The last line of the output names what may be charged.
+        charges = [each.charge for each in remaining if each.charge][:1]
+        help_ = "; ".join([*charges, f"delete: {'; '.join(each.deletion for each in remaining)}"])
+        raise CommandExit(ERRORS, f"{error.message}; not deleted: {names}", help_) from None
     except BaseException:
         if remaining := _undo(sent):
-            report(deletions("not deleted; run:", remaining[::-1]))
+            report(_deletions("not deleted; run:", remaining[::-1]))
         raise
 
 
-def _create_one(step: Manifest, body: RequestBody, sent: list[Manifest]) -> None:
-    sent.append(step)  # before the request, as an answer may be lost
-    answer = _run(step.create.argv, body)
-    if answer.reason == "AlreadyExists":
-        sent.remove(step)  # another submission was faster
-    if answer.error:
-        raise CommandExit(ERRORS, f"{step.name} was not created: {answer.error}")
-    report(f"{step.name}: created")
+def _undo(sent: Sequence[Undoable]) -> list[Undoable]:
+    """Delete objects from the last to the first, and return those that may remain.
 
-
-def _undo(sent: Sequence[Manifest]) -> list[Manifest]:
-    """Delete objects from the last to the first, and return those that may remain."""
+    The commands are printed first, as this may be killed.
+    """
     if sent:
-        report(deletions("deleting what was created; if this is interrupted, run:", sent))
+        report(_deletions("deleting what was created; if this is interrupted, run:", sent))
     remaining = []
-    for step in reversed(sent):
-        try:
-            error = _run((*step.delete.argv, *_UNDO_OPTIONS)).error
-        except CommandExit as unreachable:
-            error = unreachable.message
-        if error:
-            remaining.append(step)
-        report(f"{step.name}: {f'not deleted ({error})' if error else 'deleted'}")
+    for each in reversed(sent):
+        is_gone, result = each.delete()
+        if not is_gone:
+            remaining.append(each)
+        report(f"{each.name}: {result}")
     return remaining
 
 
-def deletions(title: str, steps: Sequence[Creation | Manifest]) -> str:
+def _deletions(title: str, objects: Sequence[Undoable]) -> str:
     """Return the commands that delete objects, from the last to the first."""
-    return "\n".join([title, *(f"  {step.delete.bash()}" for step in reversed(steps))])
+    return "\n".join([title, *(f"  {each.deletion}" for each in reversed(objects))])
 
 
 def report(text: str) -> None:
@@ -272,3 +291,26 @@ def report(text: str) -> None:
     # A closed stderr must end neither the start in the middle nor the deletion.
     with suppress(OSError):
         print(text, file=sys.stderr, flush=True)
+
+
+# The objects of a cluster.
+
+
+def _undoable(step: Manifest, body: RequestBody) -> Undoable:
+    def create() -> None:
+        answer = _run(step.create.argv, body)
+        message = f"{step.name} was not created: {answer.error}"
+        if answer.reason == "AlreadyExists":
+            raise NotCreatedError(ERRORS, message)  # another submission was faster
+        if answer.error:
+            raise CommandExit(ERRORS, message)
+        report(f"{step.name}: created")
+
+    def delete() -> tuple[bool, str]:
+        try:
+            error = _run((*step.delete.argv, *_UNDO_OPTIONS)).error
+        except CommandExit as unreachable:
+            error = unreachable.message
+        return not error, f"not deleted ({error})" if error else "deleted"
+
+    return Undoable(step.name, step.delete.bash(), create, delete)

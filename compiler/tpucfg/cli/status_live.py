@@ -14,8 +14,7 @@ from tpucfg.paths import grouped
 from tpucfg.plan import Job
 from tpucfg.results.gate import PROBE_OPTION, NextStep, command_line
 from tpucfg.results.ladder_status import LadderStatus
-from tpucfg.results.live import LiveJob, live_jobs
-from tpucfg.results.service_client import shown
+from tpucfg.results.live import LiveJob, live_jobs, shown
 from tpucfg.spec import Project
 from tpucfg.targets import RequestBody
 from tpucfg.text_format import listed

@@ -306,11 +306,11 @@ def _other_values(project: Project, job: Job, spec: Path) -> Iterator[str]:
     if job.run is None:
         return
     from tpucfg.plan.program import program_of
-    from tpucfg.results import ExampleRecord, Record, read_records
+    from tpucfg.results import Record, read_records
     from tpucfg.results.records import other_values, recorded_changes, recorded_folder
 
     own = Record(job.project, job.size, {}, job.run, job.whole is not None, changes=job.changes)
-    results = read_records(spec.parent, job.environment.name, ExampleRecord(job.project, job.size))
+    results = read_records(spec.parent, job.environment.name)
     if job.rung.seen:
         _refuse_other_bucket(recorded_folder(results, job.project, job.run), job)
     if not (differences := other_values(results, own, program_of(project, job))):

@@ -14,9 +14,9 @@ from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.fit import compilable_file, compilation_limits, unwritten
 from tpucfg.cli.interrupts import delayed_interrupts
 from tpucfg.cli.load_spec import load_compiled, print_findings
-from tpucfg.cli.options import DEFAULT_TIME_LIMIT, SPEC, format_option, option, selection
+from tpucfg.cli.options import DEFAULT_TIME_LIMIT, SPEC, option, selection
 from tpucfg.cli.progress import TuneProgress
-from tpucfg.cli.tune_output import FORMATS, Report, candidate_name
+from tpucfg.cli.tune_output import Report, candidate_name, report_lines
 from tpucfg.findings import Level, collect
 from tpucfg.fit.failure_findings import failure_findings
 from tpucfg.fit.fit_file import FitResult
@@ -40,7 +40,7 @@ from tpucfg.fs import staged_files
 from tpucfg.plan import Job
 from tpucfg.plan.program import program_of
 from tpucfg.results.cost import price_per_hour
-from tpucfg.results.records import THROUGHPUT, ExampleRecord, Results, read_records, records_of_programs
+from tpucfg.results.records import THROUGHPUT, Results, read_records, records_of_programs
 from tpucfg.spec import Project
 from tpucfg.text_format import format_value
 from tpucfg.yamldoc.reader import read_file
@@ -53,7 +53,6 @@ def tune(
     sizes: Annotated[str | None, option("--sizes SIZES", "The sizes to try, with commas between them.")] = None,
     changes: options.SetOption = None,
     write: Annotated[bool, option("--write", "Write the values of the first candidate into the spec.")] = False,
-    format: Annotated[str, format_option("text|json")] = "text",
     jobs: options.JobsOption = None,
     time_limit: options.TimeLimitOption = DEFAULT_TIME_LIMIT,
 ) -> None:
@@ -76,7 +75,7 @@ def tune(
     trials, write_error = _search(spec, candidates, lines, choices, known, limits)
     rankings = _rankings(project, job, records, trials)
     by_step = {step_key(trial.candidate): trial for trial in trials}
-    for line in FORMATS[format](Report(job, choices, candidates, unseen, lines, by_step, rankings)):
+    for line in report_lines(Report(job, choices, candidates, unseen, lines, by_step, rankings)):
         print(line)
     sys.stdout.flush()
     names = {id(trial.outcome.job): candidate_name(trial.candidate, choices) for trial in trials}
@@ -154,7 +153,7 @@ def _known(project: Project, job: Job, spec: Path) -> tuple[Sequence[FitResult],
     """
     fits = compilable_file(project, [job], spec)
     kept = read_tune_file(tune_path(spec.parent))
-    records = read_records(spec.parent, job.environment.name, ExampleRecord(project.name, job.size))
+    records = read_records(spec.parent, job.environment.name)
     if findings := (*kept.findings, *records.findings):
         print_findings(findings, {str(kept.path): kept.text, records.file: records.text})
         raise CommandExit(ERRORS)

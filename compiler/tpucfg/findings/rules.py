@@ -100,12 +100,11 @@ _ROWS: Final = (
     Rule("TPU073", "error", "a value that the API does not know"),
     Rule("TPU074", "error", "a config that the service refuses for TPUs"),
     Rule("TPU079", "error", "a rendered text that differs from its job"),
-    # Pulumi stacks: their files, outputs, resources and grants.
+    # Pulumi stacks: their files, resources and grants.
     Rule("TPU080", "error", "an unknown key in a stack file"),
     Rule("TPU081", "error", "an invalid value in a stack file"),
     Rule("TPU082", "error", "a stack without an environment"),
     Rule("TPU083", "error", "a stack whose spec does not exist"),
-    Rule("TPU084", "error", "a stack output that differs from the spec"),
     Rule("TPU085", "warning", "a stack file that Pulumi or a review does not read"),
     Rule("TPU086", "warning", "a secret without a version"),
     Rule("TPU087", "warning", "a mount that the stack does not grant", allowable=True),
@@ -113,14 +112,12 @@ _ROWS: Final = (
     Rule("TPU089", "warning", "a grant to a person", allowable=True),
     Rule("TPU090", "error", "a resource outside the environment's region"),
     Rule("TPU091", "error", "a resource open to the public"),
-    Rule("TPU092", "error", "an authoritative grant that removes other members"),
     Rule("TPU093", "error", "a resource without a project"),
     Rule("TPU094", "error", "an unprotected production bucket", allowable=True),
     Rule("TPU095", "error", "a grant of a basic role"),
     Rule("TPU096", "error", "a lifecycle rule that deletes data", allowable=True),
     Rule("TPU097", "error", "a production bucket whose objects are deleted for good", allowable=True),
     Rule("TPU098", "error", "a role that takes over accounts or grants access", allowable=True),
-    Rule("TPU099", "error", "a key of a service account", allowable=True),
     # Recorded results.
     Rule("TPU100", "error", "a results file that cannot be read"),
     Rule("TPU101", "error", "a line of a results file that is not a record"),

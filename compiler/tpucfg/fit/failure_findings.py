@@ -1,163 +1,373 @@
-"""Findings about compilations that gave no result: one table of failures, and each mistake once, at its place."""
+"""Findings about compilations that gave no result: one function for each kind of failure, and each mistake once."""
 
+import ast
 import re
+import shlex
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from tpucfg.findings import Finding, Location
-from tpucfg.fit.failures import (
-    JAX,
-    MIN_PYTHON,
-    PYTHON,
-    STEP,
-    XLA_VARIABLE,
-    Case,
-    FlagError,
-    exception,
-    flag_name,
-    frames,
-    function_names,
-    no_details,
-    output,
-)
+from tpucfg.fit.failures import MIN_PYTHON, Failure, flag_finding
+from tpucfg.fit.inputs import IMAGE_PYTHON
 from tpucfg.fit.launcher import Outcome
-from tpucfg.plan import XLA_FLAGS_VARIABLE, Job
-from tpucfg.spec import Project
-from tpucfg.text_format import dotted, listed
+from tpucfg.fit.rung_fit import fit_command
+from tpucfg.fs import walk_files
+from tpucfg.plan import Job
+from tpucfg.redaction import redact
+from tpucfg.spec import FitStep, Project
+from tpucfg.text_format import dotted, format_count, listed, nearest
 from tpucfg.yamldoc import KeyPath
 
-_OLDEST: Final = ".".join(map(str, MIN_PYTHON))
+_STEP: Final[KeyPath] = ("trainer", "fit", "step")
+_PYTHON: Final[KeyPath] = ("trainer", "fit", "python")
+_JAX: Final = "'jax[tpu]'"
+"""The requirement that installs JAX for TPUs."""
+_MAX_OUTPUT_LINES: Final = 15
+"""Last lines of what a process printed, as details of a finding."""
+_MAX_OUTPUT_WIDTH: Final = 300
+_NOISE: Final = (
+    "could not determine TPU accelerator type",
+    "Logging before InitGoogle()",
+    "unexpected worker hostname",
+    "=== Source Location Trace: ===",
+    "libtpu_init_utils.cc",
+)
+"""Parts of the lines that libtpu prints at every start without a TPU."""
+_MAX_MESSAGE: Final = 600
+"""Characters of an exception's text in a message; its further lines are details."""
+_MAX_MESSAGE_LINES: Final = 10
+_MAX_MODULES: Final = 5000
+"""Modules among which a misspelled one is looked for."""
+_MAX_SOURCE_BYTES: Final = 1 << 20
+_PHASES: Final[Mapping[str, str]] = {
+    "": "before the import of JAX",
+    "import": "while JAX and the program were imported",
+    "trace": "while the function ran",
+    "lower": "while the step was lowered",
+    "compile": "while the TPU compiler ran",
+}
 
 
-class _Row(NamedTuple):
-    """A failure: how it is recognized, and its finding. Texts name values of the case, and groups of the pattern."""
+class _Problem(NamedTuple):
+    """The finding of a failure."""
 
-    kind: str
-    """The kind that the worker or its launcher gives."""
     id: str
     message: str
     help: str
-    details: Callable[[Case], tuple[str, ...]] = no_details
-    pattern: str = ""
-    """A regular expression at the start of the exception's text."""
-    when: Callable[[Case], object] = bool
-    """A further condition."""
-    place: KeyPath = STEP
+    details: tuple[str, ...] = ()
+    place: KeyPath = _STEP
     """The setting at fault; empty for the rung in its ladder."""
 
 
-_NO_PYTHON: Final = "{c.fit.python}, the Python of trainer.fit, "
-_SET_PYTHON: Final = f"set {{c.python_key}} to the Python that has the trainer's packages and {JAX}"
-_ENDED: Final = "the compilation of {c.fit.step} "
-_ALONE: Final = "{c.command} --jobs 1"
-_MORE_TIME: Final = "allow more time with: {c.command} --time-limit {c.more_minutes}m"
-_AGAIN: Final = "run it again with: {c.command}"
-_CRASHED: Final = _ENDED + "ended with {c.end}, before it gave a result, {c.phase}"
-_NO_MODULE: Final = "the module {c.module} cannot be found from the spec's folder: {c.error}"
-_NO_TOPOLOGY: Final = "no step can be compiled for {c.job.size}: {c.error}"
-_STEP_FAILED: Final = "{c.fit.step} fails: {c.error}"
+class _Case:
+    """A failure of a job, with the words that several findings have."""
+
+    def __init__(
+        self, project: Project, job: Job, failure: Failure, folder: Path, time_limit: float, command: str
+    ) -> None:
+        fit, settings = job.settings.trainer.fit or FitStep("", ""), job.settings
+        self.project, self.job, self.failure, self.folder = project, job, failure, folder
+        self.step, self.python = fit.step, fit.python
+        self.module, _, self.function = fit.step.partition(":")
+        self.error = _one_line(failure.message)
+        frames = failure.frames
+        self.line = f"{frames[-1].file}:{frames[-1].line}" if frames else fit.step
+        self.step_key = dotted(settings.source(_STEP))
+        self.set_python = f"set {dotted(settings.source(_PYTHON))} to"
+        self.again = f"run: {command or fit_command(project, [job.environment.name], job.size)}"
+        self.limit = format_count(round(time_limit), "second")
+        self.more_time = f"--time-limit {max(2, round(time_limit / 30))}m"
+        self.skip = f"set overrides.{job.size}.trainer.fit to null, so that tpucfg fit skips {job.size}"
+
+    @property
+    def pip(self) -> str:
+        """The command that installs packages into the Python."""
+        if self.python == IMAGE_PYTHON:
+            return f"build {self.job.image} with: python3 -m pip install"
+        path = str(self.folder / self.python) if "/" in self.python else self.python
+        if "/" in self.python and "/" not in path:
+            path = f"./{path}"
+        return f"{shlex.quote(path)} -m pip install"
+
+    @property
+    def packages(self) -> str:
+        """The packages to install: JAX, and what the requirements beside the step's module name."""
+        requirements = self.folder.joinpath(*self.module.split(".")[:-1], "requirements.txt")
+        return f"{_JAX} -r {shlex.quote(str(requirements))}" if requirements.is_file() else _JAX
+
+    @property
+    def correction(self) -> str:
+        """The edit for an exception: of the program's innermost line, or of the value that this line refuses."""
+        frames = self.failure.frames
+        line = self.line if frames or self.failure.kind != "import-failed" else self.module
+        variable = re.fullmatch(r"KeyError: '(?P<name>\w+)'", self.failure.message)
+        if variable and variable["name"] in {secret.variable for secret in self.job.settings.trainer.secrets}:
+            return f"read {variable['name']} in {line} only where the job trains, as tpucfg fit has no secrets"
+        if frames and frames[-1].code.startswith("raise "):
+            return f"correct the value that {line} refuses, or that line"
+        return f"correct {line}"
+
+
+# The findings, by the kind that the worker or its launcher gives.
+
+
+def _no_python(case: _Case) -> _Problem:
+    path = case.folder / case.python
+    fix = f"{case.set_python} the Python that has the trainer's packages and {_JAX}"
+    if "/" not in case.python:
+        problem, fix = "is not on the PATH", f"{fix}, for example .venv/bin/python"
+    elif path.exists():
+        problem = "is not an executable file"
+    else:
+        problem = "does not exist" if path.is_absolute() else "does not exist in the spec's folder"
+        if path.parent.name == "bin":
+            folder = shlex.quote(str(path.parent.parent))
+            fix += f", or run: python3 -m venv {folder} && {case.pip} {case.packages}"
+    return _Problem("TPU114", f"{case.python}, the Python of trainer.fit, {problem}", fix, place=_PYTHON)
+
+
+def _of_python(case: _Case) -> _Problem:
+    """Return the problem of a Python, or of an image, that does not start or lacks a package."""
+    job, image = case.job, case.job.image or ""
+    python = image if case.python == IMAGE_PYTHON else case.python
+    own = f"{case.set_python} the Python that has the trainer's packages"
+    upgrade = f"{case.pip} --upgrade {_JAX}"
+    details: tuple[str, ...] = ()
+    match case.failure.kind:
+        case "no-image":
+            message = f"trainer.fit.python is image, and {job.size} of {job.environment.name} has no image"
+            fix = f"set trainer.image, or {own.removeprefix('set ')}"
+        case "no-docker":
+            message = "docker, which compiles the step in the job's image, is not on the PATH"
+            fix = f"install docker, or {case.set_python} a Python with the trainer's packages and {_JAX}"
+        case "no-container":
+            message, details = f"docker cannot start python3 in {image}: {case.error}", _output(case)
+            fix = (
+                "see that the daemon runs and that the image has a python3 on its PATH: docker run --rm --entrypoint "
+                f"python3 {image} --version"
+            )
+        case "no-start":
+            message, fix = f"{case.python} cannot be started: {case.error}", own
+        case "old-python":
+            oldest = ".".join(map(str, MIN_PYTHON))
+            message, details = f"{case.python} {case.failure.message}", _output(case)
+            fix = f"{case.set_python} a Python {oldest} or newer with the trainer's packages and {_JAX}"
+        case "no-jax":
+            message, details = f"{python} cannot import JAX: {case.error}", _exception(case)
+            is_missing = case.failure.message.startswith("ModuleNotFoundError: No module named 'jax'")
+            fix = f"{case.pip} {case.packages}" if is_missing else upgrade
+        case _:  # a JAX or a libtpu that is too old, or missing
+            message, fix = f"{python}: {case.error}", upgrade
+    return _Problem("TPU114", message, fix, details, _PYTHON)
+
+
+def _no_module(case: _Case) -> _Problem:
+    modules = _modules(case.folder)
+    # A path from another folder than the spec's lacks the first packages.
+    near = next((known for known in modules if known.endswith(f".{case.module}")), None)
+    near = near or nearest(case.module, modules)
+    create = f"create {case.module.replace('.', '/')}.py with the function {case.function}"
+    fix = (
+        f"set {case.step_key} to {near}:{case.function}, or {create}"
+        if near
+        else f"{create}, or correct {case.step_key}"
+    )
+    message = f"the module {case.module} cannot be found from the spec's folder: {case.error}"
+    return _Problem("TPU116", message, fix, _frames(case))
+
+
+def _import_failed(case: _Case) -> _Problem:
+    before, _, name = case.failure.message.partition("No module named ")
+    missing = name.strip("'\" ").partition(".")[0] if before.startswith("ModuleNotFoundError") else ""
+    fix = f"{case.correction}; the module has to be importable without a TPU"
+    if missing not in ("", case.module.partition(".")[0]):
+        fix = f"{case.pip} {shlex.quote(missing)}, or whatever package has that module"
+    return _Problem("TPU116", f"importing {case.module} fails: {case.error}", fix, _exception(case))
+
+
+def _no_function(case: _Case) -> _Problem:
+    functions = _functions(case.folder, case.module)
+    if case.function in functions:
+        file = f"{case.module.replace('.', '/')}.py"
+        message = f"{case.module} is another module than {file}, such as one of Python's own: {case.error}"
+        return _Problem("TPU116", message, f"rename {file}, and set {case.step_key} to its new name")
+    near = nearest(case.function, functions)
+    fix = f"define {case.function}(devices, flags) in {case.module}"
+    fix = f"set {case.step_key} to {case.module}:{near}, or {fix}" if near else fix
+    details = (f"{case.module} has {listed(functions)}",) if functions else ()
+    return _Problem("TPU116", case.error, fix, details)
+
+
+def _of_maxtext(case: _Case) -> _Problem:
+    """Return the problem of MaxText's own step, which is no function of the spec's folder."""
+    match case.failure.kind:
+        case "no-module":
+            message = f"MaxText cannot be imported, whose step this compiles: {case.error}"
+            fix = f"{case.pip} {_MAXTEXT}, with Python 3.12 or newer; or set {case.step_key} to a function of your own"
+            return _Problem("TPU116", message, fix, place=_PYTHON)
+        case "import-failed":
+            message, fix = f"importing MaxText fails: {case.error}", f"{case.pip} {_MAXTEXT}"
+            return _Problem("TPU116", message, fix, _exception(case), _PYTHON)
+        case "no-function":
+            return _Problem("TPU116", case.error, f"{case.pip} 'maxtext[tpu]==0.2.5'", place=_PYTHON)
+    fix = f"correct trainer.args or training where MaxText names it, and {case.again}"
+    return _Problem("TPU117", f"MaxText refuses the job: {case.error}", fix, _exception(case), ("trainer", "args"))
+
+
+def _step_failed(case: _Case) -> _Problem:
+    fix = case.correction
+    if not case.failure.frames and _WRONG_CALL.match(case.failure.message):
+        fix = (
+            f"define {case.function}(devices, flags) in {case.module}: it is called with the list of the slice's "
+            "devices, and the dict of the config's flags"
+        )
+    elif match := _INDIVISIBLE.match(case.failure.message):
+        fix = (
+            f"make axis {match['axis']} of the array of shape {match['shape']}, which {match['spec']} shards, "
+            f"divisible by {match['count']}, or correct its sharding in {case.line}"
+        )
+    return _Problem("TPU117", f"{case.step} fails: {case.error}", f"{fix}, and {case.again}", _exception(case))
+
+
+def _wrong_return(case: _Case) -> _Problem:
+    fix = (
+        "return (jitted, args) or (jitted, args, kwargs): a function from jax.jit, and its arguments as "
+        "jax.ShapeDtypeStruct with shardings over the devices that the function is given"
+    )
+    return _Problem("TPU117", f"{case.step}: {case.error}", fix, _frames(case))
+
+
+def _refused(case: _Case) -> _Problem:
+    message = f"the TPU compiler refuses the step, and not for lack of memory: {case.error}"
+    return _Problem(
+        "TPU119", message, f"change the operation that the compiler names, and {case.again}", _exception(case)
+    )
+
+
+def _no_topology(case: _Case) -> _Problem:
+    update = f"update the compiler with: {case.pip} --upgrade {_JAX}; or " if case.failure.kind == "no-topology" else ""
+    message = f"no step can be compiled for {case.job.size}: {case.error}"
+    return _Problem("TPU063", message, f"{update}{case.skip}", place=())
+
+
+def _of_process(case: _Case) -> _Problem:
+    """Return the problem of a process that gave no answer."""
+    details, again = _output(case), case.again.replace("run: ", "run it again with: ", 1)
+    match case.failure.kind:
+        case "timeout":
+            end, fix = f"was stopped after {case.limit}", again.replace("run it again", "allow more time", 1)
+            fix = f"{fix} {case.more_time}"
+            if case.failure.phase in ("", "import"):
+                fix = f"let the import of {case.module} neither train, connect nor wait; or {fix}"
+        case "memory":
+            end = "was stopped, because it needed more memory than the machine had left"
+            fix = f"close other programs, or use a machine with more memory, and {case.again} --jobs 1"
+        case "mute":
+            end, fix = "closed its answers and gave no result", "let the program close no files that it did not open"
+        case "malformed":
+            end = f"gave an answer that cannot be read: {case.error}"
+            fix = "let the program neither fork nor write to a file descriptor that it did not open"
+        case _:
+            end = f"ended with {_end_text(case.failure.message)}, before it gave a result"
+            fix = f"{'the last lines that it printed are above' if details else 'it printed nothing'}; {again}"
+            if case.failure.message == f"signal {int(signal.SIGKILL)}":
+                alone = case.again.replace("run: ", "run it alone: ", 1)
+                fix = f"the system ends a process where memory runs out; {alone} --jobs 1"
+    message = f"the compilation of {case.step} {end}, {_PHASES[case.failure.phase]}"
+    return _Problem("TPU118", message, fix, details)
+
+
+def _end_text(message: str) -> str:
+    """Return the end of a process: `signal 11 (Segmentation fault)`."""
+    number = message.removeprefix("signal ")
+    if number == message:
+        return message
+    description = signal.strsignal(int(number)) if int(number) < signal.NSIG else None
+    return f"{message} ({description})" if description else message
+
+
 _MAXTEXT: Final = "'maxtext[tpu]'"
-
-# fmt: off
-_ROWS: Final = (
-    _Row("no-python", "TPU114", _NO_PYTHON + "is not on the PATH", _SET_PYTHON + ", for example .venv/bin/python",
-         when=lambda c: "/" not in c.fit.python, place=PYTHON),
-    _Row("no-python", "TPU114", _NO_PYTHON + "is not an executable file", _SET_PYTHON,
-         when=lambda c: c.python_path.exists(), place=PYTHON),
-    _Row("no-python", "TPU114", _NO_PYTHON + "does not exist{c.python_place}", _SET_PYTHON + ", or run: {c.venv}",
-         when=lambda c: c.python_path.parent.name == "bin", place=PYTHON),
-    _Row("no-python", "TPU114", _NO_PYTHON + "does not exist{c.python_place}", _SET_PYTHON, place=PYTHON),
-    _Row("no-image", "TPU114", "trainer.fit.python is image, and {c.job.size} of {c.job.environment.name} has no image",
-         "set trainer.image, or {c.python_key} to the Python that has the trainer's packages", place=PYTHON),
-    _Row("no-docker", "TPU114", "docker, which compiles the step in the job's image, is not on the PATH",
-         "install docker, or set {c.python_key} to a Python with the trainer's packages and " + JAX, place=PYTHON),
-    _Row("no-container", "TPU114", "docker cannot start python3 in {c.job.image}: {c.error}",
-         "see that the daemon runs and that the image has a python3 on its PATH: docker run --rm --entrypoint python3 "
-         "{c.job.image} --version", output, place=PYTHON),
-    _Row("no-start", "TPU114", "{c.fit.python} cannot be started: {c.error}",
-         "set {c.python_key} to the Python that has the trainer's packages", place=PYTHON),
-    _Row("old-python", "TPU114", "{c.fit.python} {c.failure.message}",
-         f"set {{c.python_key}} to a Python {_OLDEST} or newer with the trainer's packages and {JAX}",
-         output, place=PYTHON),
-    _Row("no-jax", "TPU114", "{c.python} cannot import JAX: {c.error}", "{c.pip} {c.packages}",
-         exception, r"ModuleNotFoundError: No module named 'jax'", place=PYTHON),
-    _Row("no-jax", "TPU114", "{c.python} cannot import JAX: {c.error}", f"{{c.pip}} --upgrade {JAX}",
-         exception, place=PYTHON),
-    _Row("old-jax", "TPU114", "{c.python}: {c.error}", f"{{c.pip}} --upgrade {JAX}", place=PYTHON),
-    _Row("no-libtpu", "TPU114", "{c.python}: {c.error}", f"{{c.pip}} --upgrade {JAX}", place=PYTHON),
-
-    _Row("no-module", "TPU116", "MaxText cannot be imported, whose step this compiles: {c.error}",
-         f"{{c.pip}} {_MAXTEXT}, with Python 3.12 or newer; or set {{c.step_key}} to a function of your own",
-         when=lambda c: c.is_maxtext, place=PYTHON),
-    _Row("import-failed", "TPU116", "importing MaxText fails: {c.error}", f"{{c.pip}} {_MAXTEXT}",
-         exception, when=lambda c: c.is_maxtext, place=PYTHON),
-    _Row("no-function", "TPU116", "{c.error}", "{c.pip} 'maxtext[tpu]==0.2.5'",
-         when=lambda c: c.is_maxtext, place=PYTHON),
-    _Row("step-failed", "TPU117", "MaxText refuses the job: {c.error}",
-         "correct trainer.args or training where MaxText names it, and run: {c.command}",
-         exception, when=lambda c: c.is_maxtext, place=("trainer", "args")),
-
-    _Row("no-module", "TPU116", _NO_MODULE,
-         "set {c.step_key} to {c.near_module}:{c.function}, or create {c.file} with the function {c.function}",
-         frames, when=lambda c: c.near_module),
-    _Row("no-module", "TPU116", _NO_MODULE,
-         "create {c.file} with the function {c.function}, or correct {c.step_key}", frames),
-    _Row("import-failed", "TPU116", "importing {c.module} fails: {c.error}",
-         "{c.pip} {c.missing_module}, or whatever package has that module",
-         exception, when=lambda c: c.missing_module not in ("", c.module.partition(".")[0])),
-    _Row("import-failed", "TPU116", "importing {c.module} fails: {c.error}",
-         "{c.correction}; the module has to be importable without a TPU", exception),
-    _Row("no-function", "TPU116", "{c.module} is another module than {c.file}, such as one of Python's own: {c.error}",
-         "rename {c.file}, and set {c.step_key} to its new name", when=lambda c: c.function in c.functions),
-    _Row("no-function", "TPU116", "{c.error}",
-         "set {c.step_key} to {c.module}:{c.near_function}, or define {c.function}(devices, flags) in {c.module}",
-         function_names, when=lambda c: c.near_function),
-    _Row("no-function", "TPU116", "{c.error}", "define {c.function}(devices, flags) in {c.module}", function_names),
-
-    # A call with wrong arguments fails before a line of the function runs.
-    _Row("step-failed", "TPU117", _STEP_FAILED,
-         "define {c.function}(devices, flags) in {c.module}: it is called with the list of the slice's devices, and "
-         "the dict of the config's flags, and run: {c.command}",
-         exception, r"TypeError: [\w.<>]+\(\) (?:takes|missing|got) ", lambda c: not c.failure.frames),
-    # The message of JAX 0.7 to 0.10 about a sharding that does not divide an array.
-    _Row("step-failed", "TPU117", _STEP_FAILED,
-         "make axis {m[axis]} of the array of shape {m[shape]}, which {m[spec]} shards, divisible by {m[count]}, or "
-         "correct its sharding in {c.line}, and run: {c.command}",
-         exception,
-         r"IndivisibleError: Sharding .{1,2000}? spec=(?P<spec>.{1,200}?)(?:, memory_kind=\w+)?\) implies that array "
-         r"axis (?P<axis>[0-9]+) is partitioned (?P<count>[0-9]+) times, but the dimension size is [0-9]+ "
-         r"\(full shape: (?P<shape>\([0-9, ]*\))"),
-    _Row("step-failed", "TPU117", _STEP_FAILED, "{c.correction}, and run: {c.command}", exception),
-    _Row("wrong-return", "TPU117", "{c.fit.step}: {c.error}",
-         "return (jitted, args) or (jitted, args, kwargs): a function from jax.jit, and its arguments as "
-         "jax.ShapeDtypeStruct with shardings over the devices that the function is given", frames),
-    _Row("refused", "TPU119", "the TPU compiler refuses the step, and not for lack of memory: {c.error}",
-         "change the operation that the compiler names, and run: {c.command}", exception),
-
-    _Row("no-topology", "TPU063", _NO_TOPOLOGY,
-         f"update the compiler with: {{c.pip}} --upgrade {JAX}; or {{c.skip}}", place=()),
-    _Row("no-shape", "TPU063", _NO_TOPOLOGY, "{c.skip}", place=()),
-
-    _Row("timeout", "TPU118", _ENDED + "was stopped after {c.limit}, {c.phase}",
-         "let the import of {c.module} neither train, connect nor wait; or " + _MORE_TIME,
-         output, when=lambda c: c.failure.phase in ("", "import")),
-    _Row("timeout", "TPU118", _ENDED + "was stopped after {c.limit}, {c.phase}", _MORE_TIME, output),
-    _Row("memory", "TPU118",
-         _ENDED + "was stopped, because it needed more memory than the machine had left, {c.phase}",
-         "close other programs, or use a machine with more memory, and run: " + _ALONE, output),
-    _Row("crash", "TPU118", _CRASHED, "the system ends a process where memory runs out; run it alone: " + _ALONE,
-         output, rf"signal {int(signal.SIGKILL)}$"),
-    _Row("crash", "TPU118", _CRASHED, "the last lines that it printed are above; " + _AGAIN, output, when=output),
-    _Row("crash", "TPU118", _CRASHED, "it printed nothing; " + _AGAIN, output),
-    _Row("mute", "TPU118", _ENDED + "closed its answers and gave no result, {c.phase}",
-         "let the program close no files that it did not open", output),
-    _Row("malformed", "TPU118", _ENDED + "gave an answer that cannot be read: {c.error}, {c.phase}",
-         "let the program neither fork nor write to a file descriptor that it did not open", output),
+_WRONG_CALL: Final = re.compile(r"TypeError: [\w.<>]+\(\) (?:takes|missing|got) ")
+"""A call with wrong arguments, which fails before a line of the function runs."""
+_INDIVISIBLE: Final = re.compile(
+    r"IndivisibleError: Sharding .{1,2000}? spec=(?P<spec>.{1,200}?)(?:, memory_kind=\w+)?\) implies that array "
+    r"axis (?P<axis>[0-9]+) is partitioned (?P<count>[0-9]+) times, but the dimension size is [0-9]+ "
+    r"\(full shape: (?P<shape>\([0-9, ]*\))"
 )
-# fmt: on
-"""The failures, those of one kind in the order in which they are tried; the last of a kind has no condition."""
+"""The message of JAX 0.7 to 0.10 about a sharding that does not divide an array."""
+_PROBLEMS: Final[Mapping[str, Callable[[_Case], _Problem]]] = {
+    "no-python": _no_python,
+    "no-module": _no_module,
+    "import-failed": _import_failed,
+    "no-function": _no_function,
+    "step-failed": _step_failed,
+    "wrong-return": _wrong_return,
+    "refused": _refused,
+    "no-topology": _no_topology,
+    "no-shape": _no_topology,
+    **dict.fromkeys(("no-image", "no-docker", "no-container", "no-start", "old-python"), _of_python),
+    **dict.fromkeys(("no-jax", "old-jax", "no-libtpu"), _of_python),
+    **dict.fromkeys(("timeout", "memory", "crash", "mute", "malformed"), _of_process),
+}
+_OF_MAXTEXT: Final = ("no-module", "import-failed", "no-function", "step-failed")
+"""The kinds that mean something else for MaxText's own step."""
+
+
+# Details: texts of the user's program, which may contain anything. `Finding.of` escapes them.
+
+
+def _frames(case: _Case) -> tuple[str, ...]:
+    """Return the program's own lines."""
+    lines = (f"{row.file}:{row.line} in {row.name}: {redact(row.code)}" for row in case.failure.frames)
+    return tuple(line[:_MAX_OUTPUT_WIDTH] for line in lines)
+
+
+def _exception(case: _Case) -> tuple[str, ...]:
+    """Return the program's own lines, and the further lines of the exception's text."""
+    lines = [line.rstrip() for line in redact(case.failure.message).splitlines() if line.strip()][1:]
+    further = [line[:_MAX_OUTPUT_WIDTH] for line in lines[:_MAX_MESSAGE_LINES]]
+    return (*_frames(case), *further, *(("…",) if len(lines) > _MAX_MESSAGE_LINES else ()))
+
+
+def _output(case: _Case) -> tuple[str, ...]:
+    """Return the last lines that the process printed, without those that libtpu prints at every start."""
+    lines = [line.rstrip() for line in redact(case.failure.output).splitlines() if line.strip()]
+    lines = [line for line in lines if not any(part in line for part in _NOISE)]
+    return tuple(f"| {line[:_MAX_OUTPUT_WIDTH]}" for line in lines[-_MAX_OUTPUT_LINES:])
+
+
+def _one_line(message: str) -> str:
+    """Return the first line of an exception's text."""
+    line = next((line.strip() for line in redact(message).splitlines() if line.strip()), "no message")
+    return line if len(line) <= _MAX_MESSAGE else f"{line[: _MAX_MESSAGE - 1]}…"
+
+
+def _modules(folder: Path) -> list[str]:
+    """Return the names of the modules below a folder."""
+    try:
+        files = list(islice(walk_files(str(folder), (".py",)), _MAX_MODULES))
+    except OSError:
+        return []
+    return [file.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for file in files]
+
+
+def _functions(folder: Path, module: str) -> list[str]:
+    """Return the functions of a module below a folder, without running it."""
+    stem = folder.joinpath(*module.split("."))
+    for path in (stem.with_name(f"{stem.name}.py"), stem / "__init__.py"):
+        try:
+            source = path.read_bytes()
+            body = ast.parse(source).body if len(source) <= _MAX_SOURCE_BYTES else []
+        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+        return [row.name for row in body if isinstance(row, ast.FunctionDef) and not row.name.startswith("_")]
+    return []
+
+
+# The findings of a search or a fit.
 
 
 def failure_findings(
@@ -183,7 +393,7 @@ def failure_findings(
     for outcome in outcomes:
         if outcome.failure is None:
             continue
-        case = Case(project, outcome.job, outcome.failure, folder, time_limit, command)
+        case = _Case(project, outcome.job, outcome.failure, folder, time_limit, command)
         for finding in _findings(case):
             # Messages of one mistake may differ by the shapes of arrays, which are digits.
             key = (finding.id, finding.location, re.sub("[0-9]", "", finding.message))
@@ -219,77 +429,17 @@ def machine_finding(project: Project, job: Job, reason: str) -> Finding:
     )
 
 
-def _findings(case: Case) -> Iterator[Finding]:
-    if case.failure.kind == "xla-flag":
-        yield from (_flag_finding(case, error) for error in case.failure.flags)
+def _findings(case: _Case) -> Iterator[Finding]:
+    kind = case.failure.kind
+    if kind == "xla-flag":
+        yield from (flag_finding(case.project, case.job, case.python, error) for error in case.failure.flags)
         return
-    for row in _ROWS:
-        match = re.match(row.pattern, case.failure.message)
-        if row.kind == case.failure.kind and match and row.when(case):
-            message, help_ = (text.format(c=case, m=match) for text in (row.message, row.help))
-            location = case.project.document.value_location(_path(case.job, row.place))
-            yield Finding.of(row.id, message, location, help=help_, details=row.details(case))
-            return
+    is_of_maxtext = ":" not in case.step and kind in _OF_MAXTEXT
+    problem = (_of_maxtext if is_of_maxtext else _PROBLEMS[kind])(case)
+    location = case.project.document.value_location(_path(case.job, problem.place))
+    yield Finding.of(problem.id, problem.message, location, help=problem.help, details=problem.details)
 
 
 def _path(job: Job, place: KeyPath) -> KeyPath:
     environment = job.environment
     return job.settings.source(place) if place else (*environment.sizes_path, environment.sizes.index(job.size))
-
-
-# TPU112: XLA flags.
-
-
-class _Reader(NamedTuple):
-    """The part of the compiler that reads a variable with flags."""
-
-    name: str
-    name_on_tpu: str
-    package: str
-
-
-_READERS: Final[Mapping[str, _Reader]] = {
-    XLA_FLAGS_VARIABLE: _Reader("the TPU compiler", "the TPU runtime", "libtpu"),
-    XLA_VARIABLE: _Reader("XLA", "JAX", "jax"),
-}
-_OF_THE_HOST: Final = ("xla_dump_", "xla_disable_hlo_passes", "xla_force_host_platform_device_count")
-"""Beginnings of flags that MaxText sets in XLA_FLAGS, and that libtpu does not know.
-
-Source: https://github.com/AI-Hypercomputer/maxtext/blob/main/benchmarks/maxtext_xpk_runner.py
-"""
-
-
-def _flag_finding(case: Case, error: FlagError) -> Finding:
-    path, flag = _flag_place(case.job, error)
-    location = case.project.document.text_location(path, flag)
-    hint = f"delete {flag} from {dotted(path[:-1] if isinstance(path[-1], int) else path)}"
-    reader = _READERS[error.variable]
-    message = f"{reader.name} does not know the flag {error.name}"
-    if error.reason:
-        reason = error.reason[:1].lower() + error.reason[1:]
-        message, hint = f"{reader.name} refuses {flag}: {reason}", f"give the flag another value, or {hint}"
-    elif error.variable == XLA_FLAGS_VARIABLE and error.name.startswith(_OF_THE_HOST):
-        hint = f"move {flag} to trainer.env.{XLA_VARIABLE}, which XLA on the host reads, or {hint}"
-    elif error.nearest:
-        hint = f"write {flag.replace(error.name, error.nearest, 1)}, or {hint}"
-    end = f"at its start: {reader.name_on_tpu} reads the flags with the same parser"
-    if error.of_program:
-        end = f"at its first step: {reader.name_on_tpu} has the same compiler"
-    details = (
-        f"the program would end {end}",
-        f"the compiler is that of {case.fit.python}; another version of {reader.package} may know other flags",
-    )
-    return Finding.of("TPU112", message, location, help=hint, details=details)
-
-
-def _flag_place(job: Job, error: FlagError) -> tuple[KeyPath, str]:
-    """Return the path of the value that has a flag, and the flag as it is written there."""
-    generation = job.slice.generation
-    names = (error.name, f"no{error.name}")
-    settings = job.settings.trainer.xla_flags if error.variable == XLA_FLAGS_VARIABLE else {}
-    for index, flag in enumerate(settings.get(generation, ())):
-        if flag_name(flag) in names:
-            return (*job.settings.source(("trainer", "xla_flags", generation)), index), flag
-    text = dict(job.env).get(error.variable, "")
-    written = next((flag for flag in text.split() if flag_name(flag) in names), error.name)
-    return job.settings.source(("trainer", "env", error.variable)), written

@@ -194,13 +194,14 @@ def parse_result(data: Mapping[str, Any]) -> FitResult:
 def parse_figures(data: Mapping[str, Any]) -> Figures:
     """Return the figures of data that is valid by its schema."""
     # A schema's `integer` may be written as 1.0, which Python reads as a float.
+    state = data.get("state_bytes")
     return Figures(
         data["fits"],
         Memory(int(data["hbm"]["used"]), int(data["hbm"]["available"]), data["hbm"]["exact"]),
         int(data["flops"]),
         int(data["flops_8bit"]),
         tuple(data["uncounted"]),
-        _optional_count(data.get("state_bytes")),
+        None if state is None else int(state),
         _forecast(data.get("forecast")),
     )
 
@@ -210,10 +211,6 @@ def _forecast(data: Mapping[str, Any] | None) -> Forecast | None:
         return None
     parts = {part: float(seconds) for part, seconds in data["parts"].items()}
     return Forecast(float(data["seconds"]), parts, data["is_reliable"], tuple(data["uncounted"]))
-
-
-def _optional_count(value: Any) -> int | None:
-    return None if value is None else int(value)
 
 
 def _plain(value: FlagValue) -> Any:

@@ -6,8 +6,17 @@ from typing import Final, NamedTuple
 
 from tpucfg.findings import Finding, Level
 from tpucfg.fit.fit_file import NAME, Compiler, Memory
-from tpucfg.fit.rung_fit import KnownFits, MemorySettings, RungFit, fit_command
-from tpucfg.fit.wording import amount_text, memory_text, outdated_text, short_amount, verdict_text
+from tpucfg.fit.rung_fit import (
+    KnownFits,
+    MemorySettings,
+    RungFit,
+    amount_text,
+    fit_command,
+    memory_text,
+    outdated_text,
+    short_amount,
+    verdict_text,
+)
 from tpucfg.number_format import format_percent
 from tpucfg.paths import grouped
 from tpucfg.spec import Project

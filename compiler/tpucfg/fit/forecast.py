@@ -1,5 +1,8 @@
 """The time of a step as an interval: the model's time of the compiled program, and the error of published runs.
 
+The bound is the work of a step, counted low, divided by the peak of the catalog, so that no real step is faster. Most
+take 1.5 to 3 times as long: what a step is expected to take is its forecast.
+
 The model is wrong by some factor, which nothing but measured runs can tell. `published.yaml` has runs whose step times
 others have published, with the model's time of the same program beside each; the interval covers the ratios of those
 by which no constant of the model was chosen.
@@ -14,9 +17,60 @@ from typing import Any, Final, NamedTuple
 
 from tpucfg.catalog import Slice
 from tpucfg.fit.fit_file import FitResult
-from tpucfg.fit.roofline import lower_bound
 from tpucfg.package_data import read_data
 from tpucfg.text_format import format_count
+
+_TERA: Final = 10**12
+_MAX_8_BIT_SPEEDUP: Final = 2
+"""The most that 8-bit operations are faster than bf16 on any generation, for one whose 8-bit peak no page states."""
+
+
+def lower_bound(result: FitResult, slice_: Slice) -> Fraction | None:
+    """Return the least seconds of a compiled step on its slice; None if its work or the peak is not known."""
+    return _flops(result, slice_) / (slice_.peak_tflops * _TERA) or None if slice_.peak_tflops else None
+
+
+def utilization(result: FitResult, slice_: Slice, step_seconds: Fraction) -> Fraction | None:
+    """Return the share of the slice's peak that a step reaches; None if no source states the peak.
+
+    This is the MFU of https://arxiv.org/abs/2204.02311 (appendix B) for a step without rematerialization: products that
+    a backward pass computes again are part of the compiled step, and count here.
+    """
+    bound = lower_bound(result, slice_)
+    return bound and bound / step_seconds
+
+
+class Run(NamedTuple):
+    """A whole run on a slice."""
+
+    hours: Fraction
+    usd: Fraction | None
+    """None without a price."""
+
+
+def run_of(step_seconds: Fraction, steps: int | None, usd_per_hour: Fraction | None) -> Run | None:
+    """Return the hours and cost of a run; None if its steps are not known.
+
+    Args:
+        step_seconds: The time of one step.
+        steps: The steps of the run; None if it is counted in epochs.
+        usd_per_hour: The price of the whole slice; None if the spec has none.
+    """
+    if steps is None:
+        return None
+    hours = step_seconds * steps / 3600
+    return Run(hours, None if usd_per_hour is None else hours * usd_per_hour)
+
+
+def _flops(result: FitResult, slice_: Slice) -> Fraction:
+    """Return the FLOPs of a step in bf16 FLOPs of equal time: an 8-bit one counts less, by the ratio of the peaks."""
+    speedup = Fraction(_MAX_8_BIT_SPEEDUP)
+    if slice_.peak_tflops and slice_.peak_8bit_tflops:
+        speedup = Fraction(slice_.peak_8bit_tflops, slice_.peak_tflops)
+    return result.flops + result.flops_8bit / speedup
+
+
+# The bound: the least time that a step can take on a slice, and the share of its peak that a step reaches.
 
 PUBLISHED: Final = Path(__file__).parent / "published.yaml"
 """The published runs."""
@@ -62,9 +116,14 @@ class StepInterval(NamedTuple):
 
 
 @cache
-def published_rows(path: Path = PUBLISHED) -> tuple[PublishedRow, ...]:
+def published_rows() -> tuple[PublishedRow, ...]:
     """Return the published runs that were compiled."""
-    return tuple(_row(id_, data) for id_, data in read_data(path)["rows"].items())
+    return tuple(_row(id_, data) for id_, data in read_data(PUBLISHED)["rows"].items())
+
+
+def proving_rows() -> list[PublishedRow]:
+    """Return the published runs that tell the error of the model."""
+    return [row for row in published_rows() if row.is_reliable and not row.is_used]
 
 
 def model_seconds(result: FitResult) -> Fraction | None:
@@ -78,7 +137,7 @@ def model_seconds(result: FitResult) -> Fraction | None:
 def step_interval(result: FitResult, slice_: Slice) -> StepInterval | None:
     """Return the time of a compiled step; None if it has no reliable forecast, or if too few runs tell its error."""
     model = model_seconds(result)
-    rows, basis = _basis(published_rows(), slice_.generation)
+    rows, basis = _basis(slice_.generation)
     if model is None or len(rows) < MIN_ROWS:
         return None
     low, middle, high = (model * ratio for ratio in ratio_interval([row.ratio for row in rows]))
@@ -101,9 +160,8 @@ def sibling_interval(
         measured_on: Its slice.
     """
     own, other = model_seconds(result), model_seconds(sibling)
-    rows = [row for row in published_rows() if row.is_reliable and not row.is_used]
     # Either run of a pair may be the measured one.
-    ratios = [a.ratio / b.ratio for a, b in permutations(rows, 2) if a.generation == b.generation]
+    ratios = [a.ratio / b.ratio for a, b in permutations(proving_rows(), 2) if a.generation == b.generation]
     pairs = len(ratios) // 2
     if own is None or other is None or pairs < MIN_ROWS:
         return None
@@ -111,6 +169,38 @@ def sibling_interval(
     low, _, high = (factor * ratio for ratio in ratio_interval(ratios))
     interval = StepInterval(low, factor, high, f"the record of {measured_on.size}", pairs)
     return _not_below(lower_bound(result, slice_), interval)
+
+
+def step_forecasts(
+    slices: Sequence[Slice], results: Mapping[str, FitResult], measured: Mapping[str, Fraction]
+) -> Mapping[str, StepInterval]:
+    """Return the time in which the step of each rung is expected, by size; without those that have no forecast.
+
+    Args:
+        slices: The rungs of one ladder, from small to large.
+        results: Their compilations, by size.
+        measured: The seconds of a step by a record, by size.
+    """
+    forecasts = {slice_.size: _forecast(index, slices, results, measured) for index, slice_ in enumerate(slices)}
+    return {size: forecast for size, forecast in forecasts.items() if forecast}
+
+
+def _forecast(
+    index: int, slices: Sequence[Slice], results: Mapping[str, FitResult], measured: Mapping[str, Fraction]
+) -> StepInterval | None:
+    slice_ = slices[index]
+    result = results.get(slice_.size)
+    if result is None or not result.fits:
+        return None
+    for other in (*reversed(slices[: index + 1]), *slices[index + 1 :]):  # the nearest one, from below first
+        known, seconds = results.get(other.size), measured.get(other.size)
+        if known is None or seconds is None or is_too_fast(known, other, seconds):
+            continue
+        if other.generation == slice_.generation and model_seconds(known):
+            if other.size == slice_.size:
+                return StepInterval(seconds, seconds, seconds, "its record", 0)
+            return sibling_interval(result, slice_, known, seconds, other) or step_interval(result, slice_)
+    return step_interval(result, slice_)
 
 
 def is_too_fast(result: FitResult, slice_: Slice, seconds: Fraction) -> bool:
@@ -139,9 +229,9 @@ def ratio_interval(ratios: Sequence[Fraction]) -> tuple[Fraction, Fraction, Frac
     return ordered[cut], middle, ordered[count - 1 - cut]
 
 
-def _basis(rows: Sequence[PublishedRow], generation: str) -> tuple[Sequence[PublishedRow], str]:
+def _basis(generation: str) -> tuple[Sequence[PublishedRow], str]:
     """Return the rows for a generation, and the words for them."""
-    proving = [row for row in rows if row.is_reliable and not row.is_used]
+    proving = proving_rows()
     own = [row for row in proving if row.generation == generation]
     if len(own) >= MIN_ROWS:
         return own, f"{format_count(len(own), 'published run')} on {generation}"

@@ -139,10 +139,12 @@ _PREFIXES_OF_THE_MACHINE: Final = ("LD_", "LIBTPU_", "MEGASCALE_", "PYTHON", "TP
 
 def worker_environment(inputs: FitInputs) -> dict[str, str]:
     """Return the variables of the process that compiles a rung."""
-    return {
-        **{name: value for name, value in os.environ.items() if not _is_dropped(name)},
-        **container_environment(inputs),
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(_OF_THE_COMPILER) and name not in _OF_PYTHON
     }
+    return kept | container_environment(inputs)
 
 
 def container_environment(inputs: FitInputs) -> dict[str, str]:
@@ -160,10 +162,6 @@ def compiler_variables(inputs: FitInputs) -> tuple[tuple[str, str], ...]:
     return tuple(
         sorted(item for item in program_variables(inputs).items() if item[0].upper().startswith(_OF_THE_COMPILER))
     )
-
-
-def _is_dropped(name: str) -> bool:
-    return name.startswith(_OF_THE_COMPILER) or name in _OF_PYTHON
 
 
 def _is_about_a_host(name: str) -> bool:

@@ -8,7 +8,6 @@ from collections.abc import Generator, Hashable, Iterable, Iterator, Mapping, Se
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from tpucfg.fit import container
 from tpucfg.fit.failures import OF_THE_MODULE, OF_THE_PYTHON, XLA_VARIABLE, Failure, process_failure
 from tpucfg.fit.fit_file import Compiler, FitFile, FitResult
 from tpucfg.fit.inputs import (
@@ -133,7 +132,7 @@ def _prepare(project: Project, jobs: Iterable[Job], folder: Path) -> Iterator[Ou
         fit, inputs, place = job.settings.trainer.fit, fit_inputs(project, job), compiler_topology(job.slice)
         if fit is None or inputs is None:
             continue
-        python = container.docker_path() if fit.python == IMAGE_PYTHON else python_path(folder, fit.python)
+        python = shutil.which("docker") if fit.python == IMAGE_PYTHON else python_path(folder, fit.python)
         if fit.python == IMAGE_PYTHON and not inputs.image:
             yield Outcome(job, None, Failure("no-image"))
         elif python is None:

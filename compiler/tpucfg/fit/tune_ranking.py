@@ -8,21 +8,20 @@ from typing import Final, Literal, NamedTuple
 from tpucfg.catalog import Slice
 from tpucfg.fit.fit_file import FitResult
 from tpucfg.fit.forecast import (
+    MIN_ROWS,
     StepInterval,
     is_too_fast,
-    published_rows,
+    lower_bound,
+    proving_rows,
     ratio_interval,
     sibling_interval,
     step_interval,
 )
-from tpucfg.fit.roofline import lower_bound
 from tpucfg.fit.tune_candidates import step_key
 from tpucfg.fit.tune_search import Trial
 from tpucfg.paths import grouped
 from tpucfg.text_format import format_count, listed
 
-MIN_PAIRS: Final = 6
-"""With fewer pairs of published runs, nothing proves which of two programs of one kind is faster."""
 _STEPS_WITHOUT_END: Final = 1000
 """The steps that are compared where a run is counted in epochs."""
 
@@ -152,12 +151,12 @@ def _is_cheaper(row: Row, other: Row) -> bool:
     if row.is_measured or other.is_measured or row.slice.generation != other.slice.generation:
         return False
     ratios = pair_ratios(row.slice.generation)
-    return len(ratios) >= 2 * MIN_PAIRS and row.costs[1] * ratio_interval(ratios)[2] < other.costs[1]
+    return len(ratios) >= 2 * MIN_ROWS and row.costs[1] * ratio_interval(ratios)[2] < other.costs[1]
 
 
 def pair_ratios(generation: str) -> tuple[Fraction, ...]:
     """Return how far the ratio of two forecasts was off, for each pair of published runs of one program; both ways."""
-    rows = [row for row in published_rows() if row.generation == generation and row.is_reliable and not row.is_used]
+    rows = [row for row in proving_rows() if row.generation == generation]
     pairs = [pair for pair in combinations(rows, 2) if pair[0].title == pair[1].title]
     return tuple(ratio for first, second in pairs for ratio in (first.ratio / second.ratio, second.ratio / first.ratio))
 
@@ -168,7 +167,7 @@ def _unproven(rows: Sequence[Row]) -> tuple[str, ...]:
     generations = dict.fromkeys(row.slice.generation for row in equal)
     return tuple(
         f"order not proven on {name}: {format_count(len(pair_ratios(name)) // 2, 'pair')} of published runs of one "
-        f"program, and {MIN_PAIRS} are needed; candidates whose intervals overlap are equal"
+        f"program, and {MIN_ROWS} are needed; candidates whose intervals overlap are equal"
         for name in generations
-        if sum(row.slice.generation == name for row in equal) > 1 and len(pair_ratios(name)) < 2 * MIN_PAIRS
+        if sum(row.slice.generation == name for row in equal) > 1 and len(pair_ratios(name)) < 2 * MIN_ROWS
     )

@@ -18,9 +18,15 @@ from pathlib import Path
 from typing import IO, Any, Final, Literal, NamedTuple
 
 from tpucfg import schemas
-from tpucfg.fit import container
 from tpucfg.fit.fit_file import Compiler, Figures, contradiction, parse_figures
-from tpucfg.fit.machine import kill_marked, prefer_for_out_of_memory, session_memory
+from tpucfg.fit.machine import (
+    container_command,
+    kill_container,
+    kill_marked,
+    main_process,
+    prefer_for_out_of_memory,
+    session_memory,
+)
 from tpucfg.strict_json import AmbiguousJsonError, parse_strict_json, small_integer
 from tpucfg.text_format import format_value
 
@@ -222,7 +228,7 @@ class WorkerProcess:
     def memory(self) -> int:
         """Return the resident bytes of the process and those that it has started."""
         if self._session is None:
-            self._session = container.main_process(self._container) if self._container else self._process.pid
+            self._session = main_process(self._container) if self._container else self._process.pid
         return session_memory(self._session) if self._session else 0
 
     def read(self, pipe: int) -> bool:
@@ -275,7 +281,7 @@ class WorkerProcess:
         if self._process.returncode is not None:
             return
         if self._container:
-            container.kill(self._container)
+            kill_container(self._container)
         with suppress(ProcessLookupError, PermissionError):
             # The process was not waited for yet, so no other one can have its id.
             os.killpg(self._process.pid, signal.SIGKILL)
@@ -320,7 +326,7 @@ def _start(launch: Launch, answers: int, marker: str, name: str, seconds: float)
     command, env = [launch.python, "-B", str(WORKER), str(answers)], dict(launch.env)
     if name:
         # Docker's own variables, such as DOCKER_HOST, are the caller's.
-        command = container.run_command(launch.image, name, launch.folder, WORKER.parent, launch.env, seconds)
+        command = container_command(launch.image, name, launch.folder, WORKER.parent, launch.env, seconds)
         env = dict(os.environ)
     # A file and not a pipe: writing to a pipe could wait for a process that reads nothing.
     with tempfile.TemporaryFile() as request:

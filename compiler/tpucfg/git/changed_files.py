@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from tpucfg.git.repository import Repository, split_nul
 from tpucfg.git.trees import MAX_FILES, Content, Tree, TreeEntry, read_files, tree_of
-from tpucfg.infra.pulumi_project import PROJECT_FILES, PulumiProject, project_of
+from tpucfg.infra.stack_files import PROJECT_FILES, PulumiProject, project_of
 from tpucfg.spec import SPEC_NAME
 from tpucfg.yamldoc.reader import read_bytes
 

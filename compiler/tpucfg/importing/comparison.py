@@ -35,6 +35,18 @@ _DECIMAL: Final = re.compile(r"(?<==)[0-9]{1,9}\.[0-9]{1,9}(?![\w.])")
 _FLAG: Final = re.compile(r"(-{0,2}[A-Za-z_][\w.-]*)=(.*)", re.DOTALL)
 
 
+class Note(NamedTuple):
+    """A field that the spec does not have, or that its config has otherwise."""
+
+    path: KeyPath
+    """The path in the file; empty if it is about the whole file."""
+    reason: str
+    """The consequence, and the edit if there is one."""
+
+    def __str__(self) -> str:
+        return f"{'.'.join(map(str, self.path))}: {self.reason}" if self.path else self.reason
+
+
 @cache
 def tables() -> dict[str, Any]:
     """Return what the server writes itself, and what no import carries over."""
@@ -74,10 +86,10 @@ def with_one_line(view: Mapping[str, Any]) -> dict[str, Any]:
     return joined
 
 
-def left_out(view: dict[str, Any]) -> list[tuple[KeyPath, str]]:
-    """Remove the fields that no import carries over from a view, and return them with their reasons."""
+def left_out(view: dict[str, Any]) -> list[Note]:
+    """Remove the fields that no import carries over from a view, and return a note for each."""
     removed = [
-        (path, reason) for pattern, reason in tables()["left_out"].items() for path, _ in values_at(view, pattern)
+        Note(path, reason) for pattern, reason in tables()["left_out"].items() for path, _ in values_at(view, pattern)
     ]
     for path, _ in removed:
         parent = value_at(view, path[:-1])
@@ -227,20 +239,6 @@ NOTHING: Final = object()
 _MISSING: Final = "no key of a spec sets it"
 _ADDED: Final = "the file does not have it, and tpucfg renders it"
 _DIFFERS: Final = "tpucfg renders another value"
-
-
-class Note(NamedTuple):
-    """A field that the spec does not have, or that its config has otherwise."""
-
-    path: KeyPath
-    """The path in the file; empty if it is about the whole file."""
-    reason: str
-    """The consequence, and the edit if there is one."""
-    differs: bool = True
-    """False if the config is still equal to the file as far as `tpucfg import` promises."""
-
-    def __str__(self) -> str:
-        return f"{'.'.join(map(str, self.path))}: {self.reason}" if self.path else self.reason
 
 
 class Comparison(NamedTuple):

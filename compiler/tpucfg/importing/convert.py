@@ -27,15 +27,21 @@ from tpucfg.importing.comparison import (
     server_view,
     with_one_line,
 )
-from tpucfg.importing.draft import Choice, Given, choices, draft_spec
+from tpucfg.importing.draft import (
+    Choice,
+    Given,
+    ImportRefusedError,
+    Source,
+    choices,
+    draft_spec,
+    find_source,
+    is_gap,
+    spec_text,
+)
 from tpucfg.importing.keys import written_fields
-from tpucfg.importing.source import ImportRefusedError, Source, find_source
-from tpucfg.importing.spec_text import is_gap, spec_text
 from tpucfg.paths import KeyPath, overlap, value_at, values_at
 from tpucfg.render.pipeline import CompiledSpec, compile_project
 from tpucfg.spec.parse import parse_project
-from tpucfg.targets.interface import COMPANIONS
-from tpucfg.targets.objects import combined, companions_of
 from tpucfg.yamldoc import Document
 from tpucfg.yamldoc.reader import read_text
 
@@ -154,11 +160,6 @@ class Imported(NamedTuple):
     gaps: tuple[KeyPath, ...]
     """The paths in the spec that the reader fills in."""
 
-    @property
-    def is_equal(self) -> bool:
-        """True if the rendered config is the file as the server reads it."""
-        return not any(note.differs for note in self.notes)
-
 
 def import_config(document: Document, given: Given, catalog: Catalog) -> Imported:
     """Return the spec of a file that could be read.
@@ -168,8 +169,8 @@ def import_config(document: Document, given: Given, catalog: Catalog) -> Importe
     """
     source = find_source(document)
     unknown = _unknown_fields(source)
-    view = server_view(combined(source.body, source.companions))
-    notes = [*source.notes, *unknown, *(Note(path, reason, differs=False) for path, reason in left_out(view))]
+    view = server_view(source.body)
+    notes = [*source.notes, *unknown, *left_out(view)]
     sizes = choices(source.target, view, catalog)
     attempts = [_attempt(source, view, given, choice, catalog) for choice in sizes[:_MAX_CHOICES]]
     best = min(attempts, key=lambda attempt: len(attempt.notes), default=None)
@@ -221,7 +222,7 @@ def _attempt(source: Source, view: dict[str, Any], given: Given, choice: Choice,
         return _Attempt(spec, (*(note for _, note in refused), _NOT_COMPARED))
     comparison = _comparison(source, view, compiled)
     in_extra: Refused = ()
-    extra = {} if comparison.extra is NOTHING else {k: v for k, v in comparison.extra.items() if k != COMPANIONS}
+    extra = {} if comparison.extra is NOTHING else dict(comparison.extra)
     if extra:
         spec.setdefault("targets", {}).setdefault(source.target, {})["extra"] = extra
         spec, in_extra, compiled = without_refused(spec, compiled.request_bodies[0][1], catalog)
@@ -255,6 +256,6 @@ def _lasting(
 
 def _comparison(source: Source, view: dict[str, Any], compiled: CompiledSpec) -> Comparison:
     job, body = compiled.request_bodies[0]
-    ours = with_one_line(server_view(combined(body, companions_of(job))))
+    ours = with_one_line(server_view(body))
     view = with_one_line(view)
     return compare(renamed(view, ours), ours, reader(view, ours, jobs=(source.name, job.name)))

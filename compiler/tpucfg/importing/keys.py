@@ -155,15 +155,6 @@ def _variables(matches: Matches, body: Any) -> dict[str, str]:
     }
 
 
-def _secrets(matches: Matches, body: Any) -> dict[str, str]:
-    """Return the version in Secret Manager of each variable whose Kubernetes secret is made from it."""
-    versions = {path[-1]: value for path, value in matches if "parameters" in path}
-    variables = (path[:-3] for path, _ in matches if path[-2:] == ("secretKeyRef", "key"))
-    items = (value_at(body, path) for path in variables)
-    keys = {item["name"]: item["valueFrom"]["secretKeyRef"]["key"] for item in items if "name" in item}
-    return {variable: versions[key] for variable, key in keys.items() if key in versions}
-
-
 def _mounts(_: Matches, body: Any) -> dict[str, str]:
     """Return the folders of buckets by the path at which the first container sees them."""
     pod: Any = next((pod for _, pod in values_at(body, f"{_JOB}.template.spec")), {})
@@ -193,20 +184,12 @@ def _disks(_: Matches, body: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _machine(matches: Matches, body: Any) -> str | None:
-    """Return the form of ai-platform's TPU: by its tier, or by what carries the accelerator."""
-    if matches[0][1] == "BASIC_TPU":
-        return "basic"
-    worker = value_at(body, ("trainingInput", "workerConfig", "acceleratorConfig"))
-    return None if worker else "legacy"
-
-
 _PROGRAM: Final = ("trainer.command", "figure")
 _CONVERT: Final[Mapping[str, Callable[[Matches, Any], Any]]] = {
     "capacity": _capacity,
     "environments.<env>.labels": _labels,
     "trainer.env": _variables,
-    "trainer.secrets": _secrets,
+    "trainer.secrets": lambda _, __: None,
     "trainer.mounts": _mounts,
     "trainer.restarts": _restarts,
     "trainer.max_run_duration": _duration,
@@ -225,7 +208,6 @@ _CONVERT: Final[Mapping[str, Callable[[Matches, Any], Any]]] = {
     "targets.cloud-tpu.tags": _texts,
     "targets.cloud-tpu.data_disks": _disks,
     "targets.cloud-tpu.external_ips": lambda matches, _: None if matches[0][1] else False,
-    "targets.ai-platform.machine": _machine,
 }
 """By key; any other key has the value of its field."""
 _ABSENT: Final[Mapping[str, Mapping[str, Any]]] = {

@@ -1,9 +1,8 @@
-"""Infrastructure of a spec: stack files, declared resources and their rules, stack outputs. Pulumi is optional.
+"""Infrastructure of a spec: stack files, declared resources and their rules. Pulumi is optional.
 
 The names below are what a stack program imports. A project keeps its copy of stacks/, so they stay.
 """
 
-from tpucfg.infra.pulumi_project import project_file, pulumi_project
-from tpucfg.infra.stack_files import file_findings, is_known, project_findings
+from tpucfg.infra.stack_files import file_findings, is_known, project_file, project_findings, pulumi_project
 
 __all__ = ["file_findings", "is_known", "project_file", "project_findings", "pulumi_project"]

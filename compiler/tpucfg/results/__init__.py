@@ -1,11 +1,10 @@
 """Recorded measurements in `results/<environment>.jsonl`, and the status, gate and cost that are computed from them."""
 
 from tpucfg.results.evaluation import RungEvaluation, Shortfall, evaluate_rungs
-from tpucfg.results.records import THROUGHPUT, ExampleRecord, Record, Results, latest_throughputs, read_records
+from tpucfg.results.records import THROUGHPUT, Record, Results, latest_throughputs, read_records
 
 __all__ = [
     "THROUGHPUT",
-    "ExampleRecord",
     "Record",
     "Results",
     "RungEvaluation",

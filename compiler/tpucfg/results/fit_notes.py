@@ -8,10 +8,8 @@ from typing import Final
 from tpucfg.findings import Finding, Location
 from tpucfg.fit.fit_file import NAME
 from tpucfg.fit.fit_findings import fit_findings, unknown_fits_text
-from tpucfg.fit.forecast import step_interval
-from tpucfg.fit.roofline import lower_bound, run_of
-from tpucfg.fit.rung_fit import KnownFits, fit_key
-from tpucfg.fit.wording import interval_text, step_time
+from tpucfg.fit.forecast import lower_bound, run_of, step_interval
+from tpucfg.fit.rung_fit import KnownFits, fit_key, interval_text, step_time
 from tpucfg.number_format import format_hours, format_rate
 from tpucfg.plan import Job
 from tpucfg.plan.rules.capacity_rules import writes_checkpoints
@@ -171,9 +169,10 @@ def _checkpoint_count(job: Job) -> int:
 
 
 def _hours(status: LadderStatus, evaluation: RungEvaluation) -> Fraction | None:
-    """Return the hours of a whole run, from the records or at least by the bound; None if neither is known."""
-    bound = _bound(status, evaluation)
-    least = run_of(bound, status.rung(evaluation.size).train_steps, None) if bound else None
+    """Return the hours of a whole run, from the records or at least by the fit; None if neither is known."""
+    forecast = status.forecasts.get(evaluation.size)
+    seconds = forecast.low if forecast else _bound(status, evaluation)
+    least = run_of(seconds, status.rung(evaluation.size).train_steps, None) if seconds else None
     return status.cost(evaluation.size).hours or (least and least.hours)
 
 

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from tpucfg.catalog import Catalog
 from tpucfg.findings import Finding
-from tpucfg.number_format import floor_percent, format_dollars, format_hours, format_metric
+from tpucfg.number_format import floor_percent, format_dollars, format_metric
 from tpucfg.plan import Job, Selection, SelectionError, run_progress_in
 from tpucfg.plan.run_progress import examples_of_run
 from tpucfg.plan.rung import NO_OVERRIDE
@@ -280,16 +280,6 @@ def implausible_notes(status: LadderStatus, size: str | None = None) -> Iterator
         if size in (None, rung.size, rung.below.size):
             scaling = f"{rung.size} scales to {floor_percent(rung.efficiency)} of {rung.below.size}"
             yield f"{scaling}: check that {THROUGHPUT} is that of the whole slice on both"
-
-
-def overlong_notes(status: LadderStatus, project: Project) -> Iterator[str]:
-    """Yield a note for each rung whose run takes longer than its `max_run_duration`, as measured or forecast."""
-    for rung, cost in zip(status.rungs, status.costs, strict=True):
-        limit = project.settings[status.environment.name, rung.size].trainer.max_run_duration
-        if limit and cost.hours is not None and cost.hours * 3600 > limit.seconds:
-            basis = "as measured" if cost.source == rung.size else f"as forecast from {cost.source}"
-            hours = format_hours(cost.hours)
-            yield f"a run on {rung.size} takes {hours} hours, {basis}: longer than max_run_duration, {limit.text}"
 
 
 def run_steps(status: LadderStatus, project: Project, catalog: Catalog, spec: Path) -> Iterator[NextStep]:

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from tpucfg.findings import Finding, Location
 from tpucfg.fs import sorted_glob
-from tpucfg.results.records import FOLDER, ExampleRecord, Record, Results, read_records
+from tpucfg.results.records import FOLDER, Record, Results, read_records
 from tpucfg.spec import Environment, Project
 from tpucfg.text_format import dotted, format_count, listed, nearest, quote_key
 
@@ -41,7 +41,7 @@ def record_findings(
         environments: The environments to check; if empty, all of them, and files that are named after no environment.
     """
     files = [
-        (read_records(folder, environment.name, ExampleRecord(project.name, environment.sizes[0])), environment)
+        (read_records(folder, environment.name), environment)
         for environment in project.environments.values()
         if not environments or environment.name in environments
     ]

@@ -13,7 +13,7 @@ from tpucfg.plan.program import Program, program_of
 from tpucfg.plan.rung import probe_rung
 from tpucfg.results.cost import Cost, costs
 from tpucfg.results.evaluation import RungEvaluation, evaluate_rungs
-from tpucfg.results.records import ExampleRecord, Results, read_records, records_of_programs
+from tpucfg.results.records import Results, read_records, records_of_programs
 from tpucfg.spec import CapacityKind, Environment, Gate, Probe, Project
 
 # Imported by the function that reads fits: most specs name no training step.
@@ -134,7 +134,7 @@ def ladder_statuses(
 def _status(
     project: Project, catalog: Catalog, environment: Environment, folder: Path, fits: "KnownFits | None"
 ) -> LadderStatus:
-    results = read_records(folder, environment.name, ExampleRecord(project.name, environment.sizes[0]))
+    results = read_records(folder, environment.name)
     # The environment's whole ladder, and not the selected jobs: --size must not change how a rung is evaluated.
     rungs = ladder(project, catalog, environment.sizes)
     programs = _programs(project, catalog, environment, results)
@@ -207,7 +207,13 @@ def _forecasts(
     """Return the time in which the step of each rung is expected, by size."""
     if fits is None:
         return {}
-    from tpucfg.results.step_forecasts import measured_steps, step_forecasts
+    from tpucfg.fit.forecast import step_forecasts
 
     current = {size: fit.current for size, fit in fits.of_environment(environment.name).items() if fit.current}
-    return step_forecasts([rung.slice for rung in rungs], current, measured_steps(rungs, evaluations))
+    # Records of other programs predict nothing about this one's step.
+    measured = {
+        rung.size: rung.batch_size / each.throughput
+        for rung, each in zip(rungs, evaluations, strict=True)
+        if each.throughput and not each.is_other
+    }
+    return step_forecasts([rung.slice for rung in rungs], current, measured)

@@ -7,7 +7,6 @@ boundary of a page.
 import errno
 import json
 import os
-import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -40,7 +39,6 @@ MAX_LINE_LENGTH: Final = 32 << 10
 MAX_FINDINGS_PER_LINE: Final = 5
 """A line with more findings is probably not a record at all."""
 RECORD_IDS: Final = RuleIds("TPU102", "TPU102", "TPU102", "TPU102", "TPU102", "key", "the record")
-_SIZE: Final = re.compile(r'"size": ?"([a-z0-9]{1,20}-[0-9]{1,6}(?:x[0-9]{1,3})?)"')
 
 
 class Record(NamedTuple):
@@ -131,19 +129,6 @@ class Results(NamedTuple):
         """The problem of a file with findings, as the end of a sentence that begins with the file."""
         is_unread = any(finding.id == "TPU100" for finding in self.findings)
         return "cannot be read" if is_unread else "has invalid lines"
-
-
-class ExampleRecord(NamedTuple):
-    """The project and size of the example record in a help line, so that the example can be used unchanged."""
-
-    name: str
-    """The project's name."""
-    size: str
-    """A rung of the environment."""
-
-    def __str__(self) -> str:
-        """Return the example as a line of the file."""
-        return json.dumps({"metrics": {THROUGHPUT: 1234.5}, "name": self.name, "size": self.size})
 
 
 def exact_decimal(value: float) -> Fraction:
@@ -264,29 +249,26 @@ def _without_point(value: float) -> float:
     return int(value) if abs(value) < _MAX_WHOLE and value == int(value) else value
 
 
-def parse_record(
-    line: str, location: Location, example: ExampleRecord, *, is_last: bool = False
-) -> Record | tuple[Finding, ...]:
+def parse_record(line: str, location: Location, *, is_last: bool = False) -> Record | tuple[Finding, ...]:
     """Parse a line that is not blank.
 
     Args:
         line: The line, without its line break.
         location: The line's location, for findings.
-        example: The record that help lines show.
         is_last: True if no line break follows, so that the line may be truncated.
     """
     # Checked before parsing, which needs time and memory for a line of megabytes.
     if len(line) > MAX_LINE_LENGTH:
         message = f"the line has {len(line):,} characters; a record has at most {MAX_LINE_LENGTH:,}"
-        return (_invalid_line("", location, message, example),)
+        return (_invalid_line(location, message),)
     try:
         data = parse_strict_json(line, parse_int=finite_float)
     except json.JSONDecodeError as error:
         column = min(error.pos, len(line) - 1) + 1
         message = _json_error_text(line, error, is_last=is_last)
-        return (_invalid_line(line, location._replace(column=column), message, example),)
+        return (_invalid_line(location._replace(column=column), message),)
     except AmbiguousJsonError as error:
-        return (_invalid_line(line, location, str(error), example),)
+        return (_invalid_line(location, str(error)),)
     # The compiled validator is fast; the explanation below parses the line again, with the location of each key.
     if not schemas.is_valid(SCHEMA, data):
         return tuple(islice(_schema_findings(line, data, location), MAX_FINDINGS_PER_LINE))
@@ -310,11 +292,8 @@ def _json_error_text(line: str, error: json.JSONDecodeError, *, is_last: bool) -
     return f"the line is not valid JSON: {error.msg[:1].lower()}{error.msg[1:]}"
 
 
-def _invalid_line(line: str, location: Location, message: str, example: ExampleRecord) -> Finding:
-    # The line is not JSON, but its size may be readable: the example is then a record of that rung.
-    size = _SIZE.search(line)
-    record = example._replace(size=size[1]) if size else example
-    hint = f"delete line {location.line}, or write the record again: {record}"
+def _invalid_line(location: Location, message: str) -> Finding:
+    hint = f"delete line {location.line}, and record that run again with tpucfg record"
     return Finding.of("TPU101", message, location, help=hint)
 
 
@@ -338,7 +317,7 @@ MAX_BAD_LINES: Final = 20
 
 _SHORTEN_HELP: Final = "move its oldest lines to another file: only the last record of a rung counts"
 _MOVE_HELP: Final = "move it away"
-_SPACE_HELP: Final = "free some space and record it again"
+_SPACE_HELP: Final = "free some space"
 _ACCESS_HELP: Final = "give yourself permission to read and write it, and to write to its folder"
 _ERROR_TEXTS: Final = {
     errno.ENOSPC: ("the disk is full", _SPACE_HELP),
@@ -348,6 +327,7 @@ _ERROR_TEXTS: Final = {
     errno.EPERM: ("permission denied", _ACCESS_HELP),
     errno.EROFS: ("the file system is read-only", _ACCESS_HELP),
     errno.ENOTDIR: ("its folder is a file or a symbolic link", _MOVE_HELP),
+    errno.EEXIST: ("its folder is a file", _MOVE_HELP),
     errno.EISDIR: ("it is a folder, not a file", _MOVE_HELP),
     errno.ELOOP: ("it is a symbolic link, which is not followed", _MOVE_HELP),
 }
@@ -407,25 +387,25 @@ def records_of_programs(
     return chosen
 
 
-def read_records(folder: Path, environment: str, example: ExampleRecord) -> Results:
+def read_records(folder: Path, environment: str) -> Results:
     """Read the records of an environment, for a spec in that folder; no file means no records."""
     path = record_path(folder, environment)
     try:
         # No lock is needed: a writer replaces the file, so that an open file is whole and never changes.
         content = _content(path)
     except OSError as error:
-        reason, hint = _explain(error)
+        reason, hint = explain_error(error)
         return _unreadable(str(path), "", reason, hint)
     if len(content) > MAX_FILE_BYTES:
         return _unreadable(str(path), "", f"the file is larger than {MAX_FILE_BYTES:,} bytes", _SHORTEN_HELP)
     # Editors may add a byte order mark. Bytes that are not UTF-8 become findings of their line, not a decoding error.
-    return parse_records(content.decode("utf-8-sig", "surrogateescape"), str(path), example)
+    return parse_records(content.decode("utf-8-sig", "surrogateescape"), str(path))
 
 
-def read_every_record(folder: Path, example: ExampleRecord) -> Mapping[str, Results]:
+def read_every_record(folder: Path) -> Mapping[str, Results]:
     """Read the records of all environments, by the name of the environment, for a spec in that folder."""
     names = sorted(path.stem for path in (folder / FOLDER).glob("*.jsonl"))
-    return {name: read_records(folder, name, example) for name in names}
+    return {name: read_records(folder, name) for name in names}
 
 
 def run_parts(files: Mapping[str, Results], run: str) -> Mapping[tuple[str, str], tuple[RunPart, ...]]:
@@ -442,8 +422,8 @@ def run_parts(files: Mapping[str, Results], run: str) -> Mapping[tuple[str, str]
     return parts
 
 
-def parse_records(text: str, file: str, example: ExampleRecord) -> Results:
-    """Parse the records in a text, ignoring blank lines; `example` is the record that help lines show."""
+def parse_records(text: str, file: str) -> Results:
+    """Parse the records in a text, ignoring blank lines."""
     records: list[Record] = []
     findings: list[Finding] = []
     bad_lines = 0
@@ -452,7 +432,7 @@ def parse_records(text: str, file: str, example: ExampleRecord) -> Results:
         if not row.strip():
             continue
         location = Location(file, number, 1, number, len(row) + 1)
-        parsed = parse_record(row, location, example, is_last=number == len(rows))
+        parsed = parse_record(row, location, is_last=number == len(rows))
         if isinstance(parsed, Record):
             records.append(parsed)
             continue
@@ -460,7 +440,7 @@ def parse_records(text: str, file: str, example: ExampleRecord) -> Results:
         bad_lines += 1
         if bad_lines > MAX_BAD_LINES:
             message = f"more than {MAX_BAD_LINES} lines are not records, so the whole file is ignored"
-            return _unreadable(file, text, message, f"restore the file; a record is one line: {example}")
+            return _unreadable(file, text, message, "restore the file, or move it away")
     return Results(file, text, tuple(records), tuple(findings))
 
 
@@ -489,12 +469,12 @@ def append_record(folder: Path, environment: str, record: Record) -> Path:
                 file.flush()
                 os.fsync(file.fileno())
     except OSError as error:
-        reason, hint = _explain(error)
-        raise RecordFileError(f"{path}: {reason}", hint) from None
+        reason, hint = explain_error(error)
+        raise RecordFileError(f"{path}: {reason}", f"{hint}, and record it again") from None
     return path
 
 
-def _explain(error: OSError) -> tuple[str, str]:
+def explain_error(error: OSError) -> tuple[str, str]:
     """Return the cause of an error and a help line."""
     return _ERROR_TEXTS.get(error.errno or 0, (error.strerror or str(error), _MOVE_HELP))
 

@@ -28,9 +28,9 @@ from tpucfg.git.changed_files import TreeChange, changed_below, find_affected_sp
 from tpucfg.git.repository import RevisionError, find_repository
 from tpucfg.git.snapshots import CompareRequest, resolve_commits
 from tpucfg.git.trees import read_files
-from tpucfg.infra.pulumi_project import PROJECT_FILES
 from tpucfg.infra.resource_rules import resource_findings
 from tpucfg.infra.resources import EnvironmentResources, Resource
+from tpucfg.infra.stack_files import PROJECT_FILES
 from tpucfg.plan import Selection
 from tpucfg.redaction import redact
 from tpucfg.review.review import EnvironmentReview, Review, Source

@@ -10,8 +10,7 @@ from tpucfg.changes.figures import ScalingRow, row_label, scaling_cell, scaling_
 from tpucfg.changes.fits import FitChanges, FitRow
 from tpucfg.changes.statements import join_statements
 from tpucfg.findings import Finding
-from tpucfg.fit.rung_fit import RungFit
-from tpucfg.fit.wording import short_amount, verdict_text
+from tpucfg.fit.rung_fit import RungFit, short_amount, verdict_text
 from tpucfg.git.trees import FIT_FILE
 from tpucfg.markdown import code, html, items, prose, table
 from tpucfg.number_format import format_factor, format_percent

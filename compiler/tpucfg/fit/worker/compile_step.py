@@ -21,13 +21,11 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from collectives import Network
+from collectives import CHIPS, Network
 from hlo_clock import schedule
 from maxtext_step import is_maxtext, load_maxtext
 from stablehlo_flops import Work, count_work
 from stablehlo_module import empty_array
-from step_error import StepError, describe
-from tpu_chips import CHIPS
 from tpu_topology import (
     Refusal,
     available_hbm,
@@ -36,7 +34,7 @@ from tpu_topology import (
     parse_refusal,
     slice_devices,
 )
-from user_function import OpenedFiles, Step, call_function, imported_files, load_function
+from user_function import OpenedFiles, Step, StepError, call_function, describe, imported_files, load_function
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

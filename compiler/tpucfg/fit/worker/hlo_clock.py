@@ -12,10 +12,20 @@ import math
 import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from collectives import KINDS, Group, Network, parse_group
-from hlo_module import Computation, HloError, Instruction, Module, array_sizes, parse_module, shape_of
-from hlo_trips import Loop, Scope, call_scope, called
-from tpu_chips import KERNEL_SHARE
+from collectives import KERNEL_SHARE, KINDS, Group, Network, parse_group
+from hlo_module import (
+    Computation,
+    HloError,
+    Instruction,
+    Loop,
+    Module,
+    Scope,
+    array_sizes,
+    call_scope,
+    called,
+    parse_module,
+    shape_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
-from step_error import StepError, describe
+from user_function import StepError, describe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -13,8 +13,7 @@ import operator
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from conv_flops import convolution_multiplications
-from stablehlo_module import Operation, StableHloError, Tensor, parse_module
+from stablehlo_module import Operation, StableHloError, Tensor, convolution_multiplications, parse_module
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -8,7 +8,7 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from step_error import StepError, describe
+from user_function import StepError, describe
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
