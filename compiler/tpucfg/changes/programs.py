@@ -18,6 +18,7 @@ from tpucfg.git.changed_files import FileVersion
 from tpucfg.infra.resources import EnvironmentResources, ProgramFailure, ResourceFile
 from tpucfg.infra.stack_files import (
     KEYS,
+    PLAIN_KEY,
     PROJECT_FILES,
     ConfigValue,
     PulumiFiles,
