@@ -62,7 +62,8 @@ def syntax_finding(error: Any, text: str, name: str) -> Finding:
     )
     if mark is None:
         return syntax_error.finding(problem, Location(name), _QUOTE_OR_DELETE)
-    return _quote_of_later_lines(syntax_error, text) or _explained(syntax_error) or _unexplained(syntax_error)
+    elsewhere = _merge_conflict(syntax_error) or _quote_of_later_lines(syntax_error, text)
+    return elsewhere or _explained(syntax_error) or _unexplained(syntax_error)
 
 
 def _explained(error: _SyntaxError) -> Finding | None:
@@ -84,6 +85,16 @@ def _unexplained(error: _SyntaxError) -> Finding:
         before = error.row(error.mark)[: error.mark.column].rstrip()
         location = location._replace(column=max(before.rfind(char) for char in "\t ,[{") + 2)
     return error.finding(error.problem, location, hint, opened)
+
+
+def _merge_conflict(error: _SyntaxError) -> Finding | None:
+    """Return the finding for a conflict that git has marked: https://git-scm.com/docs/git-merge."""
+    for number, row in enumerate(error.rows):
+        if row.startswith("<<<<<<< "):
+            location = error.location(number, 0, len(row.rstrip()))
+            hint = "keep one of the two versions, and delete the lines that start with <<<<<<<, ======= and >>>>>>>"
+            return error.finding("a merge conflict is not resolved", location, hint)
+    return None
 
 
 def _unclosed_quote(error: _SyntaxError) -> Finding:
