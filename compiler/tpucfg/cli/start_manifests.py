@@ -230,7 +230,7 @@ class Undoable(NamedTuple):
     delete: Callable[[], tuple[bool, str]]
     """Returns True if the object is gone for good, and the result as a clause."""
     charge: str = ""
-    """What the object costs while it exists, as a clause."""
+    """A clause with the cost of the object while it exists."""
 
 
 def create_in_order(objects: Sequence[Undoable]) -> None:
