@@ -26,6 +26,7 @@ _BUNDLE: Final = FROZEN / "histories.bundle"
 _SETTINGS: Final = "stacks/settings.py"
 _MOVED: Final = (
     ("from tpucfg.plan.slice_deletion import", "from tpucfg.plan.identities import"),
+    ("from tpucfg.findings.formats.text import", "from tpucfg.findings.text import"),
     ("from tpucfg.infra.pulumi_project import", "from tpucfg.infra.stack_files import"),
     ("from tpucfg.targets.common import", "from tpucfg.targets.rules import"),
     ("(project, environment, environment.target) if creates", "(project, environment) if creates"),
