@@ -3,6 +3,7 @@
 - `tpucfg.yaml` (or `.json`) is checked as a spec, `config.<target>.yaml` as a config for that target. A folder with
   neither is the case of a missing file.
 - `Pulumi.yaml` with stack files, and `results/`, are checked together with the spec.
+- `outputs.json` is compared with the spec by `--stack-outputs`.
 - `resources.json`, in the format of `tpucfg infra`, is checked by the resource rules.
 - A case of TPU130, TPU110 or TPU111, about the gate, has the output of `tpucfg submit`.
 - A case about a compilation has the output of `tpucfg fit`; its `python` stands in for one with JAX.
@@ -79,7 +80,8 @@ def run_check(file: Path, *more: str) -> tuple[int, str, str]:
         if file.parent.name.startswith(_COMPILED):
             status = run(["fit"])
             return status, re.sub(r"^[0-9]+/[0-9]+ .*\n", "", err.getvalue(), flags=re.MULTILINE), ""
-        status = run([*arguments(file), *more])
+        outputs = ["--stack-outputs", "outputs.json"] if (file.parent / "outputs.json").exists() else []
+        status = run([*arguments(file), *outputs, *more])
     return status, out.getvalue(), err.getvalue()
 
 
@@ -101,7 +103,7 @@ def is_case_of_check(folder: Path) -> bool:
 
 def has_one_file(folder: Path) -> bool:
     """Return True if the case is about a single file."""
-    return not any((folder / name).exists() for name in ("Pulumi.yaml", "resources.json", "results"))
+    return not any((folder / name).exists() for name in ("Pulumi.yaml", "outputs.json", "resources.json", "results"))
 
 
 def findings_of(document: Document, file: Path) -> tuple[Finding, ...]:

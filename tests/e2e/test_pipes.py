@@ -17,6 +17,7 @@ SPEC = (ROOT / "tpucfg.yaml").read_text(encoding="utf-8")
         ("check", "--spec"),
         ("render", "--spec"),
         ("check", "--target", "gke", "--config"),
+        ("check", "--stack-outputs"),
     ],
 )
 @pytest.mark.parametrize("name", ["pipe.yaml", "/dev/zero"])

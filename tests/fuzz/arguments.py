@@ -11,7 +11,7 @@ from tpucfg.cli.app import COMMANDS
 
 _OPTIONS: Final = (
     *("--spec", "--env", "--size", "--target", "--run", "--format", "--config", "--region", "--out", "--check"),
-    *("--prune", "--help", "--execute", "--base", "--preview"),
+    *("--prune", "--stack-outputs", "--help", "--execute", "--base", "--preview"),
 )
 _VALID: Final = (
     *("dev", "prod", "v2-8", "vertex-ai", "json", "text", "batch_size", "TPU021", "tpucfg.yaml", "workerPoolSpecs.0"),

@@ -25,7 +25,7 @@ from tpucfg.yamldoc.reader import read_bytes
 
 MAX_COMMENT_LENGTH: Final = 65_536
 """Maximum length of a comment on GitHub: https://github.com/orgs/community/discussions/27190."""
-_BASE: Final = corpus.BAD / "TPU083-no-spec" / SPEC
+_BASE: Final = corpus.BAD / "TPU084-other-bucket" / SPEC
 _GATE: Final = b"gate: {min_scaling_efficiency: 0.8, metric: accuracy, goal: max, max_drop: 0.01}\nprices: {v2: 2.2}\n"
 _PATHS: Final = ("dev/v2-8/config.yaml", "dev/v2-32/config.yaml", "a.json", "b.yml", "c/d/e/f.yaml", ".hidden/x.yaml")
 _OTHER_TYPES: Final[tuple[EntryType, ...]] = ("link", "pipe", "large", "folder")

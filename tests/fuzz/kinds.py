@@ -24,6 +24,7 @@ KINDS: Final = {
     "spec": Kind(50, texts.make_spec, texts.check_spec),
     "config": Kind(12, texts.make_config, texts.check_config),
     "stack file": Kind(10, texts.make_stack, texts.check_stack),
+    "stack outputs": Kind(4, texts.make_outputs, texts.check_outputs),
     "tree": Kind(8, trees.make_tree, trees.check_tree),
     "arguments": Kind(6, arguments.make_arguments, arguments.check_arguments),
     "folders": Kind(4, comparisons.make_folders, comparisons.check_folders),

@@ -14,7 +14,7 @@ from fuzz.shell import Shell
 from fuzz.texts import SPEC, Parts
 
 _METRICS: Final = ("examples_per_second", "accuracy")
-_BASE: Final = corpus.BAD / "TPU083-no-spec" / SPEC
+_BASE: Final = corpus.BAD / "TPU084-other-bucket" / SPEC
 _RECORD: Final = (
     "record",
     "--size",

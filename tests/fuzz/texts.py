@@ -1,4 +1,4 @@
-"""Mutated texts: specs, configs and stack files."""
+"""Mutated texts: specs, configs, stack files and stack outputs."""
 
 import json
 import re
@@ -155,3 +155,21 @@ def check_stack(case: Case, rng: Random, tpucfg: Shell) -> None:
     checked = tpucfg("check", "--format", "json")
     check_findings(checked, {entry.path: entry.content for entry in case.entries})
     assert tpucfg("check", "--format", rng.choice(list(FORMATS))).status == checked.status
+
+
+def make_outputs(rng: Random) -> Parts:
+    """Return a valid spec with mutated outputs of its stack."""
+    bad = corpus.BAD / "TPU084-other-bucket"
+    return (
+        Entry(SPEC, "file", (bad / SPEC).read_bytes()),
+        Entry("outputs.json", "file", mutate(rng, (bad / "outputs.json").read_bytes())),
+    ), rng.choice([(), ("--env", "dev")])
+
+
+def check_outputs(case: Case, rng: Random, tpucfg: Shell) -> None:
+    """Check that the outputs are compared with the spec, or rejected."""
+    words = ("check", "--stack-outputs", "outputs.json", *case.words)
+    checked = tpucfg(*words, "--format", "json")
+    if checked.status in (0, 1):
+        check_findings(checked, {entry.path: entry.content for entry in case.entries})
+    assert tpucfg(*words, "--format", rng.choice(list(FORMATS))).status == checked.status

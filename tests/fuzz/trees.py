@@ -11,7 +11,7 @@ from fuzz.cases import Case, Entry, EntryType
 from fuzz.mutations import mutate
 from fuzz.shell import Shell
 
-_SPEC: Final = corpus.BAD / "TPU083-no-spec" / "tpucfg.yaml"
+_SPEC: Final = corpus.BAD / "TPU084-other-bucket" / "tpucfg.yaml"
 _PATHS: Final = (
     *("out", "out/dev", "out/dev/v2-8", "out/dev/v2-8/config.yaml", "out/dev/v2-8/config.json"),
     *("out/dev/v2-8/.config.yaml.tpucfg-staged-1-0", "out/dev/v2-8/notes.txt", "out/old/v2-8/config.yaml"),

@@ -10,7 +10,9 @@ from mocked import declared, declared_by_minimal_spec, grants, only, project_at
 from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.infra.resource_rules import resource_findings
 from tpucfg.infra.resources import EnvironmentResources, Resource
+from tpucfg.infra.stack_outputs import expected_outputs, output_findings
 from tpucfg.infra.stack_program import ProgramError
+from tpucfg.yamldoc.reader import read_text
 
 OWN = "serviceAccount:tpu-mnist-dev@acme-dev.iam.gserviceaccount.com"
 BIG = "big@acme-dev.iam.gserviceaccount.com"
@@ -112,12 +114,14 @@ def test_each_account_has_access_to_the_bucket(tmp_path: Path) -> None:
     top["overrides"] = {"v5litepod-8": options}
     path = specs.write(tmp_path, specs.spec(**top))
 
-    environment = declared(path)
+    environment, project = declared(path), project_at(path)
 
     bucket = {resource.inputs["member"] for resource in environment.resources if "bucket" in resource.inputs}
     assert {OWN, f"serviceAccount:{BIG}"} < bucket
     assert environment.outputs["workloadServiceAccount"] == OWN.removeprefix("serviceAccount:")
     assert environment.outputs["workloadServiceAccounts"] == [OWN.removeprefix("serviceAccount:"), BIG]
+    expected = expected_outputs(project, project.environments["dev"])
+    assert {key: environment.outputs[key] for key in expected} == {key: value for key, (value, _) in expected.items()}
     assert only(environment, "serviceaccount.Account").inputs["accountId"] == "tpu-mnist-dev"
 
     top["overrides"]["v5litepod-4"] = options
@@ -125,6 +129,25 @@ def test_each_account_has_access_to_the_bucket(tmp_path: Path) -> None:
     assert not [resource for resource in alone.resources if resource.kind == "serviceaccount.Account"]
     assert alone.outputs["workloadServiceAccount"] == BIG
     assert "workloadServiceAccounts" not in alone.outputs
+
+
+def test_outputs_without_an_account_of_a_size_are_a_finding(tmp_path: Path) -> None:
+    """Outputs from before a size got an account of its own differ from the spec."""
+    top = of_trainer()
+    before = declared_by_minimal_spec(tmp_path, top=top).outputs
+    top["overrides"] = {"v5litepod-8": {"targets": {"cloud-tpu": {"service_account": BIG}}}}
+    project = project_at(specs.write(tmp_path, specs.spec(**top)))
+    text = (
+        "{"
+        + ", ".join(f'"{key}": "{value}"' for key, value in before.items() if key != "tpuAgent")
+        + (', "tpuAgent": "service-1@cloud-tpu.iam.gserviceaccount.com"}')
+    )
+
+    findings = output_findings(read_text(text, "outputs.json"), project, project.environments["dev"])
+
+    assert [finding.message for finding in findings] == [
+        "the stack dev has no output workloadServiceAccounts: its last update is incomplete or outdated"
+    ]
 
 
 @pytest.mark.parametrize("preview", [False, True])

@@ -10,6 +10,7 @@ from mocked import ROOT, V5E, V6E, declared, declared_by_minimal_spec, grants, o
 from tpucfg.catalog import Catalog
 from tpucfg.infra.resource_rules import resource_findings
 from tpucfg.infra.stack_files import effective_config, pulumi_project
+from tpucfg.infra.stack_outputs import expected_outputs
 from tpucfg.infra.stack_program import ProgramError, run_under_mocks
 from tpucfg.plan import plan
 from tpucfg.spec.project import RESERVED_LABELS
@@ -40,6 +41,8 @@ def test_stacks_of_this_repository_break_no_rule(stack: str, preview: bool) -> N
 
     assert [resource.kind for resource in environment.resources].count("storage.Bucket") == 1
     assert not resource_findings(environment, project)
+    for name, (value, _) in expected_outputs(project, project.environments[stack]).items():
+        assert environment.outputs[name] == value
 
 
 @pytest.mark.parametrize("stack", STACKS)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 from tpucfg.catalog import Catalog
 from tpucfg.cli import options
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
-from tpucfg.cli.load_spec import has_color, load_fits
+from tpucfg.cli.load_spec import has_color, load_fits, load_project
 from tpucfg.cli.options import SPEC, format_option, option, selection
 from tpucfg.findings import FORMATS, Finding, collect, errors, format_counts
-from tpucfg.plan import Selection
+from tpucfg.plan import Selection, select_sizes
 from tpucfg.plan.rules.project_rules import BucketUse, bucket_uses, shared_bucket_findings
 from tpucfg.spec import Project
 from tpucfg.targets import TARGETS
@@ -37,7 +37,7 @@ class _Report(NamedTuple):
     sources: Mapping[str, str]
     """The texts that the findings quote, by file name."""
     subject: str
-    """The checked specs or configs, for the summary."""
+    """The checked specs, configs or stack, for the summary."""
 
 
 def check(
@@ -55,6 +55,13 @@ def check(
             "Needs --target, the service of all of them.",
         ),
     ] = None,
+    stack_outputs: Annotated[
+        Path | None,
+        option(
+            "--stack-outputs FILE",
+            "Compare the output of `pulumi stack output --json` with the spec's environment --env.",
+        ),
+    ] = None,
     format: Annotated[str, format_option("|".join(FORMATS))] = "text",
 ) -> None:
     """Report every finding about the spec, the configs it compiles to, and the stack files and results next to it.
@@ -62,9 +69,15 @@ def check(
     Example: tpucfg check --env prod --format github
     """
     if config:
-        unread = {"--spec": spec, "--env": env, "--size": size, "--probe": probe}
+        unread = {"--spec": spec, "--env": env, "--size": size, "--probe": probe, "--stack-outputs": stack_outputs}
         _refuse("--config checks files without a spec", unread)
         report = _check_configs(config, target)
+    elif stack_outputs:
+        _refuse(
+            "--stack-outputs compares a stack with its environment",
+            {"--size": size, "--target": target, "--probe": probe},
+        )
+        report = _check_stack_outputs(stack_outputs, spec or [SPEC], env)
     else:
         report = _check_specs(spec or [SPEC], selection(env, size, target, probe=probe, changes=changes))
     if format != "text":
@@ -220,3 +233,22 @@ def _config_names(paths: Sequence[Path], files: Sequence[str]) -> str:
     if [*map(str, paths)] == [*files]:
         return _names(files, "config")
     return f"{_names(paths, 'path')}, {format_count(len(files), 'config')}"
+
+
+def _check_stack_outputs(path: Path, specs: Sequence[Path], env: list[str] | None) -> _Report:
+    from tpucfg.infra.stack_outputs import environment_of, output_findings, unreadable_outputs
+    from tpucfg.yamldoc.reader import read_file
+
+    if len(specs) > 1 or len(env or ()) > 1:
+        raise CommandExit(USAGE, "--stack-outputs checks one stack", "give one spec and one environment")
+    project, document = load_project(specs[0]), read_file(path)
+    select_sizes(project, selection(env))
+    if findings := unreadable_outputs(document):
+        return _Report(findings, {str(path): document.text}, str(path))
+    environment = project.environments[env[0]] if env else environment_of(document, project)
+    if environment is None:
+        message = f"neither the bucket nor the account in {path} belongs to an environment of the spec"
+        raise CommandExit(USAGE, message, "name the stack's environment with --env ENV")
+    sources = {str(path): document.text, project.document.file: project.document.text}
+    findings = tuple(output_findings(document, project, environment))
+    return _Report(findings, sources, f"{path}, stack {environment.name}")

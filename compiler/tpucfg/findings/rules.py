@@ -105,6 +105,7 @@ _ROWS: Final = (
     Rule("TPU081", "error", "an invalid value in a stack file"),
     Rule("TPU082", "error", "a stack without an environment"),
     Rule("TPU083", "error", "a stack whose spec does not exist"),
+    Rule("TPU084", "error", "a stack output that differs from the spec"),
     Rule("TPU085", "warning", "a stack file that Pulumi or a review does not read"),
     Rule("TPU086", "warning", "a secret without a version"),
     Rule("TPU087", "warning", "a mount that the stack does not grant", allowable=True),

@@ -1,4 +1,4 @@
-"""Infrastructure of a spec: stack files, declared resources and their rules. Pulumi is optional.
+"""Infrastructure of a spec: stack files, declared resources and their rules, stack outputs. Pulumi is optional.
 
 The names below are what a stack program imports. A project keeps its copy of stacks/, so they stay.
 """

@@ -67,8 +67,8 @@ def edit(clone: Path, old: str, new: str) -> None:
     spec.write_text(text.replace(old, new, 1))
 
 
-def test_up_works_from_a_fresh_clone(pulumi: Run, world: World) -> None:
-    """The documented commands create the environment, a second `up` is empty, and the bucket is an output."""
+def test_up_works_from_a_fresh_clone(pulumi: Run, world: World, clone: Path) -> None:
+    """The documented commands create the environment, a second `up` is empty, and the outputs equal the spec's."""
     preview = pulumi("preview", "--stack", "dev", "--diff").stdout
     assert f'"serviceAccount:service-{NUMBER}@cloud-tpu.iam.gserviceaccount.com"' in preview
     assert '"serviceAccount:tpu-mnist-dev@my-project-dev.iam.gserviceaccount.com"' in preview
@@ -80,7 +80,11 @@ def test_up_works_from_a_fresh_clone(pulumi: Run, world: World) -> None:
     pulumi("up", "--yes", "--expect-no-changes", "--stack", "dev")
 
     assert not world.cloud.calls
-    assert json.loads(pulumi("stack", "output", "--json", "--stack", "dev").stdout)["bucket"] == BUCKET
+    (clone / "outputs.json").write_text(pulumi("stack", "output", "--json", "--stack", "dev").stdout)
+    assert json.loads((clone / "outputs.json").read_text())["bucket"] == BUCKET
+    command = [sys.executable, "-m", "tpucfg", "check", "--stack-outputs", "outputs.json"]
+    checked = subprocess.run(command, cwd=clone, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
 def test_stack_file_stays_within_its_schema(pulumi: Run, clone: Path) -> None:
