@@ -494,6 +494,7 @@ def test_a_column_of_numbers_is_aligned(scale_up: Run) -> None:
     end = header.index("scaling") + len("scaling")
     assert second[:end].endswith("e10%")
     assert first[:end].endswith(" –")
+    assert scale_up("status", "--format", "markdown").stdout.splitlines()[3].startswith("|---|---:|---:|---:|---:|")
 
 
 def test_two_specs_in_one_folder_share_the_file_only(scale_up: Run, tmp_path: Path) -> None:

@@ -131,9 +131,9 @@ def test_json_has_the_live_state(tmp_path: Path) -> None:
     assert not any("live" in environment for environment in environments)
 
 
-@pytest.mark.parametrize("format", ["text", "json"])
+@pytest.mark.parametrize("format", ["text", "markdown", "json"])
 def test_hostile_answers_are_escaped(tmp_path: Path, format: str) -> None:
-    """Escape sequences and credentials in a service's text do not reach the terminal."""
+    """Escape sequences, Markdown and credentials in a service's text do not reach the terminal or the page."""
     reason = "\x1b[2J | <script> `x` ![](https://evil.example) ya29.a0AfH6SMBx1234567890\n\n# title"
     failed = jobset({"type": "Failed", "status": "True", "message": reason})
     printed, _ = status(
@@ -142,6 +142,9 @@ def test_hostile_answers_are_escaped(tmp_path: Path, format: str) -> None:
     assert "\x1b" not in printed
     assert "ya29" not in printed
     assert "\n# title" not in printed
+    if format == "markdown":
+        assert "<script>" not in printed
+        assert "![](" not in printed
 
 
 def test_options_of_live_need_it(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import errno
 import json
 import os
-import re
 import subprocess
 from pathlib import Path
 
@@ -136,7 +135,9 @@ def test_a_reused_result_is_as_committed(folder: Folder) -> None:
     )
     assert note in out.splitlines()
     assert "unchanged, as committed" not in folder.fit("--fresh")[2]
-    assert "v5litepod-16, v5litepod-64: the step is unchanged" in folder.fit()[1]
+    assert "- v5litepod-16, v5litepod-64: the step is unchanged" in folder.fit("--format", "markdown")[1]
+    data = json.loads(folder.fit("--format", "json")[1])
+    assert {rung["as_committed"] for row in data["environments"] for rung in row["rungs"]} == {True}
 
 
 def test_a_result_is_known_only_to_an_equal_compiler(folder: Folder) -> None:
@@ -209,6 +210,10 @@ def test_a_step_that_does_not_fit_is_an_error(folder: Folder) -> None:
     assert "does not fit" in out
     assert "tpucfg.yaml:4:9: error[TPU105]: the training step does not fit on v5litepod-16" in err
     assert not folder.file()[0]["fits"]
+    lines = folder.fit("--size", "v5litepod-16", "--format", "markdown")[1].splitlines()
+    (index,) = (number for number, line in enumerate(lines) if line.startswith("- error[TPU105]: "))
+    assert lines[index + 1].startswith("  help: ")
+    assert "tpucfg fit" in lines[index + 1]
 
 
 def test_little_headroom_is_a_warning(folder: Folder) -> None:
@@ -229,14 +234,25 @@ def test_a_probe_has_its_hours_and_its_cost(folder: Folder) -> None:
     assert note in folder.fit()[1]
 
 
-def test_the_notes_have_what_is_not_counted(folder: Folder) -> None:
-    """The table has all values of a rung, and the notes the work and the time that are not known."""
+def test_json_and_markdown_have_all_values(folder: Folder) -> None:
+    """JSON has every figure and the durations; Markdown has the table, and both are equal from run to run."""
     folder.spec(("train_steps: 4000", "epochs: 2"))
     folder.python(f"RESULT['uncounted'] = ['while']; {ENDS}")
-    text = folder.fit()[1]
-    assert re.search(r"v5litepod-16 +16 +7 +15 +8 +31.7 ms +2–3.12 s", text)
-    assert "the bound leaves out while: on v5litepod-16, v5litepod-64" in text
-    assert "its length is given in epochs" in text
+    data = json.loads(folder.fit("--format", "json")[1])
+    (environment,) = data["environments"]
+    rung = environment["rungs"][0]
+    assert environment["environments"] == ["dev"]
+    assert rung["hbm"] == {"used": 7 << 30, "available": 15 << 30, "exact": True, "headroom": 8 << 30}
+    assert rung["model"]["parts"] == {"products": 2.0, "fusions": 0.5}
+    assert (rung["forecast_step_seconds"]["low"], rung["forecast_step_seconds"]["high"]) == (2.0, 3.125)
+    assert (rung["least_hours"], rung["forecast_hours"]) == (None, [])
+    assert rung["seconds"]["compile"] == 30.25
+    assert rung["uncounted"] == ["while"]
+    markdown = folder.fit("--format", "markdown")[1]
+    assert "| v5litepod-16 | 16 | 7 | 15 | 8 | 31.7 ms | 2–3.12 s |" in markdown
+    assert "- the bound leaves out while: on v5litepod-16, v5litepod-64" in markdown
+    assert "its length is given in epochs" in markdown
+    assert folder.fit("--format", "markdown")[1] == markdown
 
 
 def test_a_file_that_changes_meanwhile_counts_as_changed(folder: Folder) -> None:

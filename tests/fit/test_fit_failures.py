@@ -311,7 +311,7 @@ def test_output_is_shown_in_part_and_escaped(folder: Folder) -> None:
 def test_a_message_is_escaped(folder: Folder) -> None:
     """Neither a message nor a frame can move the cursor."""
     folder.python(error(message="\x1b[2J\u202e", frames=[FRAMES[0] | {"code": "\x1b[1m"}]))
-    assert "\x1b" not in folder.fit(*ONE)[2]
+    assert "\x1b" not in folder.fit(*ONE, "--format", "markdown")[2]
 
 
 def test_no_lines_are_promised_of_a_process_that_printed_none(folder: Folder) -> None:

@@ -82,17 +82,17 @@ def change(folder: Folder, *replacements: tuple[str, str]) -> None:
 
 def test_a_ladder_from_end_to_end(real: Folder) -> None:
     """Three rungs have their memory and work; a second run compiles nothing, and leaves the file as it is."""
-    status, out, err = real.fit()
+    status, out, err = real.fit("--format", "json")
     assert status == 0, err
-    assert "unchanged" not in out + err
-    rungs = {rung["size"]: rung for rung in real.file()}
-    assert [*rungs] == ["v5litepod-16", "v5litepod-256", "v5litepod-64"]
-    for size, rung in rungs.items():
-        assert rung["flops"] == 2 * 256 * int(size.removeprefix("v5litepod-")) // 16 * 1024 * 1024
+    (environment,) = json.loads(out)["environments"]
+    assert [rung["devices"] for rung in environment["rungs"]] == [16, 64, 256]
+    for rung in environment["rungs"]:
+        assert rung["flops"] == 2 * 256 * (rung["devices"] // 16) * 1024 * 1024
         assert rung["hbm"]["available"] == round(15.75 * 2**30)
         # Each device has all weights, of 2 MiB.
         assert 2 << 20 < rung["hbm"]["used"] < 8 << 20
-        assert rung["forecast"]["seconds"] > 0
+        assert rung["model"]["seconds"] > rung["least_step_seconds"]
+        assert not rung["unchanged"]
     path = real.path / "results" / "fit.json"
     before = path.read_bytes()
     assert json.loads(before)["results"][0]["files"].keys() == {"step.py"}

@@ -222,6 +222,17 @@ def test_a_record_comes_before_any_forecast(searched: Folder, capsys: pytest.Cap
     assert "2 s measured  42.67" in row
 
 
+def test_as_json(searched: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    """JSON has the tables as data."""
+    _, out, _ = tune(searched, capsys, "--format", "json")
+    data = json.loads(out)
+    assert data["memory"][0]["args"] == {"remat": "none"}
+    assert data["memory"][0]["fits"]["micro_batch"] == 2
+    assert data["memory"][0]["refused"]["micro_batch"] == 4
+    assert {row["rank"] for row in data["rankings"][0]["rows"]} == {None}
+    assert sum(row["is_current"] for row in data["rankings"][0]["rows"]) <= 1
+
+
 @pytest.mark.sample
 def test_write_edits_the_values_alone(searched: Folder, capsys: pytest.CaptureFixture[str]) -> None:
     """The values of the first candidate are in the spec, whose comments stay; the next search finds them there."""

@@ -1,6 +1,6 @@
 """A search with the real TPU compiler."""
 
-import re
+import json
 import shutil
 from pathlib import Path
 
@@ -11,14 +11,6 @@ from spec_factory import ROOT
 from tpucfg.cli.app import run
 
 TUNE = {"model_parallel": [1, 2], "grad_accum": [1, 2, 4]}
-
-
-def fitting(output: str) -> dict[str, tuple[str, str]]:
-    """Return the accumulation and the micro-batch that fit, by the number of devices that share the model."""
-    _, _, table = output.partition("the largest micro-batch that fits, as compiled\n")
-    header, *rows = [re.split(" {2,}", line.strip()) for line in table.partition("\n\n")[0].splitlines()]
-    named = [dict(zip(header, row, strict=False)) for row in rows]
-    return {row["model_parallel"]: (row["grad_accum"], row["micro-batch"]) for row in named}
 
 
 def test_a_small_model_is_searched(tmp_path: Path, tpu_python: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -34,15 +26,16 @@ def test_a_small_model_is_searched(tmp_path: Path, tpu_python: str, capsys: pyte
     data["training"]["model_parallel"] = 2
     data.pop("overrides")
     (folder / "tpucfg.yaml").write_text(yaml.safe_dump(data), encoding="utf-8")
-    command = ["tune", "--spec", str(folder / "tpucfg.yaml")]
+    command = ["tune", "--spec", str(folder / "tpucfg.yaml"), "--format", "json"]
 
     assert run(command) == 0
 
-    first = capsys.readouterr().out
-    assert fitting(first) == {"1": ("1", "2"), "2": ("1", "4")}
-    assert "not compiled: 2, as a larger micro-batch of the same other values fits" in first
-    assert "refused by the plan: v5litepod-4 model_parallel=1 grad_accum=4:" in first
+    first = json.loads(capsys.readouterr().out)
+    fits = {row["model_parallel"]: (row["grad_accum"], row["fits"]["micro_batch"]) for row in first["memory"]}
+    assert fits == {1: (1, 2), 2: (1, 4)}
+    assert first["not_compiled"] == {"larger fits": 2}
+    assert [each["grad_accum"] for each in first["problems"]] == [4]
     assert run(command) == 0
     output = capsys.readouterr()
-    assert fitting(output.out) == fitting(first)
+    assert json.loads(output.out)["memory"] == first["memory"]
     assert output.err.count("(as kept)") == 2

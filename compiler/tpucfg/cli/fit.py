@@ -9,10 +9,10 @@ from typing import Annotated, Final
 from tpucfg.catalog import Catalog
 from tpucfg.cli import options
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
-from tpucfg.cli.fit_output import environment_fits, fit_lines, part_lines
+from tpucfg.cli.fit_output import FORMATS, environment_fits, part_lines
 from tpucfg.cli.interrupts import delayed_interrupts
 from tpucfg.cli.load_spec import load_compiled, print_findings
-from tpucfg.cli.options import DEFAULT_TIME_LIMIT, SPEC, option, selection
+from tpucfg.cli.options import DEFAULT_TIME_LIMIT, SPEC, format_option, option, selection
 from tpucfg.cli.progress import FitProgress
 from tpucfg.findings import Finding, collect, errors
 from tpucfg.fit.failure_findings import failure_findings, machine_finding, missing_step_finding
@@ -40,6 +40,7 @@ def fit(
     env: options.EnvOption = None,
     size: options.SizeOption = None,
     changes: options.SetOption = None,
+    format: Annotated[str, format_option("text|json|markdown")] = "text",
     jobs: options.JobsOption = None,
     time_limit: options.TimeLimitOption = DEFAULT_TIME_LIMIT,
     parts: Annotated[bool, option("--parts", "Show what the time of a step is made of, below the tables.")] = False,
@@ -66,11 +67,11 @@ def fit(
     statuses = ladder_statuses(project, catalog, [job.environment for job in compiled.jobs], spec.parent)
     environments = environment_fits(project, outcomes, _forecasts(statuses, outcomes))
     beyond = [finding for status in statuses.values() for finding in records_beyond_bound(project, status)]
-    for line in fit_lines(project, environments):
+    for line in FORMATS[format](project, environments, findings, str(fit_path(spec.parent))):
         print(line)
-    if parts:
+    if parts and format == "text":
         print("", *part_lines(environments), sep="\n")
-    for status in statuses.values():
+    for status in statuses.values() if format == "text" else ():
         overlong = rungs_beyond_duration(project, status, [job.size for job in compiled.jobs])
         for note in (*records_outside_forecast(status), *(each.message for each in overlong)):
             print(printable(note))

@@ -1,22 +1,25 @@
-"""The output of `tpucfg fit`: the compiled rungs of each environment as tables with notes."""
+"""The output of `tpucfg fit`: the compiled rungs of each environment as tables with notes, and as data for JSON."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import groupby
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from tpucfg.cli.table import Column, Section, text_sections
-from tpucfg.fit.fit_file import NAME, FitResult, Part
+from tpucfg.cli.rung_columns import interval_data
+from tpucfg.cli.table import Column, Section, markdown_sections, text_sections
+from tpucfg.findings import Finding
+from tpucfg.fit.fit_file import NAME, FitResult, Part, forecast_payload
 from tpucfg.fit.fit_findings import HOST_OFFLOAD
 from tpucfg.fit.forecast import UNBOUNDED, Run, StepInterval, lower_bound, run_of, utilization
 from tpucfg.fit.launcher import Outcome
 from tpucfg.fit.rung_fit import fit_command, gib, interval_text, step_time
-from tpucfg.number_format import UNKNOWN, format_dollars, format_hours, format_percent, format_rounded
+from tpucfg.markdown import prose
+from tpucfg.number_format import UNKNOWN, format_dollars, format_hours, format_percent, format_rounded, to_json_number
 from tpucfg.paths import grouped
 from tpucfg.plan import Job
 from tpucfg.results.cost import price_per_hour
 from tpucfg.spec import Project
-from tpucfg.text_format import format_count, listed
+from tpucfg.text_format import format_count, json_text, listed
 
 # The rungs, and what their results mean: the time, the cost and the length of a run.
 
@@ -201,6 +204,41 @@ def _notes(environments: Sequence[EnvironmentFits], project: Project) -> Iterato
     yield from _committed_note(environments, project)
 
 
+def _rung_data(row: RungRow, project: Project) -> dict[str, Any]:
+    """Return one rung as data for JSON; an unknown value is None."""
+    result, slice_, seconds, steps = row.result, row.job.slice, row.outcome.seconds, row.job.rung.train_steps
+    probe_steps = project.probe.steps if project.probe else None
+    least = run_of(row.bound, steps, row.usd_per_hour) if row.bound else None
+    runs, probes = ((row.runs(count) if row.forecast else ()) for count in (steps, probe_steps))
+    data: dict[str, Any] = {
+        "size": row.job.size,
+        "chips": slice_.chips,
+        "devices": slice_.devices,
+        "compiled": result is not None,
+        "fits": result.fits if result else None,
+        "hbm": {**result.memory._asdict(), "headroom": result.memory.headroom} if result else None,
+        "flops": result.flops if result else None,
+        "flops_8bit": result.flops_8bit if result else None,
+        "uncounted": list(result.uncounted) if result else None,
+        "least_step_seconds": to_json_number(row.bound),
+        "forecast_step_seconds": interval_data(row.forecast),
+        "model": forecast_payload(result.forecast) if result and result.forecast else None,
+        "train_steps": row.job.rung.train_steps,
+        "least_hours": to_json_number(least.hours) if least else None,
+        "forecast_hours": [to_json_number(run.hours) for run in runs],
+        "probe_hours": [to_json_number(run.hours) for run in probes],
+    }
+    if project.prices:
+        data["usd_per_hour"] = to_json_number(row.usd_per_hour)
+        data["least_usd"] = to_json_number(least.usd) if least else None
+        data["forecast_usd"] = [to_json_number(run.usd) for run in runs]
+        data["probe_usd"] = [to_json_number(run.usd) for run in probes]
+    versions = {**result.compiler._asdict(), "stablehlo": result.stablehlo} if result else {}
+    timing = {key: round(value, 3) for key, value in seconds._asdict().items() if value is not None} if seconds else {}
+    reused = {"unchanged": row.outcome.is_known, "as_committed": row.outcome.is_committed if result else None}
+    return data | versions | reused | {"seconds": timing}
+
+
 def part_lines(environments: Sequence[EnvironmentFits]) -> Iterator[str]:
     """Yield a line for each rung with the parts of its step, as the model has them."""
     for fits in environments:
@@ -276,15 +314,55 @@ def _peakless(row: RungRow) -> str:
     return "no page states the peak, so the least time is not known" if row.job.slice.peak_tflops is None else ""
 
 
-def fit_lines(project: Project, environments: Sequence[EnvironmentFits]) -> Iterator[str]:
-    """Yield the lines of the output: a table for each environment, and the notes below the tables."""
+_Render = Callable[[Project, Sequence[EnvironmentFits], Sequence[Finding], str], Iterator[str]]
+
+
+def _text(
+    project: Project, environments: Sequence[EnvironmentFits], _findings: Sequence[Finding], _file: str
+) -> Iterator[str]:
     sections = _sections(environments, project)
     yield from text_sections(sections)
     yield from [""] if sections else []
     yield from _notes(environments, project)
 
 
+def _markdown(
+    project: Project, environments: Sequence[EnvironmentFits], findings: Sequence[Finding], _file: str
+) -> Iterator[str]:
+    sections = _sections(environments, project)
+    yield from markdown_sections(sections)
+    yield from [""] if sections else []
+    yield from (f"- {prose(note)}" for note in _notes(environments, project))
+    for finding in findings:
+        yield f"- {finding.level}[{finding.id}]: {prose(finding.message)}"
+        if finding.help:
+            yield f"  help: {prose(finding.help)}"
+
+
 def _sections(environments: Sequence[EnvironmentFits], project: Project) -> list[Section]:
     """Return the tables, except those whose every rung failed: without a figure, they would only hide the findings."""
     compiled = [environment for environment in environments if any(row.result for row in environment.rows)]
     return [Section(environment.title, _columns(environment, project)) for environment in compiled]
+
+
+def _json(
+    project: Project, environments: Sequence[EnvironmentFits], findings: Sequence[Finding], file: str
+) -> Iterator[str]:
+    document = {
+        "project": project.name,
+        "results": file,
+        "environments": [
+            {
+                "environments": environment.names,
+                "region": environment.region,
+                "target": environment.target,
+                "rungs": [_rung_data(row, project) for row in environment.rows],
+            }
+            for environment in environments
+        ],
+        "findings": [finding.data("id", "level", "message", "help", "details", "location") for finding in findings],
+    }
+    yield json_text(document).rstrip("\n")
+
+
+FORMATS: Final[Mapping[str, _Render]] = {"text": _text, "json": _json, "markdown": _markdown}

@@ -1,6 +1,6 @@
 """The command `tpucfg status`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -9,7 +9,8 @@ from tpucfg.cli import options, rung_columns
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.load_spec import load_compiled, print_findings
 from tpucfg.cli.options import SPEC, format_option, option, selection
-from tpucfg.cli.table import Column, Section, text_sections
+from tpucfg.cli.table import Column, Section, markdown_sections, text_sections
+from tpucfg.markdown import code, prose
 from tpucfg.number_format import UNKNOWN, floor_percent, format_metric, format_rate, to_json_number
 from tpucfg.plan import Rung
 from tpucfg.results import RungEvaluation
@@ -54,7 +55,7 @@ def status(
     size: options.SizeOption = None,
     run: options.RunsOption = None,
     probe: options.ProbeOption = False,
-    format: Annotated[str, format_option("text|json")] = "text",
+    format: Annotated[str, format_option("text|markdown|json")] = "text",
 ) -> None:
     """Show each rung's status: what it measured, how it scales, what it costs, and the next rung to run.
 
@@ -84,7 +85,7 @@ def status(
             bodies += load_compiled(spec, catalog, chosen, warnings="none")[1].request_bodies
         answers = ask(project, bodies, spec)
         statuses = [each._replace(live=answers.get(each.ladder.environment.name)) for each in statuses]
-    for line in {"text": _text, "json": _json}[format](project, statuses):
+    for line in {"text": _text, "markdown": _markdown, "json": _json}[format](project, statuses):
         print(line)
     if findings := [finding for ladder in ladders for finding in ladder.findings]:
         print_findings([*dict.fromkeys(findings)], {file: text for ladder in ladders for file, text in ladder.sources})
@@ -92,20 +93,28 @@ def status(
 
 
 def _text(project: Project, statuses: Sequence[_Environment]) -> Iterator[str]:
-    return text_sections(_sections(project, statuses))
+    return text_sections(_sections(project, statuses, str))
 
 
-def _sections(project: Project, statuses: Sequence[_Environment]) -> Iterator[Section]:
+def _markdown(project: Project, statuses: Sequence[_Environment]) -> Iterator[str]:
+    def item(line: NextStep) -> str:
+        return f"- {prose(line.text)}" + (f": {code(line.command)}" if line.command else "")
+
+    return markdown_sections(_sections(project, statuses, item))
+
+
+def _sections(project: Project, statuses: Sequence[_Environment], show: Callable[[NextStep], str]) -> Iterator[Section]:
     """Yield the tables of each environment, with the lines below them."""
     for status in statuses:
         lines = [*map(NextStep, _notes(status.ladder, project)), *status.next_steps]
-        yield Section(status.title, _columns(status.ladder, project), _below(lines))
+        yield Section(status.title, _columns(status.ladder, project), _below(map(show, lines)))
         if live := status.live:
-            yield Section(live.title, live.columns(status.ladder), _below(live.lines))
+            yield Section(live.title, live.columns(status.ladder), _below(map(show, live.lines)))
 
 
-def _below(lines: Sequence[NextStep]) -> list[str]:
-    return ["", *map(str, lines)] if lines else []
+def _below(lines: Iterable[str]) -> list[str]:
+    shown = [*lines]
+    return ["", *shown] if shown else []
 
 
 def _json(project: Project, statuses: Sequence[_Environment]) -> Iterator[str]:

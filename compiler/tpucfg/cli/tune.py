@@ -14,9 +14,9 @@ from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.fit import compilable_file, compilation_limits, unwritten
 from tpucfg.cli.interrupts import delayed_interrupts
 from tpucfg.cli.load_spec import load_compiled, print_findings
-from tpucfg.cli.options import DEFAULT_TIME_LIMIT, SPEC, option, selection
+from tpucfg.cli.options import DEFAULT_TIME_LIMIT, SPEC, format_option, option, selection
 from tpucfg.cli.progress import TuneProgress
-from tpucfg.cli.tune_output import Report, candidate_name, report_lines
+from tpucfg.cli.tune_output import FORMATS, Report, candidate_name
 from tpucfg.findings import Level, collect
 from tpucfg.fit.failure_findings import failure_findings
 from tpucfg.fit.fit_file import FitResult
@@ -53,6 +53,7 @@ def tune(
     sizes: Annotated[str | None, option("--sizes SIZES", "The sizes to try, with commas between them.")] = None,
     changes: options.SetOption = None,
     write: Annotated[bool, option("--write", "Write the values of the first candidate into the spec.")] = False,
+    format: Annotated[str, format_option("text|json")] = "text",
     jobs: options.JobsOption = None,
     time_limit: options.TimeLimitOption = DEFAULT_TIME_LIMIT,
 ) -> None:
@@ -75,7 +76,7 @@ def tune(
     trials, write_error = _search(spec, candidates, lines, choices, known, limits)
     rankings = _rankings(project, job, records, trials)
     by_step = {step_key(trial.candidate): trial for trial in trials}
-    for line in report_lines(Report(job, choices, candidates, unseen, lines, by_step, rankings)):
+    for line in FORMATS[format](Report(job, choices, candidates, unseen, lines, by_step, rankings)):
         print(line)
     sys.stdout.flush()
     names = {id(trial.outcome.job): candidate_name(trial.candidate, choices) for trial in trials}

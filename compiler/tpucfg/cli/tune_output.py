@@ -11,11 +11,11 @@ from tpucfg.fit.rung_fit import gib, interval_text, step_time
 from tpucfg.fit.tune_candidates import Candidate, Choices, Line, step_key, tried_flags
 from tpucfg.fit.tune_ranking import Ranking, Row
 from tpucfg.fit.tune_search import Fate, Trial, Trials, fate, frontier
-from tpucfg.number_format import UNKNOWN, format_dollars, format_hours
+from tpucfg.number_format import UNKNOWN, format_dollars, format_hours, to_json_number
 from tpucfg.paths import grouped
 from tpucfg.plan import Job
 from tpucfg.plan.program import FlagValue
-from tpucfg.text_format import format_count, listed, printable
+from tpucfg.text_format import format_count, json_text, listed, printable
 
 _QUOTE: Final = '"'
 _FATES: Final[Mapping[Fate, str]] = {
@@ -70,8 +70,7 @@ class Report(NamedTuple):
         return grouped((candidate.problem, candidate) for candidate in self.candidates if candidate.problem)
 
 
-def report_lines(report: Report) -> Iterator[str]:
-    """Yield the lines of the output."""
+def _text(report: Report) -> Iterator[str]:
     yield report.title
     yield ""
     yield from text_sections([Section("the largest micro-batch that fits, as compiled", _memory_columns(report))])
@@ -240,3 +239,79 @@ def candidate_name(candidate: Candidate, choices: Choices) -> str:
     parts = (f"model_parallel={values.model_parallel}", f"grad_accum={values.grad_accum or 1}", *flags)
     batch = (f"batch_size={values.batch_size}",) if choices.batch_size else ()
     return " ".join((values.size, *batch, *parts))
+
+
+# JSON.
+
+
+def _json(report: Report) -> Iterator[str]:
+    yield json_text(
+        {
+            "environment": report.job.environment.name,
+            "size": report.job.size,
+            "batch_size": report.job.rung.batch_size,
+            "memory": [_memory_payload(report, line) for line in _sorted_lines(report)],
+            "rankings": [_ranking_payload(report, ranking) for ranking in report.rankings],
+            "candidates": len(report.candidates),
+            "not_compiled": dict(sorted(report.not_compiled.items())),
+            "problems": [
+                _values_payload(report, each) | {"problem": each.problem, "is_refused": each.job is None}
+                for each in report.candidates
+                if each.problem
+            ],
+        }
+    )
+
+
+def _values_payload(report: Report, candidate: Candidate) -> dict[str, Any]:
+    values = candidate.values
+    flags = tried_flags(candidate, report.choices) if candidate.job else [text for _, text in values.args]
+    return {
+        "size": values.size,
+        "batch_size": values.batch_size,
+        "model_parallel": values.model_parallel,
+        "grad_accum": values.grad_accum or 1,
+        "args": {flag: value for flag, value in zip(report.choices.args, flags, strict=False) if value is not False},
+    }
+
+
+def _memory_payload(report: Report, line: Line) -> dict[str, Any]:
+    largest, refused = frontier(line, report.trials)
+    values = _values_payload(report, (largest.candidate if largest else line.candidates[0]))
+    if largest is None:
+        values |= {"grad_accum": None}
+    values |= {"is_tried": report.is_tried(line)}
+    return values | {"fits": _trial_payload(largest), "refused": _trial_payload(refused)}
+
+
+def _trial_payload(trial: Trial | None) -> dict[str, Any] | None:
+    if trial is None or trial.result is None:
+        return None
+    return {"micro_batch": trial.micro_batch, "hbm": trial.result.memory._asdict()}
+
+
+def _ranking_payload(report: Report, ranking: Ranking) -> dict[str, Any]:
+    return {
+        "batch_size": ranking.batch_size,
+        "unit": ranking.unit,
+        "of_run": ranking.is_of_run,
+        "notes": list(ranking.notes),
+        "rows": [_row_payload(report, row) for row in ranking.rows],
+    }
+
+
+def _row_payload(report: Report, row: Row) -> dict[str, Any]:
+    interval, costs = row.interval, row.costs
+    return {
+        "rank": row.rank,
+        **_values_payload(report, row.trial.candidate),
+        "is_current": row.trial.candidate.is_current,
+        "is_measured": row.is_measured,
+        "step_seconds": [float(each) for each in interval[:3]] if interval else None,
+        "cost": [to_json_number(each) for each in costs] if costs else None,
+        "bound_seconds": to_json_number(row.bound),
+        "least_cost": to_json_number(row.least),
+    }
+
+
+FORMATS: Final[Mapping[str, Callable[[Report], Iterator[str]]]] = {"text": _text, "json": _json}
