@@ -11,7 +11,6 @@ from tpucfg.findings.formats import sections
 from tpucfg.text_format import printable
 
 _PREFIX: Final = "TPU"
-_DIGITS: Final = 3
 
 
 def _complete_id(incomplete: str) -> list[str]:
@@ -43,15 +42,10 @@ def _find_rule(text: str) -> Rule:
         CommandExit: There is no such rule.
     """
     number = text.upper().removeprefix(_PREFIX)
-    is_number = number.isascii() and number.isdigit() and len(number) <= _DIGITS
-    id_ = f"{_PREFIX}{int(number):0{_DIGITS}}" if is_number else text.upper()
+    id_ = f"{_PREFIX}{number:0>3}"
     if id_ in RULES:
         return RULES[id_]
-    # Ids of one stage share their first digit, so a similar id is searched among those.
-    similar = [known for known in RULES if known.startswith(id_[: len(_PREFIX) + 1])]
-    near = max(similar, key=lambda known: sum(a == b for a, b in zip(known, id_, strict=False)), default=None)
-    suggestion = f"did you mean {near}? " if near and len(id_) > len(_PREFIX) else ""
-    raise CommandExit(USAGE, f"there is no finding {printable(text)}", f"{suggestion}list all with: tpucfg explain")
+    raise CommandExit(USAGE, f"there is no finding {printable(text)}", "list all with: tpucfg explain")
 
 
 def _rule_list() -> list[str]:
