@@ -171,7 +171,7 @@ def test_preview_is_shown_if_base_has_errors(capsys: pytest.CaptureFixture[str])
     assert "| `dev` | **10 no longer protected**, **1 with data at risk**, 1 updated | ? |" in comment
     assert "| `prod` |" not in comment
     assert "Resources of `dev`: from Pulumi's preview. " in comment
-    assert "Drift of `dev` is not detected, as its preview" in comment
+    assert "Drift of `dev` is not detected without `--refresh`" in comment
     assert "Resources of `prod`: declared by the stack program of" in comment
 
 
