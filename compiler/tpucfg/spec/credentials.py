@@ -41,6 +41,15 @@ _NAME: Final = "name"
 _FORM: Final = "form"
 
 
+def _may_have_credentials(document: Document) -> bool:
+    """Return False if no name or value of a document has a hint, which saves most documents a search.
+
+    A text between quotes may have escapes, and a hidden value is a row of asterisks.
+    """
+    text = document.text.casefold()
+    return "\\" in text or _BLANK * _MIN_LENGTH in text or any(hint.rstrip("=") in text for hint in _HINTS)
+
+
 class Credential(NamedTuple):
     """A value of the program or of `extra` that is a credential by its name, or has the form of a known token."""
 
@@ -81,7 +90,7 @@ class Credential(NamedTuple):
 
 def credentials_in(document: Document) -> Iterator[Credential]:
     """Yield the credentials in the variables, the flags and `extra` of every layer; the document may be invalid."""
-    for layer in present_layers(document):
+    for layer in present_layers(document) if _may_have_credentials(document) else ():
         targets = document.node((*layer, "targets"))
         extras = tuple(("targets", target, "extra") for target in (targets.keys if targets else ()))
         for keys in (*_SECTIONS, *extras):
@@ -187,6 +196,8 @@ def without_credentials(document: Document, findings: Iterable[Finding]) -> Iter
 
 def hidden_text(document: Document) -> str:
     """Return the document's text for reports, with every credential's value replaced by as many asterisks."""
+    if not _may_have_credentials(document):
+        return document.text
     if document.root is None:
         return "\n".join(map(_hidden_row, document.text.split("\n")))
     credentials = [value.node for value in _credentials_below(document.root, ())]
