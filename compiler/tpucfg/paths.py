@@ -44,6 +44,11 @@ def leaf_paths(data: Any, path: KeyPath = ()) -> Iterator[KeyPath]:
         yield from leaf_paths(value, (*path, step))
 
 
+def is_object_list(value: Any) -> bool:
+    """Return True for a list of mappings that is not empty."""
+    return isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
+
+
 def item_names(items: Iterable[Any]) -> list[str]:
     """Return the names of a list's items; nothing unless each has one of its own."""
     items = list(items)

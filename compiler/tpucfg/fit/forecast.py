@@ -20,6 +20,8 @@ from tpucfg.fit.fit_file import FitResult
 from tpucfg.package_data import read_data
 from tpucfg.text_format import format_count
 
+# The bound: the least time that a step can take on a slice, and the share of its peak that a step reaches.
+
 _TERA: Final = 10**12
 _MAX_8_BIT_SPEEDUP: Final = 2
 """The most that 8-bit operations are faster than bf16 on any generation, for one whose 8-bit peak no page states."""
@@ -70,7 +72,7 @@ def _flops(result: FitResult, slice_: Slice) -> Fraction:
     return result.flops + result.flops_8bit / speedup
 
 
-# The bound: the least time that a step can take on a slice, and the share of its peak that a step reaches.
+# The forecast: the model's time, and the error of published runs.
 
 PUBLISHED: Final = Path(__file__).parent / "published.yaml"
 """The published runs."""

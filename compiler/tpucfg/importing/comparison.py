@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from tpucfg.findings import MAX_FINDINGS
-from tpucfg.paths import ITEM_NAMES, KeyPath, first_match, leaf_paths, matches, value_at, values_at
+from tpucfg.paths import ITEM_NAMES, KeyPath, first_match, is_object_list, leaf_paths, matches, value_at, values_at
 from tpucfg.plan.rung import decimal_text
 from tpucfg.targets.gke.nodes import CHIPS
 from tpucfg.yamldoc.reader import read_file
@@ -254,7 +254,7 @@ def compare(file: Any, rendered: Any, read: Callable[[Any], Any], path: KeyPath 
     """Compare a value of the file with the rendered one; `read` returns a value as the program gets it."""
     if isinstance(file, dict) and isinstance(rendered, dict):
         return _compare_mappings(file, rendered, read, path)
-    if _is_object_list(file) and _is_object_list(rendered):
+    if is_object_list(file) and is_object_list(rendered):
         return _compare_items(file, rendered, read, path)
     return Comparison(NOTHING, () if read(file) == read(rendered) else (_different(path),))
 
@@ -335,7 +335,3 @@ def _compare_items(file: list[Any], rendered: list[Any], read: Callable[[Any], A
         return Comparison(NOTHING, (_different(path),))
     notes += [Note((*path, name), _ADDED) for name in ours]
     return Comparison(extra if any(extra) else NOTHING, tuple(notes))
-
-
-def _is_object_list(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)

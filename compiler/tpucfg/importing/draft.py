@@ -121,8 +121,6 @@ def _text(value: Any, key: str) -> str:
     return text if isinstance(text, str) else ""
 
 
-# The sizes.
-
 # The sizes whose machines a request body describes.
 
 _CHILD = ("spec", "replicatedJobs", 0, "template", "spec")

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from tpucfg.findings import MAX_FINDINGS, Finding
 from tpucfg.named_tuple import NamedTuple
-from tpucfg.paths import ITEM_NAMES, KeyPath, all_matches, first_match, leaf_paths, matches
+from tpucfg.paths import ITEM_NAMES, KeyPath, all_matches, first_match, is_object_list, leaf_paths, matches
 from tpucfg.plan import Job
 from tpucfg.plan.rules.trainer_rules import runtime_variable
 from tpucfg.spec import Project
@@ -147,7 +147,7 @@ class _Merger:
     def _merged(self, value: Any, extra: Any, at: _Position) -> Any:
         if isinstance(value, dict) and isinstance(extra, dict):
             return self.mapping(value, extra, at)
-        if _is_object_list(value) and _is_object_list(extra):
+        if is_object_list(value) and is_object_list(extra):
             return self._items(value, extra, at)
         self.refusals.append(self._touched(value, at))
         return value
@@ -206,10 +206,6 @@ class _Merger:
         rule = origins[0] if len(origins) == 1 and origins[0].kind == "rule" else None
         reason, page = (rule.detail, rule.source) if rule else ("", "")
         return Refusal("TPU066", at.path, at.source, reason, keys, page)
-
-
-def _is_object_list(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
 
 
 def _deciding_keys(origin: Origin, job: Job) -> tuple[KeyPath, ...]:
