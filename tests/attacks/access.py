@@ -66,7 +66,7 @@ ATTACKS: Final = (
                 "`user:[redacted]@gmail.com`"
             ),
             "`TPU089`",
-            "a private address that no organization can revoke",
+            "a person and not a group",
         ),
         status=0,
         absent=("eve@",),

@@ -47,8 +47,7 @@ ATTACKS: Final = (
     Attack(
         "members-by-a-quoted-path",
         _default(f"  '[\"bucketMembers\"]': {{default: ['{_EVIL}']}}\n"),
-        _GRANT,
-        status=0,
+        ('config `["bucketMembers"]` is', _EVIL, "applies to a part of a value", "changes to resources are unknown"),
     ),
     Attack(
         "member-by-a-path-into-the-list",
@@ -195,8 +194,7 @@ ATTACKS: Final = (
     Attack(
         "key-in-its-former-spelling",
         _stack(f"  mnist:config:bucketMembers: ['{_EVIL}']\n"),
-        ("changes to resources are unknown",),
-        status=1,
+        ("applies to a part of a value", _EVIL, "changes to resources are unknown"),
     ),
     Attack(
         "provider-endpoint",
