@@ -27,7 +27,11 @@ NAMES: Final = ("chromium", "chromium-browser", "google-chrome")
 # No deadline: a slow machine must not fail a test.
 # In CI, the same examples every time: an example that a change has nothing to do with must not stop it.
 settings.register_profile(
-    "tpucfg", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="CI" in os.environ
+    "tpucfg",
+    max_examples=50,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize="CI" in os.environ,
 )
 settings.load_profile("tpucfg")
 

@@ -11,10 +11,13 @@ from contextlib import chdir, redirect_stderr, redirect_stdout
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
+from unittest import mock
 
 from badspecs import SPECS, cases, file_of, run_check
 from repositories import ENVIRONMENT
 from tpucfg.cli.app import run
+from tpucfg.cli.review import _present
+from tpucfg.review.comment import comment
 
 Case = dict[str, Any]
 """The behaviour in one case, as in the files of frozen data."""
@@ -125,12 +128,14 @@ def _follow_moves(folder: Path) -> None:
 def _review(folder: Path, arguments: Sequence[str]) -> Case:
     _, checked, _ = _run(folder, "check")
     command = ("review", *arguments, *_trusting(), "--fail-on", "destructive")
-    status, out, log = _run(folder, *command, "--format", "json")
+    # The comment is printed from the review of the report, so that the programs of both revisions run once.
+    with mock.patch("tpucfg.cli.review._present", side_effect=_present) as present:
+        status, out, log = _run(folder, *command, "--format", "json")
     case: Case = {"status": status, "findings": _findings(checked), "configs": _configs(folder)}
     if not out:
         return case | {"refusal": log.splitlines()[0] if log else ""}
     report = json.loads(out)
-    _, comment, _ = _run(folder, *command)
+    text = comment(present.call_args.args[0])
     environments = {environment["name"] for spec in report["specs"] for environment in spec["environments"]}
     return case | {
         "destructive": report["is_destructive"],
@@ -138,7 +143,7 @@ def _review(folder: Path, arguments: Sequence[str]) -> Case:
         "change": report["is_change"],
         "environments": sorted(environments),
         "statements": _statements(report),
-        "block": _block(comment),
+        "block": _block(text),
     }
 
 

@@ -1,7 +1,7 @@
 """Every config that the compiler can generate is valid for Google's official client types.
 
-The matrix: target x supported sizes x kind of trainer x listed regions of the size. Each cell is a separate spec, so
-that only the spec determines the config.
+The matrix: target x supported sizes x kind of trainer, in the first and the last listed region of the size. Each cell
+is a separate spec, so that only the spec determines the config.
 """
 
 import json
@@ -57,7 +57,8 @@ AI_PLATFORM_REGIONS = ("us-central1", "europe-west4")
 
 
 def _regions(target: str, slice_: Slice) -> tuple[str, ...]:
-    return AI_PLATFORM_REGIONS if target == "ai-platform" else slice_.regions() or ("us-central1",)
+    regions = AI_PLATFORM_REGIONS if target == "ai-platform" else slice_.regions() or ("us-central1",)
+    return tuple(dict.fromkeys((regions[0], regions[-1])))
 
 
 def _cells(target: str) -> Iterator[tuple[Slice, str, str]]:
@@ -101,7 +102,7 @@ def _text(spec: Mapping[str, Any]) -> str:
     "target", [pytest.param(name, marks=pytest.mark.sample if name == "vertex-ai" else ()) for name in TRAINERS]
 )
 def test_every_config_is_officially_valid(target: str) -> None:
-    """For every size, trainer and region, Google's own code accepts the config."""
+    """For every size and trainer, in two regions, Google's own code accepts the config."""
     cells = list(_cells(target))
     texts = [_text(_spec(target, *cell)) for cell in cells]
     refused = {

@@ -63,6 +63,7 @@ def test_blocks_for_the_compiler_run_apart() -> None:
     assert [step.command for step in steps_of(text, with_compiler=True)] == ["a", "c"]
 
 
+@pytest.mark.slow
 def test_the_compilers_python_is_python3(page: Path, tmp_path: Path) -> None:
     """A block for the compiler runs with the given Python as `python3`; a page without such a block runs nothing."""
     python = tmp_path / "python"
