@@ -271,6 +271,16 @@ HARMFUL: Final = (
     _harmful(
         "image-of-another-project", spec(("my-project/train", "my-pr0ject/train")), "`us-docker.pkg.dev/my-pr0ject`"
     ),
+    _harmful(
+        "checkpoints-after-the-end",
+        spec(("save_checkpoints_steps: 500", "save_checkpoints_steps: 500000")),
+        "no checkpoint is written before the end of a run",
+    ),
+    _harmful(
+        "output-into-a-mounted-bucket",
+        spec(("model_dir: ${run_dir}", "model_dir: /gcs/my-project-dev-mnist-dev-us-central1/data")),
+        "the program writes to a mounted bucket",
+    ),
     # Money.
     _harmful(
         "first-price-of-a-capacity",

@@ -91,7 +91,7 @@ def test_code_from_elsewhere_in_an_image_is_a_caution(old: str, new: str, source
     file = PurePosixPath("Dockerfile")
     first, *more = build_statements([file], [old.encode()], {file: new.encode()})
     assert (first.plain, first.statement.risk) == (
-        "Dockerfile changed: images that are built with it differ from now on",
+        "Dockerfile changed: what is built or run with it differs from now on",
         Risk.NONE,
     )
     assert [located.statement.risk for located in more] == [Risk.CAUTION] * bool(source)

@@ -5,7 +5,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from repositories import Repository
-from tpucfg.git.changed_files import find_affected_specs, read_tree_change
+from tpucfg.git.changed_files import find_affected_specs, other_paths, read_tree_change
 from tpucfg.git.repository import find_repository
 
 SPEC = "version: 1\n"
@@ -66,6 +66,32 @@ def test_a_program_that_is_no_longer_named_affects_its_spec(repository: Reposito
     scope = find_affected_specs(read_tree_change(find_repository(repository.folder), base, head))
 
     assert [str(path.parent) for path in scope.affected] == ["b", "d"]
+
+
+def test_a_spec_of_another_name_is_that_of_a_stack(repository: Repository) -> None:
+    """A file that a stack reads as its spec is one, wherever the stack's file stands."""
+    write(repository, "a/prod.yaml", "a/other.yaml")
+    write(repository, "a/Pulumi.yaml", text="name: x\nstackConfigDir: stacks\n")
+    write(repository, "a/stacks/Pulumi.prod.yaml", text="config:\n  x:spec: ./prod.yaml # of prod\n")
+    base = repository.commit()
+    write(repository, "a/prod.yaml", text="version: 2\n")
+
+    scope = find_affected_specs(read_tree_change(find_repository(repository.folder), base, None))
+
+    assert [str(path) for path in scope.affected] == ["a/prod.yaml", "a/tpucfg.yaml"]
+
+
+def test_files_of_specs_and_their_stacks_have_rules(repository: Repository) -> None:
+    """What is neither a spec, a result nor below a folder of a Pulumi project is listed for the reader."""
+    base = repository.git("rev-parse", "HEAD")
+    known = ("a/tpucfg.yaml", "a/results/dev.jsonl", "b/Pulumi.yaml", "shared/stacks/data.json", "d/requirements.txt")
+    write(repository, *known, "README.md", "a/results.md", "shared/main.tf", text="name: y\n")
+    tree = read_tree_change(find_repository(repository.folder), base, None)
+
+    specs = find_affected_specs(tree)
+
+    others = sorted(map(str, other_paths(tree, (*specs.affected, *specs.others))))
+    assert others == ["README.md", "a/results.md", "shared/main.tf"]
 
 
 def test_the_only_spec_is_always_affected(tmp_path: Path) -> None:

@@ -24,6 +24,22 @@ def test_unknown_changes_are_not_nothing(capsys: pytest.CaptureFixture[str]) -> 
     assert "some effects are unknown, so --fail-on any cannot be decided" in capsys.readouterr().err
 
 
+def test_preview_without_an_affected_spec_is_no_error(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A change beside several specs has nothing to show the preview of; the comment names its files."""
+    for name in ("a", "b"):
+        (repository.folder / name).mkdir()
+        (repository.folder / name / "tpucfg.yaml").write_bytes((repository.folder / "tpucfg.yaml").read_bytes())
+    repository.git("rm", "-r", "-q", "tpucfg.yaml")
+    repository.commit()
+    (repository.folder / "notes.tf").write_text("x")
+
+    comment = review(capsys, "--preview", f"a/dev={FOLDER / 'create.jsonl'}")
+
+    assert "_Changed, and not judged by this review: `notes.tf`._" in comment
+
+
 @pytest.mark.usefixtures("repository")
 def test_preview_of_a_new_stack_is_listed_by_name(capsys: pytest.CaptureFixture[str]) -> None:
     """The first preview of a stack creates everything, which a list of names shows; a new member is shown in full."""

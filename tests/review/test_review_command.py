@@ -574,6 +574,6 @@ def test_files_that_an_image_is_made_of_are_followed(
     (repository.folder / "tool.py").write_text("import re\n")
     assert run(["review", "--base", "HEAD"]) == 0
     comment = capsys.readouterr().out
-    assert "`image/more.list, image/train.py` changed: images that are built with it differ from now on" in comment
+    assert "`image/more.list, image/train.py` changed: what is built or run with it differs from now on" in comment
     assert "`https://evil.example` is named in files that images are built from" in comment
     assert "tool.py" not in comment

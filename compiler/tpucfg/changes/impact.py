@@ -26,6 +26,7 @@ from tpucfg.changes.revisions import CompiledRevision, config_key
 from tpucfg.changes.spec_meanings import MEANINGS
 from tpucfg.changes.statements import (
     LocatedStatement,
+    Risk,
     ShownPair,
     Statement,
     format_environments,
@@ -265,6 +266,14 @@ class Impact(NamedTuple):
     """Warnings of both revisions in which only numbers differ."""
 
 
+_LATE_CHECKPOINT: Final = Statement(
+    "no checkpoint is written before the end of a run, so a failure loses all of it ({}, below)",
+    ("TPU044",),
+    Risk.CAUTION,
+    "no checkpoint in time",
+)
+
+
 def compute_impact(
     before: CompiledRevision,
     after: CompiledRevision,
@@ -272,8 +281,12 @@ def compute_impact(
     records: tuple[RevisionRecords, RevisionRecords] = (NO_RECORDS, NO_RECORDS),
 ) -> Impact:
     """Return the consequences of a change between two revisions without errors, whose configs differ as given."""
-    statements = [*_fact_statements(before, after, difference.changed), *result_statements(*records)]
     new_warnings, changed_warnings = _new_and_changed_warnings(before, after)
+    statements = [
+        *_fact_statements(before, after, difference.changed),
+        *result_statements(*records),
+        *(LocatedStatement("", _LATE_CHECKPOINT) for finding in new_warnings if finding.id == "TPU044"),
+    ]
     return Impact(
         tuple(sorted(statements, key=lambda located: -located.statement.risk)),
         scaling_rows(before.jobs, after.jobs),

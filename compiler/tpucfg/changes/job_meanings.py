@@ -7,6 +7,7 @@ what is listed here as harmless is none: the fields of the services are too many
 import re
 from collections.abc import Iterator
 from fractions import Fraction
+from pathlib import PurePosixPath
 from typing import Any, Final
 
 from tpucfg.catalog.target_facts import TARGET_FACTS
@@ -51,7 +52,8 @@ _REFERENCE: Final = re.compile(
 name after it, `${bucket}-data` is another bucket."""
 _WORD_ENDS: Final = re.compile(r"[\s'\"?#,;=()]+")
 _PARENT_FOLDER: Final = ".."
-_BUCKETS: Final = ("gs://", "/gcs/", "${bucket}")
+_GCS: Final = "/gcs/"
+_BUCKETS: Final = ("gs://", _GCS, "${bucket}")
 _DIGEST: Final = "@sha256:"
 _PROJECT_REGISTRY: Final = re.compile(r"[a-z0-9$\{}-]+-docker\.pkg\.dev|(?:[a-z0-9-]+\.)?gcr\.io")
 _DEFAULT_REGISTRY: Final = "docker.io"
@@ -251,6 +253,16 @@ def _loses(*placeholders: str) -> Condition:
     return lambda change, _: has_one(change.before) and not has_one(change.after)
 
 
+def _is_mounted(change: FactChange, comparison: Comparison) -> bool:
+    """Apply to a folder that is a mount of the job, or in one; Vertex AI mounts each bucket at `/gcs`."""
+    texts = texts_of(change.after)
+    if any(text.startswith(_GCS) for text in texts):
+        return True
+    folders = [PurePosixPath(text) for text in texts]
+    lineage = [str(path) for folder in folders for path in (folder, *folder.parents)]
+    return any(comparison.pair(change.scope, "mount", path)[1] is not ABSENT for path in lineage)
+
+
 def _variables(pattern: str) -> Iterator[Meaning]:
     """Yield the rows about variables that decide what code runs, and where its traffic goes."""
     for names, consequence in (
@@ -263,6 +275,7 @@ def _variables(pattern: str) -> Iterator[Meaning]:
 def _folders(pattern: str) -> Iterator[Meaning]:
     """Yield the rows about a folder of the job that becomes another one."""
     of_job, of_bucket = _loses("${run_dir}", "${job_dir}"), _loses("${run_dir}", "${job_dir}", "${bucket}")
+    yield caution(pattern, "the program writes to a mounted bucket, to what is there", all_of(of_bucket, _is_mounted))
     yield caution(pattern, "what the program writes there is no longer kept in the bucket", of_bucket)
     yield caution(pattern, "jobs can write to one folder, and change each other's files", of_job)
 

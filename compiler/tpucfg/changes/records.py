@@ -164,9 +164,14 @@ def _file(status: LadderStatus) -> str:
 
 
 def _is_opened(size: str, old: LadderStatus | None, new: LadderStatus) -> bool:
-    """Return True if the gate below a rung is open, and was not, or if the rung is new; a fit has its own sentence."""
-    if not new.is_measured or new.below(size) is None or not has_passed_below(new, size):
+    """Return True if the gate below a rung is open, and was not; a fit has a sentence of its own."""
+    below = new.below(size)
+    if not new.is_measured or below is None or not has_passed_below(new, size):
         return False
-    if old is None or size not in {rung.size for rung in old.rungs}:
+    if old is None:
         return True
-    return old.is_measured and not has_passed_below(old, size)
+    if size in {rung.size for rung in old.rungs}:
+        return old.is_measured and not has_passed_below(old, size)
+    # A new rung is opened by its record below, unless the base has that, too.
+    passed = {rung.size for rung in old.evaluations if rung.passed and not old.results.findings}
+    return below.size not in passed

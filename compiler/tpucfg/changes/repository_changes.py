@@ -96,7 +96,7 @@ def build_statements(
         after: Those of them that head has, with their contents; None for what cannot be read.
     """
     unread = [path for path, content in after.items() if content is None]
-    yield from _of_files(changed, "{} changed: images that are built with it differ from now on", Risk.NONE, "")
+    yield from _of_files(changed, "{} changed: what is built or run with it differs from now on", Risk.NONE, "")
     yield from _of_files(unread, "{} cannot be read by this review, and images are built by it", Risk.CAUTION, "")
     if new := _sources(filter(None, after.values())) - _sources(before):
         text = "{} is named in files that images are built from, and in no such file of the base"

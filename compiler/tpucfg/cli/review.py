@@ -93,7 +93,7 @@ def review(
     Example: tpucfg review --base origin/main > comment.md
     """
     from tpucfg.git.snapshots import CompareRequest
-    from tpucfg.review.build import find_review_scope, repository_statements
+    from tpucfg.review.build import find_review_scope, repository_changes
     from tpucfg.review.cautions import give_verdict
     from tpucfg.review.revisions import check_command
 
@@ -105,9 +105,9 @@ def review(
     scope = find_review_scope(request, spec or ())
     files.require_folders(scope)
     # Before any program runs: where the system does not prevent it, a program could change these files.
-    statements = repository_statements(scope.tree)
+    statements, unjudged = repository_changes(scope)
     result = _review_specs(scope, files, runs_programs=head is None or run_program)
-    result = result._replace(statements=statements)
+    result = result._replace(statements=statements, unjudged=unjudged)
     sys.stdout.write(_present(result, format))
     # Before an exit message on stderr, so that the two keep their order in a log.
     sys.stdout.flush()
@@ -213,7 +213,7 @@ class ReviewFiles(NamedTuple):
         if unknown := next((owner.folder for owner in self.fits if owner.folder not in known), None):
             message = f"{_FIT} {printable(unknown)}=…: this folder has no spec in either revision"
             raise CommandExit(USAGE, message, "give the folder relative to the root of the repository")
-        if len(folders) == 1 or "." in folders:
+        if len(folders) <= 1 or "." in folders:
             return
         for name, owners in ((_PREVIEW, self.previews), (_FIT, self.fits)):
             if owner := next((owner for owner in owners if owner.folder == _ONLY), None):

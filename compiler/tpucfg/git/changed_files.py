@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final, Literal, NamedTuple
 
 from tpucfg.git.repository import Repository, split_nul
-from tpucfg.git.trees import MAX_FILES, Content, Tree, TreeEntry, read_files, tree_of
+from tpucfg.git.trees import FIT_FILE, MAX_FILES, Content, Tree, TreeEntry, read_files, tree_of
 from tpucfg.infra.stack_files import PROJECT_FILES, PulumiProject, project_of
 from tpucfg.spec import SPEC_NAME
 from tpucfg.yamldoc.reader import read_bytes
@@ -34,6 +34,9 @@ _LOCAL: Final = re.compile(r"-[A-Za-z](?!-)|file:(?://)?")
 _PATH: Final = re.compile(r"[\w@+.-]*/[\w@+./-]*|[\w@+-][\w@+.-]*\.[A-Za-z]\w*|\.\.?")
 """A word that is a path wherever it is: with a slash, or with the ending of a file."""
 _VALUE: Final = re.compile(r"[\w@+./-]+")
+_STACK_FILE: Final = re.compile(r"Pulumi\.[^.].*\.(?:ya?ml|json)")
+_STACK_SPEC: Final = re.compile(r"^\s*[\"']?[\w-]+:spec[\"']?\s*:\s*[\"']?([^\s\"'#]+)", re.MULTILINE)
+"""The setting of a stack that names its spec."""
 _MAX_INCLUDED: Final = 1_000
 _NOT_LOCAL: Final = ("gs://", "${")
 """A `package` that contains one of these is not a folder of the repository."""
@@ -291,12 +294,13 @@ class SpecScope(NamedTuple):
 
 
 def find_affected_specs(tree: TreeChange) -> SpecScope:
-    """Return the specs of both revisions; an only spec is always affected.
+    """Return the specs of both revisions, those of other names if a stack reads them; an only spec is always affected.
 
     A spec is affected by a change of a file in its own folder, unless that file is nearer to another spec, and by a
     change below a folder that it names: the program and the stacks of its Pulumi project, or its trainer's package.
     """
-    specs = sorted(path for path in tree.before | tree.after if path.name == SPEC_NAME)
+    named = {path for revision, files in tree.trees for path in _specs_of_stacks(revision, files)}
+    specs = sorted(path for path in tree.before | tree.after if path.name == SPEC_NAME or path in named)
     if len(specs) <= 1:
         return SpecScope(tuple(specs), ())
     folders = {spec.parent for spec in specs}
@@ -315,16 +319,44 @@ def _named_folders(
     revision: Tree, files: Collection[PurePosixPath], specs: Iterable[PurePosixPath]
 ) -> Iterator[tuple[PurePosixPath, Collection[PurePosixPath]]]:
     """Yield each spec with the folders that it names outside its own folder."""
-    names = (SPEC_NAME, *PROJECT_FILES)
-    contents = read_files(revision, [path for spec in specs for name in names if (path := spec.parent / name) in files])
-    for spec in specs:
+    contents = read_files(revision, [spec for spec in specs if spec in files])
+    for spec, paths in _pulumi_paths(revision, files, specs):
         folder, text = spec.parent, contents.get(spec, b"")
-        project_file = next((folder / name for name in PROJECT_FILES if folder / name in contents), None)
-        pulumi = _project(project_file, contents[project_file]) if project_file else None
         # Parsing takes longer than searching, and few specs name a package.
         package = package_folder(folder, read_bytes(text, "").data) if b"package" in text else None
-        yield spec, {*program_paths(folder, pulumi).roots, *((package,) if package else ())} - {folder}
+        yield spec, {*paths.roots, *((package,) if package else ())} - {folder}
 
 
-def _project(file: PurePosixPath, content: bytes) -> PulumiProject | None:
-    return project_of(Path(), read_bytes(content, str(file)))
+def _pulumi_paths(
+    revision: Tree, files: Collection[PurePosixPath], specs: Iterable[PurePosixPath]
+) -> Iterator[tuple[PurePosixPath, ProgramPaths]]:
+    """Yield each spec with what the Pulumi project beside it names."""
+    all_specs = [*specs]
+    named = [path for spec in all_specs for name in PROJECT_FILES if (path := spec.parent / name) in files]
+    contents = read_files(revision, named)
+    for spec in all_specs:
+        file = next((spec.parent / name for name in PROJECT_FILES if spec.parent / name in contents), None)
+        pulumi = project_of(Path(), read_bytes(contents[file], str(file))) if file else None
+        yield spec, program_paths(spec.parent, pulumi)
+
+
+def _specs_of_stacks(revision: Tree, files: Collection[PurePosixPath]) -> Iterator[PurePosixPath]:
+    """Yield the files that stacks read as their spec, relative to the folder of their Pulumi project."""
+    projects = {path.parent for path in files if path.name in PROJECT_FILES}
+    stack_files = sorted(path for path in files if _STACK_FILE.fullmatch(path.name))
+    for file, content in read_files(revision, stack_files).items():
+        for folder in projects.intersection(file.parents):
+            for match in _STACK_SPEC.finditer(content.decode(errors="replace")):
+                if (path := normalize_path(folder, match[1])) in files:
+                    yield path
+
+
+def other_paths(tree: TreeChange, specs: Collection[PurePosixPath]) -> Iterator[PurePosixPath]:
+    """Yield the changed files that are neither specs, their results, nor of the Pulumi projects beside them."""
+    folders = {spec.parent / FIT_FILE.parent for spec in specs}
+    known = {*specs}
+    for revision, files in tree.trees:
+        for _, paths in _pulumi_paths(revision, files, specs):
+            folders |= {*paths.roots}
+            known |= {*paths.files}
+    return (path for path in tree.changed if path not in known and folders.isdisjoint(path.parents))

@@ -24,7 +24,14 @@ from tpucfg.changes.resource_diff import complete_preview, program_changes, reda
 from tpucfg.changes.revisions import CompiledRevision, open_compiled_revisions
 from tpucfg.changes.statements import LocatedStatement
 from tpucfg.findings import Finding
-from tpucfg.git.changed_files import TreeChange, changed_below, find_affected_specs, included_paths, read_tree_change
+from tpucfg.git.changed_files import (
+    TreeChange,
+    changed_below,
+    find_affected_specs,
+    included_paths,
+    other_paths,
+    read_tree_change,
+)
 from tpucfg.git.repository import RevisionError, find_repository
 from tpucfg.git.snapshots import CompareRequest, resolve_commits
 from tpucfg.git.trees import read_files
@@ -127,19 +134,20 @@ def review_spec(request: CompareRequest, given: GivenFiles) -> Review:
         return build_review(before, after, given)
 
 
-def repository_statements(tree: TreeChange) -> tuple[LocatedStatement, ...]:
-    """Return the changes that concern no single spec: those of the workflow and of images.
+def repository_changes(scope: ReviewScope) -> tuple[tuple[LocatedStatement, ...], tuple[str, ...]]:
+    """Return the changes that concern no single spec, of the workflow and of images, and the files without a rule.
 
     Raises:
         RevisionError: A revision cannot be read.
     """
+    tree = scope.tree
     if tree.base is None:
-        return ()
+        return (), ()
+    of_ci = changed_below(tree, ci_paths(tree.before | tree.after))
     changed, old, contents = _build_files(tree)
-    return (
-        *ci_statements(changed_below(tree, ci_paths(tree.before | tree.after))),
-        *build_statements(changed, old.values(), contents),
-    )
+    unjudged = {*other_paths(tree, (*scope.requests, *scope.others))}.difference(of_ci, changed)
+    statements = (*ci_statements(of_ci), *build_statements(changed, old.values(), contents))
+    return statements, tuple(map(str, sorted(unjudged)))
 
 
 def _build_files(

@@ -10,6 +10,7 @@ from tpucfg.changes.statements import Risk, format_config_counts, format_environ
 from tpucfg.findings import errors, format_counts
 from tpucfg.markdown import alert, code, prose, table
 from tpucfg.paths import grouped
+from tpucfg.redaction import redact
 from tpucfg.review.cautions import bound_cautions, repository_cautions, spec_cautions
 from tpucfg.review.effects import (
     Part,
@@ -173,6 +174,7 @@ def _config_cell(review: Review, name: str) -> str:
 
 
 _MAX_NAMES: Final = 16
+_MAX_FILES: Final = 6
 _MAX_ROWS: Final = 40
 """Rows of the table of specs; further specs are counted, and have parts of their own."""
 _HINT: Final = f"_Complete output: {code('tpucfg review --format json')}._"
@@ -194,12 +196,12 @@ def comment(reviewed: RepositoryReview) -> str:
         # The errors are why the effects are not known.
         blocks, folds = _split(_effects(only))
         head += [*spec_errors(only), _caution_block(reviewed), *blocks]
-        foot = [_others_line(reviewed), footer(only)]
+        foot = [_unjudged_line(reviewed), _others_line(reviewed), footer(only)]
     else:
         shown = sorted(filter(_is_worth_a_part, reviewed.reviews), key=_sort_key)
         head += [_caution_block(reviewed), _spec_table(shown)]
         folds = [*_parts(shown)]
-        foot = [_unchanged_line(reviewed), _others_line(reviewed)]
+        foot = [_unchanged_line(reviewed), _unjudged_line(reviewed), _others_line(reviewed)]
     return join_within_limit(head, folds, foot, hint=_HINT)
 
 
@@ -296,6 +298,11 @@ def _others_line(reviewed: RepositoryReview) -> str:
         return ""
     count = len(reviewed.others)
     return f"_{format_count(count, 'other spec')} of this repository {'is' if count == 1 else 'are'} not affected._"
+
+
+def _unjudged_line(reviewed: RepositoryReview) -> str:
+    files = [code(redact(path)) for path in reviewed.unjudged]
+    return f"_Changed, and not judged by this review: {listed(files, _MAX_FILES)}._" if files else ""
 
 
 def _unchanged_line(reviewed: RepositoryReview) -> str:

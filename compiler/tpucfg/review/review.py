@@ -135,6 +135,8 @@ class RepositoryReview(NamedTuple):
     """True if the specs were found in the repository, and not given."""
     statements: tuple[LocatedStatement, ...] = ()
     """Changes that concern no single spec."""
+    unjudged: tuple[str, ...] = ()
+    """The changed files that no rule reads."""
 
     @property
     def only(self) -> Review | None:
