@@ -37,7 +37,7 @@ test: setup ## run the fast tests, and some tests of each slow kind; takes three
 	$(PYTEST) -m 'not slow or sample'
 
 slow-test: setup ## run the slow tests that `test` leaves out, but those of the next seven targets
-	$(PYTEST) -m 'slow and not (sample or engine or cluster or tpu_compiler or trainer or fuzz or frozen or machine)'
+	$(PYTEST) -m 'slow and not (sample or engine or cluster or tpu_compiler or trainer or fuzz or machine)'
 
 cluster-test: setup ## run jobs on a real Kubernetes cluster with JobSet and Kueue, on nodes without machines
 	$(PYTEST) -m cluster

@@ -49,7 +49,6 @@ KINDS: Final = frozenset(
         "system",
         "shell",
         "programs",
-        "frozen",
         "machine",
     )
 )
