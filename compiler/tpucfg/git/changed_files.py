@@ -299,8 +299,8 @@ def find_affected_specs(tree: TreeChange) -> SpecScope:
     A spec is affected by a change of a file in its own folder, unless that file is nearer to another spec, and by a
     change below a folder that it names: the program and the stacks of its Pulumi project, or its trainer's package.
     """
-    named = {path for revision, files in tree.trees for path in _specs_of_stacks(revision, files)}
-    specs = sorted(path for path in tree.before | tree.after if path.name == SPEC_NAME or path in named)
+    of_stacks = {path for revision, files in tree.trees for path in _specs_of_stacks(revision, files)}
+    specs = sorted(path for path in tree.before | tree.after if path.name == SPEC_NAME or path in of_stacks)
     if len(specs) <= 1:
         return SpecScope(tuple(specs), ())
     folders = {spec.parent for spec in specs}
@@ -347,7 +347,8 @@ def _specs_of_stacks(revision: Tree, files: Collection[PurePosixPath]) -> Iterat
     for file, content in read_files(revision, stack_files).items():
         for folder in projects.intersection(file.parents):
             for match in _STACK_SPEC.finditer(content.decode(errors="replace")):
-                if (path := normalize_path(folder, match[1])) in files:
+                path = normalize_path(folder, match[1])
+                if path is not None and path in files:
                     yield path
 
 

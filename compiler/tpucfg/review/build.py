@@ -146,7 +146,7 @@ def repository_changes(scope: ReviewScope) -> tuple[tuple[LocatedStatement, ...]
     of_ci = changed_below(tree, ci_paths(tree.before | tree.after))
     changed, old, contents = _build_files(tree)
     unjudged = {*other_paths(tree, (*scope.requests, *scope.others))}.difference(of_ci, changed)
-    statements = (*ci_statements(of_ci), *build_statements(changed, old.values(), contents))
+    statements = (*ci_statements(of_ci), *build_statements(changed, old, contents))
     return statements, tuple(map(str, sorted(unjudged)))
 
 
