@@ -576,4 +576,4 @@ def test_files_that_an_image_is_made_of_are_followed(
     comment = capsys.readouterr().out
     assert "`image/more.list, image/train.py` changed: what is built or run with it differs from now on" in comment
     assert "`https://evil.example` is named in files that images are built from" in comment
-    assert "tool.py" not in comment
+    assert "_Changed, and not judged by this review: `tool.py`._" in comment
