@@ -40,6 +40,16 @@ def test_growth_is_that_of_one_run() -> None:
     ]
 
 
+def test_money_that_is_known_of_all_configs_comes_first() -> None:
+    """The run of a new rung without a record can be the dearest, so the headline has what its hour costs."""
+    other = {"project": "p-prod", "region": "us-central1"}
+    base = spec(**PRICED, sizes=["v2-8"], training__train_steps=1000, environments__prod=other)
+    head = spec(**PRICED, sizes=["v2-8", "v2-32"], training__train_steps=8000, environments__prod=other)
+    changes = costs(base, head, RECORDED)
+    assert changes.largest["usd"].unknown == 2
+    assert cost_phrase(changes) == "+32.00 USD an hour on v2-32 in dev"
+
+
 def test_a_probe_is_shown_beside_a_run() -> None:
     """More steps of a probe cost more, and the run what it did; a section that is added or removed has no growth."""
     probes = [spec(**PRICED, probe={"steps": steps}) for steps in (100, 200)]

@@ -76,8 +76,11 @@ def _rung_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]
 
 
 def cost_phrase(costs: CostChanges) -> str:
-    """Return the largest growth for the headline: `+1,240.00 USD for a run on v2-8 in dev (+25%)`; empty if small."""
-    for key in _shown(costs):
+    """Return the largest growth for the headline: `+1,240.00 USD for a run on v2-8 in dev (+25%)`; empty if small.
+
+    Money that is known for all configs comes first: what is not known can be the largest.
+    """
+    for key in sorted(_shown(costs), key=lambda key: key not in _PRICED or costs.largest[key].unknown > 0):
         largest = costs.largest[key]
         added, growth = largest.after - largest.before, largest.growth
         # Without any job before, all of it is new.
