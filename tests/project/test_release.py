@@ -124,3 +124,12 @@ def test_jobs_run_in_order() -> None:
     ]
     assert any("release.py check" in step.get("run", "") for step in JOBS["build"]["steps"])
     assert JOBS["publish"]["environment"] == "pypi"
+
+
+@pytest.mark.parametrize("folder", [".github/workflows", "templates/workflow/.github/workflows"])
+def test_no_job_imports_a_module_of_the_checkout(folder: str) -> None:
+    """`python -m venv` would run a `venv.py` at the root of a pull request, with the rights of the job."""
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / folder).iterdir() if path.name != "ci.yml"]
+    started = [options for text in texts for options in re.findall(r"\bpython3? (.*?)-m \w+", text)]
+    assert started
+    assert {*started} == {"-I "}
