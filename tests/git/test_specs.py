@@ -82,7 +82,7 @@ def test_a_spec_of_another_name_is_that_of_a_stack(repository: Repository) -> No
 
 
 def test_files_of_specs_and_their_stacks_have_rules(repository: Repository) -> None:
-    """What is neither a spec, a result nor below a folder of a Pulumi project is listed for the reader."""
+    """A file that is neither a spec, a result nor below a folder of a Pulumi project is listed for the reader."""
     base = repository.git("rev-parse", "HEAD")
     known = ("a/tpucfg.yaml", "a/results/dev.jsonl", "b/Pulumi.yaml", "shared/stacks/data.json", "d/requirements.txt")
     write(repository, *known, "README.md", "a/results.md", "shared/main.tf", text="name: y\n")
