@@ -118,3 +118,6 @@ def test_a_file_of_an_image_that_cannot_be_read_is_a_caution() -> None:
     """A link, or a file above the limit, hides where code comes from."""
     file = PurePosixPath("Dockerfile")
     assert [item.statement.risk for item in build_statements([file], {}, {file: None})] == [Risk.NONE, Risk.CAUTION]
+    packages = PurePosixPath("requirements.txt")
+    _, *more = build_statements([packages], {packages: b"jax\n"}, {packages: None})
+    assert [item.statement.risk for item in more] == [Risk.CAUTION]

@@ -99,7 +99,8 @@ def build_statements(
     """
     unread = [path for path, content in after.items() if content is None]
     yield from _of_files(changed, "{} changed: what is built or run with it differs from now on", Risk.NONE, "")
-    yield from _package_statements(requirements_paths(changed), before, after)
+    # A file that cannot be read has not lost its packages.
+    yield from _package_statements(requirements_paths({*changed}.difference(unread)), before, after)
     yield from _of_files(unread, "{} cannot be read by this review, and images are built by it", Risk.CAUTION, "")
     if new := _sources(filter(None, after.values())) - _sources(before.values()):
         text = "{} is named in files that images are built from, and in no such file of the base"
