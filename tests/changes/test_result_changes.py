@@ -161,9 +161,8 @@ def test_a_record_of_another_program_takes_the_place_of_none(tmp_path: Path) -> 
 
 def test_a_new_rung_above_one_that_had_passed_is_no_news(tmp_path: Path) -> None:
     """A rung that a change adds is opened by the change only if the base lacks the record of the rung below."""
-    gated = spec(sizes=["v2-8", "v2-32", "v2-128"], gate={"min_scaling_efficiency": 0.8})
     shorter = spec(sizes=["v2-8", "v2-32"], gate={"min_scaling_efficiency": 0.8})
     records = V2_8 + V2_32
 
-    assert changes(tmp_path / "kept", records, records, gated, shorter) == []
-    assert changes(tmp_path / "new", V2_8, records, gated, shorter)[0] == _OPENED % "v2-128"
+    assert changes(tmp_path / "kept", records, records, _GATED, shorter) == []
+    assert changes(tmp_path / "new", V2_8, records, _GATED, shorter)[0] == _OPENED % "v2-128"

@@ -90,8 +90,10 @@ def test_files_of_specs_and_their_stacks_have_rules(repository: Repository) -> N
 
     specs = find_affected_specs(tree)
 
-    others = sorted(map(str, other_paths(tree, (*specs.affected, *specs.others))))
-    assert others == ["README.md", "a/results.md", "shared/main.tf"]
+    all_specs = (*specs.affected, *specs.others)
+    assert sorted(map(str, other_paths(tree, all_specs, ()))) == ["README.md", "a/results.md", "shared/main.tf"]
+    judged = [PurePosixPath("README.md")]
+    assert sorted(map(str, other_paths(tree, all_specs, judged))) == ["a/results.md", "shared/main.tf"]
 
 
 def test_the_only_spec_is_always_affected(tmp_path: Path) -> None:

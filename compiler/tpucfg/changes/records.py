@@ -15,7 +15,7 @@ from tpucfg.changes.revisions import CompiledRevision
 from tpucfg.changes.statements import LocatedStatement, Risk, Statement
 from tpucfg.number_format import format_metric
 from tpucfg.results.cost import forecast_throughputs
-from tpucfg.results.gate import has_passed_below
+from tpucfg.results.gate import has_passed_below, passed_sizes
 from tpucfg.results.ladder_status import LadderStatus, ladder_statuses
 from tpucfg.results.records import (
     FOLDER,
@@ -173,5 +173,4 @@ def _is_opened(size: str, old: LadderStatus | None, new: LadderStatus) -> bool:
     if size in {rung.size for rung in old.rungs}:
         return old.is_measured and not has_passed_below(old, size)
     # A new rung is opened by its record below, unless the base has that, too.
-    passed = {rung.size for rung in old.evaluations if rung.passed and not old.results.findings}
-    return below.size not in passed
+    return below.size not in passed_sizes(old)

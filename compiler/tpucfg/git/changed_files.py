@@ -316,7 +316,7 @@ def find_affected_specs(tree: TreeChange) -> SpecScope:
 
 
 def _named_folders(
-    revision: Tree, files: Collection[PurePosixPath], specs: Iterable[PurePosixPath]
+    revision: Tree, files: Collection[PurePosixPath], specs: Collection[PurePosixPath]
 ) -> Iterator[tuple[PurePosixPath, Collection[PurePosixPath]]]:
     """Yield each spec with the folders that it names outside its own folder."""
     contents = read_files(revision, [spec for spec in specs if spec in files])
@@ -328,13 +328,12 @@ def _named_folders(
 
 
 def _pulumi_paths(
-    revision: Tree, files: Collection[PurePosixPath], specs: Iterable[PurePosixPath]
+    revision: Tree, files: Collection[PurePosixPath], specs: Collection[PurePosixPath]
 ) -> Iterator[tuple[PurePosixPath, ProgramPaths]]:
     """Yield each spec with what the Pulumi project beside it names."""
-    all_specs = [*specs]
-    named = [path for spec in all_specs for name in PROJECT_FILES if (path := spec.parent / name) in files]
+    named = [path for spec in specs for name in PROJECT_FILES if (path := spec.parent / name) in files]
     contents = read_files(revision, named)
-    for spec in all_specs:
+    for spec in specs:
         file = next((spec.parent / name for name in PROJECT_FILES if spec.parent / name in contents), None)
         pulumi = project_of(Path(), read_bytes(contents[file], str(file))) if file else None
         yield spec, program_paths(spec.parent, pulumi)
@@ -352,12 +351,14 @@ def _specs_of_stacks(revision: Tree, files: Collection[PurePosixPath]) -> Iterat
                     yield path
 
 
-def other_paths(tree: TreeChange, specs: Collection[PurePosixPath]) -> Iterator[PurePosixPath]:
-    """Yield the changed files that are neither specs, their results, nor of the Pulumi projects beside them."""
-    folders = {spec.parent / FIT_FILE.parent for spec in specs}
-    known = {*specs}
+def other_paths(
+    tree: TreeChange, specs: Collection[PurePosixPath], judged: Iterable[PurePosixPath]
+) -> Collection[PurePosixPath]:
+    """Return the changed files that are neither judged, specs, their results, nor of Pulumi projects beside them."""
+    results = {spec.parent / FIT_FILE.parent for spec in specs}
+    others = {path for path in tree.changed.difference(specs, judged) if results.isdisjoint(path.parents)}
     for revision, files in tree.trees:
-        for _, paths in _pulumi_paths(revision, files, specs):
-            folders |= {*paths.roots}
-            known |= {*paths.files}
-    return (path for path in tree.changed if path not in known and folders.isdisjoint(path.parents))
+        # Most changes are of specs alone, and no project has to be read for them.
+        for _, paths in _pulumi_paths(revision, files, specs) if others else ():
+            others = {path for path in others.difference(paths.files) if {*paths.roots}.isdisjoint(path.parents)}
+    return others

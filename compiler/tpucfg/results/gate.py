@@ -64,8 +64,14 @@ def has_passed_below(status: LadderStatus, size: str) -> bool:
     below = status.below(size)
     if below is None or not status.is_measured:
         return True
-    # A line that is not a record could have been the last one of the rung below, so findings keep the gate closed.
-    return below.passed and not status.results.findings
+    return below.size in passed_sizes(status)
+
+
+def passed_sizes(status: LadderStatus) -> frozenset[str]:
+    """Return the sizes of the rungs that have passed."""
+    # A line that is not a record could have been the last one of a rung, so findings keep the gate closed.
+    is_known = not status.results.findings
+    return frozenset(rung.size for rung in status.evaluations if rung.passed and is_known)
 
 
 def gate_refusals(

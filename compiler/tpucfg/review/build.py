@@ -145,9 +145,9 @@ def repository_changes(scope: ReviewScope) -> tuple[tuple[LocatedStatement, ...]
         return (), ()
     of_ci = changed_below(tree, ci_paths(tree.before | tree.after))
     changed, old, contents = _build_files(tree)
-    unjudged = {*other_paths(tree, (*scope.requests, *scope.others))}.difference(of_ci, changed)
+    unjudged = other_paths(tree, (*scope.requests, *scope.others), (*of_ci, *changed))
     statements = (*ci_statements(of_ci), *build_statements(changed, old, contents))
-    return statements, tuple(map(str, sorted(unjudged)))
+    return statements, tuple(redact(str(path)) for path in sorted(unjudged))
 
 
 def _build_files(

@@ -10,7 +10,6 @@ from tpucfg.changes.statements import Risk, format_config_counts, format_environ
 from tpucfg.findings import errors, format_counts
 from tpucfg.markdown import alert, code, prose, table
 from tpucfg.paths import grouped
-from tpucfg.redaction import redact
 from tpucfg.review.cautions import bound_cautions, repository_cautions, spec_cautions
 from tpucfg.review.effects import (
     Part,
@@ -301,8 +300,9 @@ def _others_line(reviewed: RepositoryReview) -> str:
 
 
 def _unjudged_line(reviewed: RepositoryReview) -> str:
-    files = [code(redact(path)) for path in reviewed.unjudged]
-    return f"_Changed, and not judged by this review: {listed(files, _MAX_FILES)}._" if files else ""
+    if not reviewed.unjudged:
+        return ""
+    return f"_Changed, and not judged by this review: {listed([*map(code, reviewed.unjudged)], _MAX_FILES)}._"
 
 
 def _unchanged_line(reviewed: RepositoryReview) -> str:

@@ -33,7 +33,7 @@ def json_report(reviewed: RepositoryReview) -> str:
         "specs": [_review(review) for review in reviewed.reviews],
         "failures": [failure._asdict() for failure in reviewed.failures],
         "others": reviewed.others,
-        "unjudged": [redact(path) for path in reviewed.unjudged],
+        "unjudged": reviewed.unjudged,
     }
     return json_text(data)
 
