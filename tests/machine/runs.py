@@ -33,6 +33,8 @@ AT_ONCE: Final = 32
 """Machines that run at once. They mostly sleep, but each has three of the 128 inotify instances of Linux's default."""
 _BOOTS: Final = threading.BoundedSemaphore(3)
 """Slices that boot at once: a boot takes a core for a second, and no run should start late for others."""
+_COMPILES: Final = threading.Lock()
+"""The compiler has one thread: two would load the catalog at once, and change it twice."""
 BOOT_SECONDS: Final = 2
 """The time in which a script usually starts its program."""
 
@@ -119,7 +121,8 @@ def script_of(run: Run) -> str:
     trainer = {"command": ["sh", "-c", run.program], **run.trainer}
     if run.seconds:
         trainer["max_run_duration"] = f"{run.seconds}s"
-    (config,) = render_configs(compiled(run.target, run.size, environment={"region": run.region}, trainer=trainer))
+    with _COMPILES:
+        (config,) = render_configs(compiled(run.target, run.size, environment={"region": run.region}, trainer=trainer))
     return _script_in([*yaml.safe_load_all(config.text)])
 
 
