@@ -18,12 +18,13 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup quick test slow-test cluster-test engine-test compile-test oldest-jax-test older-jax-test machine trainer-test fuzz-test frozen-test lint format \
-	workflows engine cluster tensorflow tpu-compiler tpu-compiler-oldest tpu-compiler-older maxtext bench published-runs bench-write fuzz fuzz-write build schemas schemas-check catalog-audit \
+.PHONY: help demo setup quick test slow-test heavy-test cluster-test oldest-jax-test older-jax-test machine frozen-test \
+	lint format workflows engine cluster tensorflow tpu-compiler tpu-compiler-oldest tpu-compiler-older maxtext \
+	bench published-runs bench-write fuzz fuzz-write build schemas schemas-check catalog-audit \
 	pages docs docs-serve readme audit lock clean
 
 help: ## list the targets
-	@grep -E '^[a-z-]+:.* ## ' $(MAKEFILE_LIST) | sed -E 's/:.* ## /\t/' | expand -t 15
+	@grep -E '^[a-z-]+:.* ## ' $(MAKEFILE_LIST) | sed -E 's/:.* ## /\t/' | expand -t 21
 
 demo: $(VENV)/runtime ## print the v3-32 config of tpucfg.yaml; needs only Python 3.11
 	@$(BIN)/tpucfg render --size v3-32
@@ -36,17 +37,14 @@ quick: setup ## run the tests of what has changed since main; takes less than a 
 test: setup ## run the fast tests, and some tests of each slow kind; takes three and a half minutes
 	$(PYTEST) -m 'not slow or sample'
 
-slow-test: setup ## run the slow tests that `test` leaves out, but those of the next seven targets
+slow-test: setup ## run the slow tests that neither `test` nor one of the next six targets runs
 	$(PYTEST) -m 'slow and not (sample or engine or cluster or tpu_compiler or trainer or fuzz or machine)'
+
+heavy-test: setup ## deploy stacks with the Pulumi engine, compile for TPUs, train the models of `init --trainer`, and fuzz
+	$(PYTEST) -m 'engine or tpu_compiler or trainer or fuzz'
 
 cluster-test: setup ## run jobs on a real Kubernetes cluster with JobSet and Kueue, on nodes without machines
 	$(PYTEST) -m cluster
-
-engine-test: setup ## deploy stacks with the Pulumi engine
-	$(PYTEST) -m engine
-
-compile-test: setup ## compile for TPUs
-	$(PYTEST) -m tpu_compiler
 
 oldest-jax-test: setup tpu-compiler-oldest ## compile for TPUs with the oldest JAX
 	TPUCFG_TPU_PYTHON=$(CURDIR)/$(VENV)/tpu-compiler-oldest/bin/python $(PYTEST) -m tpu_compiler \
@@ -60,14 +58,8 @@ machine: setup ## boot machines whose start-up script ends their slice; as root,
 	$(BIN)/python tools/machine_tree.py
 	$(BIN)/pytest -m machine tests/machine
 
-trainer-test: setup ## train the models of `init --trainer`
-	$(PYTEST) -m trainer
-
-fuzz-test: setup ## run commands on five thousand generated inputs
-	$(PYTEST) -m fuzz
-
-frozen-test: setup ## compare the reviews of all recorded histories with the frozen data
-	$(BIN)/python tests/frozen/freeze.py --compare
+frozen-test: setup ## compare findings, configs and reviews of recorded histories with the frozen data
+	$(BIN)/python tests/frozen/freeze.py --compare bad examples review # slow-test reviews the attacks
 
 lint: setup lint-trainer-jax lint-trainer-tensorflow ## run ruff and mypy
 	$(BIN)/ruff check
