@@ -125,6 +125,8 @@ EXAMPLES: Final = (
     Example(("mount", "/data"), _A, "gs://theirs", _CAUTION, "gs://theirs is not the environment's bucket"),
     Example(("mount", "/data"), _A, "https://x.example/p", _CAUTION, "https://x.example is a new address"),
     Example(("mount", "/data"), _A, "gs://mine/../b", _CAUTION, "leads out of its folder"),
+    Example(("mount", "/data"), "${bucket}/x", "${bucket}", _CAUTION, "can read and change more of the bucket"),
+    Example(("mount", "/data"), "${bucket}/x", "${bucket}/y", _NONE, "mount /data changed"),
     Example(("mount", "/app"), _A, "${bucket}/x", _CAUTION, "the bucket's files hide those of the image there"),
     Example(("mount", "/data"), _A, "${bucket}/x", _NONE, "mount /data added"),
     Example(("capacity",), "on-demand", "spot", _CAUTION, "machines have another price"),
@@ -215,6 +217,9 @@ EXAMPLES: Final = (
     Example(("ratio", "examples"), _A, "2×", _NONE, "the run sees 2× as many examples"),
     Example(("ratio", "learning rate"), _A, "1×", _NONE, "learning rate is unchanged"),
     Example(("ratio", "learning rate"), _A, "2×", _NONE, "learning rate is 2× the previous value"),
+    Example(("ratio", "learning rate"), _A, "1,000×", _CAUTION, "1,000× the previous value: the run can diverge"),
+    Example(("ratio", "learning rate"), _A, "0.01×", _CAUTION, "0.01× the previous value: the run can diverge"),
+    Example(("ratio", "learning rate"), _A, "0.1×", _NONE, "learning rate is 0.1× the previous value"),
     # Fields of `extra`
     Example(_field("spec", "ttlSecondsAfterFinished"), _A, 3, _NONE, "field spec.ttlSecondsAfterFinished added (3)"),
     Example(_pod("containers", "main", "resources", "requests", "memory"), _A, "1Gi", _NONE, "memory added"),

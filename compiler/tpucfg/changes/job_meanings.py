@@ -214,6 +214,11 @@ def _over_program(change: FactChange, _: Comparison) -> bool:
     return change.before is ABSENT and not any(f"{path}/".startswith(f"{folder}/") for folder in _MOUNT_FOLDERS)
 
 
+def _is_wider(change: FactChange, _: Comparison) -> bool:
+    """Apply to a mount of a folder that contains the one before."""
+    return change.after is not ABSENT and str(change.before).startswith(f"{str(change.after).rstrip('/')}/")
+
+
 def _longer(change: FactChange, _: Comparison) -> tuple[str, ...]:
     if ABSENT in (change.before, change.after):
         return ()
@@ -347,6 +352,7 @@ _PROGRAM: Final = (
     caution("secret.*", "its value can change between two runs", _at_latest),
     caution("mount.*", "what the program writes there stays on the machine, and is lost with it", removed),
     *addresses("mount.*"),
+    caution("mount.*", "the program can read and change more of the bucket", _is_wider),
     caution("mount.*", "the bucket's files hide those of the image there", _over_program),
     # Machines, and the length of a run
     caution("capacity", "machines have another price, and can be missing or be taken away", _is_unreserved),

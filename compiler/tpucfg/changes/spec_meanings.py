@@ -1,5 +1,6 @@
 """The meaning of changed facts of a spec, for a reader who judges what its jobs do, reach and cost."""
 
+from fractions import Fraction
 from typing import Final
 
 from tpucfg.catalog.target_facts import TARGET_FACTS
@@ -28,6 +29,8 @@ from tpucfg.spec.project import Number
 
 LIFTED: Final = "protection lifted"
 """The headline of lifted protection, which the summary omits if a resource already shows it."""
+_FAR: Final = 100
+"""A factor by which nobody changes a learning rate in one step."""
 
 
 # Conditions
@@ -43,6 +46,12 @@ def _is_error(change: FactChange, _: Comparison) -> bool:
 
 def _lower_price(change: FactChange, comparison: Comparison) -> bool:
     return changed(change, comparison) and Number.read(change.after).value < Number.read(change.before).value
+
+
+def _is_far(change: FactChange, _: Comparison) -> bool:
+    """Apply to a factor of 100 or more, or of a hundredth or less."""
+    factor = Fraction(str(change.after).rstrip("×").replace(",", ""))
+    return not Fraction(1, _FAR) < factor < _FAR
 
 
 def _is_stricter(change: FactChange, comparison: Comparison) -> bool:
@@ -110,6 +119,12 @@ _TRAINING: Final = (
     sentence("ratio.examples", "the run sees the same number of examples", becomes("1×")),
     sentence("ratio.examples", "the run sees {after} as many examples"),
     sentence("ratio.learning rate", "learning rate is unchanged", becomes("1×")),
+    sentence(
+        "ratio.learning rate",
+        "{label} is {after} the previous value: the run can diverge, or learn nothing",
+        _is_far,
+        Risk.CAUTION,
+    ),
     sentence("ratio.*", "{label} is {after} the previous value"),
     sentence("training.tuned_on", "{label} changed from {before} to {after}: all rungs are rescaled"),
     Meaning("training.learning_rate", when=changed, is_silent=True),
