@@ -124,11 +124,3 @@ def test_extra_cannot_set_a_limit() -> None:
     refused = compiled(spec(targets=extra))
     assert "TPU067" in [finding.id for finding in refused.findings]
     assert all(run_limit(job_, body).hours is None for job_, body in refused.request_bodies)
-
-
-def test_a_target_without_a_reader_has_no_limit() -> None:
-    """A new target is not bounded until its limit is known."""
-    job_, body = job_and_body("gke", "", {"max_run_duration": "1h"})
-    on_docker = job_._replace(environment=job_.environment._replace(target="docker"))
-    limit = run_limit(on_docker, body)
-    assert (limit.hours, limit.unbounded) == (None, "docker has no limit of its own")

@@ -1,7 +1,7 @@
 """Facts about each target that other parts of the compiler, and the stack program, need without the target's module.
 
 A new target adds one row. What only the service's own requests need is in `targets/`; the capacity that it offers is in
-`plan/rules/capacity_table.py`, and the limit of a run in `results/cost.py`.
+`plan/rules/capacity_table.py`.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,6 @@
 """Hours and cost of a run: measured, forecast from a measured rung, and the most that its config allows."""
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -143,18 +142,15 @@ def _source(index: int, slices: Sequence[Slice], measured: Mapping[str, Fraction
     return next((rung for rung in by_distance if rung.generation == generation and rung.size in measured), None)
 
 
-_DURATION: Final = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,9})?)s")
 NO_DURATION: Final = "set trainer.max_run_duration"
 """The reason why not even an attempt has a limit."""
+FREE_RESTARTS: Final = "a restart after a disruption is not counted"
+"""The reason why attempts have a limit and the whole run has none."""
 _FREE_ACTIONS: Final = ("RestartJobSetAndIgnoreMaxRestarts", "RestartJobAndIgnoreMaxRestarts")
 """The actions that restart pods without counting the restart: https://jobset.sigs.k8s.io/docs/concepts/."""
 _EXECUTION_LIMIT: Final = "kueue.x-k8s.io/max-exec-time-seconds"
 """The label by which Kueue limits the time of a job with all of its restarts:
 https://kueue.sigs.k8s.io/docs/reference/labels-and-annotations/."""
-_HOST_LIMIT: Final = ("scheduling", "maxRunDuration", "seconds")
-"""https://cloud.google.com/compute/docs/instances/limit-vm-runtime."""
-FREE_RESTARTS: Final = "a restart after a disruption is not counted"
-"""The reason why attempts have a limit and the whole run has none."""
 
 
 class RunLimit(NamedTuple):
@@ -178,27 +174,31 @@ class RunLimit(NamedTuple):
         return None if self.seconds is None else self.seconds * self.attempts / _SECONDS_PER_HOUR
 
 
-def _limited(seconds: Fraction | None) -> RunLimit:
-    return RunLimit(seconds, unbounded="" if seconds else NO_DURATION)
-
-
 def run_limit(job: Job, body: RequestBody) -> RunLimit:
     """Return the longest time that a job can use its slice.
 
-    Read from the request body where it has the limit, as that is what the service gets. The default of a service does
-    not count as a limit: the spec does not contain it, and the service may change it.
+    Every target renders `max_run_duration` as the limit of all attempts, and `extra` cannot set another one. Only each
+    restart of a JobSet has it anew. The default of a service does not count as a limit: the spec does not contain it,
+    and the service may change it.
     """
-    reader = _READERS.get(job.target)
-    return reader(job, body) if reader else RunLimit(None, unbounded=f"{job.target} has no limit of its own")
+    if job.max_run_duration is None:
+        return RunLimit(None, unbounded=NO_DURATION)
+    seconds = Fraction(job.max_run_duration.seconds)
+    policy = value_at(body, ("spec", "failurePolicy"))
+    if policy is None or value_at(body, ("metadata", "labels", _EXECUTION_LIMIT)):
+        return RunLimit(seconds)
+    is_free = any(rule.get("action") in _FREE_ACTIONS for rule in policy.get("rules", ()))
+    return RunLimit(seconds, int(policy.get("maxRestarts", 0)) + 1, FREE_RESTARTS if is_free else "")
 
 
 def cost_limit_text(job: Job, body: RequestBody, prices: Prices) -> str:
     """Return the most that a run can cost with its factors; or why it is not bounded, and what is known then."""
     limit = run_limit(job, body)
-    if limit.counted_hours is None:
+    if job.max_run_duration is None or limit.counted_hours is None:
         return f"not bounded: {limit.unbounded}"
     chips, hourly = job.slice.chips, price_per_hour(job.slice, prices, job.capacity.kind)
-    factors = f"{_time(job, limit)}{_attempts(limit)} × {format_count(chips, 'chip')}"
+    attempts = "" if limit.attempts == 1 else f" × {limit.attempts} attempts"
+    factors = f"{job.max_run_duration.text}{attempts} × {format_count(chips, 'chip')}"
     if hourly is None:
         missing = f"no price for {job.slice.generation} {job.capacity.kind}"
         text = f"at most {format_hours(limit.counted_hours * chips)} chip hours: {factors} ({missing})"
@@ -206,67 +206,3 @@ def cost_limit_text(job: Job, body: RequestBody, prices: Prices) -> str:
         dollars = format_dollars(limit.counted_hours * hourly)
         text = f"at most ${dollars}: {factors} × ${format_number(hourly / chips)}"
     return f"not bounded: {limit.unbounded}; without any, {text}" if limit.unbounded else text
-
-
-def _time(job: Job, limit: RunLimit) -> str:
-    """Return the limit of one attempt, as the spec writes it if it comes from there."""
-    duration, seconds = job.max_run_duration, limit.seconds or Fraction(0)
-    return duration.text if duration and duration.seconds == seconds else f"{format_hours(seconds / 3600)}h"
-
-
-def _attempts(limit: RunLimit) -> str:
-    return "" if limit.attempts == 1 else f" × {limit.attempts} attempts"
-
-
-def _field_limit(*path: str) -> Callable[[Job, RequestBody], RunLimit]:
-    """Return a reader of a field that limits a whole job, with every attempt."""
-
-    def read(_: Job, body: RequestBody) -> RunLimit:
-        value = value_at(body, path)
-        duration = _DURATION.fullmatch(value) if isinstance(value, str) else None
-        return _limited(Fraction(duration[1]) if duration else None)
-
-    return read
-
-
-def _start_script_limit(job: Job, _: RequestBody) -> RunLimit:
-    """Return the limit of a slice that its own start-up script deletes; its restarts are within the limit."""
-    return _limited(Fraction(job.max_run_duration.seconds) if job.max_run_duration else None)
-
-
-def _host_limit(_: Job, body: RequestBody) -> RunLimit:
-    """Return the limit after which Compute Engine deletes an instance, or the instances of a group."""
-    hosts = (value_at(body, ("instance",)), value_at(body, ("instanceTemplate", "properties")))
-    seconds = next((value for host in hosts if (value := value_at(host, _HOST_LIMIT))), None)
-    return _limited(Fraction(seconds) if seconds else None)
-
-
-def _jobset_limit(_: Job, body: RequestBody) -> RunLimit:
-    """Return the limit of a JobSet: each restart of it creates new jobs, whose deadline starts anew."""
-    total = str(value_at(body, ("metadata", "labels", _EXECUTION_LIMIT)))
-    if total.isascii() and total.isdecimal():
-        return _limited(Fraction(total))
-    replicated_jobs = value_at(body, ("spec", "replicatedJobs")) or ()
-    deadlines = [value_at(each, ("template", "spec", "activeDeadlineSeconds")) for each in replicated_jobs]
-    if not deadlines or None in deadlines:
-        return _limited(None)
-    policy = value_at(body, ("spec", "failurePolicy")) or {}
-    is_free = any(rule.get("action") in _FREE_ACTIONS for rule in policy.get("rules", ()))
-    return RunLimit(
-        seconds=Fraction(max(deadlines)),
-        attempts=int(policy.get("maxRestarts", 0)) + 1,
-        unbounded=FREE_RESTARTS if is_free else "",
-    )
-
-
-_READERS: Final[Mapping[str, Callable[[Job, RequestBody], RunLimit]]] = {
-    # https://cloud.google.com/vertex-ai/docs/reference/rest/v1/CustomJobSpec#Scheduling
-    "vertex-ai": _field_limit("scheduling", "timeout"),
-    # https://cloud.google.com/ai-platform/training/docs/reference/rest/v1/projects.jobs#Scheduling
-    "ai-platform": _field_limit("trainingInput", "scheduling", "maxRunningTime"),
-    "cloud-tpu": _start_script_limit,
-    "compute-engine": _host_limit,
-    # https://kubernetes.io/docs/concepts/workloads/controllers/job/#job-termination-and-cleanup
-    "gke": _jobset_limit,
-}
-"""By target, the reader of the field or setting that limits a job."""
