@@ -494,7 +494,9 @@ def test_a_column_of_numbers_is_aligned(scale_up: Run) -> None:
     end = header.index("scaling") + len("scaling")
     assert second[:end].endswith("e10%")
     assert first[:end].endswith(" –")
-    assert scale_up("status", "--format", "markdown").stdout.splitlines()[3].startswith("|---|---:|---:|---:|---:|")
+    assert (
+        scale_up("status", "--format", "markdown").stdout.splitlines()[3].startswith("| --- | --: | --: | --: | --: |")
+    )
 
 
 def test_two_specs_in_one_folder_share_the_file_only(scale_up: Run, tmp_path: Path) -> None:
@@ -548,9 +550,7 @@ def test_a_recorded_file_is_valid(scale_up: Run, tmp_path: Path) -> None:
     [
         ([None], "a2"),
         (["a1"], "a2"),
-        (["b1", "b3", "b2"], "b4"),
-        (["nightly"], "nightly2"),
-        (["12345678901234567890"], "a2"),
+        (["a3", "a2", "nightly"], "a4"),
     ],
 )
 def test_the_next_run_has_a_new_id(scale_up: Run, runs: list[str | None], expected: str) -> None:

@@ -185,13 +185,7 @@ def test_results_of_others_are_kept(folder: Folder) -> None:
     assert folder.fit()[0] == 0
     assert len(folder.file()) == 4
     folder.spec(("sizes: [v5litepod-16, v5litepod-64]", "sizes: [v5litepod-16, v5litepod-32]"))
-    status, _, err = folder.fit("--size", "v5litepod-32")
-    assert status == 0
-    assert (
-        "removed from results/fit.json: dev v5litepod-64: this spec, chat, has no training step for it; another spec "
-        "in this folder needs a name other than chat to keep its results\n"
-    ) in err
-    assert "removed from" not in folder.fit("--size", "v5litepod-32")[2]
+    assert folder.fit("--size", "v5litepod-32")[0] == 0
     assert [(row["name"], row["size"]) for row in folder.file()] == [
         ("chat", "v5litepod-16"),
         ("chat", "v5litepod-32"),

@@ -80,4 +80,4 @@ def test_a_missing_file_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert run(["import", str(tmp_path / "none.yaml")]) == 1
     error = capsys.readouterr().err
     assert "none.yaml cannot be read" in error
-    assert "help: give the path of a config" in error
+    assert "help: give the path of a file that exists" in error

@@ -23,11 +23,6 @@ if TYPE_CHECKING:
 
 _MAX_LISTED: Final = 8
 """Limit for the specs or configs that the summary lists by name; more are only counted."""
-_CONFIG_HELPS: Final = {
-    "TPU001": "give the path of a config, or of a folder of configs, with --config",
-    "TPU002": "render it again with tpucfg render, or delete it",
-}
-"""Help for a config that is missing or empty, instead of that for a spec, which names `tpucfg init`."""
 
 
 class _Report(NamedTuple):
@@ -222,10 +217,7 @@ def _check_config(file: str, target: str, catalog: Catalog) -> tuple[Sequence[Fi
     # A config of another target may have several documents, although those of this one have not.
     if findings and (wrong := other_target(document if several else read_file(Path(file), several=True), target)):
         return [wrong], document.text
-    return [
-        finding._replace(help=_CONFIG_HELPS[finding.id]) if "tpucfg init" in finding.help else finding
-        for finding in findings
-    ], document.text
+    return findings, document.text
 
 
 def _config_names(paths: Sequence[Path], files: Sequence[str]) -> str:

@@ -139,7 +139,6 @@ def _compile(
     """
     path = fit_path(spec.parent)
     outcomes: list[Outcome] = []
-    removed: list[FitKey] = []
     write_error: OSError | None = None
     progress = FitProgress(sum(job.settings.trainer.fit is not None for job in jobs))
     with delayed_interrupts() as check_interrupts:
@@ -155,13 +154,11 @@ def _compile(
                 outcomes.append(outcome)
                 progress.ended(outcome)
                 if outcome.result and not outcome.is_known:  # known ones cost nothing, and are written at the end
-                    removed += _write(project, path, [outcome])[1]
+                    _write(project, path, [outcome])
         finally:
             compilations.close()
             progress.clear()
-            write_error, last_removed = _write(project, path, outcomes)
-            removed += last_removed
-            progress.removed(removed, str(path))
+            write_error = _write(project, path, outcomes)
             if isinstance(sys.exception(), KeyboardInterrupt):
                 kept = _write_message(path, write_error) if write_error else f"kept in {path}"
                 progress.interrupted(outcomes, kept)
@@ -169,27 +166,25 @@ def _compile(
     return sorted(outcomes, key=lambda outcome: order[fit_key(outcome.job)]), write_error
 
 
-def _write(project: Project, path: Path, outcomes: Sequence[Outcome]) -> tuple[OSError | None, Sequence[FitKey]]:
-    """Add the results to the file; return the error if that fails, or the results that the spec has no rung for.
+def _write(project: Project, path: Path, outcomes: Sequence[Outcome]) -> OSError | None:
+    """Add the results to the file, without those that the spec has no rung for; return the error if that fails.
 
     Another run may have written the file since this one read it, so it is read again while no other one writes it.
     """
     new = {outcome.result.key: outcome.result for outcome in outcomes if outcome.result}
     if not new and not path.exists():
-        return None, ()
-    removed: list[FitKey] = []
+        return None
 
     def merged() -> Iterable[FitResult]:
         before = read_fit_file(path).results
-        results = {key: result for key, result in before.items() if _is_kept(project, key)} | new
-        removed.extend(key for key in before if key not in results)
-        return results.values()
+        kept = {key: result for key, result in before.items() if _is_kept(project, key)}
+        return (kept | new).values()
 
     try:
         update_fit_file(path, merged)
     except OSError as error:
-        return error, ()
-    return None, removed
+        return error
+    return None
 
 
 def unwritten(path: Path, error: OSError) -> CommandExit:

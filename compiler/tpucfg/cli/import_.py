@@ -3,7 +3,7 @@
 import re
 import sys
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
@@ -12,9 +12,6 @@ from tpucfg.cli.options import argument, environment_name_form, option
 from tpucfg.findings import errors
 from tpucfg.redaction import redact
 from tpucfg.text_format import dotted, format_count, format_value, printable
-
-_HELPS: Final = dict.fromkeys(("TPU001", "TPU002"), "give the path of a config, as YAML or JSON")
-"""Help for a file that cannot be read, instead of that for a spec, which names `tpucfg init`."""
 
 
 def import_(
@@ -46,8 +43,7 @@ def import_(
         raise CommandExit(USAGE, message, "give another name: --env dev")
     document = read_file(file, several=True)
     if document.root is None or errors(document.findings):
-        findings = [finding._replace(help=_HELPS.get(finding.id, finding.help)) for finding in document.findings]
-        print_findings(findings, {str(file): hidden_text(document)})
+        print_findings(document.findings, {str(file): hidden_text(document)})
         raise CommandExit(ERRORS)
     imported = import_config(document, Given(env, project, region, batch_size, train_steps), Catalog())
     sys.stdout.write(imported.text)

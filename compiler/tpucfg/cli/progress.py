@@ -7,14 +7,13 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from tpucfg.cli.tune_output import candidate_name
-from tpucfg.fit.fit_file import FitKey
 from tpucfg.fit.launcher import Outcome
 from tpucfg.fit.rung_fit import RungFit, fit_key, verdict_text
 from tpucfg.fit.schedule import Running
 from tpucfg.fit.tune_candidates import Candidate, Choices, Line, step_key
 from tpucfg.fit.tune_search import Trial, next_candidate
 from tpucfg.fit.worker_process import WorkerProcess
-from tpucfg.text_format import format_count, listed, printable
+from tpucfg.text_format import format_count, printable
 
 _REFRESH_SECONDS: Final = 0.5
 _CLEAR: Final = "\r\x1b[K"
@@ -70,14 +69,6 @@ class FitProgress(_StatusLine):
             verdict += ", unchanged, as committed" if outcome.is_committed else ", unchanged"
         rung = f"{outcome.job.environment.name} {outcome.job.size}: {verdict}{seconds}"
         self.print_above(f"{self._ended}/{self._total} {rung}")
-
-    def removed(self, keys: Sequence[FitKey], path: str) -> None:
-        """Print which results have left the file: a second spec with the same name may have written them."""
-        if keys:
-            rungs = listed([f"{key.environment} {key.size}" for key in keys])
-            reason = f"this spec, {keys[0].name}, has no training step for {'it' if len(keys) == 1 else 'them'}"
-            advice = f"another spec in this folder needs a name other than {keys[0].name} to keep its results"
-            self.print_above(f"removed from {path}: {rungs}: {reason}; {advice}")
 
     def interrupted(self, outcomes: Sequence[Outcome], kept: str) -> None:
         """Print what is left of a run that Ctrl-C has ended."""

@@ -43,13 +43,15 @@ def text_sections(sections: Iterable[Section]) -> Iterator[str]:
 
 def markdown_sections(sections: Iterable[Section]) -> Iterator[str]:
     """Yield the lines of sections in Markdown; those below a table are Markdown already."""
-    from tpucfg.markdown import prose
+    from tpucfg.markdown import prose, table
 
     for number, section in enumerate(sections):
         yield from [""] if number else []
         yield f"**{prose(section.title)}**"
         yield ""
-        yield from _markdown_table(section.columns)
+        titles = [column.title for column in section.columns]
+        rows = zip(*(map(_escaped, column.cells) for column in section.columns), strict=True)
+        yield table(titles, rows, [index for index, column in enumerate(section.columns) if column.is_numeric])
         yield from section.lines
 
 
@@ -65,14 +67,6 @@ def text_table(columns: Sequence[Column]) -> Iterator[str]:
         yield "  ".join(row).rstrip()
 
 
-def _markdown_table(columns: Sequence[Column]) -> Iterator[str]:
-    """Yield the lines of a Markdown table; its cells are plain text, and are escaped."""
-    header, *rows = zip(*((column.title, *column.cells) for column in columns), strict=True)
-    yield _markdown_row(header)
-    yield "|" + "|".join("---:" if column.is_numeric else "---" for column in columns) + "|"
-    yield from map(_markdown_row, rows)
-
-
-def _markdown_row(cells: Sequence[str]) -> str:
-    escaped = [cell.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;") for cell in cells]
-    return f"| {' | '.join(escaped)} |"
+def _escaped(cell: str) -> str:
+    """Return a cell of plain text as Markdown."""
+    return cell.replace("\\", "\\\\").replace("<", "&lt;")

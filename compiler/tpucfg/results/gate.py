@@ -22,9 +22,6 @@ from tpucfg.spec import SPEC_NAME, Gate, Project
 
 PROBE_OPTION: Final = "--probe"
 _FROM_LOG: Final = ("--from", "LOG")
-_MAX_RUN_LENGTH: Final = 20
-"""Characters of a run's id in the schema of a record."""
-_MAX_RUN_DIGITS: Final = 9
 
 
 def may_run(status: LadderStatus, size: str, *, is_probe: bool = False) -> bool:
@@ -98,7 +95,7 @@ def remedy(
     # The metric is that of a whole run; the rest is measured by a probe, which costs less.
     kind = (PROBE_OPTION,) if status.probe and not of_metric else ()
     name = f"a probe of {size}" if kind else size
-    run = ("--run", next_run(status, size))
+    run = ("--run", next_run(status))
 
     def command(of: str, *more: str) -> str:
         return command_line(of, status.environment.name, size, spec, *kind, *more, *set_options(changes))
@@ -123,14 +120,12 @@ def fit_remedy(status: LadderStatus, size: str, spec: Path) -> tuple[tuple[str, 
     return ((problem.fix, command_line("fit", status.environment.name, size, spec)),) if problem else ()
 
 
-def next_run(status: LadderStatus, size: str) -> str:
-    """Return a run id that no record has, for another run of the rung."""
+def next_run(status: LadderStatus) -> str:
+    """Return a run id that no record has."""
     # With the id of a finished run, the trainer would find its checkpoints and resume at the last step.
     # Of any size: the folder of a named run is the same on all of them.
-    taken = {record.run for record in status.results.records if record.run}
-    last_record = status.evaluation(size).record
-    stem, number = _split_run(last_record.run if last_record and last_record.run else "a1")
-    return next(run for next_number in count(number + 1) if (run := f"{stem}{next_number}") not in taken)
+    taken = {record.run for record in status.results.records}
+    return next(run for number in count(2) if (run := f"a{number}") not in taken)
 
 
 def command_line(name: str, environment: str, size: str, spec: Path, *more: str) -> str:
@@ -173,7 +168,7 @@ def _cost_remedy(status: LadderStatus, job: Job, spec: Path) -> str:
     if fit and not fit.current:
         return f"compile it, which forecasts its time: {command_line('fit', status.environment.name, job.size, spec)}"
     if job.whole is None and status.probe and not cost_problem(status, job.size, is_probe=True):
-        options = ("--run", next_run(status, job.size), *set_options(job.changes)) if job.changes else ()
+        options = ("--run", next_run(status), *set_options(job.changes)) if job.changes else ()
         probe = command_line("submit", status.environment.name, job.size, spec, PROBE_OPTION, *options)
         return f"measure it with a probe: {probe}; or set trainer.max_run_duration, after which it ends"
     return "set trainer.max_run_duration, after which it ends"
@@ -198,15 +193,6 @@ def _not_passed(project: Project, status: LadderStatus, job: Job, below: RungEva
         help=f"{fix}; or start it anyway with --force",
         related=((record.location, f"the last record of {below.size}"),) if record and record.location else (),
     )
-
-
-def _split_run(run: str) -> tuple[str, int]:
-    """Return the parts of a run's id, `a` and 9 for `a9`; `a` and 1 for an id that must not become longer."""
-    stem = run.rstrip("0123456789")
-    digits = run[len(stem) :]
-    if len(run) >= _MAX_RUN_LENGTH or len(digits) > _MAX_RUN_DIGITS:
-        return "a", 1
-    return stem, int(digits or 1)
 
 
 # The next steps on a ladder, and notes about its measurements, as lines of text with commands to paste.
@@ -353,7 +339,7 @@ def next_steps(status: LadderStatus, spec: Path) -> Iterator[NextStep]:
         fixes = fit_remedy(status, size, spec)
         yield from (NextStep(f"next, {fix}", command) for fix, command in fixes)
         # The folder of the other program's run may have checkpoints.
-        options = (*kind, *(("--run", next_run(status, size)) if reached.is_other else ()))
+        options = (*kind, *(("--run", next_run(status)) if reached.is_other else ()))
         if reason := cost_problem(status, size, is_probe=bool(kind)):
             yield NextStep(f"the gate does not let {size} start: {reason}")
             return

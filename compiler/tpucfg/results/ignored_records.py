@@ -8,7 +8,7 @@ be closed without an explanation. `tpucfg check` therefore prints a note.
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from tpucfg.findings import Finding, Location
 from tpucfg.fs import sorted_glob
@@ -19,15 +19,6 @@ from tpucfg.text_format import dotted, format_count, listed, nearest, quote_key
 _MAX_UNKNOWN_FILES: Final = 10
 """Maximum files that are reported."""
 _EXTENSION: Final = ".jsonl"
-
-
-class IgnoredRecords(NamedTuple):
-    """Records of one file that are not counted, for one reason."""
-
-    message: str
-    help: str
-    location: Location | None
-    """The last of the records."""
 
 
 def record_findings(
@@ -49,35 +40,34 @@ def record_findings(
     # In a spec with errors, names and sizes may be stand-ins, with which no record would match.
     if not project.broken:
         for results, environment in files:
-            findings += [
-                Finding.of("TPU103", ignored.message, ignored.location or Location(results.file), help=ignored.help)
-                for ignored in ignored_records(results, environment, project.name)
-            ]
+            findings += ignored_records(results, environment, project.name)
         if not environments:
             findings += _unknown_files(folder, project.environments)
     return findings, {results.file: results.text for results, _ in files}
 
 
-def ignored_records(results: Results, environment: Environment, name: str) -> Iterator[IgnoredRecords]:
-    """Yield the records that are not counted in an environment of the project of that name."""
+def ignored_records(results: Results, environment: Environment, name: str) -> Iterator[Finding]:
+    """Yield a note, at the last of them, about the records that are not counted in an environment of that project."""
     other_name = [record for record in results.records if record.name != name]
     if other_name:
         names = _distinct([record.name for record in other_name])
         subject = f"{_count(other_name)} with another name ({names}) {_verb(other_name)} not counted"
         rename = f'if {name} was called {names} before, write "name": "{name}" in those records'
-        yield IgnoredRecords(
+        yield Finding.of(
+            "TPU103",
             f"{subject}: the spec's name is {name}",
-            f"{rename}; if another spec shares the folder, change nothing",
-            other_name[-1].location,
+            other_name[-1].location or Location(results.file),
+            help=f"{rename}; if another spec shares the folder, change nothing",
         )
     other_size = [record for record in results.records if record.name == name and record.size not in environment.sizes]
     if other_size:
         sizes, ladder = _distinct([record.size for record in other_size]), listed(environment.sizes, last=" and ")
         subject = f"{_count(other_size)} of a size outside the ladder ({sizes}) {_verb(other_size)} not counted"
-        yield IgnoredRecords(
+        yield Finding.of(
+            "TPU103",
             f"{subject}: {environment.name} has {ladder}",
-            f"add {sizes} to {dotted(environment.sizes_path)}, or keep the records as history",
-            other_size[-1].location,
+            other_size[-1].location or Location(results.file),
+            help=f"add {sizes} to {dotted(environment.sizes_path)}, or keep the records as history",
         )
 
 

@@ -99,7 +99,7 @@ class NodeBuilder:
                 roots.append(self._value(next(events), events, 0))
         # An empty document is null without a text: `null` itself is a value.
         if not (filled := tuple(root for root in roots if root.value is not None or root.text)):
-            hint = "make a new project with: tpucfg init"
+            hint = "write it again, or make a new project with: tpucfg init"
             raise ParseAborted(Finding.of("TPU002", f"{self.name} is empty", Location(self.name), help=hint))
         return filled
 

@@ -46,7 +46,7 @@ def read_file(path: FilePath, display_name: str | None = None, *, several: bool 
                 content += file.read(MAX_FILE_BYTES + 1 - _FIRST_READ_BYTES)
     except OSError as error:
         message = f"{name} cannot be read: {error.strerror or error}"
-        hint = "give the spec's path with --spec FILE, or make a new project with: tpucfg init"
+        hint = "give the path of a file that exists, or make a new project with: tpucfg init"
         return _unreadable(name, Finding.of("TPU001", message, Location(name), help=hint))
     return read_bytes(content, name, several=several)
 
