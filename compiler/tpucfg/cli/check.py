@@ -44,22 +44,16 @@ def check(
     probe: options.ProbeOption = False,
     config: Annotated[
         list[Path] | None,
-        option(
-            "--config PATH",
-            "Check this config, or all YAML and JSON files in this folder, without a spec; repeatable. "
-            "Needs --target, the service of all of them.",
-        ),
+        option("--config PATH", "A config to check, or a folder of them; repeatable. Needs --target."),
     ] = None,
     stack_outputs: Annotated[
-        Path | None,
-        option(
-            "--stack-outputs FILE",
-            "Compare the output of `pulumi stack output --json` with the spec's environment --env.",
-        ),
+        Path | None, option("--stack-outputs FILE", "Compare `pulumi stack output --json` with the environment --env.")
     ] = None,
     format: Annotated[str, format_option("|".join(FORMATS))] = "text",
 ) -> None:
     """Report every finding about the spec, the configs it compiles to, and the stack files and results next to it.
+
+    With --config, it checks configs that somebody else wrote, without a spec: all YAML and JSON files of a folder.
 
     Example: tpucfg check --env prod --format github
     """

@@ -18,9 +18,7 @@ from tpucfg.text_format import json_text
 
 def diff(
     base: Annotated[str | None, argument("[BASE]", "A git revision, or a folder of configs. [default: HEAD]")] = None,
-    head: Annotated[
-        str | None, argument("[HEAD]", "A git revision, or a folder of configs. [default: the working tree]")
-    ] = None,
+    head: Annotated[str | None, argument("[HEAD]", "Another one. [default: the working tree]")] = None,
     spec: options.SpecOption = SPEC,
     env: options.EnvOption = None,
     size: options.SizeOption = None,

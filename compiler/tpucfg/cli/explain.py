@@ -19,10 +19,7 @@ def _complete_id(incomplete: str) -> list[str]:
 
 def explain(
     id: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[ID]", help="A finding's id, such as TPU021. [default: list all]", autocompletion=_complete_id
-        ),
+        str | None, typer.Argument(metavar="[ID]", help="A finding's id. [default: all]", autocompletion=_complete_id)
     ] = None,
 ) -> None:
     """Show a finding's section of the documents: its meaning, an example, the fix, and when to allow it.

@@ -19,12 +19,8 @@ def import_(
     env: Annotated[str, option("--env NAME", "The name of the environment.")] = "dev",
     project: Annotated[str | None, option("--project ID", "The Google project, if the file names none.")] = None,
     region: Annotated[str | None, option("--region REGION", "The region, if the file names none.")] = None,
-    batch_size: Annotated[
-        int | None, option("--batch-size", "The global batch, if the program is not given one.", min=1)
-    ] = None,
-    train_steps: Annotated[
-        int | None, option("--train-steps", "The steps, if the program is not given them.", min=1)
-    ] = None,
+    batch_size: Annotated[int | None, option("--batch-size", "The global batch, if the file has none.", min=1)] = None,
+    train_steps: Annotated[int | None, option("--train-steps", "The steps, if the file has none.", min=1)] = None,
 ) -> None:
     """Print the spec of a JobSet, a Vertex AI custom job or a queued resource.
 

@@ -37,24 +37,13 @@ def init(
     name: Annotated[str | None, option("--name NAME", "The project's name. [default: the folder's]")] = None,
     target: NewTargetOption = None,
     trainer: Annotated[
-        str | None,
-        choice_option(
-            "--trainer FRAMEWORK",
-            tuple(TRAINERS),
-            f"Add a trainer to start from, in trainer/: {' or '.join(TRAINERS)}.",
-        ),
+        str | None, choice_option(f"--trainer {'|'.join(TRAINERS)}", tuple(TRAINERS), "Add a trainer to start from.")
     ] = None,
     install_from: Annotated[
-        str | None,
-        option(
-            "--install-from ADDRESS",
-            "The commit or wheel that the workflows install. [default: where this tpucfg came from]",
-        ),
+        str | None, option("--install-from ADDRESS", "What the workflows install. [default: where tpucfg came from]")
     ] = None,
     infra: Annotated[bool, option("--infra", "Add the Pulumi program and a stack file for each environment.")] = False,
-    workflow: Annotated[
-        bool, option("--workflow", "Add GitHub workflows for reviews, and for updates of stacks.")
-    ] = False,
+    workflow: Annotated[bool, option("--workflow", "Add GitHub workflows for reviews and updates of stacks.")] = False,
     only_workflow: Annotated[bool, option("--only-workflow", "Create only the workflows and their actions.")] = False,
 ) -> None:
     """Create a new project: a spec, and the schema by which an editor completes it; options add the rest.

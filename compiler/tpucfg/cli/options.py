@@ -201,8 +201,7 @@ RungOption = Annotated[str | None, _size_option("The rung. [default: the tuned s
 OneSizeOption = Annotated[str, _size_option("The size.")]
 TargetOption = Annotated[str | None, _target_option("The target. [default: the spec's]")]
 TwoTargetsOption = Annotated[
-    list[str] | None,
-    _target_option("The target; given twice, compare the spec's jobs on both. [default: the spec's]"),
+    list[str] | None, _target_option("The target; given twice, both are compared. [default: the spec's]")
 ]
 TakenByOption = Annotated[str | None, _target_option("Show only sizes that this target supports.")]
 NewTargetOption = Annotated[str | None, _target_option("The service that runs the jobs. [default: gke]")]
@@ -212,19 +211,9 @@ RunsOption = Annotated[
 ]
 StepOption = Annotated[
     list[str] | None,
-    option(
-        "--step [SIZE:]STEP",
-        "The step that the run has reached, and the size that it was on; repeatable, in the order of the steps."
-        " [default: as recorded]",
-    ),
+    option("--step [SIZE:]STEP", "The run's step, and its size; repeatable in order. [default: as recorded]"),
 ]
-SetOption = Annotated[
-    list[str] | None, option("--set PATH=VALUE", "A value in place of the spec's, checked like it; repeatable.")
-]
-JobsOption = Annotated[
-    int | None, option("--jobs N", "Compilations side by side. [default: by cores and memory]", min=1)
-]
+SetOption = Annotated[list[str] | None, option("--set PATH=VALUE", "A value in place of the spec's; repeatable.")]
+JobsOption = Annotated[int | None, option("--jobs N", "Compilations at once. [default: by cores and memory]", min=1)]
 TimeLimitOption = Annotated[str, option("--time-limit TIME", "The longest compilation: 90s, 15m, 1h.")]
-ProbeOption = Annotated[
-    bool, option("--probe", "Take the probe of each rung, a short run, as the spec's `probe` describes it.")
-]
+ProbeOption = Annotated[bool, option("--probe", "Take the probe of each rung, as the spec's `probe` describes it.")]

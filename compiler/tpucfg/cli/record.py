@@ -37,29 +37,12 @@ def record(
     env: options.OneEnvOption = None,
     metric: Annotated[
         list[str] | None,
-        option(
-            "--metric NAME=VALUE", "A metric and its value; repeatable. With --from, a NAME alone is read from the log."
-        ),
+        option("--metric NAME=VALUE", "A metric; with --from, a NAME is read from the log. Repeatable."),
     ] = None,
-    log: Annotated[
-        str | None,
-        option(
-            "--from FILE",
-            "Read the metrics from a log: from its last line of JSON that has all of them, or from the latest such"
-            " entry in the output of `gcloud logging read --format=json`; with `flags: maxtext` also from the"
-            " lines of MaxText's steps; - is the standard input."
-            f" [default: {THROUGHPUT} and the gate's metric]",
-        ),
-    ] = None,
+    log: Annotated[str | None, option("--from FILE", "Read the metrics from a log; - is the standard input.")] = None,
     run: options.RunOption = None,
     step: Annotated[
-        int | None,
-        option(
-            "--step STEP",
-            "The step that the run has reached, in its last checkpoint: submit goes on there, on any size.",
-            min=1,
-            max=_MAX_STEP,
-        ),
+        int | None, option("--step STEP", "The step of the run's last checkpoint.", min=1, max=_MAX_STEP)
     ] = None,
     changes: options.SetOption = None,
     probe: options.ProbeOption = False,
@@ -67,7 +50,11 @@ def record(
     """Record what a rung measured, in results/ENV.jsonl next to the spec. The last record of each kind counts.
 
     The record of a probe decides how the rung scales, and that of a whole run has the gate's metric. With --step, it is
-    that of a part of a run, which goes on from there.
+    that of a part of a run, which submit lets go on from there, on any size.
+
+    --from reads examples_per_second and the gate's metric, or what --metric names: from the last line of JSON that has
+    all of them, or the latest such entry in the output of `gcloud logging read --format=json`; with `flags: maxtext`
+    also from the lines of MaxText's steps.
 
     Example: tpucfg record --env dev --size v2-8 --metric examples_per_second=1234.5 --metric accuracy=0.97
     """

@@ -35,26 +35,16 @@ def render(
     changes: options.SetOption = None,
     probe: options.ProbeOption = False,
     out: Annotated[
-        Path | None,
-        option(
-            "--out DIR",
-            "Write DIR/<env>/<size>/config.yaml; with several specs, DIR/<name>/<env>/<size>/config.yaml. "
-            "A probe is written to <size>/probe/config.yaml.",
-            parser=output_folder,
-        ),
+        Path | None, option("--out DIR", "Write each config to DIR/<env>/<size>/config.yaml.", parser=output_folder)
     ] = None,
     check: Annotated[bool, option("--check", "With --out: write nothing, and exit 3 if a file would change.")] = False,
-    prune: Annotated[
-        bool, option("--prune", "With --out: remove the configs that no job of these specs needs.")
-    ] = False,
-    format: Annotated[
-        str, format_option("yaml|json", "The format of the configs; as JSON, each job is a document.")
-    ] = "yaml",
-    document: Annotated[
-        str | None, option("--document KEY", "With --format json: print only this object of the configs.")
-    ] = None,
+    prune: Annotated[bool, option("--prune", "With --out: remove the configs that no job needs.")] = False,
+    format: Annotated[str, format_option("yaml|json", "The format; as JSON, each job is a document.")] = "yaml",
+    document: Annotated[str | None, option("--document KEY", "With --format json: print only this object.")] = None,
 ) -> None:
     """Print or write the configs of the selected jobs; all of them are validated before anything is written.
+
+    With several specs, --out writes DIR/<name>/<env>/<size>/config.yaml; a probe is in <size>/probe/config.yaml.
 
     Example: tpucfg render --env prod --size v3-32
     """

@@ -27,37 +27,24 @@ if TYPE_CHECKING:
 _FAIL_ON: Final = ("destructive", "caution", "any", "none")
 
 
-SpecsOption = Annotated[
-    list[Path] | None,
-    option("--spec FILE", "A spec to review; repeatable. [default: every tpucfg.yaml that the change affects]"),
-]
+SpecsOption = Annotated[list[Path] | None, option("--spec FILE", "A spec; repeatable. [default: all affected ones]")]
 BaseOption = Annotated[str, option("--base REV", "The revision to merge into.")]
 HeadOption = Annotated[str | None, option("--head REV", "The revision to review. [default: the working tree]")]
 PreviewOption = Annotated[
     list[str] | None,
     option(
-        "--preview [FOLDER/]ENV=FILE",
-        "The output of `pulumi preview --json` for an environment of the spec in FOLDER; repeatable.",
+        "--preview [FOLDER/]ENV=FILE", "A `pulumi preview --json`, by the spec's folder and environment; repeatable."
     ),
 ]
 FitOption = Annotated[
     list[str] | None,
-    option(
-        "--fit [FOLDER=]FILE",
-        "The results/fit.json that `tpucfg fit` wrote in a job of this run, for the spec in FOLDER; repeatable.",
-    ),
+    option("--fit [FOLDER=]FILE", "The fit.json that a job of this run wrote, by the spec's folder; repeatable."),
 ]
 ResourcesOption = Annotated[
     tuple[Path, Path] | None,
-    option(
-        "--resources BASE HEAD",
-        "What `tpucfg infra --format json` wrote for both revisions, elsewhere: no program is started.",
-    ),
+    option("--resources BASE HEAD", "What `tpucfg infra --format json` wrote for both: no program is started."),
 ]
-RunProgramOption = Annotated[
-    bool,
-    option("--run-program", "Run the stack programs with --head too. Without it, the resources are not known then."),
-]
+RunProgramOption = Annotated[bool, option("--run-program", "Run the stack programs with --head too.")]
 FormatOption = Annotated[str, format_option("markdown|json")]
 FailOnOption = Annotated[
     str,

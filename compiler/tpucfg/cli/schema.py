@@ -13,11 +13,7 @@ from tpucfg.text_format import nearest
 def schema(
     name: Annotated[
         str,
-        typer.Argument(
-            metavar="[NAME]",
-            help="tpucfg (for the spec), record, fit, stack, catalog, or a target.",
-            show_default=False,
-        ),
+        typer.Argument(metavar="[NAME]", help="tpucfg, record, fit, stack, catalog, or a target.", show_default=False),
     ] = "tpucfg",
 ) -> None:
     """Print a JSON Schema: of the spec, a record, a fit, a stack file, the catalog, or a target's request body.

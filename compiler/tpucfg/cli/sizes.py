@@ -21,12 +21,8 @@ _NOT_KNOWN: Final = "not known"
 def sizes(
     target: TakenByOption = None,
     region: Annotated[str | None, option("--region REGION", "Show only sizes that this region offers.")] = None,
-    generation: Annotated[
-        str | None, option("--generation GENERATION", "Show only sizes of this generation, such as v6e.")
-    ] = None,
-    all_: Annotated[
-        bool, option("--all", "Show all sizes: of every generation, and of every number of chips.")
-    ] = False,
+    generation: Annotated[str | None, option("--generation GENERATION", "Show only sizes of it, such as v6e.")] = None,
+    all_: Annotated[bool, option("--all", "Show all generations, and every number of chips.")] = False,
     format: Annotated[str, format_option("text|json")] = "text",
 ) -> None:
     """List the catalog of TPU sizes: chips, topology and memory, targets, zones, and the sources of these facts.

@@ -58,12 +58,7 @@ def _complete_path(ctx: typer.Context, incomplete: str) -> list[str]:
 
 def why(
     path: Annotated[
-        str,
-        argument(
-            "PATH",
-            "A figure, a flag, or a path of the config, such as workerPoolSpecs.0.replicaCount.",
-            autocompletion=_complete_path,
-        ),
+        str, argument("PATH", "A figure, a flag, a path such as metadata.name.", autocompletion=_complete_path)
     ],
     spec: options.SpecOption = SPEC,
     env: options.EnvOption = None,
