@@ -17,7 +17,9 @@ def main(folder: Path, argv: list[str]) -> int:
         calls.write(f"{line}\n")
     for words, fails, answer in json.loads((folder / "answers.json").read_text(encoding="utf-8")):
         if words in " ".join(argv):
-            (sys.stderr if fails else sys.stdout).write(answer if isinstance(answer, str) else json.dumps(answer))
+            (sys.stderr if fails else sys.stdout).write(
+                answer if isinstance(answer, str) else json.dumps(answer, indent=2)
+            )
             return int(fails)
     sys.stdout.write("" if argv[0] == "kubectl" else "[]")
     return 0

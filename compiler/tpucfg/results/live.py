@@ -28,12 +28,12 @@ from tpucfg.plan import Job
 from tpucfg.redaction import redact
 from tpucfg.results.cost import price_per_hour, run_limit
 from tpucfg.results.log_metrics import (
-    MAX_ENTRY_LENGTH,
     SHOWN_STEP,
     LogObject,
     LogTimestamp,
     TruncatedLogError,
     iter_log_objects,
+    short_lines,
 )
 from tpucfg.spec import Project
 from tpucfg.spec.presets import StepLine
@@ -291,11 +291,10 @@ class _Line(NamedTuple):
 
 def log_progress(log: str, form: StepLine) -> Progress:
     """Return the progress in a log: of lines of steps in a form, or of lines of JSON with a `step`."""
-    text = StringIO(log)
     lines: list[_Line] = []
     is_whole = True
     try:
-        for each in iter_log_objects(text.readline(MAX_ENTRY_LENGTH), text, (_STEP,), form):
+        for each in iter_log_objects(short_lines(StringIO(log)), (_STEP,), form):
             step = each.data.get(_STEP)
             if isinstance(step, float) and isfinite(step) and 0 <= step <= _MAX_STEP:
                 lines.append(_Line(each.timestamp, int(step), _seconds(each)))

@@ -14,11 +14,11 @@ https://cloud.google.com/logging/docs/structured-logging
 
 import json
 import re
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
-from io import StringIO, TextIOWrapper
-from itertools import islice
+from io import TextIOWrapper
+from itertools import chain, islice
 from math import isfinite
 from typing import Any, BinaryIO, Final, NamedTuple, TextIO
 
@@ -122,13 +122,10 @@ MAX_ENTRY_LENGTH: Final = 1 << 20
 https://cloud.google.com/logging/quotas
 """
 _PAYLOADS: Final = ("textPayload", "jsonPayload", "protoPayload")
-_ENTRIES_START: Final = re.compile(r"\s*(?:(\[)\s*(?:\{|$)|\{\s*$)")
-"""The first line of an array of entries (group 1), or of an entry that is indented over several lines."""
 _ROUNDING: Final = 0.02
 """The difference between two figures of one line that rounding explains: seconds have three decimals."""
 _MAX_BRACES: Final = 8
 """Braces of a line that may begin its object; the prefix of a service or a logger has few."""
-_NEXT_ENTRY: Final = re.compile(r"[^\s,]")
 _TIMESTAMP: Final = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[-+]\d\d:\d\d)", re.ASCII)
 # Integers become floats: Python refuses to parse an integer of thousands of digits, and a float shows it as infinite.
 # NaN and Infinity become strings, as Cloud Logging writes them, so an infinite float is always a number out of range.
@@ -158,77 +155,73 @@ class LogObject(NamedTuple):
 
 
 class TruncatedLogError(Exception):
-    """An array of entries that ends within an entry; `line` is where that entry begins."""
+    """An array that ends within an entry; `line` is where that entry, or the last one before the end, begins."""
 
     def __init__(self, line: int) -> None:
         super().__init__(line)
         self.line = line
 
 
-def is_list(first_line: str) -> bool:
-    """Return True if a log with this first line is an array of entries, as gcloud prints it."""
-    start = _ENTRIES_START.match(first_line)
-    return start is not None and start[1] is not None
+def short_lines(log: TextIO) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a log up to the maximum length, with their numbers; a longer line is skipped."""
+    number, at_line_start = 1, True
+    # readline() returns a long line in parts, of which only the last has a line break.
+    while part := log.readline(MAX_ENTRY_LENGTH):
+        is_complete = part.endswith("\n")
+        if at_line_start and (is_complete or len(part) < MAX_ENTRY_LENGTH):
+            yield number, part
+        number += is_complete
+        at_line_start = is_complete
 
 
 def iter_log_objects(
-    first_line: str, rest: TextIO, keys: Iterable[str], form: StepLine | None = None
+    lines: Iterable[tuple[int, str]], keys: Iterable[str], form: StepLine | None = None
 ) -> Iterator[LogObject]:
-    """Yield the objects in a log, in its order, in bounded memory.
+    """Yield the objects in the lines of a log, in its order, in bounded memory.
 
-    Text before an object on its line, such as a time or a host name, is skipped, and so is a line or an entry that is
-    longer than the limit.
+    Text before an object on its line, such as a time or a host name, is skipped.
 
     Args:
-        first_line: The log's first line.
-        rest: The remaining log.
+        lines: The lines, with their numbers.
         keys: A line that contains none of them is skipped without parsing.
         form: The form of the lines of steps; None if they are not read.
 
     Raises:
-        TruncatedLogError: The log is an array of entries, and incomplete.
+        TruncatedLogError: The log ends within an entry, or within an array of entries.
     """
     keys = (*keys, form.marker) if form else tuple(keys)
-    start = _ENTRIES_START.match(first_line)
-    line_number, unread = (yield from _entries(first_line, rest, start, form)) if start else (1, first_line)
-    # The decoded window may end within a line: that line is completed first.
-    for line, row in _short_lines(line_number, StringIO(unread + rest.readline(MAX_ENTRY_LENGTH)), rest):
+    for number, row in _joined_entries(lines):
         # Few lines of a log contain a key, and searching for keys is much cheaper than parsing every line.
         if any(key in row for key in keys):
             data = _object_at_end(row)
-            entry = data if _is_entry(data) else {"textPayload": row}
-            yield from _printed_objects(line, entry, form)
+            yield from _printed_objects(number, data if _is_entry(data) else {"textPayload": row}, form)
 
 
-def _entries(
-    first_line: str, rest: TextIO, start: re.Match[str], form: StepLine | None
-) -> Generator[LogObject, None, tuple[int, str]]:
-    """Yield the objects of entries that span lines, and return the text to be read as lines, with its line number.
+def _joined_entries(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Yield each entry that is indented over several lines as one line, and all other lines as they are.
 
-    That text is the rest after the array, or the whole window if the log is plain text that only begins like an array.
+    Raises:
+        TruncatedLogError: An entry, or an array with an entry, is not complete.
     """
-    in_array = start[1] is not None
-    window, position, number, is_started = first_line, start.end(1) if in_array else 0, 1, False
-    while True:
-        next_entry = _NEXT_ENTRY.search(window, position)
-        entry_start = next_entry.start() if next_entry else len(window)
-        number, position = number + window.count("\n", position, entry_start), entry_start
-        if in_array and window.startswith("]", position):
-            return number, window[position + 1 :]
-        entry, end = _decode_object(window, position)
-        if entry is not None and (is_started or _is_entry(entry)):
-            yield from _printed_objects(number, entry, form)
-            number, position, is_started = number + window.count("\n", position, end), end, True
-            continue
-        # Until the first entry is decoded, the whole window is kept: it may have to be read again as plain lines.
-        kept_from = position if is_started else 0
-        addition = rest.read(MAX_ENTRY_LENGTH) if entry is None and len(window) - kept_from < MAX_ENTRY_LENGTH else ""
-        if addition:
-            window, position = window[kept_from:] + addition, position - kept_from
-        elif is_started and (in_array or position < len(window)):
-            raise TruncatedLogError(number)
+    opened: list[str] = []
+    opened_at, length, indent = 0, 0, ""
+    in_array = has_entry = False
+    for number, row in lines:
+        bare = row.rstrip().removesuffix(",")
+        is_end = bare == f"{indent}}}"
+        if opened and length < MAX_ENTRY_LENGTH and (is_end or row.startswith(f"{indent} ")):
+            opened.append(bare if is_end else row)
+            length += len(row)
+            if is_end:
+                yield opened_at, "".join(opened)
+                opened, has_entry = [], True
+        elif bare.strip() == "{":
+            opened, opened_at, length, indent = [row], number, len(row), bare[:-1]
         else:
-            return (number, "") if is_started else (1, window)
+            opened, in_array = [], bare.strip() == "[" or (in_array and bare != "]")
+            yield number, row
+    if has_entry and (opened or in_array):
+        raise TruncatedLogError(opened_at)
 
 
 def _decode_object(text: str, start: int) -> tuple[dict[str, Any] | None, int]:
@@ -238,19 +231,6 @@ def _decode_object(text: str, start: int) -> tuple[dict[str, Any] | None, int]:
     except (ValueError, RecursionError):
         return None, start
     return (data, end) if isinstance(data, dict) else (None, start)
-
-
-def _short_lines(number: int, *sources: TextIO) -> Iterator[tuple[int, str]]:
-    """Yield the lines up to the maximum length, with their numbers; a longer line is skipped."""
-    at_line_start = True
-    for source in sources:
-        # readline() returns a long line in parts, of which only the last has a line break.
-        while part := source.readline(MAX_ENTRY_LENGTH):
-            is_complete = part.endswith("\n")
-            if at_line_start and (is_complete or len(part) < MAX_ENTRY_LENGTH):
-                yield number, part
-            number += is_complete
-            at_line_start = is_complete
 
 
 def _object_at_end(row: str) -> dict[str, Any]:
@@ -339,9 +319,10 @@ def _last_metrics(log: TextIOWrapper, name: str, keys: Sequence[str], steps: Ste
     latest: dict[bool, LogObject] = {}
     times = StepTimes()
     seen: dict[str, None] = {}
-    first_line = log.readline(MAX_ENTRY_LENGTH)
+    lines = short_lines(log)
+    first = next(lines, (1, ""))
     try:
-        for candidate in iter_log_objects(first_line, log, keys, steps.form if steps else None):
+        for candidate in iter_log_objects(chain([first], lines), keys, steps.form if steps else None):
             is_step, present = candidate.is_step, [key for key in keys if key in candidate.data]
             if is_step:
                 times.add(candidate.data)
@@ -355,7 +336,7 @@ def _last_metrics(log: TextIOWrapper, name: str, keys: Sequence[str], steps: Ste
         hint = "fetch the whole log again: the last measurement may be in the missing part"
         raise LogError(f"{name}:{error.line}: the list of log entries is truncated or malformed", hint) from None
     if not latest:
-        raise _missing_metrics(name, keys, list(seen), first_line.strip(), steps)
+        raise _missing_metrics(name, keys, list(seen), first[1].strip(), steps)
     printed = latest.get(False) or latest[True]
     location = f"{name}:{printed.line}"
     if printed.is_step and steps:
@@ -429,7 +410,7 @@ def _missing_metrics(
     # gcloud prints YAML by default, and each YAML document begins with ---.
     if first_line == "---":
         hint += "; if this is the output of gcloud logging read, add --format=json to it"
-    if is_list(first_line):
+    if first_line == "[":
         hint += f"; {_OLDER_ENTRIES_HELP}"
     if first_line == "[]":
         return LogError(f"{name} has no log entries", _NO_ENTRIES_HELP)
