@@ -271,7 +271,7 @@ def test_a_failed_question_leaves_the_rest(ask: Ask) -> None:
         (entries('{"step": 40, "loss": 1}', '{"step": 60, "loss": 1}'), 60, ""),
         (entries("step 1e99 of 5: x", "step 99999999999999999 of 5: x"), None, "none of the last 200"),
         (
-            '[\n  {\n    "timestamp": "2026-03-01T10:00:00Z",\n    "textPayload": "step 20 of 40: x"\n  },\n  {\n    "te',
+            '[\n  {\n    "timestamp": "2026-03-01T10:00:00Z",\n    "textPayload": "step 20 of 40: x"\n  },\n  {\n ',
             20,
             "the client printed half",
         ),
