@@ -119,7 +119,7 @@ def test_without_a_kind_no_target_is_known(folder: Path, capsys: pytest.CaptureF
         assert "a config.yaml does not name its service" in capsys.readouterr().err
 
 
-def test_help_for_a_config_does_not_create_a_spec(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_for_a_missing_config_asks_for_its_path(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """An empty config is rendered again; one in another encoding keeps the help about that."""
     (folder / "empty.yaml").write_text("")
     (folder / "utf16.yaml").write_bytes(VALID.encode("utf-16"))

@@ -182,7 +182,7 @@ def _check_configs(paths: Sequence[Path], target: str | None) -> _Report:
         if file_findings:
             findings += file_findings
             sources[file] = text
-    return _Report(findings, sources, _config_names(paths, files))
+    return _Report(findings, sources, _names(files, "config"))
 
 
 def _no_target(files: Sequence[str]) -> CommandExit:
@@ -212,13 +212,6 @@ def _check_config(file: str, target: str, catalog: Catalog) -> tuple[Sequence[Fi
     if findings and (wrong := other_target(document if several else read_file(Path(file), several=True), target)):
         return [wrong], document.text
     return findings, document.text
-
-
-def _config_names(paths: Sequence[Path], files: Sequence[str]) -> str:
-    """Return the summary's subject: the paths of the command line, and the number of files if there is a folder."""
-    if [*map(str, paths)] == [*files]:
-        return _names(files, "config")
-    return f"{_names(paths, 'path')}, {format_count(len(files), 'config')}"
 
 
 def _check_stack_outputs(path: Path, specs: Sequence[Path], env: list[str] | None) -> _Report:

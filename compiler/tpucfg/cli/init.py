@@ -9,6 +9,7 @@ from typing import Annotated, Final
 
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.options import NewTargetOption, argument, choice_option, option
+from tpucfg.fs import is_file
 from tpucfg.plan import account_id
 from tpucfg.plan.naming import MAX_ACCOUNT_ID_LENGTH
 from tpucfg.render import output_dir
@@ -103,14 +104,9 @@ def _check_trainer(trainer: str | None, target: str) -> None:
 def _project_name(folder: Path, given: str | None) -> str:
     """Return the project's name: the given one, or the folder's in lower case with dashes."""
     name = given or re.sub(r"[^a-z0-9]+", "-", _folder_name(folder).lower()).strip("-")
-    if not _PROJECT_NAME.fullmatch(name):
+    if not _PROJECT_NAME.fullmatch(name) or len(name) > _MAX_NAME_LENGTH:
         rule = f"a name has 1 to {_MAX_NAME_LENGTH} lower-case letters, digits and dashes, and starts with a letter"
         raise CommandExit(USAGE, f"{name!r} cannot be the project's name: {rule}", "give one with --name")
-    if len(name) > _MAX_NAME_LENGTH:
-        account = account_id(name=name, environment=_ENVIRONMENT)
-        rule = f"the account {account} would have {len(account)} characters, and Google allows {MAX_ACCOUNT_ID_LENGTH}"
-        hint = f"give one of 1 to {_MAX_NAME_LENGTH} characters with --name"
-        raise CommandExit(USAGE, f"{name} cannot be the project's name: {rule}", hint)
     return name
 
 
@@ -144,14 +140,9 @@ def _cd_command(folder: Path) -> str:
 
 def _repository_above(folder: Path) -> Path | None:
     """Return the root of the repository that contains the folder; None if there is none, or it is the folder itself."""
-    parents = folder.absolute().resolve().parents
-    # Git decides what a repository is, but is only started if there is something called .git.
-    if not any(os.path.lexists(parent / ".git") for parent in parents):
-        return None
-    from tpucfg.git.repository import RevisionError, find_repository
-
-    try:
-        prefix = find_repository(folder).prefix.parts
-    except RevisionError:
-        return None
-    return Path(os.path.relpath(parents[len(prefix) - 1])) if prefix else None
+    path = folder.absolute().resolve()
+    # Of a worktree and a submodule, .git is a file.
+    root = next(
+        (each for each in (path, *path.parents) if (each / ".git" / "HEAD").exists() or is_file(each / ".git")), path
+    )
+    return None if root == path else Path(os.path.relpath(root))

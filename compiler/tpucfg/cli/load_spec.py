@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tpucfg.catalog import Catalog
-from tpucfg.cli.exit_codes import ERRORS, CommandExit
+from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.options import SPEC
 from tpucfg.findings import Finding, errors
 from tpucfg.plan import Job, Selection
@@ -74,6 +74,19 @@ def load_project(path: Path) -> Project:
         print_findings(findings, {str(path): hidden_text(document)})
         raise CommandExit(ERRORS)
     return project
+
+
+def single_job(jobs: Sequence[Job], size: str) -> Job:
+    """Return the only job of a size.
+
+    Raises:
+        CommandExit: Several environments have the size.
+    """
+    if len(jobs) > 1:
+        names = [job.environment.name for job in jobs]
+        message = f"{size} is a rung of {len(names)} environments: {', '.join(names)}"
+        raise CommandExit(USAGE, message, f"choose one, for example --env {names[0]}")
+    return jobs[0]
 
 
 def load_fits(project: Project, jobs: Iterable[Job], spec: Path) -> "KnownFits | None":

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 from tpucfg.catalog import Catalog
 from tpucfg.cli import options
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
-from tpucfg.cli.load_spec import load_compiled, print_findings
+from tpucfg.cli.load_spec import load_compiled, print_findings, single_job
 from tpucfg.cli.options import SPEC, option, selection
 from tpucfg.plan import Job, RunPart
 from tpucfg.plan.program import Program, program_of
 from tpucfg.plan.run_progress import joined_parts
-from tpucfg.render.pipeline import CompiledSpec
 from tpucfg.results import THROUGHPUT, Record
 from tpucfg.results.records import recorded_program
 from tpucfg.spec import Project
@@ -66,7 +65,7 @@ def record(
     project, compiled = load_compiled(
         spec, catalog, selection([env] if env else None, [size], probe=probe, changes=changes)
     )
-    job = _single_job(compiled, size)
+    job = single_job(compiled.jobs, size)
     is_whole = not probe and step is None
     if log is not None and not wanted:
         wanted = _required_metrics(project, given, is_whole=is_whole)
@@ -82,20 +81,6 @@ def record(
     if read and read.note:
         print(read.note)
     _print_status(project, job, catalog, spec)
-
-
-def _single_job(compiled: CompiledSpec, size: str) -> Job:
-    """Return the selected job.
-
-    Raises:
-        CommandExit: Several environments have the size.
-    """
-    if len(compiled.request_bodies) > 1:
-        names = [job.environment.name for job in compiled.jobs]
-        message = f"{size} is a rung of {len(names)} environments: {', '.join(names)}"
-        raise CommandExit(USAGE, message, f"choose one, for example --env {names[0]}")
-    (job,) = compiled.jobs
-    return job
 
 
 def _parse_metrics(texts: Sequence[str], *, has_log: bool, has_step: bool) -> tuple[dict[str, float], list[str]]:

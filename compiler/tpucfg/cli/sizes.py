@@ -14,6 +14,22 @@ _CURRENT: Final = ("v5e", "v5p", "v6e", "tpu7x")
 _MAX_ZONES: Final = 4
 """Limit for the zones in a row of the table; more are only counted."""
 
+_FIELDS: Final = (
+    *(
+        "size",
+        "generation",
+        "chips",
+        "cores",
+        "devices",
+        "topology",
+        "topologies",
+        "hosts",
+        "chips_per_host",
+        "targets",
+    ),
+    *("hbm_gib", "peak_8bit_tflops", "hbm_gbps", "ici_gbps", "runtime_version"),
+)
+"""The fields of a slice that the JSON has by the same name."""
 _NOT_KNOWN: Final = "not known"
 """A value that no source states."""
 
@@ -120,23 +136,9 @@ def _sources(slice_: Slice) -> Iterator[str]:
 
 def _entry(catalog: Catalog, slice_: Slice) -> dict[str, Any]:
     return {
-        "size": slice_.size,
-        "generation": slice_.generation,
-        "chips": slice_.chips,
-        "cores": slice_.cores,
-        "devices": slice_.devices,
-        "topology": slice_.topology,
-        "topologies": list(slice_.topologies),
-        "hosts": slice_.hosts,
-        "chips_per_host": slice_.chips_per_host,
-        "hbm_gib": slice_.hbm_gib,
+        **{name: getattr(slice_, name) for name in _FIELDS},
         "peak_bf16_tflops": slice_.peak_tflops,
-        "peak_8bit_tflops": slice_.peak_8bit_tflops,
-        "hbm_gbps": slice_.hbm_gbps,
-        "ici_gbps": slice_.ici_gbps,
         "machines": [machine.name for machine in (*slice_.machines, *slice_.named_machines)],
-        "runtime_version": slice_.runtime_version,
-        "targets": list(slice_.targets),
         "zones": [{"zone": zone.name, "kind": zone.kind, "source": zone.source} for zone in slice_.zones],
         "derived": dict(slice_.derived),
         "sources": [

@@ -13,7 +13,7 @@ from tpucfg.cli import options
 from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.fit import compilable_file, compilation_limits, unwritten
 from tpucfg.cli.interrupts import delayed_interrupts
-from tpucfg.cli.load_spec import load_compiled, print_findings
+from tpucfg.cli.load_spec import load_compiled, print_findings, single_job
 from tpucfg.cli.options import DEFAULT_TIME_LIMIT, SPEC, format_option, option, selection
 from tpucfg.cli.progress import TuneProgress
 from tpucfg.cli.tune_output import FORMATS, Report, candidate_name
@@ -122,10 +122,7 @@ def _rung(
     if not matching:
         known = ", ".join(dict.fromkeys(job.size for job in compiled.jobs))
         raise CommandExit(USAGE, f"{wanted}, the tuned size, is in no ladder", f"choose a rung by --size: {known}")
-    if len(matching) > 1:
-        names = [job.environment.name for job in matching]
-        raise CommandExit(USAGE, f"{', '.join(names)} have {wanted}", f"choose one, for example --env {names[0]}")
-    return project, matching[0]
+    return project, single_job(matching, wanted)
 
 
 def _choices(project: Project, catalog: Catalog, job: Job, sizes: Sequence[str]) -> Choices:

@@ -77,17 +77,20 @@ def costs(
     # A record of another program is evidence only where no rung has one of this program.
     of_this = forecast_throughputs(slices, {size: rate for size, rate in measured.items() if size not in others})
     forecasts = {**forecast_throughputs(slices, measured), **of_this}
-    return tuple(
-        _cost(
-            forecasts.get(rung.size),
-            count,
+    known: list[Cost] = []
+    for rung, count, each in zip(evaluations, examples, settings, strict=True):
+        forecast, duration = forecasts.get(rung.size), each.trainer.max_run_duration
+        is_measured = rung.size in of_this
+        cost = Cost(
             price_per_hour(rung.slice, prices, each.capacity.kind),
-            each,
-            slowest.get(rung.size),
-            is_of_other=rung.size in forecasts and rung.size not in of_this,
+            forecast.source if forecast else None,
+            run_hours(count, forecast.throughput if forecast else None),
+            Fraction(duration.seconds, _SECONDS_PER_HOUR) if duration else None,
+            None if is_measured else run_hours(count, slowest.get(rung.size)),
+            is_of_other=forecast is not None and not is_measured,
         )
-        for rung, count, each in zip(evaluations, examples, settings, strict=True)
-    )
+        known.append(cost)
+    return tuple(known)
 
 
 def forecast_throughputs(slices: Sequence[Slice], measured: Mapping[str, Fraction]) -> Mapping[str, Forecast]:
@@ -114,24 +117,6 @@ def price_per_hour(slice_: Slice, prices: Prices, capacity: CapacityKind) -> Fra
     """Return the price of the whole slice; None if the spec has none for its generation at this capacity."""
     price = prices.get(slice_.generation, {}).get(capacity)
     return slice_.chips * price.value if price else None
-
-
-def _cost(
-    forecast: Forecast | None,
-    examples: int | None,
-    usd_per_hour: Fraction | None,
-    settings: Settings,
-    slowest: Fraction | None,
-    *,
-    is_of_other: bool,
-) -> Cost:
-    duration = settings.trainer.max_run_duration
-    limit = Fraction(duration.seconds, _SECONDS_PER_HOUR) if duration else None
-    by_fit = run_hours(examples, slowest)
-    if forecast is None:
-        return Cost(usd_per_hour, None, None, limit, by_fit)
-    hours = run_hours(examples, forecast.throughput)
-    return Cost(usd_per_hour, forecast.source, hours, limit, by_fit if is_of_other else None, is_of_other)
 
 
 def _source(index: int, slices: Sequence[Slice], measured: Mapping[str, Fraction]) -> Slice | None:

@@ -1,6 +1,6 @@
 """Evaluation of each rung of a ladder: its throughput, how it scales, and whether it passes the spec's gate."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Final, NamedTuple
 
@@ -30,29 +30,52 @@ class Shortfall(NamedTuple):
 
 
 class RungEvaluation(NamedTuple):
-    """One rung of an environment's ladder."""
+    """One rung of an environment's ladder. Measurements are evaluated without a gate too, as `status` shows them."""
 
     slice: Slice
-    below: Slice | None
+    below: "RungEvaluation | None"
     """The rung below; None for the first."""
     records: RungRecords
-    record: Record | None
-    """The record of the throughput."""
-    throughput: Fraction | None
-    """Examples per second of the whole slice, as recorded; of another program, by its tokens per second."""
-    efficiency: Fraction | None
-    """Throughput per core relative to the rung below: 1 is linear scaling. None if either is missing."""
-    metric: Fraction | None
-    """The gate's metric, as recorded by a whole run."""
-    metric_drop: Fraction | None
-    """By how much the metric is worse than on the rung below; negative if it is better. None if either is missing."""
-    shortfalls: tuple[Shortfall, ...]
-    """The reasons why the rung has not passed; empty if it has passed, and always empty without a gate."""
+    gate: Gate | None
 
     @property
     def size(self) -> str:
         """The accelerator type: `v3-32`."""
         return self.slice.size
+
+    @property
+    def record(self) -> Record | None:
+        """The record of the throughput."""
+        return self.records.measured
+
+    @property
+    def throughput(self) -> Fraction | None:
+        """Examples per second of the whole slice, as recorded; of another program, by its tokens per second."""
+        return self.records.throughput
+
+    @property
+    def per_core(self) -> Fraction | None:
+        """Examples per second and core."""
+        return None if self.throughput is None else self.throughput / self.slice.cores
+
+    @property
+    def efficiency(self) -> Fraction | None:
+        """Throughput per core relative to the rung below: 1 is linear scaling. None if either is missing."""
+        other = self.below.per_core if self.below else None
+        return self.per_core / other if self.per_core and other else None
+
+    @property
+    def metric(self) -> Fraction | None:
+        """The gate's metric, as recorded by a whole run."""
+        return self.records.whole.metric(self.gate.metric) if self.records.whole and self.gate else None
+
+    @property
+    def metric_drop(self) -> Fraction | None:
+        """By how much the metric is worse than on the rung below; negative if it is better. None if one is missing."""
+        other = self.below.metric if self.below else None
+        if self.gate is None or self.metric is None or other is None:
+            return None
+        return other - self.metric if self.gate.goal == "max" else self.metric - other
 
     @property
     def is_other(self) -> bool:
@@ -67,9 +90,9 @@ class RungEvaluation(NamedTuple):
         return f"recorded with another program ({differences})"
 
     @property
-    def per_core(self) -> Fraction | None:
-        """Examples per second and core."""
-        return None if self.throughput is None else self.throughput / self.slice.cores
+    def shortfalls(self) -> tuple[Shortfall, ...]:
+        """The reasons why the rung has not passed; always empty without a gate."""
+        return tuple(_shortfalls(self, self.gate)) if self.gate else ()
 
     @property
     def passed(self) -> bool:
@@ -84,59 +107,30 @@ def evaluate_rungs(
     evaluations: list[RungEvaluation] = []
     for slice_ in slices:
         below = evaluations[-1] if evaluations else None
-        evaluations.append(_evaluate(slice_, records.get(slice_.size, RungRecords()), below, gate))
+        evaluations.append(RungEvaluation(slice_, below, records.get(slice_.size, RungRecords()), gate))
     return tuple(evaluations)
 
 
-def _evaluate(slice_: Slice, records: RungRecords, below: RungEvaluation | None, gate: Gate | None) -> RungEvaluation:
-    throughput = records.throughput
-    metric = records.whole.metric(gate.metric) if records.whole and gate else None
-    per_core = below.per_core if below else None
-    # Measurements are evaluated without a gate too: `status` shows them, and only the shortfalls need thresholds.
-    evaluation = RungEvaluation(
-        slice=slice_,
-        below=below.slice if below else None,
-        records=records,
-        record=records.measured,
-        throughput=throughput,
-        efficiency=throughput / slice_.cores / per_core if throughput and per_core else None,
-        metric=metric,
-        metric_drop=metric_drop(metric, below.metric, gate) if below else None,
-        shortfalls=(),
-    )
-    return evaluation._replace(shortfalls=tuple(_shortfalls(evaluation, below, gate))) if gate else evaluation
-
-
-def metric_drop(metric: Fraction | None, other: Fraction | None, gate: Gate | None) -> Fraction | None:
-    """Return by how much a metric is worse than another one, negative if it is better; None if one is missing."""
-    if metric is None or other is None or gate is None:
-        return None
-    return other - metric if gate.goal == "max" else metric - other
-
-
-def _shortfalls(rung: RungEvaluation, below: RungEvaluation | None, gate: Gate) -> Iterator[Shortfall]:
+def _shortfalls(rung: RungEvaluation, gate: Gate) -> Iterator[Shortfall]:
     """Yield the shortfalls of a rung, also of the first one, with whose record the second rung is compared."""
     if not gate.measures:
         return
     if rung.record is None:
         yield Shortfall(f"nothing is recorded for {rung.size}", ("gate",), rung.size)
-        return
-    if rung.is_other:
+    elif rung.is_other:
         yield Shortfall(f"{rung.size} was {rung.other_text}", ("gate",), rung.size)
-        return
-    if gate.min_scaling_efficiency is not None:
-        yield from _scaling_shortfalls(rung, below, exact_decimal(gate.min_scaling_efficiency))
-    if gate.metric:
-        yield from _metric_shortfalls(rung, below, gate, gate.metric)
+    else:
+        if gate.min_scaling_efficiency is not None:
+            yield from _scaling_shortfalls(rung, exact_decimal(gate.min_scaling_efficiency))
+        if gate.metric:
+            # Exact decimals: in floats, 0.97 - 0.96 is more than 0.01, and a rung at its threshold would fail.
+            yield from _metric_shortfalls(rung, gate.metric, exact_decimal(gate.max_drop or 0))
 
 
-def _scaling_shortfalls(rung: RungEvaluation, below: RungEvaluation | None, required: Fraction) -> Iterator[Shortfall]:
-    path = ("gate", "min_scaling_efficiency")
-    if rung.throughput is None:
-        yield Shortfall(f"{THROUGHPUT} is not recorded for {rung.size}", path, rung.size)
-    elif below and below.throughput is None:
-        reason = f"{THROUGHPUT} is not recorded for {below.size}, which {rung.size} is compared with"
-        yield Shortfall(reason, path, below.size)
+def _scaling_shortfalls(rung: RungEvaluation, required: Fraction) -> Iterator[Shortfall]:
+    path, below = ("gate", "min_scaling_efficiency"), rung.below
+    if missing := _unrecorded(rung, THROUGHPUT, lambda each: each.throughput, path):
+        yield missing
     elif below and below.is_other:
         reason = f"{below.size}, which {rung.size} is compared with, was {below.other_text}"
         yield Shortfall(reason, path, below.size)
@@ -145,18 +139,24 @@ def _scaling_shortfalls(rung: RungEvaluation, below: RungEvaluation | None, requ
         yield Shortfall(f"{measured}, and the gate requires {floor_percent(required)}", path)
 
 
-def _metric_shortfalls(
-    rung: RungEvaluation, below: RungEvaluation | None, gate: Gate, name: str
-) -> Iterator[Shortfall]:
-    # Exact decimals: in floats, 0.97 - 0.96 is more than 0.01, and a rung at its threshold would fail.
-    allowed = exact_decimal(gate.max_drop or 0)
-    if rung.metric is None:
-        run = "" if rung.records.probe is None else " by a whole run"
-        yield Shortfall(f"{name} is not recorded for {rung.size}{run}", ("gate", "metric"), rung.size)
-    elif below and below.metric is None:
-        reason = f"{name} is not recorded for {below.size}, which {rung.size} is compared with"
-        yield Shortfall(reason, ("gate", "metric"), below.size)
-    elif below and below.metric is not None and rung.metric_drop is not None and rung.metric_drop > allowed:
+def _metric_shortfalls(rung: RungEvaluation, name: str, allowed: Fraction) -> Iterator[Shortfall]:
+    below, drop = rung.below, rung.metric_drop
+    how = "" if rung.records.probe is None else " by a whole run"
+    if missing := _unrecorded(rung, name, lambda each: each.metric, ("gate", "metric"), how):
+        yield missing
+    elif rung.metric is not None and below and below.metric is not None and drop is not None and drop > allowed:
         values = f"{format_metric(rung.metric)} on {rung.size} and {format_metric(below.metric)} on {below.size}"
-        drop = f"{format_metric(rung.metric_drop)} worse, and the gate allows {format_metric(allowed)}"
-        yield Shortfall(f"{name} is {values}: {drop}", ("gate", "max_drop"))
+        worse = f"{format_metric(drop)} worse, and the gate allows {format_metric(allowed)}"
+        yield Shortfall(f"{name} is {values}: {worse}", ("gate", "max_drop"))
+
+
+def _unrecorded(
+    rung: RungEvaluation, name: str, value: Callable[[RungEvaluation], Fraction | None], path: KeyPath, how: str = ""
+) -> Shortfall | None:
+    """Return the shortfall of a value that a rung, or the one that it is compared with, does not have."""
+    if value(rung) is None:
+        return Shortfall(f"{name} is not recorded for {rung.size}{how}", path, rung.size)
+    if rung.below and value(rung.below) is None:
+        reason = f"{name} is not recorded for {rung.below.size}, which {rung.size} is compared with"
+        return Shortfall(reason, path, rung.below.size)
+    return None

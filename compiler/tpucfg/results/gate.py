@@ -58,7 +58,7 @@ def _basis(cost: Cost) -> str:
 
 def has_passed_below(status: LadderStatus, size: str) -> bool:
     """Return True if the rung below has passed; always for the first rung, and if the gate compares no measurement."""
-    below = status.below(size)
+    below = status.evaluation(size).below
     if below is None or not status.is_measured:
         return True
     return below.size in passed_sizes(status)
@@ -137,7 +137,7 @@ def command_line(name: str, environment: str, size: str, spec: Path, *more: str)
 def _refusals(project: Project, status: LadderStatus, job: Job, spec: Path, *, is_resumed: bool) -> Iterator[Finding]:
     """Yield the findings about the rung below, and about the fit and the cost of the rung itself."""
     size, is_probe = job.size, job.whole is not None
-    below = status.below(size)
+    below = status.evaluation(size).below
     if below and not is_resumed and not has_passed_below(status, size):
         yield _not_passed(project, status, job, below, spec)
     if problem := status.fit_problems.get(size):
@@ -259,7 +259,7 @@ def _image_note(status: LadderStatus, rung: RungEvaluation) -> str:
 
 def image_below_note(status: LadderStatus, size: str) -> Iterator[str]:
     """Yield a note if the rung below, on which the gate depends, was recorded with another image."""
-    below = status.below(size)
+    below = status.evaluation(size).below
     if status.is_measured and below and (note := _image_note(status, below)):
         yield f"{note}; {size} is compared with it"
 
@@ -346,7 +346,7 @@ def next_steps(status: LadderStatus, spec: Path) -> Iterator[NextStep]:
         submit = command_line("submit", environment, size, spec, *options)
         yield NextStep(f"once {size} is known to fit" if fixes else "next", submit)
         yield NextStep("then", command_line("record", environment, size, spec, *options, "--from", "LOG"))
-    elif unmeasured and (blocking := measured.below(unmeasured[0].size)):
+    elif unmeasured and (blocking := measured.evaluation(unmeasured[0].size).below):
         yield from _remedy_steps(measured, blocking, spec)
     # Every rung is recorded: the lowest one that has not passed is to be run again.
     elif failed := next((rung for rung in status.evaluations if not rung.passed), None):

@@ -107,11 +107,6 @@ class LadderStatus(NamedTuple):
         costs_by_size = dict(zip((rung.size for rung in self.rungs), self.probe_costs, strict=False))
         return costs_by_size.get(size)
 
-    def below(self, size: str) -> RungEvaluation | None:
-        """Return the evaluation of the rung below, which must have passed; None for the first rung."""
-        below = self.evaluation(size).below
-        return self.evaluation(below.size) if below else None
-
 
 def ladder_status(project: Project, catalog: Catalog, environment: Environment, folder: Path) -> LadderStatus:
     """Return the status of one environment's ladder, with the results next to a spec in that folder."""

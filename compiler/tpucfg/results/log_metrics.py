@@ -20,6 +20,7 @@ from fractions import Fraction
 from io import TextIOWrapper
 from itertools import chain, islice
 from math import isfinite
+from statistics import median
 from typing import Any, BinaryIO, Final, NamedTuple, TextIO
 
 from tpucfg.refusal import RefusalError
@@ -55,45 +56,6 @@ class Steps(NamedTuple):
     """The tokens of a step on one device; None if the spec has no sequence length."""
     total: int | None = None
     """The steps of a whole run; None for a part of one, a probe, and a run that is counted in epochs."""
-
-
-class MedianStep(NamedTuple):
-    """The measurement of a log."""
-
-    seconds: float
-    measured: int
-    """The measured steps."""
-    left_out: int
-    """The steps before them."""
-
-
-class StepTimes:
-    """The seconds of each step in a log, in any order; hosts that all print a step count once."""
-
-    def __init__(self) -> None:
-        self._seconds: dict[float, float] = {}
-
-    @property
-    def count(self) -> int:
-        """The number of different steps."""
-        return len(self._seconds)
-
-    def add(self, values: Mapping[str, Any]) -> None:
-        """Add the line of a step."""
-        if values["step"] in self._seconds or self.count < _MAX_STEPS:
-            self._seconds[values["step"]] = values["seconds"]
-
-    def median(self, warm_up: int) -> MedianStep | None:
-        """Return the median without the steps of the warm-up, which are at most the first half.
-
-        None for a log of fewer steps than those of the warm-up, or if the median is too short to be printed.
-        """
-        left_out = min(warm_up, self.count // 2)
-        measured = sorted(seconds for _, seconds in sorted(self._seconds.items())[left_out:])
-        if self.count < warm_up:
-            return None
-        seconds = (measured[(len(measured) - 1) // 2] + measured[len(measured) // 2]) / 2
-        return MedianStep(seconds, len(measured), left_out) if seconds else None
 
 
 def step_values(row: str, form: StepLine) -> dict[str, Any]:
@@ -317,16 +279,16 @@ def last_metrics(log: BinaryIO, name: str, keys: Sequence[str], steps: Steps | N
 
 def _last_metrics(log: TextIOWrapper, name: str, keys: Sequence[str], steps: Steps | None) -> LogMetrics:
     latest: dict[bool, LogObject] = {}
-    times = StepTimes()
+    times: dict[float, float] = {}  # hosts that all print a step count once
     seen: dict[str, None] = {}
     lines = short_lines(log)
     first = next(lines, (1, ""))
     try:
         for candidate in iter_log_objects(chain([first], lines), keys, steps.form if steps else None):
             is_step, present = candidate.is_step, [key for key in keys if key in candidate.data]
-            if is_step:
-                times.add(candidate.data)
-            else:
+            if is_step and len(times) < _MAX_STEPS:
+                times[candidate.data["step"]] = candidate.data["seconds"]
+            elif not is_step:
                 seen |= dict.fromkeys(present)
             # >= because entries without a timestamp are equal, and the last one in the log counts.
             is_complete = is_step or len(present) == len(keys)
@@ -344,8 +306,13 @@ def _last_metrics(log: TextIOWrapper, name: str, keys: Sequence[str], steps: Ste
     return LogMetrics({key: _finite_metric(printed.data[key], key, location) for key in keys}, location)
 
 
-def _step_metrics(latest: LogObject, times: StepTimes, steps: Steps, keys: Sequence[str], name: str) -> LogMetrics:
-    """Return metrics from the lines of steps: the throughput of the median step, and values of the latest line."""
+def _step_metrics(
+    latest: LogObject, times: Mapping[float, float], steps: Steps, keys: Sequence[str], name: str
+) -> LogMetrics:
+    """Return metrics from the lines of steps: the throughput of the median step, and values of the latest line.
+
+    The steps of the warm-up, at most the first half, are left out.
+    """
     location = f"{name}:{latest.line}"
     if missing := [key for key in keys if key != THROUGHPUT and key not in latest.data]:
         options = " ".join(f"--metric {key}=NUMBER" for key in missing)
@@ -355,16 +322,19 @@ def _step_metrics(latest: LogObject, times: StepTimes, steps: Steps, keys: Seque
     _refuse_other_run(latest.data, steps, location, finals=[*metrics])
     if THROUGHPUT not in keys:
         return LogMetrics(metrics, location)
-    median_step = times.median(steps.form.warm_up)
-    if median_step is None:
-        message = f"{name} has {format_count(times.count, 'timed step')}, too few to tell the warm-up from the rest"
-        hint = f"let the program run at least {2 * steps.form.warm_up} steps, or give --metric {THROUGHPUT}=NUMBER"
+    warm_up = steps.form.warm_up
+    left_out = min(warm_up, len(times) // 2)
+    measured = [seconds for _, seconds in sorted(times.items())[left_out:]]
+    # The time is 0 for steps that are too short to be printed.
+    if len(times) < warm_up or not (seconds := median(measured)):
+        message = f"{name} has {format_count(len(times), 'timed step')}, too few to tell the warm-up from the rest"
+        hint = f"let the program run at least {2 * warm_up} steps, or give --metric {THROUGHPUT}=NUMBER"
         raise LogError(message, hint)
     note = (
-        f"{THROUGHPUT} is the batch of {steps.batch_size:,} in the median step, {median_step.seconds:g} seconds, of the"
-        f" {median_step.measured:,} after the first {median_step.left_out:,}"
+        f"{THROUGHPUT} is the batch of {steps.batch_size:,} in the median step, {seconds:g} seconds, of the"
+        f" {len(measured):,} after the first {left_out:,}"
     )
-    return LogMetrics({**metrics, THROUGHPUT: steps.batch_size / median_step.seconds}, location, note)
+    return LogMetrics({**metrics, THROUGHPUT: steps.batch_size / seconds}, location, note)
 
 
 def _refuse_other_run(step: Mapping[str, Any], steps: Steps, location: str, finals: Sequence[str]) -> None:
