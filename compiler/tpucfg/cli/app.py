@@ -15,7 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from tpucfg import __version__
-from tpucfg.cli.exit_codes import BROKEN_PIPE, ERRORS, INTERRUPTED, USAGE, CommandExit
+from tpucfg.cli.exit_codes import BROKEN_PIPE, ERRORS, INTERRUPTED, USAGE, CommandExit, print_error
 from tpucfg.refusal import RefusalError, UsageError
 from tpucfg.text_format import format_value, nearest, printable_lines
 
@@ -75,7 +75,7 @@ class _Commands(TyperGroup):
         if cmd_name not in COMMANDS:
             near = nearest(cmd_name, [*COMMANDS])
             hint = f"did you mean {near}?" if near else "list all commands with: tpucfg --help"
-            raise CommandExit(USAGE, f"there is no command {format_value(cmd_name, quoted=False)}", hint)
+            raise UsageError(f"there is no command {format_value(cmd_name, quoted=False)}", hint)
         return _command(cmd_name)
 
 
@@ -87,9 +87,7 @@ class _Command(TyperCommand):
         if specs and not ctx.resilient_parsing:
             _, _, given = self.make_parser(ctx).parse_args(args=list(args))
             if given.count(specs[0]) > 1:
-                raise CommandExit(
-                    USAGE, f"--spec is given more than once, and {self.name} takes one spec", "keep one --spec"
-                )
+                raise UsageError(f"--spec is given more than once, and {self.name} takes one spec", "keep one --spec")
         return super().parse_args(ctx, args)
 
 
@@ -148,11 +146,10 @@ def run(arguments: Sequence[str]) -> int:
     try:
         try:
             status = command.main(args=list(arguments), prog_name="tpucfg", standalone_mode=False)
-        except CommandExit as stop:
-            stop.print()
-            status = stop.status
+        except CommandExit as end:
+            status = end.status
         except RefusalError as refusal:
-            CommandExit(ERRORS, str(refusal), refusal.help).print()
+            print_error(str(refusal), refusal.help)
             status = USAGE if isinstance(refusal, UsageError) else ERRORS
         # Flushed here, where a full disk can still be reported.
         sys.stdout.flush()

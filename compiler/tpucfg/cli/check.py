@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli import options
-from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
+from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.load_spec import has_color, load_fits, load_project
 from tpucfg.cli.options import SPEC, format_option, option, selection
 from tpucfg.findings import FORMATS, Finding, collect, errors, format_counts
 from tpucfg.plan import Selection, select_sizes
 from tpucfg.plan.rules.project_rules import BucketUse, bucket_uses, shared_bucket_findings
+from tpucfg.refusal import UsageError
 from tpucfg.spec import Project
 from tpucfg.targets import TARGETS
 from tpucfg.text_format import format_count, listed, printable
@@ -83,10 +84,10 @@ def check(
 
 
 def _refuse(reason: str, unread: Mapping[str, object]) -> None:
-    """Raise CommandExit for options that are given, and that the check would not read."""
+    """Raise UsageError for options that are given, and that the check would not read."""
     if given := [option for option, value in unread.items() if value]:
         message = f"{reason}, so it takes no {listed(given, last=' and no ')}"
-        raise CommandExit(USAGE, message, f"leave out {listed(given, last=' and ')}")
+        raise UsageError(message, f"leave out {listed(given, last=' and ')}")
 
 
 def _check_specs(paths: Sequence[Path], chosen: Selection) -> _Report:
@@ -182,10 +183,11 @@ def _check_configs(paths: Sequence[Path], target: str | None) -> _Report:
         if file_findings:
             findings += file_findings
             sources[file] = text
-    return _Report(findings, sources, _names(files, "config"))
+    count = "" if len(files) == len(paths) else f", {format_count(len(files), 'config')}"
+    return _Report(findings, sources, f"{_names(paths, 'config')}{count}")
 
 
-def _no_target(files: Sequence[str]) -> CommandExit:
+def _no_target(files: Sequence[str]) -> UsageError:
     """Return the refusal to check configs without a target, which names the target if the first file shows it."""
     from tpucfg.targets.objects import target_of_kinds
     from tpucfg.yamldoc.reader import read_file
@@ -193,9 +195,9 @@ def _no_target(files: Sequence[str]) -> CommandExit:
     for file in files[:1]:
         if target := target_of_kinds(read_file(Path(file), several=True)):
             message = f"--config needs --target, the service of all of the files; the kind in {file} is one of {target}"
-            return CommandExit(USAGE, message, f"add --target {target}")
+            return UsageError(message, f"add --target {target}")
     hint = f"add --target with one of: {', '.join(TARGETS)}"
-    return CommandExit(USAGE, "--config needs --target, as a config.yaml does not name its service", hint)
+    return UsageError("--config needs --target, as a config.yaml does not name its service", hint)
 
 
 def _check_config(file: str, target: str, catalog: Catalog) -> tuple[Sequence[Finding], str]:
@@ -219,7 +221,7 @@ def _check_stack_outputs(path: Path, specs: Sequence[Path], env: list[str] | Non
     from tpucfg.yamldoc.reader import read_file
 
     if len(specs) > 1 or len(env or ()) > 1:
-        raise CommandExit(USAGE, "--stack-outputs checks one stack", "give one spec and one environment")
+        raise UsageError("--stack-outputs checks one stack", "give one spec and one environment")
     project, document = load_project(specs[0]), read_file(path)
     select_sizes(project, selection(env))
     if findings := unreadable_outputs(document):
@@ -227,7 +229,7 @@ def _check_stack_outputs(path: Path, specs: Sequence[Path], env: list[str] | Non
     environment = project.environments[env[0]] if env else environment_of(document, project)
     if environment is None:
         message = f"neither the bucket nor the account in {path} belongs to an environment of the spec"
-        raise CommandExit(USAGE, message, "name the stack's environment with --env ENV")
+        raise UsageError(message, "name the stack's environment with --env ENV")
     sources = {str(path): document.text, project.document.file: project.document.text}
     findings = tuple(output_findings(document, project, environment))
     return _Report(findings, sources, f"{path}, stack {environment.name}")

@@ -7,12 +7,13 @@ from typing import Annotated
 
 from tpucfg.changes.config_diff import Difference, config_difference, read_folders, redact_difference
 from tpucfg.cli import options
-from tpucfg.cli.exit_codes import DIFFERENT, ERRORS, USAGE, CommandExit
+from tpucfg.cli.exit_codes import DIFFERENT, ERRORS, CommandExit
 from tpucfg.cli.load_spec import print_findings
 from tpucfg.cli.options import SPEC, argument, format_option, option, selection
 from tpucfg.findings import errors
 from tpucfg.fs import is_directory
 from tpucfg.plan import Selection
+from tpucfg.refusal import UsageError
 from tpucfg.text_format import json_text
 
 
@@ -63,9 +64,9 @@ def _compare_folders(base: Path, head: Path) -> Difference:
 
 def _require_two_targets(targets: Sequence[str], base: str | None) -> None:
     if len(targets) > 2 or len({*targets}) < len(targets):  # noqa: PLR2004 - two sides of a comparison
-        raise CommandExit(USAGE, f"--target {' --target '.join(targets)}: give one target, or two different ones")
+        raise UsageError(f"--target {' --target '.join(targets)}: give one target, or two different ones")
     if base is not None:
-        raise CommandExit(USAGE, f"with two targets, the working tree is compared, not {base}", f"leave out {base}")
+        raise UsageError(f"with two targets, the working tree is compared, not {base}", f"leave out {base}")
 
 
 def _compare_targets(spec: Path, first: Selection, second: Selection) -> Difference:

@@ -29,17 +29,15 @@ MEANINGS: Final[Mapping[int, str]] = {
 
 
 class CommandExit(Exception):  # noqa: N818 - it also ends commands that found no error
-    """Ends the command with an exit status, and with a message on stderr if there is one."""
+    """Ends a command, whose output has the reason, with an exit status."""
 
-    def __init__(self, status: int, message: str = "", help: str = "") -> None:
-        super().__init__(message)
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
         self.status = status
-        self.message = message
-        self.help = help
 
-    def print(self) -> None:
-        """Print the message and the help line."""
-        if self.message:
-            print(f"tpucfg: {printable_lines(self.message)}", file=sys.stderr)
-        if self.help:
-            print(f"help: {printable_lines(self.help)}", file=sys.stderr)
+
+def print_error(message: str, help: str = "") -> None:
+    """Print a message and its help line on stderr."""
+    print(f"tpucfg: {printable_lines(message)}", file=sys.stderr)
+    if help:
+        print(f"help: {printable_lines(help)}", file=sys.stderr)

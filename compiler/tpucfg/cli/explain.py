@@ -5,9 +5,9 @@ from typing import Annotated, Final
 
 import typer
 
-from tpucfg.cli.exit_codes import USAGE, CommandExit
 from tpucfg.findings import RULES, Rule
 from tpucfg.findings.formats import sections
+from tpucfg.refusal import UsageError
 from tpucfg.text_format import printable
 
 _PREFIX: Final = "TPU"
@@ -36,13 +36,13 @@ def _find_rule(text: str) -> Rule:
     """Return the rule of an id, which may be in lower case or the number alone.
 
     Raises:
-        CommandExit: There is no such rule.
+        UsageError: There is no such rule.
     """
     number = text.upper().removeprefix(_PREFIX)
     id_ = f"{_PREFIX}{number:0>3}"
     if id_ in RULES:
         return RULES[id_]
-    raise CommandExit(USAGE, f"there is no finding {printable(text)}", "list all with: tpucfg explain")
+    raise UsageError(f"there is no finding {printable(text)}", "list all with: tpucfg explain")
 
 
 def _rule_list() -> list[str]:

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli import options
-from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
+from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.fit_output import FORMATS, environment_fits, part_lines
 from tpucfg.cli.interrupts import delayed_interrupts
 from tpucfg.cli.load_spec import load_compiled, print_findings
@@ -24,6 +24,7 @@ from tpucfg.fit.machine import available_memory, default_jobs, machine_problem
 from tpucfg.fit.rung_fit import RungFit, fit_command, fit_key, memory_settings
 from tpucfg.fit.schedule import Limits, Running
 from tpucfg.plan import Job
+from tpucfg.refusal import RefusalError, UsageError
 from tpucfg.results.fit_notes import records_beyond_bound, records_outside_forecast, rungs_beyond_duration
 from tpucfg.results.ladder_status import LadderStatus, ladder_statuses
 from tpucfg.results.records import explain_error
@@ -101,11 +102,11 @@ def compilation_limits(jobs: int | None, time_limit: str) -> Limits:
     """Return the limits that --jobs and --time-limit set.
 
     Raises:
-        CommandExit: The time is not a number and a unit.
+        UsageError: The time is not a number and a unit.
     """
     if not _DURATION.fullmatch(time_limit):
         message = f"--time-limit {format_value(time_limit, quoted=False)}: it takes a number above zero and a unit"
-        raise CommandExit(USAGE, message, "for example: --time-limit 30m")
+        raise UsageError(message, "for example: --time-limit 30m")
     memory = int(available_memory() * _USABLE_MEMORY)
     return Limits(jobs or default_jobs(), Duration.read(time_limit).seconds, memory)
 
@@ -187,9 +188,9 @@ def _write(project: Project, path: Path, outcomes: Sequence[Outcome]) -> OSError
     return None
 
 
-def unwritten(path: Path, error: OSError) -> CommandExit:
+def unwritten(path: Path, error: OSError) -> RefusalError:
     """Return the end of a command whose results cannot be written."""
-    return CommandExit(ERRORS, _write_message(path, error), f"{explain_error(error)[1]}, and run the command again")
+    return RefusalError(_write_message(path, error), f"{explain_error(error)[1]}, and run the command again")
 
 
 def _write_message(path: Path, error: OSError) -> str:

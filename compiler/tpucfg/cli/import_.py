@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Annotated
 
 from tpucfg.catalog import Catalog
-from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
+from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.load_spec import print_findings
 from tpucfg.cli.options import argument, environment_name_form, option
 from tpucfg.findings import errors
 from tpucfg.redaction import redact
+from tpucfg.refusal import UsageError
 from tpucfg.text_format import dotted, format_count, format_value, printable
 
 
@@ -35,8 +36,7 @@ def import_(
 
     form = environment_name_form()
     if not re.fullmatch(form["pattern"], env):
-        message = f"--env is {format_value(env)}: {form['patternErrorMessage']}"
-        raise CommandExit(USAGE, message, "give another name: --env dev")
+        raise UsageError(f"--env is {format_value(env)}: {form['patternErrorMessage']}", "give another name: --env dev")
     document = read_file(file, several=True)
     if document.root is None or errors(document.findings):
         print_findings(document.findings, {str(file): hidden_text(document)})

@@ -14,6 +14,7 @@ from tpucfg.findings import Finding, errors
 from tpucfg.infra.resources import Declared, EnvironmentResources, ProgramFailure, Resource
 from tpucfg.paths import leaf_paths, value_at
 from tpucfg.plan import Selection
+from tpucfg.refusal import RefusalError
 from tpucfg.render.pipeline import compile_spec_file
 from tpucfg.spec import Project
 from tpucfg.text_format import json_text, printable
@@ -47,7 +48,7 @@ def infra(
     )
     failures = [f"{name}: {result.reason}" for name, result in results.items() if isinstance(result, ProgramFailure)]
     if failures:
-        raise CommandExit(ERRORS, "\n".join(log_lines("\n".join(failures))))
+        raise RefusalError("\n".join(log_lines("\n".join(failures))))
     if errors(findings):
         raise CommandExit(ERRORS)
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from shlex import quote
 from typing import Annotated, Final
 
-from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.options import NewTargetOption, argument, choice_option, option
 from tpucfg.fs import is_file
 from tpucfg.plan import account_id
 from tpucfg.plan.naming import MAX_ACCOUNT_ID_LENGTH
+from tpucfg.refusal import RefusalError, UsageError
 from tpucfg.render import output_dir
 from tpucfg.scaffold import (
     EXAMPLE,
@@ -56,14 +56,14 @@ def init(
     """
     if only_workflow and (name or target or trainer or infra):
         hint = "leave them out, or write --workflow in its place"
-        raise CommandExit(USAGE, "--only-workflow excludes --name, --target, --trainer and --infra", hint)
+        raise UsageError("--only-workflow excludes --name, --target, --trainer and --infra", hint)
     target = target or "gke"
     _check_trainer(trainer, target)
     requirement, reason = _requirement(install_from)
     workflow = workflow or only_workflow or install_from is not None
     if workflow and not requirement:
         hint = f"add the commit to install it from, --install-from {EXAMPLE}, or leave the workflows out"
-        raise CommandExit(ERRORS, f"the workflow cannot install tpucfg: {reason}", hint)
+        raise RefusalError(f"the workflow cannot install tpucfg: {reason}", hint)
     files: dict[Path, str] = {}
     if workflow:
         files |= workflow_files(requirement)
@@ -90,7 +90,7 @@ def _requirement(address: str | None) -> tuple[str, str]:
         return "", str(error)
     except ValueError:
         message = f"--install-from {printable(address or '')}: its content could change, or it is no public address"
-        raise CommandExit(USAGE, message, f"give one of: {'; '.join(FORMS)}") from None
+        raise UsageError(message, f"give one of: {'; '.join(FORMS)}") from None
 
 
 def _check_trainer(trainer: str | None, target: str) -> None:
@@ -98,7 +98,7 @@ def _check_trainer(trainer: str | None, target: str) -> None:
         others = ", ".join(name for name, targets in TRAINERS.items() if target in targets)
         message = f"{target} cannot run the trainer for {trainer}, only that for {others}"
         hint = f"choose --trainer {others}, or one of the targets {', '.join(TRAINERS[trainer])}"
-        raise CommandExit(USAGE, message, hint)
+        raise UsageError(message, hint)
 
 
 def _project_name(folder: Path, given: str | None) -> str:
@@ -106,7 +106,7 @@ def _project_name(folder: Path, given: str | None) -> str:
     name = given or re.sub(r"[^a-z0-9]+", "-", _folder_name(folder).lower()).strip("-")
     if not _PROJECT_NAME.fullmatch(name) or len(name) > _MAX_NAME_LENGTH:
         rule = f"a name has 1 to {_MAX_NAME_LENGTH} lower-case letters, digits and dashes, and starts with a letter"
-        raise CommandExit(USAGE, f"{name!r} cannot be the project's name: {rule}", "give one with --name")
+        raise UsageError(f"{name!r} cannot be the project's name: {rule}", "give one with --name")
     return name
 
 
@@ -114,18 +114,18 @@ def _folder_name(folder: Path) -> str:
     try:
         return folder.absolute().resolve().name
     except (OSError, RuntimeError) as error:  # a link to itself, or a current folder that was deleted
-        raise CommandExit(ERRORS, f"{folder}: {error}", "choose another folder") from None
+        raise RefusalError(f"{folder}: {error}", "choose another folder") from None
 
 
 def _write(folder: Path, files: dict[Path, str]) -> None:
     """Write all files, none of which may exist.
 
     Raises:
-        CommandExit: One exists, or cannot be written.
+        RefusalError: One exists, or cannot be written.
     """
     if existing := [path for path in files if os.path.lexists(folder / path)]:
         listing = "\n".join(f"  {printable(str(folder / path))}" for path in existing)
-        raise CommandExit(ERRORS, f"these files exist, and nothing was written:\n{listing}", "choose another folder")
+        raise RefusalError(f"these files exist, and nothing was written:\n{listing}", "choose another folder")
     texts = {path.as_posix(): text for path, text in files.items()}
     output_dir.apply_changes(folder, output_dir.compare_files(folder, texts), texts)
 

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tpucfg.catalog import Catalog
-from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
+from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.options import SPEC
 from tpucfg.findings import Finding, errors
 from tpucfg.plan import Job, Selection
+from tpucfg.refusal import UsageError
 from tpucfg.render.pipeline import CompiledSpec, compile_spec_file
 from tpucfg.spec import Project
 from tpucfg.spec.credentials import hidden_text
@@ -80,12 +81,12 @@ def single_job(jobs: Sequence[Job], size: str) -> Job:
     """Return the only job of a size.
 
     Raises:
-        CommandExit: Several environments have the size.
+        UsageError: Several environments have the size.
     """
     if len(jobs) > 1:
         names = [job.environment.name for job in jobs]
         message = f"{size} is a rung of {len(names)} environments: {', '.join(names)}"
-        raise CommandExit(USAGE, message, f"choose one, for example --env {names[0]}")
+        raise UsageError(message, f"choose one, for example --env {names[0]}")
     return jobs[0]
 
 

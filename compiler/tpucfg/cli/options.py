@@ -7,8 +7,8 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from tpucfg.cli.exit_codes import USAGE, CommandExit
 from tpucfg.plan import RunPart, Selection
+from tpucfg.refusal import UsageError
 from tpucfg.spec import SPEC_NAME
 from tpucfg.targets import TARGETS
 from tpucfg.text_format import format_value, nearest
@@ -78,10 +78,10 @@ def output_folder(text: str) -> Path:
     """Return the path of an output folder.
 
     Raises:
-        CommandExit: The path is empty, for example because of an unset shell variable.
+        UsageError: The path is empty, for example because of an unset shell variable.
     """
     if not text:
-        raise CommandExit(USAGE, "--out is empty", "give a folder, or . for the current one")
+        raise UsageError("--out is empty", "give a folder, or . for the current one")
     return Path(text)
 
 
@@ -98,11 +98,11 @@ def selection(
     """Return the selection that the options describe.
 
     Raises:
-        CommandExit: A step or a value to change is malformed, or no run has the step.
+        UsageError: A step or a value to change is malformed, or no run has the step.
     """
     if step and (run is None or probe):
         needed = "needs --run, the run that goes on" if run is None else "and --probe exclude each other"
-        raise CommandExit(USAGE, f"--step {needed}")
+        raise UsageError(f"--step {needed}")
     done = tuple(map(_run_part, step or ()))
     return Selection(tuple(env or ()), tuple(size or ()), target, run, probe, done, tuple(map(_change, changes or ())))
 
@@ -114,7 +114,7 @@ def _change(argument: str) -> Change:
     if change is None or not argument.isprintable():
         path = format_value(argument.partition("=")[0], quoted=False)
         example = "write PATH=VALUE, for example --set training.learning_rate=2e-4"
-        raise CommandExit(USAGE, f"--set {path} is not a path of the spec and a value", example)
+        raise UsageError(f"--set {path} is not a path of the spec and a value", example)
     return change
 
 
@@ -122,7 +122,7 @@ def _run_part(text: str) -> RunPart:
     size, _, count = text.rpartition(":")
     if not re.fullmatch(_STEP, count):
         example = "--step 4000, or --step v6e-64:4000 with the size of the steps before it"
-        raise CommandExit(USAGE, f"--step cannot be {format_value(text, quoted=False)}", f"write {example}")
+        raise UsageError(f"--step cannot be {format_value(text, quoted=False)}", f"write {example}")
     return RunPart(size, int(count))
 
 
@@ -161,7 +161,7 @@ def choice_option(form: str, values: Sequence[str], help: str) -> Any:
             if value not in values:
                 near = nearest(value, values)
                 hint = f"did you mean {near}?" if near else f"give one of: {', '.join(values)}"
-                raise CommandExit(USAGE, f"{name} cannot be {format_value(value, quoted=False)}", hint)
+                raise UsageError(f"{name} cannot be {format_value(value, quoted=False)}", hint)
         return given
 
     def complete(incomplete: str) -> list[str]:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli import options
-from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.load_spec import load_compiled, print_findings, single_job
 from tpucfg.cli.options import SPEC, option, selection
 from tpucfg.plan import Job, RunPart
 from tpucfg.plan.program import Program, program_of
 from tpucfg.plan.run_progress import joined_parts
+from tpucfg.refusal import RefusalError, UsageError
 from tpucfg.results import THROUGHPUT, Record
 from tpucfg.results.records import recorded_program
 from tpucfg.spec import Project
@@ -59,7 +59,7 @@ def record(
     """
     if step is not None and (run is None or probe):
         needed = "needs --run, the run that has reached it" if run is None else "and --probe exclude each other"
-        raise CommandExit(USAGE, f"--step {needed}")
+        raise UsageError(f"--step {needed}")
     given, wanted = _parse_metrics(metric or [], has_log=log is not None, has_step=step is not None)
     catalog = Catalog()
     project, compiled = load_compiled(
@@ -87,7 +87,7 @@ def _parse_metrics(texts: Sequence[str], *, has_log: bool, has_step: bool) -> tu
     """Return the metrics with a value on the command line, and the names of those to read from the log.
 
     Raises:
-        CommandExit: One of them is malformed or given twice, or there is nothing to record.
+        UsageError: One of them is malformed or given twice, or there is nothing to record.
     """
     metrics: dict[str, float] = {}
     wanted: list[str] = []
@@ -95,13 +95,13 @@ def _parse_metrics(texts: Sequence[str], *, has_log: bool, has_step: bool) -> tu
         name, equals, value = text.partition("=")
         _check_metric(text, name, value if equals else None, has_log=has_log)
         if name in metrics or name in wanted:
-            raise CommandExit(USAGE, f"--metric {name} is given twice", "leave one of the two out")
+            raise UsageError(f"--metric {name} is given twice", "leave one of the two out")
         if equals:
             metrics[name] = float(value)
         else:
             wanted.append(name)
     if not texts and not has_log and not has_step:
-        raise CommandExit(USAGE, "there is nothing to record", f"add --metric {THROUGHPUT}=VALUE, or --from FILE")
+        raise UsageError("there is nothing to record", f"add --metric {THROUGHPUT}=VALUE, or --from FILE")
     return metrics, wanted
 
 
@@ -109,26 +109,24 @@ def _check_metric(text: str, name: str, value: str | None, *, has_log: bool) -> 
     """Check one --metric option; its value is None if it has no `=`.
 
     Raises:
-        CommandExit: It is malformed.
+        UsageError: It is malformed.
     """
     if not _METRIC_NAME.fullmatch(name):
         rule = "has up to 63 letters, digits, dots, dashes and underscores, and starts with a letter"
-        raise CommandExit(
-            USAGE, f"--metric {format_value(text, quoted=False)}: a metric's name {rule}", "write NAME=VALUE"
-        )
+        raise UsageError(f"--metric {format_value(text, quoted=False)}: a metric's name {rule}", "write NAME=VALUE")
     if value is None and not has_log:
-        raise CommandExit(USAGE, f"--metric {name} has no value", f"write --metric {name}=VALUE, or add --from FILE")
+        raise UsageError(f"--metric {name} has no value", f"write --metric {name}=VALUE, or add --from FILE")
     # float() would also accept nan, inf and underscores.
     if value is not None and not (_NUMBER.fullmatch(value) and isfinite(float(value))):
         hint = f"write it as a plain number: --metric {name}=0.97"
-        raise CommandExit(USAGE, f"--metric {format_value(text, quoted=False)}: the value is not a number", hint)
+        raise UsageError(f"--metric {format_value(text, quoted=False)}: the value is not a number", hint)
 
 
 def _refuse_other_values(record: Record, program: Program, job: Job, spec: Path) -> None:
     """Refuse a record of a run that has one with other values, or a later step on another size.
 
     Raises:
-        CommandExit: The run's last record differs, or the step at which the run moved is not known.
+        RefusalError: The run's last record differs, or the step at which the run moved is not known.
     """
     from tpucfg.results.records import other_values, read_records, run_parts
 
@@ -138,8 +136,8 @@ def _refuse_other_values(record: Record, program: Program, job: Job, spec: Path)
         joined_parts(parts, (RunPart(record.size, record.step),))
     if differences := other_values(results, record, program):
         message = f"nothing was recorded: the run {record.run} has a record with other values"
-        raise CommandExit(
-            ERRORS, f"{message}: {listed(differences, 3)}", "give this run another id with --run, as at its submission"
+        raise RefusalError(
+            f"{message}: {listed(differences, 3)}", "give this run another id with --run, as at its submission"
         )
 
 
@@ -147,13 +145,13 @@ def _required_metrics(project: Project, given: Mapping[str, float], *, is_whole:
     """Return the metrics that gate and cost need and the command line lacks; only a whole run has a final one.
 
     Raises:
-        CommandExit: The command line has all of them.
+        UsageError: The command line has all of them.
     """
     gate = [project.gate.metric] if project.gate and project.gate.metric and is_whole else []
     if wanted := [name for name in (THROUGHPUT, *gate) if name not in given]:
         return wanted
     message = "--from has no metric to read: all of them are given"
-    raise CommandExit(USAGE, message, "leave --from out, or name another metric")
+    raise UsageError(message, "leave --from out, or name another metric")
 
 
 def _read_log(log: str, wanted: Sequence[str], preset: Preset | None, job: Job, *, is_whole: bool) -> "LogMetrics":
@@ -170,7 +168,7 @@ def _read_log(log: str, wanted: Sequence[str], preset: Preset | None, job: Job, 
             return last_metrics(file, printable(log), wanted, steps)
     except OSError as error:
         message = f"{format_value(log, quoted=False)} cannot be read: {error.strerror or error}"
-        raise CommandExit(ERRORS, message, "give the log's path with --from, or - for the standard input") from None
+        raise RefusalError(message, "give the log's path with --from, or - for the standard input") from None
 
 
 def _append(record: Record, job: Job, spec: Path, origins: Mapping[str, str]) -> None:
@@ -183,7 +181,7 @@ def _append(record: Record, job: Job, spec: Path, origins: Mapping[str, str]) ->
         origins: The file and line, as a prefix of a message, of each metric that was read from a log.
 
     Raises:
-        CommandExit: The record is invalid or cannot be written.
+        RefusalError: The record is invalid or cannot be written.
     """
     from tpucfg.results.records import RecordFileError, append_record, record_problems
 
@@ -191,11 +189,11 @@ def _append(record: Record, job: Job, spec: Path, origins: Mapping[str, str]) ->
         numbers = " ".join(f"--metric {problem.path[1]}=NUMBER" for problem in problems if len(problem.path) > 1)
         hint = f"record what the run measured: {numbers}" if numbers else "record fewer metrics, each with --metric"
         messages = "; ".join(origins.get(str(problem.path[-1]), "") + problem.message for problem in problems)
-        raise CommandExit(ERRORS, f"nothing was recorded: {messages}", hint)
+        raise RefusalError(f"nothing was recorded: {messages}", hint)
     try:
         path = append_record(spec.parent, job.environment.name, record)
     except RecordFileError as error:
-        raise CommandExit(ERRORS, f"nothing was recorded: {printable(str(error))}", error.help) from None
+        raise RefusalError(f"nothing was recorded: {printable(str(error))}", error.help) from None
     metrics = ", ".join(f"{quote_key(name)} {value:.12g}" for name, value in sorted(record.metrics.items()))
     name = f"a probe of {job.size}" if record.is_probe else job.size
     reached = f"step {record.step} of {record.run}" if record.step else ""

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli import options
-from tpucfg.cli.exit_codes import DIFFERENT, ERRORS, USAGE, CommandExit
+from tpucfg.cli.exit_codes import DIFFERENT, ERRORS, CommandExit
 from tpucfg.cli.load_spec import load_fits, print_findings, print_fit_warnings, print_result, with_records
 from tpucfg.cli.options import SPEC, format_option, option, output_folder, selection
 from tpucfg.findings import errors
 from tpucfg.parallel import map_shared
 from tpucfg.plan import Selection
 from tpucfg.plan.rules.project_rules import shared_bucket_findings
+from tpucfg.refusal import UsageError
 from tpucfg.render.pipeline import CompiledSpec, ConfigFormat, RenderedSpec, render_spec
 from tpucfg.targets.objects import objects_of
 from tpucfg.text_format import format_count, json_text, listed, printable
@@ -49,9 +50,9 @@ def render(
     Example: tpucfg render --env prod --size v3-32
     """
     if out is None and (check or prune):
-        raise CommandExit(USAGE, f"--{'check' if check else 'prune'} needs --out")
+        raise UsageError(f"--{'check' if check else 'prune'} needs --out")
     if document is not None and (format != "json" or out):
-        raise CommandExit(USAGE, "--document needs --format json, and prints to stdout")
+        raise UsageError("--document needs --format json, and prints to stdout")
     chosen = selection(env, size, target, run, probe=probe, step=step, changes=changes)
     specs = _render_specs(spec or [SPEC], chosen, "json" if format == "json" else "yaml")
     if document is not None:
@@ -68,13 +69,13 @@ def _document_text(path: str, config: str, key: str) -> str:
     """Return one object of a config in JSON, such as the instanceTemplate of a slice on Compute Engine.
 
     Raises:
-        CommandExit: The config has no such object, or is not made of several.
+        UsageError: The config has no such object, or is not made of several.
     """
     objects = objects_of(json.loads(config))
     if key not in objects:
         message = f"{path} has no object {key}" if objects else f"{path} is one object, which --document cannot divide"
         hint = f"choose one of: {listed(list(objects))}; or other jobs with --size" if objects else "leave it out"
-        raise CommandExit(USAGE, message, hint)
+        raise UsageError(message, hint)
     return json_text(objects[key])
 
 
@@ -124,7 +125,8 @@ def _write(specs: Sequence[RenderedSpec], out: Path, *, check: bool, prune: bool
     if check and changes:
         flags = " --probe" if is_probe else ""
         flags += " --prune" if any(change.kind == "remove" for change in changes) else ""
-        raise CommandExit(DIFFERENT, help=f"write them with: tpucfg render --out {shlex.quote(str(out))}{flags}")
+        print(f"help: write them with: tpucfg render --out {shlex.quote(printable(str(out)))}{flags}", file=sys.stderr)
+        raise CommandExit(DIFFERENT)
 
 
 def _project_folders(specs: Sequence[RenderedSpec]) -> list[str]:
@@ -135,8 +137,7 @@ def _project_folders(specs: Sequence[RenderedSpec]) -> list[str]:
     for name, count in Counter(names).items():
         if count > 1:
             paths = listed([spec.path for spec in specs if spec.project == name])
-            raise CommandExit(
-                USAGE,
+            raise UsageError(
                 f"{count} of the specs have the name {name}, so they would write the same files: {printable(paths)}",
                 "change the name in one of them, or render them into different folders",
             )

@@ -9,10 +9,11 @@ from pathlib import Path, PurePosixPath
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
-from tpucfg.cli.exit_codes import DIFFERENT, ERRORS, USAGE, CommandExit
+from tpucfg.cli.exit_codes import DIFFERENT, CommandExit
 from tpucfg.cli.options import SPEC, choice_option, environment_name_form, format_option, option
 from tpucfg.fs import open_regular_file
 from tpucfg.git.repository import find_repository
+from tpucfg.refusal import RefusalError, UsageError
 from tpucfg.text_format import printable
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def review(
     from tpucfg.review.revisions import check_command
 
     if resources and run_program:
-        raise CommandExit(USAGE, "--resources and --run-program exclude each other", "leave out --run-program")
+        raise UsageError("--resources and --run-program exclude each other", "leave out --run-program")
     folder = (spec or [SPEC])[0].parent
     files = read_review_files(preview or (), fit or (), resources, folder, head)
     request = CompareRequest(base, head, SPEC, with_program=True, from_merge_base=True)
@@ -101,7 +102,7 @@ def review(
     if result.is_broken:
         broken = [review.after for review in result.reviews if review.after.is_broken]
         hint = f"list them with: {check_command(*broken)}" if broken else "the comment has the reason"
-        raise CommandExit(ERRORS, "the spec has errors", hint)
+        raise RefusalError("the spec has errors", hint)
     if fail_on != "none":
         _exit_with_verdict(give_verdict(result), fail_on)
 
@@ -153,7 +154,7 @@ def _exit_with_verdict(verdict: "Verdict", fail_on: str) -> None:
         raise CommandExit(DIFFERENT)
     if not verdict.is_known:
         message = f"some effects are unknown, so --fail-on {fail_on} cannot be decided"
-        raise CommandExit(ERRORS, message, "fix the problem that the comment names")
+        raise RefusalError(message, "fix the problem that the comment names")
 
 
 # The files that options name: previews, fits and resources that other jobs have written.
@@ -194,19 +195,19 @@ class ReviewFiles(NamedTuple):
         return GivenFiles(previews, fits, self.resources)
 
     def require_folders(self, scope: "ReviewScope") -> None:
-        """Raise CommandExit for a file that could be of several specs, and for a fit of a folder without a spec."""
+        """Raise UsageError for a file that could be of several specs, and for a fit of a folder without a spec."""
         folders = sorted({path.parent.as_posix() for path in scope.requests})
         known = {_ONLY, *folders, *(path.parent.as_posix() for path in scope.others)}
         if unknown := next((owner.folder for owner in self.fits if owner.folder not in known), None):
             message = f"{_FIT} {printable(unknown)}=…: this folder has no spec in either revision"
-            raise CommandExit(USAGE, message, "give the folder relative to the root of the repository")
+            raise UsageError(message, "give the folder relative to the root of the repository")
         if len(folders) <= 1 or "." in folders:
             return
         for name, owners in ((_PREVIEW, self.previews), (_FIT, self.fits)):
             if owner := next((owner for owner in owners if owner.folder == _ONLY), None):
                 message = f"{name}: {len(folders)} folders with specs are reviewed, and each could have this file"
                 place = "/".join(filter(None, (folders[0], owner.environment)))
-                raise CommandExit(USAGE, message, f"name the spec's folder: {name} {place}=FILE")
+                raise UsageError(message, f"name the spec's folder: {name} {place}=FILE")
 
 
 def read_review_files(
@@ -225,7 +226,7 @@ def read_review_files(
         head: The revision under review; None for the working tree.
 
     Raises:
-        CommandExit: A value has another form, a preview cannot be read, or a file is part of the change.
+        RefusalError: A value has another form, a preview cannot be read, or a file is part of the change.
         RevisionError: The repository or the revision cannot be read.
     """
     preview_files, fit_files = _parse(_PREVIEW, previews), _parse(_FIT, fits)
@@ -246,21 +247,17 @@ def _parse(option: str, values: Sequence[str]) -> dict[Owner, Path]:
             name, file = "", value
         if not file or (separator and not name):
             form, example = _FORMS[option]
-            raise CommandExit(
-                USAGE, f"{option} {printable(value)}: it takes {form}", f"for example: {option} {example}"
-            )
+            raise UsageError(f"{option} {printable(value)}: it takes {form}", f"for example: {option} {example}")
         folder, _, environment = name.rpartition("/") if option == _PREVIEW else (name, "", "")
         if folder.startswith("/") or ".." in folder.split("/"):
             message = f"{option} {printable(name)}=…: a folder is relative to the root of the repository"
-            raise CommandExit(USAGE, message)
+            raise UsageError(message)
         # The name is part of file names and of the comment.
         if option == _PREVIEW and not re.fullmatch(environment_name_form()["pattern"], environment):
-            raise CommandExit(USAGE, f"{option} {name}=…: {name} is not a valid name of an environment")
+            raise UsageError(f"{option} {name}=…: {name} is not a valid name of an environment")
         owner = Owner(os.path.normpath(folder) if folder else _ONLY, environment)
         if owner in files:
-            raise CommandExit(
-                USAGE, f"{option} {printable(value)}: another file is given for it already", "give one file"
-            )
+            raise UsageError(f"{option} {printable(value)}: another file is given for it already", "give one file")
         files[owner] = Path(file)
     return files
 
@@ -272,7 +269,7 @@ def _require_independent(paths: Iterable[Path], folder: Path, head: str | None) 
         if repository.tracks(path, head):
             message = f"{path} is part of the change under review, so it proves nothing about that change"
             command = f"git rm --cached {quote(printable(str(path)))}"
-            raise CommandExit(ERRORS, message, f"write it to a file that is not committed, or remove it: {command}")
+            raise RefusalError(message, f"write it to a file that is not committed, or remove it: {command}")
 
 
 # Only a file's name is in the comment: its folder differs between machines, but equal reviews must have equal text. Of
@@ -289,7 +286,7 @@ def _read_preview(environment: str, path: Path) -> "Preview":
         is_link = error.errno == errno.ELOOP and path.is_symlink()
         reason = " is a symbolic link, through which the comment could show any file of this machine"
         message = f"{path}{reason if is_link else f': {error.strerror or error}'}"
-        raise CommandExit(ERRORS, message, "write it with: pulumi preview --json") from None
+        raise RefusalError(message, "write it with: pulumi preview --json") from None
 
 
 def _read_fits(path: Path) -> "RunFits":

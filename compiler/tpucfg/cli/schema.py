@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from tpucfg.cli.exit_codes import USAGE, CommandExit
 from tpucfg.package_data import data_folder
+from tpucfg.refusal import UsageError
 from tpucfg.text_format import nearest
 
 
@@ -25,5 +25,5 @@ def schema(
     if name not in names:
         near = nearest(name, names)
         hint = f"did you mean {near}?" if near else f"give one of: {', '.join(names)}"
-        raise CommandExit(USAGE, f"there is no schema {name}", hint)
+        raise UsageError(f"there is no schema {name}", hint)
     sys.stdout.write((folder / f"{name}.schema.json").read_text(encoding="utf-8"))

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Final
 
 from tpucfg.catalog import Catalog, Generation, Slice
-from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
 from tpucfg.cli.options import TakenByOption, format_option, option
 from tpucfg.cli.table import Column, text_table
+from tpucfg.refusal import RefusalError, UsageError
 from tpucfg.text_format import corrected, format_value, json_text, listed, nearest
 
 _CURRENT: Final = ("v5e", "v5p", "v6e", "tpu7x")
@@ -53,8 +53,8 @@ def sizes(
     all_sizes = catalog.all() if generation is None else _generation(catalog, generation).slices
     taken = [slice_.on_target(target or "") for slice_ in all_sizes if target is None or target in slice_.targets]
     if target is not None and not taken:
-        raise CommandExit(
-            ERRORS, f"{target} has no size of {generation}", f"list them all: tpucfg sizes --generation {generation}"
+        raise RefusalError(
+            f"{target} has no size of {generation}", f"list them all: tpucfg sizes --generation {generation}"
         )
     chosen = [slice_ for slice_ in taken if region is None or region in slice_.regions()]
     if region is not None and not chosen:
@@ -76,21 +76,21 @@ def _generation(catalog: Catalog, name: str) -> Generation:
     """Return the generation with a name of the catalog.
 
     Raises:
-        CommandExit: There is none; if the name is the prefix of a size or close to one, the help suggests it.
+        UsageError: There is none; if the name is the prefix of a size or close to one, the help suggests it.
     """
     if name in catalog.generation_names:
         return catalog.generation(name)
     near = catalog.nearest_generation(name) or nearest(name, catalog.generation_names)
     hint = f"did you mean {near}?" if near else f"the generations are: {', '.join(catalog.generation_names)}"
-    raise CommandExit(USAGE, f"there is no generation {format_value(name, quoted=False)}", hint)
+    raise UsageError(f"there is no generation {format_value(name, quoted=False)}", hint)
 
 
-def _unknown_region(region: str, target: str | None, known: Sequence[str]) -> CommandExit:
+def _unknown_region(region: str, target: str | None, known: Sequence[str]) -> RefusalError:
     """Return the error for a region that offers no size; if it is a zone, the help suggests its region."""
     near = corrected(region, known.__contains__) or nearest(region, known)
     for_target = f" for {target}" if target else ""
     hint = f"did you mean {near}?" if near else f"regions with TPUs{for_target}: {', '.join(known)}"
-    return CommandExit(ERRORS, f"no size is offered in {format_value(region, quoted=False)}{for_target}", hint)
+    return RefusalError(f"no size is offered in {format_value(region, quoted=False)}{for_target}", hint)
 
 
 def _text(catalog: Catalog, chosen: Sequence[Slice], region: str | None, others: int) -> Iterator[str]:

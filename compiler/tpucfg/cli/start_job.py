@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
-from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.interrupts import terminations_as_interrupts
 from tpucfg.cli.start_manifests import NotCreatedError, Undoable, create_in_order, report, start_manifests
+from tpucfg.refusal import RefusalError
 from tpucfg.render.config import Config
 from tpucfg.targets import RequestBody
 from tpucfg.targets.commands import AUTHORIZATION, TOKEN, Command, Creation, Creations, Manifests, Operation, Submission
@@ -39,18 +39,18 @@ def start_job(submission: Submission, config: Config, render_command: Sequence[s
         render_command: The command that prints the config, for the line that is printed.
 
     Raises:
-        CommandExit: The job was not started.
+        RefusalError: The job was not started.
     """
     program = submission.start.program
     if shutil.which(program) is None:
         hint = f"install {program}, or print the command without --execute and run it elsewhere"
-        raise CommandExit(ERRORS, f"{program} is not on the PATH, and nothing was started", hint)
+        raise RefusalError(f"{program} is not on the PATH, and nothing was started", hint)
     start_time = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     try:
         _start(submission, config, render_command)
     except OSError as error:
         message = f"{program} cannot be started: {error.strerror or error}"
-        raise CommandExit(ERRORS, message, f"reinstall {program}, or put another one first on the PATH") from None
+        raise RefusalError(message, f"reinstall {program}, or put another one first on the PATH") from None
     print(f"watch it with:  {submission.watch.bash()}", file=sys.stderr)
     if log := submission.log_since(start_time) if submission.log_since else submission.log:
         print(f"read its log with: {log.bash()}", file=sys.stderr)
@@ -76,7 +76,7 @@ def _start(submission: Submission, config: Config, render_command: Sequence[str]
     sys.stdout.flush()  # before the program writes to the same output
     token = _access_token() if start.token else ""
     if status := _run(start, text, token, capture=False).returncode:
-        raise CommandExit(ERRORS, f"{start.argv[0]} exited with status {status}; its own output is above")
+        raise RefusalError(f"{start.argv[0]} exited with status {status}; its own output is above")
 
 
 # Commands.
@@ -102,14 +102,14 @@ def _access_token() -> str:
     """Return the caller's access token.
 
     Raises:
-        CommandExit: gcloud prints none.
+        RefusalError: gcloud prints none.
     """
     try:
         return subprocess.run(TOKEN, check=True, capture_output=True, text=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError) as error:
         reason = getattr(error, "stderr", None) or str(error)
-        raise CommandExit(
-            ERRORS, f"no access token, and nothing was started: {reason.strip()}", "run: gcloud auth login"
+        raise RefusalError(
+            f"no access token, and nothing was started: {reason.strip()}", "run: gcloud auth login"
         ) from None
 
 
@@ -200,7 +200,7 @@ def _create_objects(creations: Creations, body: RequestBody) -> None:
     """Create the objects of a job in order.
 
     Raises:
-        CommandExit: An object could not be created; those that this call may have created are deleted.
+        RefusalError: An object could not be created; those that this call may have created are deleted.
     """
     client = _Client(creations)
     last = creations.steps[-1]
@@ -212,20 +212,20 @@ def _is_reused(client: _Client, step: Creation) -> bool:
     """Return True if an equal object exists.
 
     Raises:
-        CommandExit: Another object of the name exists, or the API refuses to answer.
+        RefusalError: Another object of the name exists, or the API refuses to answer.
     """
     answer = client.send(step.find)
     if answer.status == _NOT_FOUND:
         return False
     if answer.status not in _OK or not answer.is_object:
         reason = answer.error or "the answer is no object"
-        raise CommandExit(ERRORS, f"{step.document} {step.name} cannot be looked up, nothing started: {reason}")
+        raise RefusalError(f"{step.document} {step.name} cannot be looked up, nothing started: {reason}")
     if step.content and step.content in answer.text:
         report(f"{step.document} {step.name}: an equal one exists, and is reused")
         return True
     reason = "made from other values or by another release of tpucfg" if step.content else "so the job may be running"
     message = f"{step.document} {step.name} already exists, {reason}, and was left as it is"
-    raise CommandExit(ERRORS, message, f"delete it: {step.delete.bash()}, or add --run ID, which is part of names")
+    raise RefusalError(message, f"delete it: {step.delete.bash()}, or add --run ID, which is part of names")
 
 
 def _undoable(client: _Client, step: Creation, document: Any, *, is_last: bool) -> Undoable:
@@ -237,17 +237,17 @@ def _undoable(client: _Client, step: Creation, document: Any, *, is_last: bool) 
         nonlocal is_accepted
         answer = client.send(step.create, json.dumps(document))
         if answer.status in _REFUSED:
-            raise NotCreatedError(ERRORS, f"{name} was not created: {answer.error}")
+            raise NotCreatedError(f"{name} was not created: {answer.error}")
         if not answer.is_operation and not answer.operation.error:
             reason = answer.error or "the answer is no operation"
-            raise CommandExit(ERRORS, f"{name}: unclear if it was created: {reason}")
+            raise RefusalError(f"{name}: unclear if it was created: {reason}")
         is_accepted = True
         answer = client.wait(answer, only_once=is_last)
         if answer.error:
-            raise CommandExit(ERRORS, f"{name} could not be created: {answer.error}")
+            raise RefusalError(f"{name} could not be created: {answer.error}")
         is_done = answer.operation.is_done
         if not is_done and not is_last:
-            raise CommandExit(ERRORS, f"{name} was not created in time")
+            raise RefusalError(f"{name} was not created in time")
         report(f"{name}: {'created' if is_done else 'accepted, and still being created'}")
 
     def delete() -> tuple[bool, str]:

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-from tpucfg.cli.exit_codes import ERRORS, CommandExit
+from tpucfg.cli.exit_codes import print_error
 from tpucfg.cli.interrupts import terminations_as_interrupts
+from tpucfg.refusal import RefusalError
 from tpucfg.render.config import Config
 from tpucfg.targets.commands import Command, Manifest, Manifests, Requirement, Submission
 from tpucfg.targets.interface import RequestBody
@@ -43,7 +44,7 @@ _NO_NAMESPACE: Final = re.compile(r"namespaces \"([^\"]*)\" not found")
 
 
 def start_manifests(submission: Submission, start: Manifests, config: Config) -> None:
-    """Start a job, or raise CommandExit: then nothing that this call created is left, or the error names it."""
+    """Start a job, or raise RefusalError: then nothing that this call created is left, or the error names it."""
     bodies = {str(body["kind"]): body for body in config.documents}
     objects = [(step, bodies[step.kind]) for step in start.steps]
     with terminations_as_interrupts():  # a CI job that is canceled undoes its start, too
@@ -52,8 +53,8 @@ def start_manifests(submission: Submission, start: Manifests, config: Config) ->
             objects = [*questions.missing(start.requirements), *objects]
             questions.look_for_run(start.same_run, start.steps[-1])
             questions.ask_for(objects, start.trials(config.request_body), goes_on=start.same_run is not None)
-        except CommandExit as error:
-            raise CommandExit(error.status, f"{error.message}; nothing was created", error.help) from None
+        except RefusalError as error:
+            raise RefusalError(f"{error}; nothing was created", error.help) from None
         questions.raise_problems()
         create_in_order([_undoable(*each) for each in objects])
 
@@ -72,7 +73,7 @@ def _run(argv: Sequence[str], body: RequestBody | None = None) -> _Answer:
     """Run kubectl, and parse what it prints.
 
     Raises:
-        CommandExit: The server was not reached.
+        RefusalError: The server was not reached.
     """
     text = b"" if body is None else json.dumps(body).encode()
     completed = subprocess.run(argv, input=text, capture_output=True, check=False)
@@ -84,7 +85,7 @@ def _run(argv: Sequence[str], body: RequestBody | None = None) -> _Answer:
         return _Answer(output, warnings=warnings)
     error = error or f"{argv[0]} exited with status {completed.returncode}"
     if not _FROM_SERVER.search(error):
-        raise CommandExit(ERRORS, f"the cluster does not answer: {_one_line(error)}")
+        raise RefusalError(f"the cluster does not answer: {_one_line(error)}")
     match = _ANSWER.fullmatch(error)
     reason, answer = (match["reason"] or "", match["text"]) if match else ("", error)
     return _Answer(output, reason, _one_line(answer), warnings)
@@ -195,12 +196,12 @@ class _Questions:
         """Print the problems.
 
         Raises:
-            CommandExit: There is one.
+            RefusalError: There is one.
         """
         for message, fix in self._problems.items():
-            CommandExit(ERRORS, message, fix).print()
+            print_error(message, fix)
         if self._problems:
-            raise CommandExit(ERRORS, "nothing was created")
+            raise RefusalError("nothing was created")
 
     def _note(self, text: str) -> None:
         if text not in self._notes:
@@ -215,7 +216,7 @@ def _dry_run(create: Command, body: RequestBody) -> _Answer:
 # Creation in order; if one object cannot be created, those before it are deleted again.
 
 
-class NotCreatedError(CommandExit):
+class NotCreatedError(RefusalError):
     """Raised for an object that does not exist, or that another command has created."""
 
 
@@ -226,7 +227,7 @@ class Undoable(NamedTuple):
     deletion: str
     """The command that deletes it, to copy."""
     create: Callable[[], None]
-    """Raises NotCreatedError if nothing was created; CommandExit if something may have been."""
+    """Raises NotCreatedError if nothing was created; RefusalError if something may have been."""
     delete: Callable[[], tuple[bool, str]]
     """Returns True if the object is gone for good, and the result as a clause."""
     charge: str = ""
@@ -237,7 +238,7 @@ def create_in_order(objects: Sequence[Undoable]) -> None:
     """Create objects in order.
 
     Raises:
-        CommandExit: One could not be created; those that this call may have created are deleted.
+        RefusalError: One could not be created; those that this call may have created are deleted.
     """
     # Printed before anything is created: whatever ends this process then, the user knows what to delete.
     report(_deletions("if this is killed, delete what it leaves:", objects))
@@ -250,15 +251,15 @@ def create_in_order(objects: Sequence[Undoable]) -> None:
             except NotCreatedError:
                 sent.pop()
                 raise
-    except CommandExit as error:
+    except RefusalError as error:
         remaining = _undo(sent)
         if not remaining:
-            raise CommandExit(ERRORS, f"{error.message}; nothing is left of this submission") from None
+            raise RefusalError(f"{error}; nothing is left of this submission") from None
         names = listed([each.name for each in remaining])
         # The last line of the output names what may be charged.
         charges = [each.charge for each in remaining if each.charge][:1]
         help_ = "; ".join([*charges, f"delete: {'; '.join(each.deletion for each in remaining)}"])
-        raise CommandExit(ERRORS, f"{error.message}; not deleted: {names}", help_) from None
+        raise RefusalError(f"{error}; not deleted: {names}", help_) from None
     except BaseException:
         if remaining := _undo(sent):
             report(_deletions("not deleted; run:", remaining[::-1]))
@@ -301,16 +302,16 @@ def _undoable(step: Manifest, body: RequestBody) -> Undoable:
         answer = _run(step.create.argv, body)
         message = f"{step.name} was not created: {answer.error}"
         if answer.reason == "AlreadyExists":
-            raise NotCreatedError(ERRORS, message)  # another submission was faster
+            raise NotCreatedError(message)  # another submission was faster
         if answer.error:
-            raise CommandExit(ERRORS, message)
+            raise RefusalError(message)
         report(f"{step.name}: created")
 
     def delete() -> tuple[bool, str]:
         try:
             error = _run((*step.delete.argv, *_UNDO_OPTIONS)).error
-        except CommandExit as unreachable:
-            error = unreachable.message
+        except RefusalError as unreachable:
+            error = str(unreachable)
         return not error, f"not deleted ({error})" if error else "deleted"
 
     return Undoable(step.name, step.delete.bash(), create, delete)

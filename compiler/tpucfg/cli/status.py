@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli import options, rung_columns
-from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
+from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.load_spec import load_compiled, print_findings
 from tpucfg.cli.options import SPEC, format_option, option, selection
 from tpucfg.cli.table import Column, Section, markdown_sections, text_sections
 from tpucfg.markdown import code, prose
 from tpucfg.number_format import UNKNOWN, floor_percent, format_metric, format_rate, to_json_number
 from tpucfg.plan import Rung
+from tpucfg.refusal import UsageError
 from tpucfg.results import RungEvaluation
 from tpucfg.results.gate import (
     NextStep,
@@ -65,7 +66,7 @@ def status(
     Example: tpucfg status --env prod --live --run a1
     """
     if (size or run or probe) and not live:
-        raise CommandExit(USAGE, "--size, --run and --probe choose the jobs of --live", "add --live, or leave them out")
+        raise UsageError("--size, --run and --probe choose the jobs of --live", "add --live, or leave them out")
     catalog = Catalog()
     runs = [*dict.fromkeys(run or ())]
     chosen = selection(env, size, run=runs[0] if runs else None, probe=probe)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli import options
-from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
+from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.load_spec import load_compiled, load_fits, print_findings, print_fit_warnings, with_records
 from tpucfg.cli.options import SPEC, option, selection
 from tpucfg.findings import Finding
@@ -16,6 +16,7 @@ from tpucfg.plan import Job, RunPart, Selection, ladder, run_progress_in
 from tpucfg.plan.program import figures_of
 from tpucfg.plan.run_progress import Progress, progress_lines
 from tpucfg.plan.selection import set_options
+from tpucfg.refusal import RefusalError, UsageError
 from tpucfg.render.pipeline import CompiledSpec, render_configs
 from tpucfg.spec import Project
 from tpucfg.spec.placeholders import RUN_PLACEHOLDERS, used_placeholders
@@ -51,7 +52,7 @@ def submit(
     """
     catalog = Catalog()
     if changes and run is None:
-        raise CommandExit(USAGE, "--set needs --run: each set of values is a run of its own", "name it with --run ID")
+        raise UsageError("--set needs --run: each set of values is a run of its own", "name it with --run ID")
     chosen = with_records(selection(env, size, target, run, probe=probe, step=step, changes=changes), spec)
     project, compiled = load_compiled(spec, catalog, chosen, warnings="all")
     runs = {job.name: run_progress_in(project, catalog, job.environment, chosen) for job in compiled.jobs}
@@ -64,8 +65,7 @@ def submit(
         for job, body in compiled.request_bodies
     }
     if execute and len(submissions) != 1:
-        message = f"{len(submissions)} jobs are selected, and --execute starts one"
-        raise CommandExit(USAGE, message, "add --env and --size")
+        raise UsageError(f"{len(submissions)} jobs are selected, and --execute starts one", "add --env and --size")
     refused = () if force else _refused_names(project, compiled.jobs, catalog, spec, runs)
     allowed = [(job, submission) for job, submission in submissions if job.name not in refused]
     if fits:
@@ -221,15 +221,14 @@ def refuse_other_folder(job: Job, progress: Progress | None) -> None:
     """Refuse to move a run to another size if its program has another folder there.
 
     Raises:
-        CommandExit: No placeholder of the run's folder is used.
+        RefusalError: No placeholder of the run's folder is used.
     """
     if progress is None or progress.last.size == job.size:
         return
     if used_placeholders(job.settings.trainer.texts) & RUN_PLACEHOLDERS:
         return
     message = f"the run {job.run} was on {progress.last.size}, and its program has no folder that is the same on"
-    raise CommandExit(
-        ERRORS,
+    raise RefusalError(
         f"{message} {job.size}: it would begin again at step 0",
         "write the folder of its checkpoints as ${run_dir}, or start a run with another --run",
     )
@@ -241,7 +240,7 @@ def run_terms(
     """Yield the lines about a run that goes on, or whose name another one has.
 
     Raises:
-        CommandExit: The run would begin again, or go on with other values than it began with.
+        RefusalError: The run would begin again, or go on with other values than it began with.
     """
     if progress:
         from tpucfg.results.gate import command_line
@@ -288,20 +287,20 @@ def _refuse_other_bucket(folder: str | None, job: Job) -> None:
     """Refuse to go on in another folder than that of the run's records.
 
     Raises:
-        CommandExit: The bucket or the name of the spec has changed.
+        RefusalError: The bucket or the name of the spec has changed.
     """
     if folder is None or folder == job.run_dir:
         return
     hint = f"copy them, by: gcloud storage rsync --recursive {folder} {job.run_dir}; then record the step again"
     message = f"the checkpoints of the run {job.run} are in {folder}, and its folder is {job.run_dir} now"
-    raise CommandExit(ERRORS, f"{message}: it would begin again at step 0", hint)
+    raise RefusalError(f"{message}: it would begin again at step 0", hint)
 
 
 def _other_values(project: Project, job: Job, spec: Path) -> Iterator[str]:
     """Yield a line about a record of another run with the same name.
 
     Raises:
-        CommandExit: The run would go on with other `--set` values than it began with.
+        RefusalError: The run would go on with other `--set` values than it began with.
     """
     if job.run is None:
         return
@@ -320,5 +319,5 @@ def _other_values(project: Project, job: Job, spec: Path) -> Iterator[str]:
     if job.rung.seen and {*changes} != {*job.changes}:
         options = join(set_options(changes))
         hint = f"give it the values that it began with{': ' if options else ', without --set'}{options}"
-        raise CommandExit(ERRORS, message, f"{hint}; or start another run with --run")
+        raise RefusalError(message, f"{hint}; or start another run with --run")
     yield f"run:    {message}"

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli import options
-from tpucfg.cli.exit_codes import ERRORS, USAGE, CommandExit
+from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.fit import compilable_file, compilation_limits, unwritten
 from tpucfg.cli.interrupts import delayed_interrupts
 from tpucfg.cli.load_spec import load_compiled, print_findings, single_job
@@ -39,6 +39,7 @@ from tpucfg.fit.tune_search import Trial, keep_results, read_tune_file, search, 
 from tpucfg.fs import staged_files
 from tpucfg.plan import Job
 from tpucfg.plan.program import program_of
+from tpucfg.refusal import RefusalError, UsageError
 from tpucfg.results.cost import price_per_hour
 from tpucfg.results.records import THROUGHPUT, Results, read_records, records_of_programs
 from tpucfg.spec import Project
@@ -67,7 +68,7 @@ def tune(
     limits = compilation_limits(jobs, time_limit)
     catalog, others = Catalog(), tuple(filter(None, (sizes or "").split(",")))
     if write and changes:
-        raise CommandExit(USAGE, "--write and --set exclude each other: the spec does not have the values of --set")
+        raise UsageError("--write and --set exclude each other: the spec does not have the values of --set")
     project, job = _rung(spec, catalog, env, size, changes)
     choices = _choices(project, catalog, job, others)
     known, records = _known(project, job, spec)
@@ -113,7 +114,7 @@ def _rung(
     """Return the spec and the job of the rung.
 
     Raises:
-        CommandExit: The spec has an error, or several environments have the rung.
+        UsageError: The spec has an error, or several environments have the rung.
     """
     chosen = selection([env] if env else None, [size] if size else None, changes=changes)
     project, compiled = load_compiled(spec, catalog, chosen)
@@ -121,7 +122,7 @@ def _rung(
     matching = [job for job in compiled.jobs if job.size == wanted]
     if not matching:
         known = ", ".join(dict.fromkeys(job.size for job in compiled.jobs))
-        raise CommandExit(USAGE, f"{wanted}, the tuned size, is in no ladder", f"choose a rung by --size: {known}")
+        raise UsageError(f"{wanted}, the tuned size, is in no ladder", f"choose a rung by --size: {known}")
     return project, single_job(matching, wanted)
 
 
@@ -129,17 +130,17 @@ def _choices(project: Project, catalog: Catalog, job: Job, sizes: Sequence[str])
     """Return the values to try.
 
     Raises:
-        CommandExit: A size does not exist, or there are too many combinations.
+        UsageError: A size does not exist, or there are too many combinations.
     """
     for size in sizes:
         if catalog.find(size) is None:
             near = catalog.nearest(size)
             hint = f"did you mean {near}?" if near else "list the sizes with: tpucfg sizes"
-            raise CommandExit(USAGE, f"--sizes: {format_value(size, quoted=False)} is not a TPU size", hint)
+            raise UsageError(f"--sizes: {format_value(size, quoted=False)} is not a TPU size", hint)
     choices = read_choices(project.document, sizes)
     if (count := count_lines(job.rung, choices)) > MAX_LINES:
         message = f"{count:,} combinations of sizes, batches, parallelism and arguments; {MAX_LINES} are the most"
-        raise CommandExit(USAGE, message, "shorten the lists of tune, and search again with the best of them")
+        raise UsageError(message, "shorten the lists of tune, and search again with the best of them")
     return choices
 
 
@@ -222,14 +223,14 @@ def _write(spec: Path, catalog: Catalog, rows: Sequence[Row]) -> None:
     """Write the values of the first row into the spec, and print the difference.
 
     Raises:
-        CommandExit: No row is the first, or the spec cannot get its values.
+        RefusalError: No row is the first, or the spec cannot get its values.
     """
     from difflib import unified_diff
 
     if not rows or (rows[0].interval is None and len(rows) > 1):
         problem = "no order is claimed without a forecast" if rows else "no candidate fits"
         hint = "shorten the lists of tune until one candidate is left, or set its values yourself"
-        raise CommandExit(ERRORS, f"{spec} was not changed: {problem}", hint)
+        raise RefusalError(f"{spec} was not changed: {problem}", hint)
     if rows[0].trial.candidate.is_current:
         print(f"{spec} has the values of the first candidate", file=sys.stderr)
         return
@@ -239,9 +240,9 @@ def _write(spec: Path, catalog: Catalog, rows: Sequence[Row]) -> None:
         with staged_files() as stage, stage(str(spec.resolve())) as file:
             file.write(text.encode())
     except UnwritableError as error:
-        raise CommandExit(ERRORS, f"{spec} was not changed: {error}", error.help) from None
+        raise RefusalError(f"{spec} was not changed: {error}", error.help) from None
     except OSError as error:
-        raise CommandExit(ERRORS, f"{spec} cannot be written: {error.strerror or error}") from None
+        raise RefusalError(f"{spec} cannot be written: {error.strerror or error}") from None
     before, after = (each.splitlines(keepends=True) for each in (document.text, text))
     print("".join(unified_diff(before, after, str(spec), str(spec), n=1)), end="")
     if any(row.trial.candidate.is_current and row.rank == rows[0].rank for row in rows):

@@ -6,7 +6,6 @@ from typing import Annotated, Any, Final, NamedTuple
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli import options
-from tpucfg.cli.exit_codes import USAGE, CommandExit
 from tpucfg.cli.load_spec import load_compiled
 from tpucfg.cli.options import SPEC, argument, selection
 from tpucfg.paths import KeyPath, first_match, item_names, leaf_paths, path_with_indices, value_at
@@ -14,6 +13,7 @@ from tpucfg.plan import XLA_FLAGS_VARIABLE, Job, flag_name, provenance
 from tpucfg.plan.job import written_flag
 from tpucfg.plan.provenance import DERIVED, Reason
 from tpucfg.plan.rung import figure_flags, figure_texts
+from tpucfg.refusal import UsageError
 from tpucfg.schemas import load_schema, resolve_references
 from tpucfg.schemas.spec_keys import nearest_figure
 from tpucfg.spec import LAYERED, Project, layers_of
@@ -59,7 +59,7 @@ def why(
     if len(compiled.request_bodies) != 1:
         jobs = [f"--env {job.environment.name} --size {job.size}" for job in compiled.jobs]
         message = f"{len(jobs)} jobs are selected, but a value is explained for a single job"
-        raise CommandExit(USAGE, message, f"choose one: {listed(jobs, 4)}")
+        raise UsageError(message, f"choose one: {listed(jobs, 4)}")
     ((job, request_body),) = compiled.request_bodies
     # Computed before anything is printed, as an unknown path is an error.
     subject = _Subject(project, catalog, job, combined(request_body, companions_of(job)))
@@ -162,7 +162,7 @@ def _setting(project: Project, job: Job, query: str) -> KeyPath:
     """Return the path of a layered setting such as `trainer.env.A`; an empty one if the query is none.
 
     Raises:
-        CommandExit: There is no such setting.
+        RefusalError: There is no such setting.
     """
     if query.partition(".")[0] not in LAYERED:
         return ()
@@ -263,7 +263,7 @@ def _parse_path(request_body: RequestBody, query: str, other_names: Sequence[str
         other_names: The figures and flags that the command line could name as well, for suggestions.
 
     Raises:
-        CommandExit: There is no such path.
+        UsageError: There is no such path.
     """
     steps: list[str | int] = []
     rest = query.replace("[", ".").replace("]", "")
@@ -273,7 +273,7 @@ def _parse_path(request_body: RequestBody, query: str, other_names: Sequence[str
         step = _first_step(rest, known)
         if step is None and not steps and (deeper := _paths_ending_in(request_body, rest)):
             message = f"{format_value(rest.partition('.')[0])} is not at the top of the config"
-            raise CommandExit(USAGE, message, f"did you mean {listed(deeper, 3, last=' or ')}?")
+            raise UsageError(message, f"did you mean {listed(deeper, 3, last=' or ')}?")
         if step is None:
             raise _unknown_key(dotted(steps, "the config"), rest, known if steps else [*other_names, *known])
         is_index = isinstance(value, list) and step.isascii() and step.isdecimal()
@@ -288,12 +288,12 @@ def _first_step(query: str, keys: Iterable[str]) -> str | None:
     return max((key for key in keys if f"{query}.".startswith(f"{key}.")), key=len, default=None)
 
 
-def _unknown_key(parent: str, query: str, known: Sequence[str]) -> CommandExit:
+def _unknown_key(parent: str, query: str, known: Sequence[str]) -> UsageError:
     """Return the error for a path whose first step is no key of its parent."""
     unknown = query.partition(".")[0]
     near = nearest_figure(unknown, known)
     hint = f"did you mean {near}?" if near else f"it has: {listed(known, 12) or 'no keys'}"
-    return CommandExit(USAGE, f"{parent} has no {format_value(unknown)}", hint)
+    return UsageError(f"{parent} has no {format_value(unknown)}", hint)
 
 
 def _paths_ending_in(request_body: RequestBody, query: str) -> Sequence[str]:

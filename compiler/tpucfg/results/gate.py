@@ -24,6 +24,17 @@ PROBE_OPTION: Final = "--probe"
 _FROM_LOG: Final = ("--from", "LOG")
 
 
+class NextStep(NamedTuple):
+    """One line: a sentence, or the purpose of a command and the command."""
+
+    text: str
+    command: str = ""
+
+    def __str__(self) -> str:
+        """Return the line for a terminal."""
+        return f"{self.text}: {self.command}" if self.command else self.text
+
+
 def may_run(status: LadderStatus, size: str, *, is_probe: bool = False) -> bool:
     """Return True if the gate lets a run or a probe start: the rung below has passed, and its own step and cost do."""
     has_passed = has_passed_below(status, size) and size not in status.fit_problems
@@ -85,10 +96,8 @@ def gate_refusals(
     return {name: findings for name, findings in refusals.items() if findings}
 
 
-def remedy(
-    status: LadderStatus, rung: RungEvaluation, spec: Path, changes: Sequence[str] = ()
-) -> tuple[tuple[str, str], ...]:
-    """Return the steps that let a rung pass, with these `--set` values: sentences, each with its command."""
+def remedy(status: LadderStatus, rung: RungEvaluation, spec: Path, changes: Sequence[str] = ()) -> Iterator[NextStep]:
+    """Yield the steps that let a rung pass, with these `--set` values."""
     missing = next((shortfall for shortfall in rung.shortfalls if shortfall.unrecorded_size), None)
     size = missing.unrecorded_size if missing and missing.unrecorded_size else rung.size
     evaluation, of_metric = status.evaluation(size), (missing or rung.shortfalls[0]).is_of_metric
@@ -97,27 +106,28 @@ def remedy(
     name = f"a probe of {size}" if kind else size
     run = ("--run", next_run(status))
 
-    def command(of: str, *more: str) -> str:
-        return command_line(of, status.environment.name, size, spec, *kind, *more, *set_options(changes))
+    def step(text: str, command: str, *more: str) -> NextStep:
+        options = (*kind, *more, *set_options(changes))
+        return NextStep(text, command_line(command, status.environment.name, size, spec, *options))
 
     if missing and not evaluation.is_other:
         if evaluation.record is None or (of_metric and evaluation.records.whole is None):
             first = run if changes else ()  # other values need a run of their own
-            then = ("then", command("record", *first, *_FROM_LOG))
-            return ((f"run {name}", command("submit", *first)), then) if kind else ((f"run {name}, then", then[1]),)
-        return ((f"record {name} again, with every metric that the gate compares", command("record", *_FROM_LOG)),)
+            yield step(f"run {name}", "submit", *first)
+            yield step("then", "record", *first, *_FROM_LOG)
+        else:
+            yield step(f"record {name} again, with every metric that the gate compares", "record", *_FROM_LOG)
+        return
     start = f"run {name} again" if missing else f"fix {size} and run {'a probe of it' if kind else 'it'} again"
-    return (
-        # With the run's id the job has its own folder: the failed run's checkpoints are not continued.
-        (f"{start} in a new job folder", command("submit", *run)),
-        ("then", command("record", *run, *_FROM_LOG)),
-    )
+    # With the run's id the job has its own folder: the failed run's checkpoints are not continued.
+    yield step(f"{start} in a new job folder", "submit", *run)
+    yield step("then", "record", *run, *_FROM_LOG)
 
 
-def fit_remedy(status: LadderStatus, size: str, spec: Path) -> tuple[tuple[str, str], ...]:
-    """Return the steps after which `gate.fit` lets a rung start: sentences, each with its command."""
+def fit_remedy(status: LadderStatus, size: str, spec: Path) -> tuple[NextStep, ...]:
+    """Return the steps after which `gate.fit` lets a rung start."""
     problem = status.fit_problems.get(size)
-    return ((problem.fix, command_line("fit", status.environment.name, size, spec)),) if problem else ()
+    return (NextStep(problem.fix, command_line("fit", status.environment.name, size, spec)),) if problem else ()
 
 
 def next_run(status: LadderStatus) -> str:
@@ -141,7 +151,7 @@ def _refusals(project: Project, status: LadderStatus, job: Job, spec: Path, *, i
     if below and not is_resumed and not has_passed_below(status, size):
         yield _not_passed(project, status, job, below, spec)
     if problem := status.fit_problems.get(size):
-        fix = ", ".join(": ".join(step) for step in fit_remedy(status, size, spec))
+        fix = ", ".join(map(str, fit_remedy(status, size, spec)))
         yield Finding.of(
             "TPU111",
             f"{size} may not be started in {status.environment.name}: {problem.reason}",
@@ -179,7 +189,7 @@ def _not_passed(project: Project, status: LadderStatus, job: Job, below: RungEva
     if below.shortfalls:
         reason = "; ".join(shortfall.reason for shortfall in below.shortfalls)
         path = below.shortfalls[0].path
-        fix = ", ".join(": ".join(step) for step in remedy(status, below, spec, job.changes))
+        fix = ", ".join(map(str, remedy(status, below, spec, job.changes)))
     # The rung below has passed, so the gate is closed by an error in the file.
     else:
         reason = f"{status.results.file} {status.results.problem}, so the gate cannot be evaluated"
@@ -204,17 +214,6 @@ IMPLAUSIBLE_SCALING: Final = Fraction(5, 4)
 Caches make a large slice slightly faster per core. A throughput that was recorded for one host instead of the slice
 causes a much higher value.
 """
-
-
-class NextStep(NamedTuple):
-    """One line: a sentence, or the purpose of a command and the command."""
-
-    text: str
-    command: str = ""
-
-    def __str__(self) -> str:
-        """Return the line for a terminal."""
-        return f"{self.text}: {self.command}" if self.command else self.text
 
 
 def gate_text(gate: Gate) -> str:
@@ -337,7 +336,7 @@ def next_steps(status: LadderStatus, spec: Path) -> Iterator[NextStep]:
     if reached:
         size = reached.size
         fixes = fit_remedy(status, size, spec)
-        yield from (NextStep(f"next, {fix}", command) for fix, command in fixes)
+        yield from (NextStep(f"next, {fix.text}", fix.command) for fix in fixes)
         # The folder of the other program's run may have checkpoints.
         options = (*kind, *(("--run", next_run(status)) if reached.is_other else ()))
         if reason := cost_problem(status, size, is_probe=bool(kind)):
@@ -346,16 +345,12 @@ def next_steps(status: LadderStatus, spec: Path) -> Iterator[NextStep]:
         submit = command_line("submit", environment, size, spec, *options)
         yield NextStep(f"once {size} is known to fit" if fixes else "next", submit)
         yield NextStep("then", command_line("record", environment, size, spec, *options, "--from", "LOG"))
-    elif unmeasured and (blocking := measured.evaluation(unmeasured[0].size).below):
-        yield from _remedy_steps(measured, blocking, spec)
+    elif unmeasured and (blocking := unmeasured[0].below):
+        yield from (*fit_remedy(measured, blocking.size, spec), *remedy(measured, blocking, spec))
     # Every rung is recorded: the lowest one that has not passed is to be run again.
     elif failed := next((rung for rung in status.evaluations if not rung.passed), None):
-        yield from _remedy_steps(status, failed, spec)
+        yield from (*fit_remedy(status, failed.size, spec), *remedy(status, failed, spec))
     elif status.is_measured:
         yield NextStep("every rung has passed")
     else:
         yield NextStep("every rung is recorded")
-
-
-def _remedy_steps(status: LadderStatus, rung: RungEvaluation, spec: Path) -> Iterator[NextStep]:
-    return (NextStep(*step) for step in (*fit_remedy(status, rung.size, spec), *remedy(status, rung, spec)))
