@@ -9,7 +9,6 @@ from tpucfg.number_format import (
     format_dollars,
     format_factor,
     format_figure,
-    format_hours,
     format_metric,
     format_number,
     format_percent,
@@ -70,7 +69,7 @@ def test_rates_hours_and_dollars_have_few_digits() -> None:
     """Large values have no fraction, amounts below a cent keep a digit, and unknown values are a dash."""
     values = [Fraction(12345, 10), Fraction(123456, 1000), Fraction(12, 10_000), None]
     assert [format_rate(value) for value in values] == ["1,234", "123.5", "0.0012", "–"]
-    assert [format_hours(value) for value in values] == ["1,234", "123", "0.0012", "–"]
+    assert [format_rounded(value) for value in values] == ["1,234", "123", "0.0012", "–"]
     assert [format_dollars(value) for value in values] == ["1,234.50", "123.46", "0.001", "–"]
 
 
@@ -83,7 +82,7 @@ def test_rates_hours_and_dollars_have_few_digits() -> None:
         (format_percent(Fraction(99)), "9,900%"),
         (format_dollars(Fraction(10) ** 400), "1e400"),
         (format_dollars(Fraction(1, 10**5)), "1e-5"),
-        (format_hours(Fraction(10) ** 400), "1e400"),
+        (format_rounded(Fraction(10) ** 400), "1e400"),
         (format_rate(Fraction(99996, 100)), "1,000"),
         (floor_percent(Fraction(10) ** 400), "1e402%"),
         (format_figure("16384"), "16,384"),

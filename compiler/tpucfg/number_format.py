@@ -35,9 +35,9 @@ def format_figure(text: str) -> str:
     return f"{int(text):,}" if text.isascii() and text.isdecimal() else text
 
 
-def format_rounded(value: Fraction) -> str:
+def format_rounded(value: Fraction | None) -> str:
     """Return a number to three digits, however large or small it is: `0.919`, `12,300`, `1.05e15`."""
-    return _significant(value, 3)
+    return UNKNOWN if value is None else _significant(value, 3)
 
 
 def format_metric(value: Fraction) -> str:
@@ -68,11 +68,6 @@ def format_percent(share: Fraction) -> str:
 def format_rate(value: Fraction | None) -> str:
     """Return examples per second: whole from a thousand on, else to four digits."""
     return UNKNOWN if value is None else _significant(value, 4)
-
-
-def format_hours(value: Fraction | None) -> str:
-    """Return hours: whole from a hundred on, else to three digits."""
-    return UNKNOWN if value is None else format_rounded(value)
 
 
 def format_dollars(value: Fraction | None) -> str:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from jobs import job, project
 from live_answers import NO_CAPACITY, RUNNING, condition, jobset, workloads
 from tpucfg.catalog import Catalog
-from tpucfg.cli.status_live import LiveJobs
+from tpucfg.cli.status import LiveJobs
 from tpucfg.render.pipeline import compile_project
 from tpucfg.results.ladder_status import ladder_status
 from tpucfg.results.live import Answers, live_job

@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 
 from spec_factory import ids
 from tpucfg import results
-from tpucfg.results.records import MAX_BAD_LINES, MAX_FILE_BYTES, MAX_FINDINGS_PER_LINE, MAX_LINE_LENGTH, parse_records
+from tpucfg.results.records import (
+    MAX_BAD_LINES,
+    MAX_FILE_BYTES,
+    MAX_FINDINGS_PER_LINE,
+    MAX_LINE_LENGTH,
+    latest_rates,
+    parse_records,
+)
 from tpucfg.schemas import is_valid
 
 LINE = '{"metrics": {"accuracy": 0.97, "examples_per_second": 1234.5}, "name": "mnist", "size": "v2-8"}'
@@ -32,8 +39,8 @@ def test_the_last_record_of_a_rung_counts(tmp_path: Path) -> None:
     read = results.read_records(write_results(tmp_path, "".join(f"{json.dumps(row)}\n" for row in rows)), "dev")
     assert read.findings == ()
     assert [record.location.line for record in read.records if record.location] == [1, 2, 3]
-    assert results.latest_throughputs(read, "mnist") == {"v2-8": 2.5}
-    assert results.latest_throughputs(read, "bert") == {}
+    assert latest_rates(read, "mnist") == {"v2-8": (2.5, None)}
+    assert latest_rates(read, "bert") == {}
 
 
 @pytest.mark.parametrize("text", ["", "\n", f"{LINE}\n\n{LINE}", f"{LINE}\r\n", f"\ufeff{LINE}\n", f" {LINE} \n"])

@@ -15,7 +15,7 @@ from tpucfg.changes.figures import rung_baselines
 from tpucfg.changes.records import NO_RECORDS, RevisionRecords, judged_throughputs
 from tpucfg.changes.revisions import CompiledRevision, config_key
 from tpucfg.changes.statements import LocatedStatement, Risk, Statement, group_by_config
-from tpucfg.number_format import format_dollars, format_hours, format_number
+from tpucfg.number_format import format_dollars, format_number, format_rounded
 from tpucfg.paths import grouped
 from tpucfg.plan.rung import Rung, probe_rung
 from tpucfg.results.cost import RunLimit, price_per_hour, run_hours, run_limit
@@ -73,7 +73,7 @@ def _money(key: str, column: str, hours: Callable[[RunCost], Fraction | None]) -
 MEASURES: Final = (
     Measure("chips", "chips", lambda cost: cost.chips, format_number),
     _money("usd_per_hour", "USD/hour", lambda _: Fraction(1)),
-    Measure("hours", "hours", lambda cost: cost.hours, format_hours),
+    Measure("hours", "hours", lambda cost: cost.hours, format_rounded),
     _money("probe_usd", "USD/probe", lambda cost: cost.probe_hours),
     _money("usd", "USD/run", lambda cost: cost.hours),
     _money("max_usd", "USD/run at most", lambda cost: cost.limit.hours),
@@ -294,7 +294,7 @@ def _short_limits(rows: Iterable[CostRow], configs: Collection[Scope]) -> Iterat
 
 
 def _hours(value: Fraction | None) -> str:
-    return "1 hour" if value == 1 else f"{format_hours(value)} hours"
+    return "1 hour" if value == 1 else f"{format_rounded(value)} hours"
 
 
 def _is_too_long(cost: RunCost) -> bool:

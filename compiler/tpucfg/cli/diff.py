@@ -47,8 +47,7 @@ def diff(
         difference = _compare_folders(Path(base), Path(head))
     else:
         difference = _compare_revisions(base or "HEAD", head, spec, selection(env, size, *targets))
-    show = {"text": _text, "json": _json, "markdown": _markdown}[format]
-    print(show(redact_difference(difference)))
+    print(_shown(redact_difference(difference), format))
     if exit_code and difference:
         sys.stdout.flush()
         raise CommandExit(DIFFERENT)
@@ -97,19 +96,13 @@ def _compare_revisions(base: str, head: str | None, spec: Path, chosen: Selectio
         return revision_difference(before, after)
 
 
-def _text(difference: Difference) -> str:
-    from tpucfg.changes.statements import text_lines
+def _shown(difference: Difference, format: str) -> str:
+    if format == "markdown":
+        from tpucfg.review.folds import difference_markdown
 
+        return difference_markdown(difference)
+    from tpucfg.changes.statements import difference_json, text_lines
+
+    if format == "json":
+        return json_text(difference_json(difference)).rstrip("\n")
     return "\n".join(text_lines(difference))
-
-
-def _json(difference: Difference) -> str:
-    from tpucfg.changes.statements import difference_json
-
-    return json_text(difference_json(difference)).rstrip("\n")
-
-
-def _markdown(difference: Difference) -> str:
-    from tpucfg.review.folds import difference_markdown
-
-    return difference_markdown(difference)

@@ -14,7 +14,7 @@ from tpucfg.fit.forecast import UNBOUNDED, Run, StepInterval, lower_bound, run_o
 from tpucfg.fit.launcher import Outcome
 from tpucfg.fit.rung_fit import fit_command, gib, interval_text, step_time
 from tpucfg.markdown import prose
-from tpucfg.number_format import UNKNOWN, format_dollars, format_hours, format_percent, format_rounded, to_json_number
+from tpucfg.number_format import UNKNOWN, format_dollars, format_percent, format_rounded, to_json_number
 from tpucfg.paths import grouped
 from tpucfg.plan import Job
 from tpucfg.results.cost import price_per_hour
@@ -250,7 +250,7 @@ def part_lines(environments: Sequence[EnvironmentFits]) -> Iterator[str]:
 
 
 def _hours(hours: Fraction) -> str:
-    return f"<{float(_MIN_HOURS)}" if 0 < hours < _MIN_HOURS else format_hours(hours)
+    return f"<{float(_MIN_HOURS)}" if 0 < hours < _MIN_HOURS else format_rounded(hours)
 
 
 def _committed_note(environments: Sequence[EnvironmentFits], project: Project) -> Iterator[str]:

@@ -13,10 +13,8 @@ from tpucfg.cli.options import SPEC, EnvOption, SpecOption, format_option, selec
 from tpucfg.findings import Finding, errors
 from tpucfg.infra.resources import Declared, EnvironmentResources, ProgramFailure, Resource
 from tpucfg.paths import leaf_paths, value_at
-from tpucfg.plan import Selection
 from tpucfg.refusal import RefusalError
 from tpucfg.render.pipeline import compile_spec_file
-from tpucfg.spec import Project
 from tpucfg.text_format import json_text, printable
 
 _STRUCTURE_OPTIONS: Final = ("parent", "parentAliases", "provider")
@@ -37,7 +35,15 @@ def infra(
     from tpucfg.infra.resource_rules import resource_findings
     from tpucfg.infra.stack_program import ProgramRequest, log_lines, run_programs
 
-    project, names = _load(spec, selection(env, None), takes_errors=format == "json")
+    chosen = selection(env)
+    compiled = compile_spec_file(spec, Catalog(), chosen)
+    project = compiled.project
+    # As JSON, each program fails because of the errors of its own environment.
+    if project is None or (errors(compiled.findings) and format != "json"):
+        # The program would report an error of the spec too, but with the path as it is from the program's folder.
+        print_result(spec, compiled.findings, compiled.source)
+        raise CommandExit(ERRORS)
+    names = tuple(name for name in project.environments if name in chosen.environments or not chosen.environments)
     (results,) = run_programs([ProgramRequest(spec, project, names)])
     declared = [result for result in results.values() if isinstance(result, EnvironmentResources)]
     findings = [finding for resources in declared for finding in resource_findings(resources, project)]
@@ -51,28 +57,6 @@ def infra(
         raise RefusalError("\n".join(log_lines("\n".join(failures))))
     if errors(findings):
         raise CommandExit(ERRORS)
-
-
-def _load(spec: Path, chosen: Selection, *, takes_errors: bool) -> tuple[Project, tuple[str, ...]]:
-    """Return the spec and the selected environments.
-
-    Args:
-        spec: The spec's file.
-        chosen: The selected environments.
-        takes_errors: Go on with a spec that has errors: each program fails because of those of its own environment.
-
-    Raises:
-        CommandExit: The spec cannot be used.
-    """
-    compiled = compile_spec_file(spec, Catalog(), chosen)
-    project = compiled.project
-    if project is None or (errors(compiled.findings) and not takes_errors):
-        # The program would report an error of the spec too, but with the path as it is from the program's folder.
-        print_result(spec, compiled.findings, compiled.source)
-        raise CommandExit(ERRORS)
-    return project, tuple(
-        name for name in project.environments if name in chosen.environments or not chosen.environments
-    )
 
 
 def _text(_: Path, results: Mapping[str, Declared], __: Sequence[Finding]) -> Iterator[str]:

@@ -1,7 +1,6 @@
 """The command `tpucfg ladder`."""
 
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from tpucfg.catalog import Catalog
@@ -12,7 +11,7 @@ from tpucfg.cli.options import SPEC, format_option, selection
 from tpucfg.cli.rung_columns import cost_data, cost_notes, fit_data, fit_note, ladder_columns, parallelism_data
 from tpucfg.cli.table import Section, markdown_sections, text_sections
 from tpucfg.findings import Finding, errors
-from tpucfg.plan import Job, LadderGroup, Rung, group_ladders
+from tpucfg.plan import LadderGroup, Rung, group_ladders
 from tpucfg.render.pipeline import compile_spec_file
 from tpucfg.spec import Number, Project
 from tpucfg.text_format import json_text
@@ -78,7 +77,11 @@ def ladder(
     project, jobs = compiled.project or compiled.plan.project, compiled.plan.jobs
     # A chart shows the measurements without prices, too.
     shows_results = (project.prices or format == "svg") and not project.broken
-    statuses = _statuses(project, catalog, jobs, spec) if shows_results else {}
+    statuses: Mapping[str, LadderStatus] = {}
+    if shows_results:
+        from tpucfg.results.ladder_status import ladder_statuses
+
+        statuses = ladder_statuses(project, catalog, [job.environment for job in jobs], spec.parent)
     if probe:
         statuses = {name: status.with_costs_of_probes() for name, status in statuses.items()}
     fits = load_fits(project, jobs, spec)
@@ -125,12 +128,6 @@ def _print_errors(statuses: Collection["LadderStatus"], fits: "KnownFits | None"
     if findings:
         print_findings(findings, sources)
         raise CommandExit(ERRORS)
-
-
-def _statuses(project: Project, catalog: Catalog, jobs: Sequence[Job], spec: Path) -> Mapping[str, "LadderStatus"]:
-    from tpucfg.results.ladder_status import ladder_statuses
-
-    return ladder_statuses(project, catalog, [job.environment for job in jobs], spec.parent)
 
 
 def _text(ladders: _Ladders) -> Iterator[str]:

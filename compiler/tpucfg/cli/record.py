@@ -93,33 +93,24 @@ def _parse_metrics(texts: Sequence[str], *, has_log: bool, has_step: bool) -> tu
     wanted: list[str] = []
     for text in texts:
         name, equals, value = text.partition("=")
-        _check_metric(text, name, value if equals else None, has_log=has_log)
+        if not _METRIC_NAME.fullmatch(name):
+            rule = "has up to 63 letters, digits, dots, dashes and underscores, and starts with a letter"
+            raise UsageError(f"--metric {format_value(text, quoted=False)}: a metric's name {rule}", "write NAME=VALUE")
         if name in metrics or name in wanted:
             raise UsageError(f"--metric {name} is given twice", "leave one of the two out")
-        if equals:
+        if not equals and not has_log:
+            raise UsageError(f"--metric {name} has no value", f"write --metric {name}=VALUE, or add --from FILE")
+        if not equals:
+            wanted.append(name)
+        # float() would also accept nan, inf and underscores.
+        elif _NUMBER.fullmatch(value) and isfinite(float(value)):
             metrics[name] = float(value)
         else:
-            wanted.append(name)
+            message = f"--metric {format_value(text, quoted=False)}: the value is not a number"
+            raise UsageError(message, f"write it as a plain number: --metric {name}=0.97")
     if not texts and not has_log and not has_step:
         raise UsageError("there is nothing to record", f"add --metric {THROUGHPUT}=VALUE, or --from FILE")
     return metrics, wanted
-
-
-def _check_metric(text: str, name: str, value: str | None, *, has_log: bool) -> None:
-    """Check one --metric option; its value is None if it has no `=`.
-
-    Raises:
-        UsageError: It is malformed.
-    """
-    if not _METRIC_NAME.fullmatch(name):
-        rule = "has up to 63 letters, digits, dots, dashes and underscores, and starts with a letter"
-        raise UsageError(f"--metric {format_value(text, quoted=False)}: a metric's name {rule}", "write NAME=VALUE")
-    if value is None and not has_log:
-        raise UsageError(f"--metric {name} has no value", f"write --metric {name}=VALUE, or add --from FILE")
-    # float() would also accept nan, inf and underscores.
-    if value is not None and not (_NUMBER.fullmatch(value) and isfinite(float(value))):
-        hint = f"write it as a plain number: --metric {name}=0.97"
-        raise UsageError(f"--metric {format_value(text, quoted=False)}: the value is not a number", hint)
 
 
 def _refuse_other_values(record: Record, program: Program, job: Job, spec: Path) -> None:

@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 from tpucfg.cli.table import Column
-from tpucfg.number_format import UNKNOWN, format_dollars, format_figure, format_hours, format_number, to_json_number
+from tpucfg.number_format import UNKNOWN, format_dollars, format_figure, format_number, format_rounded, to_json_number
 from tpucfg.plan import LadderGroup, Rung, rung_figures, shows_parallelism
 from tpucfg.spec import CapacityKind, Training
 from tpucfg.text_format import format_count, listed
@@ -134,7 +134,7 @@ def cost_columns(status: "LadderStatus", rungs: Sequence[Rung]) -> Iterator[Colu
     yield Column("USD/hour", [format_dollars(cost.usd_per_hour) for cost in costs])
     if _has_hours(status):
         sources = [_source(cost, rung.size, status) for cost, rung in zip(costs, rungs, strict=True)]
-        yield Column("hours", [format_hours(cost.hours) for cost in costs])
+        yield Column("hours", [format_rounded(cost.hours) for cost in costs])
         yield Column("USD", [format_dollars(cost.usd) for cost in costs])
     if any(cost.usd is not None for cost in status.probe_costs):
         probes = [status.probe_cost(rung.size) for rung in rungs]

@@ -1,22 +1,36 @@
 """The command `tpucfg status`."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli import options, rung_columns
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
+from tpucfg.cli.interrupts import terminations_as_interrupts
 from tpucfg.cli.load_spec import load_compiled, print_findings
 from tpucfg.cli.options import SPEC, format_option, option, selection
 from tpucfg.cli.table import Column, Section, markdown_sections, text_sections
 from tpucfg.markdown import code, prose
-from tpucfg.number_format import UNKNOWN, floor_percent, format_metric, format_rate, to_json_number
-from tpucfg.plan import Rung
+from tpucfg.number_format import (
+    UNKNOWN,
+    floor_percent,
+    format_dollars,
+    format_metric,
+    format_rate,
+    format_rounded,
+    to_json_number,
+)
+from tpucfg.paths import grouped
+from tpucfg.plan import Job, Rung
 from tpucfg.refusal import UsageError
 from tpucfg.results import RungEvaluation
 from tpucfg.results.gate import (
+    PROBE_OPTION,
     NextStep,
+    command_line,
     first_rung_note,
     gate_text,
     implausible_notes,
@@ -28,10 +42,66 @@ from tpucfg.results.gate import (
 from tpucfg.results.ignored_records import ignored_records
 from tpucfg.results.ladder_status import LadderStatus, ladder_statuses
 from tpucfg.spec import Project
-from tpucfg.text_format import json_text
+from tpucfg.targets import RequestBody
+from tpucfg.text_format import json_text, listed
 
 if TYPE_CHECKING:
-    from tpucfg.cli.status_live import LiveJobs
+    from tpucfg.fit.forecast import StepInterval
+    from tpucfg.results.live import LiveJob
+
+_REASONS: Final = {"waiting": "waits", "failed": "has failed", "stopped": "was stopped"}
+"""The verb before a reason, by state."""
+
+
+class LiveJobs(NamedTuple):
+    """The jobs of one environment, with what its service prints about them."""
+
+    environment: str
+    jobs: "tuple[LiveJob, ...]"
+    asked: datetime
+    spec: Path
+
+    @property
+    def title(self) -> str:
+        """The heading: `dev, live at 2026-03-01 12:00 UTC`."""
+        return f"{self.environment}, live at {self.asked:%Y-%m-%d %H:%M} UTC"
+
+    def columns(self, ladder: LadderStatus) -> list[Column]:
+        """Return the columns, without those that no job has a value for."""
+        jobs = self.jobs
+        columns = [
+            Column("job", [each.job.name for each in jobs]),
+            Column("state", [_state(each) for each in jobs]),
+            Column("step", [_live_steps(each) for each in jobs]),
+            Column("s/step", [format_rounded(each.step_seconds) for each in jobs]),
+        ]
+        bounds = [_bound(each, ladder) for each in jobs]
+        if any(bounds):
+            columns.append(Column("bound", [format_rounded(bound) for bound in bounds]))
+        intervals = [_interval(each, ladder) for each in jobs]
+        if any(intervals):
+            columns.append(Column("forecast", [_seconds(interval) for interval in intervals]))
+        if any(each.usd is not None for each in jobs):
+            columns.append(Column("USD so far", [format_dollars(each.usd) for each in jobs]))
+            columns.append(Column("of at most", [_most(each) for each in jobs]))
+        if any(each.state.restarts is not None for each in jobs):
+            restarts = [each.state.restarts for each in jobs]
+            columns.append(Column("restarts", [UNKNOWN if number is None else f"{number:,}" for number in restarts]))
+        return columns
+
+    @property
+    def lines(self) -> list[NextStep]:
+        """The lines below the columns: reasons, then the questions that were not answered, once for all jobs."""
+        lines = [line for each in self.jobs for line in _lines(each, self.spec)]
+        unanswered = ((text, (each.job.name, command)) for each in self.jobs for text, command in each.unanswered)
+        for message, questions in grouped(unanswered).items():
+            names, command = listed([name for name, _ in questions]), questions[0][1]
+            lines.append(NextStep(f"{names}: {message}" + ("; try" if command else ""), command))
+        return lines
+
+    def data(self, ladder: LadderStatus) -> list[dict[str, Any]]:
+        """Return the jobs as data for JSON; an unknown value is None."""
+        return [_live_data(each, ladder) for each in self.jobs]
 
 
 class _Environment(NamedTuple):
@@ -39,7 +109,7 @@ class _Environment(NamedTuple):
 
     ladder: LadderStatus
     next_steps: tuple[NextStep, ...]
-    live: "LiveJobs | None" = None
+    live: LiveJobs | None = None
     """The answers of its service about the selected jobs; None if it was not asked."""
 
     @property
@@ -78,13 +148,11 @@ def status(
         for ladder in ladders
     ]
     if live:
-        from tpucfg.cli.status_live import ask
-
         bodies = [*compiled.request_bodies]
         for other in runs[1:]:
             chosen = selection(env, size, run=other, probe=probe)
             bodies += load_compiled(spec, catalog, chosen, warnings="none")[1].request_bodies
-        answers = ask(project, bodies, spec)
+        answers = _ask(project, bodies, spec)
         statuses = [each._replace(live=answers.get(each.ladder.environment.name)) for each in statuses]
     for line in {"text": _text, "markdown": _markdown, "json": _json}[format](project, statuses):
         print(line)
@@ -258,3 +326,81 @@ def _rung_data(evaluation: RungEvaluation, ladder: LadderStatus) -> dict[str, An
         measurements["mfu"] = to_json_number(_utilization(evaluation, ladder))
         measurements["why_closed"] = problem.reason if problem else None
     return measurements | parallelism | rung_columns.cost_data(ladder, evaluation.size)
+
+
+# The jobs of --live.
+
+
+def _ask(project: Project, bodies: Sequence[tuple[Job, RequestBody]], spec: Path) -> Mapping[str, LiveJobs]:
+    """Return what the services print about the selected jobs, by environment."""
+    from tpucfg.results.live import live_jobs
+
+    now = datetime.now(UTC)
+    with terminations_as_interrupts():  # which ends the clients, too
+        by_environment = grouped((each.job.environment.name, each) for each in live_jobs(project, bodies, now))
+    return {name: LiveJobs(name, tuple(jobs), now, spec) for name, jobs in by_environment.items()}
+
+
+def _lines(each: "LiveJob", spec: Path) -> Iterator[NextStep]:
+    job, state = each.job, each.state
+    if state.reason:
+        yield NextStep(f"{job.name} {_REASONS.get(state.state, 'reports')}: {state.reason}")
+    if state.state == "not found":
+        options = [*(("--run", job.run) if job.run else ()), *((PROBE_OPTION,) if job.whole else ())]
+        command = command_line("submit", job.environment.name, job.size, spec, *options)
+        reasons = "not started, or deleted" if job.run else "not started, deleted, or started with --run"
+        yield NextStep(f"{job.name} is not there ({reasons}); start it with", command)
+    if state.log_command:
+        yield NextStep(f"{job.name} has its log on its machines", state.log_command.bash())
+
+
+def _live_data(each: "LiveJob", ladder: LadderStatus) -> dict[str, Any]:
+    state, bound = each.state, _bound(each, ladder)
+    return {
+        "job": each.job.name,
+        "size": each.job.size,
+        "run": each.job.run,
+        "probe": each.job.whole is not None,
+        "state": state.state,
+        "service_state": state.service_state or None,
+        "reason": state.reason or None,
+        "step": each.step,
+        "steps": each.job.rung.train_steps,
+        "seconds_per_step": to_json_number(each.step_seconds),
+        "least_step_seconds": to_json_number(bound),
+        "forecast_step_seconds": rung_columns.interval_data(_interval(each, ladder)),
+        "started": state.started.isoformat() if state.started else None,
+        "ended": state.ended.isoformat() if state.ended else None,
+        "usd_so_far": to_json_number(each.usd),
+        "usd_at_most": to_json_number(each.max_usd),
+        "restarts": state.restarts,
+        "unanswered": [question._asdict() for question in each.unanswered],
+    }
+
+
+def _state(each: "LiveJob") -> str:
+    word = each.state.service_state
+    return f"{each.state.state} ({word})" if word else each.state.state
+
+
+def _live_steps(each: "LiveJob") -> str:
+    if each.step is None:
+        return UNKNOWN
+    steps = each.job.rung.train_steps
+    return f"{each.step:,}" if steps is None else f"{each.step:,} of {steps:,}"
+
+
+def _most(each: "LiveJob") -> str:
+    return UNKNOWN if each.usd is None else "not bounded" if each.max_usd is None else format_dollars(each.max_usd)
+
+
+def _seconds(interval: "StepInterval | None") -> str:
+    return UNKNOWN if interval is None else f"{format_rounded(interval.low)}–{format_rounded(interval.high)}"
+
+
+def _bound(each: "LiveJob", ladder: LadderStatus) -> Fraction | None:
+    return rung_columns.step_bound(each.job.rung, ladder.fit(each.job.size))
+
+
+def _interval(each: "LiveJob", ladder: LadderStatus) -> "StepInterval | None":
+    return ladder.forecasts.get(each.job.size)

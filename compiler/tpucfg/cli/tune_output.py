@@ -11,7 +11,7 @@ from tpucfg.fit.rung_fit import gib, interval_text, step_time
 from tpucfg.fit.tune_candidates import Candidate, Choices, Line, step_key, tried_flags
 from tpucfg.fit.tune_ranking import Ranking, Row
 from tpucfg.fit.tune_search import Fate, Trial, Trials, fate, frontier
-from tpucfg.number_format import UNKNOWN, format_dollars, format_hours, to_json_number
+from tpucfg.number_format import UNKNOWN, format_dollars, format_rounded, to_json_number
 from tpucfg.paths import grouped
 from tpucfg.plan import Job
 from tpucfg.plan.program import FlagValue
@@ -161,7 +161,7 @@ def _ranking_columns(report: Report, ranking: Ranking) -> list[Column]:
     rows = ranking.rows
     rungs = [row.trial.outcome.job.rung for row in rows]
     has_forecast = any(row.interval for row in rows)
-    money = format_dollars if ranking.unit == "USD" else format_hours
+    money = format_dollars if ranking.unit == "USD" else format_rounded
     columns = [
         Column("rank", [str(row.rank) if row.rank else UNKNOWN for row in rows]),
         Column("step", [_interval_text(row) for row in rows]),

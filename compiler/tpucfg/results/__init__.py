@@ -1,7 +1,7 @@
 """Recorded measurements in `results/<environment>.jsonl`, and the status, gate and cost that are computed from them."""
 
 from tpucfg.results.evaluation import RungEvaluation, Shortfall, evaluate_rungs
-from tpucfg.results.records import THROUGHPUT, Record, Results, latest_throughputs, read_records
+from tpucfg.results.records import THROUGHPUT, Record, Results, read_records
 
 __all__ = [
     "THROUGHPUT",
@@ -10,6 +10,5 @@ __all__ = [
     "RungEvaluation",
     "Shortfall",
     "evaluate_rungs",
-    "latest_throughputs",
     "read_records",
 ]

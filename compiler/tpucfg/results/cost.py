@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from tpucfg.catalog import Slice
-from tpucfg.number_format import format_dollars, format_hours, format_number
+from tpucfg.number_format import format_dollars, format_number, format_rounded
 from tpucfg.paths import value_at
 from tpucfg.plan import Job
 from tpucfg.results.evaluation import RungEvaluation
@@ -186,7 +186,7 @@ def cost_limit_text(job: Job, body: RequestBody, prices: Prices) -> str:
     factors = f"{job.max_run_duration.text}{attempts} × {format_count(chips, 'chip')}"
     if hourly is None:
         missing = f"no price for {job.slice.generation} {job.capacity.kind}"
-        text = f"at most {format_hours(limit.counted_hours * chips)} chip hours: {factors} ({missing})"
+        text = f"at most {format_rounded(limit.counted_hours * chips)} chip hours: {factors} ({missing})"
     else:
         dollars = format_dollars(limit.counted_hours * hourly)
         text = f"at most ${dollars}: {factors} × ${format_number(hourly / chips)}"

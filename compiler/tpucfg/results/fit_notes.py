@@ -10,7 +10,7 @@ from tpucfg.fit.fit_file import NAME
 from tpucfg.fit.fit_findings import fit_findings, unknown_fits_text
 from tpucfg.fit.forecast import lower_bound, run_of, step_interval
 from tpucfg.fit.rung_fit import KnownFits, fit_key, interval_text, step_time
-from tpucfg.number_format import format_hours, format_rate
+from tpucfg.number_format import format_rate, format_rounded
 from tpucfg.plan import Job
 from tpucfg.plan.rules.capacity_rules import writes_checkpoints
 from tpucfg.plan.rules.scaling_warnings import is_checkpoint_interval
@@ -114,7 +114,7 @@ def _beyond_duration(
     limit = rungs[0][1].trainer.max_run_duration
     seconds = limit.seconds if limit else 0
     lengths = [
-        f"{'' if status.cost(size).hours else 'at least '}{format_hours(hours)} h on {size}, "
+        f"{'' if status.cost(size).hours else 'at least '}{format_rounded(hours)} h on {size}, "
         f"{ceil(hours * 3600 / seconds)} submissions"
         for size, _, hours in rungs
     ]

@@ -236,6 +236,7 @@ def live_jobs(project: Project, bodies: Sequence[tuple[Job, RequestBody]], now: 
 def live_job(project: Project, job: Job, body: RequestBody, answers: Answers, now: datetime) -> LiveJob:
     """Return the progress and the cost of a job, from the answers of its service."""
     state, unanswered = answers
+    state = state._replace(service_state=shown(state.service_state), reason=shown(state.reason))
     preset = project.training.preset
     form = preset.step_line if preset else SHOWN_STEP
     progress = log_progress(state.log or "", form)

@@ -184,7 +184,7 @@ def program_differences(record: Record, program: Program, *, same_image: bool = 
         old, new = record.program.get(field, now.get(field, {})), now.get(field, {})
         for name in (*old, *(name for name in new if name not in old)):
             if old.get(name, _ABSENT) != new.get(name, _ABSENT):
-                yield f"{quote_key(name)} {_was(old, name)}, {_is(new, name)}"
+                yield f"{quote_key(name)} was {_shown(old, name)}, now {_shown(new, name)}"
     for field, title in (("command", "the command"), ("xla_flags", "the XLA flags")):
         # A record without flags states no program, and one with flags has a command or none.
         if record.program.get(field, [] if "flags" in record.program else now[field]) != now[field]:
@@ -231,15 +231,8 @@ def _of_run(results: "Results", name: str, run: str, *, is_probe: bool) -> list[
 _ABSENT: Final = object()
 
 
-def _was(values: Mapping[str, Any], name: str) -> str:
-    return f"was {_shown(values[name])}" if name in values else "was not set"
-
-
-def _is(values: Mapping[str, Any], name: str) -> str:
-    return f"now {_shown(values[name])}" if name in values else "now is not set"
-
-
-def _shown(value: Any) -> str:
+def _shown(values: Mapping[str, Any], name: str) -> str:
+    value = values.get(name, "not set")
     if isinstance(value, float):
         value = _without_point(value)
     return "a bare flag" if value is None else format_value(value, quoted=False)
@@ -342,16 +335,12 @@ def record_path(folder: Path, environment: str) -> Path:
     return folder / FOLDER / f"{environment}.jsonl"
 
 
-def latest_throughputs(results: Results, name: str) -> Mapping[str, Fraction]:
-    """Return the examples per second of each size of a project, above zero: of its last probe, else its last run.
-
-    They are measurements of any program, by which a run of another one is forecast.
-    """
-    return {size: rate for size, (rate, _) in latest_rates(results, name).items()}
-
-
 def latest_rates(results: Results, name: str) -> Mapping[str, tuple[Fraction, Fraction | None]]:
-    """Return these throughputs, each with the sequence length of its program; None if the record states none."""
+    """Return the examples per second of each size of a project, above zero, with the sequence length of its program.
+
+    They are those of the last probe, else of the last run: of any program, by which a run of another one is forecast.
+    The length is None if the record states none.
+    """
     records = [record for record in results.records if record.name == name]
     by_kind = sorted(records, key=lambda record: record.is_probe)  # stable: of each kind, the last one wins
     return {record.size: (rate, record.sequence_length) for record in by_kind if (rate := record.metric(THROUGHPUT))}
