@@ -77,7 +77,7 @@ def test_fit_without_a_folder_could_be_of_several_specs(fitted: Repository, caps
         fitted.edit((":1.0", ":1.1"), file=f"{name}/tpucfg.yaml")
     cases = {
         "fit.json": "2 folders with specs are reviewed",
-        "c=fit.json": "this folder has no spec in either revision",
+        "c=fit.json": "has no spec in either revision",
         "../a=fit.json": "a folder is relative to the root of the repository",
         "a=": "it takes FILE or FOLDER=FILE",
     }

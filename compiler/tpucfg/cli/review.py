@@ -1,6 +1,5 @@
 """The command `tpucfg review`."""
 
-import errno
 import os
 import re
 import sys
@@ -198,8 +197,8 @@ class ReviewFiles(NamedTuple):
         """Raise UsageError for a file that could be of several specs, and for a fit of a folder without a spec."""
         folders = sorted({path.parent.as_posix() for path in scope.requests})
         known = {_ONLY, *folders, *(path.parent.as_posix() for path in scope.others)}
-        if unknown := next((owner.folder for owner in self.fits if owner.folder not in known), None):
-            message = f"{_FIT} {printable(unknown)}=…: this folder has no spec in either revision"
+        if unknown := next((owner.folder for owner in (*self.previews, *self.fits) if owner.folder not in known), None):
+            message = f"the folder {printable(unknown)} of a file has no spec in either revision"
             raise UsageError(message, "give the folder relative to the root of the repository")
         if len(folders) <= 1 or "." in folders:
             return
@@ -242,19 +241,14 @@ def _parse(option: str, values: Sequence[str]) -> dict[Owner, Path]:
     """Return the files of an option."""
     files: dict[Owner, Path] = {}
     for value in values:
-        name, separator, file = value.partition("=")
-        if option == _FIT and not separator:
-            name, file = "", value
-        if not file or (separator and not name):
+        name, _, file = value.partition("=") if "=" in value else ("", "", value)
+        folder, _, environment = name.rpartition("/") if option == _PREVIEW else (name, "", "")
+        has_name = bool(name) or "=" not in value
+        if option == _PREVIEW:  # its name is part of file names and of the comment
+            has_name = re.fullmatch(environment_name_form()["pattern"], environment) is not None
+        if not file or not has_name:
             form, example = _FORMS[option]
             raise UsageError(f"{option} {printable(value)}: it takes {form}", f"for example: {option} {example}")
-        folder, _, environment = name.rpartition("/") if option == _PREVIEW else (name, "", "")
-        if folder.startswith("/") or ".." in folder.split("/"):
-            message = f"{option} {printable(name)}=…: a folder is relative to the root of the repository"
-            raise UsageError(message)
-        # The name is part of file names and of the comment.
-        if option == _PREVIEW and not re.fullmatch(environment_name_form()["pattern"], environment):
-            raise UsageError(f"{option} {name}=…: {name} is not a valid name of an environment")
         owner = Owner(os.path.normpath(folder) if folder else _ONLY, environment)
         if owner in files:
             raise UsageError(f"{option} {printable(value)}: another file is given for it already", "give one file")
@@ -283,10 +277,7 @@ def _read_preview(environment: str, path: Path) -> "Preview":
         with open_regular_file(path, follow_links=False) as file:
             return read_preview(environment, path.name, file.read(MAX_PREVIEW_BYTES + 1))
     except OSError as error:
-        is_link = error.errno == errno.ELOOP and path.is_symlink()
-        reason = " is a symbolic link, through which the comment could show any file of this machine"
-        message = f"{path}{reason if is_link else f': {error.strerror or error}'}"
-        raise RefusalError(message, "write it with: pulumi preview --json") from None
+        raise RefusalError(f"{path}: {error.strerror or error}", "write it with: pulumi preview --json") from None
 
 
 def _read_fits(path: Path) -> "RunFits":
