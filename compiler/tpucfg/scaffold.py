@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from tpucfg import __version__
 from tpucfg.catalog.target_facts import TARGET_FACTS, FirstLadder
 from tpucfg.package_data import data_folder
 from tpucfg.render.config import config_template_engine
@@ -100,12 +99,7 @@ def _render_folder(source: str, target: Path, values: Mapping[str, Any]) -> Iter
             yield target / relative, path.read_text(encoding="utf-8")
 
 
-RELEASED: Final = False
-"""True once the name `tpucfg` on the package index belongs to this project.
-
-Until then anyone could register it, and their program would run in every workflow that installs the name.
-"""
-INSTALL_INFRA: Final = f"pip install '{'tpucfg' if RELEASED else '/path/to/clone'}[infra]'"
+INSTALL_INFRA: Final = "pip install '/path/to/clone[infra]'"
 """The command that adds Pulumi's packages."""
 FORMS: Final = (
     "git+https://HOST/PATH@COMMIT, with all 40 digits of the commit",
@@ -150,9 +144,8 @@ def installed_requirement() -> str:
         raise UnknownSourceError(_FOLDER) from None
     if origin is not None:
         return requirement_of_origin(origin)
-    if not RELEASED:
-        raise UnknownSourceError("the name tpucfg on the package index does not belong to this project yet")
-    return f"tpucfg[infra]=={__version__}"
+    # Anyone could register the name, and their program would run in every workflow that installs it.
+    raise UnknownSourceError("the name tpucfg on the package index does not belong to this project yet")
 
 
 def requirement_of_origin(origin: str) -> str:

@@ -15,7 +15,6 @@ from tpucfg.findings import FORMATS, Finding, collect, errors, format_counts
 from tpucfg.plan import Selection, select_sizes
 from tpucfg.plan.rules.project_rules import BucketUse, bucket_uses, shared_bucket_findings
 from tpucfg.refusal import UsageError
-from tpucfg.spec import Project
 from tpucfg.targets import TARGETS
 from tpucfg.text_format import format_count, listed, printable
 
@@ -113,9 +112,14 @@ def _check_specs(paths: Sequence[Path], chosen: Selection) -> _Report:
         # With --size, --target or --probe, only jobs are checked, and not the files next to the spec.
         if not (chosen.sizes or chosen.target or chosen.probe):
             stack_findings, stack_texts = stack_files.stack_file_findings(path, compiled.project, env)
-            record_findings, record_texts = _check_records(path.parent, compiled.project, env)
-            findings += [*stack_findings, *_new(record_findings, findings)]
-            sources |= {**stack_texts, **record_texts}
+            findings += stack_findings
+            sources |= stack_texts
+            if compiled.project and os.path.lexists(path.parent / "results"):  # most projects have no records
+                from tpucfg.results.ignored_records import record_findings
+
+                of_records, record_texts = record_findings(path.parent, compiled.project, env)
+                findings += _new(of_records, findings)
+                sources |= record_texts
     findings += shared_bucket_findings(uses)
     return _Report(findings, sources, f"{_names(paths, 'spec')}, {format_count(configs, 'config')}")
 
@@ -129,17 +133,6 @@ def _new(findings: Sequence[Finding], earlier: Sequence[Finding]) -> list[Findin
 def _names(paths: Sequence[object], noun: str) -> str:
     """Return the names of a few paths, or the number of many."""
     return ", ".join(map(str, paths)) if len(paths) <= _MAX_LISTED else format_count(len(paths), noun)
-
-
-def _check_records(
-    folder: Path, project: Project | None, env: list[str] | None
-) -> tuple[Sequence[Finding], Mapping[str, str]]:
-    """Return the findings about the records next to a spec, and the texts of their files."""
-    if project is None or not os.path.lexists(folder / "results"):  # most projects have no records
-        return (), {}
-    from tpucfg.results.ignored_records import record_findings
-
-    return record_findings(folder, project, env or ())
 
 
 def _check_fits(spec: Path, compiled: "CompiledSpec", catalog: Catalog) -> tuple[Sequence[Finding], Mapping[str, str]]:

@@ -110,9 +110,7 @@ def _used_text(result: FitResult | None) -> str:
 
 
 def _largest_text(largest: Trial | None, refused: Trial | None) -> str:
-    if largest:
-        return f"{largest.micro_batch:,}"
-    return "none" if refused else UNKNOWN
+    return f"{largest.micro_batch:,}" if largest else "none" if refused else UNKNOWN
 
 
 def _refusal_text(report: Report, line: Line, refused: Trial | None, largest: Trial | None) -> str:
@@ -152,9 +150,7 @@ def _value_columns(report: Report, candidates: Sequence[Candidate]) -> list[Colu
 
 
 def _flag_text(value: Any) -> str:
-    if value is False:
-        return "unset"
-    return "set" if value is None else str(value)
+    return "unset" if value is False else "set" if value is None else str(value)
 
 
 def _ranking_columns(report: Report, ranking: Ranking) -> list[Column]:
@@ -180,9 +176,8 @@ def _ranking_columns(report: Report, ranking: Ranking) -> list[Column]:
 
 
 def _interval_text(row: Row) -> str:
-    if row.interval is None:
-        return UNKNOWN
-    return interval_text(row.interval) + (" measured" if row.is_measured else "")
+    measured = " measured" if row.is_measured else ""
+    return f"{interval_text(row.interval)}{measured}" if row.interval else UNKNOWN
 
 
 def _range(costs: tuple[Fraction, Fraction, Fraction] | None, text: Callable[[Fraction | None], str]) -> str:
