@@ -56,10 +56,7 @@ def test_each_reason_is_one_note() -> None:
     ]
     project = planned(spec()).project
     parsed = parse_records(text, FILE)
-    line_numbers = [
-        ignored.location and ignored.location.line
-        for ignored in ignored_records(parsed, project.environments["dev"], "mnist")
-    ]
+    line_numbers = [ignored.location.line for ignored in ignored_records(parsed, project.environments["dev"], "mnist")]
     assert line_numbers == [3, 6]
 
 

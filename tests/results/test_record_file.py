@@ -2,6 +2,7 @@
 
 import json
 import os
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -39,7 +40,7 @@ def test_the_last_record_of_a_rung_counts(tmp_path: Path) -> None:
     read = results.read_records(write_results(tmp_path, "".join(f"{json.dumps(row)}\n" for row in rows)), "dev")
     assert read.findings == ()
     assert [record.location.line for record in read.records if record.location] == [1, 2, 3]
-    assert latest_rates(read, "mnist") == {"v2-8": (2.5, None)}
+    assert latest_rates(read, "mnist") == {"v2-8": (Fraction("2.5"), None)}
     assert latest_rates(read, "bert") == {}
 
 

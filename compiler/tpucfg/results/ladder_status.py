@@ -140,22 +140,22 @@ def _status(
     forecasts = _forecasts(rungs, evaluations, fits, environment)
     slowest = {rung.size: rung.batch_size / forecasts[rung.size].high for rung in rungs if rung.size in forecasts}
     probe = project.probe
+
+    def costs_of(made: Iterable[Rung]) -> tuple[Cost, ...]:
+        return costs(evaluations, [rung.examples for rung in made], project.prices, settings, slowest)
+
     return LadderStatus(
         environment=environment,
         results=results,
         rungs=rungs,
         evaluations=evaluations,
-        costs=costs(evaluations, [rung.examples for rung in rungs], project.prices, settings, slowest),
+        costs=costs_of(rungs),
         capacities=tuple(each.capacity.kind for each in settings),
         capacity_names=tuple(capacity_name(environment.target, each) for each in settings),
         gate=project.gate,
         programs=programs,
         probe=probe,
-        probe_costs=costs(
-            evaluations, [probe_rung(rung, probe).examples for rung in rungs], project.prices, settings, slowest
-        )
-        if probe
-        else (),
+        probe_costs=costs_of(probe_rung(rung, probe) for rung in rungs) if probe else (),
         fits=fits,
         fit_problems=_fit_problems(project.gate, fits, environment),
         forecasts=forecasts,
