@@ -169,14 +169,16 @@ def _joined_entries(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str
     opened_at, length, indent = 0, 0, ""
     in_array = has_entry = False
     for number, row in lines:
+        # The lines of an entry are indented deeper than its braces, by gcloud, jq and the Logs Explorer alike.
         bare = row.rstrip().removesuffix(",")
         is_end = bare == f"{indent}}}"
         if opened and length < MAX_ENTRY_LENGTH and (is_end or row.startswith(f"{indent} ")):
             opened.append(bare if is_end else row)
             length += len(row)
             if is_end:
-                yield opened_at, "".join(opened)
-                opened, has_entry = [], True
+                entry, opened = "".join(opened), []
+                has_entry = has_entry or any(payload in entry for payload in _PAYLOADS)
+                yield opened_at, entry
         elif bare.strip() == "{":
             opened, opened_at, length, indent = [row], number, len(row), bare[:-1]
         else:
