@@ -23,6 +23,31 @@ _PROBE: Final = "probe"
 _STEP: Final = "[1-9][0-9]{0,11}"
 
 
+# Shell completion. Completions cannot report errors, so they use the readable parts of the spec.
+
+
+def _complete_environment(ctx: typer.Context, incomplete: str) -> list[str]:
+    return [name for name in _ladders(ctx) if name.startswith(incomplete)]
+
+
+def _complete_size(ctx: typer.Context, incomplete: str) -> list[str]:
+    sizes = dict.fromkeys(size for ladder in _ladders(ctx).values() for size in ladder)
+    return [size for size in sizes if size.startswith(incomplete)]
+
+
+def _ladders(ctx: typer.Context) -> dict[str, tuple[str, ...]]:
+    """Return the sizes of each environment of the spec on the command line; none if it cannot be read."""
+    from tpucfg.spec.parse import parse_project
+    from tpucfg.yamldoc.reader import read_file
+
+    spec = ctx.params.get("spec") or SPEC
+    project = parse_project(read_file(Path(spec[0] if isinstance(spec, list | tuple) else spec))).project
+    if project is None or "environments" in project.broken:
+        return {}
+    has_sizes = "sizes" not in project.broken
+    return {name: environment.sizes if has_sizes else () for name, environment in project.environments.items()}
+
+
 # Values of options.
 
 
@@ -155,17 +180,25 @@ def format_option(names: str, help: str = "The output format.") -> Any:
     return choice_option(f"--format {names}", names.split("|"), help)
 
 
+def _env_option(help: str) -> Any:
+    return option("--env ENV", help, autocompletion=_complete_environment)
+
+
+def _size_option(help: str) -> Any:
+    return option("--size SIZE", help, autocompletion=_complete_size)
+
+
 def _target_option(help: str) -> Any:
     return choice_option("--target TARGET", tuple(TARGETS), help)
 
 
 SpecOption = Annotated[Path, option("--spec FILE", "The spec.")]
 SpecsOption = Annotated[list[Path] | None, option("--spec FILE", "A spec; repeatable. [default: tpucfg.yaml]")]
-EnvOption = Annotated[list[str] | None, option("--env ENV", "An environment; repeatable. [default: all]")]
-OneEnvOption = Annotated[str | None, option("--env ENV", "The environment; optional if only one has the size.")]
-SizeOption = Annotated[list[str] | None, option("--size SIZE", "A size; repeatable. [default: all]")]
-RungOption = Annotated[str | None, option("--size SIZE", "The rung. [default: the tuned size]")]
-OneSizeOption = Annotated[str, option("--size SIZE", "The size.")]
+EnvOption = Annotated[list[str] | None, _env_option("An environment; repeatable. [default: all]")]
+OneEnvOption = Annotated[str | None, _env_option("The environment; optional if only one has the size.")]
+SizeOption = Annotated[list[str] | None, _size_option("A size; repeatable. [default: all]")]
+RungOption = Annotated[str | None, _size_option("The rung. [default: the tuned size]")]
+OneSizeOption = Annotated[str, _size_option("The size.")]
 TargetOption = Annotated[str | None, _target_option("The target. [default: the spec's]")]
 TwoTargetsOption = Annotated[
     list[str] | None, _target_option("The target; given twice, both are compared. [default: the spec's]")
