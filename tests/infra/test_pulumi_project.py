@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tpucfg.infra.stack_files import pulumi_project, read_pulumi_files
+from tpucfg.infra.stack_files import pulumi_project
 
 NAMED = {"name": "mnist", "runtime": "python"}
 
@@ -67,52 +67,3 @@ def test_malformed_sections_name_no_code(tmp_path: Path, plugins: object) -> Non
     pulumi = pulumi_project(tmp_path)
     assert pulumi
     assert pulumi.other_code == ()
-
-
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("- a", "it has no name"),
-        ("name: ''", "it has no name"),
-        ("name: a\n<<: {main: b}", "merge keys (<<) are not supported: YAML 1.2 has none"),
-        ("name: [", "this is not YAML"),
-        ("name: mnist", ""),
-    ],
-)
-def test_unreadable_project_file_has_a_problem(tmp_path: Path, text: str, problem: str) -> None:
-    """A project file with constructs that only other YAML readers accept is no file without settings."""
-    (tmp_path / "Pulumi.yaml").write_text(text)
-    files = read_pulumi_files(tmp_path, ("dev",))
-    assert files.file == "Pulumi.yaml"
-    assert files.problem.startswith(problem)
-    assert bool(files.problem) == bool(problem)
-
-
-def test_settings_are_flat(tmp_path: Path) -> None:
-    """Nested sections become paths, and a runtime without options equals its long form."""
-    write(tmp_path, "Pulumi.yaml", backend={"url": "gs://a"}, options={"refresh": "always"})
-    assert read_pulumi_files(tmp_path, ()).settings == {
-        "runtime.name": "python",
-        "backend.url": "gs://a",
-        "options.refresh": "always",
-    }
-
-
-@pytest.mark.parametrize(
-    ("content", "problem"),
-    [
-        ("", ""),
-        ("# only a comment\n", ""),
-        ("config: {}", ""),
-        ("- a", "it is not a mapping"),
-        ("version https://git-lfs.github.com/spec/v1\noid sha256:a\n", "it is not a mapping"),
-        ("# " + "x" * (1 << 20), "is larger than"),
-    ],
-)
-def test_stack_file_that_cannot_be_read_has_a_problem(tmp_path: Path, content: str, problem: str) -> None:
-    """An empty stack file is one; a list, a pointer of Git LFS and a file of more than a megabyte are not."""
-    write(tmp_path, "Pulumi.yaml")
-    (tmp_path / "Pulumi.dev.yaml").write_text(content)
-    stack = read_pulumi_files(tmp_path, ("dev",)).stacks["dev"]
-    assert problem in stack.problem
-    assert bool(problem) == bool(stack.problem)

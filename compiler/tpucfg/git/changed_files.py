@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from tpucfg.git.repository import Repository, split_nul
 from tpucfg.git.trees import FIT_FILE, MAX_FILES, Content, Tree, TreeEntry, read_files, tree_of
@@ -40,21 +40,6 @@ _STACK_SPEC: Final = re.compile(r"^\s*[\"']?[\w-]+:spec[\"']?\s*:\s*[\"']?([^\s\
 _MAX_INCLUDED: Final = 1_000
 _NOT_LOCAL: Final = ("gs://", "${")
 """A `package` that contains one of these is not a folder of the repository."""
-
-FileKind = Literal["file", "link", "submodule", "large", "excess"]
-"""Of a commit, only a `file` is read: `large` exceeds the limit of one file, and `excess` that of all files."""
-
-
-class FileVersion(NamedTuple):
-    """A file at one revision."""
-
-    path: str
-    """Relative to the spec's folder."""
-    kind: FileKind
-    id: str
-    """Git's id of the content; for a link, that of its target in the repository. Empty if it is not known."""
-    target: str = ""
-    """The target of a link."""
 
 
 class ProgramPaths(NamedTuple):
@@ -114,13 +99,14 @@ def package_folder(spec_folder: PurePosixPath, spec: Any) -> PurePosixPath | Non
     return normalize_path(spec_folder, package)
 
 
-def program_files(tree: Tree, paths: ProgramPaths, skipped: Collection[TreeEntry] = ()) -> tuple[FileVersion, ...]:
-    """Return the files that `pulumi up` may read, sorted by path.
+def program_files(tree: Tree, paths: ProgramPaths) -> dict[str, str]:
+    """Return the files that `pulumi up` may read, by path relative to the spec's folder, with what identifies them.
+
+    The identity is empty if it is not known, as of a link that leads out of the repository.
 
     Args:
         tree: the files of a revision.
         paths: what its Pulumi project names.
-        skipped: files that were not exported because of a limit.
 
     Raises:
         GitError: The revision cannot be read.
@@ -141,18 +127,10 @@ def program_files(tree: Tree, paths: ProgramPaths, skipped: Collection[TreeEntry
 
     listed = {*tree.entries([*paths.roots, *included], paths.files)}
     entries = sorted(entry for entry in listed if is_read(entry))[: 2 * MAX_FILES]
-    return tuple(
-        FileVersion(os.path.relpath(entry.path, paths.spec_folder), _kind(entry, skipped), *content)
+    return {
+        os.path.relpath(entry.path, paths.spec_folder): f"{entry.kind} {' '.join(content)}" if content.id else ""
         for entry, content in zip(entries, tree.contents(entries), strict=True)
-    )
-
-
-def _kind(entry: TreeEntry, skipped: Collection[TreeEntry]) -> FileKind:
-    if entry.kind == "file" and not entry.is_readable:
-        return "large"
-    if entry.kind == "file":
-        return "excess" if entry in skipped else "file"
-    return "link" if entry.kind == "link" else "submodule"
+    }
 
 
 def _included_paths(tree: Tree, paths: ProgramPaths) -> tuple[PurePosixPath, ...]:

@@ -4,13 +4,13 @@ A revision is exported to a temporary folder: regular files only, limited in siz
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
 
-from tpucfg.git.changed_files import BUILD_FILES, FileVersion, package_folder, program_files, program_paths
+from tpucfg.git.changed_files import BUILD_FILES, package_folder, program_files, program_paths
 from tpucfg.git.repository import Repository, RevisionError, find_repository, split_nul
 from tpucfg.git.trees import FIT_FILE, MAX_FILE_BYTES, CommitTree, export_files, tree_of
 from tpucfg.infra.stack_files import PROJECT_FILES, pulumi_project
@@ -45,8 +45,8 @@ class Snapshot(NamedTuple):
     """The temporary folder with the files of the revision; None for the working tree."""
     skipped_files: int = 0
     """The number of files that were too many or too large to be exported."""
-    program_files: tuple[FileVersion, ...] = ()
-    """The files that `pulumi up` may read, if they were requested; those that are not exported among them."""
+    program_files: Mapping[str, str] = {}
+    """The files that `pulumi up` may read, if they were requested: by path, what identifies their content."""
     repository_path: str = ""
     """The path of the requested spec, relative to the root of the repository."""
     commit: Commit | None = None
@@ -146,7 +146,7 @@ def _working_tree(repository: Repository, request: CompareRequest) -> Snapshot:
     exists = os.path.lexists(spec)
     if spec.is_symlink():
         raise _link_error(str(spec), "the working tree")
-    files: tuple[FileVersion, ...] = ()
+    files: Mapping[str, str] = {}
     if request.with_program and exists:
         paths = program_paths(repository.prefix, pulumi_project(spec.parent))
         files = program_files(tree_of(repository, None), paths)
@@ -195,7 +195,7 @@ def _export_package(tree: CommitTree, package: PurePosixPath | None, folder: Pat
         (folder / package).mkdir(parents=True, exist_ok=True)
 
 
-def _export_project(tree: CommitTree, spec_folder: PurePosixPath, folder: Path) -> tuple[int, tuple[FileVersion, ...]]:
+def _export_project(tree: CommitTree, spec_folder: PurePosixPath, folder: Path) -> tuple[int, dict[str, str]]:
     """Export the stack program and the stacks, wherever they are, and all files below the spec's folder.
 
     The program has the first place, after the results of compilations, because the number of exported files is limited.
@@ -206,7 +206,7 @@ def _export_project(tree: CommitTree, spec_folder: PurePosixPath, folder: Path) 
     paths = program_paths(spec_folder, pulumi_project(folder / spec_folder))
     roots = tree.entries(paths.roots) if paths.roots else ()
     skipped = export_files(tree, dict.fromkeys([*first, *roots, *tree.entries([spec_folder])]), folder)
-    return len(skipped), program_files(tree, paths, skipped)
+    return len(skipped), program_files(tree, paths)
 
 
 def _path_before_rename(

@@ -6,7 +6,7 @@ Stack files are checked against a closed schema, as Pulumi accepts any key silen
 import json
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -169,99 +169,11 @@ def _config_value(value: Any) -> ConfigValue:
     return ConfigValue(text, is_encrypted)
 
 
-# What changes of a project and its stacks are about
-
-
-class StackFile(NamedTuple):
-    """The file of one stack."""
-
-    name: str
-    """Its path relative to the project's folder."""
-    problem: str
-    """The reason why the file cannot be read; empty if it can, or does not exist."""
-    text: str
-    """The text of a file that cannot be read."""
-    settings: Mapping[str, Any]
-    """Everything but `config`."""
-    config: Mapping[str, ConfigValue]
-    """The effective config, with the project's defaults, by full key."""
-
-
-class PulumiFiles(NamedTuple):
-    """The project file and the stack files of one revision."""
-
-    file: str = ""
-    """The name of the project file that the engine reads; empty without one."""
-    problem: str = ""
-    """The reason why the project file cannot be read; empty if it can."""
-    text: str = ""
-    """The text of a file that cannot be read."""
-    namespace: str = ""
-    """The project's name."""
-    settings: Mapping[str, Any] = {}
-    """The settings by path, such as `runtime.options.virtualenv`, without `name` and `config`."""
-    stacks: Mapping[str, StackFile] = {}
-    other_code: tuple[str, ...] = ()
-    """Paths of code that Pulumi runs besides the program."""
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        """The paths of the files that were read, relative to the project's folder."""
-        return (self.file, *(stack.name for stack in self.stacks.values()))
-
-
-def read_pulumi_files(folder: Path, stacks: Collection[str]) -> PulumiFiles:
-    """Return the settings of a folder's Pulumi project, and those of the given stacks."""
-    path = project_file(folder)
-    if path is None:
-        return PulumiFiles()
-    document = read_file(path)
-    project, problem = project_of(folder, document), _problem_of(document)
-    if project is None:
-        return PulumiFiles(path.name, problem or "it has no name", document.text)
-    return PulumiFiles(
-        path.name,
-        problem,
-        document.text if problem else "",
-        project.name,
-        _flattened(project.settings),
-        {stack: _read_stack(project, stack) for stack in sorted(stacks)},
-        project.other_code,
-    )
-
-
 def is_empty(document: Document) -> bool:
     """Return True for a file without content, as `pulumi stack init` may leave it, with or without comments."""
     has_content = any(line.strip() and not line.lstrip().startswith("#") for line in document.text.splitlines())
     # A file that cannot be read has no text either.
     return document.root is None and not has_content and all(finding.id == "TPU002" for finding in document.findings)
-
-
-def _read_stack(project: PulumiProject, stack: str) -> StackFile:
-    path = project.stack_file(stack)
-    document = read_file(path)
-    is_mapping = isinstance(document.data, dict)
-    problem = ""
-    # Without a file, the stack has only the project's defaults.
-    if path.exists() and not is_empty(document):
-        problem = _problem_of(document) if is_mapping or document.data is None else "it is not a mapping"
-    settings = {key: value for key, value in document.data.items() if key != "config"} if is_mapping else {}
-    name = os.path.relpath(path, project.folder)
-    return StackFile(name, problem, document.text if problem else "", settings, stack_config(project, document))
-
-
-def _problem_of(document: Document) -> str:
-    """Return the first error in the text of a file; empty if it can be read."""
-    return next((finding.message for finding in errors(document.findings)), "")
-
-
-def _flattened(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of a project file by path; a runtime that is a text is its name."""
-    nested = {key: value for key, value in settings.items() if key not in {"name", "config"}}
-    if isinstance(settings.get("runtime"), str):
-        nested["runtime"] = {"name": settings["runtime"]}
-    flat = {".".join(map(str, path)): value_at(nested, path) for path in leaf_paths(nested) if path}
-    return {path: value for path, value in flat.items() if value is not None}
 
 
 # The findings about stack files.
