@@ -193,7 +193,7 @@ ATTACKS: Final = (
         "danger-among-many-fields",
         options("gke", extra={"metadata": {"annotations": {f"a{n}": "x" for n in range(400)}}} | pod(hostPID=True)),
         "hostPID` added (`true`): the program acts with other rights",
-        "and 392 more, which the fold shows",
+        "characters cut",
         base=GKE,
     ),
     attack(

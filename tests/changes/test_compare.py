@@ -32,9 +32,8 @@ def test_values_are_compared_as_in_json(before: Any, after: Any, count: int) -> 
 def _statements(before: list[Fact], after: list[Fact]) -> list[tuple[str, Risk, str]]:
     comparison = Comparison(by_name(before), by_name(after))
     effects = [
-        (judged.change.scope, effect_of(judged))
+        (change.scope, effect_of(change, *judge(change, _TABLE, comparison)))
         for change in compare(comparison.before, comparison.after)
-        for judged in (judge(change, _TABLE, comparison),)
     ]
     located = effect_statements(effects, lambda scopes: ", ".join(scope.size for scope in scopes))
     return [(item.plain, item.statement.risk, item.statement.headline) for item in located]

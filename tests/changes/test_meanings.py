@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from tpucfg.changes.facts import ABSENT, Fact, FactChange, Scope, by_name
 from tpucfg.changes.impact import effect_of, effect_statements
-from tpucfg.changes.meanings import UNKNOWN, Comparison, JudgedChange, judge
+from tpucfg.changes.meanings import UNKNOWN, Comparison, Meaning, judge
 from tpucfg.changes.revision_facts import READ_ONLY
 from tpucfg.changes.spec_meanings import MEANINGS
 from tpucfg.changes.statements import Risk
@@ -369,7 +369,7 @@ _SPEC: Final = (
 )
 
 
-def _judge(example: Example, scope: Scope) -> JudgedChange:
+def _judge(example: Example, scope: Scope) -> tuple[Meaning, tuple[str, ...]]:
     """Return the meaning of an example in a job that is kept, unless its facts say otherwise."""
     others = {"bucket": ("mine", "mine"), "region": ("r", "r"), "target": ("vertex-ai", "vertex-ai"), **example.others}
     facts: tuple[list[Fact], list[Fact]] = ([], [])
@@ -389,20 +389,21 @@ _CASES: Final = (*((item, Scope("dev", "v2-8")) for item in EXAMPLES), *((item, 
 def test_a_change_has_its_risk_and_its_words() -> None:
     """The risk of a row and its consequence are here a second time, so that no edit of the table goes unseen."""
     for example, scope in _CASES:
-        result = _judge(example, scope)
-        (located,) = effect_statements([(scope, effect_of(result))], lambda _: "")
+        meaning, values = _judge(example, scope)
+        change = FactChange(scope, example.name, example.before, example.after)
+        (located,) = effect_statements([(scope, effect_of(change, meaning, values))], lambda _: "")
         assert located.statement.risk is example.risk, example
         assert example.words in located.plain, example
-        assert result.meaning.is_silent == (not example.words), example
+        assert meaning.is_silent == (not example.words), example
 
 
 def test_every_row_decides_about_an_example() -> None:
     """No row is hidden behind an earlier one."""
-    used = {id(_judge(example, scope).meaning) for example, scope in _CASES}
+    used = {id(_judge(example, scope)[0]) for example, scope in _CASES}
     assert [row for row in MEANINGS if id(row) not in used] == []
 
 
 def test_a_change_that_no_row_knows_is_a_caution() -> None:
     """A setting that a target gets later needs no row to be seen."""
-    assert _judge(Example(("option", "later"), _A, "x", _CAUTION, ""), Scope("dev", "v2-8")).meaning is UNKNOWN
+    assert _judge(Example(("option", "later"), _A, "x", _CAUTION, ""), Scope("dev", "v2-8"))[0] is UNKNOWN
     assert UNKNOWN.risk is Risk.CAUTION

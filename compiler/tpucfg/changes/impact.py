@@ -2,13 +2,11 @@
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 from tpucfg.changes.config_diff import Difference
 from tpucfg.changes.facts import (
     ABSENT,
-    Absent,
     Change,
     Fact,
     FactChange,
@@ -19,7 +17,7 @@ from tpucfg.changes.facts import (
     sorted_keys,
 )
 from tpucfg.changes.figures import Jobs, ScalingRow, ladder_changes, ratio_changes, rung_baselines, scaling_rows
-from tpucfg.changes.meanings import Comparison, JudgedChange, Meaning, judge
+from tpucfg.changes.meanings import Comparison, Meaning, judge
 from tpucfg.changes.records import NO_RECORDS, RevisionRecords, result_statements
 from tpucfg.changes.revision_facts import allowed, job_facts, spec_facts
 from tpucfg.changes.revisions import CompiledRevision, config_key
@@ -27,7 +25,6 @@ from tpucfg.changes.spec_meanings import MEANINGS
 from tpucfg.changes.statements import (
     LocatedStatement,
     Risk,
-    ShownPair,
     Statement,
     format_environments,
     format_keys,
@@ -41,10 +38,6 @@ from tpucfg.text_format import dotted
 
 _MAX_LENGTH: Final = 200
 """Characters of a value in a sentence."""
-_MAX_FACTS: Final = 8
-"""Facts of one kind that one sentence names; the fold shows all."""
-_MAX_JOINED_LENGTH: Final = 500
-"""Characters of the names and values in one sentence."""
 _MAX_VARIANTS: Final = 3
 """Values of one fact that sentences name."""
 _ANY_VALUE: Final = "several values"
@@ -76,60 +69,39 @@ class Effect(NamedTuple):
     """True if scopes have too many different values to show."""
 
 
-def effect_of(judged: JudgedChange, baseline: str = "") -> Effect:
-    """Return a change with its meaning as it is shown, without secrets."""
-    change, meaning = judged.change, judged.meaning
-    name = change.name
-    label = name[_count_literal(meaning.pattern) if meaning.subject else 1 :]
-    before, after, note = _shown_values(change)
+def effect_of(change: FactChange, meaning: Meaning, values: tuple[str, ...] = (), baseline: str = "") -> Effect:
+    """Return a change with its meaning, and the values of its condition, as it is shown, without secrets."""
+    kind, *name = change.name
+    label = change.name[_count_literal(meaning.pattern) if meaning.subject else 1 :]
+    is_text = kind in _PLAIN_KINDS
+    # The name of a secret's variable would make a reference to the secret, or a reason, look like a secret.
+    value = Change(() if kind in ("secret", "allow") else tuple(name), change.before, change.after)
+    shown = show_change(redact_change(value), max_length=_MAX_LENGTH, flag=is_text)
+    # A flag without a value, and the name of an item, need no value beside them.
+    is_bare = ABSENT in (change.before, change.after) and all(
+        value is ABSENT or value == "" or (value is None and is_text) for value in (change.before, change.after)
+    )
+    before, after = ("", "") if is_bare else (shown.before, shown.after)
     return Effect(
-        meaning.subject or str(name[0]),
-        str(label[-1]) if name[0] in _FLAG_KINDS else dotted(label, ""),
-        before,
-        after,
+        meaning.subject or str(kind),
+        str(label[-1]) if kind in _FLAG_KINDS else dotted(label, ""),
+        None if change.before is ABSENT else before,
+        None if change.after is ABSENT else after,
         meaning,
-        judged.values,
-        note,
+        values,
+        shown.note,
         change.layer,
         baseline,
     )
 
 
-@lru_cache(maxsize=1024)
 def _count_literal(pattern: str) -> int:
     """Return the number of steps before the first wildcard."""
     steps = pattern_steps(pattern)
     return next((index for index, step in enumerate(steps) if "*" in step), len(steps))
 
 
-def _shown_values(change: FactChange) -> tuple[str | None, str | None, str]:
-    kind, *name = change.name
-    is_text = kind in _PLAIN_KINDS
-    # The name of a secret's variable would make a reference to the secret, or a reason, look like a secret.
-    value = Change(() if kind in ("secret", "allow") else tuple(name), change.before, change.after)
-    # Only texts are keys of the cache: 1 and True would be the same key.
-    is_cached = isinstance(value.before, str | Absent) and isinstance(value.after, str | Absent)
-    shown = (_shown if is_cached else _shown.__wrapped__)(value, is_text=is_text)
-    # A flag without a value, and the name of an item, need no value beside them.
-    is_bare = ABSENT in (change.before, change.after) and all(
-        value is ABSENT or value == "" or (value is None and is_text) for value in (change.before, change.after)
-    )
-    before, after = ("" if is_bare else shown.before), ("" if is_bare else shown.after)
-    return None if change.before is ABSENT else before, None if change.after is ABSENT else after, shown.note
-
-
-# Hundreds of configs share most changes.
-@lru_cache(maxsize=8192)
-def _shown(change: Change, *, is_text: bool) -> ShownPair:
-    return show_change(redact_change(change), max_length=_MAX_LENGTH, flag=is_text)
-
-
 # Grouping
-
-
-def environments_of(scopes: Iterable[Scope]) -> str:
-    """Return the names of the environments of several scopes, as the scope of one statement."""
-    return format_environments([*dict.fromkeys(scope.environment for scope in scopes if scope.environment)])
 
 
 def effect_statements(
@@ -176,25 +148,13 @@ def _of_one_kind(effects: Sequence[Effect]) -> Iterator[list[Effect]]:
 
 
 def _statement(effects: Sequence[Effect]) -> Statement:
-    """Return one sentence about effects of one kind; only the first ones if there are many."""
-    shown = [*_first(effects)]
+    """Return one sentence about effects of one kind."""
     meaning = effects[0].meaning
     head = effects[0].subject + "s" * (len(effects) > 1)
-    clauses = [_clause(effect, "" if index else head) for index, effect in enumerate(shown)]
-    more = f" and {len(effects) - len(shown):,} more, which the fold shows" if len(shown) < len(effects) else ""
-    template = ", ".join(template for template, _ in clauses) + more
+    clauses = [_clause(effect, "" if index else head) for index, effect in enumerate(effects)]
+    template = ", ".join(template for template, _ in clauses)
     values = tuple(value for _, values in clauses for value in values)
     return Statement(template, values, meaning.risk, meaning.headline.replace("{label}", effects[0].label))
-
-
-def _first(effects: Sequence[Effect]) -> Iterator[Effect]:
-    """Yield the effects that a sentence has room for, and always the first."""
-    length = 0
-    for index, effect in enumerate(effects[:_MAX_FACTS]):
-        length += sum(len(value or "") for value in (effect.label, effect.before, effect.after))
-        if index and length > _MAX_JOINED_LENGTH:
-            return
-        yield effect
 
 
 def _clause(effect: Effect, head: str) -> tuple[str, tuple[str, ...]]:
@@ -328,10 +288,14 @@ def _fact_statements(
     changes += ratio_changes(old, new)
     scoped = [*_effects(changes, comparison, baselines)]
     kept, known = [key for key in new if key in old], sorted_keys([*old, *new])
-    yield from effect_statements(_of(scoped, lambda scope: not scope.size), environments_of)
-    yield from effect_statements(_of(scoped, kept.__contains__), lambda keys: format_keys(keys, kept))
-    others = _of(scoped, lambda scope: bool(scope.size) and scope not in kept)
+    yield from effect_statements((item for item in scoped if not item[0].size), _format_environments)
+    yield from effect_statements((item for item in scoped if item[0] in kept), lambda keys: format_keys(keys, kept))
+    others = (item for item in scoped if item[0].size and item[0] not in kept)
     yield from effect_statements(others, lambda keys: format_keys(sorted_keys(keys), known))
+
+
+def _format_environments(scopes: Iterable[Scope]) -> str:
+    return format_environments([*dict.fromkeys(scope.environment for scope in scopes if scope.environment)])
 
 
 def _comparison(before: CompiledRevision, after: CompiledRevision, baselines: _Baselines) -> Comparison:
@@ -376,16 +340,12 @@ def _effects(
 ) -> Iterator[tuple[Scope, Effect]]:
     """Yield the effects of changes; of a job that is compared with none, only the risky ones."""
     for change in changes:
-        result = judge(change, MEANINGS, comparison)
+        meaning, values = judge(change, MEANINGS, comparison)
         is_of_job = change.scope.size and change.name[0] != "rung"
-        is_news = result.meaning.risk or not is_of_job or comparison.is_kept(change.scope)
-        if is_news and not result.meaning.is_silent:
+        is_news = meaning.risk or not is_of_job or comparison.is_kept(change.scope)
+        if is_news and not meaning.is_silent:
             size, _ = baselines.get(change.scope, ("", False))
-            yield change.scope, effect_of(result, size)
-
-
-def _of(scoped: Iterable[tuple[Scope, Effect]], is_wanted: Callable[[Scope], bool]) -> _Scoped:
-    return [(scope, effect) for scope, effect in scoped if is_wanted(scope)]
+            yield change.scope, effect_of(change, meaning, values, size)
 
 
 def _unexplained(changes: Iterable[FactChange], configs: Collection[Scope]) -> list[FactChange]:

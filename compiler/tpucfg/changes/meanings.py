@@ -161,21 +161,12 @@ UNKNOWN: Final = Meaning("**", Risk.CAUTION, "no rule knows its effect")
 """The meaning of a change that no row knows."""
 
 
-class JudgedChange(NamedTuple):
-    """A change with its meaning."""
-
-    change: FactChange
-    meaning: Meaning
-    values: tuple[str, ...] = ()
-    """The values of the condition."""
-
-
-def judge(change: FactChange, table: Sequence[Meaning], comparison: Comparison) -> JudgedChange:
-    """Return a change with the meaning that a table gives it."""
+def judge(change: FactChange, table: Sequence[Meaning], comparison: Comparison) -> tuple[Meaning, tuple[str, ...]]:
+    """Return the meaning that a table gives a change, with the values of its condition."""
     for row in _rows_by_kind(tuple(table)).get(str(change.name[0]), ()):
         if matches(row.pattern, change.name) and (applies := row.when(change, comparison)):
-            return JudgedChange(change, row, applies if isinstance(applies, tuple) else ())
-    return JudgedChange(change, UNKNOWN)
+            return row, applies if isinstance(applies, tuple) else ()
+    return UNKNOWN, ()
 
 
 @cache

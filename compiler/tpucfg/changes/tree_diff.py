@@ -1,16 +1,13 @@
 """Compare two trees of plain data: mappings by key, command lines by flag, lists aligned by their items.
 
-Lists are aligned by a patience diff, https://bramcohen.livejournal.com/73318.html: items that occur exactly once in
-both are the anchors between which the rest is aligned. The cost is one JSON encoding of each list per level of nesting,
-and sorting its items, even for long lists without common items, for which `difflib` takes quadratic time.
+Lists are aligned by `difflib`, by the JSON encodings of their items. Long lists without a common beginning or end, for
+which it would take quadratic time, are compared item by item.
 """
 
 import re
 import shlex
-from bisect import bisect_left
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from itertools import islice, pairwise, zip_longest
+from itertools import islice, pairwise, takewhile, zip_longest
 from typing import Any, Final
 
 from tpucfg.changes.facts import ABSENT, Change, canonical_json, json_equal
@@ -194,6 +191,8 @@ _IDENTITY_KEYS: Final = ("name", "key", "id")
 
 Pair = tuple[int | None, int | None]
 """The indices of an item before and after; None for an item that was added or removed."""
+_MAX_ALIGNED: Final = 1_000_000
+"""The product of the lengths of two lists up to which they are aligned."""
 _Match = tuple[int, int]
 """The indices of equal tokens before and after."""
 
@@ -315,17 +314,27 @@ def _pairs(before: Sequence[Any], after: Sequence[Any]) -> Iterator[Pair]:
 def matches(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[_Match]:
     """Return pairs of equal tokens whose indices increase in both sequences. None matches no token.
 
-    The common beginning and end are matched first, then unique tokens, then the neighbours of those.
+    The common beginning and end are matched first. What is between them is not aligned if it is too long, as that takes
+    quadratic time.
     """
-    pairs = _common_ends(before, after, range(len(before)), range(len(after)))
-    for old, new in gaps(pairs, len(before), len(after)):
-        anchors = _longest_increasing(_unique_matches(before, after, old, new))
-        pairs += anchors
-        if anchors:
-            bounds = [(old.start - 1, new.start - 1), *anchors, (old.stop, new.stop)]
-            for (i, j), (next_i, next_j) in pairwise(bounds):
-                pairs += _common_ends(before, after, range(i + 1, next_i), range(j + 1, next_j))
-    return sorted(pairs)
+    # Imported late: most comparisons find no two lists that differ.
+    from difflib import SequenceMatcher
+
+    # An object of its own equals nothing.
+    old, new = ([object() if token is None else token for token in tokens] for tokens in (before, after))
+    start = _count_equal(old, new)
+    end = _count_equal(old[start:][::-1], new[start:][::-1])
+    old, new = (tokens[start : len(tokens) - end] for tokens in (old, new))
+    pairs = [(index, index) for index in range(start)]
+    if len(old) * len(new) <= _MAX_ALIGNED:
+        blocks = SequenceMatcher(None, old, new).get_matching_blocks()
+        pairs += [(start + block.a + step, start + block.b + step) for block in blocks for step in range(block.size)]
+    return pairs + [(len(before) - step, len(after) - step) for step in range(end, 0, -1)]
+
+
+def _count_equal(before: Sequence[Hashable], after: Sequence[Hashable]) -> int:
+    """Return the number of equal tokens at the beginning."""
+    return len([*takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False))])
 
 
 def gaps(pairs: Sequence[_Match], before_length: int, after_length: int) -> Iterator[tuple[range, range]]:
@@ -333,46 +342,6 @@ def gaps(pairs: Sequence[_Match], before_length: int, after_length: int) -> Iter
     for (i, j), (next_i, next_j) in pairwise([(-1, -1), *sorted(pairs), (before_length, after_length)]):
         if next_i - i > 1 or next_j - j > 1:
             yield range(i + 1, next_i), range(j + 1, next_j)
-
-
-def _common_ends(before: Sequence[Hashable], after: Sequence[Hashable], old: range, new: range) -> list[_Match]:
-    """Return the matches at the beginning and at the end of two ranges."""
-    pairs: list[_Match] = []
-    for i, j in zip(old, new, strict=False):
-        if before[i] is None or before[i] != after[j]:
-            break
-        pairs.append((i, j))
-    start = len(pairs)
-    for i, j in zip(reversed(old[start:]), reversed(new[start:]), strict=False):
-        if before[i] is None or before[i] != after[j]:
-            break
-        pairs.append((i, j))
-    return pairs
-
-
-def _unique_matches(before: Sequence[Hashable], after: Sequence[Hashable], old: range, new: range) -> list[_Match]:
-    """Return the tokens that occur once in either range, in the order of `before`."""
-    old_counts, new_counts = Counter(before[index] for index in old), Counter(after[index] for index in new)
-    unique = {after[j]: j for j in new if after[j] is not None and new_counts[after[j]] == 1}
-    return [(i, unique[before[i]]) for i in old if old_counts[before[i]] == 1 and before[i] in unique]
-
-
-def _longest_increasing(pairs: Sequence[_Match]) -> list[_Match]:
-    """Return the longest subsequence of matches whose indices increase in both sequences, by patience sorting."""
-    tops: list[int] = []  # for each length, the smallest index in `after` that a subsequence of this length ends with
-    last: list[int] = []  # for each length, the position of that match in `pairs`
-    previous: list[int] = []  # for each match, the position of the match before it in its subsequence
-    for position, (_, j) in enumerate(pairs):
-        length = bisect_left(tops, j)
-        previous.append(last[length - 1] if length else -1)
-        tops[length : length + 1] = [j]
-        last[length : length + 1] = [position]
-    chosen = []
-    position = last[-1] if last else -1
-    while position >= 0:
-        chosen.append(pairs[position])
-        position = previous[position]
-    return chosen[::-1]
 
 
 def identity(item: Any) -> str | None:
