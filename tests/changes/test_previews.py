@@ -1,6 +1,7 @@
 """Recorded previews of the engine, read in both of their forms."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from recorded_previews import FOLDER, FORMS, read, read_text, text
 from tpucfg.changes.facts import ABSENT
 from tpucfg.changes.previews import Preview
-from tpucfg.changes.resources import Counts, ResourceChange, count_resources
+from tpucfg.changes.resources import ResourceChange, count_resources
 
 NAMES = sorted({path.stem for path in FOLDER.glob("*.json")})
 BUCKET = "data-us-central1"
@@ -33,24 +34,29 @@ def test_both_forms_agree(name: str) -> None:
     assert (document.failure and document.failure[1:]) == (stream.failure and stream.failure[1:])
 
 
+def numbers(changes: Sequence[ResourceChange]) -> dict[str, int]:
+    """Return the numbers of resources that are not zero."""
+    return {name: count for name, count in count_resources(changes).items() if count}
+
+
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("nothing", Counts()),
-        ("create", Counts(create=10, widened=3)),
-        ("update", Counts(update=1)),
-        ("region-move", Counts(create=4, delete=4)),
-        ("renamed-bucket", Counts(replace=4)),
-        ("protection-lifted", Counts(update=1, lifted=10)),
-        ("protection-added", Counts(update=1)),
-        ("member-added", Counts(create=2, widened=2)),
+        ("nothing", {}),
+        ("create", {"create": 10, "widened": 3}),
+        ("update", {"update": 1}),
+        ("region-move", {"create": 4, "delete": 4}),
+        ("renamed-bucket", {"replace": 4}),
+        ("protection-lifted", {"update": 1, "lifted": 10, "at_risk": 1}),
+        ("protection-added", {"update": 1}),
+        ("member-added", {"create": 2, "widened": 2}),
     ],
 )
-def test_each_resource_is_counted_once(name: str, expected: Counts, form: str) -> None:
+def test_each_resource_is_counted_once(name: str, expected: dict[str, int], form: str) -> None:
     """A replacement counts once; lifted protection counts although its operation is `same`."""
     preview = read(name, form)
-    assert count_resources(preview.changes) == expected
+    assert numbers(preview.changes) == expected
     assert preview.failure is None
     assert preview.warnings == ()
 
@@ -206,7 +212,7 @@ def test_preview_of_another_stack_is_refused() -> None:
 def test_parts_of_a_replacement_are_one_change() -> None:
     """A stream that has only the parts of a replacement has one change."""
     parts = [line for line in text("renamed-bucket").splitlines() if '"op": "replace"' not in line]
-    assert count_resources(read_text("\n".join(parts)).changes) == Counts(replace=4)
+    assert numbers(read_text("\n".join(parts)).changes) == {"replace": 4}
 
 
 def test_unknown_operation_is_a_warning() -> None:

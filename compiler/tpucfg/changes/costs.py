@@ -55,30 +55,59 @@ class Measure(NamedTuple):
     """Its column in the table of rungs; empty if that has another for it."""
     get: Callable[[RunCost], Fraction | None]
     format: Callable[[Fraction | None], str]
+    line: str
+    """A line of the comment, with a place for the run and one for the amounts."""
+    phrase: str
+    """The words after the growth in the headline, with a place for the run."""
+    is_money: bool = False
+    """True for an amount of money, which is shown even if it stays."""
     is_of: Callable[[RunCost], bool] = lambda _: True
     """Returns True for the costs whose growth the measure compares."""
 
 
-def _money(key: str, column: str, hours: Callable[[RunCost], Fraction | None]) -> Measure:
+def _money(key: str, column: str, hours: Callable[[RunCost], Fraction | None], line: str, phrase: str) -> Measure:
     """Return the measure of what some hours cost, where the machines are paid by use."""
     return Measure(
         key,
         column,
         lambda cost: _product(hours(cost), cost.usd_per_hour),
         format_dollars,
-        lambda cost: not cost.is_reserved,
+        line,
+        phrase,
+        is_money=True,
+        is_of=lambda cost: not cost.is_reserved,
     )
 
 
 MEASURES: Final = (
-    Measure("chips", "chips", lambda cost: cost.chips, format_number),
-    _money("usd_per_hour", "USD/hour", lambda _: Fraction(1)),
-    Measure("hours", "hours", lambda cost: cost.hours, format_rounded),
-    _money("probe_usd", "USD/probe", lambda cost: cost.probe_hours),
-    _money("usd", "USD/run", lambda cost: cost.hours),
-    _money("max_usd", "USD/run at most", lambda cost: cost.limit.hours),
-    Measure("reserved", "", lambda cost: cost.usd_per_hour, format_dollars, lambda cost: cost.is_reserved),
+    _money("usd", "USD/run", lambda cost: cost.hours, "a run on {} costs {} USD", "USD for a run on {}"),
+    _money("usd_per_hour", "USD/hour", lambda _: Fraction(1), "an hour of {} costs {} USD", "USD an hour on {}"),
+    _money(
+        "max_usd",
+        "USD/run at most",
+        lambda cost: cost.limit.hours,
+        "a run on {} can cost at most {} USD",
+        "USD at most for a run on {}",
+    ),
+    _money(
+        "probe_usd", "USD/probe", lambda cost: cost.probe_hours, "a probe on {} costs {} USD", "USD for a probe on {}"
+    ),
+    Measure(
+        "reserved",
+        "",
+        lambda cost: cost.usd_per_hour,
+        format_dollars,
+        "reserved: an hour of {} costs {} USD, with or without a run",
+        "USD an hour reserved on {}",
+        is_money=True,
+        is_of=lambda cost: cost.is_reserved,
+    ),
+    Measure(
+        "hours", "hours", lambda cost: cost.hours, format_rounded, "a run on {} takes {} hours", "hours for a run on {}"
+    ),
+    Measure("chips", "chips", lambda cost: cost.chips, format_number, "{} has {} chips", "chips on {}"),
 )
+"""In the order in which the headline and the table of rungs have them."""
 
 
 class CostRow(NamedTuple):
@@ -242,7 +271,7 @@ def _grouped(rows: Iterable[CostRow]) -> tuple[CostRow, ...]:
 
 def _sort_key(row: CostRow) -> tuple[object, ...]:
     """Sort the largest growth first: of the cost of a run, then of an hour, then of the chips."""
-    growth = (-_growth(row, measure) for measure in reversed(MEASURES))
+    growth = (-_growth(row, measure) for measure in MEASURES)
     return (*growth, Scope("", row.size).sort_key, row.environments)
 
 

@@ -3,7 +3,7 @@
 A `Step` is a resource before and after, and a `ResourceChange` is what that means.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Final, Literal, NamedTuple
 
 from tpucfg.changes.facts import Change
@@ -132,40 +132,19 @@ class ResourceChange(NamedTuple):
         return self.op in REMOVING_OPS and self.protected
 
 
-class Counts(NamedTuple):
-    """Numbers of changed resources in one environment; a resource can count in several columns."""
-
-    create: int = 0
-    update: int = 0
-    replace: int = 0
-    delete: int = 0
-    imported: int = 0
-    lifted: int = 0
-    """Resources whose protection is lifted."""
-    widened: int = 0
-    """Resources that widen access."""
-
-
-def count_resources(changes: Iterable[ResourceChange]) -> Counts:
-    """Return the numbers of resources by operation, lifted protection and widened access."""
-    all_changes = tuple(changes)
-    ops = [change.op for change in all_changes]
-    return Counts(
-        create=ops.count("create"),
-        update=ops.count("update"),
-        replace=ops.count("replace"),
-        delete=ops.count("delete"),
-        imported=ops.count("import"),
-        lifted=sum(change.protection == "lifted" for change in all_changes),
-        widened=sum(bool(change.widened) for change in all_changes),
-    )
+_COUNTED: Final[Mapping[str, Callable[[ResourceChange], bool]]] = {
+    "delete": lambda change: change.op == "delete",
+    "replace": lambda change: change.op == "replace",
+    "lifted": lambda change: change.protection == "lifted",
+    "at_risk": lambda change: any(statement.destructive for statement in change.statements),
+    "widened": lambda change: bool(change.widened),
+    "create": lambda change: change.op == "create",
+    "imported": lambda change: change.op == "import",
+    "update": lambda change: change.op == "update",
+}
+"""What a changed resource is counted as; it can count several times."""
 
 
-def reported_widenings(change: ResourceChange, *, is_new: bool) -> list[Widening]:
-    """Return the access that a reviewer must know: all but what a new environment grants on its own resources.
-
-    Args:
-        change: the change of one resource.
-        is_new: True if the environment had no resources before. A preview can claim that; then its grants are new.
-    """
-    return [widening for widening in change.widened if widening.why != "own" or not is_new]
+def count_resources(changes: Collection[ResourceChange]) -> dict[str, int]:
+    """Return the numbers of resources by operation, lifted protection, data at risk and widened access."""
+    return {name: sum(map(is_counted, changes)) for name, is_counted in _COUNTED.items()}

@@ -203,7 +203,7 @@ def join_review(
         skipped = {name: reason for name, reason in reasons if reason}
     names = sorted({*runs.before, *runs.after, *previews, *after.environments} - {*skipped})
     reviews = (_review_environment(name, before, after, runs, previews.get(name)) for name in names)
-    environments = tuple(review for review in reviews if review)
+    environments = tuple(_without_own_grants(review) for review in reviews if review)
     statements = (*runs.statements, *impact.statements, *costs.statements, *fits.statements, *fits.notices)
     is_unknown = any(environment.source == "none" for environment in environments)
     return Review(
@@ -257,14 +257,18 @@ def _review_environment(
     if preview.failure is None:
         return _compare_with_programs(review, declared, runs)
     # Pulumi stops at the first error, so the changes are those of the programs.
-    return declared._replace(
-        problem=None if preview.has_no_stack else review.problem,
-        violations=review.violations,
-        warnings=review.warnings,
-        has_no_stack=preview.has_no_stack,
-        drift=review.drift,
-        is_refreshed=review.is_refreshed,
-    )
+    return declared._replace(problem=None if preview.has_no_stack else review.problem, preview=preview)
+
+
+def _without_own_grants(review: EnvironmentReview) -> EnvironmentReview:
+    """Return the review without what a new environment grants on its own resources."""
+    if not review.is_new:
+        return review
+    changes = []
+    for change in review.changes:
+        widened = (widening for widening in change.widened if widening.why != "own")
+        changes.append(change._replace(widened=tuple(widened)))
+    return review._replace(changes=tuple(changes))
 
 
 def _review_preview(preview: Preview, before: CompiledRevision, after: CompiledRevision) -> EnvironmentReview:
@@ -274,12 +278,9 @@ def _review_preview(preview: Preview, before: CompiledRevision, after: CompiledR
         "preview",
         preview.changes,
         Problem(f"{failure.reason} ({failure.location})", failure.lines) if failure else None,
-        preview.violations,
-        preview.warnings,
         _new_findings(_preview_findings(name, preview.before, before), _preview_findings(name, preview.after, after)),
-        drift=preview.drift,
-        is_refreshed=preview.is_refreshed,
         is_new=preview.is_new,
+        preview=preview,
     )
 
 

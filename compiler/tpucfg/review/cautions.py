@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from tpucfg.changes.resources import Reason, ResourceChange, Widening, reported_widenings
+from tpucfg.changes.resources import Reason, ResourceChange, Widening
 from tpucfg.changes.statements import LocatedStatement, Risk, format_environments
 from tpucfg.infra.grants import power_of
 from tpucfg.markdown import code, prose
@@ -183,16 +183,16 @@ def _environment_cautions(environment: EnvironmentReview, *, is_reported: bool) 
         refused = [change for change in changes if change.op == op and change.refused]
         yield from _shared_caution(Risk.CAUTION, refused, f"{removal}, {_REFUSED}")
     for change in changes:
-        yield from _change_cautions(change, is_new=environment.is_new)
+        yield from _change_cautions(change)
     yield from _shared_caution(Risk.UNKNOWN, [change for change in changes if change.only_declared], _ONLY_DECLARED)
-    for drift in environment.drift:
+    for drift in environment.preview.drift:
         if drift.risk:
             access = [*map(_describe_widening, drift.widened)]
             yield Caution(drift.risk, drift_line(drift, access), is_drift=True)
     for finding in environment.findings:
         message = _without_environment(environment.environment, finding.message)
         yield Caution(Risk.CAUTION, f"{code(finding.id)} {prose(redact(message))}")
-    for violation in environment.violations:
+    for violation in environment.preview.violations:
         resource = f" ({code(violation.name)})" if violation.name else ""
         text = f"the {prose(violation.level)} policy {code(violation.policy)}{resource}: {prose(violation.message)}"
         yield Caution(Risk.CAUTION, text)
@@ -214,7 +214,7 @@ def _shared_caution(risk: Risk, changes: Sequence[ResourceChange], text: str) ->
         yield Caution(risk, f"{_label(first)}{more} {text}")
 
 
-def _change_cautions(change: ResourceChange, *, is_new: bool) -> Iterator[Caution]:
+def _change_cautions(change: ResourceChange) -> Iterator[Caution]:
     removal = _REMOVALS.get(change.op)
     # A refused removal is reported with its remedy.
     if removal and change.loses_data and not change.refused:
@@ -223,7 +223,7 @@ def _change_cautions(change: ResourceChange, *, is_new: bool) -> Iterator[Cautio
     for statement in change.statements:
         if statement.risk:
             yield Caution(statement.risk, f"{_label(change)} {statement.markdown}")
-    for widening in reported_widenings(change, is_new=is_new):
+    for widening in change.widened:
         text = f"{_label(change)} {_describe_widening(widening)}"
         yield Caution(Risk.ACCESS, text, is_public=widening.why in _PUBLIC)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 from urllib.parse import quote
 
-from tpucfg.changes.resources import count_resources, reported_widenings
+from tpucfg.changes.resources import count_resources
 from tpucfg.changes.spec_meanings import LIFTED
 from tpucfg.changes.statements import Risk, format_config_counts, format_environments
 from tpucfg.findings import errors, format_counts
@@ -31,6 +31,17 @@ _MAX_PHRASES: Final = 4
 _UNKNOWN: Final = "?"
 _NOT_APPLICABLE: Final = "–"
 _UNCHANGED: Final = "unchanged"
+_COUNTED: Final = {
+    "delete": "deleted",
+    "replace": "replaced",
+    "lifted": "no longer protected",
+    # A deletion rule or a shorter retention is only an update, but the reason to read on.
+    "at_risk": "with data at risk",
+    "widened": "with wider access",
+    "create": "created",
+    "imported": "imported",
+    "update": "updated",
+}
 _RISKS: Final = 5
 """The number of counts of resources that are a risk, which come first and are set in bold."""
 
@@ -59,7 +70,7 @@ def repository_headline(reviewed: RepositoryReview) -> str:
 
 def headline(review: Review) -> str:
     """Return the review of one spec in one line."""
-    drifted = sum(bool(drift.risk) for environment in review.environments for drift in environment.drift)
+    drifted = sum(bool(drift.risk) for environment in review.environments for drift in environment.preview.drift)
     drift = f"; {format_count(drifted, 'resource')} differ{'s' * (drifted == 1)} in the cloud" if drifted else ""
     return f"{_change_headline(review)}{drift}"
 
@@ -82,22 +93,8 @@ def _change_headline(review: Review) -> str:
 
 def _resource_counts(environments: Sequence[EnvironmentReview]) -> list[tuple[int, str]]:
     """Return how many resources change in which way, the risks first."""
-    changes = [(change, environment.is_new) for environment in environments for change in environment.changes]
-    counts = count_resources(change for change, _ in changes)
-    return [
-        (counts.delete, "deleted"),
-        (counts.replace, "replaced"),
-        (counts.lifted, "no longer protected"),
-        # A deletion rule or a shorter retention is only an update, but the reason to read on.
-        (
-            sum(any(statement.destructive for statement in change.statements) for change, _ in changes),
-            "with data at risk",
-        ),
-        (sum(bool(reported_widenings(change, is_new=is_new)) for change, is_new in changes), "with wider access"),
-        (counts.create, "created"),
-        (counts.imported, "imported"),
-        (counts.update, "updated"),
-    ]
+    counts = count_resources([change for environment in environments for change in environment.changes])
+    return [(counts[key], phrase) for key, phrase in _COUNTED.items()]
 
 
 def _config_counts(review: Review, name: str = "") -> Iterator[tuple[int, str]]:
@@ -243,7 +240,8 @@ def _effects(review: Review) -> Iterator[Part]:
         yield f"Resource changes are not known: {prose(reason.reason)}. To show them: {code(reason.command)}."
     yield from (*cost_parts(review), fit_block(review), *impact_parts(review), drift_block(review))
     yield from finding_blocks(review)
-    yield from (*resource_folds(review.environments), *(drift_fold(item) for item in review.environments if item.drift))
+    yield from resource_folds(review.environments)
+    yield from (drift_fold(environment) for environment in review.environments if environment.preview.drift)
     yield from config_folds(review.difference)
 
 

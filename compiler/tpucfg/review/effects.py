@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Final, NamedTuple
+from typing import Final
 
 from tpucfg.changes.costs import MEASURES, CostChanges, CostRow, Largest, Measure
 from tpucfg.changes.figures import ScalingRow, row_label, scaling_cell, scaling_columns
@@ -35,30 +35,8 @@ _MIN_HEADLINE_BYTES: Final = 64 << 20
 """The growth of a smaller amount is no news, however large its percentage."""
 
 
-class _Amount(NamedTuple):
-    """The texts about the run for which a measure grows most."""
-
-    line: str
-    """A line of the comment, with a place for the run and one for the amounts."""
-    phrase: str
-    """The words after the growth in the headline, with a place for the run."""
-
-
-_AMOUNTS: Final = {
-    "usd": _Amount("a run on {} costs {} USD", "USD for a run on {}"),
-    "probe_usd": _Amount("a probe on {} costs {} USD", "USD for a probe on {}"),
-    "usd_per_hour": _Amount("an hour of {} costs {} USD", "USD an hour on {}"),
-    "max_usd": _Amount("a run on {} can cost at most {} USD", "USD at most for a run on {}"),
-    "reserved": _Amount("reserved: an hour of {} costs {} USD, with or without a run", "USD an hour reserved on {}"),
-    "hours": _Amount("a run on {} takes {} hours", "hours for a run on {}"),
-    "chips": _Amount("{} has {} chips", "chips on {}"),
-}
-"""In the order in which the headline prefers them."""
-_PRICED: Final = ("usd", "usd_per_hour", "max_usd", "reserved")
-"""The measures that are amounts of money, which are shown even if they stay."""
-_IN_TABLE: Final = (*_PRICED, "probe_usd")
-"""The measures that a table shows even if they stay."""
-_FORMATS: Final = {measure.key: measure.format for measure in MEASURES}
+_PRICES: Final = {"hours": ("usd",), "chips": ("usd_per_hour", "reserved")}
+"""The measures that are shown only for what has no cost, each with the costs of it."""
 
 
 def _rung_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[Part]:
@@ -80,13 +58,13 @@ def cost_phrase(costs: CostChanges) -> str:
 
     Money that is known for all configs comes first: what is not known can be the largest.
     """
-    for key in sorted(_shown(costs), key=lambda key: key not in _PRICED or costs.largest[key].unknown > 0):
-        largest = costs.largest[key]
+    for measure in sorted(_shown(costs), key=lambda item: not item.is_money or costs.largest[item.key].unknown > 0):
+        largest = costs.largest[measure.key]
         added, growth = largest.after - largest.before, largest.growth
         # Without any job before, all of it is new.
         if added > 0 and (growth is None or growth >= _MIN_HEADLINE_GROWTH):
-            phrase = _AMOUNTS[key].phrase.format(largest.place)
-            return f"+{_FORMATS[key](added)} {phrase}{_share(largest)}{_unknown(costs, key, ', ')}"
+            phrase = measure.phrase.format(largest.place)
+            return f"+{measure.format(added)} {phrase}{_share(largest)}{_unknown(costs, measure, ', ')}"
     return ""
 
 
@@ -111,37 +89,37 @@ def cost_parts(review: Review) -> Iterator[Part]:
 
 def amount_lines(costs: CostChanges) -> Iterator[str]:
     """Yield a line for each measure; one that no config of the head has known has no amount, rather than 0."""
-    for key in _shown(costs):
-        largest = costs.largest[key]
+    for measure in _shown(costs):
+        largest, unknown = costs.largest[measure.key], _unknown(costs, measure)
         if not largest.place:
-            yield f"{_AMOUNTS[key].line.format('each config', '–')}{_unknown(costs, key)}"
+            yield f"{measure.line.format('each config', '–')}{unknown}"
             continue
-        amounts = [_FORMATS[key](amount) for amount in dict.fromkeys((largest.before, largest.after))]
+        amounts = [measure.format(amount) for amount in dict.fromkeys((largest.before, largest.after))]
         share = _share(largest) if len(amounts) > 1 else " (as before)"
-        yield f"{_AMOUNTS[key].line.format(largest.place, ' → '.join(amounts))}{share}{_unknown(costs, key)}"
+        yield f"{measure.line.format(largest.place, ' → '.join(amounts))}{share}{unknown}"
     if costs.has_prices and costs.unbounded and "max_usd" not in costs.largest:
         yield f"the most that a run can cost is not bounded: {'; '.join(costs.unbounded)}"
 
 
-def _unknown(costs: CostChanges, key: str, separator: str = "; ") -> str:
+def _unknown(costs: CostChanges, measure: Measure, separator: str = "; ") -> str:
     """Return for how many configs an amount is not known, with the reasons if they have no limit."""
-    largest = costs.largest[key]
+    largest = costs.largest[measure.key]
     if not largest.unknown:
         return ""
-    is_unbounded = key == "max_usd" and bool(costs.unbounded) and not costs.largest["usd_per_hour"].unknown
+    is_unbounded = measure.key == "max_usd" and bool(costs.unbounded) and not costs.largest["usd_per_hour"].unknown
     reasons = f": {'; '.join(costs.unbounded)}" if is_unbounded and separator == "; " else ""
     word = "not bounded" if is_unbounded else "not known"
     return f"{separator}{word} for {largest.unknown:,} of {largest.configs:,}{reasons}"
 
 
-def _shown(costs: CostChanges) -> list[str]:
-    """Return the keys of the measures that are shown; hours and chips only for what has no cost."""
-    known = costs.largest
-    shown = [key for key in _AMOUNTS if key in known and (key in _PRICED or known[key].before != known[key].after)]
-    for priced, unpriced in (("usd", "hours"), ("usd_per_hour", "chips"), ("reserved", "chips")):
-        if unpriced in shown and priced in known and known[priced].unknown <= known[unpriced].unknown:
-            shown.remove(unpriced)
-    return shown
+def _shown(costs: CostChanges) -> Iterator[Measure]:
+    """Yield the measures that are known, and that change or are money; hours and chips only for what has no cost."""
+    for measure in MEASURES:
+        if largest := costs.largest.get(measure.key):
+            prices = [costs.largest[key] for key in _PRICES.get(measure.key, ()) if key in costs.largest]
+            is_priced = any(price.unknown <= largest.unknown for price in prices)
+            if (measure.is_money or largest.before != largest.after) and not is_priced:
+                yield measure
 
 
 def _share(largest: Largest) -> str:
@@ -156,7 +134,7 @@ def _is_shown(measure: Measure, rows: Sequence[CostRow]) -> bool:
     """Return True for money, and for other values that change and are known."""
     pairs = [_values(row, measure) for row in rows]
     is_known = any(value is not None for pair in pairs for value in pair)
-    return is_known and (measure.key in _IN_TABLE or any(old != new for old, new in pairs))
+    return is_known and (measure.is_money or any(old != new for old, new in pairs))
 
 
 def _row_label(row: CostRow) -> str:
@@ -277,7 +255,7 @@ def drift_block(review: Review) -> str:
     lines = [
         f"**{prose(environment.environment)}**: {drift_line(drift)}"
         for environment in review.environments
-        for drift in environment.drift
+        for drift in environment.preview.drift
         if not drift.risk
     ]
     return f"**Drift**\n\n{items(lines, _MAX_STATEMENTS)}" if lines else ""

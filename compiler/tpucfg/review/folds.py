@@ -261,7 +261,7 @@ def _summarize(environment: EnvironmentReview) -> str:
         quantity = {0: "none", count: "all"}.get(protected, f"{protected:,}")
         phrases.append(f"{count:,} declared, {quantity} of them protected")
     phrases += ["failed"] if environment.problem else []
-    phrases += ["policies"] if environment.violations else []
+    phrases += ["policies"] if environment.preview.violations else []
     return ", ".join(phrases) or "warnings"
 
 
@@ -273,7 +273,7 @@ def _resource_lines(environment: EnvironmentReview) -> Iterator[str]:
     if problem := environment.problem:
         yield redact(problem.reason)
         yield from map(redact_report, problem.output)
-    yield from (f"warning: {line}" for line in environment.warnings)
+    yield from (f"warning: {line}" for line in environment.preview.warnings)
     yield from (_resource_label(resource.kind, resource.name, resource.inputs) for resource in environment.declared)
     for change in environment.changes:
         if environment.is_new:
@@ -315,10 +315,10 @@ def _diff_lines(changes: Sequence[Change]) -> Iterator[str]:
 
 def drift_fold(environment: EnvironmentReview) -> Fold:
     """Return a fold with every difference of an environment that has drift."""
-    name, count = environment.environment, len(environment.drift)
+    name, count = environment.environment, len(environment.preview.drift)
     resources = f"{format_count(count, 'resource')} that differ{'s' * (count == 1)} in the cloud"
     lines: list[str] = []
-    for drift in environment.drift:
+    for drift in environment.preview.drift:
         lines.append(f"{drift.kind} {drift.name}, {redact(drift.urn)}{': deleted in the cloud' * drift.deleted}")
         lines += _diff_lines(_drift_changes(drift))
     return _diff_fold(f"drift of {prose(name)}", f"drift of {html_code(name)}: {html(resources)}", lines)

@@ -102,12 +102,14 @@ def _figures(row: ScalingRow) -> dict[str, Any]:
 def _environment(environment: EnvironmentReview) -> dict[str, Any]:
     return {
         "name": environment.environment,
-        **_fields(environment, "source", "has_no_stack"),
+        "source": environment.source,
+        "has_no_stack": environment.preview.has_no_stack,
         "counts": count_resources(environment.changes),
         **_fields(environment, "problem", "unverified"),
         "resources": environment.changes,
-        "policies": environment.violations,
-        **_fields(environment, "warnings", "drift", "findings", "declared"),
+        "policies": environment.preview.violations,
+        **_fields(environment.preview, "warnings", "drift"),
+        **_fields(environment, "findings", "declared"),
     }
 
 

@@ -4,10 +4,9 @@ from typing import Literal, NamedTuple
 
 from tpucfg.changes.config_diff import Difference
 from tpucfg.changes.costs import NO_COSTS, CostChanges
-from tpucfg.changes.drift import Drift
 from tpucfg.changes.fits import NO_FIT_CHANGES, FitChanges
 from tpucfg.changes.impact import Impact
-from tpucfg.changes.previews import Violation
+from tpucfg.changes.previews import Preview
 from tpucfg.changes.programs import NotRun, Problem
 from tpucfg.changes.resources import ResourceChange
 from tpucfg.changes.revisions import CompiledRevision
@@ -30,23 +29,16 @@ class EnvironmentReview(NamedTuple):
     source: Source
     changes: tuple[ResourceChange, ...] = ()
     problem: Problem | None = None
-    violations: tuple[Violation, ...] = ()
-    """Of policy packs that the preview applied."""
-    warnings: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
     """Findings about the resources of head, without those that base is known to have too."""
     declared: tuple[Resource, ...] = ()
     """The resources of head, if there is nothing to compare them with."""
-    has_no_stack: bool = False
-    """True if Pulumi reports that the stack does not exist yet."""
-    drift: tuple[Drift, ...] = ()
-    """Differences in the cloud, whatever the change does."""
-    is_refreshed: bool = False
-    """True if a preview shows the drift."""
     is_new: bool = False
     """True if no resource existed before. Grants on new resources do not widen access to existing data."""
     unverified: str = ""
     """The reason why a preview could not be compared with the stack programs: the program of head fails."""
+    preview: Preview = Preview("")
+    """The preview by Pulumi, with warnings, violated policies and drift; empty if there is none."""
 
 
 class Review(NamedTuple):
@@ -101,7 +93,7 @@ class Review(NamedTuple):
     @property
     def has_drift(self) -> bool:
         """True if a resource differs in the cloud."""
-        return any(environment.drift for environment in self.environments)
+        return any(environment.preview.drift for environment in self.environments)
 
     @property
     def is_change(self) -> bool:

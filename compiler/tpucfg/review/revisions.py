@@ -127,9 +127,9 @@ def _source_sentences(review: Review) -> Iterator[str]:
             # Environments are named only if there may be several sources.
             names = f" of {_names(covered)}" if by_source["preview"] else ""
             yield f"Resources{names}: {text.format(_bundled(review), head=format_revision(review.after.snapshot))}."
-    if unknown := [item for item in by_source["preview"] if not (item.is_refreshed or item.problem)]:
+    if unknown := [item for item in by_source["preview"] if not (item.preview.is_refreshed or item.problem)]:
         yield f"Drift of {_names(unknown)} is {_NO_DRIFT}."
-    if missing := [environment for environment in environments if environment.has_no_stack]:
+    if missing := [environment for environment in environments if environment.preview.has_no_stack]:
         subject, verb = ("stack", "does") if len(missing) == 1 else ("stacks", "do")
         yield f"The {subject} of {_names(missing)} {verb} not exist yet."
 
