@@ -52,7 +52,7 @@ def costs(
 ) -> CostChanges:
     """Return the changes to the cost; the records of `dev` are examples per second by size, and stay by default."""
     records = [
-        RevisionRecords({"dev": {size: (Fraction(str(rate)), None) for size, rate in rates.items()}} if rates else {})
+        RevisionRecords({"dev": {size: Fraction(str(rate)) for size, rate in rates.items()}} if rates else {})
         for rates in (recorded, recorded if recorded_by_head is None else recorded_by_head)
     ]
     return compute_costs(compiled_revision(before), compiled_revision(after), (records[0], records[1]))

@@ -187,7 +187,7 @@ ATTACKS: Final = (
     Attack(
         "everyone-in-another-input",
         _declare('pulumi.CustomResource("gcp:iam/entitlement:Entitlement", "e", {"eligible": [["allUsers"]]})'),
-        ("names everyone, through `allUsers`, in `eligible`",),
+        ("is of the type `gcp:iam/entitlement:Entitlement`, about which this review has no rules",),
         status=0,
     ),
     Attack(

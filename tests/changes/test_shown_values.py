@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tpucfg.changes.facts import Change, redact_change
-from tpucfg.changes.statements import change_sentence, show_texts, show_values
+from tpucfg.changes.statements import change_sentence, show_change, show_texts
 
 
 @given(st.text(max_size=40), st.text(max_size=40), st.integers(3, 30))
@@ -53,7 +53,7 @@ def test_difference_can_be_seen(before: str, after: str, expected: tuple[str, st
 )
 def test_types_are_told_apart(before: Any, after: Any, expected: tuple[str, str]) -> None:
     """Values of different types are shown differently."""
-    assert show_values(before, after, max_length=50)[:2] == expected
+    assert show_change(Change((), before, after), max_length=50)[:2] == expected
 
 
 def test_bare_flag_differs_from_its_word() -> None:

@@ -33,24 +33,13 @@ _MAX_RUNGS: Final = 8
 class RevisionRecords(NamedTuple):
     """The records of a revision."""
 
-    rates: Mapping[str, Mapping[str, tuple[Fraction, Fraction | None]]]
-    """Examples per second, above zero, and the recorded sequence length, by environment and size.
+    tokens: Mapping[str, Mapping[str, Fraction]]
+    """Tokens per second by environment and size; examples per second where no sequence length is known.
 
     Without environments that have no record.
     """
-    sequence_length: int | None = None
-    """That of the spec, which counts for a record that states none."""
     statuses: Mapping[str, LadderStatus] = {}
     """The ladders with their records, by environment."""
-
-    @property
-    def tokens(self) -> dict[str, dict[str, Fraction]]:
-        """Tokens per second by environment and size; examples per second where no sequence length is known."""
-        default = self.sequence_length or 1
-        return {
-            name: {size: rate * (length or default) for size, (rate, length) in rates.items()}
-            for name, rates in self.rates.items()
-        }
 
     @property
     def problems(self) -> dict[str, str]:
@@ -69,9 +58,14 @@ def read_revision_records(revision: CompiledRevision) -> RevisionRecords:
         return NO_RECORDS
     folder = revision.snapshot.spec.parent
     statuses = ladder_statuses(project, Catalog(), project.environments.values(), folder)
-    known = {name: latest_rates(status.results, project.name) for name, status in statuses.items()}
-    rates = {name: of_environment for name, of_environment in known.items() if of_environment}
-    return RevisionRecords(rates, project.training.sequence_length, statuses)
+    # The length of the spec counts for a record that states none.
+    default = project.training.sequence_length or 1
+    tokens = {
+        name: {size: rate * (length or default) for size, (rate, length) in rates.items()}
+        for name, status in statuses.items()
+        if (rates := latest_rates(status.results, project.name))
+    }
+    return RevisionRecords(tokens, statuses)
 
 
 def judged_throughputs(

@@ -22,8 +22,6 @@ from tpucfg.redaction import SECRET
 from tpucfg.text_format import dotted, format_value, listed
 
 _MAX_ITEMS: Final = 6
-_COMMANDS: Final = ("command:", "pulumi-python:", "pulumi-nodejs:", "terraform:", "docker:", "docker-build:")
-"""Starts of the types whose resources run programs where Pulumi runs."""
 _DELETION: Final = frozenset(
     permission
     for facts in TARGET_FACTS.values()
@@ -36,8 +34,6 @@ GUARDS: Final = re.compile("protect|prevent|retain|retention|recover|backup|vers
 """Names of inputs that guard data, whatever the type."""
 LOSSES: Final = re.compile("delet|destroy|drop|expir|ttl$|overwrite|purge|cleanup|force|lifecycle", re.IGNORECASE)
 """Names of inputs by which data is deleted."""
-_ACTIVE_LOSS: Final = re.compile("^(delete|overwrite|purge)[A-Z]")
-"""Names of inputs by which a new resource deletes what others hold."""
 _SAFE_VALUES: Final = ("PREVENT", "ABANDON", "RETAIN")
 OPERATION, TYPE = "operation", "type"
 """The names of the facts that a resource exists, in head with its operation, and of its type."""
@@ -98,18 +94,6 @@ def disables_service(change: FactChange, comparison: Comparison) -> bool:
 def unknown_type(change: FactChange, comparison: Comparison) -> _Applies:
     """Apply to a created or changed resource of a type that no rule is about."""
     return False if change.after is ABSENT else (str(comparison.pair(change.scope, "unknown", TYPE)[1]),)
-
-
-def command(change: FactChange, comparison: Comparison) -> _Applies:
-    """Apply to a type whose resources run programs."""
-    type_ = str(comparison.pair(change.scope, "unknown", TYPE)[1])
-    return (type_,) if type_.startswith(_COMMANDS) else False
-
-
-def deletes_others(change: FactChange, comparison: Comparison) -> _Applies:
-    """Apply to an input by which a new resource deletes what others hold."""
-    is_active = bool(_ACTIVE_LOSS.search(str(change.name[-1]))) and boolean(change.after) is not False
-    return described(change) if _is_new(change, comparison) and is_active else False
 
 
 def loses_protection(change: FactChange, comparison: Comparison) -> _Applies:
@@ -229,7 +213,6 @@ _NOT_LEFT: Final = "is no longer left behind when it is removed from the stack"
 _MOVES: Final = "unless an alias matches its old place, it is deleted and created anew"
 _DECIDES: Final = "has {}, which changes what an update does"
 _WITHOUT_LOSS: Final = ("additionalSecretOutputs", "deleteBeforeReplace", "hooks", "version")
-_TAKING_OVER: Final = ("envVarMappings", "importId", "pluginDownloadURL", "stateMigrations")
 _BY_DEFAULT: Final = differs("the default one")
 _LESS: Final = "loses protection: {} is {}, previously {}"
 _LOSES: Final = "can lose data: {} is {}, previously {}"
@@ -257,7 +240,6 @@ MEANINGS: Final = (
     _event("role.permissions", _CAUTION, lost_deletion, f"loses {{}}: {_NO_DELETION}"),
     _input("grant.member", _CAUTION, loses_deletion_role, f"takes the role from {{}}: {_NO_DELETION}"),
     _event("*.operation", _UNKNOWN, operation("import"), "takes over what exists in the cloud, with all it contains"),
-    _event("unknown.operation", _LOSS, command, "runs commands on the machine of the update, by its type {}"),
     _event("unknown.operation", _UNKNOWN, unknown_type, "is of the type {}, about which this review has no rules"),
     # https://www.pulumi.com/docs/iac/concepts/resources/options/
     _option("option.*.aliases", _UNKNOWN, "takes over {}"),
@@ -272,8 +254,6 @@ MEANINGS: Final = (
     *(_option(f"option.{group}.retainOnDelete", _CAUTION, _NOT_LEFT, removed) for group in ("other", "grant")),
     _option("*option.grant.retainOnDelete", _ACCESS, "remains when the stack no longer declares it", added),
     _option("old option.grant.retainOnDelete", _ACCESS, "stays in the cloud: the access remains", removed),
-    # By these, a new resource takes over another one, or runs other code with the credentials of an update.
-    *(_option(f"new option.*.{name}", _LOSS, _DECIDES) for name in _TAKING_OVER),
     *map(Meaning, _HARMLESS),
 )
 """By the kind of the resource and the input, or by its group and the option. All rows that apply have a sentence."""
@@ -281,7 +261,6 @@ OTHER_MEANINGS: Final = (
     _option("option.**", _LOSS, _DECIDES),
     _option("new option.**", _UNKNOWN, "has {}, whose effect this review cannot show"),
     Meaning("*option.**"),
-    _event("**", _LOSS, deletes_others, "deletes or overwrites data: {} is {}"),
     _event("**", _LOSS, loses_protection, _LESS),
     _event("**", _LOSS, can_lose, _LOSES),
     # The type's own sentence is about all other inputs.

@@ -54,12 +54,12 @@ class Step(NamedTuple):
     """The properties that differ according to the engine."""
 
 
-Reason = Literal["new", "public", "condition", "unconditional", "own", "names", "opens", "policy"]
+Reason = Literal["new", "public", "condition", "unconditional", "own", "opens", "policy"]
 """The kind of access that a change adds.
 
 `new`: a grant that did not exist; `public`: a grant to everyone; `condition`, `unconditional`: a grant under another
 condition than before, or under none; `own`: a grant of a new environment on a bucket or an account that the same change
-creates; `names`: an input that names everyone; `opens`: a barrier removed; `policy`: a whole policy replaced.
+creates; `opens`: a barrier removed; `policy`: a whole policy replaced.
 """
 
 

@@ -137,29 +137,23 @@ class ShownPair(NamedTuple):
     """A clause such as `they differ from character 1,043 on`; empty if the difference can be seen."""
 
 
-def show_values(before: Any, after: Any, *, max_length: int, flag: bool = False) -> ShownPair:
-    """Show two values that differ.
+def show_change(change: Change, *, max_length: int, flag: bool = False) -> ShownPair:
+    """Show the values of a change; a value that is absent is empty.
 
     Args:
-        before: plain data.
-        after: plain data.
+        change: the change.
         max_length: the limit for the length of each text.
         flag: True for the value of a flag or a line of a script, which is written as on the command line.
     """
-    if isinstance(before, str) and isinstance(after, str) and before.split() == after.split():
-        return show_texts(before, after, max_length)
-    old, new = (_text(value, flag=flag) for value in (before, after))
+    values = (change.before, change.after)
+    is_text = all(isinstance(value, str) or value is ABSENT for value in values)
+    if is_text and ABSENT not in values and change.before.split() == change.after.split():
+        return show_texts(*values, max_length)
+    old, new = ("" if value is ABSENT else _text(value, flag=flag) for value in values)
     if old == new:
         # A bare flag and one with the value `given`, or a line of a script without its backslash.
-        old, new = ("given" if flag and value is None else _json(value) for value in (before, after))
-    is_data = not (isinstance(before, str) and isinstance(after, str))
-    return show_texts(old, new, min(max_length, _MAX_DATA_LENGTH) if is_data else max_length)
-
-
-def show_value(value: Any, *, max_length: int, flag: bool = False) -> str:
-    """Show one value on one line; the value of a flag as on the command line."""
-    limit = max_length if isinstance(value, str) else min(max_length, _MAX_DATA_LENGTH)
-    return format_value(_text(value, flag=flag), quoted=False, max_length=limit)
+        old, new = ("given" if flag and value is None else _json(value) for value in values)
+    return show_texts(old, new, max_length if is_text else min(max_length, _MAX_DATA_LENGTH))
 
 
 def show_texts(before: str, after: str, max_length: int) -> ShownPair:
@@ -180,17 +174,6 @@ def show_texts(before: str, after: str, max_length: int) -> ShownPair:
 def _from(text: str, start: int, max_length: int) -> str:
     shown = f"…{text[start:]}" if start else text
     return shown if len(shown) <= max_length else f"{shown[: max_length - 1]}…"
-
-
-def show_change(change: Change, *, max_length: int, flag: bool = False) -> ShownPair:
-    """Show the values of a change; a value that is absent is empty."""
-    if change.before is ABSENT or change.after is ABSENT:
-        shown = (
-            "" if value is ABSENT else show_value(value, max_length=max_length, flag=flag)
-            for value in (change.before, change.after)
-        )
-        return ShownPair(*shown)
-    return show_values(change.before, change.after, max_length=max_length, flag=flag)
 
 
 def _text(value: Any, *, flag: bool) -> str:
