@@ -132,7 +132,7 @@ ATTACKS: Final = (
     attack(
         "another-account",
         options("vertex-ai", service_account="owner@my-project-prod.iam.gserviceaccount.com"),
-        "service account added (`owner@my-project-prod.iam.gserviceaccount.com`): jobs run as an account",
+        "setting `service_account` added (`owner@my-project-prod.iam.gserviceaccount.com`): jobs run as an account",
     ),
     attack(
         "shell-in-the-job",
@@ -186,7 +186,7 @@ ATTACKS: Final = (
     attack(
         "account-of-the-node",
         options("gke", host_network=True),
-        "host network added (`true`): the program acts as the account of the nodes",
+        "setting `host_network` added (`true`): the program acts as the account of the nodes",
         base=GKE,
     ),
     attack(
@@ -250,7 +250,7 @@ ATTACKS: Final = (
     attack(
         "another-namespace",
         options("gke", namespace="kube-system"),
-        "namespace added (`kube-system`): other accounts, quotas and policies apply",
+        "setting `namespace` added (`kube-system`): other accounts, quotas and policies apply",
         base=GKE,
     ),
     attack(
@@ -261,7 +261,7 @@ ATTACKS: Final = (
                 "kube_context: theirs\n    region: us-central1\n    protect",
             )
         ),
-        "**prod**: kubectl context changed from `mine` to `theirs`: jobs are submitted to another cluster",
+        "**prod**: setting `kube_context` changed from `mine` to `theirs`: jobs are submitted to another cluster",
         base=GKE,
     ),
     refused(
@@ -313,8 +313,8 @@ ATTACKS: Final = (
     attack(
         "network-that-another-target-does-not-read",
         spec(("target: cloud-tpu", "target: compute-engine")),
-        "external addresses changed from `false` to `true`: hosts get addresses on the internet",
-        "network removed (was `train`): the job runs in another network",
+        "setting `external_ips` changed from `false` to `true`: hosts get addresses on the internet",
+        "setting `network` removed (was `train`): the job runs in another network",
         base=together(
             COMPUTE_ENGINE,
             spec(("target: compute-engine", "target: cloud-tpu")),

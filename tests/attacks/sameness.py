@@ -107,7 +107,7 @@ ATTACKS: Final = (
     attack(
         "account-of-the-pods",
         options("gke", service_account="default"),
-        "service account added (`default`): jobs run as an account that the stack does not",
+        "setting `service_account` added (`default`): jobs run as an account that the stack does not",
         base=GKE,
     ),
 )

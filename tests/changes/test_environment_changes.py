@@ -51,7 +51,7 @@ def test_new_environment_on_an_existing_bucket_is_access() -> None:
     added = impact(spec(), spec(environments={**SPEC["environments"], "prod": prod})).statements
 
     assert [located.plain for located in added if located.statement.risk] == [
-        "prod: the jobs of the new environment read and write models, a bucket that its stack does not make"
+        "prod: jobs read and write models, a bucket that the stack does not make"
     ]
 
 

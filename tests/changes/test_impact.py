@@ -27,7 +27,7 @@ def test_a_job_that_is_never_deleted_is_a_change() -> None:
     gke: dict[str, Any] = {"target": "gke", "sizes": ["v6e-8"], "training__tuned_on": "v6e-8"}
     gke["environments"] = {"dev": {"project": "my-project-dev", "region": "us-central1", "kube_context": "c"}}
     assert statements(spec(**gke), spec(**gke, targets={"gke": {"ttl": None}})) == [
-        "dev: v6e-8: time to live changed from 12h to unlimited"
+        "dev: v6e-8: setting ttl changed from 12h to unlimited"
     ]
 
 

@@ -67,7 +67,7 @@ def test_another_target_is_compared_by_meaning() -> None:
     after = spec(**args, target="cloud-tpu") | {"trainer": {**spec(**args)["trainer"], "args": {"a": "1", "b": "3"}}}
 
     assert statements(spec(**args), after) == [
-        "dev: target changed from vertex-ai to cloud-tpu",
+        "dev: setting target changed from vertex-ai to cloud-tpu",
         "every config: argument --b changed from 2 to 3",
     ]
 

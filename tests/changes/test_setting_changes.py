@@ -43,7 +43,7 @@ def cloud_tpu(**options: Any) -> dict[str, Any]:
         ),
         (
             gke(prod={"overrides": {"v6e-8": {"targets": {"gke": {"priority": "high"}}}}}),
-            "prod: v6e-8: priority class added (high) in environments.prod.overrides.v6e-8: it decides which pods wait",
+            "prod: v6e-8: setting priority added (high) in environments.prod.overrides.v6e-8: it decides which pods",
         ),
         (gke(trainer__max_run_duration="12h"), "every config: maximum run duration added (12h)"),
         (gke(trainer__mounts={"/data": "${bucket}/data"}), "every config: mount /data added (${bucket}/data)"),
@@ -115,15 +115,23 @@ def test_a_secret_of_a_new_rung_is_access() -> None:
         (gke(), gke(trainer__restarts=0), "restarts added (0): a run ends after more or fewer failures"),
         (gke(), gke(trainer__mounts={"/o": "gs://other/x"}), "gs://other is not the environment's bucket"),
         (gke(trainer__mounts={"/o": "${bucket}"}), gke(), "what the program writes there stays on the machine"),
-        (gke(targets={"gke": {"queue": "q"}}), gke(), "queue removed (was q): other quotas apply, or none"),
-        (gke(), gke(targets={"gke": {"image_pull_secrets": ["reg"]}}), "image pull secret reg added: images come"),
-        (cloud_tpu(), cloud_tpu(subnetwork="train"), "subnetwork added (train): the job runs in another network"),
-        (cloud_tpu(), cloud_tpu(tags=["a"]), "network tag a added: other firewall rules apply to the hosts"),
+        (gke(targets={"gke": {"queue": "q"}}), gke(), "setting queue removed (was q): other quotas apply, or none"),
+        (
+            gke(),
+            gke(targets={"gke": {"image_pull_secrets": ["reg"]}}),
+            "setting image_pull_secrets.reg added: images come",
+        ),
+        (
+            cloud_tpu(),
+            cloud_tpu(subnetwork="train"),
+            "setting subnetwork added (train): the job runs in another network",
+        ),
+        (cloud_tpu(), cloud_tpu(tags=["a"]), "setting tags.a added: other firewall rules apply to the hosts"),
         (cloud_tpu(external_ips=False), cloud_tpu(), "hosts get addresses on the internet"),
         (
             cloud_tpu(data_disks=[{"source": _DISK}]),
             cloud_tpu(data_disks=[{"source": _DISK, "read_only": False}]),
-            f"data disk {_DISK} changed from read-only to read-write: the program reads and changes other data",
+            f"setting data_disks.{_DISK} changed from read-only to read-write: the program reads and changes other data",
         ),
     ],
 )
@@ -151,11 +159,11 @@ def test_a_target_that_does_not_read_a_closed_network_opens_the_hosts() -> None:
     reported = impact(cloud_tpu(**_CLOSED), moved("compute-engine")).statements
     account = "the settings of the new target name none, so jobs run as the stack's own"
     assert [(located.plain.partition(": ")[2], located.statement.risk) for located in reported] == [
-        ("external addresses changed from false to true: hosts get addresses on the internet", Risk.ACCESS),
-        ("network removed (was train): the job runs in another network", Risk.CAUTION),
-        (f"service account removed (was {_CLOSED['service_account']}): {account}", Risk.CAUTION),
-        ("subnetwork removed (was train-us-east5): the job runs in another network", Risk.CAUTION),
-        ("target changed from cloud-tpu to compute-engine", Risk.NONE),
+        ("setting external_ips changed from false to true: hosts get addresses on the internet", Risk.ACCESS),
+        ("setting network removed (was train): the job runs in another network", Risk.CAUTION),
+        (f"setting service_account removed (was {_CLOSED['service_account']}): {account}", Risk.CAUTION),
+        ("setting subnetwork removed (was train-us-east5): the job runs in another network", Risk.CAUTION),
+        ("setting target changed from cloud-tpu to compute-engine", Risk.NONE),
     ]
 
 
@@ -163,16 +171,16 @@ def test_a_target_with_the_same_limits_opens_nothing() -> None:
     """Settings that come along are no change; network tags and disks that do not are one."""
     along = moved("compute-engine", **{"compute-engine": _CLOSED})
     assert statements(cloud_tpu(**_CLOSED), along) == [
-        "dev: target changed from cloud-tpu to compute-engine",
+        "dev: setting target changed from cloud-tpu to compute-engine",
     ]
     (lost, *_) = statements(cloud_tpu(**_CLOSED, tags=["closed"]), along)
-    assert lost == "every config: network tag closed removed: other firewall rules apply to the hosts"
+    assert lost == "every config: setting tags.closed removed: other firewall rules apply to the hosts"
 
 
 def test_a_service_that_has_no_such_setting_decides_about_addresses() -> None:
     """A cluster has its own network and its own rule about addresses; a host's default needs no sentence."""
     cautions = statements(cloud_tpu(**_CLOSED), moved("vertex-ai"))
-    decides = "external addresses removed (was false): the service decides if hosts have addresses on the internet"
+    decides = "setting external_ips removed (was false): the service decides if hosts have addresses on the internet"
     assert f"every config: {decides}" in cautions
     assert not any("address" in line for line in statements(cloud_tpu(), moved("vertex-ai")))
     assert not any("address" in line for line in statements(moved("vertex-ai"), cloud_tpu()))
@@ -189,7 +197,7 @@ def test_image_that_a_script_started_is_not_new() -> None:
 def test_addresses_are_named_by_what_hosts_get() -> None:
     """Hosts have external addresses unless the spec turns them off, so nothing is added by turning them off."""
     assert statements(cloud_tpu(), cloud_tpu(external_ips=False)) == [
-        "every config: external addresses changed from true to false"
+        "every config: setting external_ips changed from true to false"
     ]
     assert statements(cloud_tpu(), cloud_tpu(external_ips=True)) == []
     (unset,) = impact(cloud_tpu(), cloud_tpu(network="default")).statements

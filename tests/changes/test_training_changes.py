@@ -17,9 +17,9 @@ def test_removed_figure_is_reported_with_its_value() -> None:
     """A removed figure is in the table; unchanged run lengths have no statement."""
     before, after = spec(**STEPS, **RATE), spec(training__learning_rate=WITHOUT)
 
-    assert statements(before, after) == ["learning rate removed (was 0.1)"]
+    assert statements(before, after) == ["setting learning_rate removed (was 0.1)"]
     assert scaling_table(before, after)["v2-8"] == {"learning rate": "0.1 → –", "warmup_steps": "200 → –"}
-    assert statements(after, before)[0] == "learning rate added (0.1)"
+    assert statements(after, before)[0] == "setting learning_rate added (0.1)"
 
 
 def test_steps_replaced_by_epochs_are_reported() -> None:

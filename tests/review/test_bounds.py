@@ -27,10 +27,10 @@ def test_folds_that_fit_are_included() -> None:
     assert text == "head\n\n<details><summary>a</summary>\n\n```\n123456789\n```\n\n</details>\n\nfooter\n"
 
 
-def test_largest_fold_is_cut_first() -> None:
+def test_fold_above_its_share_is_cut() -> None:
     """It keeps its first lines, and counts what is omitted; smaller folds are whole."""
     text = join_within_limit(["head"], [section("a", 10), section("big", 900), section("c", 10)], max_bytes=9000)
-    assert len(re.findall("^123456789$", text, re.MULTILINE)) > 300
+    assert len(re.findall("^123456789$", text, re.MULTILINE)) > 150
     (omitted,) = re.findall(r"_(\d+) of 900 lines are omitted for length\._", text)
     assert len(re.findall("^123456789$", text, re.MULTILINE)) == 920 - int(omitted)
     assert text.count("<details>") == 3

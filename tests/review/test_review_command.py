@@ -409,7 +409,7 @@ def test_nothing_runs_without_a_pulumi_project(
     (spec,) = json.loads(review(capsys, "--format", "json"))["specs"]
 
     assert "**prod**: protection lifted" in comment
-    assert "region changed from `us-central1` to `europe-west4`" in comment
+    assert "setting `region` changed from `us-central1` to `europe-west4`" in comment
     assert "Resources" not in comment
     assert (spec["is_known"], {item["source"] for item in spec["environments"]}) == (True, {"none"})
 

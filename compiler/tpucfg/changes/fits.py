@@ -27,7 +27,7 @@ from tpucfg.fit.rung_fit import (
 )
 from tpucfg.git.repository import Repository
 from tpucfg.git.snapshots import Snapshot
-from tpucfg.git.trees import FIT_FILE, Blob, TreeEntry, follow_paths, read_contents
+from tpucfg.git.trees import FIT_FILE, TreeEntry, follow_paths, read_contents
 from tpucfg.number_format import format_percent
 from tpucfg.paths import grouped
 from tpucfg.text_format import listed
@@ -353,8 +353,7 @@ class CommittedProgramFiles(ProgramFiles):
         """Return the hashes of the files that can be read, by path relative to the folder."""
         wanted = [*dict.fromkeys(paths)]
         self._read([path for path in wanted if path not in self._known])
-        known = {path: self._known[path] for path in wanted}
-        return {path: value for path, value in known.items() if value}
+        return {path: value for path in wanted if (value := self._known[path])}
 
     def hash(self, path: str) -> str | None:
         """Return the hash of one file; None if it cannot be read, or is too large for a program's file."""
@@ -365,18 +364,14 @@ class CommittedProgramFiles(ProgramFiles):
         self._known.update(dict.fromkeys(paths))
         # One line is one request to git, which resolves dots that lead out of the folder.
         asked = [path for path in paths if _LINE_BREAK not in path and ".." not in path.split("/")]
-        blobs = zip(asked, follow_paths(self._repository, [self._prefix + path for path in asked]), strict=True)
-        chosen = {path: blob for path, blob in blobs if blob and self._has_room_for(blob)} if asked else {}
-        entries = [TreeEntry(PurePosixPath(path), "file", blob.id, blob.size) for path, blob in chosen.items()]
-        for path, content in zip(chosen, read_contents(self._repository, entries), strict=True):
-            self._known[path] = content_hash(content)
-
-    def _has_room_for(self, blob: Blob) -> bool:
-        """Return True for a file within the limits, and count it."""
-        if blob.kind != "blob" or blob.size > min(MAX_SOURCE_BYTES, self._remaining_bytes):
-            return False
-        self._remaining_bytes -= blob.size
-        return True
+        chosen: dict[str, TreeEntry] = {}
+        requests = [self._prefix + path for path in asked]
+        for path, blob in zip(asked, follow_paths(self._repository, requests), strict=True) if asked else ():
+            if blob and blob.kind == "blob" and blob.size <= min(MAX_SOURCE_BYTES, self._remaining_bytes):
+                self._remaining_bytes -= blob.size
+                chosen[path] = TreeEntry(PurePosixPath(path), "file", blob.id, blob.size)
+        contents = read_contents(self._repository, [*chosen.values()])
+        self._known.update((path, content_hash(content)) for path, content in zip(chosen, contents, strict=True))
 
 
 def program_files(snapshot: Snapshot) -> ProgramFiles:

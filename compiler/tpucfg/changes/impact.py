@@ -44,6 +44,8 @@ _ANY_VALUE: Final = "several values"
 _PLACE: Final = re.compile(r"\{([a-z]*)\}")
 _FLAG_KINDS: Final = ("argument", "variable")
 """The kinds whose values are texts of a command line, and whose names are words of it."""
+_SUBJECTS: Final = dict.fromkeys(("option", "environment", "training"), "setting")
+"""The words for kinds of facts that are keys of the spec."""
 _PLAIN_KINDS: Final = (*_FLAG_KINDS, "price", "training", "XLA flag")
 """The kinds whose values are always texts, which are written without quotes."""
 
@@ -83,7 +85,7 @@ def effect_of(change: FactChange, meaning: Meaning, values: tuple[str, ...] = ()
     )
     before, after = ("", "") if is_bare else (shown.before, shown.after)
     return Effect(
-        meaning.subject or str(kind),
+        meaning.subject or _SUBJECTS.get(str(kind), str(kind)),
         str(label[-1]) if kind in _FLAG_KINDS else dotted(label, ""),
         None if change.before is ABSENT else before,
         None if change.after is ABSENT else after,

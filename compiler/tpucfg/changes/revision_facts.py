@@ -135,6 +135,8 @@ def _of_environment(project: Project, environment: Environment) -> Iterator[Fact
     }
     scope = Scope(environment.name)
     yield from (Fact(scope, ("environment", key), value) for key, value in values.items() if value is not None)
+    if not environment.creates_bucket:
+        yield Fact(scope, ("bucket of others",), values["bucket"])
     yield from (Fact(scope, ("label", key), value) for key, value in environment.labels.items())
     yield from (Fact(scope, ("bucket to read", url), region) for url, region in environment.reads.items())
 

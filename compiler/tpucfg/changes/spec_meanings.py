@@ -16,6 +16,7 @@ from tpucfg.changes.meanings import (
     becomes,
     changed,
     falls,
+    is_set,
     loss,
     removed,
     rises,
@@ -24,7 +25,6 @@ from tpucfg.changes.meanings import (
 )
 from tpucfg.changes.statements import Risk
 from tpucfg.findings import RULES
-from tpucfg.paths import pattern_steps
 from tpucfg.spec.project import Number
 
 LIFTED: Final = "protection lifted"
@@ -72,19 +72,15 @@ def _keeps_bucket(change: FactChange, comparison: Comparison) -> bool:
     return any(_had(key)(change, comparison) for key in ("protect", "keep_data"))
 
 
-def _others_make(before: bool, after: bool) -> Condition:
-    """Return a condition that applies to an environment whose stack does not make its bucket in these revisions."""
-
-    def applies(change: FactChange, comparison: Comparison) -> bool:
-        existing = comparison.pair(change.scope, "environment", "existing_bucket")
-        return [value is True for value in existing] == [before, after]
-
-    return applies
+def _was_of_others(change: FactChange, comparison: Comparison) -> bool:
+    """Apply to an environment whose stack did not make its bucket."""
+    return comparison.pair(change.scope, "environment", "existing_bucket")[0] is True
 
 
 def _other_bucket(change: FactChange, comparison: Comparison) -> bool:
+    """Apply to an environment that is new, or has another bucket than before."""
     old, new = comparison.pair(change.scope, "environment", "bucket")
-    return bool(old != new)
+    return old is ABSENT or old != new
 
 
 def _bucket_stays(change: FactChange, comparison: Comparison) -> tuple[str, ...]:
@@ -107,9 +103,7 @@ _PRICES: Final = "prices changed"
 _NO_COSTS: Final = "the base has no prices, so what the change costs is not shown"
 _NOT_COUNTED: Final = "the costs below are at the prices of the base, as another could hide what the change costs"
 _DATA_DELETED: Final = "data deleted"
-_BUCKET: Final = "bucket changed from {before} to {after}: "
-_OF_OTHERS: Final = f"{_BUCKET}jobs read and write one that the stack does not make"
-_MORE_ACCESS: Final = "more access for jobs"
+_BUCKET: Final = "bucket changed from {before} to {after}: jobs find only what is in the new one, and "
 _OTHER_CLUSTER: Final = "jobs are submitted to another cluster"
 _TRAINING: Final = (
     sentence("rung.above", "added to the ladder, with {after} the cores of {before}, the rung below"),
@@ -161,10 +155,10 @@ _ENVIRONMENTS: Final = (
     sentence("protected environment", "new environment: {after}", added),
     sentence(
         "bucket of others",
-        "the jobs of the new environment read and write {after}, a bucket that its stack does not make",
-        added,
+        "jobs read and write {after}, a bucket that the stack does not make",
+        all_of(is_set, _other_bucket),
         Risk.ACCESS,
-        _MORE_ACCESS,
+        "more access for jobs",
     ),
     Meaning("bucket of others", is_silent=True),
     sentence("environment", "removed from the spec: its stack keeps all resources until you run {}", _destroy),
@@ -175,41 +169,17 @@ _ENVIRONMENTS: Final = (
     ),
     sentence(
         "environment.bucket",
-        f"{_OF_OTHERS}, and lose the access that the stack gave them to the old one",
-        _others_make(True, True),
-        Risk.ACCESS,
-        _MORE_ACCESS,
-    ),
-    sentence(
-        "environment.bucket",
-        f"{_BUCKET}the new bucket starts empty, and jobs lose the access that the stack gave them to the old one",
-        _others_make(True, False),
+        f"{_BUCKET}jobs lose the access that the stack gave them to the old one",
+        _was_of_others,
         Risk.CAUTION,
     ),
     sentence(
         "environment.bucket",
-        f"{_OF_OTHERS}; the old one stays with its objects, and is still billed, but jobs lose access to it",
-        all_of(_others_make(False, True), _keeps_bucket),
-        Risk.ACCESS,
-        _MORE_ACCESS,
-    ),
-    loss(
-        "environment.bucket",
-        f"{_OF_OTHERS}; the old one is deleted with its objects",
-        _DATA_DELETED,
-        _others_make(False, True),
-    ),
-    sentence(
-        "environment.bucket",
-        f"{_BUCKET}the new bucket starts empty, and the old one stays with its objects, and is still billed",
+        f"{_BUCKET}the old one stays with its objects, and is still billed",
         _keeps_bucket,
         Risk.CAUTION,
     ),
-    loss(
-        "environment.bucket",
-        f"{_BUCKET}the new bucket starts empty, and the old one is deleted with its objects",
-        _DATA_DELETED,
-    ),
+    loss("environment.bucket", f"{_BUCKET}the old one is deleted with its objects", _DATA_DELETED),
     loss(
         "environment.protect",
         "protection lifted: resources that hold data can be replaced and deleted",
@@ -280,42 +250,11 @@ _HARMLESS: Final = {
     "training": ("learning_rate", *_RULES),
 }
 """By kind, the facts whose changes have no risk where no other row applies."""
-_NOUNS: Final = {
-    "external_ips": "external addresses",
-    "tags": "network tag",
-    "data_disks": "data disk",
-    "image_pull_secrets": "image pull secret",
-    "priority": "priority class",
-    "topology_aware": "topology-aware placement",
-    "ttl": "time to live",
-    "max_wait": "longest wait for capacity",
-    "containers_per_host": "containers per host",
-    "disk_gb": "boot disk (GB)",
-    "master": "master machine",
-    "project": "Google Cloud project",
-    "kube_context": "kubectl context",
-    "images": "access to images",
-    "kms_key": "encryption key",
-    "grad_accum": "gradient accumulation",
-    "model_parallel": "model parallelism",
-}
-"""The nouns for keys of the spec, where the key without underscores is none."""
-
-
-def _named(row: Meaning) -> Meaning:
-    """Return the row with the noun for a key of the spec."""
-    kind, *name = pattern_steps(row.pattern)
-    if kind not in ("option", "environment", "training") or not name or row.sentence:
-        return row
-    return row._replace(subject=_NOUNS.get(name[0], name[0].replace("_", " ")))
-
-
-_ROWS: Final = (
+MEANINGS: Final = (
     *JOB_MEANINGS,
     *_TRAINING,
     *_SPEC,
     *_ENVIRONMENTS,
     *(Meaning(f"{kind}.{name}".lstrip(".")) for kind, names in _HARMLESS.items() for name in names),
 )
-MEANINGS: Final = tuple(map(_named, _ROWS))
 """All rows about jobs, environments and the spec; the first one that matches and applies decides."""

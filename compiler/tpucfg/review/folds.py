@@ -89,7 +89,7 @@ def join_within_limit(
     hint: str = "",
     max_bytes: int = MAX_COMMENT_BYTES,
 ) -> str:
-    """Return the comment within the limit. The folds share the room equally; large ones also get what small ones leave.
+    """Return the comment within the limit. The folds share the room equally.
 
     Args:
         head: the blocks that are always included.
@@ -101,7 +101,9 @@ def join_within_limit(
     text = _join([*head, *(part.text for part in folds), *foot])
     if size(text) > max_bytes:
         room = max_bytes - size(_join([*head, hint, *foot])) - _TITLES_BYTES
-        texts = _cut_folds(folds, room)
+        # Two bytes for the empty line between parts.
+        share = room // max(1, min(len(folds), _MAX_FOLDS)) - 2
+        texts = ["" if index >= _MAX_FOLDS else part.cut(share) for index, part in enumerate(folds)]
         omitted = [part.title for part, shown in zip(folds, texts, strict=True) if not shown]
         titles = f"_Omitted for length: {listed(omitted, _MAX_TITLES)}._" if omitted else ""
         text = _join([*head, *texts, titles[:_TITLES_BYTES], hint, *foot])
@@ -110,18 +112,6 @@ def join_within_limit(
 
 def _join(parts: Sequence[str]) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _cut_folds(folds: Sequence[Fold], room: int) -> list[str]:
-    """Return the text of each fold that fits; empty for one that is omitted."""
-    texts = [""] * len(folds)
-    # The smallest first: what it does not need is shared by the others.
-    indices = sorted(range(min(len(folds), _MAX_FOLDS)), key=lambda index: size(folds[index].text))
-    for done, index in enumerate(indices):
-        # Two bytes for the empty line between parts.
-        texts[index] = folds[index].cut(room // (len(indices) - done) - 2)
-        room -= size(texts[index]) + 2
-    return texts
 
 
 def _cut(text: str, max_bytes: int) -> str:
