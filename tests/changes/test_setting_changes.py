@@ -131,7 +131,7 @@ def test_a_secret_of_a_new_rung_is_access() -> None:
         (
             cloud_tpu(data_disks=[{"source": _DISK}]),
             cloud_tpu(data_disks=[{"source": _DISK, "read_only": False}]),
-            f"setting data_disks.{_DISK} changed from read-only to read-write: the program reads and changes other data",
+            f"setting data_disks.{_DISK} changed from read-only to read-write: the program reads and changes",
         ),
     ],
 )

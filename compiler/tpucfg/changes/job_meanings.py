@@ -34,7 +34,7 @@ from tpucfg.changes.meanings import (
 )
 from tpucfg.changes.statements import Risk
 from tpucfg.number_format import format_factor
-from tpucfg.results.cost import FREE_RESTARTS, NO_DURATION
+from tpucfg.results.cost import NO_DURATION
 from tpucfg.spec.settings import Duration
 from tpucfg.targets.extra import is_harmless
 
@@ -367,15 +367,12 @@ _PROGRAM: Final = (
     caution("step to compile", "another function decides what is known to fit, or none", _is_compiled),
     caution("Python of the compiled step", "another program decides what is known to fit", _is_compiled),
     Meaning("config", Risk.CAUTION, sentence="the config changes in a way that no setting explains: the fold shows it"),
-    *(
-        sentence(
-            "unlimited run",
-            f"nothing limits the whole time of a run: {reason}",
-            all_of(_loses_limit, becomes(reason)),
-            Risk.CAUTION,
-            "cost of a run not limited",
-        )
-        for reason in (NO_DURATION, FREE_RESTARTS)
+    sentence(
+        "unlimited run",
+        "nothing limits the whole time of a run: {after}",
+        _loses_limit,
+        Risk.CAUTION,
+        "cost of a run not limited",
     ),
     Meaning("unlimited run", is_silent=True),
 )

@@ -59,10 +59,6 @@ def _is_stricter(change: FactChange, comparison: Comparison) -> bool:
     return change.before is ABSENT or is_stricter(change, comparison)
 
 
-def _first_price(change: FactChange, comparison: Comparison) -> bool:
-    return change.before is ABSENT and all(name[0] != change.name[0] for _, name in comparison.before)
-
-
 def _had(key: str) -> Condition:
     """Return a condition that applies to an environment that had a setting."""
     return lambda change, comparison: comparison.pair(change.scope, "environment", key)[0] is True
@@ -100,8 +96,7 @@ _GATE: Final = "gate changed"
 _LOWER_LIMITS: Final = ("min_scaling_efficiency",)
 """Conditions of the gate that become stricter if they rise."""
 _PRICES: Final = "prices changed"
-_NO_COSTS: Final = "the base has no prices, so what the change costs is not shown"
-_NOT_COUNTED: Final = "the costs below are at the prices of the base, as another could hide what the change costs"
+_NOT_COUNTED: Final = "costs are computed from prices that the base has, as another could hide what the change costs"
 _DATA_DELETED: Final = "data deleted"
 _BUCKET: Final = "bucket changed from {before} to {after}: jobs find only what is in the new one, and "
 _OTHER_CLUSTER: Final = "jobs are submitted to another cluster"
@@ -145,7 +140,6 @@ _SPEC: Final = (
     Meaning("gate.*", Risk.NONE, "the gate is stricter", _is_stricter, _GATE),
     Meaning("gate.*", Risk.CAUTION, "the gate is less strict, or another one", headline=_GATE),
     # With a lower price, or none, everything looks cheaper.
-    Meaning("price.**", Risk.CAUTION, _NO_COSTS, _first_price, _PRICES),
     Meaning("price.**", Risk.CAUTION, _NOT_COUNTED, lambda *args: not changed(*args), _PRICES),
     Meaning("price.**", Risk.CAUTION, "everything looks cheaper", _lower_price, _PRICES),
     Meaning("price.**", headline=_PRICES),
