@@ -181,7 +181,7 @@ def test_cores_of_tpu7x_are_devices() -> None:
             [
                 "research: v6e-64: capacity changed from spot to on-demand in overrides.v6e-64: machines have",
                 "every config: mount /data changed from ${bucket}/datasets to gs://else/x: gs://else is not the",
-                "every config: priority class removed (was research): it decides which pods wait",
+                "every config: setting priority removed (was research): it decides which pods wait",
             ],
         ),
         (

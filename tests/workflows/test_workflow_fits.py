@@ -91,17 +91,12 @@ def test_results_of_the_job_are_shown(proposal: Proposal, comments: Comments, tm
 @pytest.mark.parametrize(
     ("action", "reason"),
     [
-        ("exit 1", "its job has left no fit.json"),
-        ("echo '{' > results/fit.json", "it is not valid JSON"),
         ("ln -s /proc/self/environ results/fit.json", "its job has left no fit.json"),
         ('ln -s /proc/self/environ "$RUNNER_TEMP/fits/fit.json"', "its job has left no fit.json"),
         ('head -c 100000000 /dev/zero > "$RUNNER_TEMP/fits/fit.json"', "the file is larger than 8,388,608 bytes"),
-        ("head -c 100000000 /dev/zero > results/fit.json", "its job has left no fit.json"),
-        ('rm -r "$RUNNER_TEMP/fits"; exit 1', "its job has left no fit.json"),
         ('printf x > "$RUNNER_TEMP/fits/$(printf "a\\033[2J")"', "its job has left no fit.json"),
-        ('echo "{}" > "$RUNNER_TEMP/fits/previews"; mkdir "$RUNNER_TEMP/fits/fit.json"', "Is a directory"),
     ],
-    ids=["failed", "no-json", "link", "link-in-artifact", "huge-artifact", "huge", "no-artifact", "escapes", "folder"],
+    ids=["link", "link-in-artifact", "huge-artifact", "escapes"],
 )
 def test_a_job_without_results_hides_nothing(
     proposal: Proposal, comments: Comments, tmp_path: Path, action: str, reason: str
