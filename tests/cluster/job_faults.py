@@ -66,7 +66,8 @@ class Case:
             self.seen["first"] = "refused"
             return
         yield from FAULTS[self.row["fault"]](self)
-        if self.run.is_running and not self.run.end:
+        # The pods of a job that has just been suspended run on for a moment.
+        if self.run.is_running and not self.run.is_suspended and not self.run.end:
             self._note_placement()
             self.run.end_program(0, self.run.pods)
             yield from self.until("the end", lambda: bool(self.run.end))

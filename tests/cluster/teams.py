@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
+from uuid import uuid4
 
 from running_cluster import TOKEN, Cluster, write_kubeconfig
 
@@ -75,7 +76,7 @@ class Team:
 @contextmanager
 def new_team(cluster: Cluster, folder: Path) -> Iterator[Team]:
     """Create a namespace, and delete it."""
-    namespace = f"team-{folder.name[-20:].strip('-_').replace('_', '-').lower()}"
+    namespace = f"team-{uuid4().hex[:12]}"  # deletions take a while, and folders of tests have equal names
     cluster.kubectl("create", "namespace", namespace)
     (folder / "spec").mkdir()
     yield Team(cluster, folder / "spec", namespace)
