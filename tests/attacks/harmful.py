@@ -173,9 +173,7 @@ HARMFUL: Final = (
         "`lib/setup.py`",
         base=together(write("requirements.txt", "-e ./lib\npulumi\n"), write("lib/setup.py", "\n")),
     ),
-    _harmful(
-        "other-language-of-the-project", edit("Pulumi.yaml", ("name: python", "name: nodejs")), "`runtime", status=3
-    ),
+    _harmful("other-language-of-the-project", edit("Pulumi.yaml", ("name: python", "name: nodejs")), "`Pulumi.yaml`"),
     _harmful(
         "requirements-included-in-another-form",
         write("deps/one.txt", "evil-package\n"),

@@ -210,6 +210,7 @@ ATTACKS: Final = (
         "dynamic-provider",
         _last(_DYNAMIC),
         ("declares `dynamic ", "only an update shows the effect"),
+        status=0,
     ),
     Attack(
         "component-of-another-package",

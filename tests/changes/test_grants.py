@@ -157,6 +157,13 @@ def test_hidden_member_of_a_changed_grant_is_new() -> None:
     assert access_widenings([Step(hidden, hidden, "same")]) == [()]
 
 
+def test_everyone_in_another_input_is_named() -> None:
+    """The public is found in any input, once, unless it was there before."""
+    before, after = (Resource("gcp:x/y:Z", "z", {"rules": [{"who": [who]}]}) for who in ("me", "allUsers"))
+    assert summaries((before, after)) == [("rules", "allUsers", "names")]
+    assert summaries((after, after)) == []
+
+
 def custom_role(permissions: list[str], **parent: str) -> Resource:
     """Return a custom role of a project or of an organization."""
     module = "organizations" if "orgId" in parent else "projects"

@@ -47,7 +47,7 @@ def test_equal_options_are_no_change() -> None:
     [({"importId": "x"}, Risk.UNKNOWN), ({"ignoreChanges": ["x"]}, Risk.UNKNOWN), ({"version": "1"}, Risk.UNKNOWN)],
 )
 def test_options_of_a_new_resource(options: dict[str, Any], risk: Risk) -> None:
-    """What a new resource takes over, or will ignore later, is not known."""
+    """The effect of taking over, or of ignoring changes later, is not known."""
     assert [shown for _, shown in texts(None, bucket(**options))] == [risk]
 
 

@@ -84,10 +84,10 @@ def deviation(run: Run, result: Result) -> str:
 def test_the_slice_is_deleted_at_its_time(runs: Runs, case: str) -> None:
     """The slice is deleted a minute after the program's end, or at the deadline, and the logs are saved."""
     run, result = CASES[case], runs.results[case].result()
-    found = deviation(run, result)
-    if found and TOO_EARLY not in found:
+    wrong = deviation(run, result)
+    if wrong and TOO_EARLY not in wrong:
         # Thirty machines share the cores and the disk of one: a step that is late may be late for the others' work.
-        warnings.warn(f"{case}: {found}; it runs again alone", stacklevel=1)
+        warnings.warn(f"{case}: {wrong}; it runs again alone", stacklevel=1)
         result = runs.again(case)
-        found = deviation(run, result)
-    assert not found, f"{run}\n{result.calls}\n{result.report}"
+        wrong = deviation(run, result)
+    assert not wrong, f"{run}\n{result.calls}\n{result.report}"

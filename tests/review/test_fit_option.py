@@ -78,7 +78,7 @@ def test_fit_without_a_folder_could_be_of_several_specs(fitted: Repository, caps
     cases = {
         "fit.json": "2 folders with specs are reviewed",
         "c=fit.json": "has no spec in either revision",
-        "../a=fit.json": "a folder is relative to the root of the repository",
+        "../a=fit.json": "give the folder relative to the root of the repository",
         "a=": "it takes FILE or FOLDER=FILE",
     }
     for value, message in cases.items():

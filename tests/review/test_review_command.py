@@ -183,7 +183,7 @@ def test_deleted_program_is_reported_if_base_has_errors(
 
     comment = review(capsys)
 
-    assert "stack program `stacks/__main__.py` removed" in comment
+    assert "stack program changed in `stacks/__main__.py" in comment
     assert "the stack program of the working tree (the one bundled with tpucfg for the working tree)" in comment
 
 
@@ -449,17 +449,17 @@ def _point_elsewhere(repository: Repository) -> None:
     [
         (
             _delete_program,
-            ("stack program `stacks/__main__.py` removed", "(the one bundled with tpucfg for "),
+            ("stack program changed in `stacks/__main__.py", "(the one bundled with tpucfg for "),
         ),
         (
             _delete_project,
-            ("stack program `stacks/__main__.py` removed", "(the one bundled with tpucfg for "),
+            ("stack program changed in `Pulumi.yaml, stacks/", "(the one bundled with tpucfg for "),
         ),
         (_rename_project, ("Pulumi project renamed from `mnist` to `digits`: the next pulumi up starts with",)),
         (
             _point_elsewhere,
             (
-                "**prod**: stack reads `other.yaml` instead of `the spec under review`",
+                "stack program changed in `stacks/Pulumi.prod.yaml`",
                 "the stack prod reads another spec, other.yaml: select it with --spec other.yaml",
             ),
         ),
@@ -474,7 +474,7 @@ def test_changed_program_or_stack_is_a_caution(
     """A deleted program, a renamed Pulumi project and a stack with another spec are cautions and changes."""
     edit(repository)
 
-    comment = review(capsys, "--fail-on", "destructive", status=3)
+    comment = review(capsys, "--fail-on", "caution", status=3)
 
     assert "[!CAUTION]" in comment
     assert "no changes" not in comment
@@ -549,7 +549,7 @@ def test_cost_is_shown_with_its_source(repository: Repository, capsys: pytest.Ca
     headline = "6 configs changed; +6.83 USD for a run on v2-8 in prod (+100%), not known for 3 of 6\n"
     assert f"### tpucfg review: {headline}" in comment
     assert "- a run on v2-8 in prod costs 6.83 → 13.65 USD (+100%); not known for 3 of 6\n" in comment
-    assert "| v2-8, in prod | 6.00 | 1.14 → 2.28 (2×) | 6.83 → 13.65 (2×) |" in comment
+    assert "| v2-8, in prod | 6.83 → 13.65 (2×) | 6.00 | 1.14 → 2.28 (2×) |" in comment
     assert "- the most that a run can cost is not bounded: set trainer.max_run_duration\n" in comment
     assert "_Hours follow from the examples/s in results/, as committed by the base, or else by the head._" in comment
     assert (costs["largest"]["usd"]["before"], costs["largest"]["usd"]["unknown"]) == (pytest.approx(6.83, abs=0.01), 3)

@@ -3,12 +3,13 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from tpucfg.changes.resources import UNKNOWN, Reason, Step, Widening
 from tpucfg.infra.grants import (
     BASIC_ROLES,
     CUSTOM_ROLE,
+    PUBLIC,
     Grant,
     Target,
     grants_of,
@@ -30,6 +31,8 @@ _NARROW_TO_BROAD: Final = (
 """Roles of which each includes the permissions of those before it:
 https://cloud.google.com/storage/docs/access-control/iam-roles and
 https://cloud.google.com/iam/docs/roles-overview#basic."""
+_MAX_MENTIONS: Final = 20
+"""Limit of places outside grants that name the public, for one resource."""
 
 
 _Roles = Mapping[str, AbstractSet[str]]
@@ -71,6 +74,7 @@ def access_widenings(steps: Sequence[Step]) -> list[tuple[Widening, ...]]:
             *_new_grants(step, context),
             *_opened_buckets(step.before, step.after),
             *_replaced_policies(step),
+            *_public_mentions(step.before, step.after),
         )
         for step in steps
     ]
@@ -192,3 +196,29 @@ def _replaced_policies(step: Step) -> Iterator[Widening]:
     if policy != unparsed_policy(step.before) or policy in (SECRET, UNKNOWN):
         on = target_of(step.after)
         yield Widening("policyData", "", "policy", on.kind, on.name)
+
+
+def _public_mentions(before: Resource | None, after: Resource | None) -> Iterator[Widening]:
+    """Yield the inputs outside grants that name the public, such as a rule of a federation or of a policy."""
+    if after is None:
+        return
+    if any(is_public(grant.member) for grant in grants_of(after)):
+        return
+    known = {*_mentions(before.inputs if before else {})}
+    new = [mention for mention in dict.fromkeys(_mentions(after.inputs)) if mention not in known]
+    for key, member in new[:_MAX_MENTIONS]:
+        yield Widening(key, member, "names")
+
+
+def _mentions(inputs: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the top-level input and the public member for each text that contains one."""
+    for key, value in inputs.items():
+        stack = [value]
+        while stack:
+            item = stack.pop()
+            if isinstance(item, Mapping):
+                stack += [*item.keys(), *item.values()]
+            elif isinstance(item, list):
+                stack += item
+            elif isinstance(item, str):
+                yield from ((key, member) for member in PUBLIC if member in item)

@@ -54,12 +54,12 @@ class Step(NamedTuple):
     """The properties that differ according to the engine."""
 
 
-Reason = Literal["new", "public", "condition", "unconditional", "own", "opens", "policy"]
+Reason = Literal["new", "public", "condition", "unconditional", "own", "names", "opens", "policy"]
 """The kind of access that a change adds.
 
 `new`: a grant that did not exist; `public`: a grant to everyone; `condition`, `unconditional`: a grant under another
 condition than before, or under none; `own`: a grant of a new environment on a bucket or an account that the same change
-creates; `opens`: a barrier removed; `policy`: a whole policy replaced.
+creates; `names`: an input that names everyone; `opens`: a barrier removed; `policy`: a whole policy replaced.
 """
 
 
@@ -142,7 +142,7 @@ _COUNTED: Final[Mapping[str, Callable[[ResourceChange], bool]]] = {
     "imported": lambda change: change.op == "import",
     "update": lambda change: change.op == "update",
 }
-"""What a changed resource is counted as; it can count several times."""
+"""The counts of changed resources; one can be in several of them."""
 
 
 def count_resources(changes: Collection[ResourceChange]) -> dict[str, int]:

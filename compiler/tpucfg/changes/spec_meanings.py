@@ -30,7 +30,7 @@ from tpucfg.spec.project import Number
 LIFTED: Final = "protection lifted"
 """The headline of lifted protection, which the summary omits if a resource already shows it."""
 _FAR: Final = 100
-"""A factor by which nobody changes a learning rate in one step."""
+"""A factor that is too large for one step of a learning rate."""
 
 
 # Conditions

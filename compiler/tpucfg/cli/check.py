@@ -53,7 +53,7 @@ def check(
 ) -> None:
     """Report every finding about the spec, the configs it compiles to, and the stack files and results next to it.
 
-    With --config, it checks configs that somebody else wrote, without a spec: all YAML and JSON files of a folder.
+    With --config, it checks configs of other tools, without a spec: all YAML and JSON files of a folder.
 
     Example: tpucfg check --env prod --format github
     """

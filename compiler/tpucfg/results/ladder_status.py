@@ -141,8 +141,8 @@ def _status(
     slowest = {rung.size: rung.batch_size / forecasts[rung.size].high for rung in rungs if rung.size in forecasts}
     probe = project.probe
 
-    def costs_of(made: Iterable[Rung]) -> tuple[Cost, ...]:
-        return costs(evaluations, [rung.examples for rung in made], project.prices, settings, slowest)
+    def costs_of(rungs_run: Iterable[Rung]) -> tuple[Cost, ...]:
+        return costs(evaluations, [rung.examples for rung in rungs_run], project.prices, settings, slowest)
 
     return LadderStatus(
         environment=environment,

@@ -30,10 +30,12 @@ _WIDENING_TEMPLATES: Final[Mapping[Reason, str]] = {
     "public": "grants {what} on {on} to everyone, through {who}",
     "condition": "grants {what} on {on} to {who} under another condition than before",
     "unconditional": "grants {what} on {on} to {who} without the condition that it had",
+    "names": "names everyone, through {who}, in {what}",
     "opens": "no longer prevents {barred}: {what}",
     "policy": "replaces the whole IAM policy of {on}: {what}",
 }
 """Sentences by the kind of access."""
+_PUBLIC: Final = ("public", "names")
 _BARRED: Final[Mapping[str, str]] = {
     "publicAccessPrevention": "public access to its objects",
     "uniformBucketLevelAccess": "access lists on single objects",
@@ -223,7 +225,7 @@ def _change_cautions(change: ResourceChange) -> Iterator[Caution]:
             yield Caution(statement.risk, f"{_label(change)} {statement.markdown}")
     for widening in change.widened:
         text = f"{_label(change)} {_describe_widening(widening)}"
-        yield Caution(Risk.ACCESS, text, is_public=widening.why == "public")
+        yield Caution(Risk.ACCESS, text, is_public=widening.why in _PUBLIC)
 
 
 def _describe_widening(widening: Widening) -> str:
