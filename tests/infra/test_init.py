@@ -111,15 +111,19 @@ def test_worktree_and_submodule_are_repositories(
         assert "move it to .github," in init_hints(folder, monkeypatch, capsys)
 
 
-@pytest.mark.parametrize("kind", ["empty", "link"])
+@pytest.mark.parametrize("kind", ["empty", "half", "file", "link", "long"])
 def test_invalid_git_entry_is_not_a_repository(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], kind: str
 ) -> None:
-    """An empty `.git` folder and a dangling link are not repositories."""
+    """An empty or incomplete `.git` folder, an invalid `.git` file and a dangling link are not repositories."""
     stray = tmp_path / ".git"
-    if kind == "empty":
+    if kind in ("empty", "half"):
         stray.mkdir()
-    else:
+    if kind == "half":
+        (stray / "HEAD").write_text("ref: refs/heads/main\n")
+    if kind in ("file", "long"):
+        stray.write_text("gitdir: nowhere\n" if kind == "file" else "gitdir: " + "x" * 1_000_000)
+    if kind == "link":
         stray.symlink_to("nowhere")
     assert init_hints(tmp_path, monkeypatch, capsys) == ""
 
@@ -127,9 +131,9 @@ def test_invalid_git_entry_is_not_a_repository(
 def test_init_works_without_git(
     outer: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Without git, the project is written, and the hint is printed all the same."""
+    """Without git, the project is written and no hint is printed."""
     monkeypatch.setenv("PATH", os.fspath(outer))
-    assert "move it to .github," in init_hints(outer, monkeypatch, capsys)
+    assert init_hints(outer, monkeypatch, capsys) == ""
     assert (outer / "sub/m/tpucfg.yaml").is_file()
 
 

@@ -208,7 +208,6 @@ _NUMBER: Final = re.compile("[0-9][0-9,.]*[×%]?")
 """A word of a warning that is a number."""
 _Baselines = Mapping[Scope, tuple[str, bool]]
 """The size that a new job is compared with, and True if that is a rung of the head."""
-_Scoped = list[tuple[Scope, Effect]]
 
 
 class Impact(NamedTuple):

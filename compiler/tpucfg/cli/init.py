@@ -8,7 +8,6 @@ from shlex import quote
 from typing import Annotated, Final
 
 from tpucfg.cli.options import NewTargetOption, argument, choice_option, option
-from tpucfg.fs import is_file
 from tpucfg.plan import account_id
 from tpucfg.plan.naming import MAX_ACCOUNT_ID_LENGTH
 from tpucfg.refusal import RefusalError, UsageError
@@ -140,9 +139,14 @@ def _cd_command(folder: Path) -> str:
 
 def _repository_above(folder: Path) -> Path | None:
     """Return the root of the repository that contains the folder; None if there is none, or it is the folder itself."""
-    path = folder.absolute().resolve()
-    # Of a worktree and a submodule, .git is a file.
-    root = next(
-        (each for each in (path, *path.parents) if (each / ".git" / "HEAD").exists() or is_file(each / ".git")), path
-    )
-    return None if root == path else Path(os.path.relpath(root))
+    parents = folder.absolute().resolve().parents
+    # Git decides what a repository is, but is only started if there is something called .git.
+    if not any(os.path.lexists(parent / ".git") for parent in parents):
+        return None
+    from tpucfg.git.repository import RevisionError, find_repository
+
+    try:
+        prefix = find_repository(folder).prefix.parts
+    except RevisionError:
+        return None
+    return Path(os.path.relpath(parents[len(prefix) - 1])) if prefix else None
