@@ -1,5 +1,6 @@
 """Files whose content differs between two revisions."""
 
+import os
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -57,3 +58,13 @@ def test_committed_changes_are_found(repository: Repository) -> None:
 def test_missing_folder_has_no_changes(repository: Repository) -> None:
     """A path that neither revision has is no error."""
     assert changed(repository.folder, None, PurePosixPath(".github")) == ()
+
+
+def test_a_file_of_another_time_has_not_changed(repository: Repository) -> None:
+    """A copy of a checkout has other times than git's index: only what differs from the commit has changed."""
+    git = find_repository(repository.folder)
+    before = read_tree_change(git, "HEAD", None).changed
+    for path in ("a/kept", "other"):
+        os.utime(repository.folder / path, (0, 0))
+
+    assert read_tree_change(git, "HEAD", None).changed == before == {*EXPECTED, PurePosixPath("other")}

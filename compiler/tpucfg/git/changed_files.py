@@ -220,27 +220,46 @@ def read_tree_change(repository: Repository, base: str | None, head: str | None)
 
 
 def _commit_files(repository: Repository, commit: str) -> frozenset[PurePosixPath]:
-    return _paths(repository.git("ls-tree", "-r", "-z", "--name-only", "--full-tree", commit))
+    return _paths(split_nul(repository.git("ls-tree", "-r", "-z", "--name-only", "--full-tree", commit)))
 
 
 def _working_files(repository: Repository) -> frozenset[PurePosixPath]:
     """Return the files of the working tree: tracked ones, and new ones that are not ignored."""
     root = repository.at_root()
     listing = root.git("ls-files", "-z", "--cached", "--others", "--exclude-standard")
-    return frozenset(path for path in _paths(listing) if os.path.lexists(root.folder / path))
+    return frozenset(path for path in _paths(split_nul(listing)) if os.path.lexists(root.folder / path))
 
 
 def _changed_paths(repository: Repository, base: str, head: str | None) -> frozenset[PurePosixPath]:
-    options = ["-z", "--name-only", "--no-renames"]
     if head is not None:
-        return _paths(repository.git("diff-tree", "-r", *options, base, head))
+        return _paths(split_nul(repository.git("diff-tree", "-r", "-z", "--name-only", "--no-renames", base, head)))
     root = repository.at_root()
+    parts = split_nul(root.git("diff-index", "-z", "--no-renames", base))
     new = root.git("ls-files", "-z", "--others", "--exclude-standard")
-    return _paths(root.git("diff-index", *options, base)) | _paths(new)
+    return (_paths(parts[1::2]) | _paths(split_nul(new))) - _touched_paths(root, parts)
 
 
-def _paths(listing: bytes) -> frozenset[PurePosixPath]:
-    return frozenset(PurePosixPath(os.fsdecode(name)) for name in split_nul(listing))
+def _touched_paths(root: Repository, parts: Sequence[bytes]) -> frozenset[PurePosixPath]:
+    """Return the files of a difference that only have another time than the index, as in a copy of a checkout.
+
+    Git would find them by refreshing the index, for which it runs the repository's own filters.
+    """
+    unread = [
+        (path, old_id)
+        for (old_mode, mode, old_id, id_, _), path in zip(map(bytes.split, parts[::2]), parts[1::2], strict=True)
+        if old_mode[1:] == mode
+        and mode.startswith(b"100")
+        and not id_.strip(b"0")
+        and b"\n" not in path
+        and os.access(root.folder / os.fsdecode(path), os.R_OK)
+    ]
+    names = b"".join(path + b"\n" for path, _ in unread)
+    ids = root.git("hash-object", "--no-filters", "--stdin-paths", stdin=names).split()
+    return _paths(path for (path, old_id), id_ in zip(unread, ids, strict=True) if id_ == old_id)
+
+
+def _paths(names: Iterable[bytes]) -> frozenset[PurePosixPath]:
+    return frozenset(PurePosixPath(os.fsdecode(name)) for name in names)
 
 
 def changed_below(tree: TreeChange, paths: Sequence[PurePosixPath]) -> tuple[PurePosixPath, ...]:
