@@ -20,6 +20,7 @@ example's README run in its folder there. A `cd` lasts until the page ends.
 """
 
 import argparse
+import compileall
 import difflib
 import os
 import re
@@ -29,6 +30,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -162,7 +164,9 @@ def differences(page: Path, tpu_python: Path | None = None) -> Iterator[Differen
         return
     with tempfile.TemporaryDirectory(prefix="tpucfg-") as folder:
         home = Path(folder)
-        checkout = _copied_checkout(home / "tpucfg")
+        checkout = home / "tpucfg"
+        # With the times of the files, so that git's index and Python's bytecode stay valid.
+        subprocess.run(["cp", "-Rp", _committed_checkout().name, checkout], check=True)
         here = checkout / page.parent.relative_to(ROOT) if page.is_relative_to(ROOT / "examples") else checkout
         programs = [Path(sys.executable).parent]
         if tpu_python:
@@ -173,8 +177,11 @@ def differences(page: Path, tpu_python: Path | None = None) -> Iterator[Differen
                 yield Difference(page, step, printed, status)
 
 
-def _copied_checkout(location: Path) -> Path:
-    """Copy the files that git would commit, as a new repository; return its folder."""
+@cache
+def _committed_checkout() -> tempfile.TemporaryDirectory[str]:
+    """Copy the files that git would commit, as a new repository, and compile them; the folder lasts for the process."""
+    folder = tempfile.TemporaryDirectory(prefix="tpucfg-")
+    location = Path(folder.name)
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listed, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")
     for name in filter(None, names):
@@ -182,9 +189,11 @@ def _copied_checkout(location: Path) -> Path:
             (location / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, location / name)
     author = ("-c", "user.name=reader", "-c", "user.email=reader@example.com")
-    for arguments in (("init", "--quiet", "--initial-branch=main"), ("add", "."), (*author, "commit", "-qm", "start")):
+    commit = (*author, "commit", "-qm", "start")
+    for arguments in (("init", "--quiet", "--initial-branch=main"), ("add", "."), commit, ("gc", "--quiet")):
         subprocess.run(["git", *arguments], cwd=location, check=True, capture_output=True)
-    return location
+    compileall.compile_dir(location / "compiler", quiet=1)
+    return folder
 
 
 def _python3(folder: Path, python: Path) -> Path:
