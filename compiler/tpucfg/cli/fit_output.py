@@ -1,19 +1,19 @@
 """The output of `tpucfg fit`: the compiled rungs of each environment as tables with notes, and as data for JSON."""
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 
-from tpucfg.cli.rung_columns import interval_data
-from tpucfg.cli.table import Column, Section, markdown_sections, text_sections
+from tpucfg.cli.rung_columns import interval_data, memory_data
+from tpucfg.cli.table import Cell, Section, finding_lines, known, print_sections
 from tpucfg.findings import Finding
-from tpucfg.fit.fit_file import NAME, FitResult, Part, forecast_payload
+from tpucfg.fit.fit_file import NAME, FitResult, Memory, Part, forecast_payload
 from tpucfg.fit.fit_findings import HOST_OFFLOAD
 from tpucfg.fit.forecast import UNBOUNDED, Run, StepInterval, lower_bound, run_of, utilization
 from tpucfg.fit.launcher import Outcome
 from tpucfg.fit.rung_fit import fit_command, gib, interval_text, step_time
-from tpucfg.markdown import prose
 from tpucfg.number_format import UNKNOWN, format_dollars, format_percent, format_rounded, to_json_number
 from tpucfg.paths import grouped
 from tpucfg.plan import Job
@@ -127,55 +127,53 @@ def environment_fits(
         rows = tuple(rung_row(project, outcome, forecasts.get(name, {})) for outcome in group)
         job = rows[0].job
         fits = EnvironmentFits((), job.environment.region, job.target, rows)
-        cells = (column.cells for column in _columns(fits, project))
-        key = (fits.region, fits.target, *map(tuple, cells), *(row.outcome.is_committed for row in rows))
+        cells = (tuple(_cells(row, project)) for row in rows)
+        key = (fits.region, fits.target, *cells, *(row.outcome.is_committed for row in rows))
         known = groups.setdefault(key, fits)
         groups[key] = known._replace(names=(*known.names, name))
     return tuple(groups.values())
 
 
-def _columns(environment: EnvironmentFits, project: Project) -> list[Column]:
-    rows = environment.rows
-    results = [row.result for row in rows]
-    memories = [result.memory if result else None for result in results]
-    columns = [
-        Column("size", [row.job.size for row in rows]),
-        Column("devices", [f"{row.job.slice.devices:,}" for row in rows]),
-        Column("HBM GiB", [("" if each.exact else "≥ ") + gib(each.used) if each else UNKNOWN for each in memories]),
-        Column("available", [gib(each.available) if each else UNKNOWN for each in memories]),
-        Column("headroom", [*map(_headroom, results)]),
-        Column("step ≥", [step_time(row.bound) if row.bound else UNKNOWN for row in rows]),
-    ]
-    if any(row.forecast for row in rows):
-        columns.append(Column("step", [interval_text(row.forecast) if row.forecast else UNKNOWN for row in rows]))
-        unit = "tokens" if all(row.job.rung.sequence_length for row in rows) else "examples"
-        columns.append(Column(f"{unit}/s", [_range(row.rates, format_rounded) for row in rows]))
-        columns.append(Column("MFU", [_range(row.shares, format_percent) for row in rows]))
-    if any(row.job.rung.train_steps for row in rows):
-        runs = [_runs_cells(row, row.job.rung.train_steps) for row in rows]
-        columns.append(Column("hours", [hours for hours, _ in runs]))
-        if project.prices:
-            columns.append(Column("USD", [dollars for _, dollars in runs]))
-    return columns
+def _cells(row: RungRow, project: Project) -> Iterator[Cell]:
+    rung, result = row.job.rung, row.result
+    memory = result.memory if result else None
+    yield "size", row.job.size
+    yield "devices", f"{row.job.slice.devices:,}"
+    yield "HBM GiB", known(memory, used_text)
+    yield "available", known(memory, lambda each: gib(each.available))
+    yield "headroom", _headroom(result)
+    yield "step ≥", known(row.bound, step_time) or UNKNOWN
+    yield "step", known(row.forecast, interval_text)
+    yield f"{'tokens' if rung.sequence_length else 'examples'}/s", _range(row.rates, format_rounded)
+    yield "MFU", _range(row.shares, format_percent)
+    hours, dollars = _runs_cells(row, rung.train_steps)
+    yield "hours", hours
+    if project.prices:
+        yield "USD", dollars
 
 
-def _runs_cells(row: RungRow, steps: int | None) -> tuple[str, str]:
+def used_text(memory: Memory) -> str:
+    """Return the memory that a step needs, in GiB; after a refusal, the least."""
+    return ("" if memory.exact else "≥ ") + gib(memory.used)
+
+
+def _runs_cells(row: RungRow, steps: int | None) -> tuple[str | None, str | None]:
     """Return the hours and the dollars of a run of that many steps."""
     runs = row.runs(steps)
     dollars = [run.usd for run in runs if run.usd is not None]
     return _amount(row, [run.hours for run in runs], _hours), _amount(row, dollars, format_dollars)
 
 
-def _amount(row: RungRow, values: Sequence[Fraction], form: Callable[[Fraction], str]) -> str:
+def _amount(row: RungRow, values: Sequence[Fraction], form: Callable[[Fraction], str]) -> str | None:
     """Return the ends of an amount; with its sign, the least if there is no forecast."""
     return _range(values, form) if row.forecast or not values else f"≥ {form(values[0])}"
 
 
-def _range(values: Sequence[Fraction], form: Callable[[Fraction], str]) -> str:
+def _range(values: Sequence[Fraction], form: Callable[[Fraction], str]) -> str | None:
     ends = list(dict.fromkeys(map(form, values)))
     if len(ends) > 1 and all(end.endswith("%") for end in ends):
         ends[0] = ends[0].removesuffix("%")
-    return "–".join(ends) or UNKNOWN
+    return "–".join(ends) or None
 
 
 def _notes(environments: Sequence[EnvironmentFits], project: Project) -> Iterator[str]:
@@ -199,7 +197,10 @@ def _notes(environments: Sequence[EnvironmentFits], project: Project) -> Iterato
     if project.probe:
         cells = {row.job.size: _runs_cells(row, project.probe.steps) for row in rows}
         usd = ", {} USD" if project.prices else ""
-        sizes = [f"{size} {hours} hours{usd.format(dollars)}" for size, (hours, dollars) in cells.items()]
+        sizes = [
+            f"{size} {hours or UNKNOWN} hours{usd.format(dollars or UNKNOWN)}"
+            for size, (hours, dollars) in cells.items()
+        ]
         yield f"a probe of {format_count(project.probe.steps, 'step')}: {'; '.join(sizes)}"
     yield from _committed_note(environments, project)
 
@@ -216,7 +217,7 @@ def _rung_data(row: RungRow, project: Project) -> dict[str, Any]:
         "devices": slice_.devices,
         "compiled": result is not None,
         "fits": result.fits if result else None,
-        "hbm": {**result.memory._asdict(), "headroom": result.memory.headroom} if result else None,
+        "hbm": memory_data(result.memory) if result else None,
         "flops": result.flops if result else None,
         "flops_8bit": result.flops_8bit if result else None,
         "uncounted": list(result.uncounted) if result else None,
@@ -314,41 +315,30 @@ def _peakless(row: RungRow) -> str:
     return "no page states the peak, so the least time is not known" if row.job.slice.peak_tflops is None else ""
 
 
-_Render = Callable[[Project, Sequence[EnvironmentFits], Sequence[Finding], str], Iterator[str]]
+def print_fits(
+    project: Project, environments: Sequence[EnvironmentFits], findings: Sequence[Finding], file: str, format: str
+) -> None:
+    """Print the tables with their notes, in Markdown also the findings, or all of it as JSON."""
+    if format == "json":
+        sys.stdout.write(json_text(_data(project, environments, findings, file)))
+        return
+    # Tables whose every rung failed are left out: without a figure, they would only hide the findings.
+    sections = [
+        Section(each.title, [[*_cells(row, project)] for row in each.rows])
+        for each in environments
+        if any(row.result for row in each.rows)
+    ]
+    lines = [*_notes(environments, project)]
+    if format == "markdown":
+        helps = [f"; help: {finding.help}" if finding.help else "" for finding in findings]
+        lines += [line + hint for line, hint in zip(finding_lines(findings), helps, strict=True)]
+    print_sections(sections, format, lines)
 
 
-def _text(
-    project: Project, environments: Sequence[EnvironmentFits], _findings: Sequence[Finding], _file: str
-) -> Iterator[str]:
-    sections = _sections(environments, project)
-    yield from text_sections(sections)
-    yield from [""] if sections else []
-    yield from _notes(environments, project)
-
-
-def _markdown(
-    project: Project, environments: Sequence[EnvironmentFits], findings: Sequence[Finding], _file: str
-) -> Iterator[str]:
-    sections = _sections(environments, project)
-    yield from markdown_sections(sections)
-    yield from [""] if sections else []
-    yield from (f"- {prose(note)}" for note in _notes(environments, project))
-    for finding in findings:
-        yield f"- {finding.level}[{finding.id}]: {prose(finding.message)}"
-        if finding.help:
-            yield f"  help: {prose(finding.help)}"
-
-
-def _sections(environments: Sequence[EnvironmentFits], project: Project) -> list[Section]:
-    """Return the tables, except those whose every rung failed: without a figure, they would only hide the findings."""
-    compiled = [environment for environment in environments if any(row.result for row in environment.rows)]
-    return [Section(environment.title, _columns(environment, project)) for environment in compiled]
-
-
-def _json(
+def _data(
     project: Project, environments: Sequence[EnvironmentFits], findings: Sequence[Finding], file: str
-) -> Iterator[str]:
-    document = {
+) -> dict[str, Any]:
+    return {
         "project": project.name,
         "results": file,
         "environments": [
@@ -362,7 +352,3 @@ def _json(
         ],
         "findings": [finding.data("id", "level", "message", "help", "details", "location") for finding in findings],
     }
-    yield json_text(document).rstrip("\n")
-
-
-FORMATS: Final[Mapping[str, _Render]] = {"text": _text, "json": _json, "markdown": _markdown}

@@ -1,27 +1,46 @@
-"""The progress of compilations, on stderr: what has ended, what runs, and what is left."""
+"""Compilations on the command line: each result is kept as it ends, and stderr shows what is left."""
 
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Sequence
-from typing import Final
+from abc import abstractmethod
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Final, Generic, TypeVar
 
+from tpucfg.cli.interrupts import delayed_interrupts
 from tpucfg.cli.tune_output import candidate_name
 from tpucfg.fit.launcher import Outcome
 from tpucfg.fit.rung_fit import RungFit, fit_key, verdict_text
-from tpucfg.fit.schedule import Running
+from tpucfg.fit.schedule import Observer, Running
 from tpucfg.fit.tune_candidates import Candidate, Choices, Line, step_key
 from tpucfg.fit.tune_search import Trial, next_candidate
 from tpucfg.fit.worker_process import WorkerProcess
+from tpucfg.refusal import RefusalError
+from tpucfg.results.records import explain_error
 from tpucfg.text_format import format_count, printable
 
+_Ended = TypeVar("_Ended")
 _REFRESH_SECONDS: Final = 0.5
 _CLEAR: Final = "\r\x1b[K"
 """Back to the start of the line, and erase it."""
 
 
-class _StatusLine:
+class _Progress(Generic[_Ended]):
     """The last line of stderr, which is drawn again and again; nothing unless stderr is a terminal."""
+
+    @abstractmethod
+    def observe(self, running: Sequence[Running]) -> None:
+        """Draw the line about the compilations that run."""
+
+    @abstractmethod
+    def ended(self, each: _Ended) -> None:
+        """Print the line about a compilation."""
+
+    @abstractmethod
+    def interrupted(self, kept: str) -> None:
+        """Print what is left after Ctrl-C; `kept` is the place of the results, or why they are in none."""
 
     def __init__(self) -> None:
         self._drawn = 0.0
@@ -49,35 +68,36 @@ class _StatusLine:
             sys.stderr.flush()
 
 
-class FitProgress(_StatusLine):
+class FitProgress(_Progress[Outcome]):
     """The number of rungs that have ended, and the phases of those that are compiled."""
 
     def __init__(self, total: int) -> None:
         super().__init__()
-        self._ended, self._total = 0, total
+        self._ended, self._compiled, self._total = 0, 0, total
 
     def observe(self, running: Sequence[Running]) -> None:
         """Draw the line about the compilations that run."""
         self.draw(f"{self._ended}/{self._total}", [(item.task.name, item.process) for item in running])
 
-    def ended(self, outcome: Outcome) -> None:
+    def ended(self, each: Outcome) -> None:
         """Print the line about a rung."""
         self._ended += 1
-        seconds = "" if outcome.seconds is None else f" ({outcome.seconds.total:.1f} s)"
-        verdict = verdict_text(RungFit(fit_key(outcome.job), outcome.result))
-        if outcome.is_known:
-            verdict += ", unchanged, as committed" if outcome.is_committed else ", unchanged"
-        rung = f"{outcome.job.environment.name} {outcome.job.size}: {verdict}{seconds}"
-        self.print_above(f"{self._ended}/{self._total} {rung}")
+        self._compiled += each.result is not None
+        seconds = "" if each.seconds is None else f" ({each.seconds.total:.1f} s)"
+        verdict = verdict_text(RungFit(fit_key(each.job), each.result))
+        if each.is_known:
+            verdict += ", unchanged, as committed" if each.is_committed else ", unchanged"
+        self.print_above(f"{self._ended}/{self._total} {each.job.environment.name} {each.job.size}: {verdict}{seconds}")
 
-    def interrupted(self, outcomes: Sequence[Outcome], kept: str) -> None:
+    def interrupted(self, kept: str) -> None:
         """Print what is left of a run that Ctrl-C has ended."""
-        count = sum(outcome.result is not None for outcome in outcomes)
-        rest = f"; {kept}; run the command again without --fresh: a step that is kept takes seconds" if count else ""
-        self.print_above(f"interrupted: {count} of {self._total} rungs compiled{rest}")
+        rest = f"; {kept}; run the command again without --fresh: a step that is kept takes seconds"
+        self.print_above(
+            f"interrupted: {self._compiled} of {self._total} rungs compiled{rest if self._compiled else ''}"
+        )
 
 
-class TuneProgress(_StatusLine):
+class TuneProgress(_Progress[Trial]):
     """The trials that have ended, and what is left of the search, on stderr."""
 
     def __init__(self, candidates: Sequence[Candidate], lines: Sequence[Line], choices: Choices, jobs: int) -> None:
@@ -93,16 +113,16 @@ class TuneProgress(_StatusLine):
         """Draw the line about the compilations that run."""
         self.draw(f"{self._left}; running", [("", item.process) for item in running])
 
-    def ended(self, trial: Trial) -> None:
+    def ended(self, each: Trial) -> None:
         """Print the line about a candidate."""
-        self._trials[step_key(trial.candidate)] = trial
-        seconds = trial.outcome.seconds
-        if seconds and seconds.compile is not None and trial.result and trial.result.fits:
+        self._trials[step_key(each.candidate)] = each
+        seconds = each.outcome.seconds
+        if seconds and seconds.compile is not None and each.result and each.result.fits:
             self._seconds.append(seconds.total)
         self._left = self._left_text()
-        verdict = verdict_text(RungFit(fit_key(trial.outcome.job), trial.result)) if trial.result else "failed"
-        took = "as kept" if trial.is_kept else "" if seconds is None else f"{seconds.total:.1f} s"
-        self.print_above(f"{self._names[id(trial.outcome.job)]}: {verdict}{f' ({took})' if took else ''}; {self._left}")
+        verdict = verdict_text(RungFit(fit_key(each.outcome.job), each.result)) if each.result else "failed"
+        took = "as kept" if each.is_kept else "" if seconds is None else f"{seconds.total:.1f} s"
+        self.print_above(f"{self._names[id(each.outcome.job)]}: {verdict}{f' ({took})' if took else ''}; {self._left}")
 
     def interrupted(self, kept: str) -> None:
         """Print what is left of a search that Ctrl-C has ended."""
@@ -117,3 +137,55 @@ class TuneProgress(_StatusLine):
         minutes = undecided * sum(self._seconds) / len(self._seconds) / self._jobs / 60 if self._seconds else None
         about = f", about {max(1, round(minutes))} min" if minutes else ""
         return f"{undecided} of {format_count(len(self._lines), 'combination')} left{about}"
+
+
+def keep_each(
+    path: Path,
+    progress: _Progress[_Ended],
+    start: Callable[[Observer], Generator[_Ended, None, None]],
+    keep: Callable[[Sequence[_Ended]], None],
+) -> tuple[list[_Ended], OSError | None]:
+    """Run compilations, and keep the result of each as soon as it is complete: a killed run loses no other.
+
+    Args:
+        path: The file of the results.
+        progress: Prints what has ended and what is left.
+        start: Starts the compilations.
+        keep: Writes the results of all that have ended; a call repeats what an earlier one could not write.
+
+    Returns:
+        What has ended, in this order, and the error if a result could not be written.
+    """
+    ended: list[_Ended] = []
+    write_error: OSError | None = None
+    with delayed_interrupts() as check_interrupts:
+
+        def observe(running: Sequence[Running]) -> None:
+            check_interrupts()
+            progress.observe(running)
+
+        try:
+            with closing(start(observe)) as compilations:
+                for each in compilations:
+                    ended.append(each)
+                    progress.ended(each)
+                    try:
+                        keep(ended)
+                        write_error = None
+                    except OSError as error:
+                        write_error = error
+        finally:
+            progress.clear()
+            if isinstance(sys.exception(), KeyboardInterrupt):
+                progress.interrupted(_write_message(path, write_error) if write_error else f"kept in {path}")
+    return ended, write_error
+
+
+def require_written(path: Path, error: OSError | None) -> None:
+    """Raise RefusalError for results that could not be written."""
+    if error:
+        raise RefusalError(_write_message(path, error), f"{explain_error(error)[1]}, and run the command again")
+
+
+def _write_message(path: Path, error: OSError) -> str:
+    return f"{path} cannot be written: {explain_error(error)[0]}"

@@ -1,11 +1,12 @@
 """The command `tpucfg sizes`."""
 
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Final
 
 from tpucfg.catalog import Catalog, Generation, Slice
 from tpucfg.cli.options import TakenByOption, format_option, option
-from tpucfg.cli.table import Column, text_table
+from tpucfg.cli.table import Cell, known, text_table
 from tpucfg.refusal import RefusalError, UsageError
 from tpucfg.text_format import corrected, format_value, json_text, listed, nearest
 
@@ -15,19 +16,8 @@ _MAX_ZONES: Final = 4
 """Limit for the zones in a row of the table; more are only counted."""
 
 _FIELDS: Final = (
-    *(
-        "size",
-        "generation",
-        "chips",
-        "cores",
-        "devices",
-        "topology",
-        "topologies",
-        "hosts",
-        "chips_per_host",
-        "targets",
-    ),
-    *("hbm_gib", "peak_8bit_tflops", "hbm_gbps", "ici_gbps", "runtime_version"),
+    *("size", "generation", "chips", "cores", "devices", "topology", "topologies", "hosts", "chips_per_host"),
+    *("targets", "hbm_gib", "peak_8bit_tflops", "hbm_gbps", "ici_gbps", "runtime_version"),
 )
 """The fields of a slice that the JSON has by the same name."""
 _NOT_KNOWN: Final = "not known"
@@ -60,7 +50,7 @@ def sizes(
     if region is not None and not chosen:
         raise _unknown_region(region, target, sorted({name for slice_ in taken for name in slice_.regions()}))
     if format == "json":
-        print(json_text([_entry(catalog, slice_) for slice_ in chosen]).rstrip("\n"))
+        sys.stdout.write(json_text([_entry(catalog, slice_) for slice_ in chosen]))
         return
     is_filtered = all_ or target or region or generation
     shown = chosen if is_filtered else [slice_ for slice_ in chosen if _is_usual(slice_)]
@@ -94,7 +84,7 @@ def _unknown_region(region: str, target: str | None, known: Sequence[str]) -> Re
 
 
 def _text(catalog: Catalog, chosen: Sequence[Slice], region: str | None, others: int) -> Iterator[str]:
-    yield from text_table(_columns(chosen, region))
+    yield from text_table([[*_cells(slice_, region)] for slice_ in chosen])
     yield ""
     if others:
         yield f"{others:,} other sizes: tpucfg sizes --all"
@@ -105,27 +95,21 @@ def _text(catalog: Catalog, chosen: Sequence[Slice], region: str | None, others:
         yield f"{source.url} ({source.title}, read {source.read})"
 
 
-def _columns(chosen: Sequence[Slice], region: str | None) -> list[Column]:
-    return [
-        Column("size", [slice_.size for slice_ in chosen]),
-        Column("chips", [f"{slice_.chips:,}" for slice_ in chosen]),
-        Column("cores", [f"{slice_.cores:,}" for slice_ in chosen]),
-        Column("topology", [slice_.topology or _NOT_KNOWN for slice_ in chosen]),
-        Column("hosts", [f"{slice_.hosts:,}" for slice_ in chosen]),
-        Column("HBM GiB", [_figure(slice_.hbm_gib) for slice_ in chosen]),
-        Column("bf16 TFLOP/s", [_figure(slice_.peak_tflops) for slice_ in chosen]),
-        Column("targets", [", ".join(slice_.targets) for slice_ in chosen]),
-        Column("zones", [_zones(slice_, region) for slice_ in chosen]),
-    ]
+def _cells(slice_: Slice, region: str | None) -> Iterator[Cell]:
+    yield "size", slice_.size
+    yield "chips", f"{slice_.chips:,}"
+    yield "cores", f"{slice_.cores:,}"
+    yield "topology", slice_.topology or _NOT_KNOWN
+    yield "hosts", f"{slice_.hosts:,}"
+    yield "HBM GiB", known(slice_.hbm_gib, "{:,}".format) or _NOT_KNOWN
+    yield "bf16 TFLOP/s", known(slice_.peak_tflops, "{:,}".format) or _NOT_KNOWN
+    yield "targets", ", ".join(slice_.targets)
+    yield "zones", _zones(slice_, region)
 
 
 def _zones(slice_: Slice, region: str | None) -> str:
     zones = [zone for zone in slice_.zones if region in (None, zone.region)]
     return listed([zone.name + ("" if zone.official else "*") for zone in zones], _MAX_ZONES) or _NOT_KNOWN
-
-
-def _figure(value: int | None) -> str:
-    return _NOT_KNOWN if value is None else f"{value:,}"
 
 
 def _sources(slice_: Slice) -> Iterator[str]:

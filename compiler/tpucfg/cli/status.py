@@ -1,6 +1,7 @@
 """The command `tpucfg status`."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -8,12 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli import options, rung_columns
-from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.interrupts import terminations_as_interrupts
-from tpucfg.cli.load_spec import load_compiled, print_findings
+from tpucfg.cli.load_spec import load_compiled, require_none
 from tpucfg.cli.options import SPEC, format_option, option, selection
-from tpucfg.cli.table import Column, Section, markdown_sections, text_sections
-from tpucfg.markdown import code, prose
+from tpucfg.cli.table import Cell, Line, Section, known, print_sections
 from tpucfg.number_format import (
     UNKNOWN,
     floor_percent,
@@ -24,9 +23,8 @@ from tpucfg.number_format import (
     to_json_number,
 )
 from tpucfg.paths import grouped
-from tpucfg.plan import Job, Rung
+from tpucfg.plan import Job
 from tpucfg.refusal import UsageError
-from tpucfg.results import RungEvaluation
 from tpucfg.results.gate import (
     PROBE_OPTION,
     NextStep,
@@ -40,13 +38,12 @@ from tpucfg.results.gate import (
     run_steps,
 )
 from tpucfg.results.ignored_records import ignored_records
-from tpucfg.results.ladder_status import LadderStatus, ladder_statuses
+from tpucfg.results.ladder_status import LadderStatus, RungStatus, ladder_statuses
 from tpucfg.spec import Project
 from tpucfg.targets import RequestBody
 from tpucfg.text_format import json_text, listed
 
 if TYPE_CHECKING:
-    from tpucfg.fit.forecast import StepInterval
     from tpucfg.results.live import LiveJob
 
 _REASONS: Final = {"waiting": "waits", "failed": "has failed", "stopped": "was stopped"}
@@ -61,43 +58,15 @@ class LiveJobs(NamedTuple):
     asked: datetime
     spec: Path
 
-    @property
-    def title(self) -> str:
-        """The heading: `dev, live at 2026-03-01 12:00 UTC`."""
-        return f"{self.environment}, live at {self.asked:%Y-%m-%d %H:%M} UTC"
-
-    def columns(self, ladder: LadderStatus) -> list[Column]:
-        """Return the columns, without those that no job has a value for."""
-        jobs = self.jobs
-        columns = [
-            Column("job", [each.job.name for each in jobs]),
-            Column("state", [_state(each) for each in jobs]),
-            Column("step", [_live_steps(each) for each in jobs]),
-            Column("s/step", [format_rounded(each.step_seconds) for each in jobs]),
-        ]
-        bounds = [_bound(each, ladder) for each in jobs]
-        if any(bounds):
-            columns.append(Column("bound", [format_rounded(bound) for bound in bounds]))
-        intervals = [_interval(each, ladder) for each in jobs]
-        if any(intervals):
-            columns.append(Column("forecast", [_seconds(interval) for interval in intervals]))
-        if any(each.usd is not None for each in jobs):
-            columns.append(Column("USD so far", [format_dollars(each.usd) for each in jobs]))
-            columns.append(Column("of at most", [_most(each) for each in jobs]))
-        if any(each.state.restarts is not None for each in jobs):
-            restarts = [each.state.restarts for each in jobs]
-            columns.append(Column("restarts", [UNKNOWN if number is None else f"{number:,}" for number in restarts]))
-        return columns
-
-    @property
-    def lines(self) -> list[NextStep]:
-        """The lines below the columns: reasons, then the questions that were not answered, once for all jobs."""
+    def section(self, ladder: LadderStatus) -> Section:
+        """Return the table of the jobs: below it reasons, then the unanswered questions, once for all jobs."""
         lines = [line for each in self.jobs for line in _lines(each, self.spec)]
         unanswered = ((text, (each.job.name, command)) for each in self.jobs for text, command in each.unanswered)
         for message, questions in grouped(unanswered).items():
             names, command = listed([name for name, _ in questions]), questions[0][1]
             lines.append(NextStep(f"{names}: {message}" + ("; try" if command else ""), command))
-        return lines
+        title = f"{self.environment}, live at {self.asked:%Y-%m-%d %H:%M} UTC"
+        return Section(title, [[*_live_cells(each, ladder)] for each in self.jobs], _below(lines))
 
     def data(self, ladder: LadderStatus) -> list[dict[str, Any]]:
         """Return the jobs as data for JSON; an unknown value is None."""
@@ -112,11 +81,14 @@ class _Environment(NamedTuple):
     live: LiveJobs | None = None
     """The answers of its service about the selected jobs; None if it was not asked."""
 
-    @property
-    def title(self) -> str:
-        """The heading: `dev: vertex-ai in us-central1, results/dev.jsonl`."""
-        environment = self.ladder.environment
-        return f"{environment.name}: {environment.target} in {environment.region}, {self.ladder.results.file}"
+    def sections(self, project: Project) -> Iterator[Section]:
+        """Yield the tables, with the lines below them."""
+        ladder, environment = self.ladder, self.ladder.environment
+        title = f"{environment.name}: {environment.target} in {environment.region}, {ladder.results.file}"
+        rows = [[*_cells(each, ladder, project)] for each in ladder.rungs]
+        yield Section(title, rows, _below([*_notes(ladder, project), *self.next_steps]))
+        if self.live:
+            yield self.live.section(ladder)
 
 
 def status(
@@ -154,39 +126,20 @@ def status(
             bodies += load_compiled(spec, catalog, chosen, warnings="none")[1].request_bodies
         answers = _ask(project, bodies, spec)
         statuses = [each._replace(live=answers.get(each.ladder.environment.name)) for each in statuses]
-    for line in {"text": _text, "markdown": _markdown, "json": _json}[format](project, statuses):
-        print(line)
-    if findings := [finding for ladder in ladders for finding in ladder.findings]:
-        print_findings([*dict.fromkeys(findings)], {file: text for ladder in ladders for file, text in ladder.sources})
-        raise CommandExit(ERRORS)
+    if format == "json":
+        sys.stdout.write(json_text(_data(project, statuses)))
+    else:
+        print_sections((section for each in statuses for section in each.sections(project)), format)
+    findings = [finding for ladder in ladders for finding in ladder.findings]
+    require_none(findings, {file: text for ladder in ladders for file, text in ladder.sources.items()})
 
 
-def _text(project: Project, statuses: Sequence[_Environment]) -> Iterator[str]:
-    return text_sections(_sections(project, statuses, str))
+def _below(lines: Sequence[Line]) -> Sequence[Line]:
+    """Return the lines below a table, after an empty one."""
+    return ["", *lines] if lines else []
 
 
-def _markdown(project: Project, statuses: Sequence[_Environment]) -> Iterator[str]:
-    def item(line: NextStep) -> str:
-        return f"- {prose(line.text)}" + (f": {code(line.command)}" if line.command else "")
-
-    return markdown_sections(_sections(project, statuses, item))
-
-
-def _sections(project: Project, statuses: Sequence[_Environment], show: Callable[[NextStep], str]) -> Iterator[Section]:
-    """Yield the tables of each environment, with the lines below them."""
-    for status in statuses:
-        lines = [*map(NextStep, _notes(status.ladder, project)), *status.next_steps]
-        yield Section(status.title, _columns(status.ladder, project), _below(map(show, lines)))
-        if live := status.live:
-            yield Section(live.title, live.columns(status.ladder), _below(map(show, live.lines)))
-
-
-def _below(lines: Iterable[str]) -> list[str]:
-    shown = [*lines]
-    return ["", *shown] if shown else []
-
-
-def _json(project: Project, statuses: Sequence[_Environment]) -> Iterator[str]:
+def _data(project: Project, statuses: Sequence[_Environment]) -> dict[str, Any]:
     gate = project.gate._asdict() if project.gate else None
     environments = [
         {
@@ -194,82 +147,70 @@ def _json(project: Project, statuses: Sequence[_Environment]) -> Iterator[str]:
             "target": status.ladder.environment.target,
             "region": status.ladder.environment.region,
             "results": status.ladder.results.file,
-            "rungs": [_rung_data(evaluation, status.ladder) for evaluation in status.ladder.evaluations],
+            "rungs": [_rung_data(each, status.ladder) for each in status.ladder.rungs],
             "findings": [finding.data("id", "message", "location", "help") for finding in status.ladder.findings],
             **({"live": status.live.data(status.ladder)} if status.live else {}),
         }
         for status in statuses
     ]
-    yield json_text({"project": project.name, "gate": gate, "environments": environments}).rstrip("\n")
+    return {"project": project.name, "gate": gate, "environments": environments}
 
 
-def _columns(ladder: LadderStatus, project: Project) -> list[Column]:
-    """Return the columns of an environment. The spec chooses the metric's name, which may be that of another column."""
-    evaluations, rungs = ladder.evaluations, ladder.rungs
-    tokens = [_tokens_per_second(evaluation, rung) for evaluation, rung in zip(evaluations, rungs, strict=True)]
-    efficiencies = [evaluation.efficiency for evaluation in evaluations]
-    columns = [
-        Column("size", [evaluation.size for evaluation in evaluations]),
-        Column("cores", [f"{evaluation.slice.cores:,}" for evaluation in evaluations]),
-        *rung_columns.parallelism_columns(rungs),
-        Column("examples/s", [format_rate(evaluation.throughput) for evaluation in evaluations]),
-        *(_token_columns(evaluations, tokens) if rungs[0].sequence_length is not None else ()),
-        Column("per core", [format_rate(evaluation.per_core) for evaluation in evaluations]),
-        Column("scaling", [UNKNOWN if share is None else floor_percent(share) for share in efficiencies]),
-    ]
+def _cells(each: RungStatus, ladder: LadderStatus, project: Project) -> Iterator[Cell]:
+    """Yield the cells of a rung. The spec chooses the metric's name, which may be that of another column."""
+    evaluation, rung = each.evaluation, each.rung
+    yield "size", each.size
+    yield "cores", f"{rung.slice.cores:,}"
+    yield from rung_columns.parallelism_cells(rung, [other.rung for other in ladder.rungs])
+    yield "examples/s", format_rate(evaluation.throughput)
+    if rung.sequence_length is not None:
+        tokens, by_device = _tokens_per_second(each)
+        yield "tokens/s", format_rate(tokens)
+        yield "tokens/s/device", format_rate(by_device)
+    yield "per core", format_rate(evaluation.per_core)
+    yield "scaling", known(evaluation.efficiency, floor_percent) or UNKNOWN
     if project.gate and project.gate.metric:
-        drops = [None if (drop := each.metric_drop) is None else max(drop, Fraction(0)) for each in evaluations]
-        columns.append(_metric_column(project.gate.metric, [evaluation.metric for evaluation in evaluations]))
-        columns.append(_metric_column("worse by", drops))
+        yield project.gate.metric, known(evaluation.metric, format_metric) or UNKNOWN
+        yield "worse by", known(evaluation.metric_drop, lambda drop: format_metric(max(drop, Fraction(0)))) or UNKNOWN
     if project.prices:
-        columns += [*rung_columns.capacity_columns(ladder.capacity_names), *rung_columns.cost_columns(ladder, rungs)]
-    shares = [_utilization(evaluation, ladder) for evaluation in evaluations]
-    if any(shares):
-        columns.append(Column("MFU", [UNKNOWN if share is None else floor_percent(share) for share in shares]))
+        names = rung_columns.capacity_names(ladder)
+        yield from rung_columns.capacity_cells(names[ladder.rungs.index(each)], names)
+        yield from rung_columns.cost_cells(ladder, each.size)
+    yield "MFU", known(_utilization(each), floor_percent)
     if ladder.fits:
-        columns.append(rung_columns.hbm_column(ladder.fit(rung.size) for rung in rungs))
-    return [*columns, Column("status", [_status_word(evaluation, ladder) for evaluation in evaluations])]
+        yield rung_columns.hbm_cell(each.fit)
+    yield "status", _status_word(each, ladder)
 
 
-def _metric_column(title: str, metrics: Sequence[Fraction | None]) -> Column:
-    return Column(title, [UNKNOWN if metric is None else format_metric(metric) for metric in metrics])
+def _tokens_per_second(each: RungStatus) -> tuple[Fraction | None, Fraction | None]:
+    """Return the tokens per second of a rung and of each of its devices; None if they are not known."""
+    rung, throughput = each.rung, each.evaluation.throughput
+    tokens = throughput * rung.sequence_length if throughput and rung.sequence_length else None
+    return tokens, tokens / rung.slice.devices if tokens else None
 
 
-def _tokens_per_second(evaluation: RungEvaluation, rung: Rung) -> Fraction | None:
-    return evaluation.throughput * rung.sequence_length if evaluation.throughput and rung.sequence_length else None
-
-
-def _token_columns(evaluations: Sequence[RungEvaluation], tokens: Sequence[Fraction | None]) -> Iterator[Column]:
-    yield Column("tokens/s", [*map(format_rate, tokens)])
-    yield Column("tokens/s/device", [*map(format_rate, map(_per_device, evaluations, tokens))])
-
-
-def _per_device(evaluation: RungEvaluation, tokens: Fraction | None) -> Fraction | None:
-    return tokens / evaluation.slice.devices if tokens else None
-
-
-def _utilization(evaluation: RungEvaluation, ladder: LadderStatus) -> Fraction | None:
+def _utilization(each: RungStatus) -> Fraction | None:
     """Return the share of the peak that a rung's program reached; None unless its compiled step is known."""
-    fit = ladder.fit(evaluation.size)
-    if not (fit and fit.current and evaluation.throughput) or evaluation.is_other:
+    throughput = each.evaluation.throughput
+    if not (each.fit and each.fit.current and throughput) or each.evaluation.is_other:
         return None
     from tpucfg.fit.forecast import utilization
 
-    rung = ladder.rung(evaluation.size)
-    return utilization(fit.current, rung.slice, rung.batch_size / evaluation.throughput)
+    return utilization(each.fit.current, each.rung.slice, each.rung.batch_size / throughput)
 
 
-def _status_word(evaluation: RungEvaluation, ladder: LadderStatus) -> str:
-    may_probe = ladder.probe is not None and may_run(ladder.for_probes(), evaluation.size, is_probe=True)
+def _status_word(each: RungStatus, ladder: LadderStatus) -> str:
+    evaluation = each.evaluation
+    may_probe = ladder.probe is not None and may_run(ladder.for_probes(), each.size, is_probe=True)
     if evaluation.record is None:
-        return "open" if may_run(ladder, evaluation.size) else "open for a probe" if may_probe else "closed"
+        return "open" if may_run(ladder, each.size) else "open for a probe" if may_probe else "closed"
     if evaluation.is_other:
         return "other program"
     if not ladder.is_measured:
         return "recorded"
     if evaluation.passed:
         return "passed"
-    return "scaling passed" if ladder.probe and ladder.for_probes().evaluation(evaluation.size).passed else "not passed"
+    return "scaling passed" if ladder.probe and ladder.for_probes().rung(each.size).evaluation.passed else "not passed"
 
 
 def _notes(ladder: LadderStatus, project: Project) -> Iterator[str]:
@@ -289,24 +230,25 @@ def _notes(ladder: LadderStatus, project: Project) -> Iterator[str]:
         from tpucfg.results.fit_notes import fit_notes
 
         yield from fit_notes(project, ladder, ladder.fits)
-        if any(_utilization(evaluation, ladder) for evaluation in ladder.evaluations):
+        if any(map(_utilization, ladder.rungs)):
             yield "MFU counts the matrix products of the compiled step, also those that rematerialization repeats"
     if project.prices:
         yield from rung_columns.cost_note(ladder)
 
 
-def _rung_data(evaluation: RungEvaluation, ladder: LadderStatus) -> dict[str, Any]:
+def _rung_data(each: RungStatus, ladder: LadderStatus) -> dict[str, Any]:
     """Return one rung as data for JSON; an unknown value is None."""
-    record, whole, rung = evaluation.record, evaluation.records.whole, ladder.rung(evaluation.size)
-    parallelism = rung_columns.parallelism_data(rung, ladder.rungs)
+    evaluation, rung = each.evaluation, each.rung
+    record, whole = evaluation.record, evaluation.records.whole
+    parallelism = rung_columns.parallelism_data(rung, [other.rung for other in ladder.rungs])
     if rung.sequence_length is not None:
-        tokens = _tokens_per_second(evaluation, rung)
+        tokens, by_device = _tokens_per_second(each)
         parallelism["tokens_per_second"] = to_json_number(tokens)
-        parallelism["tokens_per_second_per_device"] = to_json_number(_per_device(evaluation, tokens))
+        parallelism["tokens_per_second_per_device"] = to_json_number(by_device)
     measurements = {
-        "size": evaluation.size,
-        "chips": evaluation.slice.chips,
-        "cores": evaluation.slice.cores,
+        "size": each.size,
+        "chips": rung.slice.chips,
+        "cores": rung.slice.cores,
         "recorded": record is not None,
         "run": record.run if record else None,
         # The final metric is that of the whole run, and the throughput that of the probe.
@@ -316,16 +258,15 @@ def _rung_data(evaluation: RungEvaluation, ladder: LadderStatus) -> dict[str, An
         "scaling_efficiency": to_json_number(evaluation.efficiency),
         "passed": evaluation.passed if ladder.is_measured else None,
         "why_not": [shortfall.reason for shortfall in evaluation.shortfalls],
-        "may_run": may_run(ladder, evaluation.size),
+        "may_run": may_run(ladder, each.size),
         "probe": bool(evaluation.record and evaluation.record.is_probe),
         "other_program": [*evaluation.records.differences] if evaluation.is_other else None,
     }
     if ladder.fits:
-        problem = ladder.fit_problems.get(evaluation.size)
-        measurements |= rung_columns.fit_data(rung, ladder.fit(evaluation.size))
-        measurements["mfu"] = to_json_number(_utilization(evaluation, ladder))
-        measurements["why_closed"] = problem.reason if problem else None
-    return measurements | parallelism | rung_columns.cost_data(ladder, evaluation.size)
+        measurements |= rung_columns.fit_data(rung, each.fit)
+        measurements["mfu"] = to_json_number(_utilization(each))
+        measurements["why_closed"] = each.fit_problem.reason if each.fit_problem else None
+    return measurements | parallelism | rung_columns.cost_data(ladder, each.size)
 
 
 # The jobs of --live.
@@ -354,8 +295,21 @@ def _lines(each: "LiveJob", spec: Path) -> Iterator[NextStep]:
         yield NextStep(f"{job.name} has its log on its machines", state.log_command.bash())
 
 
+def _live_cells(each: "LiveJob", ladder: LadderStatus) -> Iterator[Cell]:
+    state, steps, rung = each.state, each.job.rung.train_steps, ladder.rung(each.job.size)
+    yield "job", each.job.name
+    yield "state", f"{state.state} ({state.service_state})" if state.service_state else state.state
+    yield "step", UNKNOWN if each.step is None else f"{each.step:,}" if steps is None else f"{each.step:,} of {steps:,}"
+    yield "s/step", format_rounded(each.step_seconds)
+    yield "bound", known(rung_columns.step_bound(each.job.rung, rung.fit), format_rounded)
+    yield "forecast", known(rung.forecast, lambda time: f"{format_rounded(time.low)}–{format_rounded(time.high)}")
+    yield "USD so far", known(each.usd, format_dollars)
+    yield "of at most", known(each.usd, lambda _: known(each.max_usd, format_dollars) or "not bounded")
+    yield "restarts", known(state.restarts, "{:,}".format)
+
+
 def _live_data(each: "LiveJob", ladder: LadderStatus) -> dict[str, Any]:
-    state, bound = each.state, _bound(each, ladder)
+    state, rung = each.state, ladder.rung(each.job.size)
     return {
         "job": each.job.name,
         "size": each.job.size,
@@ -367,8 +321,8 @@ def _live_data(each: "LiveJob", ladder: LadderStatus) -> dict[str, Any]:
         "step": each.step,
         "steps": each.job.rung.train_steps,
         "seconds_per_step": to_json_number(each.step_seconds),
-        "least_step_seconds": to_json_number(bound),
-        "forecast_step_seconds": rung_columns.interval_data(_interval(each, ladder)),
+        "least_step_seconds": to_json_number(rung_columns.step_bound(each.job.rung, rung.fit)),
+        "forecast_step_seconds": rung_columns.interval_data(rung.forecast),
         "started": state.started.isoformat() if state.started else None,
         "ended": state.ended.isoformat() if state.ended else None,
         "usd_so_far": to_json_number(each.usd),
@@ -376,31 +330,3 @@ def _live_data(each: "LiveJob", ladder: LadderStatus) -> dict[str, Any]:
         "restarts": state.restarts,
         "unanswered": [question._asdict() for question in each.unanswered],
     }
-
-
-def _state(each: "LiveJob") -> str:
-    word = each.state.service_state
-    return f"{each.state.state} ({word})" if word else each.state.state
-
-
-def _live_steps(each: "LiveJob") -> str:
-    if each.step is None:
-        return UNKNOWN
-    steps = each.job.rung.train_steps
-    return f"{each.step:,}" if steps is None else f"{each.step:,} of {steps:,}"
-
-
-def _most(each: "LiveJob") -> str:
-    return UNKNOWN if each.usd is None else "not bounded" if each.max_usd is None else format_dollars(each.max_usd)
-
-
-def _seconds(interval: "StepInterval | None") -> str:
-    return UNKNOWN if interval is None else f"{format_rounded(interval.low)}–{format_rounded(interval.high)}"
-
-
-def _bound(each: "LiveJob", ladder: LadderStatus) -> Fraction | None:
-    return rung_columns.step_bound(each.job.rung, ladder.fit(each.job.size))
-
-
-def _interval(each: "LiveJob", ladder: LadderStatus) -> "StepInterval | None":
-    return ladder.forecasts.get(each.job.size)

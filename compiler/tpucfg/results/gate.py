@@ -37,7 +37,7 @@ class NextStep(NamedTuple):
 
 def may_run(status: LadderStatus, size: str, *, is_probe: bool = False) -> bool:
     """Return True if the gate lets a run or a probe start: the rung below has passed, and its own step and cost do."""
-    has_passed = has_passed_below(status, size) and size not in status.fit_problems
+    has_passed = has_passed_below(status, size) and not status.rung(size).fit_problem
     return has_passed and not cost_problem(status, size, is_probe=is_probe)
 
 
@@ -46,7 +46,8 @@ def cost_problem(status: LadderStatus, size: str, *, is_probe: bool = False) -> 
     limit = status.gate.max_usd if status.gate else None
     if limit is None:
         return ""
-    kind, cost = ("probe", status.probe_cost(size)) if is_probe else ("run", status.cost(size))
+    rung = status.rung(size)
+    kind, cost = ("probe", rung.probe_cost) if is_probe else ("run", rung.cost)
     usd = cost.submission_usd if cost else None
     if usd is None:
         source = f": the record of {cost.source} is of another program" if cost and cost.is_of_other else ""
@@ -69,7 +70,7 @@ def _basis(cost: Cost) -> str:
 
 def has_passed_below(status: LadderStatus, size: str) -> bool:
     """Return True if the rung below has passed; always for the first rung, and if the gate compares no measurement."""
-    below = status.evaluation(size).below
+    below = status.rung(size).evaluation.below
     if below is None or not status.is_measured:
         return True
     return below.size in passed_sizes(status)
@@ -100,7 +101,7 @@ def remedy(status: LadderStatus, rung: RungEvaluation, spec: Path, changes: Sequ
     """Yield the steps that let a rung pass, with these `--set` values."""
     missing = next((shortfall for shortfall in rung.shortfalls if shortfall.unrecorded_size), None)
     size = missing.unrecorded_size if missing and missing.unrecorded_size else rung.size
-    evaluation, of_metric = status.evaluation(size), (missing or rung.shortfalls[0]).is_of_metric
+    evaluation, of_metric = status.rung(size).evaluation, (missing or rung.shortfalls[0]).is_of_metric
     # The metric is that of a whole run; the rest is measured by a probe, which costs less.
     kind = (PROBE_OPTION,) if status.probe and not of_metric else ()
     name = f"a probe of {size}" if kind else size
@@ -126,7 +127,7 @@ def remedy(status: LadderStatus, rung: RungEvaluation, spec: Path, changes: Sequ
 
 def fit_remedy(status: LadderStatus, size: str, spec: Path) -> tuple[NextStep, ...]:
     """Return the steps after which `gate.fit` lets a rung start."""
-    problem = status.fit_problems.get(size)
+    problem = status.rung(size).fit_problem
     return (NextStep(problem.fix, command_line("fit", status.environment.name, size, spec)),) if problem else ()
 
 
@@ -147,10 +148,10 @@ def command_line(name: str, environment: str, size: str, spec: Path, *more: str)
 def _refusals(project: Project, status: LadderStatus, job: Job, spec: Path, *, is_resumed: bool) -> Iterator[Finding]:
     """Yield the findings about the rung below, and about the fit and the cost of the rung itself."""
     size, is_probe = job.size, job.whole is not None
-    below = status.evaluation(size).below
+    below = status.rung(size).evaluation.below
     if below and not is_resumed and not has_passed_below(status, size):
         yield _not_passed(project, status, job, below, spec)
-    if problem := status.fit_problems.get(size):
+    if problem := status.rung(size).fit_problem:
         fix = ", ".join(map(str, fit_remedy(status, size, spec)))
         yield Finding.of(
             "TPU111",
@@ -169,13 +170,13 @@ def _refusals(project: Project, status: LadderStatus, job: Job, spec: Path, *, i
 
 def _cost_remedy(status: LadderStatus, job: Job, spec: Path) -> str:
     """Return what makes the cost of a job known, or less."""
-    cost = status.cost(job.size)
+    rung = status.rung(job.size)
+    cost = rung.cost
     if cost.usd_per_hour is None:
         return f"set prices.{job.slice.generation} to what you pay for a chip hour"
     if cost.submission_usd is not None:
         return "set gate.max_usd to what it may cost, or trainer.max_run_duration to a shorter time"
-    fit = status.fit(job.size)
-    if fit and not fit.current:
+    if rung.fit and not rung.fit.current:
         return f"compile it, which forecasts its time: {command_line('fit', status.environment.name, job.size, spec)}"
     if job.whole is None and status.probe and not cost_problem(status, job.size, is_probe=True):
         options = ("--run", next_run(status), *set_options(job.changes)) if job.changes else ()
@@ -258,7 +259,7 @@ def _image_note(status: LadderStatus, rung: RungEvaluation) -> str:
 
 def image_below_note(status: LadderStatus, size: str) -> Iterator[str]:
     """Yield a note if the rung below, on which the gate depends, was recorded with another image."""
-    below = status.evaluation(size).below
+    below = status.rung(size).evaluation.below
     if status.is_measured and below and (note := _image_note(status, below)):
         yield f"{note}; {size} is compared with it"
 
