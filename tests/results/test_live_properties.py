@@ -72,6 +72,7 @@ def test_any_answer_becomes_a_row(target: str, random: Random) -> None:
     now = datetime.now(UTC)
     live = LiveJobs("dev", (live_job(spec, one, body, Answers(state), now),), now, Path("tpucfg.yaml"))
     ladder = ladder_status(spec, Catalog(), spec.environments["dev"], Path("none"))
-    printed = [*map(str, live.lines), *(cell for column in live.columns(ladder) for cell in column.cells)]
+    section = live.section(ladder)
+    printed = [*map(str, section.lines), *(text or "" for row in section.rows for _, text in row)]
     assert all(text.isprintable() and len(text) < 2_000 for text in printed)
     assert json.loads(json.dumps(live.data(ladder)))

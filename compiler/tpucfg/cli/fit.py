@@ -1,19 +1,23 @@
 """The command `tpucfg fit`."""
 
 import re
+import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Generic, TypeVar
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli import options
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.fit_output import environment_fits, part_lines, print_fits
+from tpucfg.cli.interrupts import delayed_interrupts
 from tpucfg.cli.load_spec import load_compiled, print_findings, require_none
 from tpucfg.cli.options import DEFAULT_TIME_LIMIT, SPEC, format_option, option, selection
-from tpucfg.cli.progress import FitProgress, keep_each, require_written
 from tpucfg.findings import Finding, collect, errors
 from tpucfg.fit.failure_findings import failure_findings, machine_finding, missing_step_finding
 from tpucfg.fit.fit_file import FitFile, FitKey, FitResult, fit_path, read_fit_file, update_fit_file
@@ -21,15 +25,18 @@ from tpucfg.fit.fit_findings import fit_findings
 from tpucfg.fit.forecast import StepInterval, step_interval
 from tpucfg.fit.launcher import Outcome, compile_rungs
 from tpucfg.fit.machine import available_memory, default_jobs, machine_problem
-from tpucfg.fit.rung_fit import RungFit, fit_command, fit_key, memory_settings
-from tpucfg.fit.schedule import Limits
+from tpucfg.fit.rung_fit import RungFit, fit_command, fit_key, memory_settings, verdict_text
+from tpucfg.fit.schedule import Limits, Observer, Running
+from tpucfg.fit.worker_process import WorkerProcess
 from tpucfg.plan import Job
-from tpucfg.refusal import UsageError
+from tpucfg.refusal import RefusalError, UsageError
 from tpucfg.results.fit_notes import records_beyond_bound, records_outside_forecast, rungs_beyond_duration
 from tpucfg.results.ladder_status import LadderStatus, ladder_statuses
+from tpucfg.results.records import explain_error
 from tpucfg.spec import Duration, Project
 from tpucfg.text_format import format_value, printable
 
+_Ended = TypeVar("_Ended")
 _DURATION: Final = re.compile(r"[1-9][0-9]{0,6}[smhd]")
 _USABLE_MEMORY: Final = 0.9
 """The share of the free memory that compilations may use."""
@@ -162,3 +169,133 @@ def _is_kept(project: Project, key: FitKey) -> bool:
     """Return True for a result of another project, or of a rung that the spec still has."""
     settings = project.settings.get((key.environment, key.size))
     return key.name != project.name or (settings is not None and settings.trainer.fit is not None)
+
+
+# The progress of compilations: each result is kept as it ends, and stderr shows what is left.
+
+
+_REFRESH_SECONDS: Final = 0.5
+_CLEAR: Final = "\r\x1b[K"
+"""Back to the start of the line, and erase it."""
+
+
+class Progress(Generic[_Ended]):
+    """The last line of stderr, which is drawn again and again; nothing unless stderr is a terminal."""
+
+    @abstractmethod
+    def observe(self, running: Sequence[Running]) -> None:
+        """Draw the line about the compilations that run."""
+
+    @abstractmethod
+    def ended(self, each: _Ended) -> None:
+        """Print the line about a compilation."""
+
+    @abstractmethod
+    def interrupted(self, kept: str) -> None:
+        """Print what is left after Ctrl-C; `kept` is the place of the results, or why they are in none."""
+
+    def __init__(self) -> None:
+        self._drawn = 0.0
+        self._is_terminal = sys.stderr.isatty()
+
+    def draw(self, head: str, running: Iterable[tuple[str, WorkerProcess]]) -> None:
+        """Draw the line with the phase and the seconds of each named process, at most twice a second."""
+        if not self._is_terminal or time.monotonic() - self._drawn < _REFRESH_SECONDS:
+            return
+        self._drawn = time.monotonic()
+        parts = (f"{name} {process.phase or 'start'} {process.seconds:.0f} s".lstrip() for name, process in running)
+        text = printable(f"{head}: {', '.join(parts)}")
+        sys.stderr.write(f"{_CLEAR}{text[: shutil.get_terminal_size().columns - 1]}")
+        sys.stderr.flush()
+
+    def print_above(self, text: str) -> None:
+        """Print a line that stays, on a terminal or not."""
+        self.clear()
+        print(printable(text), file=sys.stderr, flush=True)
+
+    def clear(self) -> None:
+        """Remove the line."""
+        if self._is_terminal:
+            sys.stderr.write(_CLEAR)
+            sys.stderr.flush()
+
+
+class FitProgress(Progress[Outcome]):
+    """The number of rungs that have ended, and the phases of those that are compiled."""
+
+    def __init__(self, total: int) -> None:
+        super().__init__()
+        self._ended, self._compiled, self._total = 0, 0, total
+
+    def observe(self, running: Sequence[Running]) -> None:
+        """Draw the line about the compilations that run."""
+        self.draw(f"{self._ended}/{self._total}", [(item.task.name, item.process) for item in running])
+
+    def ended(self, each: Outcome) -> None:
+        """Print the line about a rung."""
+        self._ended += 1
+        self._compiled += each.result is not None
+        seconds = "" if each.seconds is None else f" ({each.seconds.total:.1f} s)"
+        verdict = verdict_text(RungFit(fit_key(each.job), each.result))
+        if each.is_known:
+            verdict += ", unchanged, as committed" if each.is_committed else ", unchanged"
+        self.print_above(f"{self._ended}/{self._total} {each.job.environment.name} {each.job.size}: {verdict}{seconds}")
+
+    def interrupted(self, kept: str) -> None:
+        """Print what is left of a run that Ctrl-C has ended."""
+        rest = f"; {kept}; run the command again without --fresh: a step that is kept takes seconds"
+        self.print_above(
+            f"interrupted: {self._compiled} of {self._total} rungs compiled{rest if self._compiled else ''}"
+        )
+
+
+def keep_each(
+    path: Path,
+    progress: Progress[_Ended],
+    start: Callable[[Observer], Generator[_Ended, None, None]],
+    keep: Callable[[Sequence[_Ended]], None],
+) -> tuple[list[_Ended], OSError | None]:
+    """Run compilations, and keep the result of each as soon as it is complete: a killed run loses no other.
+
+    Args:
+        path: The file of the results.
+        progress: Prints what has ended and what is left.
+        start: Starts the compilations.
+        keep: Writes the results of all that have ended; a call repeats what an earlier one could not write.
+
+    Returns:
+        What has ended, in this order, and the error if a result could not be written.
+    """
+    ended: list[_Ended] = []
+    write_error: OSError | None = None
+    with delayed_interrupts() as check_interrupts:
+
+        def observe(running: Sequence[Running]) -> None:
+            check_interrupts()
+            progress.observe(running)
+
+        try:
+            with closing(start(observe)) as compilations:
+                for each in compilations:
+                    ended.append(each)
+                    progress.ended(each)
+                    try:
+                        keep(ended)
+                        write_error = None
+                    except OSError as error:
+                        write_error = error
+        finally:
+            progress.clear()
+            if isinstance(sys.exception(), KeyboardInterrupt):
+                progress.interrupted(_write_message(path, write_error) if write_error else f"kept in {path}")
+    return ended, write_error
+
+
+def require_written(path: Path, error: OSError | None) -> None:
+    """Raise RefusalError for results that could not be written."""
+    if error:
+        raise RefusalError(_write_message(path, error), f"{explain_error(error)[1]}, and run the command again")
+
+
+def _write_message(path: Path, error: OSError) -> str:
+    return f"{path} cannot be written: {explain_error(error)[0]}"

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any, Final, NamedTuple
 
 from tpucfg.cli.rung_columns import interval_data, memory_data
-from tpucfg.cli.table import Cell, Section, finding_lines, known, print_sections
+from tpucfg.cli.table import Cell, Section, known, print_sections
 from tpucfg.findings import Finding
 from tpucfg.fit.fit_file import NAME, FitResult, Memory, Part, forecast_payload
 from tpucfg.fit.fit_findings import HOST_OFFLOAD
@@ -256,19 +256,13 @@ def _hours(hours: Fraction) -> str:
 
 def _committed_note(environments: Sequence[EnvironmentFits], project: Project) -> Iterator[str]:
     """Yield a note about the figures that this run has not computed itself."""
-    rungs = [
-        (name, row.job.size)
-        for fits in environments
-        for name in fits.names
-        for row in fits.rows
-        if row.outcome.is_committed
-    ]
-    if rungs:
-        names, sizes = (list(dict.fromkeys(column)) for column in zip(*rungs, strict=True))
-        command = fit_command(project, names, *sizes)
+    committed = [(fits.names, row.job.size) for fits in environments for row in fits.rows if row.outcome.is_committed]
+    if committed:
+        names = dict.fromkeys(name for names, _ in committed for name in names)
+        sizes = [*dict.fromkeys(size for _, size in committed)]
         yield (
             f"{listed(sizes)}: the step is unchanged, and its figures are as committed in results/{NAME}; compile it "
-            f"again with: {command} --fresh"
+            f"again with: {fit_command(project, [*names], *sizes)} --fresh"
         )
 
 
@@ -328,11 +322,8 @@ def print_fits(
         for each in environments
         if any(row.result for row in each.rows)
     ]
-    lines = [*_notes(environments, project)]
-    if format == "markdown":
-        helps = [f"; help: {finding.help}" if finding.help else "" for finding in findings]
-        lines += [line + hint for line, hint in zip(finding_lines(findings), helps, strict=True)]
-    print_sections(sections, format, lines)
+    # As text, the findings are on stderr, with their places.
+    print_sections(sections, format, [*_notes(environments, project)], findings if format == "markdown" else ())
 
 
 def _data(

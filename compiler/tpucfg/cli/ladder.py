@@ -10,7 +10,7 @@ from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.load_spec import load_fits, print_findings, print_result, require_none
 from tpucfg.cli.options import SPEC, format_option, selection
 from tpucfg.cli.rung_columns import cost_data, cost_notes, fit_data, fit_note, ladder_rows, parallelism_data
-from tpucfg.cli.table import Section, finding_lines, print_sections
+from tpucfg.cli.table import Section, print_sections
 from tpucfg.findings import Finding, errors
 from tpucfg.plan import LadderGroup, Rung, group_ladders
 from tpucfg.render.pipeline import compile_spec_file
@@ -92,7 +92,7 @@ def ladder(
     elif format == "svg":
         print(_svg(ladders))
     else:
-        print_sections(map(ladders.section, groups), format, [*finding_lines(findings)])
+        print_sections(map(ladders.section, groups), format, findings=findings)
     _require_readable(statuses.values(), fits)
     if failures:
         raise CommandExit(ERRORS)

@@ -45,29 +45,27 @@ def known(value: _Value | None, form: Callable[[_Value], _Form]) -> _Form | None
     return None if value is None else form(value)
 
 
-def finding_lines(findings: Iterable[Finding]) -> Iterator[str]:
-    """Yield the line of each finding."""
-    return (f"{finding.level}[{finding.id}]: {finding.message}" for finding in findings)
-
-
-def print_sections(sections: Iterable[Section], format: str, lines: Sequence[Line] = ()) -> None:
-    """Print sections, and below all of them further lines, as `text` or `markdown`."""
-    printed = (_markdown if format == "markdown" else _text)([*sections], lines)
+def print_sections(
+    sections: Iterable[Section], format: str, lines: Sequence[Line] = (), findings: Sequence[Finding] = ()
+) -> None:
+    """Print sections, and below all of them further lines and findings, as `text` or `markdown`."""
+    printed = (_markdown if format == "markdown" else _text)([*sections], lines, findings)
     for line in printed:
         print(line)
 
 
-def _text(sections: Sequence[Section], lines: Sequence[Line]) -> Iterator[str]:
+def _text(sections: Sequence[Section], lines: Sequence[Line], findings: Sequence[Finding]) -> Iterator[str]:
     for number, section in enumerate(sections):
         yield from [""] if number else []
         yield printable(section.title)
         yield from text_table(section.rows)
         yield from (printable(str(line)) for line in section.lines)
-    yield from [""] if sections and lines else []
-    yield from (printable(str(line)) for line in lines)
+    below = [*map(str, lines), *(f"{each.level}[{each.id}]: {each.message}" for each in findings)]
+    yield from [""] if sections and below else []
+    yield from map(printable, below)
 
 
-def _markdown(sections: Sequence[Section], lines: Sequence[Line]) -> Iterator[str]:
+def _markdown(sections: Sequence[Section], lines: Sequence[Line], findings: Sequence[Finding]) -> Iterator[str]:
     from tpucfg.markdown import prose, table
 
     for number, section in enumerate(sections):
@@ -80,6 +78,11 @@ def _markdown(sections: Sequence[Section], lines: Sequence[Line]) -> Iterator[st
         yield table([column.title for column in columns], rows, numbers)
         yield from _items(section.lines)
     yield from _items(lines)
+    yield from [""] if findings and not lines else []
+    for finding in findings:
+        yield f"- {finding.level}[{finding.id}]: {prose(finding.message)}"
+        if finding.help:
+            yield f"  help: {prose(finding.help)}"
 
 
 def _items(lines: Sequence[Line]) -> Iterator[str]:

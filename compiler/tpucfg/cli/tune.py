@@ -11,17 +11,20 @@ from typing import Annotated
 from tpucfg.catalog import Catalog
 from tpucfg.cli import options
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
-from tpucfg.cli.fit import compilable_file, compilation_limits
+from tpucfg.cli.fit import Progress, compilable_file, compilation_limits, keep_each, require_written
 from tpucfg.cli.load_spec import load_compiled, print_findings, require_none, single_job
 from tpucfg.cli.options import DEFAULT_TIME_LIMIT, SPEC, format_option, option, selection
-from tpucfg.cli.progress import TuneProgress, keep_each, require_written
 from tpucfg.cli.tune_output import Report, candidate_name, print_report
 from tpucfg.findings import Level, collect
 from tpucfg.fit.failure_findings import failure_findings
 from tpucfg.fit.fit_file import FitResult
+from tpucfg.fit.rung_fit import RungFit, fit_key, verdict_text
+from tpucfg.fit.schedule import Running
 from tpucfg.fit.tune_candidates import (
     MAX_LINES,
+    Candidate,
     Choices,
+    Line,
     UnwritableError,
     count_lines,
     edited_spec,
@@ -31,7 +34,7 @@ from tpucfg.fit.tune_candidates import (
     step_key,
 )
 from tpucfg.fit.tune_ranking import Ranking, Row, rank
-from tpucfg.fit.tune_search import Trial, keep_results, read_tune_file, search, tune_path
+from tpucfg.fit.tune_search import Trial, keep_results, next_candidate, read_tune_file, search, tune_path
 from tpucfg.fs import staged_files
 from tpucfg.plan import Job
 from tpucfg.plan.program import program_of
@@ -39,7 +42,7 @@ from tpucfg.refusal import RefusalError, UsageError
 from tpucfg.results.cost import price_per_hour
 from tpucfg.results.records import THROUGHPUT, Results, read_records, records_of_programs
 from tpucfg.spec import Project
-from tpucfg.text_format import format_value
+from tpucfg.text_format import format_count, format_value
 from tpucfg.yamldoc.reader import read_file
 
 
@@ -207,3 +210,45 @@ def _write(spec: Path, catalog: Catalog, rows: Sequence[Row]) -> None:
     print("".join(unified_diff(before, after, str(spec), str(spec), n=1)), end="")
     if any(row.trial.candidate.is_current and row.rank == rows[0].rank for row in rows):
         print("not proven to be cheaper than before: the intervals of both overlap", file=sys.stderr)
+
+
+class TuneProgress(Progress[Trial]):
+    """The trials that have ended, and what is left of the search, on stderr."""
+
+    def __init__(self, candidates: Sequence[Candidate], lines: Sequence[Line], choices: Choices, jobs: int) -> None:
+        super().__init__()
+        self._lines, self._jobs = lines, jobs
+        self._trials: dict[str, Trial] = {}
+        self._names = {id(each.job): candidate_name(each, choices) for each in candidates}
+        self._seconds: list[float] = []
+        self._left = self._left_text()
+        self.print_above(f"{format_count(len(candidates), 'candidate')} in {format_count(len(lines), 'combination')}")
+
+    def observe(self, running: Sequence[Running]) -> None:
+        """Draw the line about the compilations that run."""
+        self.draw(f"{self._left}; running", [("", item.process) for item in running])
+
+    def ended(self, each: Trial) -> None:
+        """Print the line about a candidate."""
+        self._trials[step_key(each.candidate)] = each
+        seconds = each.outcome.seconds
+        if seconds and seconds.compile is not None and each.result and each.result.fits:
+            self._seconds.append(seconds.total)
+        self._left = self._left_text()
+        verdict = verdict_text(RungFit(fit_key(each.outcome.job), each.result)) if each.result else "failed"
+        took = "as kept" if each.is_kept else "" if seconds is None else f"{seconds.total:.1f} s"
+        self.print_above(f"{self._names[id(each.outcome.job)]}: {verdict}{f' ({took})' if took else ''}; {self._left}")
+
+    def interrupted(self, kept: str) -> None:
+        """Print what is left of a search that Ctrl-C has ended."""
+        count = sum(trial.result is not None for trial in self._trials.values())
+        self.print_above(f"interrupted: {format_count(count, 'result')} {kept}; {self._left}; the same command goes on")
+
+    def _left_text(self) -> str:
+        undecided = sum(next_candidate(line, self._trials) is not None for line in self._lines)
+        if not undecided:
+            return "nothing left"
+        # One compilation that fits decides most combinations; refusals take seconds.
+        minutes = undecided * sum(self._seconds) / len(self._seconds) / self._jobs / 60 if self._seconds else None
+        about = f", about {max(1, round(minutes))} min" if minutes else ""
+        return f"{undecided} of {format_count(len(self._lines), 'combination')} left{about}"

@@ -5,14 +5,14 @@ two specs may share a folder. But if the project was renamed, or a file is named
 be closed without an explanation. `tpucfg check` therefore prints a note.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from tpucfg.findings import Finding, Location
 from tpucfg.fs import sorted_glob
-from tpucfg.results.records import FOLDER, Record, Results, read_records
+from tpucfg.results.records import FOLDER, Results, read_records
 from tpucfg.spec import Environment, Project
 from tpucfg.text_format import dotted, format_count, listed, nearest, quote_key
 
@@ -48,39 +48,28 @@ def record_findings(
 
 def ignored_records(results: Results, environment: Environment, name: str) -> Iterator[Finding]:
     """Yield a note, at the last of them, about the records that are not counted in an environment of that project."""
-    other_name = [record for record in results.records if record.name != name]
-    if other_name:
-        names = _distinct([record.name for record in other_name])
-        subject = f"{_count(other_name)} with another name ({names}) {_verb(other_name)} not counted"
-        rename = f'if {name} was called {names} before, write "name": "{name}" in those records'
-        yield Finding.of(
-            "TPU103",
-            f"{subject}: the spec's name is {name}",
-            other_name[-1].location or Location(results.file),
-            help=f"{rename}; if another spec shares the folder, change nothing",
-        )
-    other_size = [record for record in results.records if record.name == name and record.size not in environment.sizes]
-    if other_size:
-        sizes, ladder = _distinct([record.size for record in other_size]), listed(environment.sizes, last=" and ")
-        subject = f"{_count(other_size)} of a size outside the ladder ({sizes}) {_verb(other_size)} not counted"
-        yield Finding.of(
-            "TPU103",
-            f"{subject}: {environment.name} has {ladder}",
-            other_size[-1].location or Location(results.file),
-            help=f"add {sizes} to {dotted(environment.sizes_path)}, or keep the records as history",
-        )
-
-
-def _count(records: Sequence[Record]) -> str:
-    return format_count(len(records), "record")
-
-
-def _verb(records: Sequence[Record]) -> str:
-    return "is" if len(records) == 1 else "are"
-
-
-def _distinct(texts: Sequence[str]) -> str:
-    return listed(sorted(set(texts)), last=" and ")
+    others = [record for record in results.records if record.name != name]
+    names = listed(sorted({record.name for record in others}), last=" and ")
+    ladder = listed(environment.sizes, last=" and ")
+    outside = [record for record in results.records if record.name == name and record.size not in environment.sizes]
+    sizes = listed(sorted({record.size for record in outside}), last=" and ")
+    rename = f'if {name} was called {names} before, write "name": "{name}" in those records'
+    rows = (
+        (
+            others,
+            f"with another name ({names}) not counted: the spec's name is {name}",
+            f"{rename}; if another spec shares the folder, change nothing",
+        ),
+        (
+            outside,
+            f"of a size outside the ladder ({sizes}) not counted: {environment.name} has {ladder}",
+            f"add {sizes} to {dotted(environment.sizes_path)}, or keep the records as history",
+        ),
+    )
+    for records, problem, hint in rows:
+        if records:
+            location = records[-1].location or Location(results.file)
+            yield Finding.of("TPU103", f"{format_count(len(records), 'record')} {problem}", location, help=hint)
 
 
 def _unknown_files(folder: Path, environments: Collection[str]) -> Iterator[Finding]:
