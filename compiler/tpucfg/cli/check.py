@@ -115,7 +115,7 @@ def _check_specs(paths: Sequence[Path], chosen: Selection) -> _Report:
             findings += stack_findings
             sources |= stack_texts
             if compiled.project and os.path.lexists(path.parent / "results"):  # most projects have no records
-                from tpucfg.results.ignored_records import record_findings
+                from tpucfg.results.records import record_findings
 
                 of_records, record_texts = record_findings(path.parent, compiled.project, env)
                 findings += _new(of_records, findings)

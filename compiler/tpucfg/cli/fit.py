@@ -13,9 +13,8 @@ from typing import Annotated, Final, Generic, TypeVar
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli import options
-from tpucfg.cli.exit_codes import ERRORS, CommandExit
+from tpucfg.cli.exit_codes import ERRORS, CommandExit, delayed_interrupts
 from tpucfg.cli.fit_output import environment_fits, part_lines, print_fits
-from tpucfg.cli.interrupts import delayed_interrupts
 from tpucfg.cli.load_spec import load_compiled, print_findings, require_none
 from tpucfg.cli.options import DEFAULT_TIME_LIMIT, SPEC, format_option, option, selection
 from tpucfg.findings import Finding, collect, errors

@@ -6,8 +6,7 @@ from fractions import Fraction
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 
-from tpucfg.cli.rung_columns import interval_data, memory_data
-from tpucfg.cli.table import Cell, Section, known, print_sections
+from tpucfg.cli.table import Cell, Section, interval_data, known, memory_data, print_sections
 from tpucfg.findings import Finding
 from tpucfg.fit.fit_file import NAME, FitResult, Memory, Part, forecast_payload
 from tpucfg.fit.fit_findings import HOST_OFFLOAD

@@ -5,11 +5,10 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from tpucfg.catalog import Catalog
-from tpucfg.cli import options
+from tpucfg.cli import options, table
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.load_spec import load_fits, print_findings, print_result, require_none
 from tpucfg.cli.options import SPEC, format_option, selection
-from tpucfg.cli.rung_columns import cost_data, cost_notes, fit_data, fit_note, ladder_rows, parallelism_data
 from tpucfg.cli.table import Section, print_sections
 from tpucfg.findings import Finding, errors
 from tpucfg.plan import LadderGroup, Rung, group_ladders
@@ -48,8 +47,8 @@ class _Ladders(NamedTuple):
     def section(self, group: LadderGroup) -> Section:
         """Return the table of a ladder, and the notes below it."""
         status, fits = self.cost_status(group), self.fits_of(group)
-        notes = (*(fit_note(group.rungs, fits) if fits else ()), *cost_notes(status))
-        return Section(group.title, ladder_rows(group, self.project.training, status, fits), notes)
+        notes = (*(table.fit_note(group.rungs, fits) if fits else ()), *table.cost_notes(status))
+        return Section(group.title, table.ladder_rows(group, self.project.training, status, fits), notes)
 
 
 def ladder(
@@ -167,11 +166,11 @@ def _rung_data(rung: Rung, group: LadderGroup, ladders: _Ladders) -> dict[str, A
         "epochs": float(Number.read(rung.epochs).value) if rung.epochs else None,
         "learning_rate": float(Number.read(rung.learning_rate).value) if rung.learning_rate else None,
         "examples": rung.examples,
-    } | parallelism_data(rung, group.rungs)
+    } | table.parallelism_data(rung, group.rungs)
     if fits := ladders.fits_of(group):
-        figures |= fit_data(rung, fits.get(rung.size))
+        figures |= table.fit_data(rung, fits.get(rung.size))
     if status := ladders.cost_status(group):
-        figures |= cost_data(status, rung.size)
+        figures |= table.cost_data(status, rung.size)
     return figures
 
 

@@ -119,7 +119,8 @@ def _refuse_other_values(record: Record, program: Program, job: Job, spec: Path)
     Raises:
         RefusalError: The run's last record differs, or the step at which the run moved is not known.
     """
-    from tpucfg.results.records import other_values, read_records, run_parts
+    from tpucfg.results.evaluation import other_values
+    from tpucfg.results.records import read_records, run_parts
 
     results = read_records(spec.parent, job.environment.name)
     if record.step and record.run:

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-from tpucfg.cli.exit_codes import print_error
-from tpucfg.cli.interrupts import terminations_as_interrupts
+from tpucfg.cli.exit_codes import print_error, terminations_as_interrupts
 from tpucfg.refusal import RefusalError
 from tpucfg.render.config import Config
 from tpucfg.targets.commands import Command, Manifest, Manifests, Requirement, Submission

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from tpucfg.catalog import Catalog
-from tpucfg.cli import options, rung_columns
-from tpucfg.cli.interrupts import terminations_as_interrupts
+from tpucfg.cli import options, table
+from tpucfg.cli.exit_codes import terminations_as_interrupts
 from tpucfg.cli.load_spec import load_compiled, require_none
 from tpucfg.cli.options import SPEC, format_option, option, selection
 from tpucfg.cli.table import Cell, Line, Section, known, print_sections
@@ -37,8 +37,8 @@ from tpucfg.results.gate import (
     other_program_notes,
     run_steps,
 )
-from tpucfg.results.ignored_records import ignored_records
 from tpucfg.results.ladder_status import LadderStatus, RungStatus, ladder_statuses
+from tpucfg.results.records import ignored_records
 from tpucfg.spec import Project
 from tpucfg.targets import RequestBody
 from tpucfg.text_format import json_text, listed
@@ -161,7 +161,7 @@ def _cells(each: RungStatus, ladder: LadderStatus, project: Project) -> Iterator
     evaluation, rung = each.evaluation, each.rung
     yield "size", each.size
     yield "cores", f"{rung.slice.cores:,}"
-    yield from rung_columns.parallelism_cells(rung, [other.rung for other in ladder.rungs])
+    yield from table.parallelism_cells(rung, [other.rung for other in ladder.rungs])
     yield "examples/s", format_rate(evaluation.throughput)
     if rung.sequence_length is not None:
         tokens, by_device = _tokens_per_second(each)
@@ -173,12 +173,12 @@ def _cells(each: RungStatus, ladder: LadderStatus, project: Project) -> Iterator
         yield project.gate.metric, known(evaluation.metric, format_metric) or UNKNOWN
         yield "worse by", known(evaluation.metric_drop, lambda drop: format_metric(max(drop, Fraction(0)))) or UNKNOWN
     if project.prices:
-        names = rung_columns.capacity_names(ladder)
-        yield from rung_columns.capacity_cells(names[ladder.rungs.index(each)], names)
-        yield from rung_columns.cost_cells(ladder, each.size)
+        names = table.capacity_names(ladder)
+        yield from table.capacity_cells(names[ladder.rungs.index(each)], names)
+        yield from table.cost_cells(ladder, each.size)
     yield "MFU", known(_utilization(each), floor_percent)
     if ladder.fits:
-        yield rung_columns.hbm_cell(each.fit)
+        yield table.hbm_cell(each.fit)
     yield "status", _status_word(each, ladder)
 
 
@@ -233,14 +233,14 @@ def _notes(ladder: LadderStatus, project: Project) -> Iterator[str]:
         if any(map(_utilization, ladder.rungs)):
             yield "MFU counts the matrix products of the compiled step, also those that rematerialization repeats"
     if project.prices:
-        yield from rung_columns.cost_note(ladder)
+        yield from table.cost_note(ladder)
 
 
 def _rung_data(each: RungStatus, ladder: LadderStatus) -> dict[str, Any]:
     """Return one rung as data for JSON; an unknown value is None."""
     evaluation, rung = each.evaluation, each.rung
     record, whole = evaluation.record, evaluation.records.whole
-    parallelism = rung_columns.parallelism_data(rung, [other.rung for other in ladder.rungs])
+    parallelism = table.parallelism_data(rung, [other.rung for other in ladder.rungs])
     if rung.sequence_length is not None:
         tokens, by_device = _tokens_per_second(each)
         parallelism["tokens_per_second"] = to_json_number(tokens)
@@ -263,10 +263,10 @@ def _rung_data(each: RungStatus, ladder: LadderStatus) -> dict[str, Any]:
         "other_program": [*evaluation.records.differences] if evaluation.is_other else None,
     }
     if ladder.fits:
-        measurements |= rung_columns.fit_data(rung, each.fit)
+        measurements |= table.fit_data(rung, each.fit)
         measurements["mfu"] = to_json_number(_utilization(each))
         measurements["why_closed"] = each.fit_problem.reason if each.fit_problem else None
-    return measurements | parallelism | rung_columns.cost_data(ladder, each.size)
+    return measurements | parallelism | table.cost_data(ladder, each.size)
 
 
 # The jobs of --live.
@@ -301,7 +301,7 @@ def _live_cells(each: "LiveJob", ladder: LadderStatus) -> Iterator[Cell]:
     yield "state", f"{state.state} ({state.service_state})" if state.service_state else state.state
     yield "step", UNKNOWN if each.step is None else f"{each.step:,}" if steps is None else f"{each.step:,} of {steps:,}"
     yield "s/step", format_rounded(each.step_seconds)
-    yield "bound", known(rung_columns.step_bound(each.job.rung, rung.fit), format_rounded)
+    yield "bound", known(table.step_bound(each.job.rung, rung.fit), format_rounded)
     yield "forecast", known(rung.forecast, lambda time: f"{format_rounded(time.low)}–{format_rounded(time.high)}")
     yield "USD so far", known(each.usd, format_dollars)
     yield "of at most", known(each.usd, lambda _: known(each.max_usd, format_dollars) or "not bounded")
@@ -321,8 +321,8 @@ def _live_data(each: "LiveJob", ladder: LadderStatus) -> dict[str, Any]:
         "step": each.step,
         "steps": each.job.rung.train_steps,
         "seconds_per_step": to_json_number(each.step_seconds),
-        "least_step_seconds": to_json_number(rung_columns.step_bound(each.job.rung, rung.fit)),
-        "forecast_step_seconds": rung_columns.interval_data(rung.forecast),
+        "least_step_seconds": to_json_number(table.step_bound(each.job.rung, rung.fit)),
+        "forecast_step_seconds": table.interval_data(rung.forecast),
         "started": state.started.isoformat() if state.started else None,
         "ended": state.ended.isoformat() if state.ended else None,
         "usd_so_far": to_json_number(each.usd),

@@ -12,6 +12,7 @@ from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.load_spec import load_compiled, load_fits, print_findings, print_fit_warnings, with_records
 from tpucfg.cli.options import SPEC, option, selection
 from tpucfg.findings import Finding
+from tpucfg.package_data import comment
 from tpucfg.plan import Job, RunPart, Selection, ladder, run_progress_in
 from tpucfg.plan.program import figures_of
 from tpucfg.plan.run_progress import Progress, progress_lines
@@ -22,7 +23,6 @@ from tpucfg.spec import Project
 from tpucfg.spec.placeholders import RUN_PLACEHOLDERS, used_placeholders
 from tpucfg.targets import RequestBody, target_named
 from tpucfg.targets.commands import Command, Manifests, Submission, SubmissionError
-from tpucfg.templating import comment
 from tpucfg.text_format import listed, printable
 
 if TYPE_CHECKING:
@@ -306,7 +306,7 @@ def _other_values(project: Project, job: Job, spec: Path) -> Iterator[str]:
         return
     from tpucfg.plan.program import program_of
     from tpucfg.results import Record, read_records
-    from tpucfg.results.records import other_values, recorded_changes, recorded_folder
+    from tpucfg.results.evaluation import other_values, recorded_changes, recorded_folder
 
     own = Record(job.project, job.size, {}, job.run, job.whole is not None, changes=job.changes)
     results = read_records(spec.parent, job.environment.name)

@@ -40,7 +40,8 @@ from tpucfg.plan import Job
 from tpucfg.plan.program import program_of
 from tpucfg.refusal import RefusalError, UsageError
 from tpucfg.results.cost import price_per_hour
-from tpucfg.results.records import THROUGHPUT, Results, read_records, records_of_programs
+from tpucfg.results.evaluation import records_of_programs
+from tpucfg.results.records import THROUGHPUT, Results, read_records
 from tpucfg.spec import Project
 from tpucfg.text_format import format_count, format_value
 from tpucfg.yamldoc.reader import read_file

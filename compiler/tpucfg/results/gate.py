@@ -15,9 +15,9 @@ from tpucfg.plan.run_progress import examples_of_run
 from tpucfg.plan.rung import NO_OVERRIDE
 from tpucfg.plan.selection import set_options
 from tpucfg.results.cost import Cost
-from tpucfg.results.evaluation import RungEvaluation
+from tpucfg.results.evaluation import RungEvaluation, recorded_changes
 from tpucfg.results.ladder_status import LadderStatus
-from tpucfg.results.records import THROUGHPUT, exact_decimal, recorded_changes, run_parts
+from tpucfg.results.records import THROUGHPUT, exact_decimal, run_parts
 from tpucfg.spec import SPEC_NAME, Gate, Project
 
 PROBE_OPTION: Final = "--probe"

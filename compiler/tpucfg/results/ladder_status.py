@@ -10,8 +10,8 @@ from tpucfg.plan import Rung, Selection, ladder, plan
 from tpucfg.plan.program import Program, program_of
 from tpucfg.plan.rung import probe_rung
 from tpucfg.results.cost import Cost, costs
-from tpucfg.results.evaluation import RungEvaluation, evaluate_rungs
-from tpucfg.results.records import Results, read_records, records_of_programs
+from tpucfg.results.evaluation import RungEvaluation, evaluate_rungs, records_of_programs
+from tpucfg.results.records import Results, read_records
 from tpucfg.spec import Environment, Gate, Probe, Project, Settings
 
 # Imported by the function that reads fits: most specs name no training step.
