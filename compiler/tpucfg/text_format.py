@@ -153,6 +153,12 @@ def nearest(text: str, names: Sequence[str]) -> str | None:
     return next(iter(get_close_matches(text[:100], names, n=1, cutoff=0.7)), None)
 
 
+def suggestion(text: str, names: Sequence[str], otherwise: str) -> str:
+    """Return a help line with the name that was most likely meant, or another one if no name is near."""
+    near = nearest(text, names)
+    return f"did you mean {near}?" if near else otherwise
+
+
 def letters(text: str) -> str:
     """Return the letters and digits of a name, in lower case."""
     return re.sub(r"[^a-z0-9]", "", text.lower())

@@ -181,10 +181,8 @@ def _notes(environments: Sequence[EnvironmentFits], project: Project) -> Iterato
     if not rows:
         return
     yield INDICATIVE
-    yield from _by_sizes(rows, lambda row: _leaves_out("the bound", row.result.uncounted if row.result else ()))
-    yield from _by_sizes(rows, _unforecast)
-    yield from _by_sizes(rows, _basis)
-    yield from _by_sizes(rows, _peakless)
+    for note, sizes in grouped((note, row.job.size) for row in rows for note in _rung_notes(row)).items():
+        yield f"{note}: on {listed([*dict.fromkeys(sizes)])}"
     if not all(row.result.files for row in rows if row.result):
         yield "the step imports no file below the spec's folder, so other commands notice no change of it"
     if any(row.job.rung.train_steps is None for row in rows):
@@ -271,41 +269,30 @@ def _headroom(result: FitResult | None) -> str:
     return gib(result.memory.headroom) if result.fits else "does not fit"
 
 
-def _by_sizes(rows: Sequence[RungRow], text: Callable[[RungRow], str]) -> Iterator[str]:
-    """Yield each text about rungs once, with their sizes."""
-    for each, sizes in grouped((text(row), row.job.size) for row in rows).items():
-        if each:
-            yield f"{each}: on {listed(list(dict.fromkeys(sizes)))}"
-
-
-def _unforecast(row: RungRow) -> str:
-    """Return what the forecast leaves out, or why there is none."""
+def _rung_notes(row: RungRow) -> Iterator[str]:
+    """Yield what the figures of a compiled rung leave out, what the forecast is by, or why there is none."""
     result = row.result
-    if result is None or (result.fits and result.forecast is None):
-        return "the time of the compiled program is not known" if result else ""
-    if not result.is_reliable:
-        return f"neither memory nor time is reliable: {HOST_OFFLOAD}"
-    if row.forecast is None and result.fits and result.forecast and UNBOUNDED in result.forecast.uncounted:
-        return "the step is not forecast: it has a loop whose length is data"
-    if row.forecast is None and result.fits:
-        return "the step is not forecast: too few published runs tell the error"
-    return _leaves_out("the forecast", result.forecast.uncounted if result.forecast else ())
-
-
-def _leaves_out(subject: str, operations: Sequence[str]) -> str:
-    return f"{subject} leaves out {', '.join(operations)}" if operations else ""
-
-
-def _basis(row: RungRow) -> str:
-    if row.forecast is None:
-        return ""
-    if not row.forecast.rows:
-        return "step is that of the record"
-    return f"step is by {row.forecast.basis}, of which at least four in five took a time in this range of the model's"
-
-
-def _peakless(row: RungRow) -> str:
-    return "no page states the peak, so the least time is not known" if row.job.slice.peak_tflops is None else ""
+    if result is None:
+        return
+    if result.uncounted:
+        yield f"the bound leaves out {', '.join(result.uncounted)}"
+    model = result.forecast
+    if result.fits and model is None:
+        yield "the time of the compiled program is not known"
+    elif not result.is_reliable:
+        yield f"neither memory nor time is reliable: {HOST_OFFLOAD}"
+    elif result.fits and row.forecast is None and model and UNBOUNDED in model.uncounted:
+        yield "the step is not forecast: it has a loop whose length is data"
+    elif result.fits and row.forecast is None:
+        yield "the step is not forecast: too few published runs tell the error"
+    elif model and model.uncounted:
+        yield f"the forecast leaves out {', '.join(model.uncounted)}"
+    if row.forecast and row.forecast.rows:
+        yield f"step is by {row.forecast.basis}, of which at least four in five took a time in this range of the model's"
+    elif row.forecast:
+        yield "step is that of the record"
+    if row.job.slice.peak_tflops is None:
+        yield "no page states the peak, so the least time is not known"
 
 
 def print_fits(

@@ -8,7 +8,7 @@ from tpucfg.catalog import Catalog, Generation, Slice
 from tpucfg.cli.options import TakenByOption, format_option, option
 from tpucfg.cli.table import Cell, known, text_table
 from tpucfg.refusal import RefusalError, UsageError
-from tpucfg.text_format import corrected, format_value, json_text, listed, nearest
+from tpucfg.text_format import corrected, format_value, json_text, listed, suggestion
 
 _CURRENT: Final = ("v5e", "v5p", "v6e", "tpu7x")
 """The generations that are listed unless the command names another, or asks for all."""
@@ -53,13 +53,10 @@ def sizes(
         sys.stdout.write(json_text([_entry(catalog, slice_) for slice_ in chosen]))
         return
     is_filtered = all_ or target or region or generation
-    shown = chosen if is_filtered else [slice_ for slice_ in chosen if _is_usual(slice_)]
+    usual = [each for each in chosen if each.generation in _CURRENT and each.chips.bit_count() == 1]
+    shown = chosen if is_filtered else usual
     for line in _text(catalog, shown, region, len(chosen) - len(shown)):
         print(line)
-
-
-def _is_usual(slice_: Slice) -> bool:
-    return slice_.generation in _CURRENT and slice_.chips.bit_count() == 1
 
 
 def _generation(catalog: Catalog, name: str) -> Generation:
@@ -70,16 +67,16 @@ def _generation(catalog: Catalog, name: str) -> Generation:
     """
     if name in catalog.generation_names:
         return catalog.generation(name)
-    near = catalog.nearest_generation(name) or nearest(name, catalog.generation_names)
-    hint = f"did you mean {near}?" if near else f"the generations are: {', '.join(catalog.generation_names)}"
+    names = catalog.generation_names
+    hint = suggestion(catalog.nearest_generation(name) or name, names, f"the generations are: {', '.join(names)}")
     raise UsageError(f"there is no generation {format_value(name, quoted=False)}", hint)
 
 
 def _unknown_region(region: str, target: str | None, known: Sequence[str]) -> RefusalError:
     """Return the error for a region that offers no size; if it is a zone, the help suggests its region."""
-    near = corrected(region, known.__contains__) or nearest(region, known)
     for_target = f" for {target}" if target else ""
-    hint = f"did you mean {near}?" if near else f"regions with TPUs{for_target}: {', '.join(known)}"
+    near = corrected(region, known.__contains__) or region
+    hint = suggestion(near, known, f"regions with TPUs{for_target}: {', '.join(known)}")
     return RefusalError(f"no size is offered in {format_value(region, quoted=False)}{for_target}", hint)
 
 

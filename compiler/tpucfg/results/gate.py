@@ -219,22 +219,17 @@ causes a much higher value.
 
 def gate_text(gate: Gate) -> str:
     """Return the gate's requirements in words."""
-    return ", and ".join(_requirements(gate))
-
-
-def _requirements(gate: Gate) -> Iterator[str]:
-    if gate.min_scaling_efficiency is not None:
-        yield f"a scaling of {floor_percent(exact_decimal(gate.min_scaling_efficiency))}"
-    if gate.metric:
-        max_drop = format_metric(exact_decimal(gate.max_drop or 0))
-        direction = "below" if gate.goal == "max" else "above"
-        yield f"{gate.metric} at most {max_drop} {direction} that of the previous rung"
-    if gate.same_image:
-        yield "records of the job's own image"
-    if gate.fit:
-        yield "a training step that is known to fit"
-    if gate.max_usd is not None:
-        yield f"a cost of at most ${format_dollars(exact_decimal(gate.max_usd))}"
+    scaling, max_usd = gate.min_scaling_efficiency, gate.max_usd
+    direction = "below" if gate.goal == "max" else "above"
+    max_drop = f"at most {format_metric(exact_decimal(gate.max_drop or 0))} {direction} that of the previous rung"
+    requirements = (
+        scaling is not None and f"a scaling of {floor_percent(exact_decimal(scaling))}",
+        gate.metric and f"{gate.metric} {max_drop}",
+        gate.same_image and "records of the job's own image",
+        gate.fit and "a training step that is known to fit",
+        max_usd is not None and f"a cost of at most ${format_dollars(exact_decimal(max_usd))}",
+    )
+    return ", and ".join(text for text in requirements if text)
 
 
 def other_program_notes(status: LadderStatus, size: str | None = None) -> Iterator[str]:

@@ -362,9 +362,10 @@ def _finite_metric(value: Any, key: str, location: str) -> float:
         hint = "do not record a run that diverged: lower its learning rate, and run it again with another --run"
         raise LogError(f"{location}: {key} is {format_value(value, quoted=False)}, which is not a finite number", hint)
     # An infinite float was a number beyond floats; the literal Infinity is a string.
-    shown = "out of range" if isinstance(value, float) else format_value(value)
+    is_float = isinstance(value, float)
+    problem = "a number out of range, beyond 1e308" if is_float else f"{format_value(value)}, which is not a number"
     hint = f"print it as a number between -1e300 and 1e300, without quotes: {{{json.dumps(key)}: 0.97}}"
-    raise LogError(f"{location}: {key} is {shown}, which is not a number", hint)
+    raise LogError(f"{location}: {key} is {problem}", hint)
 
 
 def _missing_metrics(name: str, keys: Sequence[str], seen: Collection[str], steps: Steps | None) -> LogError:

@@ -411,22 +411,16 @@ def ignored_records(results: Results, environment: Environment, name: str) -> It
     outside = [record for record in results.records if record.name == name and record.size not in environment.sizes]
     sizes = listed(sorted({record.size for record in outside}), last=" and ")
     rename = f'if {name} was called {names} before, write "name": "{name}" in those records'
-    rows = (
-        (
-            others,
-            f"with another name ({names}) not counted: the spec's name is {name}",
-            f"{rename}; if another spec shares the folder, change nothing",
-        ),
-        (
-            outside,
-            f"of a size outside the ladder ({sizes}) not counted: {environment.name} has {ladder}",
-            f"add {sizes} to {dotted(environment.sizes_path)}, or keep the records as history",
-        ),
-    )
-    for records, problem, hint in rows:
+    rename = f"{rename}; if another spec shares the folder, change nothing"
+    keep = f"add {sizes} to {dotted(environment.sizes_path)}, or keep the records as history"
+    for records, which, reason, hint in (
+        (others, f"with another name ({names})", f"the spec's name is {name}", rename),
+        (outside, f"of a size outside the ladder ({sizes})", f"{environment.name} has {ladder}", keep),
+    ):
         if records:
+            count, verb = format_count(len(records), "record"), "is" if len(records) == 1 else "are"
             location = records[-1].location or Location(results.file)
-            yield Finding.of("TPU103", f"{format_count(len(records), 'record')} {problem}", location, help=hint)
+            yield Finding.of("TPU103", f"{count} {which} {verb} not counted: {reason}", location, help=hint)
 
 
 def _unknown_files(folder: Path, environments: Collection[str]) -> Iterator[Finding]:
