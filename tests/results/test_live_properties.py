@@ -17,6 +17,7 @@ from tpucfg.render.pipeline import compile_project
 from tpucfg.results.ladder_status import ladder_status
 from tpucfg.results.live import Answers, live_job
 from tpucfg.targets.live import LiveState, live_questions
+from tpucfg.text_format import json_text
 
 TARGETS = ("gke", "vertex-ai", "cloud-tpu", "compute-engine")
 VALUES: Final[tuple[Any, ...]] = (
@@ -75,4 +76,4 @@ def test_any_answer_becomes_a_row(target: str, random: Random) -> None:
     section = live.section(ladder)
     printed = [*map(str, section.lines), *(text or "" for row in section.rows for _, text in row)]
     assert all(text.isprintable() and len(text) < 2_000 for text in printed)
-    assert json.loads(json.dumps(live.data(ladder)))
+    assert json.loads(json_text(live.data(ladder)))

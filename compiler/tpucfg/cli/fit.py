@@ -5,7 +5,7 @@ import shutil
 import sys
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -21,16 +21,14 @@ from tpucfg.findings import Finding, collect, errors
 from tpucfg.fit.failure_findings import failure_findings, machine_finding, missing_step_finding
 from tpucfg.fit.fit_file import FitFile, FitKey, FitResult, fit_path, read_fit_file, update_fit_file
 from tpucfg.fit.fit_findings import fit_findings
-from tpucfg.fit.forecast import StepInterval, step_interval
 from tpucfg.fit.launcher import Outcome, compile_rungs
 from tpucfg.fit.machine import available_memory, default_jobs, machine_problem
 from tpucfg.fit.rung_fit import RungFit, fit_command, fit_key, memory_settings, verdict_text
 from tpucfg.fit.schedule import Limits, Observer, Running
-from tpucfg.fit.worker_process import WorkerProcess
 from tpucfg.plan import Job
 from tpucfg.refusal import RefusalError, UsageError
 from tpucfg.results.fit_notes import records_beyond_bound, records_outside_forecast, rungs_beyond_duration
-from tpucfg.results.ladder_status import LadderStatus, ladder_statuses
+from tpucfg.results.ladder_status import ladder_statuses
 from tpucfg.results.records import explain_error
 from tpucfg.spec import Duration, Project
 from tpucfg.text_format import format_value, printable
@@ -85,7 +83,7 @@ def fit(
     failed = failure_findings(project, outcomes, spec.parent, limits.seconds)
     findings = collect((*fit_findings(project, fits), *failed))
     statuses = ladder_statuses(project, catalog, [job.environment for job in compiled.jobs], spec.parent)
-    environments = environment_fits(project, outcomes, _forecasts(statuses, outcomes))
+    environments = environment_fits(project, outcomes, statuses)
     beyond = [finding for status in statuses.values() for finding in records_beyond_bound(project, status)]
     print_fits(project, environments, findings, str(file.path), format)
     if parts and format == "text":
@@ -101,20 +99,6 @@ def fit(
     require_written(file.path, write_error)
     if errors(findings):
         raise CommandExit(ERRORS)
-
-
-def _forecasts(
-    statuses: Mapping[str, LadderStatus], outcomes: Sequence[Outcome]
-) -> Mapping[str, Mapping[str, StepInterval]]:
-    """Return the forecasts by environment and size, also of results that could not be written."""
-    forecasts = {
-        name: {each.size: each.forecast for each in status.rungs if each.forecast} for name, status in statuses.items()
-    }
-    for outcome in outcomes:
-        of_environment, job, result = forecasts[outcome.job.environment.name], outcome.job, outcome.result
-        if job.size not in of_environment and result and result.fits and (own := step_interval(result, job.slice)):
-            of_environment[job.size] = own
-    return forecasts
 
 
 def compilation_limits(jobs: int | None, time_limit: str) -> Limits:
@@ -181,9 +165,12 @@ _CLEAR: Final = "\r\x1b[K"
 class Progress(Generic[_Ended]):
     """The last line of stderr, which is drawn again and again; nothing unless stderr is a terminal."""
 
-    @abstractmethod
-    def observe(self, running: Sequence[Running]) -> None:
-        """Draw the line about the compilations that run."""
+    left = ""
+    """What is left, at the start of the line."""
+
+    def __init__(self) -> None:
+        self._drawn = 0.0
+        self._is_terminal = sys.stderr.isatty()
 
     @abstractmethod
     def ended(self, each: _Ended) -> None:
@@ -193,17 +180,13 @@ class Progress(Generic[_Ended]):
     def interrupted(self, kept: str) -> None:
         """Print what is left after Ctrl-C; `kept` is the place of the results, or why they are in none."""
 
-    def __init__(self) -> None:
-        self._drawn = 0.0
-        self._is_terminal = sys.stderr.isatty()
-
-    def draw(self, head: str, running: Iterable[tuple[str, WorkerProcess]]) -> None:
-        """Draw the line with the phase and the seconds of each named process, at most twice a second."""
+    def observe(self, running: Sequence[Running]) -> None:
+        """Draw the line with the phase and the seconds of each compilation, at most twice a second."""
         if not self._is_terminal or time.monotonic() - self._drawn < _REFRESH_SECONDS:
             return
         self._drawn = time.monotonic()
-        parts = (f"{name} {process.phase or 'start'} {process.seconds:.0f} s".lstrip() for name, process in running)
-        text = printable(f"{head}: {', '.join(parts)}")
+        parts = (f"{each.task.name} {each.process.phase or 'start'} {each.process.seconds:.0f} s" for each in running)
+        text = printable(f"{self.left}: {', '.join(parts)}")
         sys.stderr.write(f"{_CLEAR}{text[: shutil.get_terminal_size().columns - 1]}")
         sys.stderr.flush()
 
@@ -225,20 +208,18 @@ class FitProgress(Progress[Outcome]):
     def __init__(self, total: int) -> None:
         super().__init__()
         self._ended, self._compiled, self._total = 0, 0, total
-
-    def observe(self, running: Sequence[Running]) -> None:
-        """Draw the line about the compilations that run."""
-        self.draw(f"{self._ended}/{self._total}", [(item.task.name, item.process) for item in running])
+        self.left = f"0/{total}"
 
     def ended(self, each: Outcome) -> None:
         """Print the line about a rung."""
         self._ended += 1
         self._compiled += each.result is not None
+        self.left = f"{self._ended}/{self._total}"
         seconds = "" if each.seconds is None else f" ({each.seconds.total:.1f} s)"
         verdict = verdict_text(RungFit(fit_key(each.job), each.result))
         if each.is_known:
             verdict += ", unchanged, as committed" if each.is_committed else ", unchanged"
-        self.print_above(f"{self._ended}/{self._total} {each.job.environment.name} {each.job.size}: {verdict}{seconds}")
+        self.print_above(f"{self.left} {each.job.environment.name} {each.job.size}: {verdict}{seconds}")
 
     def interrupted(self, kept: str) -> None:
         """Print what is left of a run that Ctrl-C has ended."""

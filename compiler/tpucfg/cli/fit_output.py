@@ -13,10 +13,11 @@ from tpucfg.fit.fit_findings import HOST_OFFLOAD
 from tpucfg.fit.forecast import UNBOUNDED, Run, StepInterval, lower_bound, run_of, utilization
 from tpucfg.fit.launcher import Outcome
 from tpucfg.fit.rung_fit import fit_command, gib, interval_text, step_time
-from tpucfg.number_format import UNKNOWN, format_dollars, format_percent, format_rounded, to_json_number
+from tpucfg.number_format import UNKNOWN, format_dollars, format_percent, format_rounded
 from tpucfg.paths import grouped
 from tpucfg.plan import Job
 from tpucfg.results.cost import price_per_hour
+from tpucfg.results.ladder_status import LadderStatus
 from tpucfg.spec import Project
 from tpucfg.text_format import format_count, json_text, listed
 
@@ -83,16 +84,12 @@ class EnvironmentFits(NamedTuple):
         return f"{', '.join(self.names)}: {self.target} in {self.region}"
 
 
-Forecasts = Mapping[str, Mapping[str, StepInterval]]
-"""By environment and size."""
-
-
-def rung_row(project: Project, outcome: Outcome, forecasts: Mapping[str, StepInterval]) -> RungRow:
+def rung_row(project: Project, outcome: Outcome, status: LadderStatus) -> RungRow:
     """Return a rung with the meaning of its result."""
     job = outcome.job
     price = price_per_hour(job.slice, project.prices, job.capacity.kind)
     bound = lower_bound(outcome.result, job.slice) if outcome.result and outcome.result.fits else None
-    forecast = forecasts.get(job.size) if outcome.result else None
+    forecast = status.rung(job.size).forecast if outcome.result else None
     return RungRow(outcome, bound, forecast, price)
 
 
@@ -118,12 +115,12 @@ _MIN_HOURS: Final = Fraction(1, 100)
 
 
 def environment_fits(
-    project: Project, outcomes: Sequence[Outcome], forecasts: Forecasts
+    project: Project, outcomes: Sequence[Outcome], statuses: Mapping[str, LadderStatus]
 ) -> tuple[EnvironmentFits, ...]:
     """Return the outcomes by environment; environments with equal tables and notes share one."""
     groups: dict[tuple[object, ...], EnvironmentFits] = {}
     for name, group in groupby(outcomes, key=lambda outcome: outcome.job.environment.name):
-        rows = tuple(rung_row(project, outcome, forecasts.get(name, {})) for outcome in group)
+        rows = tuple(rung_row(project, outcome, statuses[name]) for outcome in group)
         job = rows[0].job
         fits = EnvironmentFits((), job.environment.region, job.target, rows)
         cells = (tuple(_cells(row, project)) for row in rows)
@@ -218,19 +215,19 @@ def _rung_data(row: RungRow, project: Project) -> dict[str, Any]:
         "flops": result.flops if result else None,
         "flops_8bit": result.flops_8bit if result else None,
         "uncounted": list(result.uncounted) if result else None,
-        "least_step_seconds": to_json_number(row.bound),
+        "least_step_seconds": row.bound,
         "forecast_step_seconds": interval_data(row.forecast),
         "model": forecast_payload(result.forecast) if result and result.forecast else None,
         "train_steps": row.job.rung.train_steps,
-        "least_hours": to_json_number(least.hours) if least else None,
-        "forecast_hours": [to_json_number(run.hours) for run in runs],
-        "probe_hours": [to_json_number(run.hours) for run in probes],
+        "least_hours": least.hours if least else None,
+        "forecast_hours": [run.hours for run in runs],
+        "probe_hours": [run.hours for run in probes],
     }
     if project.prices:
-        data["usd_per_hour"] = to_json_number(row.usd_per_hour)
-        data["least_usd"] = to_json_number(least.usd) if least else None
-        data["forecast_usd"] = [to_json_number(run.usd) for run in runs]
-        data["probe_usd"] = [to_json_number(run.usd) for run in probes]
+        data["usd_per_hour"] = row.usd_per_hour
+        data["least_usd"] = least.usd if least else None
+        data["forecast_usd"] = [run.usd for run in runs]
+        data["probe_usd"] = [run.usd for run in probes]
     versions = {**result.compiler._asdict(), "stablehlo": result.stablehlo} if result else {}
     timing = {key: round(value, 3) for key, value in seconds._asdict().items() if value is not None} if seconds else {}
     reused = {"unchanged": row.outcome.is_known, "as_committed": row.outcome.is_committed if result else None}
@@ -271,28 +268,33 @@ def _headroom(result: FitResult | None) -> str:
 
 def _rung_notes(row: RungRow) -> Iterator[str]:
     """Yield what the figures of a compiled rung leave out, what the forecast is by, or why there is none."""
-    result = row.result
+    result, forecast = row.result, row.forecast
     if result is None:
         return
     if result.uncounted:
         yield f"the bound leaves out {', '.join(result.uncounted)}"
-    model = result.forecast
-    if result.fits and model is None:
-        yield "the time of the compiled program is not known"
-    elif not result.is_reliable:
-        yield f"neither memory nor time is reliable: {HOST_OFFLOAD}"
-    elif result.fits and row.forecast is None and model and UNBOUNDED in model.uncounted:
-        yield "the step is not forecast: it has a loop whose length is data"
-    elif result.fits and row.forecast is None:
-        yield "the step is not forecast: too few published runs tell the error"
-    elif model and model.uncounted:
-        yield f"the forecast leaves out {', '.join(model.uncounted)}"
-    if row.forecast and row.forecast.rows:
-        yield f"step is by {row.forecast.basis}, of which at least four in five took a time in this range of the model's"
-    elif row.forecast:
+    if unforecast := _unforecast(result, forecast):
+        yield unforecast
+    if forecast and forecast.rows:
+        yield f"step is by {forecast.basis}, of which at least four in five took a time in this range of the model's"
+    elif forecast:
         yield "step is that of the record"
     if row.job.slice.peak_tflops is None:
         yield "no page states the peak, so the least time is not known"
+
+
+def _unforecast(result: FitResult, forecast: StepInterval | None) -> str:
+    """Return what the forecast leaves out, or why there is none; empty if neither is to be said."""
+    model = result.forecast
+    if not result.is_reliable:
+        return f"neither memory nor time is reliable: {HOST_OFFLOAD}"
+    if result.fits and model is None:
+        return "the time of the compiled program is not known"
+    if result.fits and forecast is None:
+        is_endless = model and UNBOUNDED in model.uncounted
+        reason = "it has a loop whose length is data" if is_endless else "too few published runs tell the error"
+        return f"the step is not forecast: {reason}"
+    return f"the forecast leaves out {', '.join(model.uncounted)}" if model and model.uncounted else ""
 
 
 def print_fits(

@@ -1,7 +1,7 @@
 """The command `tpucfg status`."""
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -20,7 +20,6 @@ from tpucfg.number_format import (
     format_metric,
     format_rate,
     format_rounded,
-    to_json_number,
 )
 from tpucfg.paths import grouped
 from tpucfg.plan import Job
@@ -73,24 +72,6 @@ class LiveJobs(NamedTuple):
         return [_live_data(each, ladder) for each in self.jobs]
 
 
-class _Environment(NamedTuple):
-    """An environment's ladder with its next steps."""
-
-    ladder: LadderStatus
-    next_steps: tuple[NextStep, ...]
-    live: LiveJobs | None = None
-    """The answers of its service about the selected jobs; None if it was not asked."""
-
-    def sections(self, project: Project) -> Iterator[Section]:
-        """Yield the tables, with the lines below them."""
-        ladder, environment = self.ladder, self.ladder.environment
-        title = f"{environment.name}: {environment.target} in {environment.region}, {ladder.results.file}"
-        rows = [[*_cells(each, ladder, project)] for each in ladder.rungs]
-        yield Section(title, rows, _below([*_notes(ladder, project), *self.next_steps]))
-        if self.live:
-            yield self.live.section(ladder)
-
-
 def status(
     spec: options.SpecOption = SPEC,
     env: options.EnvOption = None,
@@ -115,23 +96,36 @@ def status(
     project, compiled = load_compiled(spec, catalog, chosen)
     environments = [job.environment for job in compiled.jobs]
     ladders = ladder_statuses(project, catalog, environments, spec.parent).values()
-    statuses = [
-        _Environment(ladder, (*run_steps(ladder, project, catalog, spec), *next_steps(ladder, spec)))
-        for ladder in ladders
-    ]
+    answers: Mapping[str, LiveJobs] = {}
     if live:
         bodies = [*compiled.request_bodies]
         for other in runs[1:]:
             chosen = selection(env, size, run=other, probe=probe)
             bodies += load_compiled(spec, catalog, chosen, warnings="none")[1].request_bodies
         answers = _ask(project, bodies, spec)
-        statuses = [each._replace(live=answers.get(each.ladder.environment.name)) for each in statuses]
     if format == "json":
-        sys.stdout.write(json_text(_data(project, statuses)))
+        sys.stdout.write(json_text(_data(project, ladders, answers)))
     else:
-        print_sections((section for each in statuses for section in each.sections(project)), format)
+        print_sections(_sections(project, catalog, ladders, answers, spec), format)
     findings = [finding for ladder in ladders for finding in ladder.findings]
     require_none(findings, {file: text for ladder in ladders for file, text in ladder.sources.items()})
+
+
+def _sections(
+    project: Project, catalog: Catalog, ladders: Iterable[LadderStatus], answers: Mapping[str, LiveJobs], spec: Path
+) -> Iterator[Section]:
+    """Yield the tables of each environment, with the notes and the next steps below them."""
+    for ladder in ladders:
+        name, target, region = ladder.environment.name, ladder.environment.target, ladder.environment.region
+        rows = [[*_cells(each, ladder, project)] for each in ladder.rungs]
+        lines: list[Line] = [
+            *_notes(ladder, project),
+            *run_steps(ladder, project, catalog, spec),
+            *next_steps(ladder, spec),
+        ]
+        yield Section(f"{name}: {target} in {region}, {ladder.results.file}", rows, _below(lines))
+        if name in answers:
+            yield answers[name].section(ladder)
 
 
 def _below(lines: Sequence[Line]) -> Sequence[Line]:
@@ -139,20 +133,20 @@ def _below(lines: Sequence[Line]) -> Sequence[Line]:
     return ["", *lines] if lines else []
 
 
-def _data(project: Project, statuses: Sequence[_Environment]) -> dict[str, Any]:
-    gate = project.gate._asdict() if project.gate else None
+def _data(project: Project, ladders: Iterable[LadderStatus], answers: Mapping[str, LiveJobs]) -> dict[str, Any]:
     environments = [
         {
-            "name": status.ladder.environment.name,
-            "target": status.ladder.environment.target,
-            "region": status.ladder.environment.region,
-            "results": status.ladder.results.file,
-            "rungs": [_rung_data(each, status.ladder) for each in status.ladder.rungs],
-            "findings": [finding.data("id", "message", "location", "help") for finding in status.ladder.findings],
-            **({"live": status.live.data(status.ladder)} if status.live else {}),
+            "name": (name := ladder.environment.name),
+            "target": ladder.environment.target,
+            "region": ladder.environment.region,
+            "results": ladder.results.file,
+            "rungs": [_rung_data(each, ladder) for each in ladder.rungs],
+            "findings": [finding.data("id", "message", "location", "help") for finding in ladder.findings],
+            **({"live": answers[name].data(ladder)} if name in answers else {}),
         }
-        for status in statuses
+        for ladder in ladders
     ]
+    gate = project.gate._asdict() if project.gate else None
     return {"project": project.name, "gate": gate, "environments": environments}
 
 
@@ -243,8 +237,8 @@ def _rung_data(each: RungStatus, ladder: LadderStatus) -> dict[str, Any]:
     parallelism = table.parallelism_data(rung, [other.rung for other in ladder.rungs])
     if rung.sequence_length is not None:
         tokens, by_device = _tokens_per_second(each)
-        parallelism["tokens_per_second"] = to_json_number(tokens)
-        parallelism["tokens_per_second_per_device"] = to_json_number(by_device)
+        parallelism["tokens_per_second"] = tokens
+        parallelism["tokens_per_second_per_device"] = by_device
     measurements = {
         "size": each.size,
         "chips": rung.slice.chips,
@@ -253,9 +247,9 @@ def _rung_data(each: RungStatus, ladder: LadderStatus) -> dict[str, Any]:
         "run": record.run if record else None,
         # The final metric is that of the whole run, and the throughput that of the probe.
         "metrics": {**(whole.metrics if whole else {}), **record.metrics} if record else None,
-        "examples_per_second_per_core": to_json_number(evaluation.per_core),
-        "metric_worse_by": to_json_number(evaluation.metric_drop),
-        "scaling_efficiency": to_json_number(evaluation.efficiency),
+        "examples_per_second_per_core": evaluation.per_core,
+        "metric_worse_by": evaluation.metric_drop,
+        "scaling_efficiency": evaluation.efficiency,
         "passed": evaluation.passed if ladder.is_measured else None,
         "why_not": [shortfall.reason for shortfall in evaluation.shortfalls],
         "may_run": may_run(ladder, each.size),
@@ -264,7 +258,7 @@ def _rung_data(each: RungStatus, ladder: LadderStatus) -> dict[str, Any]:
     }
     if ladder.fits:
         measurements |= table.fit_data(rung, each.fit)
-        measurements["mfu"] = to_json_number(_utilization(each))
+        measurements["mfu"] = _utilization(each)
         measurements["why_closed"] = each.fit_problem.reason if each.fit_problem else None
     return measurements | parallelism | table.cost_data(ladder, each.size)
 
@@ -320,13 +314,13 @@ def _live_data(each: "LiveJob", ladder: LadderStatus) -> dict[str, Any]:
         "reason": state.reason or None,
         "step": each.step,
         "steps": each.job.rung.train_steps,
-        "seconds_per_step": to_json_number(each.step_seconds),
-        "least_step_seconds": to_json_number(table.step_bound(each.job.rung, rung.fit)),
+        "seconds_per_step": each.step_seconds,
+        "least_step_seconds": table.step_bound(each.job.rung, rung.fit),
         "forecast_step_seconds": table.interval_data(rung.forecast),
         "started": state.started.isoformat() if state.started else None,
         "ended": state.ended.isoformat() if state.ended else None,
-        "usd_so_far": to_json_number(each.usd),
-        "usd_at_most": to_json_number(each.max_usd),
+        "usd_so_far": each.usd,
+        "usd_at_most": each.max_usd,
         "restarts": state.restarts,
         "unanswered": [question._asdict() for question in each.unanswered],
     }

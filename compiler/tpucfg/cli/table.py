@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from tpucfg.findings import Finding
-from tpucfg.number_format import UNKNOWN, format_dollars, format_figure, format_number, format_rounded, to_json_number
+from tpucfg.number_format import UNKNOWN, format_dollars, format_figure, format_number, format_rounded
 from tpucfg.plan import LadderGroup, Rung, rung_figures, shows_parallelism
 from tpucfg.plan.job import capacity_name
 from tpucfg.spec import Training
@@ -258,10 +258,10 @@ def cost_data(status: "LadderStatus", size: str) -> dict[str, Any]:
     """Return the cost of one rung as data; an unknown value is None."""
     each = status.rung(size)
     cost, probe = each.cost, each.probe_cost
-    figures = {"usd_per_hour": cost.usd_per_hour, "hours": cost.hours, "usd": cost.usd}
+    data = {"usd_per_hour": cost.usd_per_hour, "hours": cost.hours, "usd": cost.usd}
     if probe:
-        figures |= {"probe_hours": probe.hours, "probe_usd": probe.usd}
-    return {key: to_json_number(value) for key, value in figures.items()} | {"figures": _source(cost, size, status)}
+        data |= {"probe_hours": probe.hours, "probe_usd": probe.usd}
+    return data | {"figures": _source(cost, size, status)}
 
 
 def cost_note(status: "LadderStatus") -> Iterator[str]:
@@ -347,7 +347,7 @@ def fit_data(rung: Rung, fit: "RungFit | None") -> dict[str, Any]:
         "fit": {
             "verdict": fit.verdict,
             "hbm": known(fit.current and fit.current.memory, memory_data),
-            "least_step_seconds": to_json_number(step_bound(rung, fit)),
+            "least_step_seconds": step_bound(rung, fit),
             "forecast_step_seconds": interval_data(_interval(rung, fit)),
             "changes": list(fit.changes),
             "as_committed": None if fit.current is None else not fit.is_trusted,
@@ -388,7 +388,4 @@ def _interval(rung: Rung, fit: "RungFit | None") -> "StepInterval | None":
 
 def interval_data(interval: "StepInterval | None") -> dict[str, Any] | None:
     """Return a forecast as data; None if it is not known."""
-    if interval is None:
-        return None
-    numbers = {name: to_json_number(getattr(interval, name)) for name in ("low", "middle", "high")}
-    return {**numbers, "basis": interval.basis}
+    return interval and {name: getattr(interval, name) for name in ("low", "middle", "high", "basis")}

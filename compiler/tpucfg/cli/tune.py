@@ -19,7 +19,6 @@ from tpucfg.findings import Level, collect
 from tpucfg.fit.failure_findings import failure_findings
 from tpucfg.fit.fit_file import FitResult
 from tpucfg.fit.rung_fit import RungFit, fit_key, verdict_text
-from tpucfg.fit.schedule import Running
 from tpucfg.fit.tune_candidates import (
     MAX_LINES,
     Candidate,
@@ -222,12 +221,8 @@ class TuneProgress(Progress[Trial]):
         self._trials: dict[str, Trial] = {}
         self._names = {id(each.job): candidate_name(each, choices) for each in candidates}
         self._seconds: list[float] = []
-        self._left = self._left_text()
+        self.left = self._left_text()
         self.print_above(f"{format_count(len(candidates), 'candidate')} in {format_count(len(lines), 'combination')}")
-
-    def observe(self, running: Sequence[Running]) -> None:
-        """Draw the line about the compilations that run."""
-        self.draw(f"{self._left}; running", [("", item.process) for item in running])
 
     def ended(self, each: Trial) -> None:
         """Print the line about a candidate."""
@@ -235,15 +230,15 @@ class TuneProgress(Progress[Trial]):
         seconds = each.outcome.seconds
         if seconds and seconds.compile is not None and each.result and each.result.fits:
             self._seconds.append(seconds.total)
-        self._left = self._left_text()
+        self.left = self._left_text()
         verdict = verdict_text(RungFit(fit_key(each.outcome.job), each.result)) if each.result else "failed"
         took = "as kept" if each.is_kept else "" if seconds is None else f"{seconds.total:.1f} s"
-        self.print_above(f"{self._names[id(each.outcome.job)]}: {verdict}{f' ({took})' if took else ''}; {self._left}")
+        self.print_above(f"{self._names[id(each.outcome.job)]}: {verdict}{f' ({took})' if took else ''}; {self.left}")
 
     def interrupted(self, kept: str) -> None:
         """Print what is left of a search that Ctrl-C has ended."""
         count = sum(trial.result is not None for trial in self._trials.values())
-        self.print_above(f"interrupted: {format_count(count, 'result')} {kept}; {self._left}; the same command goes on")
+        self.print_above(f"interrupted: {format_count(count, 'result')} {kept}; {self.left}; the same command goes on")
 
     def _left_text(self) -> str:
         undecided = sum(next_candidate(line, self._trials) is not None for line in self._lines)

@@ -12,7 +12,7 @@ from tpucfg.fit.rung_fit import gib, interval_text, step_time
 from tpucfg.fit.tune_candidates import Candidate, Choices, Line, step_key, tried_flags
 from tpucfg.fit.tune_ranking import Ranking, Row
 from tpucfg.fit.tune_search import Fate, Trial, Trials, fate, frontier
-from tpucfg.number_format import UNKNOWN, format_dollars, format_rounded, to_json_number
+from tpucfg.number_format import UNKNOWN, format_dollars, format_rounded
 from tpucfg.paths import grouped
 from tpucfg.plan import Job
 from tpucfg.plan.program import FlagValue
@@ -287,7 +287,7 @@ def _row_payload(report: Report, row: Row) -> dict[str, Any]:
         "is_current": row.trial.candidate.is_current,
         "is_measured": row.is_measured,
         "step_seconds": [float(each) for each in interval[:3]] if interval else None,
-        "cost": [to_json_number(each) for each in costs] if costs else None,
-        "bound_seconds": to_json_number(row.bound),
-        "least_cost": to_json_number(row.least),
+        "cost": costs,
+        "bound_seconds": row.bound,
+        "least_cost": row.least,
     }
