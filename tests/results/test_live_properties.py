@@ -71,7 +71,7 @@ def test_any_answer_becomes_a_row(target: str, random: Random) -> None:
     ((one, body),) = compile_project(spec, Catalog()).request_bodies
     state = answered(target, {words: mutated(answer, random) for words, answer in answers.items()})
     now = datetime.now(UTC)
-    live = LiveJobs("dev", (live_job(spec, one, body, Answers(state), now),), now, Path("tpucfg.yaml"))
+    live = LiveJobs("dev", (live_job(spec, one, body, Answers(state), now),), now)
     ladder = ladder_status(spec, Catalog(), spec.environments["dev"], Path("none"))
     section = live.section(ladder)
     printed = [*map(str, section.lines), *(text or "" for row in section.rows for _, text in row)]

@@ -149,8 +149,8 @@ def _check_fits(spec: Path, compiled: "CompiledSpec", catalog: Catalog) -> tuple
     statuses = ladder_statuses(compiled.project, catalog, [job.environment for job in jobs], spec.parent)
     for name, status in statuses.items():
         sizes = {job.size for job in jobs if job.environment.name == name}
-        findings += records_beyond_bound(compiled.project, status, sizes)
-        findings += rungs_beyond_duration(compiled.project, status, sizes)
+        findings += records_beyond_bound(status, sizes)
+        findings += rungs_beyond_duration(status, sizes)
         texts[status.results.file] = status.results.text
     return findings, texts
 

@@ -84,12 +84,12 @@ def fit(
     findings = collect((*fit_findings(project, fits), *failed))
     statuses = ladder_statuses(project, catalog, [job.environment for job in compiled.jobs], spec.parent)
     environments = environment_fits(project, outcomes, statuses)
-    beyond = [finding for status in statuses.values() for finding in records_beyond_bound(project, status)]
+    beyond = [finding for status in statuses.values() for finding in records_beyond_bound(status)]
     print_fits(project, environments, findings, str(file.path), format)
     if parts and format == "text":
         print("", *part_lines(environments), sep="\n")
     for status in statuses.values() if format == "text" else ():
-        overlong = rungs_beyond_duration(project, status, [job.size for job in compiled.jobs])
+        overlong = rungs_beyond_duration(status, [job.size for job in compiled.jobs])
         for note in (*records_outside_forecast(status), *(each.message for each in overlong)):
             print(printable(note))
     sys.stdout.flush()

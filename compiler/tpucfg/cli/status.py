@@ -4,7 +4,6 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from tpucfg.catalog import Catalog
@@ -27,7 +26,6 @@ from tpucfg.refusal import UsageError
 from tpucfg.results.gate import (
     PROBE_OPTION,
     NextStep,
-    command_line,
     first_rung_note,
     gate_text,
     implausible_notes,
@@ -55,11 +53,10 @@ class LiveJobs(NamedTuple):
     environment: str
     jobs: "tuple[LiveJob, ...]"
     asked: datetime
-    spec: Path
 
     def section(self, ladder: LadderStatus) -> Section:
         """Return the table of the jobs: below it reasons, then the unanswered questions, once for all jobs."""
-        lines = [line for each in self.jobs for line in _lines(each, self.spec)]
+        lines = [line for each in self.jobs for line in _lines(each, ladder)]
         unanswered = ((text, (each.job.name, command)) for each in self.jobs for text, command in each.unanswered)
         for message, questions in grouped(unanswered).items():
             names, command = listed([name for name, _ in questions]), questions[0][1]
@@ -102,26 +99,24 @@ def status(
         for other in runs[1:]:
             chosen = selection(env, size, run=other, probe=probe)
             bodies += load_compiled(spec, catalog, chosen, warnings="none")[1].request_bodies
-        answers = _ask(project, bodies, spec)
+        answers = _ask(project, bodies)
     if format == "json":
         sys.stdout.write(json_text(_data(project, ladders, answers)))
     else:
-        print_sections(_sections(project, catalog, ladders, answers, spec), format)
+        print_sections(_sections(ladders, answers, catalog), format)
     findings = [finding for ladder in ladders for finding in ladder.findings]
     require_none(findings, {file: text for ladder in ladders for file, text in ladder.sources.items()})
 
 
-def _sections(
-    project: Project, catalog: Catalog, ladders: Iterable[LadderStatus], answers: Mapping[str, LiveJobs], spec: Path
-) -> Iterator[Section]:
+def _sections(ladders: Iterable[LadderStatus], answers: Mapping[str, LiveJobs], catalog: Catalog) -> Iterator[Section]:
     """Yield the tables of each environment, with the notes and the next steps below them."""
     for ladder in ladders:
         name, target, region = ladder.environment.name, ladder.environment.target, ladder.environment.region
-        rows = [[*_cells(each, ladder, project)] for each in ladder.rungs]
+        rows = [[*_cells(each, ladder)] for each in ladder.rungs]
         lines: list[Line] = [
-            *_notes(ladder, project),
-            *run_steps(ladder, project, catalog, spec),
-            *next_steps(ladder, spec),
+            *_notes(ladder),
+            *run_steps(ladder, catalog),
+            *next_steps(ladder),
         ]
         yield Section(f"{name}: {target} in {region}, {ladder.results.file}", rows, _below(lines))
         if name in answers:
@@ -150,9 +145,9 @@ def _data(project: Project, ladders: Iterable[LadderStatus], answers: Mapping[st
     return {"project": project.name, "gate": gate, "environments": environments}
 
 
-def _cells(each: RungStatus, ladder: LadderStatus, project: Project) -> Iterator[Cell]:
+def _cells(each: RungStatus, ladder: LadderStatus) -> Iterator[Cell]:
     """Yield the cells of a rung. The spec chooses the metric's name, which may be that of another column."""
-    evaluation, rung = each.evaluation, each.rung
+    project, evaluation, rung = ladder.project, each.evaluation, each.rung
     yield "size", each.size
     yield "cores", f"{rung.slice.cores:,}"
     yield from table.parallelism_cells(rung, [other.rung for other in ladder.rungs])
@@ -207,7 +202,8 @@ def _status_word(each: RungStatus, ladder: LadderStatus) -> str:
     return "scaling passed" if ladder.probe and ladder.for_probes().rung(each.size).evaluation.passed else "not passed"
 
 
-def _notes(ladder: LadderStatus, project: Project) -> Iterator[str]:
+def _notes(ladder: LadderStatus) -> Iterator[str]:
+    project = ladder.project
     if project.gate and (required := gate_text(project.gate)):
         yield f"the gate requires {required}"
     yield from other_program_notes(ladder)
@@ -215,15 +211,15 @@ def _notes(ladder: LadderStatus, project: Project) -> Iterator[str]:
     yield from first_rung_note(ladder)
     yield from implausible_notes(ladder)
     sizes = ladder.environment.sizes
-    if any(project.settings[ladder.environment.name, size].trainer.max_run_duration for size in sizes):
+    if any(each.settings.trainer.max_run_duration for each in ladder.rungs):
         from tpucfg.results.fit_notes import rungs_beyond_duration
 
-        beyond = rungs_beyond_duration(project, ladder, sizes)
+        beyond = rungs_beyond_duration(ladder, sizes)
         yield from (finding.message for finding in beyond if finding.level != "note")
     if ladder.fits:
         from tpucfg.results.fit_notes import fit_notes
 
-        yield from fit_notes(project, ladder, ladder.fits)
+        yield from fit_notes(ladder, ladder.fits)
         if any(map(_utilization, ladder.rungs)):
             yield "MFU counts the matrix products of the compiled step, also those that rematerialization repeats"
     if project.prices:
@@ -266,23 +262,23 @@ def _rung_data(each: RungStatus, ladder: LadderStatus) -> dict[str, Any]:
 # The jobs of --live.
 
 
-def _ask(project: Project, bodies: Sequence[tuple[Job, RequestBody]], spec: Path) -> Mapping[str, LiveJobs]:
+def _ask(project: Project, bodies: Sequence[tuple[Job, RequestBody]]) -> Mapping[str, LiveJobs]:
     """Return what the services print about the selected jobs, by environment."""
     from tpucfg.results.live import live_jobs
 
     now = datetime.now(UTC)
     with terminations_as_interrupts():  # which ends the clients, too
         by_environment = grouped((each.job.environment.name, each) for each in live_jobs(project, bodies, now))
-    return {name: LiveJobs(name, tuple(jobs), now, spec) for name, jobs in by_environment.items()}
+    return {name: LiveJobs(name, tuple(jobs), now) for name, jobs in by_environment.items()}
 
 
-def _lines(each: "LiveJob", spec: Path) -> Iterator[NextStep]:
+def _lines(each: "LiveJob", ladder: LadderStatus) -> Iterator[NextStep]:
     job, state = each.job, each.state
     if state.reason:
         yield NextStep(f"{job.name} {_REASONS.get(state.state, 'reports')}: {state.reason}")
     if state.state == "not found":
         options = [*(("--run", job.run) if job.run else ()), *((PROBE_OPTION,) if job.whole else ())]
-        command = command_line("submit", job.environment.name, job.size, spec, *options)
+        command = ladder.command("submit", job.size, *options)
         reasons = "not started, or deleted" if job.run else "not started, deleted, or started with --run"
         yield NextStep(f"{job.name} is not there ({reasons}); start it with", command)
     if state.log_command:

@@ -128,7 +128,7 @@ def _refused_names(
     if gated[0].whole:
         statuses = {name: status.for_probes() for name, status in statuses.items()}
     resumed = [job.name for job in jobs if (run := runs[job.name]) and job.size in {part.size for part in run.parts}]
-    refusals = gate_refusals(project, statuses, gated, spec, resumed)
+    refusals = gate_refusals(statuses, gated, resumed)
     refused = [finding for findings in refusals.values() for finding in findings]
     findings = [finding for status in statuses.values() for finding in status.results.findings]
     sources = {status.results.file: status.results.text for status in statuses.values()}
@@ -245,14 +245,14 @@ def run_terms(
         RefusalError: The run would begin again, or go on with other values than it began with.
     """
     if progress:
-        from tpucfg.results.gate import command_line
+        from tpucfg.results.ladder_status import command_line
 
         (before,) = ladder(project, catalog, (progress.last.size,))
         for line in progress_lines(project.training, job.rung, progress, before):
             yield f"run:    {line}"
         for part in _stated(job, progress, chosen):
             step = ("--run", job.run or "", "--step", str(part.step), *set_options(job.changes))
-            command = command_line("record", job.environment.name, part.size, spec, *step)
+            command = command_line(project, job.environment.name, "record", part.size, *step)
             yield f"run:    --execute records that it was at step {part.step:,} on {part.size}, else: {command}"
     elif job.run and not job.whole and len(job.environment.sizes) > 1:
         yield "run:    has no record, so it begins at step 0; if it was on another size, add --step SIZE:STEP"

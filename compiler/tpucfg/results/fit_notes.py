@@ -22,12 +22,12 @@ from tpucfg.text_format import dotted
 from tpucfg.yamldoc import KeyPath
 
 
-def fit_notes(project: Project, status: LadderStatus, fits: KnownFits) -> Iterator[str]:
+def fit_notes(status: LadderStatus, fits: KnownFits) -> Iterator[str]:
     """Yield a note about each step that does not fit or hardly does, each unlikely record, and what is not known."""
     if fits.file.findings:
         yield f"{fits.file.path} cannot be read, so no fit is known"
         return
-    findings = (*fit_findings(project, fits.rungs.values()), *records_beyond_bound(project, status))
+    findings = (*fit_findings(status.project, fits.rungs.values()), *records_beyond_bound(status))
     # Notes are findings that the spec allows.
     yield from (finding.message for finding in findings if finding.level != "note")
     yield from records_outside_forecast(status)
@@ -52,19 +52,16 @@ def records_outside_forecast(status: LadderStatus) -> Iterator[str]:
             )
 
 
-def records_beyond_bound(
-    project: Project, status: LadderStatus, sizes: Container[str] | None = None
-) -> Iterator[Finding]:
+def records_beyond_bound(status: LadderStatus, sizes: Container[str] | None = None) -> Iterator[Finding]:
     """Yield a warning for each record that is faster than the TPU can be, with `allow` of the spec applied.
 
     Args:
-        project: The spec.
         status: The ladder of one environment.
         sizes: The rungs to compare; all by default.
     """
     for each in status.rungs:
         if (sizes is None or each.size in sizes) and (finding := _beyond_bound(status, each)):
-            yield finding.allowed_by(project.allow)
+            yield finding.allowed_by(status.project.allow)
 
 
 def _beyond_bound(status: LadderStatus, each: RungStatus) -> Finding | None:
@@ -90,7 +87,7 @@ def _beyond_bound(status: LadderStatus, each: RungStatus) -> Finding | None:
     )
 
 
-def rungs_beyond_duration(project: Project, status: LadderStatus, sizes: Container[str]) -> Iterator[Finding]:
+def rungs_beyond_duration(status: LadderStatus, sizes: Container[str]) -> Iterator[Finding]:
     """Yield a finding for each `max_run_duration` that ends whole runs, with the submissions that these take.
 
     It is a warning, as a run goes on from its checkpoints; an error if nothing shows that there are any.
@@ -101,24 +98,22 @@ def rungs_beyond_duration(project: Project, status: LadderStatus, sizes: Contain
         if each.size in sizes and (hours := _hours(each)) and each.cost.limit_hours and hours > each.cost.limit_hours
     )
     for path, rungs in grouped(too_long).items():
-        yield _beyond_duration(project, status, path, rungs).allowed_by(project.allow)
+        yield _beyond_duration(status, path, rungs).allowed_by(status.project.allow)
 
 
-def _beyond_duration(
-    project: Project, status: LadderStatus, path: KeyPath, rungs: Sequence[tuple[RungStatus, Fraction]]
-) -> Finding:
+def _beyond_duration(status: LadderStatus, path: KeyPath, rungs: Sequence[tuple[RungStatus, Fraction]]) -> Finding:
     lengths = [
         f"{'' if each.cost.hours else 'at least '}{format_rounded(hours)} h on {each.size}, "
         f"{ceil(hours / (each.cost.limit_hours or hours))} submissions"
         for each, hours in rungs
     ]
-    is_kept = all(writes_checkpoints(project, each.settings) for each, _ in rungs)
+    is_kept = all(writes_checkpoints(status.project, each.settings) for each, _ in rungs)
     loss = "" if is_kept else ", and nothing in the spec shows that the program writes checkpoints"
     name, environment = dotted(path), status.environment.name
     return Finding.of(
         "TPU129",
         f"a run in {environment} takes longer than {name}, after which the slice is gone: {'; '.join(lengths)}{loss}",
-        project.document.value_location(path),
+        status.project.document.value_location(path),
         help=f"set {name} to {max(ceil(hours) for _, hours in rungs)}h or more, or allow TPU129 with your reason",
         level="warning" if is_kept else "error",
     )

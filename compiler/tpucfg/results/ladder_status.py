@@ -1,5 +1,6 @@
 """The status of an environment's whole ladder: its records, and the evaluation, costs and fit of each rung."""
 
+import shlex
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,7 +13,7 @@ from tpucfg.plan.rung import probe_rung
 from tpucfg.results.cost import Cost, costs
 from tpucfg.results.evaluation import RungEvaluation, evaluate_rungs, records_of_programs
 from tpucfg.results.records import Results, read_records
-from tpucfg.spec import Environment, Gate, Probe, Project, Settings
+from tpucfg.spec import SPEC_NAME, Environment, Gate, Probe, Project, Settings
 
 # Imported by the function that reads fits: most specs name no training step.
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class RungStatus(NamedTuple):
 class LadderStatus(NamedTuple):
     """An environment's ladder with its measurements."""
 
+    project: Project
     environment: Environment
     results: Results
     rungs: tuple[RungStatus, ...]
@@ -108,6 +110,17 @@ class LadderStatus(NamedTuple):
         """Return one rung."""
         return next(each for each in self.rungs if each.size == size)
 
+    def command(self, name: str, size: str, *options: str) -> str:
+        """Return a tpucfg command line about one rung."""
+        return command_line(self.project, self.environment.name, name, size, *options)
+
+
+def command_line(project: Project, environment: str, name: str, size: str, *options: str) -> str:
+    """Return a tpucfg command line about one rung, quoted for a shell."""
+    file = project.document.file
+    spec = [] if file == SPEC_NAME else ["--spec", file]
+    return shlex.join(["tpucfg", name, *spec, "--env", environment, "--size", size, *options])
+
 
 def ladder_status(project: Project, catalog: Catalog, environment: Environment, folder: Path) -> LadderStatus:
     """Return the status of one environment's ladder, with the results next to a spec in that folder."""
@@ -152,7 +165,7 @@ def _status(
     statuses = tuple(
         RungStatus(*each, by_size.get(size := each[0].size), problems.get(size), forecasts.get(size)) for each in every
     )
-    return LadderStatus(environment, results, statuses, project.gate, programs, probe, fits)
+    return LadderStatus(project, environment, results, statuses, project.gate, programs, probe, fits)
 
 
 def _programs(project: Project, catalog: Catalog, environment: Environment, results: Results) -> Mapping[str, Program]:
