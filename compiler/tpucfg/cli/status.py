@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli import options, table
@@ -43,30 +43,10 @@ from tpucfg.text_format import json_text, listed
 if TYPE_CHECKING:
     from tpucfg.results.live import LiveJob
 
+LiveJobs = Mapping[str, "Sequence[LiveJob]"]
+"""The answers of the services about jobs, by environment; empty if they were not asked."""
 _REASONS: Final = {"waiting": "waits", "failed": "has failed", "stopped": "was stopped"}
 """The verb before a reason, by state."""
-
-
-class LiveJobs(NamedTuple):
-    """The jobs of one environment, with what its service prints about them."""
-
-    environment: str
-    jobs: "tuple[LiveJob, ...]"
-    asked: datetime
-
-    def section(self, ladder: LadderStatus) -> Section:
-        """Return the table of the jobs: below it reasons, then the unanswered questions, once for all jobs."""
-        lines = [line for each in self.jobs for line in _lines(each, ladder)]
-        unanswered = ((text, (each.job.name, command)) for each in self.jobs for text, command in each.unanswered)
-        for message, questions in grouped(unanswered).items():
-            names, command = listed([name for name, _ in questions]), questions[0][1]
-            lines.append(NextStep(f"{names}: {message}" + ("; try" if command else ""), command))
-        title = f"{self.environment}, live at {self.asked:%Y-%m-%d %H:%M} UTC"
-        return Section(title, [[*_live_cells(each, ladder)] for each in self.jobs], _below(lines))
-
-    def data(self, ladder: LadderStatus) -> list[dict[str, Any]]:
-        """Return the jobs as data for JSON; an unknown value is None."""
-        return [_live_data(each, ladder) for each in self.jobs]
 
 
 def status(
@@ -93,22 +73,25 @@ def status(
     project, compiled = load_compiled(spec, catalog, chosen)
     environments = [job.environment for job in compiled.jobs]
     ladders = ladder_statuses(project, catalog, environments, spec.parent).values()
-    answers: Mapping[str, LiveJobs] = {}
+    answers: LiveJobs = {}
+    asked = datetime.now(UTC)
     if live:
         bodies = [*compiled.request_bodies]
         for other in runs[1:]:
             chosen = selection(env, size, run=other, probe=probe)
             bodies += load_compiled(spec, catalog, chosen, warnings="none")[1].request_bodies
-        answers = _ask(project, bodies)
+        answers = _ask(project, bodies, asked)
     if format == "json":
         sys.stdout.write(json_text(_data(project, ladders, answers)))
     else:
-        print_sections(_sections(ladders, answers, catalog), format)
+        print_sections(_sections(ladders, answers, asked, catalog), format)
     findings = [finding for ladder in ladders for finding in ladder.findings]
     require_none(findings, {file: text for ladder in ladders for file, text in ladder.sources.items()})
 
 
-def _sections(ladders: Iterable[LadderStatus], answers: Mapping[str, LiveJobs], catalog: Catalog) -> Iterator[Section]:
+def _sections(
+    ladders: Iterable[LadderStatus], answers: LiveJobs, asked: datetime, catalog: Catalog
+) -> Iterator[Section]:
     """Yield the tables of each environment, with the notes and the next steps below them."""
     for ladder in ladders:
         name, target, region = ladder.environment.name, ladder.environment.target, ladder.environment.region
@@ -120,7 +103,7 @@ def _sections(ladders: Iterable[LadderStatus], answers: Mapping[str, LiveJobs], 
         ]
         yield Section(f"{name}: {target} in {region}, {ladder.results.file}", rows, _below(lines))
         if name in answers:
-            yield answers[name].section(ladder)
+            yield live_section(ladder, answers[name], asked)
 
 
 def _below(lines: Sequence[Line]) -> Sequence[Line]:
@@ -128,7 +111,7 @@ def _below(lines: Sequence[Line]) -> Sequence[Line]:
     return ["", *lines] if lines else []
 
 
-def _data(project: Project, ladders: Iterable[LadderStatus], answers: Mapping[str, LiveJobs]) -> dict[str, Any]:
+def _data(project: Project, ladders: Iterable[LadderStatus], answers: LiveJobs) -> dict[str, Any]:
     environments = [
         {
             "name": (name := ladder.environment.name),
@@ -137,7 +120,7 @@ def _data(project: Project, ladders: Iterable[LadderStatus], answers: Mapping[st
             "results": ladder.results.file,
             "rungs": [_rung_data(each, ladder) for each in ladder.rungs],
             "findings": [finding.data("id", "message", "location", "help") for finding in ladder.findings],
-            **({"live": answers[name].data(ladder)} if name in answers else {}),
+            **({"live": [live_data(each, ladder) for each in answers[name]]} if name in answers else {}),
         }
         for ladder in ladders
     ]
@@ -262,14 +245,26 @@ def _rung_data(each: RungStatus, ladder: LadderStatus) -> dict[str, Any]:
 # The jobs of --live.
 
 
-def _ask(project: Project, bodies: Sequence[tuple[Job, RequestBody]]) -> Mapping[str, LiveJobs]:
+def _ask(project: Project, bodies: Sequence[tuple[Job, RequestBody]], now: datetime) -> LiveJobs:
     """Return what the services print about the selected jobs, by environment."""
     from tpucfg.results.live import live_jobs
 
-    now = datetime.now(UTC)
     with terminations_as_interrupts():  # which ends the clients, too
-        by_environment = grouped((each.job.environment.name, each) for each in live_jobs(project, bodies, now))
-    return {name: LiveJobs(name, tuple(jobs), now) for name, jobs in by_environment.items()}
+        return grouped((each.job.environment.name, each) for each in live_jobs(project, bodies, now))
+
+
+def live_section(ladder: LadderStatus, jobs: "Sequence[LiveJob]", asked: datetime) -> Section:
+    """Return the table of the jobs of an environment, with what its service printed about them at a time.
+
+    Below it are reasons, then the unanswered questions, once for all jobs.
+    """
+    lines = [line for each in jobs for line in _lines(each, ladder)]
+    unanswered = ((text, (each.job.name, command)) for each in jobs for text, command in each.unanswered)
+    for message, questions in grouped(unanswered).items():
+        names, command = listed([name for name, _ in questions]), questions[0][1]
+        lines.append(NextStep(f"{names}: {message}" + ("; try" if command else ""), command))
+    title = f"{ladder.environment.name}, live at {asked:%Y-%m-%d %H:%M} UTC"
+    return Section(title, [[*_live_cells(each, ladder)] for each in jobs], _below(lines))
 
 
 def _lines(each: "LiveJob", ladder: LadderStatus) -> Iterator[NextStep]:
@@ -298,7 +293,8 @@ def _live_cells(each: "LiveJob", ladder: LadderStatus) -> Iterator[Cell]:
     yield "restarts", known(state.restarts, "{:,}".format)
 
 
-def _live_data(each: "LiveJob", ladder: LadderStatus) -> dict[str, Any]:
+def live_data(each: "LiveJob", ladder: LadderStatus) -> dict[str, Any]:
+    """Return a job as data for JSON; an unknown value is None."""
     state, rung = each.state, ladder.rung(each.job.size)
     return {
         "job": each.job.name,

@@ -91,12 +91,11 @@ def print_report(report: Report, format: str) -> None:
 
 def _order_title(report: Report, ranking: Ranking) -> str:
     span = "the run" if ranking.is_of_run else "1,000 steps"
-    other = "" if ranking.batch_size == report.job.rung.batch_size else f", of batch {ranking.batch_size:,}"
+    if ranking.batch_size != report.job.rung.batch_size:
+        span += f" of batch {ranking.batch_size:,}"
     if not any(row.interval for row in ranking.rows):
-        return f"no order is claimed, as there is no forecast; the least cost of {span}{other} by the bound"
-    return (
-        f"order by {ranking.unit} of {span}; candidates of one rank are equal within the error of the forecast{other}"
-    )
+        return f"no order is claimed, as there is no forecast; the least cost of {span} by the bound"
+    return f"order by {ranking.unit} of {span}; candidates of one rank are equal within the error of the forecast"
 
 
 def _memory_rows(report: Report) -> list[list[Cell]]:
