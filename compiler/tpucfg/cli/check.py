@@ -145,13 +145,12 @@ def _check_fits(spec: Path, compiled: "CompiledSpec", catalog: Catalog) -> tuple
 
         findings += known_fit_findings(compiled.project, known)
         findings += deleted_checkpoints(compiled.project, jobs, known)
-        texts[str(known.file.path)] = known.file.text
     statuses = ladder_statuses(compiled.project, catalog, [job.environment for job in jobs], spec.parent)
     for name, status in statuses.items():
         sizes = {job.size for job in jobs if job.environment.name == name}
         findings += records_beyond_bound(status, sizes)
         findings += rungs_beyond_duration(status, sizes)
-        texts[status.results.file] = status.results.text
+        texts |= status.sources
     return findings, texts
 
 
