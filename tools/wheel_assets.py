@@ -32,7 +32,7 @@ def _compile_templates(into: Path) -> None:
     """Compile the targets' templates, in the environment that renders them: its filters are part of the code."""
     template_folders = {*import_module("tpucfg.targets").TARGETS, "config.yaml.j2", "hosts"}
     import_module("tpucfg.render.config").config_template_engine().compile_templates(
-        into / import_module("tpucfg.templating").compiled_folder(),
+        into / import_module("tpucfg.package_data").compiled_folder(),
         filter_func=lambda name: name.partition("/")[0] in template_folders,
         zip=None,
         ignore_errors=False,

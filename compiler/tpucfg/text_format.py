@@ -49,14 +49,23 @@ def quote_key(key: str) -> str:
 
 
 def json_text(value: Any) -> str:
-    """Return a value as indented JSON, with escapes only for characters that a terminal does not show."""
+    """Return a value as indented JSON, with escapes only for characters that a terminal does not show.
+
+    A fraction becomes a number.
+    """
     # json.dumps would collect millions of pieces of a large value in a list before joining them.
     file = StringIO()
-    json.dump(value, file, indent=2, ensure_ascii=False)
+    json.dump(value, file, indent=2, ensure_ascii=False, default=_json_number)
     text = file.getvalue()
     if not is_visible(text.replace("\n", "")):
         text = "\n".join(replace_invisible(row, lambda char: json.dumps(char)[1:-1]) for row in text.split("\n"))
     return f"{text}\n"
+
+
+def _json_number(value: Any) -> float | None:
+    from tpucfg.number_format import to_json_number
+
+    return to_json_number(value)
 
 
 def printable(text: str) -> str:
@@ -151,6 +160,12 @@ def nearest(text: str, names: Sequence[str]) -> str | None:
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(text[:100], names, n=1, cutoff=0.7)), None)
+
+
+def suggestion(text: str, names: Sequence[str], otherwise: str) -> str:
+    """Return a help line with the name that was most likely meant, or another one if no name is near."""
+    near = nearest(text, names)
+    return f"did you mean {near}?" if near else otherwise
 
 
 def letters(text: str) -> str:

@@ -202,7 +202,7 @@ def test_a_truncated_list_is_an_error() -> None:
 
 def test_an_empty_list_names_freshness() -> None:
     """The help for an empty list names --freshness, as gcloud returns entries of one day."""
-    with pytest.raises(LogError, match=r"^train\.json has no log entries") as excinfo:
+    with pytest.raises(LogError, match=r"^train\.json has no line of JSON with ") as excinfo:
         parse("[]\n")
     assert "--freshness" in excinfo.value.help
 

@@ -7,7 +7,8 @@ from spec_factory import CATALOG, project, spec
 from tpucfg.plan.program import Program
 from tpucfg.results import Record, evaluate_rungs
 from tpucfg.results.cost import Cost, costs
-from tpucfg.results.records import Results, RungRecords, records_of_programs
+from tpucfg.results.evaluation import RungRecords, records_of_programs
+from tpucfg.results.records import Results
 from tpucfg.spec.project import Number, Prices
 
 PRICES: Prices = {"v2": {"on-demand": Number(Fraction(3, 2), "1.5"), "spot": Number(Fraction(1, 2), "0.5")}}

@@ -9,8 +9,7 @@ import pytest
 
 from spec_factory import planned, spec
 from tpucfg.findings import Finding
-from tpucfg.results.ignored_records import ignored_records, record_findings
-from tpucfg.results.records import parse_records
+from tpucfg.results.records import ignored_records, parse_records, record_findings
 
 FILE = "results/dev.jsonl"
 

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from jobs import job, project
 from live_answers import NO_CAPACITY, RUNNING, condition, jobset, workloads
 from tpucfg.catalog import Catalog
-from tpucfg.cli.status import LiveJobs
+from tpucfg.cli.status import live_data, live_section
 from tpucfg.render.pipeline import compile_project
 from tpucfg.results.ladder_status import ladder_status
 from tpucfg.results.live import Answers, live_job
 from tpucfg.targets.live import LiveState, live_questions
+from tpucfg.text_format import json_text
 
 TARGETS = ("gke", "vertex-ai", "cloud-tpu", "compute-engine")
 VALUES: Final[tuple[Any, ...]] = (
@@ -70,8 +71,9 @@ def test_any_answer_becomes_a_row(target: str, random: Random) -> None:
     ((one, body),) = compile_project(spec, Catalog()).request_bodies
     state = answered(target, {words: mutated(answer, random) for words, answer in answers.items()})
     now = datetime.now(UTC)
-    live = LiveJobs("dev", (live_job(spec, one, body, Answers(state), now),), now, Path("tpucfg.yaml"))
+    live = live_job(spec, one, body, Answers(state), now)
     ladder = ladder_status(spec, Catalog(), spec.environments["dev"], Path("none"))
-    printed = [*map(str, live.lines), *(cell for column in live.columns(ladder) for cell in column.cells)]
+    section = live_section(ladder, [live], now)
+    printed = [*map(str, section.lines), *(text or "" for row in section.rows for _, text in row)]
     assert all(text.isprintable() and len(text) < 2_000 for text in printed)
-    assert json.loads(json.dumps(live.data(ladder)))
+    assert json.loads(json_text(live_data(live, ladder)))

@@ -159,7 +159,7 @@ def _file(status: LadderStatus) -> str:
 
 def _is_opened(size: str, old: LadderStatus | None, new: LadderStatus) -> bool:
     """Return True if the gate below a rung is open, and was not; a fit has a sentence of its own."""
-    below = new.evaluation(size).below
+    below = new.rung(size).evaluation.below
     if not new.is_measured or below is None or not has_passed_below(new, size):
         return False
     if old is None:

@@ -17,7 +17,7 @@ from typer.main import get_command
 from tpucfg import __version__
 from tpucfg.cli.exit_codes import BROKEN_PIPE, ERRORS, INTERRUPTED, USAGE, CommandExit, print_error
 from tpucfg.refusal import RefusalError, UsageError
-from tpucfg.text_format import format_value, nearest, printable_lines
+from tpucfg.text_format import format_value, printable_lines, suggestion
 
 SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "Start": {
@@ -73,8 +73,7 @@ class _Commands(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - the interface of a group
         if cmd_name not in COMMANDS:
-            near = nearest(cmd_name, [*COMMANDS])
-            hint = f"did you mean {near}?" if near else "list all commands with: tpucfg --help"
+            hint = suggestion(cmd_name, [*COMMANDS], "list all commands with: tpucfg --help")
             raise UsageError(f"there is no command {format_value(cmd_name, quoted=False)}", hint)
         return _command(cmd_name)
 

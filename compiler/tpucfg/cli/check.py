@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli import options
@@ -20,9 +20,6 @@ from tpucfg.text_format import format_count, listed, printable
 
 if TYPE_CHECKING:
     from tpucfg.render.pipeline import CompiledSpec
-
-_MAX_LISTED: Final = 8
-"""Limit for the specs or configs that the summary lists by name; more are only counted."""
 
 
 class _Report(NamedTuple):
@@ -115,24 +112,19 @@ def _check_specs(paths: Sequence[Path], chosen: Selection) -> _Report:
             findings += stack_findings
             sources |= stack_texts
             if compiled.project and os.path.lexists(path.parent / "results"):  # most projects have no records
-                from tpucfg.results.ignored_records import record_findings
+                from tpucfg.results.records import record_findings
 
                 of_records, record_texts = record_findings(path.parent, compiled.project, env)
                 findings += _new(of_records, findings)
                 sources |= record_texts
     findings += shared_bucket_findings(uses)
-    return _Report(findings, sources, f"{_names(paths, 'spec')}, {format_count(configs, 'config')}")
+    return _Report(findings, sources, f"{listed([*map(str, paths)])}, {format_count(configs, 'config')}")
 
 
 def _new(findings: Sequence[Finding], earlier: Sequence[Finding]) -> list[Finding]:
     """Return the findings about other places than earlier ones: two specs may share a folder, and with it results."""
     known = {(finding.id, finding.location) for finding in earlier}
     return [finding for finding in findings if (finding.id, finding.location) not in known]
-
-
-def _names(paths: Sequence[object], noun: str) -> str:
-    """Return the names of a few paths, or the number of many."""
-    return ", ".join(map(str, paths)) if len(paths) <= _MAX_LISTED else format_count(len(paths), noun)
 
 
 def _check_fits(spec: Path, compiled: "CompiledSpec", catalog: Catalog) -> tuple[Sequence[Finding], Mapping[str, str]]:
@@ -153,13 +145,12 @@ def _check_fits(spec: Path, compiled: "CompiledSpec", catalog: Catalog) -> tuple
 
         findings += known_fit_findings(compiled.project, known)
         findings += deleted_checkpoints(compiled.project, jobs, known)
-        texts[str(known.file.path)] = known.file.text
     statuses = ladder_statuses(compiled.project, catalog, [job.environment for job in jobs], spec.parent)
     for name, status in statuses.items():
         sizes = {job.size for job in jobs if job.environment.name == name}
-        findings += records_beyond_bound(compiled.project, status, sizes)
-        findings += rungs_beyond_duration(compiled.project, status, sizes)
-        texts[status.results.file] = status.results.text
+        findings += records_beyond_bound(status, sizes)
+        findings += rungs_beyond_duration(status, sizes)
+        texts |= status.sources
     return findings, texts
 
 
@@ -177,7 +168,7 @@ def _check_configs(paths: Sequence[Path], target: str | None) -> _Report:
             findings += file_findings
             sources[file] = text
     count = "" if len(files) == len(paths) else f", {format_count(len(files), 'config')}"
-    return _Report(findings, sources, f"{_names(paths, 'config')}{count}")
+    return _Report(findings, sources, f"{listed([*map(str, paths)])}{count}")
 
 
 def _no_target(files: Sequence[str]) -> UsageError:

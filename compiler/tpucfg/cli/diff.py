@@ -8,7 +8,7 @@ from typing import Annotated
 from tpucfg.changes.config_diff import Difference, config_difference, read_folders, redact_difference
 from tpucfg.cli import options
 from tpucfg.cli.exit_codes import DIFFERENT, ERRORS, CommandExit
-from tpucfg.cli.load_spec import print_findings
+from tpucfg.cli.load_spec import print_findings, require_none
 from tpucfg.cli.options import SPEC, argument, format_option, option, selection
 from tpucfg.findings import errors
 from tpucfg.fs import is_directory
@@ -55,9 +55,7 @@ def diff(
 
 def _compare_folders(base: Path, head: Path) -> Difference:
     folders = read_folders(base, head)
-    if folders.findings:
-        print_findings(folders.findings, folders.sources)
-        raise CommandExit(ERRORS)
+    require_none(folders.findings, folders.sources)
     return config_difference(folders.before, folders.after, folders.equal)
 
 

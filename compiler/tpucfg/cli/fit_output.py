@@ -1,23 +1,23 @@
 """The output of `tpucfg fit`: the compiled rungs of each environment as tables with notes, and as data for JSON."""
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 
-from tpucfg.cli.rung_columns import interval_data
-from tpucfg.cli.table import Column, Section, markdown_sections, text_sections
+from tpucfg.cli.table import Cell, Section, interval_data, known, memory_data, print_sections
 from tpucfg.findings import Finding
-from tpucfg.fit.fit_file import NAME, FitResult, Part, forecast_payload
+from tpucfg.fit.fit_file import NAME, FitResult, Memory, Part, forecast_payload
 from tpucfg.fit.fit_findings import HOST_OFFLOAD
 from tpucfg.fit.forecast import UNBOUNDED, Run, StepInterval, lower_bound, run_of, utilization
 from tpucfg.fit.launcher import Outcome
 from tpucfg.fit.rung_fit import fit_command, gib, interval_text, step_time
-from tpucfg.markdown import prose
-from tpucfg.number_format import UNKNOWN, format_dollars, format_percent, format_rounded, to_json_number
+from tpucfg.number_format import UNKNOWN, format_dollars, format_percent, format_rounded
 from tpucfg.paths import grouped
 from tpucfg.plan import Job
 from tpucfg.results.cost import price_per_hour
+from tpucfg.results.ladder_status import LadderStatus
 from tpucfg.spec import Project
 from tpucfg.text_format import format_count, json_text, listed
 
@@ -84,16 +84,12 @@ class EnvironmentFits(NamedTuple):
         return f"{', '.join(self.names)}: {self.target} in {self.region}"
 
 
-Forecasts = Mapping[str, Mapping[str, StepInterval]]
-"""By environment and size."""
-
-
-def rung_row(project: Project, outcome: Outcome, forecasts: Mapping[str, StepInterval]) -> RungRow:
+def rung_row(project: Project, outcome: Outcome, status: LadderStatus) -> RungRow:
     """Return a rung with the meaning of its result."""
     job = outcome.job
     price = price_per_hour(job.slice, project.prices, job.capacity.kind)
     bound = lower_bound(outcome.result, job.slice) if outcome.result and outcome.result.fits else None
-    forecast = forecasts.get(job.size) if outcome.result else None
+    forecast = status.rung(job.size).forecast if outcome.result else None
     return RungRow(outcome, bound, forecast, price)
 
 
@@ -119,63 +115,61 @@ _MIN_HOURS: Final = Fraction(1, 100)
 
 
 def environment_fits(
-    project: Project, outcomes: Sequence[Outcome], forecasts: Forecasts
+    project: Project, outcomes: Sequence[Outcome], statuses: Mapping[str, LadderStatus]
 ) -> tuple[EnvironmentFits, ...]:
     """Return the outcomes by environment; environments with equal tables and notes share one."""
     groups: dict[tuple[object, ...], EnvironmentFits] = {}
     for name, group in groupby(outcomes, key=lambda outcome: outcome.job.environment.name):
-        rows = tuple(rung_row(project, outcome, forecasts.get(name, {})) for outcome in group)
+        rows = tuple(rung_row(project, outcome, statuses[name]) for outcome in group)
         job = rows[0].job
         fits = EnvironmentFits((), job.environment.region, job.target, rows)
-        cells = (column.cells for column in _columns(fits, project))
-        key = (fits.region, fits.target, *map(tuple, cells), *(row.outcome.is_committed for row in rows))
+        cells = (tuple(_cells(row, project)) for row in rows)
+        key = (fits.region, fits.target, *cells, *(row.outcome.is_committed for row in rows))
         known = groups.setdefault(key, fits)
         groups[key] = known._replace(names=(*known.names, name))
     return tuple(groups.values())
 
 
-def _columns(environment: EnvironmentFits, project: Project) -> list[Column]:
-    rows = environment.rows
-    results = [row.result for row in rows]
-    memories = [result.memory if result else None for result in results]
-    columns = [
-        Column("size", [row.job.size for row in rows]),
-        Column("devices", [f"{row.job.slice.devices:,}" for row in rows]),
-        Column("HBM GiB", [("" if each.exact else "≥ ") + gib(each.used) if each else UNKNOWN for each in memories]),
-        Column("available", [gib(each.available) if each else UNKNOWN for each in memories]),
-        Column("headroom", [*map(_headroom, results)]),
-        Column("step ≥", [step_time(row.bound) if row.bound else UNKNOWN for row in rows]),
-    ]
-    if any(row.forecast for row in rows):
-        columns.append(Column("step", [interval_text(row.forecast) if row.forecast else UNKNOWN for row in rows]))
-        unit = "tokens" if all(row.job.rung.sequence_length for row in rows) else "examples"
-        columns.append(Column(f"{unit}/s", [_range(row.rates, format_rounded) for row in rows]))
-        columns.append(Column("MFU", [_range(row.shares, format_percent) for row in rows]))
-    if any(row.job.rung.train_steps for row in rows):
-        runs = [_runs_cells(row, row.job.rung.train_steps) for row in rows]
-        columns.append(Column("hours", [hours for hours, _ in runs]))
-        if project.prices:
-            columns.append(Column("USD", [dollars for _, dollars in runs]))
-    return columns
+def _cells(row: RungRow, project: Project) -> Iterator[Cell]:
+    rung, result = row.job.rung, row.result
+    memory = result.memory if result else None
+    yield "size", row.job.size
+    yield "devices", f"{row.job.slice.devices:,}"
+    yield "HBM GiB", known(memory, used_text)
+    yield "available", known(memory, lambda each: gib(each.available))
+    yield "headroom", _headroom(result)
+    yield "step ≥", known(row.bound, step_time) or UNKNOWN
+    yield "step", known(row.forecast, interval_text)
+    yield f"{'tokens' if rung.sequence_length else 'examples'}/s", _range(row.rates, format_rounded)
+    yield "MFU", _range(row.shares, format_percent)
+    hours, dollars = _runs_cells(row, rung.train_steps)
+    yield "hours", hours
+    if project.prices:
+        yield "USD", dollars
 
 
-def _runs_cells(row: RungRow, steps: int | None) -> tuple[str, str]:
+def used_text(memory: Memory) -> str:
+    """Return the memory that a step needs, in GiB; after a refusal, the least."""
+    return ("" if memory.exact else "≥ ") + gib(memory.used)
+
+
+def _runs_cells(row: RungRow, steps: int | None) -> tuple[str | None, str | None]:
     """Return the hours and the dollars of a run of that many steps."""
     runs = row.runs(steps)
     dollars = [run.usd for run in runs if run.usd is not None]
     return _amount(row, [run.hours for run in runs], _hours), _amount(row, dollars, format_dollars)
 
 
-def _amount(row: RungRow, values: Sequence[Fraction], form: Callable[[Fraction], str]) -> str:
+def _amount(row: RungRow, values: Sequence[Fraction], form: Callable[[Fraction], str]) -> str | None:
     """Return the ends of an amount; with its sign, the least if there is no forecast."""
     return _range(values, form) if row.forecast or not values else f"≥ {form(values[0])}"
 
 
-def _range(values: Sequence[Fraction], form: Callable[[Fraction], str]) -> str:
+def _range(values: Sequence[Fraction], form: Callable[[Fraction], str]) -> str | None:
     ends = list(dict.fromkeys(map(form, values)))
     if len(ends) > 1 and all(end.endswith("%") for end in ends):
         ends[0] = ends[0].removesuffix("%")
-    return "–".join(ends) or UNKNOWN
+    return "–".join(ends) or None
 
 
 def _notes(environments: Sequence[EnvironmentFits], project: Project) -> Iterator[str]:
@@ -184,10 +178,8 @@ def _notes(environments: Sequence[EnvironmentFits], project: Project) -> Iterato
     if not rows:
         return
     yield INDICATIVE
-    yield from _by_sizes(rows, lambda row: _leaves_out("the bound", row.result.uncounted if row.result else ()))
-    yield from _by_sizes(rows, _unforecast)
-    yield from _by_sizes(rows, _basis)
-    yield from _by_sizes(rows, _peakless)
+    for note, sizes in grouped((note, row.job.size) for row in rows for note in _rung_notes(row)).items():
+        yield f"{note}: on {listed([*dict.fromkeys(sizes)])}"
     if not all(row.result.files for row in rows if row.result):
         yield "the step imports no file below the spec's folder, so other commands notice no change of it"
     if any(row.job.rung.train_steps is None for row in rows):
@@ -199,7 +191,10 @@ def _notes(environments: Sequence[EnvironmentFits], project: Project) -> Iterato
     if project.probe:
         cells = {row.job.size: _runs_cells(row, project.probe.steps) for row in rows}
         usd = ", {} USD" if project.prices else ""
-        sizes = [f"{size} {hours} hours{usd.format(dollars)}" for size, (hours, dollars) in cells.items()]
+        sizes = [
+            f"{size} {hours or UNKNOWN} hours{usd.format(dollars or UNKNOWN)}"
+            for size, (hours, dollars) in cells.items()
+        ]
         yield f"a probe of {format_count(project.probe.steps, 'step')}: {'; '.join(sizes)}"
     yield from _committed_note(environments, project)
 
@@ -216,23 +211,23 @@ def _rung_data(row: RungRow, project: Project) -> dict[str, Any]:
         "devices": slice_.devices,
         "compiled": result is not None,
         "fits": result.fits if result else None,
-        "hbm": {**result.memory._asdict(), "headroom": result.memory.headroom} if result else None,
+        "hbm": memory_data(result.memory) if result else None,
         "flops": result.flops if result else None,
         "flops_8bit": result.flops_8bit if result else None,
         "uncounted": list(result.uncounted) if result else None,
-        "least_step_seconds": to_json_number(row.bound),
+        "least_step_seconds": row.bound,
         "forecast_step_seconds": interval_data(row.forecast),
         "model": forecast_payload(result.forecast) if result and result.forecast else None,
         "train_steps": row.job.rung.train_steps,
-        "least_hours": to_json_number(least.hours) if least else None,
-        "forecast_hours": [to_json_number(run.hours) for run in runs],
-        "probe_hours": [to_json_number(run.hours) for run in probes],
+        "least_hours": least.hours if least else None,
+        "forecast_hours": [run.hours for run in runs],
+        "probe_hours": [run.hours for run in probes],
     }
     if project.prices:
-        data["usd_per_hour"] = to_json_number(row.usd_per_hour)
-        data["least_usd"] = to_json_number(least.usd) if least else None
-        data["forecast_usd"] = [to_json_number(run.usd) for run in runs]
-        data["probe_usd"] = [to_json_number(run.usd) for run in probes]
+        data["usd_per_hour"] = row.usd_per_hour
+        data["least_usd"] = least.usd if least else None
+        data["forecast_usd"] = [run.usd for run in runs]
+        data["probe_usd"] = [run.usd for run in probes]
     versions = {**result.compiler._asdict(), "stablehlo": result.stablehlo} if result else {}
     timing = {key: round(value, 3) for key, value in seconds._asdict().items() if value is not None} if seconds else {}
     reused = {"unchanged": row.outcome.is_known, "as_committed": row.outcome.is_committed if result else None}
@@ -255,19 +250,13 @@ def _hours(hours: Fraction) -> str:
 
 def _committed_note(environments: Sequence[EnvironmentFits], project: Project) -> Iterator[str]:
     """Yield a note about the figures that this run has not computed itself."""
-    rungs = [
-        (name, row.job.size)
-        for fits in environments
-        for name in fits.names
-        for row in fits.rows
-        if row.outcome.is_committed
-    ]
-    if rungs:
-        names, sizes = (list(dict.fromkeys(column)) for column in zip(*rungs, strict=True))
-        command = fit_command(project, names, *sizes)
+    committed = [(fits.names, row.job.size) for fits in environments for row in fits.rows if row.outcome.is_committed]
+    if committed:
+        names = dict.fromkeys(name for names, _ in committed for name in names)
+        sizes = [*dict.fromkeys(size for _, size in committed)]
         yield (
             f"{listed(sizes)}: the step is unchanged, and its figures are as committed in results/{NAME}; compile it "
-            f"again with: {command} --fresh"
+            f"again with: {fit_command(project, [*names], *sizes)} --fresh"
         )
 
 
@@ -277,78 +266,58 @@ def _headroom(result: FitResult | None) -> str:
     return gib(result.memory.headroom) if result.fits else "does not fit"
 
 
-def _by_sizes(rows: Sequence[RungRow], text: Callable[[RungRow], str]) -> Iterator[str]:
-    """Yield each text about rungs once, with their sizes."""
-    for each, sizes in grouped((text(row), row.job.size) for row in rows).items():
-        if each:
-            yield f"{each}: on {listed(list(dict.fromkeys(sizes)))}"
+def _rung_notes(row: RungRow) -> Iterator[str]:
+    """Yield what the figures of a compiled rung leave out, what the forecast is by, or why there is none."""
+    result, forecast = row.result, row.forecast
+    if result is None:
+        return
+    if result.uncounted:
+        yield f"the bound leaves out {', '.join(result.uncounted)}"
+    if unforecast := _unforecast(result, forecast):
+        yield unforecast
+    if forecast and forecast.rows:
+        yield f"step is by {forecast.basis}, of which at least four in five took a time in this range of the model's"
+    elif forecast:
+        yield "step is that of the record"
+    if row.job.slice.peak_tflops is None:
+        yield "no page states the peak, so the least time is not known"
 
 
-def _unforecast(row: RungRow) -> str:
-    """Return what the forecast leaves out, or why there is none."""
-    result = row.result
-    if result is None or (result.fits and result.forecast is None):
-        return "the time of the compiled program is not known" if result else ""
+def _unforecast(result: FitResult, forecast: StepInterval | None) -> str:
+    """Return what the forecast leaves out, or why there is none; empty if neither is to be said."""
+    model = result.forecast
     if not result.is_reliable:
         return f"neither memory nor time is reliable: {HOST_OFFLOAD}"
-    if row.forecast is None and result.fits and result.forecast and UNBOUNDED in result.forecast.uncounted:
-        return "the step is not forecast: it has a loop whose length is data"
-    if row.forecast is None and result.fits:
-        return "the step is not forecast: too few published runs tell the error"
-    return _leaves_out("the forecast", result.forecast.uncounted if result.forecast else ())
+    if result.fits and model is None:
+        return "the time of the compiled program is not known"
+    if result.fits and forecast is None:
+        is_endless = model and UNBOUNDED in model.uncounted
+        reason = "it has a loop whose length is data" if is_endless else "too few published runs tell the error"
+        return f"the step is not forecast: {reason}"
+    return f"the forecast leaves out {', '.join(model.uncounted)}" if model and model.uncounted else ""
 
 
-def _leaves_out(subject: str, operations: Sequence[str]) -> str:
-    return f"{subject} leaves out {', '.join(operations)}" if operations else ""
+def print_fits(
+    project: Project, environments: Sequence[EnvironmentFits], findings: Sequence[Finding], file: str, format: str
+) -> None:
+    """Print the tables with their notes, in Markdown also the findings, or all of it as JSON."""
+    if format == "json":
+        sys.stdout.write(json_text(_data(project, environments, findings, file)))
+        return
+    # Tables whose every rung failed are left out: without a figure, they would only hide the findings.
+    sections = [
+        Section(each.title, [[*_cells(row, project)] for row in each.rows])
+        for each in environments
+        if any(row.result for row in each.rows)
+    ]
+    # As text, the findings are on stderr, with their places.
+    print_sections(sections, format, [*_notes(environments, project)], findings if format == "markdown" else ())
 
 
-def _basis(row: RungRow) -> str:
-    if row.forecast is None:
-        return ""
-    if not row.forecast.rows:
-        return "step is that of the record"
-    return f"step is by {row.forecast.basis}, of which at least four in five took a time in this range of the model's"
-
-
-def _peakless(row: RungRow) -> str:
-    return "no page states the peak, so the least time is not known" if row.job.slice.peak_tflops is None else ""
-
-
-_Render = Callable[[Project, Sequence[EnvironmentFits], Sequence[Finding], str], Iterator[str]]
-
-
-def _text(
-    project: Project, environments: Sequence[EnvironmentFits], _findings: Sequence[Finding], _file: str
-) -> Iterator[str]:
-    sections = _sections(environments, project)
-    yield from text_sections(sections)
-    yield from [""] if sections else []
-    yield from _notes(environments, project)
-
-
-def _markdown(
-    project: Project, environments: Sequence[EnvironmentFits], findings: Sequence[Finding], _file: str
-) -> Iterator[str]:
-    sections = _sections(environments, project)
-    yield from markdown_sections(sections)
-    yield from [""] if sections else []
-    yield from (f"- {prose(note)}" for note in _notes(environments, project))
-    for finding in findings:
-        yield f"- {finding.level}[{finding.id}]: {prose(finding.message)}"
-        if finding.help:
-            yield f"  help: {prose(finding.help)}"
-
-
-def _sections(environments: Sequence[EnvironmentFits], project: Project) -> list[Section]:
-    """Return the tables, except those whose every rung failed: without a figure, they would only hide the findings."""
-    compiled = [environment for environment in environments if any(row.result for row in environment.rows)]
-    return [Section(environment.title, _columns(environment, project)) for environment in compiled]
-
-
-def _json(
+def _data(
     project: Project, environments: Sequence[EnvironmentFits], findings: Sequence[Finding], file: str
-) -> Iterator[str]:
-    document = {
+) -> dict[str, Any]:
+    return {
         "project": project.name,
         "results": file,
         "environments": [
@@ -362,7 +331,3 @@ def _json(
         ],
         "findings": [finding.data("id", "level", "message", "help", "details", "location") for finding in findings],
     }
-    yield json_text(document).rstrip("\n")
-
-
-FORMATS: Final[Mapping[str, _Render]] = {"text": _text, "json": _json, "markdown": _markdown}

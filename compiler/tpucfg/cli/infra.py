@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -10,8 +11,8 @@ from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.load_spec import print_findings, print_result
 from tpucfg.cli.options import SPEC, EnvOption, SpecOption, format_option, selection
-from tpucfg.findings import Finding, errors
-from tpucfg.infra.resources import Declared, EnvironmentResources, ProgramFailure, Resource
+from tpucfg.findings import errors
+from tpucfg.infra.resources import Declared, EnvironmentResources, ProgramFailure
 from tpucfg.paths import leaf_paths, value_at
 from tpucfg.refusal import RefusalError
 from tpucfg.render.pipeline import compile_spec_file
@@ -33,6 +34,7 @@ def infra(
     Example: tpucfg infra --env prod
     """
     from tpucfg.infra.resource_rules import resource_findings
+    from tpucfg.infra.resources import document_data
     from tpucfg.infra.stack_program import ProgramRequest, log_lines, run_programs
 
     chosen = selection(env)
@@ -47,8 +49,10 @@ def infra(
     (results,) = run_programs([ProgramRequest(spec, project, names)])
     declared = [result for result in results.values() if isinstance(result, EnvironmentResources)]
     findings = [finding for resources in declared for finding in resource_findings(resources, project)]
-    for line in (_json if format == "json" else _text)(spec, results, findings):
-        print(line)
+    if format == "json":
+        sys.stdout.write(json_text(document_data(Path(os.path.normpath(spec)).as_posix(), results, findings)))
+    else:
+        sys.stdout.writelines(f"{line}\n" for line in _text(results))
     print_findings(
         [finding for finding in findings if finding.level != "note"], {project.document.file: project.document.text}
     )
@@ -59,7 +63,7 @@ def infra(
         raise CommandExit(ERRORS)
 
 
-def _text(_: Path, results: Mapping[str, Declared], __: Sequence[Finding]) -> Iterator[str]:
+def _text(results: Mapping[str, Declared]) -> Iterator[str]:
     environments = (result for result in results.values() if isinstance(result, EnvironmentResources))
     for number, resources in enumerate(environments):
         environment = resources.environment
@@ -70,7 +74,8 @@ def _text(_: Path, results: Mapping[str, Declared], __: Sequence[Finding]) -> It
             marks = [mark for mark, is_set in options.items() if is_set]
             yield printable(f"  {resource.kind} {resource.name}" + (f" ({', '.join(marks)})" if marks else ""))
             yield from _value_lines(resource.inputs)
-            yield from _option_lines(resource)
+            for name in (name for name in resource.options if name not in _STRUCTURE_OPTIONS):
+                yield printable(f"    option {name}: {json.dumps(resource.options[name], ensure_ascii=False)}")
         yield "  outputs"
         yield from _value_lines(resources.outputs)
 
@@ -82,15 +87,3 @@ def _value_lines(values: Mapping[str, Any]) -> Iterator[str]:
         value = value_at(values, path)
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         yield printable(f"    {name}: {text}")
-
-
-def _option_lines(resource: Resource) -> Iterator[str]:
-    for name, value in resource.options.items():
-        if name not in _STRUCTURE_OPTIONS:
-            yield printable(f"    option {name}: {json.dumps(value, ensure_ascii=False)}")
-
-
-def _json(spec: Path, results: Mapping[str, Declared], findings: Sequence[Finding]) -> Iterator[str]:
-    from tpucfg.infra.resources import document_data
-
-    yield json_text(document_data(Path(os.path.normpath(spec)).as_posix(), results, findings)).rstrip("\n")

@@ -1,15 +1,15 @@
 """The command `tpucfg ladder`."""
 
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from tpucfg.catalog import Catalog
-from tpucfg.cli import options
+from tpucfg.cli import options, table
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
-from tpucfg.cli.load_spec import load_fits, print_findings, print_result
+from tpucfg.cli.load_spec import load_fits, print_findings, print_result, require_none
 from tpucfg.cli.options import SPEC, format_option, selection
-from tpucfg.cli.rung_columns import cost_data, cost_notes, fit_data, fit_note, ladder_columns, parallelism_data
-from tpucfg.cli.table import Section, markdown_sections, text_sections
+from tpucfg.cli.table import Section, print_sections
 from tpucfg.findings import Finding, errors
 from tpucfg.plan import LadderGroup, Rung, group_ladders
 from tpucfg.render.pipeline import compile_spec_file
@@ -17,7 +17,6 @@ from tpucfg.spec import Number, Project
 from tpucfg.text_format import json_text
 
 if TYPE_CHECKING:
-    from tpucfg.charts import MeasuredThroughput
     from tpucfg.fit.rung_fit import KnownFits, RungFit
     from tpucfg.results.ladder_status import LadderStatus
 
@@ -45,12 +44,11 @@ class _Ladders(NamedTuple):
         """Return the fits of a ladder by size, which all environments of a group share; None without a step."""
         return self.fits.of_environment(group.environments[0]) if self.fits else None
 
-    def section(self, group: LadderGroup, prefix: str = "") -> Section:
-        """Return the table of a ladder, and the notes below it, each with a prefix."""
+    def section(self, group: LadderGroup) -> Section:
+        """Return the table of a ladder, and the notes below it."""
         status, fits = self.cost_status(group), self.fits_of(group)
-        columns = tuple(ladder_columns(group, self.project.training, status, fits))
-        notes = (*(fit_note(group.rungs, fits) if fits else ()), *cost_notes(status))
-        return Section(group.title, columns, [prefix + note for note in notes])
+        notes = (*(table.fit_note(group.rungs, fits) if fits else ()), *table.cost_notes(status))
+        return Section(group.title, table.ladder_rows(group, self.project.training, status, fits), notes)
 
 
 def ladder(
@@ -87,10 +85,14 @@ def ladder(
     fits = load_fits(project, jobs, spec)
     findings = (*compiled.findings, *(_fit_findings(project, fits) if fits else ()))
     groups = group_ladders(tuple(jobs), _distinct_values(project, statuses, fits))
-    lines = {"text": _text, "markdown": _markdown, "json": _json, "svg": _svg}[format]
-    for line in lines(_Ladders(project, findings, groups, statuses, fits)):
-        print(line)
-    _print_errors(statuses.values(), fits)
+    ladders = _Ladders(project, findings, groups, statuses, fits)
+    if format == "json":
+        sys.stdout.write(json_text(_data(ladders)))
+    elif format == "svg":
+        print(_svg(ladders))
+    else:
+        print_sections(map(ladders.section, groups), format, findings=findings)
+    _require_readable(statuses.values(), fits)
     if failures:
         raise CommandExit(ERRORS)
 
@@ -107,14 +109,16 @@ def _distinct_values(
 ) -> Mapping[str, Hashable]:
     """Return what else a table shows of each environment: only those with equal tables share one."""
     costs = {
-        name: (status.costs, status.probe_costs, status.others) for name, status in statuses.items() if project.prices
+        name: (tuple((each.cost, each.probe_cost) for each in status.rungs), status.others)
+        for name, status in statuses.items()
+        if project.prices
     }
     if fits is None:
         return costs
     return {name: (costs.get(name), fits.shown_values(name)) for name in project.environments}
 
 
-def _print_errors(statuses: Collection["LadderStatus"], fits: "KnownFits | None") -> None:
+def _require_readable(statuses: Collection["LadderStatus"], fits: "KnownFits | None") -> None:
     """Print the errors in the files of results to stderr.
 
     Raises:
@@ -125,29 +129,11 @@ def _print_errors(statuses: Collection["LadderStatus"], fits: "KnownFits | None"
     if fits:
         findings += fits.file.findings
         sources[str(fits.file.path)] = fits.file.text
-    if findings:
-        print_findings(findings, sources)
-        raise CommandExit(ERRORS)
+    require_none(findings, sources)
 
 
-def _text(ladders: _Ladders) -> Iterator[str]:
-    yield from text_sections(map(ladders.section, ladders.groups))
-    yield from _finding_lines(ladders.findings)
-
-
-def _markdown(ladders: _Ladders) -> Iterator[str]:
-    yield from markdown_sections(ladders.section(group, prefix="\n") for group in ladders.groups)
-    yield from _finding_lines(ladders.findings, prefix="- ")
-
-
-def _finding_lines(findings: Sequence[Finding], prefix: str = "") -> Iterator[str]:
-    yield from [""] if findings else []
-    for finding in findings:
-        yield f"{prefix}{finding.level}[{finding.id}]: {finding.message}"
-
-
-def _json(ladders: _Ladders) -> Iterator[str]:
-    document = {
+def _data(ladders: _Ladders) -> dict[str, Any]:
+    return {
         "project": ladders.project.name,
         "tuned_on": ladders.project.training.tuned_on,
         "ladders": [
@@ -164,7 +150,6 @@ def _json(ladders: _Ladders) -> Iterator[str]:
         ],
         "findings": [finding.data("id", "level", "message", "location", "help") for finding in ladders.findings],
     }
-    yield json_text(document).rstrip("\n")
 
 
 def _rung_data(rung: Rung, group: LadderGroup, ladders: _Ladders) -> dict[str, Any]:
@@ -181,31 +166,24 @@ def _rung_data(rung: Rung, group: LadderGroup, ladders: _Ladders) -> dict[str, A
         "epochs": float(Number.read(rung.epochs).value) if rung.epochs else None,
         "learning_rate": float(Number.read(rung.learning_rate).value) if rung.learning_rate else None,
         "examples": rung.examples,
-    } | parallelism_data(rung, group.rungs)
+    } | table.parallelism_data(rung, group.rungs)
     if fits := ladders.fits_of(group):
-        figures |= fit_data(rung, fits.get(rung.size))
+        figures |= table.fit_data(rung, fits.get(rung.size))
     if status := ladders.cost_status(group):
-        figures |= cost_data(status, rung.size)
+        figures |= table.cost_data(status, rung.size)
     return figures
 
 
-def _svg(ladders: _Ladders) -> Iterator[str]:
-    from tpucfg.charts import build_narrative, render_svg
+def _svg(ladders: _Ladders) -> str:
+    from tpucfg.charts import MeasuredThroughput, build_narrative, render_svg
 
-    throughputs = _throughputs(ladders.statuses)
-    narratives = [
-        build_narrative(ladders.project, group, throughputs, ladders.fits_of(group)) for group in ladders.groups
-    ]
-    yield render_svg(narratives, ladders.findings)
-
-
-def _throughputs(statuses: Mapping[str, "LadderStatus"]) -> dict[str, "MeasuredThroughput"]:
-    """Return the recorded examples per second, by environment."""
-    from tpucfg.charts import MeasuredThroughput
-
-    return {
+    throughputs = {
         name: MeasuredThroughput(
             {rung.size: rung.throughput for rung in status.evaluations if rung.throughput}, status.others
         )
-        for name, status in statuses.items()
+        for name, status in ladders.statuses.items()
     }
+    narratives = [
+        build_narrative(ladders.project, group, throughputs, ladders.fits_of(group)) for group in ladders.groups
+    ]
+    return render_svg(narratives, ladders.findings)

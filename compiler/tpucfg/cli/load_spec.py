@@ -57,9 +57,8 @@ def with_records(selection: Selection, spec: Path) -> Selection:
     from tpucfg.results.records import read_every_record, run_parts
 
     files = read_every_record(spec.parent)
-    if findings := [finding for results in files.values() for finding in results.findings]:
-        print_findings(findings, {results.file: results.text for results in files.values()})
-        raise CommandExit(ERRORS)
+    findings = [finding for results in files.values() for finding in results.findings]
+    require_none(findings, {results.file: results.text for results in files.values()})
     return selection._replace(recorded=run_parts(files, selection.run))
 
 
@@ -137,6 +136,17 @@ def print_findings(findings: Sequence[Finding], sources: Mapping[str, str]) -> N
     from tpucfg.findings.text import report
 
     sys.stderr.write(report(findings, sources, colour=has_color(sys.stderr)))
+
+
+def require_none(findings: Iterable[Finding], sources: Mapping[str, str]) -> None:
+    """Print findings that end a command, each once.
+
+    Raises:
+        CommandExit: There is one.
+    """
+    if distinct := [*dict.fromkeys(findings)]:
+        print_findings(distinct, sources)
+        raise CommandExit(ERRORS)
 
 
 def has_color(stream: object) -> bool:

@@ -11,7 +11,7 @@ from tpucfg.plan import RunPart, Selection
 from tpucfg.refusal import UsageError
 from tpucfg.spec import SPEC_NAME
 from tpucfg.targets import TARGETS
-from tpucfg.text_format import format_value, nearest
+from tpucfg.text_format import format_value, suggestion
 from tpucfg.yamldoc import Change
 
 SPEC: Final = Path(SPEC_NAME)
@@ -159,8 +159,7 @@ def choice_option(form: str, values: Sequence[str], help: str) -> Any:
     def check(given: str | Sequence[str] | None) -> str | Sequence[str] | None:
         for value in [given] if isinstance(given, str) else given or ():
             if value not in values:
-                near = nearest(value, values)
-                hint = f"did you mean {near}?" if near else f"give one of: {', '.join(values)}"
+                hint = suggestion(value, values, f"give one of: {', '.join(values)}")
                 raise UsageError(f"{name} cannot be {format_value(value, quoted=False)}", hint)
         return given
 

@@ -119,7 +119,8 @@ def _refuse_other_values(record: Record, program: Program, job: Job, spec: Path)
     Raises:
         RefusalError: The run's last record differs, or the step at which the run moved is not known.
     """
-    from tpucfg.results.records import other_values, read_records, run_parts
+    from tpucfg.results.evaluation import other_values
+    from tpucfg.results.records import read_records, run_parts
 
     results = read_records(spec.parent, job.environment.name)
     if record.step and record.run:
@@ -201,7 +202,7 @@ def _print_status(project: Project, job: Job, catalog: Catalog, spec: Path) -> N
     if status.fits:
         from tpucfg.results.fit_notes import records_beyond_bound
 
-        findings += records_beyond_bound(project, status, {job.size})
+        findings += records_beyond_bound(status, {job.size})
     print_findings(findings, {status.results.file: status.results.text})
     # The first rung has nothing to be compared with, which the note explains.
     is_first = job.size == job.environment.sizes[0] and not job.whole
@@ -209,6 +210,6 @@ def _print_status(project: Project, job: Job, catalog: Catalog, spec: Path) -> N
         *(first_rung_note(status) if is_first else ()),
         *other_program_notes(status, job.size),
         *implausible_notes(status, job.size),
-        *next_steps(status, spec),
+        *next_steps(status),
     ):
         print(line)

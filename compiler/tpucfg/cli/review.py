@@ -27,45 +27,37 @@ if TYPE_CHECKING:
 _FAIL_ON: Final = ("destructive", "caution", "any", "none")
 
 
-SpecsOption = Annotated[list[Path] | None, option("--spec FILE", "A spec; repeatable. [default: all affected ones]")]
-BaseOption = Annotated[str, option("--base REV", "The revision to merge into.")]
-HeadOption = Annotated[str | None, option("--head REV", "The revision to review. [default: the working tree]")]
-PreviewOption = Annotated[
-    list[str] | None,
-    option(
-        "--preview [FOLDER/]ENV=FILE", "A `pulumi preview --json`, by the spec's folder and environment; repeatable."
-    ),
-]
-FitOption = Annotated[
-    list[str] | None,
-    option("--fit [FOLDER=]FILE", "The fit.json that a job of this run wrote, by the spec's folder; repeatable."),
-]
-ResourcesOption = Annotated[
-    tuple[Path, Path] | None,
-    option("--resources BASE HEAD", "What `tpucfg infra --format json` wrote for both: no program is started."),
-]
-RunProgramOption = Annotated[bool, option("--run-program", "Run the stack programs with --head too.")]
-FormatOption = Annotated[str, format_option("markdown|json")]
-FailOnOption = Annotated[
-    str,
-    choice_option(
-        f"--fail-on {'|'.join(_FAIL_ON)}",
-        _FAIL_ON,
-        "Exit 3 if data or its protection is lost, if there is any caution, or if anything changes.",
-    ),
-]
-
-
 def review(
-    base: BaseOption,
-    head: HeadOption = None,
-    spec: SpecsOption = None,
-    preview: PreviewOption = None,
-    fit: FitOption = None,
-    resources: ResourcesOption = None,
-    run_program: RunProgramOption = False,
-    format: FormatOption = "markdown",
-    fail_on: FailOnOption = "none",
+    base: Annotated[str, option("--base REV", "The revision to merge into.")],
+    head: Annotated[str | None, option("--head REV", "The revision to review. [default: the working tree]")] = None,
+    spec: Annotated[
+        list[Path] | None, option("--spec FILE", "A spec; repeatable. [default: all affected ones]")
+    ] = None,
+    preview: Annotated[
+        list[str] | None,
+        option(
+            "--preview [FOLDER/]ENV=FILE",
+            "A `pulumi preview --json`, by the spec's folder and environment; repeatable.",
+        ),
+    ] = None,
+    fit: Annotated[
+        list[str] | None,
+        option("--fit [FOLDER=]FILE", "The fit.json that a job of this run wrote, by the spec's folder; repeatable."),
+    ] = None,
+    resources: Annotated[
+        tuple[Path, Path] | None,
+        option("--resources BASE HEAD", "What `tpucfg infra --format json` wrote for both: no program is started."),
+    ] = None,
+    run_program: Annotated[bool, option("--run-program", "Run the stack programs with --head too.")] = False,
+    format: Annotated[str, format_option("markdown|json")] = "markdown",
+    fail_on: Annotated[
+        str,
+        choice_option(
+            f"--fail-on {'|'.join(_FAIL_ON)}",
+            _FAIL_ON,
+            "Exit 3 if data or its protection is lost, if there is any caution, or if anything changes.",
+        ),
+    ] = "none",
 ) -> None:
     """Print one comment on what a change does to the jobs and the infrastructure.
 
@@ -144,12 +136,8 @@ def _present(result: "RepositoryReview", format: str) -> str:
 
 def _exit_with_verdict(verdict: "Verdict", fail_on: str) -> None:
     """Raise CommandExit if the verdict is what --fail-on names, or if it cannot be decided."""
-    has_failed = {
-        "any": verdict.is_change,
-        "caution": verdict.is_caution or verdict.is_destructive,
-        "destructive": verdict.is_destructive,
-    }
-    if has_failed[fail_on]:
+    is_caution = verdict.is_caution or verdict.is_destructive
+    if {"any": verdict.is_change, "caution": is_caution, "destructive": verdict.is_destructive}[fail_on]:
         raise CommandExit(DIFFERENT)
     if not verdict.is_known:
         message = f"some effects are unknown, so --fail-on {fail_on} cannot be decided"
@@ -164,22 +152,15 @@ _PREVIEW: Final = "--preview"
 _FIT: Final = "--fit"
 _FORMS: Final = {_PREVIEW: ("ENV=FILE", "dev=dev.jsonl"), _FIT: ("FILE or FOLDER=FILE", "projects/mnist=fit.json")}
 """The form of an option's values, and an example."""
-
-
-class Owner(NamedTuple):
-    """The spec and the environment that a file belongs to."""
-
-    folder: str
-    """The folder of its spec; empty for the only spec, or for the one at the root."""
-    environment: str = ""
-    """The environment of a preview."""
+_Owner = tuple[str, str]
+"""The folder of a file's spec, empty for the only spec or the one at the root, and the environment of a preview."""
 
 
 class ReviewFiles(NamedTuple):
     """The files of all specs."""
 
-    previews: "Mapping[Owner, Preview]"
-    fits: "Mapping[Owner, RunFits]"
+    previews: "Mapping[_Owner, Preview]"
+    fits: "Mapping[_Owner, RunFits]"
     resources: "ResourceFiles | None"
     """The declarations of the stack programs of base and head; None to run them."""
 
@@ -189,23 +170,23 @@ class ReviewFiles(NamedTuple):
 
         folder = spec.parent.as_posix()
         folders = (folder, _ONLY) if is_only or folder == "." else (folder,)
-        previews = {owner.environment: preview for owner, preview in self.previews.items() if owner.folder in folders}
-        fits = next((self.fits[Owner(name)] for name in folders if Owner(name) in self.fits), None)
+        previews = {environment: preview for (owner, environment), preview in self.previews.items() if owner in folders}
+        fits = next((self.fits[name, ""] for name in folders if (name, "") in self.fits), None)
         return GivenFiles(previews, fits, self.resources)
 
     def require_folders(self, scope: "ReviewScope") -> None:
         """Raise UsageError for a file that could be of several specs, and for a fit of a folder without a spec."""
         folders = sorted({path.parent.as_posix() for path in scope.requests})
         known = {_ONLY, *folders, *(path.parent.as_posix() for path in scope.others)}
-        if unknown := next((owner.folder for owner in (*self.previews, *self.fits) if owner.folder not in known), None):
+        if unknown := next((owner for owner, _ in (*self.previews, *self.fits) if owner not in known), None):
             message = f"the folder {printable(unknown)} of a file has no spec in either revision"
             raise UsageError(message, "give the folder relative to the root of the repository")
         if len(folders) <= 1 or "." in folders:
             return
         for name, owners in ((_PREVIEW, self.previews), (_FIT, self.fits)):
-            if owner := next((owner for owner in owners if owner.folder == _ONLY), None):
+            for environment in (environment for owner, environment in owners if owner == _ONLY):
                 message = f"{name}: {len(folders)} folders with specs are reviewed, and each could have this file"
-                place = "/".join(filter(None, (folders[0], owner.environment)))
+                place = "/".join(filter(None, (folders[0], environment)))
                 raise UsageError(message, f"name the spec's folder: {name} {place}=FILE")
 
 
@@ -231,15 +212,15 @@ def read_review_files(
     preview_files, fit_files = _parse(_PREVIEW, previews), _parse(_FIT, fits)
     _require_independent((*preview_files.values(), *fit_files.values(), *(resources or ())), folder, head)
     return ReviewFiles(
-        {owner: _read_preview(owner.environment, path) for owner, path in preview_files.items()},
+        {owner: _read_preview(owner[1], path) for owner, path in preview_files.items()},
         {owner: _read_fits(path) for owner, path in fit_files.items()},
         (_read_resources(resources[0]), _read_resources(resources[1])) if resources else None,
     )
 
 
-def _parse(option: str, values: Sequence[str]) -> dict[Owner, Path]:
+def _parse(option: str, values: Sequence[str]) -> dict[_Owner, Path]:
     """Return the files of an option."""
-    files: dict[Owner, Path] = {}
+    files: dict[_Owner, Path] = {}
     for value in values:
         name, _, file = value.partition("=") if "=" in value else ("", "", value)
         folder, _, environment = name.rpartition("/") if option == _PREVIEW else (name, "", "")
@@ -249,7 +230,7 @@ def _parse(option: str, values: Sequence[str]) -> dict[Owner, Path]:
         if not file or not has_name:
             form, example = _FORMS[option]
             raise UsageError(f"{option} {printable(value)}: it takes {form}", f"for example: {option} {example}")
-        owner = Owner(os.path.normpath(folder) if folder else _ONLY, environment)
+        owner = os.path.normpath(folder) if folder else _ONLY, environment
         if owner in files:
             raise UsageError(f"{option} {printable(value)}: another file is given for it already", "give one file")
         files[owner] = Path(file)

@@ -7,7 +7,7 @@ import typer
 
 from tpucfg.package_data import data_folder
 from tpucfg.refusal import UsageError
-from tpucfg.text_format import nearest
+from tpucfg.text_format import suggestion
 
 
 def schema(
@@ -23,7 +23,5 @@ def schema(
     folder = data_folder("schema")
     names = sorted(path.name.removesuffix(".schema.json") for path in folder.glob("*.schema.json"))
     if name not in names:
-        near = nearest(name, names)
-        hint = f"did you mean {near}?" if near else f"give one of: {', '.join(names)}"
-        raise UsageError(f"there is no schema {name}", hint)
+        raise UsageError(f"there is no schema {name}", suggestion(name, names, f"give one of: {', '.join(names)}"))
     sys.stdout.write((folder / f"{name}.schema.json").read_text(encoding="utf-8"))

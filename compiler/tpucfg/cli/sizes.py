@@ -1,13 +1,14 @@
 """The command `tpucfg sizes`."""
 
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Final
 
 from tpucfg.catalog import Catalog, Generation, Slice
 from tpucfg.cli.options import TakenByOption, format_option, option
-from tpucfg.cli.table import Column, text_table
+from tpucfg.cli.table import Cell, known, text_table
 from tpucfg.refusal import RefusalError, UsageError
-from tpucfg.text_format import corrected, format_value, json_text, listed, nearest
+from tpucfg.text_format import corrected, format_value, json_text, listed, suggestion
 
 _CURRENT: Final = ("v5e", "v5p", "v6e", "tpu7x")
 """The generations that are listed unless the command names another, or asks for all."""
@@ -15,19 +16,8 @@ _MAX_ZONES: Final = 4
 """Limit for the zones in a row of the table; more are only counted."""
 
 _FIELDS: Final = (
-    *(
-        "size",
-        "generation",
-        "chips",
-        "cores",
-        "devices",
-        "topology",
-        "topologies",
-        "hosts",
-        "chips_per_host",
-        "targets",
-    ),
-    *("hbm_gib", "peak_8bit_tflops", "hbm_gbps", "ici_gbps", "runtime_version"),
+    *("size", "generation", "chips", "cores", "devices", "topology", "topologies", "hosts", "chips_per_host"),
+    *("targets", "hbm_gib", "peak_8bit_tflops", "hbm_gbps", "ici_gbps", "runtime_version"),
 )
 """The fields of a slice that the JSON has by the same name."""
 _NOT_KNOWN: Final = "not known"
@@ -60,16 +50,13 @@ def sizes(
     if region is not None and not chosen:
         raise _unknown_region(region, target, sorted({name for slice_ in taken for name in slice_.regions()}))
     if format == "json":
-        print(json_text([_entry(catalog, slice_) for slice_ in chosen]).rstrip("\n"))
+        sys.stdout.write(json_text([_entry(catalog, slice_) for slice_ in chosen]))
         return
     is_filtered = all_ or target or region or generation
-    shown = chosen if is_filtered else [slice_ for slice_ in chosen if _is_usual(slice_)]
+    usual = [each for each in chosen if each.generation in _CURRENT and each.chips.bit_count() == 1]
+    shown = chosen if is_filtered else usual
     for line in _text(catalog, shown, region, len(chosen) - len(shown)):
         print(line)
-
-
-def _is_usual(slice_: Slice) -> bool:
-    return slice_.generation in _CURRENT and slice_.chips.bit_count() == 1
 
 
 def _generation(catalog: Catalog, name: str) -> Generation:
@@ -80,21 +67,21 @@ def _generation(catalog: Catalog, name: str) -> Generation:
     """
     if name in catalog.generation_names:
         return catalog.generation(name)
-    near = catalog.nearest_generation(name) or nearest(name, catalog.generation_names)
-    hint = f"did you mean {near}?" if near else f"the generations are: {', '.join(catalog.generation_names)}"
+    names = catalog.generation_names
+    hint = suggestion(catalog.nearest_generation(name) or name, names, f"the generations are: {', '.join(names)}")
     raise UsageError(f"there is no generation {format_value(name, quoted=False)}", hint)
 
 
 def _unknown_region(region: str, target: str | None, known: Sequence[str]) -> RefusalError:
     """Return the error for a region that offers no size; if it is a zone, the help suggests its region."""
-    near = corrected(region, known.__contains__) or nearest(region, known)
     for_target = f" for {target}" if target else ""
-    hint = f"did you mean {near}?" if near else f"regions with TPUs{for_target}: {', '.join(known)}"
+    near = corrected(region, known.__contains__) or region
+    hint = suggestion(near, known, f"regions with TPUs{for_target}: {', '.join(known)}")
     return RefusalError(f"no size is offered in {format_value(region, quoted=False)}{for_target}", hint)
 
 
 def _text(catalog: Catalog, chosen: Sequence[Slice], region: str | None, others: int) -> Iterator[str]:
-    yield from text_table(_columns(chosen, region))
+    yield from text_table([[*_cells(slice_, region)] for slice_ in chosen])
     yield ""
     if others:
         yield f"{others:,} other sizes: tpucfg sizes --all"
@@ -105,27 +92,21 @@ def _text(catalog: Catalog, chosen: Sequence[Slice], region: str | None, others:
         yield f"{source.url} ({source.title}, read {source.read})"
 
 
-def _columns(chosen: Sequence[Slice], region: str | None) -> list[Column]:
-    return [
-        Column("size", [slice_.size for slice_ in chosen]),
-        Column("chips", [f"{slice_.chips:,}" for slice_ in chosen]),
-        Column("cores", [f"{slice_.cores:,}" for slice_ in chosen]),
-        Column("topology", [slice_.topology or _NOT_KNOWN for slice_ in chosen]),
-        Column("hosts", [f"{slice_.hosts:,}" for slice_ in chosen]),
-        Column("HBM GiB", [_figure(slice_.hbm_gib) for slice_ in chosen]),
-        Column("bf16 TFLOP/s", [_figure(slice_.peak_tflops) for slice_ in chosen]),
-        Column("targets", [", ".join(slice_.targets) for slice_ in chosen]),
-        Column("zones", [_zones(slice_, region) for slice_ in chosen]),
-    ]
+def _cells(slice_: Slice, region: str | None) -> Iterator[Cell]:
+    yield "size", slice_.size
+    yield "chips", f"{slice_.chips:,}"
+    yield "cores", f"{slice_.cores:,}"
+    yield "topology", slice_.topology or _NOT_KNOWN
+    yield "hosts", f"{slice_.hosts:,}"
+    yield "HBM GiB", known(slice_.hbm_gib, "{:,}".format) or _NOT_KNOWN
+    yield "bf16 TFLOP/s", known(slice_.peak_tflops, "{:,}".format) or _NOT_KNOWN
+    yield "targets", ", ".join(slice_.targets)
+    yield "zones", _zones(slice_, region)
 
 
 def _zones(slice_: Slice, region: str | None) -> str:
     zones = [zone for zone in slice_.zones if region in (None, zone.region)]
     return listed([zone.name + ("" if zone.official else "*") for zone in zones], _MAX_ZONES) or _NOT_KNOWN
-
-
-def _figure(value: int | None) -> str:
-    return _NOT_KNOWN if value is None else f"{value:,}"
 
 
 def _sources(slice_: Slice) -> Iterator[str]:

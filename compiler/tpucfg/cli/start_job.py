@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
-from tpucfg.cli.interrupts import terminations_as_interrupts
+from tpucfg.cli.exit_codes import terminations_as_interrupts
 from tpucfg.cli.start_manifests import NotCreatedError, Undoable, create_in_order, report, start_manifests
 from tpucfg.refusal import RefusalError
 from tpucfg.render.config import Config

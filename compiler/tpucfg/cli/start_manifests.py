@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-from tpucfg.cli.exit_codes import print_error
-from tpucfg.cli.interrupts import terminations_as_interrupts
+from tpucfg.cli.exit_codes import print_error, terminations_as_interrupts
 from tpucfg.refusal import RefusalError
 from tpucfg.render.config import Config
 from tpucfg.targets.commands import Command, Manifest, Manifests, Requirement, Submission
@@ -34,13 +33,27 @@ _FROM_SERVER: Final = re.compile(
 """The errors after which another request may succeed; without one of them, the server was not reached."""
 _NO_PERMISSION: Final = re.compile(r"cannot \w+ resource")
 """Matches the refusal of a missing role; a quota or a webhook that refuses an object is Forbidden, too."""
-_QUOTA: Final = "exceeded quota"
 _NO_KIND: Final = re.compile(
     r"no matches for kind|doesn't have a resource type|could not find the requested resource \(post"
 )
 """Matches the answers about a kind without its definition; the last one where kubectl knew it a moment ago."""
 _NO_DRY_RUN: Final = "does not support dry run"
-_NO_NAMESPACE: Final = re.compile(r"namespaces \"([^\"]*)\" not found")
+_REFUSALS: Final = (
+    (
+        re.compile(r"namespaces \"(?P<namespace>[^\"]*)\" not found"),
+        "the cluster has no namespace {namespace}",
+        "create it: {cluster} create namespace {namespace}",
+    ),
+    (_NO_KIND, "the cluster does not know the kind {kind}", "{install}"),
+    (_NO_PERMISSION, "you may not create {name}: {error}", "ask the cluster's administrators for a role"),
+    (
+        re.compile("exceeded quota"),
+        "the cluster refuses {name}: {error}",
+        "look at the quota: {in_namespace} describe resourcequota",
+    ),
+    (re.compile(""), "the cluster refuses {name}: {error}", ""),
+)
+"""The answers of a server that refuses an object, each with the problem and what solves it; the first that matches."""
 
 
 def start_manifests(submission: Submission, start: Manifests, config: Config) -> None:
@@ -107,39 +120,36 @@ class _Questions:
     def missing(self, requirements: Sequence[Requirement]) -> Iterator[_Object]:
         """Look for each requirement, and yield the objects that are created because they are missing."""
         for requirement in requirements:
-            answer = _run(requirement.find.argv)
-            if answer.error and not _NO_KIND.search(answer.error):
-                self._note(f"{requirement.name} cannot be looked up: {answer.error}")
-                continue
-            number = len(answer.output.splitlines())
-            if number >= requirement.number:
+            found = self._lines(requirement.find, requirement.name)
+            if found is None or len(found) >= requirement.number:
                 continue
             if requirement.remedy:
                 self._note(f"{requirement.name} is missing: it is created before the job")
                 yield requirement.remedy
             elif requirement.is_note:
                 labels = next((word for word in requirement.find.argv if word.startswith("--selector=")), "")
-                count = (
-                    f"{number or 'no'} {requirement.name} now match {labels}, and the job needs {requirement.number}"
-                )
-                self._note(f"{count}: {requirement.consequence}; {requirement.fix}")
+                count = f"{len(found) or 'no'} {requirement.name} now match {labels}"
+                needed = f"the job needs {requirement.number}: {requirement.consequence}; {requirement.fix}"
+                self._note(f"{count}, and {needed}")
             else:
                 self._problems[f"{requirement.name} is missing: {requirement.consequence}"] = requirement.fix
 
     def look_for_run(self, find: Command | None, job: Manifest) -> None:
         """Look for another job of the same run that has not ended: two would write to one folder."""
-        if find is None:
-            return
-        answer = _run(find.argv)
-        if answer.error:
-            if not _NO_KIND.search(answer.error):
-                self._note(f"other jobs of the run cannot be looked up: {answer.error}")
-            return
         kind, _, own = job.name.partition("/")
-        jobs = [line.split() for line in answer.output.splitlines()]
-        for name in (words[0] for words in jobs if words[1:] == ["<none>"] and words[0] != own):
-            fix = f"delete it: {job.delete.bash().removesuffix(own)}{name}; or name another run with --run"
-            self._problems[f"{kind}/{name} is of the same run, and writes to the same folder"] = fix
+        for line in (find and self._lines(find, "other jobs of the run")) or ():
+            name, *end = line.split()
+            if end == ["<none>"] and name != own:
+                fix = f"delete it: {job.delete.bash().removesuffix(own)}{name}; or name another run with --run"
+                self._problems[f"{kind}/{name} is of the same run, and writes to the same folder"] = fix
+
+    def _lines(self, find: Command, name: str) -> list[str] | None:
+        """Return one line for each object that a command finds; None after an error, which is a note."""
+        answer = _run(find.argv)
+        if answer.error and not _NO_KIND.search(answer.error):
+            self._note(f"{name} cannot be looked up: {answer.error}")
+            return None
+        return answer.output.splitlines()
 
     def ask_for(self, objects: Sequence[_Object], trials: Sequence[RequestBody], *, goes_on: bool) -> None:
         """Ask the server about all objects, and about those that are never created."""
@@ -148,35 +158,29 @@ class _Questions:
             if answer.reason == "AlreadyExists":
                 self._existing.append(step)
             else:
-                self._judge(step.name, answer, step)
-        self._judge_existing(objects[-1][0], goes_on=goes_on)
-        create = objects[-1][0].create
+                self._judge(step.name, answer, step.kind, step.install)
+        job = objects[-1][0]
+        self._judge_existing(job, goes_on=goes_on)
         for body in trials:
-            answer = _dry_run(create, body)
+            answer, kind = _dry_run(job.create, body), body["kind"]
             if _NO_PERMISSION.search(answer.error):
-                self._note(f"the pods were not checked, because you may not create a {body['kind']}: {answer.error}")
+                self._note(f"the pods were not checked, because you may not create a {kind}: {answer.error}")
             else:
-                self._judge(f"the pods' {body['kind']}", answer, None)
+                self._judge(f"the pods' {kind}", answer, kind)
 
-    def _judge(self, name: str, answer: _Answer, step: Manifest | None) -> None:
+    def _judge(self, name: str, answer: _Answer, kind: str, install: str = "") -> None:
         for warning in answer.warnings:
             self._note(f"{name}: {warning}")
-        if not answer.error:
-            return
         if _NO_DRY_RUN in answer.error:
             self._note(f"{name} was not checked: {answer.error}")
-        elif namespace := _NO_NAMESPACE.search(answer.error):
-            fix = f"create it: {' '.join(self._submission.watch.argv[:2])} create namespace {namespace[1]}"
-            self._problems[f"the cluster has no namespace {namespace[1]}"] = fix
-        elif _NO_KIND.search(answer.error) and step:
-            self._problems[f"the cluster does not know the kind {step.kind}"] = step.install
-        elif _NO_PERMISSION.search(answer.error):
-            self._problems[f"you may not create {name}: {answer.error}"] = "ask the cluster's administrators for a role"
-        elif _QUOTA in answer.error:
-            fix = f"look at the quota: {' '.join(self._submission.watch.argv[:3])} describe resourcequota"
-            self._problems[f"the cluster refuses {name}: {answer.error}"] = fix
-        else:
-            self._problems[f"the cluster refuses {name}: {answer.error}"] = ""
+        elif answer.error:
+            words = self._submission.watch.argv
+            values = {"name": name, "kind": kind, "install": install, "error": answer.error}
+            values |= {"cluster": " ".join(words[:2]), "in_namespace": " ".join(words[:3])}
+            found = ((pattern.search(answer.error), problem, fix) for pattern, problem, fix in _REFUSALS)
+            match, problem, fix = next(row for row in found if row[0])
+            values |= match.groupdict() if match else {}
+            self._problems[problem.format(**values)] = fix.format(**values)
 
     def _judge_existing(self, job: Manifest, *, goes_on: bool) -> None:
         # A run that goes on keeps its name: another one would begin at step 0.

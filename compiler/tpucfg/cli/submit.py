@@ -9,9 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 from tpucfg.catalog import Catalog
 from tpucfg.cli import options
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
-from tpucfg.cli.load_spec import load_compiled, load_fits, print_findings, print_fit_warnings, with_records
+from tpucfg.cli.load_spec import (
+    load_compiled,
+    load_fits,
+    print_findings,
+    print_fit_warnings,
+    require_none,
+    with_records,
+)
 from tpucfg.cli.options import SPEC, option, selection
 from tpucfg.findings import Finding
+from tpucfg.package_data import comment
 from tpucfg.plan import Job, RunPart, Selection, ladder, run_progress_in
 from tpucfg.plan.program import figures_of
 from tpucfg.plan.run_progress import Progress, progress_lines
@@ -22,7 +30,6 @@ from tpucfg.spec import Project
 from tpucfg.spec.placeholders import RUN_PLACEHOLDERS, used_placeholders
 from tpucfg.targets import RequestBody, target_named
 from tpucfg.targets.commands import Command, Manifests, Submission, SubmissionError
-from tpucfg.templating import comment
 from tpucfg.text_format import listed, printable
 
 if TYPE_CHECKING:
@@ -99,10 +106,7 @@ def _submissions(project: Project, compiled: CompiledSpec, spec: Path) -> list[t
             submissions.append((job, target_named(job.target).submission(job)))
         except SubmissionError as error:
             findings.append(error.problem.finding_in(project.document))
-    if findings:
-        # Jobs of one environment lack the same setting.
-        print_findings(list(dict.fromkeys(findings)), {str(spec): project.document.text})
-        raise CommandExit(ERRORS)
+    require_none(findings, {str(spec): project.document.text})
     return submissions
 
 
@@ -124,7 +128,7 @@ def _refused_names(
     if gated[0].whole:
         statuses = {name: status.for_probes() for name, status in statuses.items()}
     resumed = [job.name for job in jobs if (run := runs[job.name]) and job.size in {part.size for part in run.parts}]
-    refusals = gate_refusals(project, statuses, gated, spec, resumed)
+    refusals = gate_refusals(statuses, gated, resumed)
     refused = [finding for findings in refusals.values() for finding in findings]
     findings = [finding for status in statuses.values() for finding in status.results.findings]
     sources = {status.results.file: status.results.text for status in statuses.values()}
@@ -160,12 +164,10 @@ def _start_text(submission: Submission, command: Sequence[str], *, force: bool) 
     start = submission.start
     if isinstance(start, Command):
         return start.bash(command)
-    if isinstance(start, Manifests):
-        documents = [(step.kind, step.create) for step in start.steps]
-        if len(documents) == 1:
-            return start.steps[0].create.bash(command)
-    else:
-        documents = [(step.document, step.create) for step in start.steps]
+    # The first field of a step is the document that it creates.
+    documents = [(step[0], step.create) for step in start.steps]
+    if isinstance(start, Manifests) and len(documents) == 1:
+        return start.steps[0].create.bash(command)
     lines = [
         join(["tpucfg", "submit", *command[2:], *(["--force"] if force else []), "--execute"]),
         "# which does this, and deletes what it made on failure:",
@@ -243,14 +245,14 @@ def run_terms(
         RefusalError: The run would begin again, or go on with other values than it began with.
     """
     if progress:
-        from tpucfg.results.gate import command_line
+        from tpucfg.results.ladder_status import command_line
 
         (before,) = ladder(project, catalog, (progress.last.size,))
         for line in progress_lines(project.training, job.rung, progress, before):
             yield f"run:    {line}"
         for part in _stated(job, progress, chosen):
             step = ("--run", job.run or "", "--step", str(part.step), *set_options(job.changes))
-            command = command_line("record", job.environment.name, part.size, spec, *step)
+            command = command_line(project, job.environment.name, "record", part.size, *step)
             yield f"run:    --execute records that it was at step {part.step:,} on {part.size}, else: {command}"
     elif job.run and not job.whole and len(job.environment.sizes) > 1:
         yield "run:    has no record, so it begins at step 0; if it was on another size, add --step SIZE:STEP"
@@ -283,35 +285,25 @@ def keep_steps(
             print(printable(f"{path}: recorded {part.size}: step {part.step} of {job.run}"), file=sys.stderr)
 
 
-def _refuse_other_bucket(folder: str | None, job: Job) -> None:
-    """Refuse to go on in another folder than that of the run's records.
-
-    Raises:
-        RefusalError: The bucket or the name of the spec has changed.
-    """
-    if folder is None or folder == job.run_dir:
-        return
-    hint = f"copy them, by: gcloud storage rsync --recursive {folder} {job.run_dir}; then record the step again"
-    message = f"the checkpoints of the run {job.run} are in {folder}, and its folder is {job.run_dir} now"
-    raise RefusalError(f"{message}: it would begin again at step 0", hint)
-
-
 def _other_values(project: Project, job: Job, spec: Path) -> Iterator[str]:
     """Yield a line about a record of another run with the same name.
 
     Raises:
-        RefusalError: The run would go on with other `--set` values than it began with.
+        RefusalError: The run would go on with other `--set` values than it began with, or in another folder.
     """
     if job.run is None:
         return
     from tpucfg.plan.program import program_of
     from tpucfg.results import Record, read_records
-    from tpucfg.results.records import other_values, recorded_changes, recorded_folder
+    from tpucfg.results.evaluation import other_values, recorded_changes, recorded_folder
 
     own = Record(job.project, job.size, {}, job.run, job.whole is not None, changes=job.changes)
     results = read_records(spec.parent, job.environment.name)
-    if job.rung.seen:
-        _refuse_other_bucket(recorded_folder(results, job.project, job.run), job)
+    folder = recorded_folder(results, job.project, job.run) if job.rung.seen else None
+    if folder not in (None, job.run_dir):
+        hint = f"copy them, by: gcloud storage rsync --recursive {folder} {job.run_dir}; then record the step again"
+        message = f"the checkpoints of the run {job.run} are in {folder}, and its folder is {job.run_dir} now"
+        raise RefusalError(f"{message}: it would begin again at step 0", hint)
     if not (differences := other_values(results, own, program_of(project, job))):
         return
     message = f"the run {job.run} has a record with other values: {listed(differences, 3)}"

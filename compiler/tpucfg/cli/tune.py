@@ -3,24 +3,22 @@
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli import options
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
-from tpucfg.cli.fit import compilable_file, compilation_limits, unwritten
-from tpucfg.cli.interrupts import delayed_interrupts
-from tpucfg.cli.load_spec import load_compiled, print_findings, single_job
+from tpucfg.cli.fit import Progress, compilable_file, compilation_limits, keep_each, require_written
+from tpucfg.cli.load_spec import load_compiled, print_findings, require_none, single_job
 from tpucfg.cli.options import DEFAULT_TIME_LIMIT, SPEC, format_option, option, selection
-from tpucfg.cli.progress import TuneProgress
-from tpucfg.cli.tune_output import FORMATS, Report, candidate_name
+from tpucfg.cli.tune_output import Report, candidate_name, print_report
 from tpucfg.findings import Level, collect
 from tpucfg.fit.failure_findings import failure_findings
 from tpucfg.fit.fit_file import FitResult
-from tpucfg.fit.schedule import Limits, Running
+from tpucfg.fit.rung_fit import RungFit, fit_key, verdict_text
 from tpucfg.fit.tune_candidates import (
     MAX_LINES,
     Candidate,
@@ -35,15 +33,16 @@ from tpucfg.fit.tune_candidates import (
     step_key,
 )
 from tpucfg.fit.tune_ranking import Ranking, Row, rank
-from tpucfg.fit.tune_search import Trial, keep_results, read_tune_file, search, tune_path
+from tpucfg.fit.tune_search import Trial, keep_results, next_candidate, read_tune_file, search, tune_path
 from tpucfg.fs import staged_files
 from tpucfg.plan import Job
 from tpucfg.plan.program import program_of
 from tpucfg.refusal import RefusalError, UsageError
 from tpucfg.results.cost import price_per_hour
-from tpucfg.results.records import THROUGHPUT, Results, read_records, records_of_programs
+from tpucfg.results.evaluation import records_of_programs
+from tpucfg.results.records import THROUGHPUT, Results, read_records
 from tpucfg.spec import Project
-from tpucfg.text_format import format_value
+from tpucfg.text_format import format_count, format_value
 from tpucfg.yamldoc.reader import read_file
 
 
@@ -74,11 +73,18 @@ def tune(
     known, records = _known(project, job, spec)
     candidates, unseen = plan_candidates(project, catalog, job, choices)
     lines = lines_of(candidates, choices)
-    trials, write_error = _search(spec, candidates, lines, choices, known, limits)
+    path = tune_path(spec.parent)
+    ended, write_error = keep_each(
+        path,
+        TuneProgress(candidates, lines, choices, limits.jobs),
+        partial(search, lines, candidates[0], known, spec.parent.resolve(), limits),
+        lambda trials: keep_results(path, [each.result for each in trials if each.result and not each.is_kept]),
+    )
+    order = {id(candidate): index for index, candidate in enumerate(candidates)}
+    trials = sorted(ended, key=lambda trial: order[id(trial.candidate)])
     rankings = _rankings(project, job, records, trials)
     by_step = {step_key(trial.candidate): trial for trial in trials}
-    for line in FORMATS[format](Report(job, choices, candidates, unseen, lines, by_step, rankings)):
-        print(line)
+    print_report(Report(job, choices, candidates, unseen, lines, by_step, rankings), format)
     sys.stdout.flush()
     names = {id(trial.outcome.job): candidate_name(trial.candidate, choices) for trial in trials}
     failed = failure_findings(
@@ -92,8 +98,7 @@ def tune(
     # Where others were compiled, the search has its result.
     level: Level = "warning" if rankings else "error"
     print_findings(collect(each._replace(level=level) for each in failed), {str(spec): project.document.text})
-    if write_error:
-        raise unwritten(tune_path(spec.parent), write_error)
+    require_written(path, write_error)
     if not rankings:
         raise CommandExit(ERRORS)
     if write:
@@ -153,52 +158,10 @@ def _known(project: Project, job: Job, spec: Path) -> tuple[Sequence[FitResult],
     fits = compilable_file(project, [job], spec)
     kept = read_tune_file(tune_path(spec.parent))
     records = read_records(spec.parent, job.environment.name)
-    if findings := (*kept.findings, *records.findings):
-        print_findings(findings, {str(kept.path): kept.text, records.file: records.text})
-        raise CommandExit(ERRORS)
+    require_none((*kept.findings, *records.findings), {str(kept.path): kept.text, records.file: records.text})
     # A result of an earlier version has no forecast.
     of_fit = (result for result in fits.results.values() if result.forecast or not result.fits)
     return [*of_fit, *kept.results.values()], records
-
-
-def _search(
-    spec: Path,
-    candidates: Sequence[Candidate],
-    lines: Sequence[Line],
-    choices: Choices,
-    known: Sequence[FitResult],
-    limits: Limits,
-) -> tuple[list[Trial], OSError | None]:
-    """Search, and write each result as soon as it is complete: a killed search loses no other.
-
-    Returns the trials in the order of the candidates, whichever ended first, and the error if a result could not be
-    written.
-    """
-    path, trials = tune_path(spec.parent), list[Trial]()
-    write_error: OSError | None = None
-    progress = TuneProgress(candidates, lines, choices, limits.jobs)
-
-    with delayed_interrupts() as check_interrupts:
-
-        def observe(running: Sequence[Running]) -> None:
-            check_interrupts()
-            progress.observe(running)
-
-        try:
-            with closing(search(lines, candidates[0], known, spec.parent.resolve(), limits, observe)) as ended:
-                for trial in ended:
-                    trials.append(trial)
-                    progress.ended(trial)
-                    try:
-                        keep_results(path, [trial.result] if trial.result and not trial.is_kept else [])
-                    except OSError as error:
-                        write_error = error
-        finally:
-            progress.clear()
-            if isinstance(sys.exception(), KeyboardInterrupt):
-                progress.interrupted(str(write_error or f"kept in {path}"))
-    order = {id(candidate): index for index, candidate in enumerate(candidates)}
-    return sorted(trials, key=lambda trial: order[id(trial.candidate)]), write_error
 
 
 def _rankings(project: Project, job: Job, records: Results, trials: Sequence[Trial]) -> Sequence[Ranking]:
@@ -247,3 +210,41 @@ def _write(spec: Path, catalog: Catalog, rows: Sequence[Row]) -> None:
     print("".join(unified_diff(before, after, str(spec), str(spec), n=1)), end="")
     if any(row.trial.candidate.is_current and row.rank == rows[0].rank for row in rows):
         print("not proven to be cheaper than before: the intervals of both overlap", file=sys.stderr)
+
+
+class TuneProgress(Progress[Trial]):
+    """The trials that have ended, and what is left of the search, on stderr."""
+
+    def __init__(self, candidates: Sequence[Candidate], lines: Sequence[Line], choices: Choices, jobs: int) -> None:
+        super().__init__()
+        self._lines, self._jobs = lines, jobs
+        self._trials: dict[str, Trial] = {}
+        self._names = {id(each.job): candidate_name(each, choices) for each in candidates}
+        self._seconds: list[float] = []
+        self.left = self._left_text()
+        self.print_above(f"{format_count(len(candidates), 'candidate')} in {format_count(len(lines), 'combination')}")
+
+    def ended(self, each: Trial) -> None:
+        """Print the line about a candidate."""
+        self._trials[step_key(each.candidate)] = each
+        seconds = each.outcome.seconds
+        if seconds and seconds.compile is not None and each.result and each.result.fits:
+            self._seconds.append(seconds.total)
+        self.left = self._left_text()
+        verdict = verdict_text(RungFit(fit_key(each.outcome.job), each.result)) if each.result else "failed"
+        took = "as kept" if each.is_kept else "" if seconds is None else f"{seconds.total:.1f} s"
+        self.print_above(f"{self._names[id(each.outcome.job)]}: {verdict}{f' ({took})' if took else ''}; {self.left}")
+
+    def interrupted(self, kept: str) -> None:
+        """Print what is left of a search that Ctrl-C has ended."""
+        count = sum(trial.result is not None for trial in self._trials.values())
+        self.print_above(f"interrupted: {format_count(count, 'result')} {kept}; {self.left}; the same command goes on")
+
+    def _left_text(self) -> str:
+        undecided = sum(next_candidate(line, self._trials) is not None for line in self._lines)
+        if not undecided:
+            return "nothing left"
+        # One compilation that fits decides most combinations; refusals take seconds.
+        minutes = undecided * sum(self._seconds) / len(self._seconds) / self._jobs / 60 if self._seconds else None
+        about = f", about {max(1, round(minutes))} min" if minutes else ""
+        return f"{undecided} of {format_count(len(self._lines), 'combination')} left{about}"

@@ -1,17 +1,18 @@
 """The output of `tpucfg tune`: the memory, the order of the candidates, and what was not tried."""
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
-from tpucfg.cli.table import Column, Section, text_sections
-from tpucfg.fit.fit_file import FitResult
+from tpucfg.cli.fit_output import used_text
+from tpucfg.cli.table import Cell, Section, known, print_sections
 from tpucfg.fit.rung_fit import gib, interval_text, step_time
 from tpucfg.fit.tune_candidates import Candidate, Choices, Line, step_key, tried_flags
 from tpucfg.fit.tune_ranking import Ranking, Row
 from tpucfg.fit.tune_search import Fate, Trial, Trials, fate, frontier
-from tpucfg.number_format import UNKNOWN, format_dollars, format_rounded, to_json_number
+from tpucfg.number_format import UNKNOWN, format_dollars, format_rounded
 from tpucfg.paths import grouped
 from tpucfg.plan import Job
 from tpucfg.plan.program import FlagValue
@@ -70,47 +71,51 @@ class Report(NamedTuple):
         return grouped((candidate.problem, candidate) for candidate in self.candidates if candidate.problem)
 
 
-def _text(report: Report) -> Iterator[str]:
-    yield report.title
-    yield ""
-    yield from text_sections([Section("the largest micro-batch that fits, as compiled", _memory_columns(report))])
-    for ranking in report.rankings:
-        yield ""
-        other = "" if ranking.batch_size == report.job.rung.batch_size else f", of batch {ranking.batch_size:,}"
-        title = f"{_order_title(ranking)}{other}"
-        yield from text_sections([Section(title, _ranking_columns(report, ranking), ranking.notes)])
-    yield ""
-    yield from map(printable, _rest(report))
+def print_report(report: Report, format: str) -> None:
+    """Print a search as text or as JSON."""
+    if format == "json":
+        sys.stdout.write(json_text(_data(report)))
+        return
+    print(printable(report.title), end="\n\n")
+    memory = Section("the largest micro-batch that fits, as compiled", _memory_rows(report))
+    rankings = [
+        Section(
+            _order_title(report, ranking),
+            [[*_ranking_cells(report, ranking, row)] for row in ranking.rows],
+            ranking.notes,
+        )
+        for ranking in report.rankings
+    ]
+    print_sections([memory, *rankings], format, [*_rest(report)])
 
 
-def _order_title(ranking: Ranking) -> str:
+def _order_title(report: Report, ranking: Ranking) -> str:
     span = "the run" if ranking.is_of_run else "1,000 steps"
+    if ranking.batch_size != report.job.rung.batch_size:
+        span += f" of batch {ranking.batch_size:,}"
     if not any(row.interval for row in ranking.rows):
         return f"no order is claimed, as there is no forecast; the least cost of {span} by the bound"
     return f"order by {ranking.unit} of {span}; candidates of one rank are equal within the error of the forecast"
 
 
-def _memory_columns(report: Report) -> list[Column]:
-    ends = [(line, *frontier(line, report.trials)) for line in _sorted_lines(report)]
-    fitting = [(largest.outcome.job.rung if largest else None) for _, largest, _ in ends]
-    shown = [(largest or refused) for _, largest, refused in ends]
-    results = [trial.result if trial else None for trial in shown]
-    return [
-        *_value_columns(report, [line.candidates[0] for line, _, _ in ends]),
-        Column("micro-batch", [_largest_text(largest, refused) for _, largest, refused in ends]),
-        Column("grad_accum", [f"{rung.grad_accum or 1:,}" if rung else UNKNOWN for rung in fitting]),
-        Column("HBM GiB", [_used_text(result) for result in results]),
-        Column("available", [gib(each.memory.available) if each else UNKNOWN for each in results]),
-        Column("next larger", [_refusal_text(report, line, refused, largest) for line, largest, refused in ends]),
-    ]
-
-
-def _used_text(result: FitResult | None) -> str:
-    return ("" if result.memory.exact else "≥ ") + gib(result.memory.used) if result else UNKNOWN
-
-
-def _largest_text(largest: Trial | None, refused: Trial | None) -> str:
-    return f"{largest.micro_batch:,}" if largest else "none" if refused else UNKNOWN
+def _memory_rows(report: Report) -> list[list[Cell]]:
+    rows = []
+    for line in _sorted_lines(report):
+        largest, refused = frontier(line, report.trials)
+        shown = largest or refused
+        memory = shown.result.memory if shown and shown.result else None
+        accumulation = largest.outcome.job.rung.grad_accum or 1 if largest else None
+        rows.append(
+            [
+                *_value_cells(report, line.candidates[0]),
+                ("micro-batch", f"{largest.micro_batch:,}" if largest else "none" if refused else UNKNOWN),
+                ("grad_accum", known(accumulation, "{:,}".format)),
+                ("HBM GiB", known(memory, used_text)),
+                ("available", known(memory, lambda each: gib(each.available))),
+                ("next larger", _refusal_text(report, line, refused, largest)),
+            ]
+        )
+    return rows
 
 
 def _refusal_text(report: Report, line: Line, refused: Trial | None, largest: Trial | None) -> str:
@@ -133,56 +138,36 @@ def _sorted_lines(report: Report) -> list[Line]:
     return sorted(report.lines, key=order)
 
 
-def _value_columns(report: Report, candidates: Sequence[Candidate]) -> list[Column]:
-    """Return the columns of the values that tell candidates apart, besides their accumulation."""
-    rungs = [candidate.job.rung for candidate in candidates if candidate.job]
-    flags = [tried_flags(candidate, report.choices) for candidate in candidates]
-    batches = [f"{rung.batch_size:,}" for rung in rungs]
-    return [
-        Column("size", [rung.size for rung in rungs]),
-        *([Column("batch", batches)] if len({*batches}) > 1 else []),
-        Column("model_parallel", [str(rung.model_parallel) for rung in rungs]),
-        *(
-            Column(flag, [_flag_text(values[index]) for values in flags])
-            for index, flag in enumerate(report.choices.args)
-        ),
-    ]
+def _value_cells(report: Report, candidate: Candidate) -> Iterator[Cell]:
+    """Yield the values that tell candidates apart, besides their accumulation."""
+    values = candidate.values
+    yield "size", values.size
+    if {*report.choices.batch_size} - {report.job.rung.batch_size}:
+        yield "batch", f"{values.batch_size:,}"
+    yield "model_parallel", str(values.model_parallel)
+    yield from zip(report.choices.args, map(_flag_text, tried_flags(candidate, report.choices)), strict=True)
 
 
 def _flag_text(value: Any) -> str:
     return "unset" if value is False else "set" if value is None else str(value)
 
 
-def _ranking_columns(report: Report, ranking: Ranking) -> list[Column]:
-    rows = ranking.rows
-    rungs = [row.trial.outcome.job.rung for row in rows]
-    has_forecast = any(row.interval for row in rows)
+def _ranking_cells(report: Report, ranking: Ranking, row: Row) -> Iterator[Cell]:
     money = format_dollars if ranking.unit == "USD" else format_rounded
-    columns = [
-        Column("rank", [str(row.rank) if row.rank else UNKNOWN for row in rows]),
-        Column("step", [_interval_text(row) for row in rows]),
-        Column(ranking.unit, [_range(row.costs, money) for row in rows]),
-    ]
-    return [
-        *(columns[:1] if has_forecast else ()),
-        *_value_columns(report, [row.trial.candidate for row in rows]),
-        Column("micro-batch", [f"{row.trial.micro_batch:,}" for row in rows]),
-        Column("grad_accum", [f"{rung.grad_accum or 1:,}" for rung in rungs]),
-        *(columns[1:] if has_forecast else ()),
-        Column("step ≥", [step_time(row.bound) if row.bound else UNKNOWN for row in rows]),
-        Column(f"{ranking.unit} ≥", [money(row.least) for row in rows]),
-        Column("spec", ["now" if row.trial.candidate.is_current else "" for row in rows]),
-    ]
-
-
-def _interval_text(row: Row) -> str:
     measured = " measured" if row.is_measured else ""
-    return f"{interval_text(row.interval)}{measured}" if row.interval else UNKNOWN
+    if any(each.interval for each in ranking.rows):
+        yield "rank", str(row.rank) if row.rank else UNKNOWN
+    yield from _value_cells(report, row.trial.candidate)
+    yield "micro-batch", f"{row.trial.micro_batch:,}"
+    yield "grad_accum", f"{row.trial.outcome.job.rung.grad_accum or 1:,}"
+    yield "step", known(row.interval, lambda interval: f"{interval_text(interval)}{measured}")
+    yield ranking.unit, known(row.costs, lambda costs: _range(costs, money))
+    yield "step ≥", known(row.bound, step_time)
+    yield f"{ranking.unit} ≥", known(row.least, money)
+    yield "spec", "now" if row.trial.candidate.is_current else ""
 
 
-def _range(costs: tuple[Fraction, Fraction, Fraction] | None, text: Callable[[Fraction | None], str]) -> str:
-    if costs is None:
-        return UNKNOWN
+def _range(costs: tuple[Fraction, Fraction, Fraction], text: Callable[[Fraction], str]) -> str:
     return text(costs[1]) if costs[0] == costs[2] else f"{text(costs[0])} to {text(costs[2])}"
 
 
@@ -239,23 +224,21 @@ def candidate_name(candidate: Candidate, choices: Choices) -> str:
 # JSON.
 
 
-def _json(report: Report) -> Iterator[str]:
-    yield json_text(
-        {
-            "environment": report.job.environment.name,
-            "size": report.job.size,
-            "batch_size": report.job.rung.batch_size,
-            "memory": [_memory_payload(report, line) for line in _sorted_lines(report)],
-            "rankings": [_ranking_payload(report, ranking) for ranking in report.rankings],
-            "candidates": len(report.candidates),
-            "not_compiled": dict(sorted(report.not_compiled.items())),
-            "problems": [
-                _values_payload(report, each) | {"problem": each.problem, "is_refused": each.job is None}
-                for each in report.candidates
-                if each.problem
-            ],
-        }
-    )
+def _data(report: Report) -> dict[str, Any]:
+    return {
+        "environment": report.job.environment.name,
+        "size": report.job.size,
+        "batch_size": report.job.rung.batch_size,
+        "memory": [_memory_payload(report, line) for line in _sorted_lines(report)],
+        "rankings": [_ranking_payload(report, ranking) for ranking in report.rankings],
+        "candidates": len(report.candidates),
+        "not_compiled": dict(sorted(report.not_compiled.items())),
+        "problems": [
+            _values_payload(report, each) | {"problem": each.problem, "is_refused": each.job is None}
+            for each in report.candidates
+            if each.problem
+        ],
+    }
 
 
 def _values_payload(report: Report, candidate: Candidate) -> dict[str, Any]:
@@ -303,10 +286,7 @@ def _row_payload(report: Report, row: Row) -> dict[str, Any]:
         "is_current": row.trial.candidate.is_current,
         "is_measured": row.is_measured,
         "step_seconds": [float(each) for each in interval[:3]] if interval else None,
-        "cost": [to_json_number(each) for each in costs] if costs else None,
-        "bound_seconds": to_json_number(row.bound),
-        "least_cost": to_json_number(row.least),
+        "cost": costs,
+        "bound_seconds": row.bound,
+        "least_cost": row.least,
     }
-
-
-FORMATS: Final[Mapping[str, Callable[[Report], Iterator[str]]]] = {"text": _text, "json": _json}

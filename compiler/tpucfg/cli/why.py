@@ -149,10 +149,11 @@ def _path_reasons(subject: _Subject, query: str) -> Iterator[Reason]:
     own_flags = (arg.key for arg in job.settings.trainer.args if arg.key)
     path = _parse_path(request_body, query, tuple(dict.fromkeys((*figures, *own_flags))))
     value = value_at(request_body, path)
-    if word := _word_at(job, path):
+    flag, word = _argument_at(job, path)
+    if word:
         yield Reason(f"{dotted(path)} is {printable(json.dumps(value, ensure_ascii=False))}")
         yield Reason(dotted(word), project.document.value_location(word))
-    elif flag := _flag_at(job, path):
+    elif flag:
         yield from _reasons(subject, f"--{flag}")
     elif isinstance(value, dict | list) and value:
         yield from _reasons_below(subject, path)
@@ -160,23 +161,15 @@ def _path_reasons(subject: _Subject, query: str) -> Iterator[Reason]:
         yield from _field_reasons(subject, path, value)
 
 
-def _flag_at(job: Job, path: KeyPath) -> str:
-    """Return the flag that the word at a path of the request body belongs to; empty if there is none."""
+def _argument_at(job: Job, path: KeyPath) -> tuple[str, KeyPath]:
+    """Return the flag that the word at a path of the request body belongs to, or the path of the word in the spec."""
     match path:
         case (*_, "args", int(index)):
-            style = job.settings.trainer.arg_style
-            words = [flag for flag, text in job.flags for _ in written_flag(style, flag, text)]
-            return words[index] if index < len(words) else ""
-    return ""
-
-
-def _word_at(job: Job, path: KeyPath) -> KeyPath:
-    """Return the path in the spec of a word of a list of arguments, given its path in the request body; else ()."""
-    words = [arg.path for arg in job.settings.trainer.args if not arg.key]
-    match path:
-        case (*_, "args", int(index)) if index < len(words):
-            return words[index]
-    return ()
+            trainer = job.settings.trainer
+            own = [("", arg.path) for arg in trainer.args if not arg.key]
+            words = own or [(flag, ()) for flag, text in job.flags for _ in written_flag(trainer.arg_style, flag, text)]
+            return words[index] if index < len(words) else ("", ())
+    return "", ()
 
 
 def _setting(project: Project, job: Job, query: str) -> KeyPath:

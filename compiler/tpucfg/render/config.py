@@ -56,10 +56,10 @@ def _template(name: str) -> Any:
 @cache
 def config_template_engine() -> Any:
     """Return the template engine of the configs, with filters that write values as YAML and quote them."""
-    from tpucfg import templating
+    from tpucfg.package_data import template_engine
     from tpucfg.yamldoc.writer import FILTERS, to_yaml
 
-    return templating.template_engine(yaml=to_yaml, **FILTERS)
+    return template_engine(yaml=to_yaml, **FILTERS)
 
 
 def round_trip_finding(config: Config) -> Finding | None:

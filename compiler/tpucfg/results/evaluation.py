@@ -1,16 +1,152 @@
-"""Evaluation of each rung of a ladder: its throughput, how it scales, and whether it passes the spec's gate."""
+"""Evaluation of each rung: the records of its program, its throughput, how it scales, and if it passes the gate."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from tpucfg.catalog import Slice
 from tpucfg.number_format import floor_percent, format_metric
-from tpucfg.results.records import THROUGHPUT, Record, RungRecords, exact_decimal
+from tpucfg.plan.program import Program
+from tpucfg.results.records import THROUGHPUT, Record, Results, exact_decimal, recorded_program, without_point
 from tpucfg.spec import Gate
+from tpucfg.text_format import format_value, quote_key
 from tpucfg.yamldoc import KeyPath
 
 _MAX_DIFFERENCES: Final = 3
+
+
+# The records of a rung, and of a run.
+
+
+class RungRecords(NamedTuple):
+    """The records of one rung that count, and the last one that does not."""
+
+    whole: Record | None = None
+    """The last one of a whole run."""
+    probe: Record | None = None
+    """The last one of a probe, or of a part of a run, whose metric is not final either."""
+    other: Record | None = None
+    """The last one of all, if it is of another program; None if it counts."""
+    differences: tuple[str, ...] = ()
+    """The differences."""
+    other_length: Fraction = Fraction(1)
+    """The sequence length of the other program, relative to that of the rung."""
+
+    @property
+    def measured(self) -> Record | None:
+        """The record whose throughput is shown: that of a probe if there is one, else of a whole run."""
+        counted = (self.probe, self.whole, self.other)
+        return next((record for record in counted if record and record.metric(THROUGHPUT)), None) or next(
+            (record for record in counted if record), None
+        )
+
+    @property
+    def throughput(self) -> Fraction | None:
+        """The examples per second of `measured`, as examples of the rung's length: a longer one takes its time more."""
+        rate = self.measured.metric(THROUGHPUT) if self.measured else None
+        return rate and rate * (self.other_length if self.measured is self.other else 1)
+
+
+def records_of_programs(
+    results: Results, name: str, programs: Mapping[str, Program], *, same_image: bool = False
+) -> Mapping[str, RungRecords]:
+    """Return the records of each size of a project: the last of each kind that the rung's program made.
+
+    Args:
+        results: The records of an environment.
+        name: The project's name.
+        programs: The program of each rung's job, by size; the records of a size without one all count.
+        same_image: True to count only records of the job's image.
+    """
+    chosen: dict[str, RungRecords] = {}
+    for record in results.records:
+        if record.name != name or not record.metrics:
+            continue
+        known, program = chosen.get(record.size, RungRecords()), programs.get(record.size)
+        different = program_differences(record, program, same_image=same_image) if program else ()
+        differences = tuple(dict.fromkeys(different))  # a figure may be a flag of its own name
+        if differences and program:
+            length, own_length = record.sequence_length, program.figures.get("sequence_length")
+            relative = length / own_length if length and own_length else Fraction(1)
+            known = known._replace(other=record, differences=differences, other_length=relative)
+        elif record.is_whole:
+            known = known._replace(whole=record, other=None, differences=())
+        else:
+            known = known._replace(probe=record, other=None, differences=())
+        chosen[record.size] = known
+    return chosen
+
+
+def program_differences(record: Record, program: Program, *, same_image: bool = False) -> Iterator[str]:
+    """Yield what a record's program and that of the job differ in: `batch_size was 256, now 512`.
+
+    Args:
+        record: The record; a field that it does not state does not differ.
+        program: The program of the rung's job.
+        same_image: True to compare the image too.
+    """
+    if not record.program:
+        return
+    now = {"command": [], "xla_flags": [], **recorded_program(program)}
+    for field in ("figures", "flags"):
+        old, new = record.program.get(field, now.get(field, {})), now.get(field, {})
+        for name in (*old, *(name for name in new if name not in old)):
+            if old.get(name, _ABSENT) != new.get(name, _ABSENT):
+                yield f"{quote_key(name)} was {_shown(old, name)}, now {_shown(new, name)}"
+    for field, title in (("command", "the command"), ("xla_flags", "the XLA flags")):
+        # A record without flags states no program, and one with flags has a command or none.
+        if record.program.get(field, [] if "flags" in record.program else now[field]) != now[field]:
+            yield f"{title} changed"
+    if same_image and record.image != program.image:
+        yield f"the image was {record.image or 'not recorded'}, now {program.image}"
+
+
+def other_values(results: Results, record: Record, program: Program) -> list[str]:
+    """Return what the last record of the same run has differently; empty for a run without a name or a record.
+
+    Its `--set` values are those of every size, and its program is compared with that of the same size.
+    """
+    same = _of_run(results, record.name, record.run, is_probe=record.is_probe) if record.run else []
+    if not same:
+        return []
+    of_size = [each for each in same if each.size == record.size]
+    differences = [*dict.fromkeys(program_differences(of_size[-1], program))] if of_size else []
+    return [*differences, *other_changes(same[-1].changes, record.changes)]
+
+
+def other_changes(before: Sequence[str], now: Sequence[str]) -> Iterator[str]:
+    """Yield the difference between the `--set` values of a run's record and those of a command."""
+    if {*before} != {*now}:
+        texts = [", ".join(f"--set {change}" for change in changes) or "no --set" for changes in (before, now)]
+        yield f"it had {texts[0]}, and now has {texts[1]}"
+
+
+def recorded_changes(results: Results, name: str, run: str) -> tuple[str, ...]:
+    """Return the `--set` values of the last record of a run, but a probe's."""
+    return next((each.changes for each in reversed(_of_run(results, name, run, is_probe=False))), ())
+
+
+def recorded_folder(results: Results, name: str, run: str) -> str | None:
+    """Return the folder in which the last record of a run with one has its checkpoints."""
+    folders = [each.folder for each in _of_run(results, name, run, is_probe=False) if each.folder]
+    return folders[-1] if folders else None
+
+
+def _of_run(results: Results, name: str, run: str, *, is_probe: bool) -> list[Record]:
+    return [each for each in results.records if (each.name, each.run, each.is_probe) == (name, run, is_probe)]
+
+
+_ABSENT: Final = object()
+
+
+def _shown(values: Mapping[str, Any], name: str) -> str:
+    value = values.get(name, "not set")
+    if isinstance(value, float):
+        value = without_point(value)
+    return "a bare flag" if value is None else format_value(value, quoted=False)
+
+
+# The measurements of a rung, and the gate.
 
 
 class Shortfall(NamedTuple):

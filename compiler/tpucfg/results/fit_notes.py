@@ -1,6 +1,6 @@
 """The fits of a ladder beside its records: notes below its table, and records that are faster than the TPU can be."""
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from fractions import Fraction
 from math import ceil
 from typing import Final
@@ -11,23 +11,23 @@ from tpucfg.fit.fit_findings import fit_findings, unknown_fits_text
 from tpucfg.fit.forecast import lower_bound, run_of, step_interval
 from tpucfg.fit.rung_fit import KnownFits, fit_key, interval_text, step_time
 from tpucfg.number_format import format_rate, format_rounded
+from tpucfg.paths import grouped
 from tpucfg.plan import Job
 from tpucfg.plan.rules.capacity_rules import writes_checkpoints
 from tpucfg.plan.rules.scaling_warnings import is_checkpoint_interval
-from tpucfg.results.evaluation import RungEvaluation
-from tpucfg.results.ladder_status import LadderStatus
+from tpucfg.results.ladder_status import LadderStatus, RungStatus
 from tpucfg.results.records import THROUGHPUT
-from tpucfg.spec import Project, Settings
+from tpucfg.spec import Project
 from tpucfg.text_format import dotted
 from tpucfg.yamldoc import KeyPath
 
 
-def fit_notes(project: Project, status: LadderStatus, fits: KnownFits) -> Iterator[str]:
+def fit_notes(status: LadderStatus, fits: KnownFits) -> Iterator[str]:
     """Yield a note about each step that does not fit or hardly does, each unlikely record, and what is not known."""
     if fits.file.findings:
         yield f"{fits.file.path} cannot be read, so no fit is known"
         return
-    findings = (*fit_findings(project, fits.rungs.values()), *records_beyond_bound(project, status))
+    findings = (*fit_findings(status.project, fits.rungs.values()), *records_beyond_bound(status))
     # Notes are findings that the spec allows.
     yield from (finding.message for finding in findings if finding.level != "note")
     yield from records_outside_forecast(status)
@@ -39,40 +39,35 @@ def fit_notes(project: Project, status: LadderStatus, fits: KnownFits) -> Iterat
 
 def records_outside_forecast(status: LadderStatus) -> Iterator[str]:
     """Yield a note about each record whose step took less or more time than published runs let expect."""
-    for evaluation in status.evaluations:
-        fit = status.fit(evaluation.size)
-        expected = step_interval(fit.current, evaluation.slice) if fit and fit.current and fit.current.fits else None
-        if expected is None or evaluation.is_other or not evaluation.throughput:
+    for each in status.rungs:
+        current, throughput = each.fit and each.fit.current, each.evaluation.throughput
+        expected = step_interval(current, each.rung.slice) if current and current.fits else None
+        if expected is None or each.evaluation.is_other or not throughput:
             continue
-        seconds = status.rung(evaluation.size).batch_size / evaluation.throughput
+        seconds = each.rung.batch_size / throughput
         if not expected.low <= seconds <= expected.high:
             yield (
-                f"the record of {evaluation.size} is outside its forecast: a step took {step_time(seconds)}, and "
+                f"the record of {each.size} is outside its forecast: a step took {step_time(seconds)}, and "
                 f"{interval_text(expected)} was expected, by {expected.basis}"
             )
 
 
-def records_beyond_bound(
-    project: Project, status: LadderStatus, sizes: Container[str] | None = None
-) -> Iterator[Finding]:
+def records_beyond_bound(status: LadderStatus, sizes: Container[str] | None = None) -> Iterator[Finding]:
     """Yield a warning for each record that is faster than the TPU can be, with `allow` of the spec applied.
 
     Args:
-        project: The spec.
         status: The ladder of one environment.
         sizes: The rungs to compare; all by default.
     """
-    for evaluation in status.evaluations:
-        if (sizes is None or evaluation.size in sizes) and not evaluation.is_other:
-            finding = _beyond_bound(status, evaluation)
-            if finding:
-                yield finding.allowed_by(project.allow)
+    for each in status.rungs:
+        if (sizes is None or each.size in sizes) and (finding := _beyond_bound(status, each)):
+            yield finding.allowed_by(status.project.allow)
 
 
-def _beyond_bound(status: LadderStatus, evaluation: RungEvaluation) -> Finding | None:
+def _beyond_bound(status: LadderStatus, each: RungStatus) -> Finding | None:
     """Return the finding about one record; None without a record of the current job, or without a bound for it."""
-    bound, batch_size = _bound(status, evaluation), status.rung(evaluation.size).batch_size
-    if not (evaluation.record and evaluation.throughput and bound):
+    evaluation, bound, batch_size = each.evaluation, _bound(each), each.rung.batch_size
+    if not (evaluation.record and evaluation.throughput and bound) or evaluation.is_other:
         return None
     step_seconds = batch_size / evaluation.throughput
     if step_seconds >= bound:
@@ -80,7 +75,7 @@ def _beyond_bound(status: LadderStatus, evaluation: RungEvaluation) -> Finding |
     measured, most = format_rate(evaluation.throughput), format_rate(Fraction(batch_size) / bound)
     return Finding.of(
         "TPU108",
-        f"the record of {evaluation.size} is faster than the TPU can be: {measured} examples/s is a step of "
+        f"the record of {each.size} is faster than the TPU can be: {measured} examples/s is a step of "
         f"{step_time(step_seconds)}, and the least is {step_time(bound)}",
         evaluation.record.location or Location(status.results.file),
         help=f"check that {THROUGHPUT} counts examples of the whole slice, and not tokens or micro-batches, and that "
@@ -92,40 +87,34 @@ def _beyond_bound(status: LadderStatus, evaluation: RungEvaluation) -> Finding |
     )
 
 
-def rungs_beyond_duration(project: Project, status: LadderStatus, sizes: Container[str]) -> Iterator[Finding]:
+def rungs_beyond_duration(status: LadderStatus, sizes: Container[str]) -> Iterator[Finding]:
     """Yield a finding for each `max_run_duration` that ends whole runs, with the submissions that these take.
 
     It is a warning, as a run goes on from its checkpoints; an error if nothing shows that there are any.
     """
-    by_path: dict[KeyPath, list[tuple[str, Settings, Fraction]]] = {}
-    for evaluation in status.evaluations:
-        settings = project.settings[status.environment.name, evaluation.size]
-        duration, hours = settings.trainer.max_run_duration, _hours(status, evaluation)
-        if evaluation.size in sizes and duration and hours and hours > Fraction(duration.seconds, 3600):
-            path = settings.source(("trainer", "max_run_duration"))
-            by_path.setdefault(path, []).append((evaluation.size, settings, hours))
-    for path, rungs in by_path.items():
-        yield _beyond_duration(project, status, path, rungs).allowed_by(project.allow)
+    too_long = (
+        (each.settings.source(("trainer", "max_run_duration")), (each, hours))
+        for each in status.rungs
+        if each.size in sizes and (hours := _hours(each)) and each.cost.limit_hours and hours > each.cost.limit_hours
+    )
+    for path, rungs in grouped(too_long).items():
+        yield _beyond_duration(status, path, rungs).allowed_by(status.project.allow)
 
 
-def _beyond_duration(
-    project: Project, status: LadderStatus, path: KeyPath, rungs: list[tuple[str, Settings, Fraction]]
-) -> Finding:
-    limit = rungs[0][1].trainer.max_run_duration
-    seconds = limit.seconds if limit else 0
+def _beyond_duration(status: LadderStatus, path: KeyPath, rungs: Sequence[tuple[RungStatus, Fraction]]) -> Finding:
     lengths = [
-        f"{'' if status.cost(size).hours else 'at least '}{format_rounded(hours)} h on {size}, "
-        f"{ceil(hours * 3600 / seconds)} submissions"
-        for size, _, hours in rungs
+        f"{'' if each.cost.hours else 'at least '}{format_rounded(hours)} h on {each.size}, "
+        f"{ceil(hours / (each.cost.limit_hours or hours))} submissions"
+        for each, hours in rungs
     ]
-    is_kept = all(writes_checkpoints(project, settings) for _, settings, _ in rungs)
+    is_kept = all(writes_checkpoints(status.project, each.settings) for each, _ in rungs)
     loss = "" if is_kept else ", and nothing in the spec shows that the program writes checkpoints"
     name, environment = dotted(path), status.environment.name
     return Finding.of(
         "TPU129",
         f"a run in {environment} takes longer than {name}, after which the slice is gone: {'; '.join(lengths)}{loss}",
-        project.document.value_location(path),
-        help=f"set {name} to {max(ceil(hours) for _, _, hours in rungs)}h or more, or allow TPU129 with your reason",
+        status.project.document.value_location(path),
+        help=f"set {name} to {max(ceil(hours) for _, hours in rungs)}h or more, or allow TPU129 with your reason",
         level="warning" if is_kept else "error",
     )
 
@@ -168,14 +157,13 @@ def _checkpoint_count(job: Job) -> int:
     return (job.rung.train_steps or 0) // intervals[0] if intervals and job.whole is None else 0
 
 
-def _hours(status: LadderStatus, evaluation: RungEvaluation) -> Fraction | None:
+def _hours(each: RungStatus) -> Fraction | None:
     """Return the hours of a whole run, from the records or at least by the fit; None if neither is known."""
-    forecast = status.forecasts.get(evaluation.size)
-    seconds = forecast.low if forecast else _bound(status, evaluation)
-    least = run_of(seconds, status.rung(evaluation.size).train_steps, None) if seconds else None
-    return status.cost(evaluation.size).hours or (least and least.hours)
+    seconds = each.forecast.low if each.forecast else _bound(each)
+    least = run_of(seconds, each.rung.train_steps, None) if seconds else None
+    return each.cost.hours or (least and least.hours)
 
 
-def _bound(status: LadderStatus, evaluation: RungEvaluation) -> Fraction | None:
-    fit = status.fit(evaluation.size)
-    return lower_bound(fit.current, evaluation.slice) if fit and fit.current else None
+def _bound(each: RungStatus) -> Fraction | None:
+    current = each.fit and each.fit.current
+    return lower_bound(current, each.rung.slice) if current else None

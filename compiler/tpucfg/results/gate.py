@@ -1,10 +1,8 @@
 """The gate between rungs: it decides if a rung may be started, and suggests commands for a rung that has not passed."""
 
-import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import count
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from tpucfg.catalog import Catalog
@@ -15,10 +13,10 @@ from tpucfg.plan.run_progress import examples_of_run
 from tpucfg.plan.rung import NO_OVERRIDE
 from tpucfg.plan.selection import set_options
 from tpucfg.results.cost import Cost
-from tpucfg.results.evaluation import RungEvaluation
+from tpucfg.results.evaluation import RungEvaluation, recorded_changes
 from tpucfg.results.ladder_status import LadderStatus
-from tpucfg.results.records import THROUGHPUT, exact_decimal, recorded_changes, run_parts
-from tpucfg.spec import SPEC_NAME, Gate, Project
+from tpucfg.results.records import THROUGHPUT, exact_decimal, run_parts
+from tpucfg.spec import Gate
 
 PROBE_OPTION: Final = "--probe"
 _FROM_LOG: Final = ("--from", "LOG")
@@ -37,7 +35,7 @@ class NextStep(NamedTuple):
 
 def may_run(status: LadderStatus, size: str, *, is_probe: bool = False) -> bool:
     """Return True if the gate lets a run or a probe start: the rung below has passed, and its own step and cost do."""
-    has_passed = has_passed_below(status, size) and size not in status.fit_problems
+    has_passed = has_passed_below(status, size) and not status.rung(size).fit_problem
     return has_passed and not cost_problem(status, size, is_probe=is_probe)
 
 
@@ -46,7 +44,8 @@ def cost_problem(status: LadderStatus, size: str, *, is_probe: bool = False) -> 
     limit = status.gate.max_usd if status.gate else None
     if limit is None:
         return ""
-    kind, cost = ("probe", status.probe_cost(size)) if is_probe else ("run", status.cost(size))
+    rung = status.rung(size)
+    kind, cost = ("probe", rung.probe_cost) if is_probe else ("run", rung.cost)
     usd = cost.submission_usd if cost else None
     if usd is None:
         source = f": the record of {cost.source} is of another program" if cost and cost.is_of_other else ""
@@ -69,7 +68,7 @@ def _basis(cost: Cost) -> str:
 
 def has_passed_below(status: LadderStatus, size: str) -> bool:
     """Return True if the rung below has passed; always for the first rung, and if the gate compares no measurement."""
-    below = status.evaluation(size).below
+    below = status.rung(size).evaluation.below
     if below is None or not status.is_measured:
         return True
     return below.size in passed_sizes(status)
@@ -83,24 +82,23 @@ def passed_sizes(status: LadderStatus) -> frozenset[str]:
 
 
 def gate_refusals(
-    project: Project, statuses: Mapping[str, LadderStatus], jobs: Iterable[Job], spec: Path, resumed: Collection[str]
+    statuses: Mapping[str, LadderStatus], jobs: Iterable[Job], resumed: Collection[str]
 ) -> Mapping[str, tuple[Finding, ...]]:
     """Return the findings about jobs that may not be started yet, by job name; other jobs are absent.
 
     The jobs named in `resumed` go on with a run that was on their size before: the gate has let it start.
     """
     refusals = {
-        job.name: tuple(_refusals(project, statuses[job.environment.name], job, spec, is_resumed=job.name in resumed))
-        for job in jobs
+        job.name: tuple(_refusals(statuses[job.environment.name], job, is_resumed=job.name in resumed)) for job in jobs
     }
     return {name: findings for name, findings in refusals.items() if findings}
 
 
-def remedy(status: LadderStatus, rung: RungEvaluation, spec: Path, changes: Sequence[str] = ()) -> Iterator[NextStep]:
+def remedy(status: LadderStatus, rung: RungEvaluation, changes: Sequence[str] = ()) -> Iterator[NextStep]:
     """Yield the steps that let a rung pass, with these `--set` values."""
     missing = next((shortfall for shortfall in rung.shortfalls if shortfall.unrecorded_size), None)
     size = missing.unrecorded_size if missing and missing.unrecorded_size else rung.size
-    evaluation, of_metric = status.evaluation(size), (missing or rung.shortfalls[0]).is_of_metric
+    evaluation, of_metric = status.rung(size).evaluation, (missing or rung.shortfalls[0]).is_of_metric
     # The metric is that of a whole run; the rest is measured by a probe, which costs less.
     kind = (PROBE_OPTION,) if status.probe and not of_metric else ()
     name = f"a probe of {size}" if kind else size
@@ -108,7 +106,7 @@ def remedy(status: LadderStatus, rung: RungEvaluation, spec: Path, changes: Sequ
 
     def step(text: str, command: str, *more: str) -> NextStep:
         options = (*kind, *more, *set_options(changes))
-        return NextStep(text, command_line(command, status.environment.name, size, spec, *options))
+        return NextStep(text, status.command(command, size, *options))
 
     if missing and not evaluation.is_other:
         if evaluation.record is None or (of_metric and evaluation.records.whole is None):
@@ -124,10 +122,10 @@ def remedy(status: LadderStatus, rung: RungEvaluation, spec: Path, changes: Sequ
     yield step("then", "record", *run, *_FROM_LOG)
 
 
-def fit_remedy(status: LadderStatus, size: str, spec: Path) -> tuple[NextStep, ...]:
+def fit_remedy(status: LadderStatus, size: str) -> tuple[NextStep, ...]:
     """Return the steps after which `gate.fit` lets a rung start."""
-    problem = status.fit_problems.get(size)
-    return (NextStep(problem.fix, command_line("fit", status.environment.name, size, spec)),) if problem else ()
+    problem = status.rung(size).fit_problem
+    return (NextStep(problem.fix, status.command("fit", size)),) if problem else ()
 
 
 def next_run(status: LadderStatus) -> str:
@@ -138,58 +136,52 @@ def next_run(status: LadderStatus) -> str:
     return next(run for number in count(2) if (run := f"a{number}") not in taken)
 
 
-def command_line(name: str, environment: str, size: str, spec: Path, *more: str) -> str:
-    """Return a tpucfg command line about one rung, quoted for a shell."""
-    spec_option = [] if spec == Path(SPEC_NAME) else ["--spec", str(spec)]
-    return shlex.join(["tpucfg", name, *spec_option, "--env", environment, "--size", size, *more])
-
-
-def _refusals(project: Project, status: LadderStatus, job: Job, spec: Path, *, is_resumed: bool) -> Iterator[Finding]:
+def _refusals(status: LadderStatus, job: Job, *, is_resumed: bool) -> Iterator[Finding]:
     """Yield the findings about the rung below, and about the fit and the cost of the rung itself."""
     size, is_probe = job.size, job.whole is not None
-    below = status.evaluation(size).below
+    below = status.rung(size).evaluation.below
     if below and not is_resumed and not has_passed_below(status, size):
-        yield _not_passed(project, status, job, below, spec)
-    if problem := status.fit_problems.get(size):
-        fix = ", ".join(map(str, fit_remedy(status, size, spec)))
+        yield _not_passed(status, job, below)
+    if problem := status.rung(size).fit_problem:
+        fix = ", ".join(map(str, fit_remedy(status, size)))
         yield Finding.of(
             "TPU111",
             f"{size} may not be started in {status.environment.name}: {problem.reason}",
-            project.document.value_location(("gate", "fit")),
+            status.project.document.value_location(("gate", "fit")),
             help=f"{fix}; or start it anyway with --force",
         )
     if reason := cost_problem(status, size, is_probe=is_probe):
         yield Finding.of(
             "TPU130",
             f"{size} may not be started in {status.environment.name}: {reason}",
-            project.document.value_location(("gate", "max_usd")),
-            help=f"{_cost_remedy(status, job, spec)}; or start it anyway with --force",
+            status.project.document.value_location(("gate", "max_usd")),
+            help=f"{_cost_remedy(status, job)}; or start it anyway with --force",
         )
 
 
-def _cost_remedy(status: LadderStatus, job: Job, spec: Path) -> str:
+def _cost_remedy(status: LadderStatus, job: Job) -> str:
     """Return what makes the cost of a job known, or less."""
-    cost = status.cost(job.size)
+    rung = status.rung(job.size)
+    cost = rung.cost
     if cost.usd_per_hour is None:
         return f"set prices.{job.slice.generation} to what you pay for a chip hour"
     if cost.submission_usd is not None:
         return "set gate.max_usd to what it may cost, or trainer.max_run_duration to a shorter time"
-    fit = status.fit(job.size)
-    if fit and not fit.current:
-        return f"compile it, which forecasts its time: {command_line('fit', status.environment.name, job.size, spec)}"
+    if rung.fit and not rung.fit.current:
+        return f"compile it, which forecasts its time: {status.command('fit', job.size)}"
     if job.whole is None and status.probe and not cost_problem(status, job.size, is_probe=True):
         options = ("--run", next_run(status), *set_options(job.changes)) if job.changes else ()
-        probe = command_line("submit", status.environment.name, job.size, spec, PROBE_OPTION, *options)
+        probe = status.command("submit", job.size, PROBE_OPTION, *options)
         return f"measure it with a probe: {probe}; or set trainer.max_run_duration, after which it ends"
     return "set trainer.max_run_duration, after which it ends"
 
 
-def _not_passed(project: Project, status: LadderStatus, job: Job, below: RungEvaluation, spec: Path) -> Finding:
+def _not_passed(status: LadderStatus, job: Job, below: RungEvaluation) -> Finding:
     """Return the finding about a rung whose predecessor has not passed."""
     if below.shortfalls:
         reason = "; ".join(shortfall.reason for shortfall in below.shortfalls)
         path = below.shortfalls[0].path
-        fix = ", ".join(map(str, remedy(status, below, spec, job.changes)))
+        fix = ", ".join(map(str, remedy(status, below, job.changes)))
     # The rung below has passed, so the gate is closed by an error in the file.
     else:
         reason = f"{status.results.file} {status.results.problem}, so the gate cannot be evaluated"
@@ -199,7 +191,7 @@ def _not_passed(project: Project, status: LadderStatus, job: Job, below: RungEva
     return Finding.of(
         "TPU110",
         f"{job.size} may not be started in {status.environment.name}: {reason}",
-        project.document.value_location(path),
+        status.project.document.value_location(path),
         help=f"{fix}; or start it anyway with --force",
         related=((record.location, f"the last record of {below.size}"),) if record and record.location else (),
     )
@@ -218,22 +210,17 @@ causes a much higher value.
 
 def gate_text(gate: Gate) -> str:
     """Return the gate's requirements in words."""
-    return ", and ".join(_requirements(gate))
-
-
-def _requirements(gate: Gate) -> Iterator[str]:
-    if gate.min_scaling_efficiency is not None:
-        yield f"a scaling of {floor_percent(exact_decimal(gate.min_scaling_efficiency))}"
-    if gate.metric:
-        max_drop = format_metric(exact_decimal(gate.max_drop or 0))
-        direction = "below" if gate.goal == "max" else "above"
-        yield f"{gate.metric} at most {max_drop} {direction} that of the previous rung"
-    if gate.same_image:
-        yield "records of the job's own image"
-    if gate.fit:
-        yield "a training step that is known to fit"
-    if gate.max_usd is not None:
-        yield f"a cost of at most ${format_dollars(exact_decimal(gate.max_usd))}"
+    scaling, max_usd = gate.min_scaling_efficiency, gate.max_usd
+    direction = "below" if gate.goal == "max" else "above"
+    max_drop = f"at most {format_metric(exact_decimal(gate.max_drop or 0))} {direction} that of the previous rung"
+    requirements = (
+        scaling is not None and f"a scaling of {floor_percent(exact_decimal(scaling))}",
+        gate.metric and f"{gate.metric} {max_drop}",
+        gate.same_image and "records of the job's own image",
+        gate.fit and "a training step that is known to fit",
+        max_usd is not None and f"a cost of at most ${format_dollars(exact_decimal(max_usd))}",
+    )
+    return ", and ".join(text for text in requirements if text)
 
 
 def other_program_notes(status: LadderStatus, size: str | None = None) -> Iterator[str]:
@@ -258,7 +245,7 @@ def _image_note(status: LadderStatus, rung: RungEvaluation) -> str:
 
 def image_below_note(status: LadderStatus, size: str) -> Iterator[str]:
     """Yield a note if the rung below, on which the gate depends, was recorded with another image."""
-    below = status.evaluation(size).below
+    below = status.rung(size).evaluation.below
     if status.is_measured and below and (note := _image_note(status, below)):
         yield f"{note}; {size} is compared with it"
 
@@ -273,12 +260,12 @@ def implausible_notes(status: LadderStatus, size: str | None = None) -> Iterator
             yield f"{scaling}: check that {THROUGHPUT} is that of the whole slice on both"
 
 
-def run_steps(status: LadderStatus, project: Project, catalog: Catalog, spec: Path) -> Iterator[NextStep]:
+def run_steps(status: LadderStatus, catalog: Catalog) -> Iterator[NextStep]:
     """Yield how far each recorded run is that has not ended, and the commands with which it goes on.
 
     Where its last size is not to be had, these are the sizes of `fallback`.
     """
-    environment = status.environment
+    project, environment = status.project, status.environment
     if status.results.findings:
         return
     names = (record.run for record in status.results.records if record.step)
@@ -301,7 +288,7 @@ def run_steps(status: LadderStatus, project: Project, catalog: Catalog, spec: Pa
         for other in dict.fromkeys((size, *fallback)):
             if other in environment.sizes:
                 text = "it goes on with" if other == size else f"or on {other}, a fallback of {size}, with"
-                yield NextStep(text, command_line("submit", environment.name, other, spec, *options))
+                yield NextStep(text, status.command("submit", other, *options))
 
 
 def first_rung_note(status: LadderStatus) -> Iterator[str]:
@@ -313,12 +300,11 @@ def first_rung_note(status: LadderStatus) -> Iterator[str]:
         yield f"{first.size} is the first rung: its {gate.metric} of {value} is not compared with anything"
 
 
-def next_steps(status: LadderStatus, spec: Path) -> Iterator[NextStep]:
+def next_steps(status: LadderStatus) -> Iterator[NextStep]:
     """Yield the reasons why measured rungs have not passed, then the commands for the lowest unmeasured rung.
 
     A rung that `gate.fit` refuses is compiled first, so that no step is one that the gate refuses.
     """
-    environment = status.environment.name
     # An invalid line could be the last record of any rung, so no other step can be recommended.
     if status.results.findings:
         yield NextStep(f"{status.results.file} {status.results.problem}: fix it first")
@@ -335,21 +321,21 @@ def next_steps(status: LadderStatus, spec: Path) -> Iterator[NextStep]:
     reached = next((rung for rung in unmeasured if has_passed_below(measured, rung.size)), None)
     if reached:
         size = reached.size
-        fixes = fit_remedy(status, size, spec)
+        fixes = fit_remedy(status, size)
         yield from (NextStep(f"next, {fix.text}", fix.command) for fix in fixes)
         # The folder of the other program's run may have checkpoints.
         options = (*kind, *(("--run", next_run(status)) if reached.is_other else ()))
         if reason := cost_problem(status, size, is_probe=bool(kind)):
             yield NextStep(f"the gate does not let {size} start: {reason}")
             return
-        submit = command_line("submit", environment, size, spec, *options)
+        submit = status.command("submit", size, *options)
         yield NextStep(f"once {size} is known to fit" if fixes else "next", submit)
-        yield NextStep("then", command_line("record", environment, size, spec, *options, "--from", "LOG"))
+        yield NextStep("then", status.command("record", size, *options, "--from", "LOG"))
     elif unmeasured and (blocking := unmeasured[0].below):
-        yield from (*fit_remedy(measured, blocking.size, spec), *remedy(measured, blocking, spec))
+        yield from (*fit_remedy(measured, blocking.size), *remedy(measured, blocking))
     # Every rung is recorded: the lowest one that has not passed is to be run again.
     elif failed := next((rung for rung in status.evaluations if not rung.passed), None):
-        yield from (*fit_remedy(status, failed.size, spec), *remedy(status, failed, spec))
+        yield from (*fit_remedy(status, failed.size), *remedy(status, failed))
     elif status.is_measured:
         yield NextStep("every rung has passed")
     else:

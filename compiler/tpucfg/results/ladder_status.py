@@ -1,20 +1,19 @@
-"""The status of an environment's whole ladder: its records, the evaluation of each rung, and the cost of runs."""
+"""The status of an environment's whole ladder: its records, and the evaluation, costs and fit of each rung."""
 
+import shlex
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from tpucfg.catalog import Catalog
 from tpucfg.findings import Finding
 from tpucfg.plan import Rung, Selection, ladder, plan
-from tpucfg.plan.job import capacity_name
 from tpucfg.plan.program import Program, program_of
 from tpucfg.plan.rung import probe_rung
 from tpucfg.results.cost import Cost, costs
-from tpucfg.results.evaluation import RungEvaluation, evaluate_rungs
-from tpucfg.results.records import Results, read_records, records_of_programs
-from tpucfg.spec import CapacityKind, Environment, Gate, Probe, Project
+from tpucfg.results.evaluation import RungEvaluation, evaluate_rungs, records_of_programs
+from tpucfg.results.records import Results, read_records
+from tpucfg.spec import SPEC_NAME, Environment, Gate, Probe, Project, Settings
 
 # Imported by the function that reads fits: most specs name no training step.
 if TYPE_CHECKING:
@@ -23,52 +22,73 @@ if TYPE_CHECKING:
     from tpucfg.fit.rung_fit import KnownFits, RungFit
 
 
+class RungStatus(NamedTuple):
+    """One rung of a ladder, with its measurements, its costs and its fit."""
+
+    rung: Rung
+    settings: Settings
+    evaluation: RungEvaluation
+    cost: Cost
+    """The cost of a whole run."""
+    probe_cost: Cost | None = None
+    """The cost of a probe; None for a spec without probes."""
+    fit: "RungFit | None" = None
+    """None if the spec names no training step for the rung."""
+    fit_problem: "FitProblem | None" = None
+    """The reason why `gate.fit` lets the rung not start; None for a gate without it."""
+    forecast: "StepInterval | None" = None
+    """The time in which a step is expected; None if it is not known."""
+
+    @property
+    def size(self) -> str:
+        """The accelerator type: `v3-32`."""
+        return self.rung.size
+
+
 class LadderStatus(NamedTuple):
     """An environment's ladder with its measurements."""
 
+    project: Project
     environment: Environment
     results: Results
-    rungs: tuple[Rung, ...]
+    rungs: tuple[RungStatus, ...]
     """All rungs of the ladder, because a rung is compared with the one below even if that one is not selected."""
-    evaluations: tuple[RungEvaluation, ...]
-    """One for each rung."""
-    costs: tuple[Cost, ...]
-    """The cost of a whole run, one for each rung."""
-    capacities: tuple[CapacityKind, ...]
-    """The capacity of each rung, which decides its price."""
-    capacity_names: tuple[str, ...]
-    """The capacity of each rung in words, such as for a spec that sets none."""
     gate: Gate | None
     """The gate of the evaluations."""
     programs: Mapping[str, Program]
     """The program of each recorded rung's job, by size."""
     probe: Probe | None = None
     """None for a spec without probes."""
-    probe_costs: tuple[Cost, ...] = ()
-    """The cost of a probe, one for each rung; none for a spec without probes."""
     fits: "KnownFits | None" = None
     """The fits of the rungs; None if the spec names no training step for any of them."""
-    fit_problems: "Mapping[str, FitProblem]" = MappingProxyType({})
-    """The reason why `gate.fit` lets a rung not start, by size; empty for a gate without it."""
-    forecasts: "Mapping[str, StepInterval]" = MappingProxyType({})
-    """The time in which a step is expected, by size; without rungs that have no forecast."""
+
+    @property
+    def evaluations(self) -> tuple[RungEvaluation, ...]:
+        """The evaluation of each rung."""
+        return tuple(each.evaluation for each in self.rungs)
 
     @property
     def others(self) -> tuple[str, ...]:
         """The sizes whose throughput is that of another program."""
-        return tuple(rung.size for rung in self.evaluations if rung.is_other)
+        return tuple(each.size for each in self.rungs if each.evaluation.is_other)
 
     def with_costs_of_probes(self) -> "LadderStatus":
         """Return the ladder with the figures and costs of probes in the place of those of runs."""
-        rungs = tuple(probe_rung(rung, self.probe) for rung in self.rungs) if self.probe else self.rungs
-        return self._replace(rungs=rungs, costs=self.probe_costs, probe=None, probe_costs=())
+        if self.probe is None:
+            return self
+        rungs = (
+            each._replace(rung=probe_rung(each.rung, self.probe), cost=each.probe_cost or each.cost, probe_cost=None)
+            for each in self.rungs
+        )
+        return self._replace(rungs=tuple(rungs), probe=None)
 
     def for_probes(self) -> "LadderStatus":
         """Return the ladder by the gate of probes, which asks for no metric of a whole run."""
         gate = self.gate.for_probes if self.gate else None
-        records = {rung.size: rung.records for rung in self.evaluations}
-        evaluations = evaluate_rungs([rung.slice for rung in self.evaluations], records, gate)
-        return self._replace(gate=gate, evaluations=evaluations)
+        records = {each.size: each.evaluation.records for each in self.rungs}
+        evaluations = evaluate_rungs([each.rung.slice for each in self.rungs], records, gate)
+        pairs = zip(self.rungs, evaluations, strict=True)
+        return self._replace(gate=gate, rungs=tuple(each._replace(evaluation=new) for each, new in pairs))
 
     @property
     def is_measured(self) -> bool:
@@ -81,31 +101,25 @@ class LadderStatus(NamedTuple):
         return (*self.results.findings, *(self.fits.file.findings if self.fits else ()))
 
     @property
-    def sources(self) -> tuple[tuple[str, str], ...]:
-        """The names and texts of these files."""
-        fits = ((str(self.fits.file.path), self.fits.file.text),) if self.fits else ()
-        return ((self.results.file, self.results.text), *fits)
+    def sources(self) -> dict[str, str]:
+        """The texts of these files by their names."""
+        fits = {str(self.fits.file.path): self.fits.file.text} if self.fits else {}
+        return {self.results.file: self.results.text} | fits
 
-    def evaluation(self, size: str) -> RungEvaluation:
-        """Return the evaluation of one rung."""
-        return next(rung for rung in self.evaluations if rung.size == size)
+    def rung(self, size: str) -> RungStatus:
+        """Return one rung."""
+        return next(each for each in self.rungs if each.size == size)
 
-    def fit(self, size: str) -> "RungFit | None":
-        """Return the fit of one rung; None if the spec names no training step for it."""
-        return self.fits.of_environment(self.environment.name).get(size) if self.fits else None
+    def command(self, name: str, size: str, *options: str) -> str:
+        """Return a tpucfg command line about one rung."""
+        return command_line(self.project, self.environment.name, name, size, *options)
 
-    def rung(self, size: str) -> Rung:
-        """Return one rung with its figures."""
-        return next(rung for rung in self.rungs if rung.size == size)
 
-    def cost(self, size: str) -> Cost:
-        """Return the cost of a run on one rung."""
-        return next(cost for rung, cost in zip(self.rungs, self.costs, strict=True) if rung.size == size)
-
-    def probe_cost(self, size: str) -> Cost | None:
-        """Return the cost of a probe on one rung; None for a spec without probes."""
-        costs_by_size = dict(zip((rung.size for rung in self.rungs), self.probe_costs, strict=False))
-        return costs_by_size.get(size)
+def command_line(project: Project, environment: str, name: str, size: str, *options: str) -> str:
+    """Return a tpucfg command line about one rung, quoted for a shell."""
+    file = project.document.file
+    spec = [] if file == SPEC_NAME else ["--spec", file]
+    return shlex.join(["tpucfg", name, *spec, "--env", environment, "--size", size, *options])
 
 
 def ladder_status(project: Project, catalog: Catalog, environment: Environment, folder: Path) -> LadderStatus:
@@ -137,29 +151,21 @@ def _status(
     records = records_of_programs(results, project.name, programs, same_image=same_image)
     evaluations = evaluate_rungs([rung.slice for rung in rungs], records, project.gate)
     settings = [project.settings[environment.name, rung.size] for rung in rungs]
-    forecasts = _forecasts(rungs, evaluations, fits, environment)
+    by_size = fits.of_environment(environment.name) if fits else {}
+    forecasts = _forecasts(rungs, evaluations, by_size)
     slowest = {rung.size: rung.batch_size / forecasts[rung.size].high for rung in rungs if rung.size in forecasts}
+    problems = _fit_problems(project.gate, fits, environment)
     probe = project.probe
 
-    def costs_of(rungs_run: Iterable[Rung]) -> tuple[Cost, ...]:
-        return costs(evaluations, [rung.examples for rung in rungs_run], project.prices, settings, slowest)
+    def costs_of(ladder_: Iterable[Rung]) -> tuple[Cost, ...]:
+        return costs(evaluations, [rung.examples for rung in ladder_], project.prices, settings, slowest)
 
-    return LadderStatus(
-        environment=environment,
-        results=results,
-        rungs=rungs,
-        evaluations=evaluations,
-        costs=costs_of(rungs),
-        capacities=tuple(each.capacity.kind for each in settings),
-        capacity_names=tuple(capacity_name(environment.target, each) for each in settings),
-        gate=project.gate,
-        programs=programs,
-        probe=probe,
-        probe_costs=costs_of(probe_rung(rung, probe) for rung in rungs) if probe else (),
-        fits=fits,
-        fit_problems=_fit_problems(project.gate, fits, environment),
-        forecasts=forecasts,
+    probe_costs = costs_of(probe_rung(rung, probe) for rung in rungs) if probe else [None] * len(rungs)
+    every = zip(rungs, settings, evaluations, costs_of(rungs), probe_costs, strict=True)
+    statuses = tuple(
+        RungStatus(*each, by_size.get(size := each[0].size), problems.get(size), forecasts.get(size)) for each in every
     )
+    return LadderStatus(project, environment, results, statuses, project.gate, programs, probe, fits)
 
 
 def _programs(project: Project, catalog: Catalog, environment: Environment, results: Results) -> Mapping[str, Program]:
@@ -194,17 +200,14 @@ def _fit_problems(gate: Gate | None, fits: "KnownFits | None", environment: Envi
 
 
 def _forecasts(
-    rungs: tuple[Rung, ...],
-    evaluations: tuple[RungEvaluation, ...],
-    fits: "KnownFits | None",
-    environment: Environment,
+    rungs: tuple[Rung, ...], evaluations: tuple[RungEvaluation, ...], fits: "Mapping[str, RungFit]"
 ) -> "Mapping[str, StepInterval]":
     """Return the time in which the step of each rung is expected, by size."""
-    if fits is None:
+    if not fits:
         return {}
     from tpucfg.fit.forecast import step_forecasts
 
-    current = {size: fit.current for size, fit in fits.of_environment(environment.name).items() if fit.current}
+    current = {size: fit.current for size, fit in fits.items() if fit.current}
     # Records of other programs predict nothing about this one's step.
     measured = {
         rung.size: rung.batch_size / each.throughput

@@ -30,7 +30,6 @@ from tpucfg.results.cost import price_per_hour, run_limit
 from tpucfg.results.log_metrics import (
     SHOWN_STEP,
     LogObject,
-    LogTimestamp,
     TruncatedLogError,
     iter_log_objects,
     short_lines,
@@ -281,31 +280,22 @@ class Progress(NamedTuple):
     """False for a list of entries that breaks off."""
 
 
-class _Line(NamedTuple):
-    """The line of a step."""
-
-    timestamp: LogTimestamp
-    step: int
-    seconds: float | None
-    """The time of the step, if the line has it."""
-
-
 def log_progress(log: str, form: StepLine) -> Progress:
     """Return the progress in a log: of lines of steps in a form, or of lines of JSON with a `step`."""
-    lines: list[_Line] = []
+    lines: list[LogObject] = []
     is_whole = True
     try:
         for each in iter_log_objects(short_lines(StringIO(log)), (_STEP,), form):
             step = each.data.get(_STEP)
             if isinstance(step, float) and isfinite(step) and 0 <= step <= _MAX_STEP:
-                lines.append(_Line(each.timestamp, int(step), _seconds(each)))
+                lines.append(each)
     except TruncatedLogError:
         is_whole = False
     if not lines:
         return Progress(is_whole=is_whole)
     # Stable: lines without a time, or of one entry, keep their order. gcloud prints the newest entries first.
     lines.sort(key=lambda line: line.timestamp)
-    return Progress(lines[-1].step, _step_seconds(lines, form.warm_up), is_whole)
+    return Progress(int(lines[-1].data[_STEP]), _step_seconds(lines, form.warm_up), is_whole)
 
 
 def _seconds(each: LogObject) -> float | None:
@@ -313,20 +303,20 @@ def _seconds(each: LogObject) -> float | None:
     return value if isinstance(value, float) and 0 < value < _MAX_STEP else None
 
 
-def _step_seconds(lines: list[_Line], warm_up: int) -> Fraction | None:
+def _step_seconds(lines: list[LogObject], warm_up: int) -> Fraction | None:
     """Return the time of the median step: as printed, or from the times of lines whose steps follow each other.
 
     A median leaves out single steps that compile; a restart begins at an earlier step.
     """
-    printed = [line.seconds for line in lines if line.seconds and line.step >= warm_up]
+    printed = [seconds for line in lines if (seconds := _seconds(line)) and line.data[_STEP] >= warm_up]
     between = [
-        (_moment(after) - _moment(before)) / (after.step - before.step)
+        (_moment(after) - _moment(before)) / steps
         for before, after in pairwise(line for line in lines if line.timestamp.fraction)
-        if after.step > before.step
+        if (steps := int(after.data[_STEP]) - int(before.data[_STEP])) > 0
     ]
     times = printed or between
     return Fraction(median(times)).limit_denominator(_MAX_STEP) if times and median(times) > 0 else None
 
 
-def _moment(line: _Line) -> float:
+def _moment(line: LogObject) -> float:
     return line.timestamp.second.timestamp() + float(f"0.{line.timestamp.fraction}")

@@ -14,11 +14,11 @@ https://cloud.google.com/logging/docs/structured-logging
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
 from io import TextIOWrapper
-from itertools import chain, islice
+from itertools import islice
 from math import isfinite
 from statistics import median
 from typing import Any, BinaryIO, Final, NamedTuple, TextIO
@@ -239,13 +239,10 @@ def _timestamp(entry: Mapping[str, Any]) -> LogTimestamp:
 
 _NOT_FINITE: Final = ("NaN", "Infinity", "-Infinity")
 """As written by Python's json and by Cloud Logging: https://protobuf.dev/programming-guides/json/."""
-_NO_ENTRIES_HELP: Final = (
-    "gcloud logging read returns entries of the last day: add --freshness=30d, and check that its filter names the job"
+_GCLOUD_HELP: Final = (
+    "read entries of Cloud Logging with: gcloud logging read … --format=json --freshness=30d --limit=1000"
 )
-_OLDER_ENTRIES_HELP: Final = (
-    "if they are older than these entries, gcloud logging read returns entries of the last day, and at most --limit:"
-    " add --freshness=30d, and raise --limit"
-)
+"""By default gcloud prints YAML, and only entries of the last day."""
 
 
 class LogMetrics(NamedTuple):
@@ -283,10 +280,8 @@ def _last_metrics(log: TextIOWrapper, name: str, keys: Sequence[str], steps: Ste
     latest: dict[bool, LogObject] = {}
     times: dict[float, float] = {}  # hosts that all print a step count once
     seen: dict[str, None] = {}
-    lines = short_lines(log)
-    first = next(lines, (1, ""))
     try:
-        for candidate in iter_log_objects(chain([first], lines), keys, steps.form if steps else None):
+        for candidate in iter_log_objects(short_lines(log), keys, steps.form if steps else None):
             is_step, present = candidate.is_step, [key for key in keys if key in candidate.data]
             if is_step and len(times) < _MAX_STEPS:
                 times[candidate.data["step"]] = candidate.data["seconds"]
@@ -300,7 +295,7 @@ def _last_metrics(log: TextIOWrapper, name: str, keys: Sequence[str], steps: Ste
         hint = "fetch the whole log again: the last measurement may be in the missing part"
         raise LogError(f"{name}:{error.line}: the list of log entries is truncated or malformed", hint) from None
     if not latest:
-        raise _missing_metrics(name, keys, list(seen), first[1].strip(), steps)
+        raise _missing_metrics(name, keys, seen, steps)
     printed = latest.get(False) or latest[True]
     location = f"{name}:{printed.line}"
     if printed.is_step and steps:
@@ -363,29 +358,19 @@ def _refuse_other_run(step: Mapping[str, Any], steps: Steps, location: str, fina
 def _finite_metric(value: Any, key: str, location: str) -> float:
     if isinstance(value, float) and isfinite(value):
         return value
-    # An infinite float was a number beyond floats; the literal Infinity is a string (see cloud_logging).
-    if isinstance(value, float):
-        hint = "check how the trainer computes it, and print a number between -1e300 and 1e300"
-        raise LogError(f"{location}: {key} is a number out of range, beyond 1e308", hint)
     if value in _NOT_FINITE:
         hint = "do not record a run that diverged: lower its learning rate, and run it again with another --run"
         raise LogError(f"{location}: {key} is {format_value(value, quoted=False)}, which is not a finite number", hint)
-    hint = f"print it as a number, without quotes: {{{json.dumps(key)}: 0.97}}"
-    raise LogError(f"{location}: {key} is {format_value(value)}, which is not a number", hint)
+    # An infinite float was a number beyond floats; the literal Infinity is a string.
+    is_float = isinstance(value, float)
+    problem = "a number out of range, beyond 1e308" if is_float else f"{format_value(value)}, which is not a number"
+    hint = f"print it as a number between -1e300 and 1e300, without quotes: {{{json.dumps(key)}: 0.97}}"
+    raise LogError(f"{location}: {key} is {problem}", hint)
 
 
-def _missing_metrics(
-    name: str, keys: Sequence[str], seen: Sequence[str], first_line: str, steps: Steps | None
-) -> LogError:
+def _missing_metrics(name: str, keys: Sequence[str], seen: Collection[str], steps: Steps | None) -> LogError:
     options = " ".join(f"--metric {key}=NUMBER" for key in keys)
-    hint = f"let the trainer print them as its last line, as JSON, or give them as options: {options}"
-    # gcloud prints YAML by default, and each YAML document begins with ---.
-    if first_line == "---":
-        hint += "; if this is the output of gcloud logging read, add --format=json to it"
-    if first_line == "[":
-        hint += f"; {_OLDER_ENTRIES_HELP}"
-    if first_line == "[]":
-        return LogError(f"{name} has no log entries", _NO_ENTRIES_HELP)
+    hint = f"let the trainer print them as its last line, as JSON, or give them as options: {options}; {_GCLOUD_HELP}"
     if len(seen) == len(keys):
         return LogError(f"{name} has {listed(keys, last=' and ')} on several lines, but not on one", hint)
     missing = [key for key in keys if key not in seen]

@@ -8,7 +8,7 @@ import errno
 import json
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from itertools import islice
@@ -18,13 +18,14 @@ from typing import Any, BinaryIO, Final, NamedTuple
 
 from tpucfg import schemas
 from tpucfg.findings import Finding, Location
-from tpucfg.fs import open_regular_file, output_lock, staged_files
+from tpucfg.fs import open_regular_file, output_lock, sorted_glob, staged_files
 from tpucfg.plan import RunPart
 from tpucfg.plan.program import Program
 from tpucfg.refusal import RefusalError
 from tpucfg.schemas import Problem, RuleIds
+from tpucfg.spec import Environment, Project
 from tpucfg.strict_json import AmbiguousJsonError, finite_float, parse_strict_json
-from tpucfg.text_format import format_value, quote_key, split_lines
+from tpucfg.text_format import dotted, format_count, listed, nearest, quote_key, split_lines
 from tpucfg.yamldoc.reader import read_text
 
 THROUGHPUT: Final = "examples_per_second"
@@ -84,35 +85,6 @@ class Record(NamedTuple):
         return self.program.get("image")
 
 
-class RungRecords(NamedTuple):
-    """The records of one rung that count, and the last one that does not."""
-
-    whole: Record | None = None
-    """The last one of a whole run."""
-    probe: Record | None = None
-    """The last one of a probe, or of a part of a run, whose metric is not final either."""
-    other: Record | None = None
-    """The last one of all, if it is of another program; None if it counts."""
-    differences: tuple[str, ...] = ()
-    """The differences."""
-    other_length: Fraction = Fraction(1)
-    """The sequence length of the other program, relative to that of the rung."""
-
-    @property
-    def measured(self) -> Record | None:
-        """The record whose throughput is shown: that of a probe if there is one, else of a whole run."""
-        counted = (self.probe, self.whole, self.other)
-        return next((record for record in counted if record and record.metric(THROUGHPUT)), None) or next(
-            (record for record in counted if record), None
-        )
-
-    @property
-    def throughput(self) -> Fraction | None:
-        """The examples per second of `measured`, as examples of the rung's length: a longer one takes its time more."""
-        rate = self.measured.metric(THROUGHPUT) if self.measured else None
-        return rate and rate * (self.other_length if self.measured is self.other else 1)
-
-
 class Results(NamedTuple):
     """The records of one file, and the findings about it."""
 
@@ -144,7 +116,7 @@ def record_line(record: Record) -> str:
 
 def record_payload(record: Record) -> dict[str, Any]:
     """Return the record in the form of its schema, without the keys that are None."""
-    metrics = {key: _without_point(value) for key, value in record.metrics.items()}
+    metrics = {key: without_point(value) for key, value in record.metrics.items()}
     optional = {
         "folder": record.folder,
         "name": record.name,
@@ -169,76 +141,8 @@ def recorded_program(program: Program) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value or name == "flags"}
 
 
-def program_differences(record: Record, program: Program, *, same_image: bool = False) -> Iterator[str]:
-    """Yield what a record's program and that of the job differ in: `batch_size was 256, now 512`.
-
-    Args:
-        record: The record; a field that it does not state does not differ.
-        program: The program of the rung's job.
-        same_image: True to compare the image too.
-    """
-    if not record.program:
-        return
-    now = {"command": [], "xla_flags": [], **recorded_program(program)}
-    for field in ("figures", "flags"):
-        old, new = record.program.get(field, now.get(field, {})), now.get(field, {})
-        for name in (*old, *(name for name in new if name not in old)):
-            if old.get(name, _ABSENT) != new.get(name, _ABSENT):
-                yield f"{quote_key(name)} was {_shown(old, name)}, now {_shown(new, name)}"
-    for field, title in (("command", "the command"), ("xla_flags", "the XLA flags")):
-        # A record without flags states no program, and one with flags has a command or none.
-        if record.program.get(field, [] if "flags" in record.program else now[field]) != now[field]:
-            yield f"{title} changed"
-    if same_image and record.image != program.image:
-        yield f"the image was {record.image or 'not recorded'}, now {program.image}"
-
-
-def other_values(results: "Results", record: Record, program: Program) -> list[str]:
-    """Return what the last record of the same run has differently; empty for a run without a name or a record.
-
-    Its `--set` values are those of every size, and its program is compared with that of the same size.
-    """
-    same = _of_run(results, record.name, record.run, is_probe=record.is_probe) if record.run else []
-    if not same:
-        return []
-    of_size = [each for each in same if each.size == record.size]
-    differences = [*dict.fromkeys(program_differences(of_size[-1], program))] if of_size else []
-    return [*differences, *other_changes(same[-1].changes, record.changes)]
-
-
-def other_changes(before: Sequence[str], now: Sequence[str]) -> Iterator[str]:
-    """Yield the difference between the `--set` values of a run's record and those of a command."""
-    if {*before} != {*now}:
-        texts = [", ".join(f"--set {change}" for change in changes) or "no --set" for changes in (before, now)]
-        yield f"it had {texts[0]}, and now has {texts[1]}"
-
-
-def recorded_changes(results: "Results", name: str, run: str) -> tuple[str, ...]:
-    """Return the `--set` values of the last record of a run, but a probe's."""
-    return next((each.changes for each in reversed(_of_run(results, name, run, is_probe=False))), ())
-
-
-def recorded_folder(results: "Results", name: str, run: str) -> str | None:
-    """Return the folder in which the last record of a run with one has its checkpoints."""
-    folders = [each.folder for each in _of_run(results, name, run, is_probe=False) if each.folder]
-    return folders[-1] if folders else None
-
-
-def _of_run(results: "Results", name: str, run: str, *, is_probe: bool) -> list[Record]:
-    return [each for each in results.records if (each.name, each.run, each.is_probe) == (name, run, is_probe)]
-
-
-_ABSENT: Final = object()
-
-
-def _shown(values: Mapping[str, Any], name: str) -> str:
-    value = values.get(name, "not set")
-    if isinstance(value, float):
-        value = _without_point(value)
-    return "a bare flag" if value is None else format_value(value, quoted=False)
-
-
-def _without_point(value: float) -> float:
+def without_point(value: float) -> float:
+    """Return a number as it is written: without a fraction, as an integer."""
     return int(value) if abs(value) < _MAX_WHOLE and value == int(value) else value
 
 
@@ -301,10 +205,13 @@ def _schema_findings(line: str, data: Any, location: Location) -> Iterator[Findi
         yield finding._replace(location=in_file if document.root else location, help=hint)
 
 
+_EXTENSION: Final = ".jsonl"
 FOLDER: Final = "results"
 """The folder's name, next to the spec."""
 MAX_FILE_BYTES: Final = 4 << 20
 """Several thousand records."""
+_MAX_UNKNOWN_FILES: Final = 10
+"""Maximum files that are reported."""
 MAX_BAD_LINES: Final = 20
 """A file with more invalid lines is not a results file, and is reported with one finding."""
 
@@ -332,7 +239,7 @@ class RecordFileError(RefusalError):
 
 def record_path(folder: Path, environment: str) -> Path:
     """Return the path of an environment's results, for a spec in that folder."""
-    return folder / FOLDER / f"{environment}.jsonl"
+    return folder / FOLDER / f"{environment}{_EXTENSION}"
 
 
 def latest_rates(results: Results, name: str) -> Mapping[str, tuple[Fraction, Fraction | None]]:
@@ -344,36 +251,6 @@ def latest_rates(results: Results, name: str) -> Mapping[str, tuple[Fraction, Fr
     records = [record for record in results.records if record.name == name]
     by_kind = sorted(records, key=lambda record: record.is_probe)  # stable: of each kind, the last one wins
     return {record.size: (rate, record.sequence_length) for record in by_kind if (rate := record.metric(THROUGHPUT))}
-
-
-def records_of_programs(
-    results: Results, name: str, programs: Mapping[str, Program], *, same_image: bool = False
-) -> Mapping[str, RungRecords]:
-    """Return the records of each size of a project: the last of each kind that the rung's program made.
-
-    Args:
-        results: The records of an environment.
-        name: The project's name.
-        programs: The program of each rung's job, by size; the records of a size without one all count.
-        same_image: True to count only records of the job's image.
-    """
-    chosen: dict[str, RungRecords] = {}
-    for record in results.records:
-        if record.name != name or not record.metrics:
-            continue
-        known, program = chosen.get(record.size, RungRecords()), programs.get(record.size)
-        different = program_differences(record, program, same_image=same_image) if program else ()
-        differences = tuple(dict.fromkeys(different))  # a figure may be a flag of its own name
-        if differences and program:
-            length, own_length = record.sequence_length, program.figures.get("sequence_length")
-            relative = length / own_length if length and own_length else Fraction(1)
-            known = known._replace(other=record, differences=differences, other_length=relative)
-        elif record.is_whole:
-            known = known._replace(whole=record, other=None, differences=())
-        else:
-            known = known._replace(probe=record, other=None, differences=())
-        chosen[record.size] = known
-    return chosen
 
 
 def read_records(folder: Path, environment: str) -> Results:
@@ -393,7 +270,7 @@ def read_records(folder: Path, environment: str) -> Results:
 
 def read_every_record(folder: Path) -> Mapping[str, Results]:
     """Read the records of all environments, by the name of the environment, for a spec in that folder."""
-    names = sorted(path.stem for path in (folder / FOLDER).glob("*.jsonl"))
+    names = sorted(path.stem for path in (folder / FOLDER).glob(f"*{_EXTENSION}"))
     return {name: read_records(folder, name) for name in names}
 
 
@@ -494,3 +371,68 @@ def _keep_mode(path: Path, file: BinaryIO) -> None:
         os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
         if not os.access(path, os.W_OK, effective_ids=True):
             raise PermissionError(errno.EACCES, "")
+
+
+# Findings about the folder of results. Records of sizes that were removed from the ladder are its history, and two
+# specs may share a folder: what is not counted is no error. But if the project was renamed, or a file is named after no
+# environment, the gate would be closed without an explanation.
+
+
+def record_findings(
+    folder: Path, project: Project, environments: Collection[str] = ()
+) -> tuple[list[Finding], dict[str, str]]:
+    """Return all findings about the results next to a spec, and the texts of their files by name.
+
+    Args:
+        folder: The spec's folder.
+        project: The spec.
+        environments: The environments to check; if empty, all of them, and files that are named after no environment.
+    """
+    files = [
+        (read_records(folder, environment.name), environment)
+        for environment in project.environments.values()
+        if not environments or environment.name in environments
+    ]
+    findings = [finding for results, _ in files for finding in results.findings]
+    # In a spec with errors, names and sizes may be stand-ins, with which no record would match.
+    if not project.broken:
+        for results, environment in files:
+            findings += ignored_records(results, environment, project.name)
+        if not environments:
+            findings += _unknown_files(folder, project.environments)
+    return findings, {results.file: results.text for results, _ in files}
+
+
+def ignored_records(results: Results, environment: Environment, name: str) -> Iterator[Finding]:
+    """Yield a note, at the last of them, about the records that are not counted in an environment of that project."""
+    others = [record for record in results.records if record.name != name]
+    names = listed(sorted({record.name for record in others}), last=" and ")
+    ladder = listed(environment.sizes, last=" and ")
+    outside = [record for record in results.records if record.name == name and record.size not in environment.sizes]
+    sizes = listed(sorted({record.size for record in outside}), last=" and ")
+    rename = f'if {name} was called {names} before, write "name": "{name}" in those records'
+    rename = f"{rename}; if another spec shares the folder, change nothing"
+    keep = f"add {sizes} to {dotted(environment.sizes_path)}, or keep the records as history"
+    for records, which, reason, hint in (
+        (others, f"with another name ({names})", f"the spec's name is {name}", rename),
+        (outside, f"of a size outside the ladder ({sizes})", f"{environment.name} has {ladder}", keep),
+    ):
+        if records:
+            count, verb = format_count(len(records), "record"), "is" if len(records) == 1 else "are"
+            location = records[-1].location or Location(results.file)
+            yield Finding.of("TPU103", f"{count} {which} {verb} not counted: {reason}", location, help=hint)
+
+
+def _unknown_files(folder: Path, environments: Collection[str]) -> Iterator[Finding]:
+    """Yield a finding for each results file that is named after no environment, and is therefore never read."""
+    names = listed([*environments], last=" and ")
+    paths = [] if (folder / FOLDER).is_symlink() else sorted_glob(folder / FOLDER, f"*{_EXTENSION}")
+    for path in islice((path for path in paths if path.stem not in environments), _MAX_UNKNOWN_FILES):
+        file, similar = path.name, nearest(path.stem, [*environments])
+        rename = f"rename it to {similar}{_EXTENSION}" if similar else "name it after an environment"
+        yield Finding.of(
+            "TPU103",
+            f"{quote_key(file)} is named after no environment, so its records are not counted: the spec has {names}",
+            Location(str(path)),
+            help=f"{rename}, or delete it; if another spec shares the folder, change nothing",
+        )

@@ -170,7 +170,7 @@ def _bucket_and_folder(source: str) -> tuple[str, str]:
 @cache
 def _template() -> "Template":
     # jinja2 is imported here, because only a command that renders such a target needs it.
-    from tpucfg.templating import template_engine
+    from tpucfg.package_data import template_engine
 
     return template_engine().get_template("hosts/startup.sh.j2")
 
