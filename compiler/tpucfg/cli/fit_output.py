@@ -10,7 +10,7 @@ from tpucfg.cli.table import Cell, Section, interval_data, known, memory_data, p
 from tpucfg.findings import Finding
 from tpucfg.fit.fit_file import NAME, FitResult, Memory, Part, forecast_payload
 from tpucfg.fit.fit_findings import HOST_OFFLOAD
-from tpucfg.fit.forecast import UNBOUNDED, Run, StepInterval, lower_bound, run_of, utilization
+from tpucfg.fit.forecast import UNBOUNDED, Run, StepInterval, lower_bound, run_of, step_interval, utilization
 from tpucfg.fit.launcher import Outcome
 from tpucfg.fit.rung_fit import fit_command, gib, interval_text, step_time
 from tpucfg.number_format import UNKNOWN, format_dollars, format_percent, format_rounded
@@ -88,9 +88,11 @@ def rung_row(project: Project, outcome: Outcome, status: LadderStatus) -> RungRo
     """Return a rung with the meaning of its result."""
     job = outcome.job
     price = price_per_hour(job.slice, project.prices, job.capacity.kind)
-    bound = lower_bound(outcome.result, job.slice) if outcome.result and outcome.result.fits else None
-    forecast = status.rung(job.size).forecast if outcome.result else None
-    return RungRow(outcome, bound, forecast, price)
+    if not (outcome.result and outcome.result.fits):
+        return RungRow(outcome, None, None, price)
+    # A result that could not be written is in no file, from which the status has its forecast.
+    forecast = status.rung(job.size).forecast or step_interval(outcome.result, job.slice)
+    return RungRow(outcome, lower_bound(outcome.result, job.slice), forecast, price)
 
 
 # The output.
