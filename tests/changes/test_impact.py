@@ -58,5 +58,5 @@ def test_other_machine_has_other_hosts() -> None:
     before = spec(**gke, environments=location)
     after = spec(**gke, environments=location, overrides={"v6e-8": {"machine": "ct6e-standard-8t"}})
 
-    assert scaling_table(before, after)["v6e-8"] == {"hosts": "2 → 1 (0.5×)"}
+    assert scaling_table(before, after)["v6e-8 in dev"] == {"hosts": "2 → 1 (0.5×)"}
     assert any("machine type changed from" in statement for statement in statements(before, after))

@@ -1,6 +1,7 @@
 """Each row of the table of meanings decides about a change here, with its risk and its words."""
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
 from tpucfg.changes.facts import ABSENT, Fact, FactChange, Scope, by_name
@@ -212,14 +213,9 @@ EXAMPLES: Final = (
     Example(("rung", "above"), "v2-8", "4×", _NONE, "added to the ladder, with 4× the cores of v2-8, the rung below"),
     Example(("rung", "replacing"), "v2-8", "4×", _NONE, "replaces v2-8, with 4× its cores"),
     Example(("rung", "removed"), _A, _A, _NONE, "removed from the ladder"),
-    Example(("ratio", "global batch"), _A, "2×", _NONE, "global batch size is 2× the previous value"),
-    Example(("ratio", "examples"), _A, "1×", _NONE, "the run sees the same number of examples"),
-    Example(("ratio", "examples"), _A, "2×", _NONE, "the run sees 2× as many examples"),
-    Example(("ratio", "learning rate"), _A, "1×", _NONE, "learning rate is unchanged"),
-    Example(("ratio", "learning rate"), _A, "2×", _NONE, "learning rate is 2× the previous value"),
-    Example(("ratio", "learning rate"), _A, "1,000×", _CAUTION, "1,000× the previous value: the run can diverge"),
-    Example(("ratio", "learning rate"), _A, "0.01×", _CAUTION, "0.01× the previous value: the run can diverge"),
-    Example(("ratio", "learning rate"), _A, "0.1×", _NONE, "learning rate is 0.1× the previous value"),
+    Example(("figure", "learning rate"), Fraction(1, 100), Fraction(10), _CAUTION, "1,000× the previous value: the run can diverge"),
+    Example(("figure", "learning rate"), Fraction(1), Fraction(1, 100), _CAUTION, "0.01× the previous value: the run can diverge"),
+    Example(("figure", "learning rate"), Fraction(1), Fraction(1, 10), _NONE, ""),
     # Fields of `extra`
     Example(_field("spec", "ttlSecondsAfterFinished"), _A, 3, _NONE, "field spec.ttlSecondsAfterFinished added (3)"),
     Example(_pod("containers", "main", "resources", "requests", "memory"), _A, "1Gi", _NONE, "memory added"),

@@ -16,7 +16,7 @@ from tpucfg.changes.facts import (
     redact_change,
     sorted_keys,
 )
-from tpucfg.changes.figures import Jobs, ScalingRow, ladder_changes, ratio_changes, rung_baselines, scaling_rows
+from tpucfg.changes.figures import Jobs, RungRow, ladder_changes, rung_baselines, scaling_rows
 from tpucfg.changes.meanings import Comparison, Meaning, judge
 from tpucfg.changes.records import NO_RECORDS, RevisionRecords, result_statements
 from tpucfg.changes.revision_facts import allowed, job_facts, spec_facts
@@ -83,6 +83,8 @@ def effect_of(change: FactChange, meaning: Meaning, values: tuple[str, ...] = ()
     is_bare = ABSENT in (change.before, change.after) and all(
         value is ABSENT or value == "" or (value is None and is_text) for value in (change.before, change.after)
     )
+    # A value that the sentence does not have must not keep scopes with other values from sharing it.
+    is_bare |= bool(meaning.sentence) and {"before", "after"}.isdisjoint(_PLACE.findall(meaning.sentence))
     before, after = ("", "") if is_bare else (shown.before, shown.after)
     return Effect(
         meaning.subject or _SUBJECTS.get(str(kind), str(kind)),
@@ -215,7 +217,7 @@ class Impact(NamedTuple):
 
     statements: tuple[LocatedStatement, ...]
     """Those with the highest risk first."""
-    rows: tuple[ScalingRow, ...]
+    rows: tuple[RungRow, ...]
     """The rungs that are new or have other figures."""
     new_warnings: tuple[Finding, ...]
     """Warnings that the change adds; if the base has errors, all warnings of the head."""
@@ -286,7 +288,6 @@ def _fact_statements(
     changes = [*compare(comparison.before, comparison.after)]
     changes += _unexplained(changes, changed_configs)
     changes += ladder_changes(old, new)
-    changes += ratio_changes(old, new)
     scoped = [*_effects(changes, comparison, baselines)]
     kept, known = [key for key in new if key in old], sorted_keys([*old, *new])
     yield from effect_statements((item for item in scoped if not item[0].size), _format_environments)

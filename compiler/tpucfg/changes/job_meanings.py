@@ -329,7 +329,6 @@ _OPENING: Final = {
     _ADDRESSES: ("enableExternalIps", "accessConfigs", "canIpForward"),
 }
 _PROGRAM: Final = (
-    Meaning("figure.**", is_silent=True),
     Meaning("target", is_silent=True),
     *image("image"),
     *image("worker image"),

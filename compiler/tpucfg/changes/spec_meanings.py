@@ -25,6 +25,7 @@ from tpucfg.changes.meanings import (
 )
 from tpucfg.changes.statements import Risk
 from tpucfg.findings import RULES
+from tpucfg.number_format import format_factor
 from tpucfg.spec.project import Number
 
 LIFTED: Final = "protection lifted"
@@ -48,10 +49,10 @@ def _lower_price(change: FactChange, comparison: Comparison) -> bool:
     return changed(change, comparison) and Number.read(change.after).value < Number.read(change.before).value
 
 
-def _is_far(change: FactChange, _: Comparison) -> bool:
-    """Apply to a factor of 100 or more, or of a hundredth or less."""
-    factor = Fraction(str(change.after).rstrip("×").replace(",", ""))
-    return not Fraction(1, _FAR) < factor < _FAR
+def _far(change: FactChange, comparison: Comparison) -> tuple[str, ...]:
+    """Apply to a figure that is 100 or more times the one before, or a hundredth of it or less."""
+    factor = change.after / change.before if changed(change, comparison) and change.before else 1
+    return () if Fraction(1, _FAR) < factor < _FAR else (format_factor(Fraction(factor)),)
 
 
 def _is_stricter(change: FactChange, comparison: Comparison) -> bool:
@@ -104,17 +105,13 @@ _TRAINING: Final = (
     sentence("rung.above", "added to the ladder, with {after} the cores of {before}, the rung below"),
     sentence("rung.replacing", "replaces {before}, with {after} its cores"),
     sentence("rung.removed", "removed from the ladder"),
-    sentence("ratio.global batch", "global batch size is {after} the previous value"),
-    sentence("ratio.examples", "the run sees the same number of examples", becomes("1×")),
-    sentence("ratio.examples", "the run sees {after} as many examples"),
-    sentence("ratio.learning rate", "learning rate is unchanged", becomes("1×")),
     sentence(
-        "ratio.learning rate",
-        "{label} is {after} the previous value: the run can diverge, or learn nothing",
-        _is_far,
+        "figure.learning rate",
+        "{label} is {} the previous value: the run can diverge, or learn nothing",
+        _far,
         Risk.CAUTION,
     ),
-    sentence("ratio.*", "{label} is {after} the previous value"),
+    Meaning("figure.**", is_silent=True),
     sentence("training.tuned_on", "{label} changed from {before} to {after}: all rungs are rescaled"),
     Meaning("training.learning_rate", when=changed, is_silent=True),
     Meaning("training.learning_rate_rule", when=lambda *args: not changed(*args), is_silent=True),
