@@ -125,7 +125,10 @@ def test_first_records_are_those_of_the_head() -> None:
 
 def test_chips_and_hours_are_compared_without_prices() -> None:
     """Hours where a record exists, and chips otherwise."""
-    assert cost_phrase(costs(spec(sizes=["v2-8"]), spec(sizes=["v2-32"]))) == "+12 chips on v2-8 → v2-32, new in dev (+300%)"
+    assert (
+        cost_phrase(costs(spec(sizes=["v2-8"]), spec(sizes=["v2-32"])))
+        == "+12 chips on v2-8 → v2-32, new in dev (+300%)"
+    )
     longer = costs(spec(), spec(training__train_steps=8000), RECORDED)
     assert cost_phrase(longer) == "+1.14 hours on v2-8 in dev (+100%)"
 

@@ -213,8 +213,20 @@ EXAMPLES: Final = (
     Example(("rung", "above"), "v2-8", "4×", _NONE, "added to the ladder, with 4× the cores of v2-8, the rung below"),
     Example(("rung", "replacing"), "v2-8", "4×", _NONE, "replaces v2-8, with 4× its cores"),
     Example(("rung", "removed"), _A, _A, _NONE, "removed from the ladder"),
-    Example(("figure", "learning rate"), Fraction(1, 100), Fraction(10), _CAUTION, "1,000× the previous value: the run can diverge"),
-    Example(("figure", "learning rate"), Fraction(1), Fraction(1, 100), _CAUTION, "0.01× the previous value: the run can diverge"),
+    Example(
+        ("figure", "learning rate"),
+        Fraction(1, 100),
+        Fraction(10),
+        _CAUTION,
+        "1,000× the previous value: the run can diverge",
+    ),
+    Example(
+        ("figure", "learning rate"),
+        Fraction(1),
+        Fraction(1, 100),
+        _CAUTION,
+        "0.01× the previous value: the run can diverge",
+    ),
     Example(("figure", "learning rate"), Fraction(1), Fraction(1, 10), _NONE, ""),
     # Fields of `extra`
     Example(_field("spec", "ttlSecondsAfterFinished"), _A, 3, _NONE, "field spec.ttlSecondsAfterFinished added (3)"),

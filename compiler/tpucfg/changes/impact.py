@@ -206,8 +206,6 @@ def _filled(text: str, effect: Effect) -> tuple[str, tuple[str, ...]]:
 
 _OF_SIZE: Final = ("figure", "machine type", "topology", "zone", "XLA flag")
 """The kinds of facts that follow from a size, in which a new rung may differ from the one it is compared with."""
-_NUMBER: Final = re.compile("[0-9][0-9,.]*[×%]?")
-"""A word of a warning that is a number."""
 _Baselines = Mapping[Scope, tuple[str, bool]]
 """The size that a new job is compared with, and True if that is a rung of the head."""
 
@@ -220,13 +218,11 @@ class Impact(NamedTuple):
     rows: tuple[RungRow, ...]
     """The rungs that are new or have other figures."""
     new_warnings: tuple[Finding, ...]
-    """Warnings that the change adds; if the base has errors, all warnings of the head."""
+    """Warnings that the change adds, or whose text it changes; if the base has errors, all warnings of the head."""
     ended_warnings: tuple[Finding, ...]
     """Warnings that the change resolves, without those that only change their text or become allowed."""
     allowed: tuple[Finding, ...] = ()
     """Findings that the change turns into notes, as the spec now allows them."""
-    changed_warnings: tuple[Finding, ...] = ()
-    """Warnings of both revisions in which only numbers differ."""
 
 
 _LATE_CHECKPOINT: Final = Statement(
@@ -244,19 +240,16 @@ def compute_impact(
     records: tuple[RevisionRecords, RevisionRecords] = (NO_RECORDS, NO_RECORDS),
 ) -> Impact:
     """Return the consequences of a change between two revisions without errors, whose configs differ as given."""
-    new_warnings, changed_warnings = _new_and_changed_warnings(before, after)
-    statements = [
-        *_fact_statements(before, after, difference.changed),
-        *result_statements(*records),
-        *(LocatedStatement("", _LATE_CHECKPOINT) for finding in new_warnings if finding.id == "TPU044"),
-    ]
+    old, new = _warnings(before), _warnings(after)
+    statements = [*_fact_statements(before, after, difference.changed), *result_statements(*records)]
+    if _LATE_CHECKPOINT.values[0] in {id_ for id_, _ in new} - {id_ for id_, _ in old}:
+        statements.append(LocatedStatement("", _LATE_CHECKPOINT))
     return Impact(
         tuple(sorted(statements, key=lambda located: -located.statement.risk)),
         scaling_rows(before.jobs, after.jobs),
-        tuple(new_warnings),
+        tuple(finding for key, finding in new.items() if key not in old),
         tuple(_ended_warnings(before, after)),
         tuple(_newly_allowed(before, after)),
-        tuple(changed_warnings),
     )
 
 
@@ -366,28 +359,6 @@ def _unexplained(changes: Iterable[FactChange], configs: Collection[Scope]) -> l
 def _warnings(revision: CompiledRevision) -> dict[tuple[str, str], Finding]:
     """Return the warnings of a revision by id and message, and not by location: an edit elsewhere moves lines."""
     return {(finding.id, finding.message): finding for finding in revision.findings if finding.level == "warning"}
-
-
-def _new_and_changed_warnings(before: CompiledRevision, after: CompiledRevision) -> tuple[list[Finding], list[Finding]]:
-    """Return the warnings of the head that are new, and those with other numbers than in the base.
-
-    A warning that only has lost words, such as a size that is removed, is neither.
-    """
-    words: dict[str, set[str]] = {}
-    for id_, message in _warnings(before):
-        words.setdefault(id_, set()).update(_words(message))
-    new, changed = [], []
-    for (id_, message), finding in _warnings(after).items():
-        added = _words(message) - words.get(id_, set())
-        if id_ not in words or not all(map(_NUMBER.fullmatch, added)):
-            new.append(finding)
-        elif added:
-            changed.append(finding)
-    return new, changed
-
-
-def _words(message: str) -> set[str]:
-    return {word.strip(",;:.()") for word in message.split()}
 
 
 def _ended_warnings(before: CompiledRevision, after: CompiledRevision) -> Iterator[Finding]:

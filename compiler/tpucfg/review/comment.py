@@ -1,4 +1,4 @@
-"""The review as one Markdown comment: heading, cautions, counts, effects of each changed spec, and folded details."""
+"""The review as one Markdown comment: heading, cautions, effects of each changed spec, and folded details."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
@@ -28,9 +28,6 @@ from tpucfg.spec import SPEC_NAME
 from tpucfg.text_format import format_count, listed
 
 _MAX_PHRASES: Final = 4
-_UNKNOWN: Final = "?"
-_NOT_APPLICABLE: Final = "–"
-_UNCHANGED: Final = "unchanged"
 _COUNTED: Final = {
     "delete": "deleted",
     "replace": "replaced",
@@ -42,11 +39,9 @@ _COUNTED: Final = {
     "imported": "imported",
     "update": "updated",
 }
-_RISKS: Final = 5
-"""The number of counts of resources that are a risk, which come first and are set in bold."""
 
 
-# The review in one line, and as a table of counts
+# The review in one line
 
 
 def repository_headline(reviewed: RepositoryReview) -> str:
@@ -82,27 +77,15 @@ def _change_headline(review: Review) -> str:
     known = "" if review.is_known else "known "
     if not review.is_change:
         return _with_phrases(f"no {known}changes", review)
-    resources = [(count, "resource", phrase) for count, phrase in _resource_counts(review.environments)]
-    configs = [(count, "config", phrase) for count, phrase in _config_counts(review)]
-    phrases = [f"{format_count(count, noun)} {phrase}" for count, noun, phrase in (*resources, *configs) if count]
+    counts, difference = count_resources(review.resources), review.difference
+    configs = {"changed": difference.changed, "added": difference.added, "removed": difference.removed}
+    counted = [(counts[key], "resource", phrase) for key, phrase in _COUNTED.items()]
+    counted += [(len(keys), "config", verb) for verb, keys in configs.items()]
+    phrases = [f"{format_count(count, noun)} {phrase}" for count, noun, phrase in counted if count]
     # Without any, the cautions are what has changed.
     cautions = sum(item.statement.risk > Risk.NONE for item in review.impact.statements)
     rest = format_count(cautions, "caution") if cautions else f"no {known}config or resource changes"
     return _with_phrases(", ".join(phrases) or rest, review)
-
-
-def _resource_counts(environments: Sequence[EnvironmentReview]) -> list[tuple[int, str]]:
-    """Return how many resources change in which way, the risks first."""
-    counts = count_resources([change for environment in environments for change in environment.changes])
-    return [(counts[key], phrase) for key, phrase in _COUNTED.items()]
-
-
-def _config_counts(review: Review, name: str = "") -> Iterator[tuple[int, str]]:
-    """Yield how many configs change in which way, of one environment or of all."""
-    difference = review.difference
-    keys_by_verb = {"changed": difference.changed, "added": difference.added, "removed": difference.removed}
-    for verb, keys in keys_by_verb.items():
-        yield sum(name in ("", key.environment) for key in keys), verb
 
 
 def _with_phrases(counts: str, review: Review) -> str:
@@ -129,44 +112,6 @@ def _unknown_phrase(environments: Sequence[EnvironmentReview]) -> str:
     """Name the environments of which a failed program or preview hides changes; a failure is not `no change`."""
     names = [environment.environment for environment in environments if environment.problem or environment.unverified]
     return f"changes to resources unknown in {format_environments(names)}" if names else ""
-
-
-def counts_table(review: Review) -> str:
-    """Return a row for each environment; empty if there is nothing to count."""
-    by_name = {environment.environment: environment for environment in review.environments}
-    names = sorted({*by_name, *(key.environment for key in review.difference.all_keys)})
-    if review.is_broken:
-        # Only a preview compares resources if the specs cannot be compared.
-        names = [name for name, environment in by_name.items() if environment.source == "preview"]
-    rows = [[code(name), _resource_cell(by_name.get(name)), _config_cell(review, name)] for name in names]
-    if all(cell == _UNCHANGED for _, *cells in rows for cell in cells):
-        return ""
-    if any(environment.source != "none" for environment in review.environments):
-        return table(["environment", "resources", "configs"], rows)
-    # Nothing is known of resources, or there are none.
-    has_configs = any(cell != _UNCHANGED for *_, cell in rows)
-    return table(["environment", "configs"], [[name, configs] for name, _, configs in rows]) if has_configs else ""
-
-
-def _resource_cell(environment: EnvironmentReview | None) -> str:
-    if environment is None:
-        return _NOT_APPLICABLE
-    if environment.source == "none":
-        return _UNKNOWN
-    counts = _resource_counts([environment])
-    phrases = [
-        f"**{count:,} {phrase}**" if index < _RISKS else f"{count:,} {phrase}"
-        for index, (count, phrase) in enumerate(counts)
-        if count
-    ]
-    # A problem without any count means that nothing is known.
-    return ", ".join(phrases) or (_UNKNOWN if environment.problem else _UNCHANGED)
-
-
-def _config_cell(review: Review, name: str) -> str:
-    if review.is_broken:
-        return _UNKNOWN
-    return ", ".join(f"{count:,} {verb}" for count, verb in _config_counts(review, name) if count) or _UNCHANGED
 
 
 _MAX_NAMES: Final = 16
@@ -232,10 +177,9 @@ def _caution_block(reviewed: RepositoryReview) -> str:
 
 
 def _effects(review: Review) -> Iterator[Part]:
-    """Yield the parts below the cautions: counts, effects, details."""
+    """Yield the parts below the cautions: effects, details."""
     if not review.is_change:
         yield f"{format_config_counts(review.difference)}.".capitalize()
-    yield counts_table(review)
     if reason := review.not_run:
         yield f"Resource changes are not known: {prose(reason.reason)}. To show them: {code(reason.command)}."
     yield from (*cost_parts(review), fit_block(review), *impact_parts(review), drift_block(review))

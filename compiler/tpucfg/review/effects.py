@@ -188,15 +188,14 @@ def drift_block(review: Review) -> str:
 
 
 def finding_blocks(review: Review) -> Iterator[str]:
-    """Yield the warnings of the spec that are new, changed, resolved, or now allowed."""
+    """Yield the warnings of the spec that are new or changed, resolved, or now allowed."""
     impact = review.impact
     if review.before.is_broken:
         title = f"Warnings in {format_revision(review.after.snapshot)}"
     else:
-        title = "New warnings" if review.before.project else "Warnings"
+        title = "New or changed warnings" if review.before.project else "Warnings"
     for heading, findings in (
         (title, impact.new_warnings),
-        ("Warnings with other numbers", impact.changed_warnings),
         ("Resolved warnings", impact.ended_warnings),
         ("Now allowed by the spec, and reported as notes", impact.allowed),
     ):

@@ -123,7 +123,7 @@ def _fit(fit: RungFit) -> dict[str, Any]:
     return data
 
 
-_WARNINGS: Final = ("new_warnings", "changed_warnings", "ended_warnings", "allowed")
+_WARNINGS: Final = ("new_warnings", "ended_warnings", "allowed")
 _OBJECTS: Final[Mapping[type, Callable[[Any], Any]]] = {
     Caution: lambda caution: {"risk": caution.risk.name.lower(), "text": caution.text},
     Change: lambda change: redact_value(change_json(change)),
