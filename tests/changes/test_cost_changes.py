@@ -1,6 +1,5 @@
 """The cost of each rung, and of the run whose cost grows most, before and after a change."""
 
-from fractions import Fraction
 from typing import Any
 
 from spec_changes import costs

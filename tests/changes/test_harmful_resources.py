@@ -111,7 +111,6 @@ def declared(*resources: Resource, **fields: Any) -> EnvironmentResources:
 def highest(change: ResourceChange) -> Risk:
     """Return the highest risk of the statements of a review above its folds about a resource."""
     risks = [statement.risk for statement in change.statements]
-    risks += [Risk.ACCESS for _ in change.widened]
     return max([*risks, Risk.DESTRUCTIVE if change.destructive else Risk.NONE])
 
 

@@ -5,17 +5,17 @@ a price that is lowered along with a larger slice would otherwise hide what the 
 has does not count, and amounts of runs that are not made together are not added up.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Final, NamedTuple
 
-from tpucfg.catalog import Slice
 from tpucfg.changes.facts import Scope
 from tpucfg.changes.figures import MONEY, Figures, RungRow, figure_values, rung_baselines, rung_rows
 from tpucfg.changes.records import NO_RECORDS, RevisionRecords, judged_throughputs
 from tpucfg.changes.revisions import CompiledRevision, config_key
 from tpucfg.changes.statements import LocatedStatement, Risk, Statement, group_by_config
 from tpucfg.number_format import format_dollars, format_number, format_rounded
+from tpucfg.paths import grouped
 from tpucfg.plan import Job
 from tpucfg.plan.rung import Rung, probe_rung
 from tpucfg.results.cost import price_per_hour, run_hours, run_limit
@@ -63,7 +63,9 @@ def compute_costs(
     if after.project is None:
         return NO_COSTS
     prices = _judged_prices(before.project.prices if before.project else None, after.project.prices)
-    throughputs = judged_throughputs(_ladders((before, after)), *records)
+    jobs = sorted({**before.jobs, **after.jobs}.values(), key=lambda job: (job.slice.cores, job.size))
+    ladders = grouped((job.environment.name, job.slice) for job in jobs)
+    throughputs = judged_throughputs(ladders, *records)
     old, new = (_costs(revision, prices, throughputs) for revision in (before, after))
     baselines = {
         key: (size, old[Scope(key.environment, size)])
@@ -83,18 +85,6 @@ def _judged_prices(before: Prices | None, after: Prices) -> Prices:
     return {
         name: {kind: after.get(name, {}).get(kind, price) for kind, price in by_kind.items()}
         for name, by_kind in before.items()
-    }
-
-
-def _ladders(revisions: Iterable[CompiledRevision]) -> Mapping[str, Sequence[Slice]]:
-    """Return the sizes of both revisions by environment, from small to large."""
-    slices: dict[str, dict[str, Slice]] = {}
-    for revision in revisions:
-        for job, _ in revision.request_bodies:
-            slices.setdefault(job.environment.name, {})[job.size] = job.slice
-    return {
-        name: sorted(by_size.values(), key=lambda slice_: (slice_.cores, slice_.size))
-        for name, by_size in sorted(slices.items())
     }
 
 

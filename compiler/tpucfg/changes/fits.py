@@ -142,14 +142,6 @@ class FitRow(NamedTuple):
         """True if the rung is new, or something else is known of it than before."""
         return self.before is None or _known(self.before) != _known(self.after)
 
-    @property
-    def growth(self) -> Fraction | None:
-        """The growth of the memory as a share of what the step needed before; None if a step is not known to fit."""
-        old, new = (fit.current if fit else None for fit in (self.before, self.after))
-        if old is None or new is None or not (old.fits and new.fits and old.memory.used):
-            return None
-        return Fraction(new.memory.used, old.memory.used) - 1
-
 
 class FitChanges(NamedTuple):
     """The fits of two revisions."""

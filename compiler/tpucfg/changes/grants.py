@@ -1,11 +1,13 @@
 """Access that a change adds: new and broader grants, basic roles, public members, and opened buckets."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final, NamedTuple
 
-from tpucfg.changes.resources import UNKNOWN, Reason, Step, Widening
+from tpucfg.changes.resources import UNKNOWN, Step
+from tpucfg.changes.statements import Risk, Statement
 from tpucfg.infra.grants import (
     BASIC_ROLES,
     CUSTOM_ROLE,
@@ -19,11 +21,16 @@ from tpucfg.infra.grants import (
     unparsed_policy,
 )
 from tpucfg.infra.resources import ACCOUNT, BUCKET, Resource
-from tpucfg.redaction import SECRET
+from tpucfg.redaction import SECRET, redact
+from tpucfg.text_format import listed
 
-_BARRIERS: Final = {"publicAccessPrevention": "enforced", "uniformBucketLevelAccess": True}
-"""Inputs of a bucket that prevent public access, and access to single objects:
-https://cloud.google.com/storage/docs/public-access-prevention."""
+_BARRIERS: Final[Mapping[str, tuple[Any, str]]] = {
+    "publicAccessPrevention": ("enforced", "public access to its objects"),
+    "uniformBucketLevelAccess": (True, "access lists on single objects"),
+}
+"""Inputs of a bucket, with the value that closes it, and the access that this prevents:
+https://cloud.google.com/storage/docs/public-access-prevention and
+https://cloud.google.com/storage/docs/uniform-bucket-level-access."""
 _NARROW_TO_BROAD: Final = (
     ("roles/storage.objectViewer", "roles/storage.objectUser", "roles/storage.objectAdmin", "roles/storage.admin"),
     ("roles/viewer", "roles/editor", "roles/owner"),
@@ -33,6 +40,9 @@ https://cloud.google.com/storage/docs/access-control/iam-roles and
 https://cloud.google.com/iam/docs/roles-overview#basic."""
 _MAX_MENTIONS: Final = 20
 """Limit of places outside grants that name the public, for one resource."""
+_MAX_PERMISSIONS: Final = 6
+_UNKNOWN_ROLE: Final = re.compile(r"(projects|organizations)/[^/]+/roles/")
+_UNKNOWN_PERMISSIONS: Final = "its permissions are unknown, as no stack program declares this custom role"
 
 
 _Roles = Mapping[str, AbstractSet[str]]
@@ -54,11 +64,12 @@ class _Context(NamedTuple):
     """True if no resource existed before."""
 
 
-def access_widenings(steps: Sequence[Step]) -> list[tuple[Widening, ...]]:
-    """Return the access that each step adds.
+def access_statements(steps: Sequence[Step]) -> list[tuple[Statement, ...]]:
+    """Return sentences about the access that each step adds.
 
     A grant that any resource gave before adds nothing. Nor does one on a bucket that the change creates, if the change
-    also revokes an equal grant elsewhere: the grant moves with its data. Nor does one whose role becomes narrower.
+    also revokes an equal grant elsewhere: the grant moves with its data. Nor does one whose role becomes narrower, or
+    one of a new environment on a bucket or an account that it creates itself.
     """
     held = {grant for step in steps for grant in grants_of(step.before)}
     given = {grant for step in steps for grant in grants_of(step.after)}
@@ -88,7 +99,7 @@ def _by_member(grants: Iterable[Grant]) -> Mapping[tuple[str, Target], _Roles]:
     return grouped
 
 
-def _new_grants(step: Step, context: _Context) -> Iterator[Widening]:
+def _new_grants(step: Step, context: _Context) -> Iterator[Statement]:
     for grant in grants_of(step.after):
         # Two hidden values look equal even if they differ.
         is_comparable = step.op == "same" or not _is_hidden(grant)
@@ -99,11 +110,26 @@ def _new_grants(step: Step, context: _Context) -> Iterator[Widening]:
         # Each revoked grant excuses one new grant only: two would give access to a second bucket.
         if _is_created(grant.on, context) and context.revoked[movable] > 0:
             context.revoked[movable] -= 1
-        else:
-            reason = _reason(grant, previous, context)
-            permissions = context.permissions.get(grant.role, ())
-            on = grant.on
-            yield Widening(grant.role, grant.member, reason, on.kind, on.name, permissions, grant.condition)
+        elif is_public(grant.member) or not _is_own(grant, previous, context):
+            yield _statement(grant, previous, context.permissions.get(grant.role, ()))
+
+
+def _statement(grant: Grant, previous: _Roles, permissions: Sequence[str]) -> Statement:
+    template, values = "grants {} on {} to {}", [grant.role, grant.on.text, grant.member]
+    risk = Risk.PUBLIC if is_public(grant.member) else Risk.ACCESS
+    if risk is Risk.PUBLIC:
+        template = "grants {} on {} to everyone, through {}"
+    elif grant.role in previous:
+        template += " under another condition than before" if grant.condition else " without the condition that it had"
+    if grant.condition:
+        template, values = f"{template}, if {{}}", [*values, grant.condition]
+    # A custom role's name is chosen freely: only its permissions are the access.
+    if permissions:
+        ordered = sorted(permissions, key=lambda permission: not power_of(permission))
+        template, values = f"{template}: {{}}", [*values, listed(ordered, _MAX_PERMISSIONS)]
+    elif _UNKNOWN_ROLE.match(grant.role):
+        template += f": {_UNKNOWN_PERMISSIONS}"
+    return Statement(template, tuple(map(redact, values)), risk)
 
 
 def _movable(grant: Grant) -> Grant:
@@ -123,13 +149,10 @@ def _custom_roles(resource: Resource | None) -> Iterator[tuple[str, tuple[str, .
         yield f"{match[1]}/{parent}/roles/{resource.inputs.get('roleId')}", texts
 
 
-def _reason(grant: Grant, previous: _Roles, context: _Context) -> Reason:
-    if is_public(grant.member):
-        return "public"
-    if grant.role in previous:
-        return "condition" if grant.condition else "unconditional"
-    is_own = context.is_new and _is_created(grant.on, context) and grant.role not in BASIC_ROLES
-    return "own" if is_own and not _lends_account(grant) else "new"
+def _is_own(grant: Grant, previous: _Roles, context: _Context) -> bool:
+    """Return True for a grant of a new environment on what it creates, which nobody else's data is in."""
+    is_new = context.is_new and grant.role not in previous
+    return is_new and _is_created(grant.on, context) and grant.role not in BASIC_ROLES and not _lends_account(grant)
 
 
 def _lends_account(grant: Grant) -> bool:
@@ -179,35 +202,34 @@ def _own_targets(resource: Resource | None) -> Iterator[Target]:
         yield Target("account", f"{account}@{host}.iam.gserviceaccount.com")
 
 
-def _opened_buckets(before: Resource | None, after: Resource | None) -> Iterator[Widening]:
+def _opened_buckets(before: Resource | None, after: Resource | None) -> Iterator[Statement]:
     if after is None or after.type != BUCKET:
         return
-    for key, closed in _BARRIERS.items():
+    for key, (closed, barred) in _BARRIERS.items():
         if after.inputs.get(key) != closed and (before is None or before.inputs.get(key) == closed):
-            yield Widening(key, "", "opens")
+            yield Statement(f"no longer prevents {barred}: {{}}", (key,), Risk.ACCESS)
 
 
-def _replaced_policies(step: Step) -> Iterator[Widening]:
+def _replaced_policies(step: Step) -> Iterator[Statement]:
     # A policy replaces all grants at once, also those that were never declared.
     policy = unparsed_policy(step.after)
     if step.after is None or policy is None or step.op == "same":
         return
     # Two secrets look equal even if they differ.
     if policy != unparsed_policy(step.before) or policy in (SECRET, UNKNOWN):
-        on = target_of(step.after)
-        yield Widening("policyData", "", "policy", on.kind, on.name)
+        yield Statement(
+            "replaces the whole IAM policy of {}: {}", (target_of(step.after).text, "policyData"), Risk.ACCESS
+        )
 
 
-def _public_mentions(before: Resource | None, after: Resource | None) -> Iterator[Widening]:
+def _public_mentions(before: Resource | None, after: Resource | None) -> Iterator[Statement]:
     """Yield the inputs outside grants that name the public, such as a rule of a federation or of a policy."""
-    if after is None:
-        return
-    if any(is_public(grant.member) for grant in grants_of(after)):
+    if after is None or any(is_public(grant.member) for grant in grants_of(after)):
         return
     known = {*_mentions(before.inputs if before else {})}
     new = [mention for mention in dict.fromkeys(_mentions(after.inputs)) if mention not in known]
     for key, member in new[:_MAX_MENTIONS]:
-        yield Widening(key, member, "names")
+        yield Statement("names everyone, through {}, in {}", (member, key), Risk.PUBLIC)
 
 
 def _mentions(inputs: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -54,34 +54,7 @@ class Step(NamedTuple):
     """The properties that differ according to the engine."""
 
 
-Reason = Literal["new", "public", "condition", "unconditional", "own", "names", "opens", "policy"]
-"""The kind of access that a change adds.
-
-`new`: a grant that did not exist; `public`: a grant to everyone; `condition`, `unconditional`: a grant under another
-condition than before, or under none; `own`: a grant of a new environment on a bucket or an account that the same change
-creates; `names`: an input that names everyone; `opens`: a barrier removed; `policy`: a whole policy replaced.
-"""
-
-
-# The field names of the next two classes are keys of `tpucfg review --format json`.
-class Widening(NamedTuple):
-    """Access that a change adds."""
-
-    what: str
-    """The role, or the input that opens the resource."""
-    who: str
-    """The member; empty if an input opens the resource."""
-    why: Reason
-    on_kind: str = ""
-    """The kind of the object on which a role is granted: `bucket`, `project`, `account`; empty without a role."""
-    on: str = ""
-    """The name of that object."""
-    permissions: tuple[str, ...] = ()
-    """The permissions of a custom role that the same program declares."""
-    condition: str = ""
-    """The expression that limits the grant; empty if nothing does."""
-
-
+# The field names are keys of `tpucfg review --format json`.
 class ResourceChange(NamedTuple):
     """A change to one resource."""
 
@@ -102,9 +75,8 @@ class ResourceChange(NamedTuple):
     protection: Literal["", "lifted", "added"] = ""
     retained: bool = False
     """True if the resource leaves the stack but is not deleted from the cloud."""
-    widened: tuple[Widening, ...] = ()
     statements: tuple[Statement, ...] = ()
-    """Sentences about the meaning of changed inputs and options, without the resource's name."""
+    """Sentences about added access and the meaning of changed inputs and options, without the resource's name."""
     holds_data: bool = True
     """True if data may be lost with the resource: for a bucket, and for a type that no rule is about."""
     only_declared: bool = False
@@ -132,19 +104,25 @@ class ResourceChange(NamedTuple):
         return self.op in REMOVING_OPS and self.protected
 
 
-_COUNTED: Final[Mapping[str, Callable[[ResourceChange], bool]]] = {
-    "delete": lambda change: change.op == "delete",
-    "replace": lambda change: change.op == "replace",
-    "lifted": lambda change: change.protection == "lifted",
-    "at_risk": lambda change: any(statement.destructive for statement in change.statements),
-    "widened": lambda change: bool(change.widened),
-    "create": lambda change: change.op == "create",
-    "imported": lambda change: change.op == "import",
-    "update": lambda change: change.op == "update",
+_COUNTED: Final[Mapping[str, tuple[str, Callable[[ResourceChange], bool]]]] = {
+    "delete": ("deleted", lambda change: change.op == "delete"),
+    "replace": ("replaced", lambda change: change.op == "replace"),
+    "lifted": ("no longer protected", lambda change: change.protection == "lifted"),
+    # A deletion rule or a shorter retention is only an update, but the reason to read on.
+    "at_risk": ("with data at risk", lambda change: any(statement.destructive for statement in change.statements)),
+    "widened": ("with wider access", lambda change: any(statement.opens for statement in change.statements)),
+    "create": ("created", lambda change: change.op == "create"),
+    "imported": ("imported", lambda change: change.op == "import"),
+    "update": ("updated", lambda change: change.op == "update"),
 }
-"""The counts of changed resources; one can be in several of them."""
+"""The counts of changed resources with their words, the risks first; one resource can be in several of them."""
 
 
 def count_resources(changes: Collection[ResourceChange]) -> dict[str, int]:
     """Return the numbers of resources by operation, lifted protection, data at risk and widened access."""
-    return {name: sum(map(is_counted, changes)) for name, is_counted in _COUNTED.items()}
+    return {name: sum(map(is_counted, changes)) for name, (_, is_counted) in _COUNTED.items()}
+
+
+def count_phrases(changes: Collection[ResourceChange]) -> list[tuple[int, str]]:
+    """Return the numbers that are not zero, with their words."""
+    return [(count, _COUNTED[name][0]) for name, count in count_resources(changes).items() if count]

@@ -17,8 +17,8 @@ from tpucfg.paths import KeyPath, grouped
 from tpucfg.redaction import redact
 from tpucfg.text_format import dotted, format_count, format_value, listed, printable
 
-_MAX_VALUE_LENGTH: Final = 200
-"""Characters of a value: names of images and buckets are shorter."""
+_MAX_VALUE_LENGTH: Final = 1_000
+"""Characters of a value: the end of a condition can undo its start. A comment cuts long lines in their middle."""
 _NO_VALUE: Final = "nothing"
 _MAX_NAMES: Final = 8
 """Limit for names of environments; if there are more, the total is added."""
@@ -40,9 +40,11 @@ class Risk(IntEnum):
     """Something becomes worse, but neither data nor access is affected."""
     ACCESS = 2
     """Access is granted, or a barrier against access is removed."""
-    UNKNOWN = 3
+    PUBLIC = 3
+    """Access is granted to everyone."""
+    UNKNOWN = 4
     """The review cannot show the effect."""
-    DESTRUCTIVE = 4
+    DESTRUCTIVE = 5
     """Data or the protection of data is lost, or the change can hide such a loss."""
 
 
@@ -65,6 +67,11 @@ class Statement(NamedTuple):
     def destructive(self) -> bool:
         """True if `--fail-on destructive` has to fail."""
         return self.risk is Risk.DESTRUCTIVE
+
+    @property
+    def opens(self) -> bool:
+        """True for added access."""
+        return self.risk in (Risk.ACCESS, Risk.PUBLIC)
 
     @property
     def markdown(self) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 from urllib.parse import quote
 
-from tpucfg.changes.resources import count_resources
+from tpucfg.changes.resources import count_phrases
 from tpucfg.changes.spec_meanings import LIFTED
 from tpucfg.changes.statements import Risk, format_config_counts, format_environments
 from tpucfg.findings import errors, format_counts
@@ -18,27 +18,15 @@ from tpucfg.review.effects import (
     drift_block,
     finding_blocks,
     fit_block,
-    fit_phrase,
     impact_parts,
 )
-from tpucfg.review.folds import Fold, config_folds, drift_fold, join_within_limit, resource_folds
+from tpucfg.review.folds import Fold, config_folds, join_within_limit, resource_folds
 from tpucfg.review.review import EnvironmentReview, RepositoryReview, Review
 from tpucfg.review.revisions import footer, format_commit_range, spec_errors
 from tpucfg.spec import SPEC_NAME
 from tpucfg.text_format import format_count, listed
 
 _MAX_PHRASES: Final = 4
-_COUNTED: Final = {
-    "delete": "deleted",
-    "replace": "replaced",
-    "lifted": "no longer protected",
-    # A deletion rule or a shorter retention is only an update, but the reason to read on.
-    "at_risk": "with data at risk",
-    "widened": "with wider access",
-    "create": "created",
-    "imported": "imported",
-    "update": "updated",
-}
 
 
 # The review in one line
@@ -77,11 +65,10 @@ def _change_headline(review: Review) -> str:
     known = "" if review.is_known else "known "
     if not review.is_change:
         return _with_phrases(f"no {known}changes", review)
-    counts, difference = count_resources(review.resources), review.difference
+    difference = review.difference
     configs = {"changed": difference.changed, "added": difference.added, "removed": difference.removed}
-    counted = [(counts[key], "resource", phrase) for key, phrase in _COUNTED.items()]
-    counted += [(len(keys), "config", verb) for verb, keys in configs.items()]
-    phrases = [f"{format_count(count, noun)} {phrase}" for count, noun, phrase in counted if count]
+    phrases = [f"{format_count(count, 'resource')} {phrase}" for count, phrase in count_phrases(review.resources)]
+    phrases += [f"{format_count(len(keys), 'config')} {verb}" for verb, keys in configs.items() if keys]
     # Without any, the cautions are what has changed.
     cautions = sum(item.statement.risk > Risk.NONE for item in review.impact.statements)
     rest = format_count(cautions, "caution") if cautions else f"no {known}config or resource changes"
@@ -102,7 +89,6 @@ def _with_phrases(counts: str, review: Review) -> str:
         counts,
         _unknown_phrase(review.environments),
         cost_phrase(review.costs),
-        fit_phrase(review.fits),
         listed([*phrases], _MAX_PHRASES),
     )
     return "; ".join(part for part in parts if part)
@@ -185,7 +171,6 @@ def _effects(review: Review) -> Iterator[Part]:
     yield from (*cost_parts(review), fit_block(review), *impact_parts(review), drift_block(review))
     yield from finding_blocks(review)
     yield from resource_folds(review.environments)
-    yield from (drift_fold(environment) for environment in review.environments if environment.preview.drift)
     yield from config_folds(review.difference)
 
 

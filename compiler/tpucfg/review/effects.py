@@ -31,8 +31,7 @@ _MAX_IMPACT_BYTES: Final = 10_000
 _MAX_FINDINGS: Final = 12
 _MAX_MESSAGE_LENGTH: Final = 500
 _MIN_HEADLINE_GROWTH: Final = Fraction(1, 10)
-_MIN_HEADLINE_BYTES: Final = 64 << 20
-"""The growth of a smaller amount is no news, however large its percentage."""
+"""The least growth of a cost that is news."""
 
 
 def _rung_table(
@@ -104,17 +103,6 @@ def fit_block(review: Review) -> str:
     return f"**Fit**: memory (HBM) of a device, {_fit_source(fits.rows)}\n\n{items(lines, _MAX_STATEMENTS)}"
 
 
-def fit_phrase(fits: FitChanges) -> str:
-    """Return the largest growth of a rung's memory for the headline; empty if it is small."""
-    grown = [(row.growth, row.size) for row in fits.rows if row.is_change and row.growth and _is_large(row.after)]
-    growth, size = max(grown, default=(Fraction(0), ""))
-    return f"+{format_percent(growth)} memory on {size}" if growth >= _MIN_HEADLINE_GROWTH else ""
-
-
-def _is_large(fit: RungFit) -> bool:
-    return fit.current is not None and fit.current.memory.used >= _MIN_HEADLINE_BYTES
-
-
 def _fit_source(rows: Sequence[FitRow]) -> str:
     """Return the source of the results that are known; of several sources, each line about the other one names it."""
     known = {row.after.is_trusted for row in rows if row.after.current}
@@ -176,7 +164,7 @@ def _column_title(name: str, learning_rate_rule: str) -> str:
 def drift_block(review: Review) -> str:
     """Return what differs in the cloud without being a caution."""
     lines = [
-        f"**{prose(environment.environment)}**: {drift_line(drift)}"
+        f"**{prose(environment.environment)}**: {cut_middle(drift_line(drift), _MAX_STATEMENT_LENGTH)}"
         for environment in review.environments
         for drift in environment.preview.drift
         if not drift.risk
