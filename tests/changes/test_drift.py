@@ -7,8 +7,8 @@ import pytest
 
 from recorded_previews import read, read_text, text
 from tpucfg.changes.drift import Drift
+from tpucfg.changes.facts import Risk
 from tpucfg.changes.previews import Preview
-from tpucfg.changes.statements import Risk
 
 BUCKET = "data-us-central1"
 URN = f"urn:pulumi:dev::tpucfg::tpucfg:index:Environment$gcp:storage/bucket:Bucket::{BUCKET}"

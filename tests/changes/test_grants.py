@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from tpucfg.changes.grants import access_statements
-from tpucfg.changes.resources import Step
-from tpucfg.changes.statements import Risk, Statement
+from tpucfg.changes.facts import Risk
+from tpucfg.changes.resources import Step, access_statements
+from tpucfg.changes.statements import Statement
 from tpucfg.infra.resources import BUCKET, Resource
 
 ON_BUCKET = "gcp:storage/bucketIAMMember:BucketIAMMember"

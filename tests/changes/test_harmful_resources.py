@@ -4,10 +4,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tpucfg.changes.facts import Risk
 from tpucfg.changes.programs import declaration_statements
 from tpucfg.changes.resource_diff import program_changes
 from tpucfg.changes.resources import ResourceChange
-from tpucfg.changes.statements import Risk
 from tpucfg.infra.resources import EnvironmentResources, Resource, Unseen
 
 Inputs = dict[str, Any] | None

@@ -4,12 +4,10 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
-from tpucfg.changes.facts import ABSENT, Fact, FactChange, Scope, by_name
+from tpucfg.changes.facts import ABSENT, UNKNOWN, Comparison, Fact, FactChange, Meaning, Risk, Scope, by_name, judge
 from tpucfg.changes.impact import effect_of, effect_statements
-from tpucfg.changes.meanings import UNKNOWN, Comparison, Meaning, judge
 from tpucfg.changes.revision_facts import READ_ONLY
 from tpucfg.changes.spec_meanings import MEANINGS
-from tpucfg.changes.statements import Risk
 
 _NONE, _CAUTION, _ACCESS, _LOST = Risk.NONE, Risk.CAUTION, Risk.ACCESS, Risk.DESTRUCTIVE
 _A: Final = ABSENT

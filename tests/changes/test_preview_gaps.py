@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from recorded_previews import read
-from tpucfg.changes.facts import ABSENT, Change
+from tpucfg.changes.facts import ABSENT, Change, Risk
 from tpucfg.changes.resource_diff import complete_preview
 from tpucfg.changes.resources import UNKNOWN, ResourceChange
-from tpucfg.changes.statements import Risk, Statement
+from tpucfg.changes.statements import Statement
 
 BUCKET, GRANT = "gcp:storage/bucket:Bucket", "gcp:storage/bucketIAMMember:BucketIAMMember"
 

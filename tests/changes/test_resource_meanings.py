@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from tpucfg.changes.facts import Risk
 from tpucfg.changes.resource_meanings import resource_statements
 from tpucfg.changes.resources import UNKNOWN, Op, Step
-from tpucfg.changes.statements import Risk
 from tpucfg.infra.resources import BUCKET, Resource
 
 TMP = {"action": {"type": "Delete"}, "condition": {"age": 14, "matchesPrefixes": ["tmp/"]}}

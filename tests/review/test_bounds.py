@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tpucfg.changes.statements import Risk
+from tpucfg.changes.facts import Risk
 from tpucfg.markdown import code, prose
 from tpucfg.review.cautions import Caution, bound_cautions
 from tpucfg.review.folds import MAX_COMMENT_BYTES, Fold, cut_middle, fold, join_within_limit, size

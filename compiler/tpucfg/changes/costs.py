@@ -9,11 +9,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Final, NamedTuple
 
-from tpucfg.changes.facts import Scope
+from tpucfg.changes.facts import Risk, Scope
 from tpucfg.changes.figures import MONEY, Figures, RungRow, figure_values, rung_baselines, rung_rows
 from tpucfg.changes.records import NO_RECORDS, RevisionRecords, judged_throughputs
 from tpucfg.changes.revisions import CompiledRevision, config_key
-from tpucfg.changes.statements import LocatedStatement, Risk, Statement, group_by_config
+from tpucfg.changes.statements import LocatedStatement, Statement, group_by_config
 from tpucfg.number_format import format_dollars, format_number, format_rounded
 from tpucfg.paths import grouped
 from tpucfg.plan import Job

@@ -11,12 +11,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, Final, NamedTuple
 
-from tpucfg.changes.facts import ABSENT, Change, redact_change
-from tpucfg.changes.grants import access_statements
+from tpucfg.changes.facts import ABSENT, Change, Risk, redact_change
 from tpucfg.changes.preview_events import NO_OPS, REFRESH, REPLACING_OPS, EngineStep, State
 from tpucfg.changes.resource_diff import differs_only_in_case, input_changes
-from tpucfg.changes.resources import Step, holds_data
-from tpucfg.changes.statements import Risk, Statement
+from tpucfg.changes.resources import Step, access_statements, holds_data
+from tpucfg.changes.statements import Statement
 from tpucfg.changes.tree_diff import value_changes
 from tpucfg.infra.grants import is_grant
 from tpucfg.infra.resources import BUCKET, Resource

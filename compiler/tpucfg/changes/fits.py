@@ -10,9 +10,9 @@ from fractions import Fraction
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
-from tpucfg.changes.facts import Scope, sorted_keys
+from tpucfg.changes.facts import Risk, Scope, sorted_keys
 from tpucfg.changes.revisions import CompiledRevision
-from tpucfg.changes.statements import LocatedStatement, Risk, Statement, group_by_config
+from tpucfg.changes.statements import LocatedStatement, Statement, group_by_config
 from tpucfg.fit.fit_file import FitFile, FitResult, fit_path, read_fit_file
 from tpucfg.fit.fit_findings import has_little_headroom
 from tpucfg.fit.rung_fit import (

@@ -8,28 +8,24 @@ from tpucfg.changes.config_diff import Difference
 from tpucfg.changes.facts import (
     ABSENT,
     Change,
+    Comparison,
     Fact,
     FactChange,
+    Meaning,
+    Risk,
     Scope,
     by_name,
     compare,
+    judge,
     redact_change,
     sorted_keys,
 )
 from tpucfg.changes.figures import Jobs, RungRow, ladder_changes, rung_baselines, scaling_rows
-from tpucfg.changes.meanings import Comparison, Meaning, judge
 from tpucfg.changes.records import NO_RECORDS, RevisionRecords, result_statements
 from tpucfg.changes.revision_facts import allowed, job_facts, spec_facts
 from tpucfg.changes.revisions import CompiledRevision, config_key
 from tpucfg.changes.spec_meanings import MEANINGS
-from tpucfg.changes.statements import (
-    LocatedStatement,
-    Risk,
-    Statement,
-    format_environments,
-    format_keys,
-    show_change,
-)
+from tpucfg.changes.statements import LocatedStatement, Statement, format_environments, format_keys, show_change
 from tpucfg.findings import Finding
 from tpucfg.findings.finding import ALLOWED_PREFIX
 from tpucfg.paths import grouped, pattern_steps
@@ -38,9 +34,6 @@ from tpucfg.text_format import dotted
 
 _MAX_LENGTH: Final = 200
 """Characters of a value in a sentence."""
-_MAX_VARIANTS: Final = 3
-"""Values of one fact that sentences name."""
-_ANY_VALUE: Final = "several values"
 _PLACE: Final = re.compile(r"\{([a-z]*)\}")
 _FLAG_KINDS: Final = ("argument", "variable")
 """The kinds whose values are texts of a command line, and whose names are words of it."""
@@ -67,8 +60,6 @@ class Effect(NamedTuple):
     layer: str = ""
     baseline: str = ""
     """The size that the values before belong to, if it is another one."""
-    varies: bool = False
-    """True if scopes have too many different values to show."""
 
 
 def effect_of(change: FactChange, meaning: Meaning, values: tuple[str, ...] = (), baseline: str = "") -> Effect:
@@ -112,30 +103,14 @@ def effect_statements(
     scoped: Iterable[tuple[Scope, Effect]], format_scope: Callable[[Sequence[Scope]], str]
 ) -> Iterator[LocatedStatement]:
     """Yield the effects, each once for all scopes that have it."""
-    for owners, effects in grouped((tuple(scopes), effect) for effect, scopes in _shared(scoped)).items():
+    shared = grouped((effect, scope) for scope, effect in scoped)
+    for owners, effects in grouped((tuple(scopes), effect) for effect, scopes in shared.items()).items():
         text = format_scope(owners)
         risky = [effect for effect in effects if effect.meaning.risk]
         # All of them: a review that has no room for one gives another verdict.
         yield from (LocatedStatement(text, _statement([effect])) for effect in risky)
         harmless = [effect for effect in effects if not effect.meaning.risk]
         yield from (LocatedStatement(text, _statement(members)) for members in _of_one_kind(harmless))
-
-
-def _shared(scoped: Iterable[tuple[Scope, Effect]]) -> Iterator[tuple[Effect, list[Scope]]]:
-    """Yield each effect with its scopes; of too many different values without a risk, one effect without values."""
-    for members in grouped((_without_values(effect), (effect, scope)) for scope, effect in scoped).values():
-        exact, first = grouped(members), members[0][0]
-        if first.meaning.risk or len(exact) <= _MAX_VARIANTS:
-            yield from exact.items()
-        else:
-            before, after = (None if value is None else _ANY_VALUE for value in (first.before, first.after))
-            effect = first._replace(before=before, after=after, layer="", varies=True)
-            yield effect, [*dict.fromkeys(scope for _, scope in members)]
-
-
-def _without_values(effect: Effect) -> Effect:
-    before, after = (None if value is None else "" for value in (effect.before, effect.after))
-    return effect._replace(before=before, after=after, values=(), note="", layer="", baseline="")
 
 
 def _of_one_kind(effects: Sequence[Effect]) -> Iterator[list[Effect]]:
@@ -182,9 +157,6 @@ def _event(effect: Effect, head: str) -> tuple[str, tuple[str, ...]]:
         now, then = ("not set" if effect.after is None else "{}"), ("without" if effect.before is None else "with {}")
         own, other = ((value,) if value is not None else () for value in (effect.after, effect.before))
         return f"{subject} {now}, unlike {{}} {then}", (*label, *own, effect.baseline, *other)
-    if effect.varies:
-        verb = "added" if effect.before is None else "removed" if effect.after is None else "changed"
-        return f"{subject} {verb} (the values differ)", label
     if effect.before is None or effect.after is None:
         value = effect.after or effect.before
         event, shown = ("added", " ({})") if effect.before is None else ("removed", " (was {})")

@@ -5,9 +5,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from tpucfg.changes.facts import ABSENT, Change, mark_as_other, redact_change
-from tpucfg.changes.grants import access_statements
 from tpucfg.changes.resource_meanings import resource_statements
-from tpucfg.changes.resources import KNOWN_TYPES, REMOVING_OPS, UNKNOWN, Op, ResourceChange, Step, holds_data
+from tpucfg.changes.resources import (
+    KNOWN_TYPES,
+    REMOVING_OPS,
+    UNKNOWN,
+    Op,
+    ResourceChange,
+    Step,
+    access_statements,
+    holds_data,
+)
 from tpucfg.changes.statements import Statement
 from tpucfg.changes.tree_diff import value_changes
 from tpucfg.infra.grants import is_grant

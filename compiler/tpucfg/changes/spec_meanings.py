@@ -4,12 +4,13 @@ from fractions import Fraction
 from typing import Final
 
 from tpucfg.catalog.target_facts import TARGET_FACTS
-from tpucfg.changes.facts import ABSENT, FactChange
-from tpucfg.changes.job_meanings import JOB_MEANINGS, addresses
-from tpucfg.changes.meanings import (
+from tpucfg.changes.facts import (
+    ABSENT,
     Comparison,
     Condition,
+    FactChange,
     Meaning,
+    Risk,
     access,
     added,
     all_of,
@@ -23,13 +24,11 @@ from tpucfg.changes.meanings import (
     sentence,
     was,
 )
-from tpucfg.changes.statements import Risk
+from tpucfg.changes.job_meanings import JOB_MEANINGS, addresses
 from tpucfg.findings import RULES
 from tpucfg.number_format import format_factor
 from tpucfg.spec.project import Number
 
-LIFTED: Final = "protection lifted"
-"""The headline of lifted protection, which the summary omits if a resource already shows it."""
 _FAR: Final = 100
 """A factor that is too large for one step of a learning rate."""
 
@@ -174,7 +173,7 @@ _ENVIRONMENTS: Final = (
     loss(
         "environment.protect",
         "protection lifted: resources that hold data can be replaced and deleted",
-        LIFTED,
+        "protection lifted",
         becomes(False),
     ),
     loss(

@@ -5,12 +5,11 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from enum import IntEnum
 from itertools import groupby, zip_longest
 from typing import Any, Final, NamedTuple
 
 from tpucfg.changes.config_diff import Difference, Group
-from tpucfg.changes.facts import ABSENT, Change, Scope, mark_as_other, sorted_keys
+from tpucfg.changes.facts import ABSENT, Change, Risk, Scope, mark_as_other, sorted_keys
 from tpucfg.changes.tree_diff import FLAG, ORDER, REST
 from tpucfg.markdown import code, prose
 from tpucfg.paths import KeyPath, grouped
@@ -30,22 +29,6 @@ _AMBIGUOUS_TEXT: Final = re.compile(r"|\s.*|.*\s|true|false|null|[-+.0-9][-+.0-9
 """Texts that are quoted because they look like another type, or like no value at all."""
 _ONLY_SPACES: Final = "only spaces differ"
 _LOOKALIKES: Final = "characters that look alike differ"
-
-
-class Risk(IntEnum):
-    """The risk of a change; a review lists the highest first."""
-
-    NONE = 0
-    CAUTION = 1
-    """Something becomes worse, but neither data nor access is affected."""
-    ACCESS = 2
-    """Access is granted, or a barrier against access is removed."""
-    PUBLIC = 3
-    """Access is granted to everyone."""
-    UNKNOWN = 4
-    """The review cannot show the effect."""
-    DESTRUCTIVE = 5
-    """Data or the protection of data is lost, or the change can hide such a loss."""
 
 
 _RATIO: Final = re.compile(r"[0-9][0-9,.]*[×%]")

@@ -5,8 +5,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+from tpucfg.changes.facts import Risk
 from tpucfg.changes.resources import ResourceChange
-from tpucfg.changes.statements import LocatedStatement, Risk, format_environments
+from tpucfg.changes.statements import LocatedStatement, format_environments
 from tpucfg.markdown import code, prose
 from tpucfg.paths import grouped
 from tpucfg.redaction import redact
@@ -113,11 +114,10 @@ def _specs(paths: Sequence[str]) -> str:
 
 def spec_cautions(review: Review) -> list[Caution]:
     """Return the risks of one spec, the highest first; environments with the same risk share a line."""
-    unprotected = {*_unprotected_environments(review)}
     shared = grouped(
         (caution, environment.environment)
         for environment in review.environments
-        for caution in _environment_cautions(environment, is_reported=environment.environment in unprotected)
+        for caution in _environment_cautions(environment)
     )
     scoped = [
         caution._replace(text=f"**{prose(format_environments(names))}**: {caution.text}")
@@ -134,21 +134,10 @@ def _statement_cautions(located: LocatedStatement) -> Iterator[Caution]:
         yield Caution(located.statement.risk, f"{scope}{located.statement.markdown}")
 
 
-def _unprotected_environments(review: Review) -> Iterator[str]:
-    """Yield the environments whose spec lifts the protection, which a statement reports for the whole environment."""
-    before, after = review.before.environments, review.after.environments
-    return (name for name in before if name in after and before[name].protect and not after[name].protect)
-
-
-def _environment_cautions(environment: EnvironmentReview, *, is_reported: bool) -> Iterator[Caution]:
-    """Yield the risks in one environment.
-
-    Args:
-        environment: its review.
-        is_reported: True if a statement already reports that the environment loses its protection.
-    """
+def _environment_cautions(environment: EnvironmentReview) -> Iterator[Caution]:
+    """Yield the risks in one environment."""
     changes = environment.changes
-    lifted = [change for change in changes if change.protection == "lifted" and not is_reported]
+    lifted = [change for change in changes if change.protection == "lifted"]
     yield from _shared_caution(Risk.DESTRUCTIVE, lifted, "is no longer protected")
     for op, removal in _REMOVALS.items():
         refused = [change for change in changes if change.op == op and change.refused]

@@ -1,15 +1,21 @@
 """The review as one Markdown comment: heading, cautions, effects of each changed spec, and folded details."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 from urllib.parse import quote
 
+from tpucfg.changes.facts import Risk
 from tpucfg.changes.resources import count_phrases
-from tpucfg.changes.spec_meanings import LIFTED
-from tpucfg.changes.statements import Risk, format_config_counts, format_environments
+from tpucfg.changes.revisions import CompiledRevision
+from tpucfg.changes.statements import format_config_counts, format_environments
 from tpucfg.findings import errors, format_counts
-from tpucfg.markdown import alert, code, prose, table
+from tpucfg.findings.text import report
+from tpucfg.git.snapshots import Snapshot
+from tpucfg.markdown import alert, code, fence, prose, table
 from tpucfg.paths import grouped
+from tpucfg.redaction import redact_report
 from tpucfg.review.cautions import bound_cautions, repository_cautions, spec_cautions
 from tpucfg.review.effects import (
     Part,
@@ -21,8 +27,7 @@ from tpucfg.review.effects import (
     impact_parts,
 )
 from tpucfg.review.folds import Fold, config_folds, join_within_limit, resource_folds
-from tpucfg.review.review import EnvironmentReview, RepositoryReview, Review
-from tpucfg.review.revisions import footer, format_commit_range, spec_errors
+from tpucfg.review.review import EnvironmentReview, RepositoryReview, Review, Source
 from tpucfg.spec import SPEC_NAME
 from tpucfg.text_format import format_count, listed
 
@@ -78,9 +83,6 @@ def _change_headline(review: Review) -> str:
 def _with_phrases(counts: str, review: Review) -> str:
     """Add what no count includes: a higher cost, and changes such as a lifted protection, the riskiest first."""
     located = [item for item in review.impact.statements if item.statement.headline]
-    if any(change.protection == "lifted" for change in review.resources):
-        # Already counted as resources that are no longer protected.
-        located = [item for item in located if item.statement.headline != LIFTED]
     located.sort(key=lambda item: -item.statement.risk)
     phrases = dict.fromkeys(
         f"{item.statement.headline} in {item.scope}" if item.scope else item.statement.headline for item in located
@@ -235,3 +237,118 @@ def _unjudged_line(reviewed: RepositoryReview) -> str:
 def _unchanged_line(reviewed: RepositoryReview) -> str:
     paths = [review.path for review in reviewed.reviews if not _is_worth_a_part(review)]
     return f"_No effect on {listed([code(path) for path in paths], _MAX_NAMES)}._" if paths else ""
+
+
+# Commits, errors of specs, and sources of resources
+
+
+_SHORT_ID_LENGTH: Final = 12
+"""Fixed, as git's own choice depends on the number of objects in a clone."""
+# Git abbreviates ids to at least 7 digits; a full SHA-256 id has 64.
+_ID: Final = re.compile(r"[0-9a-f]{7,64}")
+_MAX_FINDINGS: Final = 12
+_SOURCES: Final[Mapping[Source, str]] = {
+    "preview": "from Pulumi's preview",
+    "program": "from the stack programs of both revisions{}, run without credentials; drift is not detected",
+    "head": "declared by the stack program of {head}{}; how they change is unknown",
+}
+"""The sources of resources, with places for the revision and for the programs that are not its own."""
+_NO_DRIFT: Final = f"not detected without {code('--refresh')} and {code('PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true')}"
+
+
+def format_commit_range(before: Snapshot, after: Snapshot) -> str:
+    """Return both revisions as a line of Markdown. Ids are not code, because GitHub and GitLab link plain ids."""
+    head = _format_head(after)
+    if before.commit is None:
+        return f"_From nothing ({code(before.title)} has no commits yet) to {head}._"
+    name, commit = _given_name(before), short_id(before.commit.id)
+    if before.commit.is_merge_base:
+        return f"_From {commit}, the merge base with {name or 'the base'}, to {head}._"
+    return f"_From {f'{name} ({commit})' if name else commit} to {head}._"
+
+
+def format_revision(snapshot: Snapshot) -> str:
+    """Return the name of a git revision as code, and the words `the working tree` as prose."""
+    return code(snapshot.title) if snapshot.exported_to else snapshot.title
+
+
+def _format_head(head: Snapshot) -> str:
+    if head.commit is None:
+        return format_revision(head)
+    name, commit = _given_name(head), short_id(head.commit.id)
+    if head.commit.merges:
+        # Authors know the commit that they pushed, but not the merge commit that GitHub created for it.
+        return f"{name or commit}, which merges {short_id(head.commit.merges)} into the base"
+    return f"{name} ({commit})" if name else commit
+
+
+def _given_name(snapshot: Snapshot) -> str:
+    """Return the revision as it was given; empty if that was the commit's id."""
+    title, commit = snapshot.title, snapshot.commit
+    is_id = commit and _ID.fullmatch(title) and commit.id.startswith(title)
+    return "" if is_id else code(title)
+
+
+def short_id(commit: str) -> str:
+    """Return the beginning of a commit's id."""
+    return commit[:_SHORT_ID_LENGTH]
+
+
+def spec_errors(review: Review) -> Iterator[str]:
+    """Yield blocks of Markdown: the errors of a revision, and what was not compared; nothing if both are valid."""
+    if review.is_broken:
+        for revision in filter(lambda revision: revision.is_broken, (review.after, review.before)):
+            yield from _errors(revision)
+        yield "**The specs were not compared**: data protection and access may have changed in ways not shown here."
+
+
+def _errors(revision: CompiledRevision) -> Iterator[str]:
+    findings = errors(revision.findings)
+    text = report(findings[:_MAX_FINDINGS], {revision.snapshot.display_path: revision.text})
+    yield f"**The spec in {format_revision(revision.snapshot)} has errors:**"
+    yield fence(redact_report(text.rstrip("\n")))
+    if len(findings) > _MAX_FINDINGS:
+        command = code(check_command(revision))
+        yield f"… and {len(findings) - _MAX_FINDINGS:,} more: {command} lists all of them."
+
+
+def check_command(*revisions: CompiledRevision) -> str:
+    """Return the command that prints all findings about specs, quoted for a shell."""
+    paths = [revision.snapshot.display_path for revision in revisions]
+    options = [] if paths == [SPEC_NAME] else [word for path in paths for word in ("--spec", path)]
+    return shlex.join(["tpucfg", "check", *options])
+
+
+# The last line
+
+
+def footer(review: Review) -> str:
+    """Return the line about where the resources come from; empty if there are none."""
+    sentences = [*_source_sentences(review), *map(prose, review.notes)]
+    return f"_{' '.join(sentences)}_" if sentences else ""
+
+
+def _source_sentences(review: Review) -> Iterator[str]:
+    environments = review.environments
+    by_source = {source: [item for item in environments if item.source == source] for source in _SOURCES}
+    for source, text in _SOURCES.items():
+        if covered := by_source[source]:
+            # Environments are named only if there may be several sources.
+            names = f" of {_names(covered)}" if by_source["preview"] else ""
+            yield f"Resources{names}: {text.format(_bundled(review), head=format_revision(review.after.snapshot))}."
+    if unknown := [item for item in by_source["preview"] if not (item.preview.is_refreshed or item.problem)]:
+        yield f"Drift of {_names(unknown)} is {_NO_DRIFT}."
+    if missing := [environment for environment in environments if environment.preview.has_no_stack]:
+        subject, verb = ("stack", "does") if len(missing) == 1 else ("stacks", "do")
+        yield f"The {subject} of {_names(missing)} {verb} not exist yet."
+
+
+def _bundled(review: Review) -> str:
+    """Return the revisions without a stack program of their own, in brackets; empty if there are none."""
+    snapshots = (review.before.snapshot, review.after.snapshot)
+    titles = [format_revision(item) for item in snapshots if item.title in review.revisions_with_bundled_program]
+    return f" (the one bundled with tpucfg for {listed(titles, last=' and ')})" if titles else ""
+
+
+def _names(environments: Sequence[EnvironmentReview]) -> str:
+    return listed([code(environment.environment) for environment in environments], _MAX_NAMES)

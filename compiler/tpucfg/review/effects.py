@@ -17,7 +17,6 @@ from tpucfg.number_format import format_percent
 from tpucfg.redaction import redact
 from tpucfg.review.folds import Fold, count_fitting, cut_middle, drift_line, fold
 from tpucfg.review.review import Review
-from tpucfg.review.revisions import format_revision
 from tpucfg.text_format import format_count, format_value, listed
 
 Part = str | Fold
@@ -178,10 +177,7 @@ def drift_block(review: Review) -> str:
 def finding_blocks(review: Review) -> Iterator[str]:
     """Yield the warnings of the spec that are new or changed, resolved, or now allowed."""
     impact = review.impact
-    if review.before.is_broken:
-        title = f"Warnings in {format_revision(review.after.snapshot)}"
-    else:
-        title = "New or changed warnings" if review.before.project else "Warnings"
+    title = "New or changed warnings" if review.before.project else "Warnings"
     for heading, findings in (
         (title, impact.new_warnings),
         ("Resolved warnings", impact.ended_warnings),
