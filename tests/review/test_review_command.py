@@ -539,7 +539,7 @@ def test_cost_is_shown_with_its_source(repository: Repository, capsys: pytest.Ca
     repository.edit((":1.0", ":1.1"))
     unchanged = review(capsys)
 
-    headline = "6 configs changed; +6.83 USD for a run on v2-8 in prod (+100%), not known for 3 of 6\n"
+    headline = "6 configs changed; +6.83 USD/run on v2-8 in prod (+100%)\n"
     assert f"### tpucfg review: {headline}" in comment
     assert "| v2-8 in prod | 6.83 → 13.65 (2×) | 6.00 | 1.14 → 2.28 (2×) |" in comment
     assert "The most that a run can cost is not bounded: set trainer.max\\_run\\_duration." in comment

@@ -4,7 +4,6 @@ A program's files are hashed in the commit, because an export leaves out links a
 such a file would look outdated.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import PurePosixPath
@@ -134,8 +133,6 @@ class FitRow(NamedTuple):
     is_change: bool
     """True if the change makes the difference, and not only a job of this run that knows more than the base."""
     environments: tuple[str, ...]
-    is_everywhere: bool = False
-    """True if these are all environments with a rung of this size."""
 
     @property
     def differs(self) -> bool:
@@ -190,11 +187,10 @@ def compute_fits(before: CompiledRevision, after: CompiledRevision, run: RunFits
 def _rows(old: RevisionFits, new: RevisionFits) -> Iterator[FitRow]:
     """Yield a row for each rung; environments where it is the same share one."""
     rows = [_row(key, old.rungs.get(key), new.rungs[key]) for key in sorted_keys(new.rungs)]
-    counts = Counter(row.size for row in rows)
     shown = (((row.size, _shown(row.before), _shown(row.after), row.is_change), row) for row in rows)
     for same in grouped(shown).values():
         names = tuple(name for row in same for name in row.environments)
-        yield same[0]._replace(environments=names, is_everywhere=len(names) == counts[same[0].size])
+        yield same[0]._replace(environments=names)
 
 
 def _row(key: Scope, old: KnownRung | None, new: KnownRung) -> FitRow:

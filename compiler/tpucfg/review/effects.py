@@ -11,7 +11,6 @@ from tpucfg.changes.fits import FitChanges, FitRow
 from tpucfg.changes.statements import join_statements
 from tpucfg.findings import Finding
 from tpucfg.fit.rung_fit import RungFit, short_amount, verdict_text
-from tpucfg.git.trees import FIT_FILE
 from tpucfg.markdown import code, html, items, prose, table
 from tpucfg.number_format import format_percent
 from tpucfg.redaction import redact
@@ -99,23 +98,14 @@ def fit_block(review: Review) -> str:
         same[row.after.verdict] += 0 if row.differs else len(row.environments)
     counts = [f"{format_count(count, 'config')} ({verdict})" for verdict, count in same.items() if count]
     lines += [f"as before: {', '.join(counts)}"] if counts else []
-    return f"**Fit**: memory (HBM) of a device, {_fit_source(fits.rows)}\n\n{items(lines, _MAX_STATEMENTS)}"
-
-
-def _fit_source(rows: Sequence[FitRow]) -> str:
-    """Return the source of the results that are known; of several sources, each line about the other one names it."""
-    known = {row.after.is_trusted for row in rows if row.after.current}
-    if True not in known:
-        return f"as committed in {code(str(FIT_FILE))}"
-    return "compiled by this run unless noted" if False in known else "compiled by this run"
+    return f"**Fit**: memory (HBM) of a device\n\n{items(lines, _MAX_STATEMENTS)}"
 
 
 def _fit_line(row: FitRow, fits: FitChanges) -> str:
-    """Return the fit of a rung as a line of Markdown: `v5litepod-64: 11.2 of 15.75 GiB, was 9.8`."""
-    names = "" if row.is_everywhere else f", in {listed(row.environments)}"
-    has_both = len({other.after.is_trusted for other in fits.rows if other.after.current}) > 1
-    source = " (as committed)" if has_both and row.after.current and not row.after.is_trusted else ""
-    return f"{prose(row.size + names)}: {_fit_after(row.after, fits)}{source}{_fit_before(row)}"
+    """Return the fit of a rung as a line of Markdown: `v5litepod-64 in dev: 11.2 of 15.75 GiB, was 9.8`."""
+    source = " (as committed)" if row.after.current and not row.after.is_trusted else ""
+    label = prose(f"{row.size} in {listed(row.environments)}")
+    return f"{label}: {_fit_after(row.after, fits)}{source}{_fit_before(row)}"
 
 
 def _fit_after(fit: RungFit, fits: FitChanges) -> str:
