@@ -146,16 +146,16 @@ def on_account(role: str, member: str, account: str = "tpu@p.iam.gserviceaccount
 def test_new_environment_owns_only_what_it_creates() -> None:
     """Grants on the new bucket and the new account are expected; those on anything else are not."""
     project = Resource(ON_PROJECT, "g", {"project": "p", "role": "roles/ml.serviceAgent", "member": TEAM})
-    assert new_environment(grant(), grant(bucket="prod"), project) == [("bucket prod", "new"), ("project p", "new")]
+    assert new_environment(grant(), grant(bucket="prod"), project) == [("prod", "new"), ("p", "new")]
     assert new_environment(grant(member="allUsers"), grant("roles/owner")) == [
-        ("bucket a", "public"),
-        ("bucket a", "new"),
+        ("a", "public"),
+        ("a", "new"),
     ]
 
 
 def test_only_pods_of_its_project_may_act_as_a_new_account() -> None:
     """A grant to act as the account is expected only for pods of the account's own project."""
-    own, email = "serviceAccount:p.svc.id.goog[default/x]", "account tpu@p.iam.gserviceaccount.com"
+    own, email = "serviceAccount:p.svc.id.goog[default/x]", "tpu@p.iam.gserviceaccount.com"
     role = "roles/iam.workloadIdentityUser"
     assert new_environment(on_account(role, own)) == []
     assert new_environment(on_account(role, own.replace(":p.", ":other."))) == [(email, "new")]
@@ -211,7 +211,8 @@ def test_granted_custom_role_has_its_permissions(parent: dict[str, str], role: s
 
     for before in (None, declared):
         (statement,) = widenings((before, declared), (None, grant_on_project))
-        assert statement.plain == f"grants {role} on project p to {TEAM}: tpu.nodes.delete, tpu.nodes.get"
+        reach = " for everything in that project"
+        assert statement.plain == f"grants {role} on the project p to {TEAM}: tpu.nodes.delete, tpu.nodes.get{reach}"
 
 
 def test_grant_of_an_unknown_custom_role_has_no_permissions() -> None:
@@ -233,5 +234,5 @@ def test_access_to_a_secret_is_always_new() -> None:
         {"project": "p", "secretId": "wandb", "role": "roles/secretmanager.secretAccessor", "member": TEAM},
     )
 
-    assert new_environment(on_secret) == [("secret p/wandb", "new")]
+    assert new_environment(on_secret) == [("p/wandb", "new")]
     assert widenings((on_secret, on_secret)) == []

@@ -21,7 +21,7 @@ def change(op: Any = "update", kind: str = BUCKET, name: str = "data", **more: A
 
 
 def _granted(*values: str) -> Statement:
-    return Statement("grants {} on {} to {}", values, Risk.ACCESS)
+    return Statement("grants {} on the bucket {} to {}", values, Risk.ACCESS)
 
 
 def created(inputs: Mapping[str, Any], kind: str = GRANT) -> ResourceChange:
@@ -89,7 +89,7 @@ def test_values_that_only_google_knows_are_no_gap(previewed: Mapping[str, Any], 
 def test_forged_state_hides_no_meaning() -> None:
     """Widened access and cautions of the programs are kept if the preview's earlier values are others."""
     role = Change(("role",), "roles/storage.admin", "roles/storage.objectAdmin")
-    granted = _granted("roles/storage.objectAdmin", "bucket b", "group:a@b.c")
+    granted = _granted("roles/storage.objectAdmin", "b", "group:a@b.c")
     shortened = Statement("deletes after {}", ("1 day",), Risk.DESTRUCTIVE)
     declared = change(kind=GRANT, inputs=(role._replace(before="roles/storage.objectViewer"),))
 
@@ -102,8 +102,8 @@ def test_forged_state_hides_no_meaning() -> None:
 
 def test_equal_meaning_is_kept_once() -> None:
     """Neither a project's number, which the mocks do not know, nor a name of the update makes a second grant."""
-    known = _granted("roles/viewer", "bucket [known after apply]", "serviceAccount:service-123@x")
-    mocked = _granted("roles/viewer", "bucket b", "serviceAccount:service-[number of acme-dev]@x")
+    known = _granted("roles/viewer", UNKNOWN, "serviceAccount:service-123@x")
+    mocked = _granted("roles/viewer", "b", "serviceAccount:service-[number of acme-dev]@x")
     (merged,) = complete_preview([change(statements=(known,))], [change(statements=(mocked,))])
     assert merged.statements == (known,)
 

@@ -6,7 +6,7 @@ from tpucfg.review.folds import difference_markdown
 
 
 def test_fold_names_a_key_with_dots_in_full() -> None:
-    """The summary has the whole path of a field, also if a key contains dots, and a flag is its own name."""
+    """The last key of a path is the name of a field, also if it contains dots, and a flag is its own name."""
     key = Scope("dev", "v6e-8")
     configs = [
         {key: {"labels": {"kueue.x-k8s.io/queue-name": queue}, "args": [f"--model.layers={layers}"], "zones": [zone]}}
@@ -15,4 +15,4 @@ def test_fold_names_a_key_with_dots_in_full() -> None:
 
     comment = difference_markdown(config_difference(*configs))
 
-    assert "</code>: labels.kueue.x-k8s.io/queue-name, --model.layers, zones[0]</summary>" in comment
+    assert "</code>: kueue.x-k8s.io/queue-name, --model.layers, zones[0]</summary>" in comment

@@ -85,7 +85,7 @@ def test_hostile_records_are_no_traceback(repository: Repository, capsys: pytest
     repository.edit(("train_steps: 4000", "train_steps: 8000"))
 
     comment = review(capsys)
-    assert "for a run on v2-8 in dev" in comment
+    assert "USD/run on v2-8 in dev" in comment
     assert "`results/prod.jsonl` cannot be read" in comment
     assert "root" not in comment
     (results / "prod.jsonl").unlink()

@@ -199,15 +199,14 @@ def _merge(previewed: ResourceChange, declared: ResourceChange) -> ResourceChang
 
 
 def _are_equal(previewed: Statement, declared: Statement) -> bool:
-    values = zip(previewed.values, declared.values, strict=False)
-    return previewed.template == declared.template and all(_matches(*pair) for pair in values)
+    """Compare two sentences; of a grant's object, its second value, a preview may not know the name."""
+    pairs = [*zip(previewed.values, declared.values, strict=False)]
+    is_unnamed = previewed.opens and [own for own, _ in pairs[1:2]] == [UNKNOWN]
+    compared = [pair for index, pair in enumerate(pairs) if not (is_unnamed and index == 1)]
+    return previewed.template == declared.template and all(_matches(*pair) for pair in compared)
 
 
 def _matches(previewed: str, declared: str) -> bool:
-    """Compare texts without their case, which Google changes, and with what the mocks or the preview cannot know."""
-    # Of a new object, a preview knows the kind and not the name.
-    kind, unknown, _ = previewed.partition(UNKNOWN)
-    if declared == UNKNOWN or (kind and unknown and declared.startswith(kind)):
-        return True
+    """Compare texts without their case, which Google changes, and with numbers instead of the mocks' placeholders."""
     parts = (re.escape(part.casefold()) for part in PROJECT_NUMBER.split(declared))
-    return bool(re.fullmatch("[0-9]+".join(parts), previewed.casefold()))
+    return bool(re.fullmatch("[0-9]+".join(parts), previewed.casefold())) or declared == UNKNOWN

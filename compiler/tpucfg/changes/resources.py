@@ -167,6 +167,7 @@ _MAX_MENTIONS: Final = 20
 """Limit of places outside grants that name the public, for one resource."""
 _MAX_PERMISSIONS: Final = 6
 _UNKNOWN_ROLE: Final = re.compile(r"(projects|organizations)/[^/]+/roles/")
+_UNNAMED: Final = "without a name"
 _UNKNOWN_PERMISSIONS: Final = "its permissions are unknown, as no stack program declares this custom role"
 
 
@@ -240,10 +241,11 @@ def _new_grants(step: Step, context: _Context) -> Iterator[Statement]:
 
 
 def _statement(grant: Grant, previous: _Roles, permissions: Sequence[str]) -> Statement:
-    template, values = "grants {} on {} to {}", [grant.role, grant.on.text, grant.member]
+    kind = re.sub("[^A-Za-z ]", "", grant.on.kind)
+    template, values = f"grants {{}} on the {kind} {{}} to {{}}", [grant.role, grant.on.name or _UNNAMED, grant.member]
     risk = Risk.PUBLIC if is_public(grant.member) else Risk.ACCESS
     if risk is Risk.PUBLIC:
-        template = "grants {} on {} to everyone, through {}"
+        template = f"grants {{}} on the {kind} {{}} to everyone, through {{}}"
     elif grant.role in previous:
         template += " under another condition than before" if grant.condition else " without the condition that it had"
     if grant.condition:
@@ -251,7 +253,9 @@ def _statement(grant: Grant, previous: _Roles, permissions: Sequence[str]) -> St
     # A custom role's name is chosen freely: only its permissions are the access.
     if permissions:
         ordered = sorted(permissions, key=lambda permission: not power_of(permission))
-        template, values = f"{template}: {{}}", [*values, listed(ordered, _MAX_PERMISSIONS)]
+        reach = "in" if grant.condition else "for everything in"
+        template += f": {listed(['{}'] * len(ordered), _MAX_PERMISSIONS)} {reach} that {kind}"
+        values += ordered[:_MAX_PERMISSIONS]
     elif _UNKNOWN_ROLE.match(grant.role):
         template += f": {_UNKNOWN_PERMISSIONS}"
     return Statement(template, tuple(map(redact, values)), risk)

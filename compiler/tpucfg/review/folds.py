@@ -22,7 +22,7 @@ from tpucfg.markdown import code, fence, html, html_code, prose
 from tpucfg.paths import grouped
 from tpucfg.redaction import redact, redact_report
 from tpucfg.review.review import EnvironmentReview
-from tpucfg.text_format import listed
+from tpucfg.text_format import dotted, listed
 
 MAX_COMMENT_BYTES: Final = 65_535
 """GitHub's limit is 65,536 characters. Bytes are counted, as a character has at least one."""
@@ -210,9 +210,18 @@ def _config_fold(group: Group, common: tuple[Scope, ...]) -> Fold:
         "\n".join(change_diff(change, label, flag=is_flag(change)))
         for change, label in zip(group.changes, labels, strict=True)
     )
+    short = dict.fromkeys(_short_label(change, label) for change, label in zip(group.changes, labels, strict=True))
     prefix = "" if keys == ALL_CONFIGS else "configs of "
-    summary = f"{prefix}{html_code(keys)}: {html(listed([*dict.fromkeys(labels)], _MAX_SUMMARY_LABELS))}"
+    summary = f"{prefix}{html_code(keys)}: {html(listed([*short], _MAX_SUMMARY_LABELS))}"
     return _diff_fold(f"{prefix}{prose(keys)}", summary, [*diffs])
+
+
+def _short_label(change: Change, label: str) -> str:
+    """Return the last key of a field's path, which is enough to recognize it and can contain dots itself."""
+    if label != dotted(change.path):
+        return label
+    keys = [index for index, step in enumerate(change.path) if isinstance(step, str)]
+    return dotted(change.path[keys[-1] :]) if keys else label
 
 
 # Resources
