@@ -9,7 +9,7 @@ from typing import Any
 from spec_factory import CATALOG, project
 from tpucfg.changes.config_diff import config_difference
 from tpucfg.changes.costs import CostChanges, compute_costs
-from tpucfg.changes.figures import row_label, scaling_cell, scaling_columns
+from tpucfg.changes.figures import changed_columns, row_label, rung_cell
 from tpucfg.changes.impact import Impact, compute_impact
 from tpucfg.changes.records import RevisionRecords
 from tpucfg.changes.revisions import CompiledRevision
@@ -41,7 +41,7 @@ def statements(before: Any | None, after: Any | None) -> list[str]:
 def scaling_table(before: Any | None, after: Any | None) -> dict[str, dict[str, str]]:
     """Return the cells of the scaling table by rung and column."""
     rows = impact(before, after).rows
-    return {row_label(row): {name: scaling_cell(row, name) for name in scaling_columns(rows)} for row in rows}
+    return {row_label(row): {name: rung_cell(row, name) for name in changed_columns(rows)} for row in rows}
 
 
 def costs(

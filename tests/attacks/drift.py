@@ -20,7 +20,7 @@ ATTACKS: Final = (
     Attack(
         "lifecycle-edited-in-the-cloud",
         _HARMLESS,
-        ("`lifecycleRules[0].condition.age`: `14` → `3`",),
+        ("`lifecycleRules[0].condition.age: 14 → 3`",),
         status=0,
         arguments=("--preview", f"dev={FOLDER / 'drift.jsonl'}"),
     ),

@@ -28,8 +28,8 @@ def _second_spec(repository: Repository) -> None:
 _RECORDED: Final = together(
     _PRICES, *(write(f"results/{name}.jsonl", _record("v2-8", 1000)) for name in ("dev", "prod"))
 )
-_RUN_TEN_TIMES: Final = "+61.44 USD for a run on v2-8 in dev, prod (+900%)"
-_FOUR_TIMES_THE_CHIPS: Final = "USD an hour on v2-512 in dev, prod (+300%)"
+_RUN_TEN_TIMES: Final = "+61.44 USD/run on v2-8 in dev, prod (+900%)"
+_FOUR_TIMES_THE_CHIPS: Final = "USD/hour on v2-128 → v2-512, new in dev, prod (+300%)"
 _RESERVED: Final = ("target: vertex-ai\n", "target: vertex-ai\ncapacity: {reservation: mine}\n")
 _ALLOWED: Final = ", ".join(f"TPU04{digit}: no reason" for digit in range(1, 6))
 _OTHER_JOB: Final = '{capacity: on-demand, trainer: {max_run_duration: null, env: {DEBUG: "1"}}}'
@@ -41,7 +41,9 @@ _ARGS: Final = "    data_dir: ${bucket}/data\n"
 
 ATTACKS: Final = (
     Attack("larger-slice", _LARGER, ("; +288.00 " + _FOUR_TIMES_THE_CHIPS,), status=0, base=_PRICES),
-    Attack("larger-slice-without-prices", _LARGER, ("; +192 chips on v2-512 in dev, prod (+300%)",), status=0),
+    Attack(
+        "larger-slice-without-prices", _LARGER, ("; +192 chips on v2-128 → v2-512, new in dev, prod (+300%)",), status=0
+    ),
     Attack(
         "lower-price-beside-a-larger-slice",
         together(_LARGER, edit("tpucfg.yaml", ("v2: 1.5", "v2: 0.3"))),
@@ -113,7 +115,7 @@ ATTACKS: Final = (
         "larger-slice-on-demand-without-a-time-limit",
         edit("tpucfg.yaml", _ANOTHER_RUNG),
         (
-            "; +256 chips on v2-512 in dev; cost of a run not limited in dev: v2-512\n",
+            "; +256 chips on v2-512, new in dev; cost of a run not limited in dev: v2-512\n",
             "> - **dev: v2-512**: capacity `on-demand`, unlike `v2-128` with `reservation mine`: machines are billed",
             "maximum run duration not set, unlike `v2-128` with `2h`: nothing else ends a run that hangs",
             "nothing limits the whole time of a run: `set trainer.max_run_duration`",
@@ -125,13 +127,13 @@ ATTACKS: Final = (
     Attack(
         "new-spec-without-prices",
         _second_spec,
-        ("6 configs added; +64 chips on v2-128 in dev, prod", "- v2-128 in dev, prod has 0 → 64 chips"),
+        ("6 configs added; +64 chips on v2-128, new in dev, prod",),
         status=0,
     ),
     Attack(
         "time-limit-raised",
         edit("tpucfg.yaml", (" 2h", " 1d")),
-        ("USD at most for a run on v2-128 in dev, prod (+1,100%)", "at most 192.00 → 2,304.00 USD"),
+        ("USD/run at most on v2-128 in dev, prod (+1,100%)", "192.00 → 2,304.00 (12×)"),
         status=0,
         base=together(_PRICES, _LIMITED),
     ),

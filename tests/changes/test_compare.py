@@ -5,10 +5,20 @@ from typing import Any
 
 import pytest
 
-from tpucfg.changes.facts import ABSENT, Fact, Scope, by_name, compare, json_equal
+from tpucfg.changes.facts import (
+    ABSENT,
+    Comparison,
+    Fact,
+    Meaning,
+    Risk,
+    Scope,
+    added,
+    by_name,
+    compare,
+    json_equal,
+    judge,
+)
 from tpucfg.changes.impact import effect_of, effect_statements
-from tpucfg.changes.meanings import Comparison, Meaning, added, judge
-from tpucfg.changes.statements import Risk
 
 _DEV = Scope("dev", "v2-8")
 _TABLE = (

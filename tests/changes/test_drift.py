@@ -7,8 +7,8 @@ import pytest
 
 from recorded_previews import read, read_text, text
 from tpucfg.changes.drift import Drift
+from tpucfg.changes.facts import Risk
 from tpucfg.changes.previews import Preview
-from tpucfg.changes.statements import Risk
 
 BUCKET = "data-us-central1"
 URN = f"urn:pulumi:dev::tpucfg::tpucfg:index:Environment$gcp:storage/bucket:Bucket::{BUCKET}"
@@ -51,13 +51,13 @@ def test_change_and_drift_of_one_resource_are_apart() -> None:
     preview = read("drift-and-update")
     [change] = preview.changes
     assert [item.path for item in change.inputs] == [("labels", "team")]
-    assert change.widened == ()
+    assert not any(statement.opens for statement in change.statements)
     bucket, *grants = preview.drift
     assert (paths(bucket), bucket.risk) == (["publicAccessPrevention"], Risk.ACCESS)
     assert len(grants) == 2
     for grant in grants:
         assert (grant.deleted, grant.recreated, grant.risk) == (True, True, Risk.ACCESS)
-        assert grant.widened[0].who == "serviceAccount:tpu-mnist-dev@acme-dev.iam.gserviceaccount.com"
+        assert grant.statements[0].values[2] == "serviceAccount:tpu-mnist-dev@acme-dev.iam.gserviceaccount.com"
 
 
 def test_deleted_bucket_is_drift() -> None:

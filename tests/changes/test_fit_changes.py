@@ -9,9 +9,9 @@ import pytest
 from fit_results import GIB, result_of
 from spec_changes import compiled_revision
 from spec_factory import spec
+from tpucfg.changes.facts import Risk
 from tpucfg.changes.fits import FitChanges, RunFits, compute_fits
 from tpucfg.changes.revisions import CompiledRevision
-from tpucfg.changes.statements import Risk
 from tpucfg.fit.fit_file import Compiler, FitFile, FitResult, Memory, fit_path, update_fit_file
 from tpucfg.fit.rung_fit import ProgramFiles
 

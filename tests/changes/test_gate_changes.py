@@ -4,7 +4,7 @@ import pytest
 
 from spec_changes import impact, statements
 from spec_factory import spec
-from tpucfg.changes.statements import Risk
+from tpucfg.changes.facts import Risk
 
 
 def test_allowed_error_is_reported_as_an_error() -> None:

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from tpucfg.changes.grants import access_widenings
-from tpucfg.changes.resources import Step, Widening
+from tpucfg.changes.facts import Risk
+from tpucfg.changes.resources import Step, access_statements
+from tpucfg.changes.statements import Statement
 from tpucfg.infra.resources import BUCKET, Resource
 
 ON_BUCKET = "gcp:storage/bucketIAMMember:BucketIAMMember"
@@ -26,15 +27,37 @@ def bucket(name: str = "a", **inputs: Any) -> Resource:
     return Resource(BUCKET, "data", {"name": name, **CLOSED, **inputs})
 
 
-def widenings(*pairs: tuple[Resource | None, Resource | None]) -> list[Widening]:
+def widenings(*pairs: tuple[Resource | None, Resource | None]) -> list[Statement]:
     """Return the access that all changes together add."""
     steps = [Step(before, after, "update") for before, after in pairs]
-    return [widening for of_resource in access_widenings(steps) for widening in of_resource]
+    return [statement for of_resource in access_statements(steps) for statement in of_resource]
+
+
+_REASONS = {
+    "everyone, through {}, in": "names",
+    "to everyone": "public",
+    "another condition": "condition",
+    "without the condition": "unconditional",
+    "no longer prevents": "opens",
+    "replaces the whole": "policy",
+}
+
+
+def reason(statement: Statement) -> str:
+    """Return the kind of access by the words of its sentence."""
+    found = next((name for words, name in _REASONS.items() if words in statement.template), "new")
+    assert (statement.risk is Risk.PUBLIC) == (found in ("public", "names"))
+    return found
 
 
 def summaries(*pairs: tuple[Resource | None, Resource | None]) -> list[tuple[str, str, str]]:
-    """Return the role, the member and the reason of the access that all changes together add."""
-    return [widening[:3] for widening in widenings(*pairs)]
+    """Return the role or input, the member and the reason of the access that all changes together add."""
+    found = []
+    for statement in widenings(*pairs):
+        kind, values = reason(statement), statement.values
+        what, who = {"names": (1, 0), "opens": (0, None), "policy": (1, None)}.get(kind, (0, 2))
+        found.append((values[what], "" if who is None else values[who], kind))
+    return found
 
 
 @pytest.mark.parametrize(
@@ -111,7 +134,7 @@ def new_environment(*grants: Resource) -> list[tuple[str, str]]:
     """Return the object and the reason of each grant of a new environment with a bucket and an account."""
     account = Resource("gcp:serviceaccount/account:Account", "w", {"accountId": "tpu", "project": "p"})
     pairs = [(None, resource) for resource in (bucket(), account, *grants)]
-    return [(widening.on, widening.why) for widening in widenings(*pairs)]
+    return [(widening.values[1], reason(widening)) for widening in widenings(*pairs)]
 
 
 def on_account(role: str, member: str, account: str = "tpu@p.iam.gserviceaccount.com") -> Resource:
@@ -123,15 +146,18 @@ def on_account(role: str, member: str, account: str = "tpu@p.iam.gserviceaccount
 def test_new_environment_owns_only_what_it_creates() -> None:
     """Grants on the new bucket and the new account are expected; those on anything else are not."""
     project = Resource(ON_PROJECT, "g", {"project": "p", "role": "roles/ml.serviceAgent", "member": TEAM})
-    assert new_environment(grant(), grant(bucket="prod"), project) == [("a", "own"), ("prod", "new"), ("p", "new")]
-    assert new_environment(grant(member="allUsers"), grant("roles/owner")) == [("a", "public"), ("a", "new")]
+    assert new_environment(grant(), grant(bucket="prod"), project) == [("prod", "new"), ("p", "new")]
+    assert new_environment(grant(member="allUsers"), grant("roles/owner")) == [
+        ("a", "public"),
+        ("a", "new"),
+    ]
 
 
 def test_only_pods_of_its_project_may_act_as_a_new_account() -> None:
     """A grant to act as the account is expected only for pods of the account's own project."""
     own, email = "serviceAccount:p.svc.id.goog[default/x]", "tpu@p.iam.gserviceaccount.com"
     role = "roles/iam.workloadIdentityUser"
-    assert new_environment(on_account(role, own)) == [(email, "own")]
+    assert new_environment(on_account(role, own)) == []
     assert new_environment(on_account(role, own.replace(":p.", ":other."))) == [(email, "new")]
     assert new_environment(on_account("roles/iam.serviceAccountTokenCreator", TEAM)) == [(email, "new")]
     assert new_environment(on_account(role, own, "other@p.iam.gserviceaccount.com"))[0][1] == "new"
@@ -154,7 +180,7 @@ def test_hidden_member_of_a_changed_grant_is_new() -> None:
     """Two secrets look equal, so a grant that changes may have another member; one that does not change has none."""
     hidden = grant(member="[secret]")
     assert summaries((hidden, hidden)) == [(USER, "[secret]", "new")]
-    assert access_widenings([Step(hidden, hidden, "same")]) == [()]
+    assert access_statements([Step(hidden, hidden, "same")]) == [()]
 
 
 def test_everyone_in_another_input_is_named() -> None:
@@ -184,9 +210,9 @@ def test_granted_custom_role_has_its_permissions(parent: dict[str, str], role: s
     grant_on_project = Resource(ON_PROJECT, "g", {"project": "p", "role": role, "member": TEAM})
 
     for before in (None, declared):
-        assert widenings((before, declared), (None, grant_on_project)) == [
-            Widening(role, TEAM, "new", "project", "p", ("tpu.nodes.delete", "tpu.nodes.get"))
-        ]
+        (statement,) = widenings((before, declared), (None, grant_on_project))
+        reach = " for everything in that project"
+        assert statement.plain == f"grants {role} on the project p to {TEAM}: tpu.nodes.delete, tpu.nodes.get{reach}"
 
 
 def test_grant_of_an_unknown_custom_role_has_no_permissions() -> None:
@@ -195,8 +221,9 @@ def test_grant_of_an_unknown_custom_role_has_no_permissions() -> None:
     grant_on_project = Resource(ON_PROJECT, "g", {"project": "p", "role": role, "member": TEAM})
     unknown = custom_role([], project="p")._replace(inputs={"roleId": "tpu.chat.dev", "project": "p"})
 
-    assert [widening.permissions for widening in widenings((None, grant_on_project))] == [()]
-    assert [widening.permissions for widening in widenings((None, unknown), (None, grant_on_project))] == [()]
+    for pairs in ([(None, grant_on_project)], [(None, unknown), (None, grant_on_project)]):
+        (statement,) = widenings(*pairs)
+        assert "its permissions are unknown" in statement.plain
 
 
 def test_access_to_a_secret_is_always_new() -> None:

@@ -4,10 +4,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tpucfg.changes.facts import Risk
 from tpucfg.changes.programs import declaration_statements
 from tpucfg.changes.resource_diff import program_changes
 from tpucfg.changes.resources import ResourceChange
-from tpucfg.changes.statements import Risk
 from tpucfg.infra.resources import EnvironmentResources, Resource, Unseen
 
 Inputs = dict[str, Any] | None
@@ -111,7 +111,6 @@ def declared(*resources: Resource, **fields: Any) -> EnvironmentResources:
 def highest(change: ResourceChange) -> Risk:
     """Return the highest risk of the statements of a review above its folds about a resource."""
     risks = [statement.risk for statement in change.statements]
-    risks += [Risk.ACCESS for _ in change.widened]
     return max([*risks, Risk.DESTRUCTIVE if change.destructive else Risk.NONE])
 
 

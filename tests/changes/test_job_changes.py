@@ -6,7 +6,7 @@ import pytest
 
 from spec_changes import impact, statements
 from spec_factory import spec
-from tpucfg.changes.statements import Risk
+from tpucfg.changes.facts import Risk
 
 _LOCATIONS: Final = {
     name: {"project": f"my-project-{name}", "region": "us-central1", "kube_context": "c"} for name in ("dev", "prod")
@@ -112,17 +112,6 @@ def test_new_environment_has_only_its_dangers() -> None:
     ]
     assert cautions(spec(**extra, sizes=["v2-8"]), spec(**extra)) == []
     assert cautions(spec(environments=dev), spec(environments=_LOCATIONS)) == []
-
-
-def test_values_that_differ_in_every_config_are_summed_up() -> None:
-    """A field with many values is named once, for all configs."""
-    sizes = ["v2-8", "v2-32", "v2-128", "v2-256", "v2-512"]
-    overrides = {size: {"args": {"x": f"{index}a"}} for index, size in enumerate(sizes)}
-    before = spec(sizes=sizes, trainer__args={"x": "a"})
-
-    assert statements(before, {**before, "overrides": overrides}) == [
-        "every config: argument --x changed (the values differ)"
-    ]
 
 
 def test_huge_extra_hides_nothing() -> None:

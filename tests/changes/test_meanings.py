@@ -1,14 +1,13 @@
 """Each row of the table of meanings decides about a change here, with its risk and its words."""
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
-from tpucfg.changes.facts import ABSENT, Fact, FactChange, Scope, by_name
+from tpucfg.changes.facts import ABSENT, UNKNOWN, Comparison, Fact, FactChange, Meaning, Risk, Scope, by_name, judge
 from tpucfg.changes.impact import effect_of, effect_statements
-from tpucfg.changes.meanings import UNKNOWN, Comparison, Meaning, judge
 from tpucfg.changes.revision_facts import READ_ONLY
 from tpucfg.changes.spec_meanings import MEANINGS
-from tpucfg.changes.statements import Risk
 
 _NONE, _CAUTION, _ACCESS, _LOST = Risk.NONE, Risk.CAUTION, Risk.ACCESS, Risk.DESTRUCTIVE
 _A: Final = ABSENT
@@ -212,14 +211,21 @@ EXAMPLES: Final = (
     Example(("rung", "above"), "v2-8", "4×", _NONE, "added to the ladder, with 4× the cores of v2-8, the rung below"),
     Example(("rung", "replacing"), "v2-8", "4×", _NONE, "replaces v2-8, with 4× its cores"),
     Example(("rung", "removed"), _A, _A, _NONE, "removed from the ladder"),
-    Example(("ratio", "global batch"), _A, "2×", _NONE, "global batch size is 2× the previous value"),
-    Example(("ratio", "examples"), _A, "1×", _NONE, "the run sees the same number of examples"),
-    Example(("ratio", "examples"), _A, "2×", _NONE, "the run sees 2× as many examples"),
-    Example(("ratio", "learning rate"), _A, "1×", _NONE, "learning rate is unchanged"),
-    Example(("ratio", "learning rate"), _A, "2×", _NONE, "learning rate is 2× the previous value"),
-    Example(("ratio", "learning rate"), _A, "1,000×", _CAUTION, "1,000× the previous value: the run can diverge"),
-    Example(("ratio", "learning rate"), _A, "0.01×", _CAUTION, "0.01× the previous value: the run can diverge"),
-    Example(("ratio", "learning rate"), _A, "0.1×", _NONE, "learning rate is 0.1× the previous value"),
+    Example(
+        ("figure", "learning rate"),
+        Fraction(1, 100),
+        Fraction(10),
+        _CAUTION,
+        "1,000× the previous value: the run can diverge",
+    ),
+    Example(
+        ("figure", "learning rate"),
+        Fraction(1),
+        Fraction(1, 100),
+        _CAUTION,
+        "0.01× the previous value: the run can diverge",
+    ),
+    Example(("figure", "learning rate"), Fraction(1), Fraction(1, 10), _NONE, ""),
     # Fields of `extra`
     Example(_field("spec", "ttlSecondsAfterFinished"), _A, 3, _NONE, "field spec.ttlSecondsAfterFinished added (3)"),
     Example(_pod("containers", "main", "resources", "requests", "memory"), _A, "1Gi", _NONE, "memory added"),

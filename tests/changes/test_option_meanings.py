@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
+from tpucfg.changes.facts import Risk
 from tpucfg.changes.programs import declaration_statements
 from tpucfg.changes.resource_diff import program_changes
 from tpucfg.changes.resource_meanings import resource_statements
 from tpucfg.changes.resources import Step
-from tpucfg.changes.statements import Risk
 from tpucfg.infra.resources import EnvironmentResources, Resource, Unseen
 
 BUCKET = "gcp:storage/bucket:Bucket"

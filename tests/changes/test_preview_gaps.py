@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from recorded_previews import read
-from tpucfg.changes.facts import ABSENT, Change
+from tpucfg.changes.facts import ABSENT, Change, Risk
 from tpucfg.changes.resource_diff import complete_preview
-from tpucfg.changes.resources import UNKNOWN, ResourceChange, Widening
-from tpucfg.changes.statements import Risk, Statement
+from tpucfg.changes.resources import UNKNOWN, ResourceChange
+from tpucfg.changes.statements import Statement
 
 BUCKET, GRANT = "gcp:storage/bucket:Bucket", "gcp:storage/bucketIAMMember:BucketIAMMember"
 
@@ -18,6 +18,10 @@ BUCKET, GRANT = "gcp:storage/bucket:Bucket", "gcp:storage/bucketIAMMember:Bucket
 def change(op: Any = "update", kind: str = BUCKET, name: str = "data", **more: Any) -> ResourceChange:
     """Return a change of a resource of dev."""
     return ResourceChange("dev", op, kind, name, **more)
+
+
+def _granted(*values: str) -> Statement:
+    return Statement("grants {} on the bucket {} to {}", values, Risk.ACCESS)
 
 
 def created(inputs: Mapping[str, Any], kind: str = GRANT) -> ResourceChange:
@@ -85,21 +89,23 @@ def test_values_that_only_google_knows_are_no_gap(previewed: Mapping[str, Any], 
 def test_forged_state_hides_no_meaning() -> None:
     """Widened access and cautions of the programs are kept if the preview's earlier values are others."""
     role = Change(("role",), "roles/storage.admin", "roles/storage.objectAdmin")
-    widened = Widening("roles/storage.objectAdmin", "group:a@b.c", "new")
+    granted = _granted("roles/storage.objectAdmin", "b", "group:a@b.c")
     shortened = Statement("deletes after {}", ("1 day",), Risk.DESTRUCTIVE)
-    declared = change(kind=GRANT, inputs=(role._replace(before="roles/storage.objectViewer"),), widened=(widened,))
+    declared = change(kind=GRANT, inputs=(role._replace(before="roles/storage.objectViewer"),))
 
-    (merged,) = complete_preview([change(kind=GRANT, inputs=(role,))], [declared._replace(statements=(shortened,))])
+    (merged,) = complete_preview(
+        [change(kind=GRANT, inputs=(role,))], [declared._replace(statements=(granted, shortened))]
+    )
 
-    assert (merged.widened, merged.statements, merged.only_declared) == ((widened,), (shortened,), True)
+    assert (merged.statements, merged.only_declared) == ((granted, shortened), True)
 
 
 def test_equal_meaning_is_kept_once() -> None:
-    """A project's number, which the mocks do not know, makes no second widening."""
-    known = Widening("roles/viewer", "serviceAccount:service-123@x", "new")
-    mocked = known._replace(who="serviceAccount:service-[number of acme-dev]@x")
-    (merged,) = complete_preview([change(widened=(known,))], [change(widened=(mocked,))])
-    assert merged.widened == (known,)
+    """Neither a project's number, which the mocks do not know, nor a name of the update makes a second grant."""
+    known = _granted("roles/viewer", UNKNOWN, "serviceAccount:service-123@x")
+    mocked = _granted("roles/viewer", "b", "serviceAccount:service-[number of acme-dev]@x")
+    (merged,) = complete_preview([change(statements=(known,))], [change(statements=(mocked,))])
+    assert merged.statements == (known,)
 
 
 def test_many_resources_are_compared_in_linear_time() -> None:

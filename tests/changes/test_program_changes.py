@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from tpucfg.changes.facts import Risk
 from tpucfg.changes.programs import program_statements
 from tpucfg.changes.revisions import CompiledRevision
-from tpucfg.changes.statements import Risk
 from tpucfg.git.snapshots import Snapshot
 
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from tpucfg.changes.resource_diff import resource_changes
+from tpucfg.changes.facts import Risk
+from tpucfg.changes.resource_meanings import resource_statements
 from tpucfg.changes.resources import UNKNOWN, Op, Step
-from tpucfg.changes.statements import Risk
 from tpucfg.infra.resources import BUCKET, Resource
 
 TMP = {"action": {"type": "Delete"}, "condition": {"age": 14, "matchesPrefixes": ["tmp/"]}}
@@ -39,9 +39,8 @@ def delete_rule(**condition: Any) -> list[Any]:
 
 
 def sentences(*steps: Step) -> list[tuple[Risk, str]]:
-    """Return the risk and the text of every sentence about the steps."""
-    changes = resource_changes("dev", steps)
-    return [(statement.risk, statement.plain) for change in changes for statement in change.statements]
+    """Return the risk and the text of every sentence about the steps, apart from grants."""
+    return [(statement.risk, statement.plain) for each in resource_statements(steps) for statement in each]
 
 
 @pytest.mark.parametrize(

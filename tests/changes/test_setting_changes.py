@@ -6,7 +6,7 @@ import pytest
 
 from spec_changes import impact, statements
 from spec_factory import spec
-from tpucfg.changes.statements import Risk
+from tpucfg.changes.facts import Risk
 
 _DEV: Final = {"project": "my-project-dev", "region": "us-east5", "kube_context": "c"}
 _PROD: Final = {**_DEV, "project": "my-project-prod"}

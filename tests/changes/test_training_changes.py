@@ -18,7 +18,7 @@ def test_removed_figure_is_reported_with_its_value() -> None:
     before, after = spec(**STEPS, **RATE), spec(training__learning_rate=WITHOUT)
 
     assert statements(before, after) == ["setting learning_rate removed (was 0.1)"]
-    assert scaling_table(before, after)["v2-8"] == {"learning rate": "0.1 → –", "warmup_steps": "200 → –"}
+    assert scaling_table(before, after)["v2-8 in dev"] == {"learning rate": "0.1 → –", "warmup_steps": "200 → –"}
     assert statements(after, before)[0] == "setting learning_rate added (0.1)"
 
 
@@ -27,7 +27,7 @@ def test_steps_replaced_by_epochs_are_reported() -> None:
     before = spec()
     after = spec(**{**SPEC, "training": {"tuned_on": "v2-8", "batch_size": 1024, "epochs": 10}})
 
-    row = scaling_table(before, after)["v2-8"]
+    row = scaling_table(before, after)["v2-8 in dev"]
     assert (row["steps"], row["epochs"]) == ("4,000 → –", "– → 10")
 
 
@@ -40,32 +40,38 @@ def test_share_is_never_rounded_to_zero(share: int | Fraction, text: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("changed", "statement"),
+    ("changed", "cells"),
     [
-        ({"training__batch_size": 2048}, "global batch size is 2× the previous value"),
-        ({"training__batch_size": 2048}, "learning rate is unchanged"),
+        ({"training__batch_size": 2048}, {"global batch": "1,024 → 2,048 (2×)", "learning rate": "0.1"}),
         (
             {"training__batch_size": 2048, "training__train_steps": 2000},
-            "the run sees the same number of examples",
+            {"steps": "4,000 → 2,000 (0.5×)", "examples": "4,096,000 (as before)"},
         ),
-        ({"training__train_steps": 8000}, "the run sees 2× as many examples"),
-        ({"training__learning_rate": 0.2}, "learning rate is 2× the previous value"),
+        ({"training__train_steps": 8000}, {"examples": "4,096,000 → 8,192,000 (2×)"}),
+        ({"training__learning_rate": 0.2}, {"learning rate": "0.1 → 0.2 (2×)"}),
     ],
 )
-def test_factor_is_reported_once_for_all_rungs(changed: dict[str, Any], statement: str) -> None:
-    """Each factor is one statement about every config, though the figures differ from rung to rung."""
-    before = spec(**STEPS, **RATE)
+def test_factor_is_in_the_table_of_rungs(changed: dict[str, Any], cells: dict[str, str]) -> None:
+    """Figures and their factors have one place; a larger batch is shown with the length of the run and its rate."""
+    before, after = spec(**STEPS, **RATE), spec(**{**STEPS, **RATE, **changed})
+    assert cells.items() <= scaling_table(before, after)["v2-8 in dev"].items()
+    assert statements(before, after) == []
 
-    assert f"every config: {statement}" in statements(before, spec(**{**STEPS, **RATE, **changed}))
+
+@pytest.mark.parametrize(("rate", "factor"), [(10, "100×"), (0.001, "0.01×"), (1, "")])
+def test_rate_of_another_magnitude_is_a_caution(rate: float, factor: str) -> None:
+    """A hundred times the learning rate is a mistake more often than not."""
+    text = f"every config: learning rate is {factor} the previous value: the run can diverge, or learn nothing"
+    found = statements(spec(**STEPS, **RATE), spec(**STEPS, **{**RATE, "training__learning_rate": rate}))
+    assert found == ([text] if factor else [])
 
 
-def test_rounded_steps_do_not_change_the_factor() -> None:
-    """A rung whose steps were rounded up shares the statement of the others; the table has its own figures."""
+def test_rounded_steps_change_the_factor() -> None:
+    """A rung whose steps are rounded up sees more examples than others."""
     before = spec(sizes=["v2-8", "v2-32", "v2-128"], **STEPS)
     after = spec(sizes=["v2-8", "v2-32", "v2-128"], training__train_steps=1000, **STEPS)
 
-    assert statements(before, after)[0] == "every config: the run sees 0.25× as many examples"
-    assert scaling_table(before, after)["v2-128"]["examples"] == "4,096,000 → 1,032,192 (0.252×)"
+    assert scaling_table(before, after)["v2-128 in dev"]["examples"] == "4,096,000 → 1,032,192 (0.252×)"
 
 
 def test_first_spec_has_figures_and_names_its_jobs() -> None:

@@ -10,7 +10,7 @@ import yaml
 
 from frozen.observe import FROZEN, Case
 
-RISKS: Final = ("none", "caution", "access", "unknown", "destructive")
+RISKS: Final = ("none", "caution", "access", "public", "unknown", "destructive")
 """The risks of statements, in ascending order."""
 _ENVIRONMENTS: Final = ("dev", "prod")
 _SIZE: Final = re.compile(r"(?:v\d\w*|tpu7x)-\d+(?:x\d+)?")

@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tpucfg.changes.statements import Risk
+from tpucfg.changes.facts import Risk
 from tpucfg.markdown import code, prose
 from tpucfg.review.cautions import Caution, bound_cautions
 from tpucfg.review.folds import MAX_COMMENT_BYTES, Fold, cut_middle, fold, join_within_limit, size
@@ -156,8 +156,8 @@ def test_each_risk_has_its_line_before_any_has_a_second() -> None:
 def test_access_for_everyone_is_first_among_thousands() -> None:
     """Neither many grants to single members nor their environments push a public one out."""
     many = [caution(Risk.ACCESS, n, 100) for n in range(5_000)]
-    public = caution(Risk.ACCESS, 5_000, 100)._replace(is_public=True)
+    public = caution(Risk.PUBLIC, 5_000, 100)
     block = bound_cautions([*many, public, caution(Risk.DESTRUCTIVE, 0, 100)])
-    assert [line.risk for line in block.lines[:2]] == [Risk.DESTRUCTIVE, Risk.ACCESS]
+    assert [line.risk for line in block.lines[:2]] == [Risk.DESTRUCTIVE, Risk.PUBLIC]
     assert block.lines[1] == public
     assert block.omitted

@@ -28,7 +28,7 @@ def tables(markdown: str) -> list[dict[str, dict[str, str]]]:
     parsed = []
     for block in re.findall(r"(?:^\|.*\n?)+", markdown, re.MULTILINE):
         header, _, *rows = ([cell.strip() for cell in line.strip("|").split(" | ")] for line in block.splitlines())
-        parsed.append({row[0].strip("| ").split(",")[0]: dict(zip(header, row, strict=True)) for row in rows})
+        parsed.append({re.split("[ ,]", row[0].strip("| "))[0]: dict(zip(header, row, strict=True)) for row in rows})
     return parsed
 
 

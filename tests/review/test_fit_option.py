@@ -39,7 +39,7 @@ def test_fit_of_a_large_file_behind_a_link_is_known_in_a_commit(
 
     assert run(["review", "--base", "HEAD~1", "--head", "HEAD", "--run-program"]) == 0
     comment = capsys.readouterr().out
-    assert "- v2-8: 6 of 7.48 GiB, was 5.5\n" in comment
+    assert "- v2-8 in dev, prod: 6 of 7.48 GiB (as committed), was 5.5\n" in comment
     assert "- as before: 4 configs (fits)" in comment
     assert "not known" not in comment
 
@@ -101,4 +101,4 @@ def test_fit_of_a_head_is_shown_if_base_has_errors(fitted: Repository, capsys: p
     fitted.edit(("tuned_on: v2-8", "tuned_on: v2-9"))
     fitted.commit()
     fitted.edit(("tuned_on: v2-9", "tuned_on: v2-8"))
-    assert "- v2-8: 5.5 of 7.48 GiB\n" in review(capsys)
+    assert "- v2-8 in dev, prod: 5.5 of 7.48 GiB (as committed)\n" in review(capsys)

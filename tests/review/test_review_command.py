@@ -85,7 +85,7 @@ def test_hostile_records_are_no_traceback(repository: Repository, capsys: pytest
     repository.edit(("train_steps: 4000", "train_steps: 8000"))
 
     comment = review(capsys)
-    assert "for a run on v2-8 in dev" in comment
+    assert "USD/run on v2-8 in dev" in comment
     assert "`results/prod.jsonl` cannot be read" in comment
     assert "root" not in comment
     (results / "prod.jsonl").unlink()
@@ -109,13 +109,6 @@ def test_json_has_the_content_of_the_comment(repository: Repository, capsys: pyt
     (row,) = [rung for rung in data["meaning"]["rungs"] if rung["size"] == "v2-32"]
     assert (row["before"]["global batch"], row["after"]["global batch"]) == (4096, 8192)
     assert {change["name"] for change in data["configs"]["changes"]} == {"--batch_size"}
-    statement = {
-        "scope": "every config",
-        "text": "every config: global batch size is 2× the previous value",
-        "risk": "none",
-        "destructive": False,
-    }
-    assert statement in data["meaning"]["statements"]
 
 
 @pytest.mark.usefixtures("repository")
@@ -153,7 +146,7 @@ def test_head_is_checked_alone_if_base_has_errors(fixed_spec: Repository, capsys
 
     assert "**prod**: `TPU094` storage.Bucket data-us-central1 is not protected" in comment
     assert "resources of <code>prod</code>: 10 declared, none of them protected" in comment
-    assert "to create" not in comment
+    assert " created" not in comment
     assert "declared by the stack program of the working tree; how they change is unknown" in comment
     assert (data["is_destructive"], data["is_known"]) == (False, False)
     (_, prod) = data["environments"]
@@ -167,9 +160,8 @@ def test_preview_is_shown_if_base_has_errors(capsys: pytest.CaptureFixture[str])
     """A preview compares with the real resources, so it is shown beside those that are only declared."""
     comment = review(capsys, "--preview", f"dev={FOLDER / 'protection-lifted.jsonl'}")
 
-    assert "have changed in ways that Pulumi's previews do not show" in comment
-    assert "| `dev` | **10 no longer protected**, **1 with data at risk**, 1 updated | ? |" in comment
-    assert "| `prod` |" not in comment
+    assert "may have changed in ways not shown here" in comment
+    assert "resources of <code>dev</code>: 10 no longer protected, 1 with data at risk, 1 updated" in comment
     assert "Resources of `dev`: from Pulumi's preview. " in comment
     assert "Drift of `dev` is not detected without `--refresh`" in comment
     assert "Resources of `prod`: declared by the stack program of" in comment
@@ -292,7 +284,7 @@ def test_review_without_pulumi_compares_configs(repository: Repository, tmp_path
     )
 
     assert "pip install '/path/to/clone[infra]'" in completed.stdout
-    assert "| environment | configs |\n| --- | --- |\n| `dev` | 3 changed |\n" in completed.stdout
+    assert "6 configs changed" in completed.stdout
     assert completed.stdout.count("Resource changes are not known: ") == 1
     assert "?" not in completed.stdout
     assert "image changed from" in completed.stdout
@@ -532,7 +524,7 @@ def test_missing_spec_exits_with_1(repository: Repository, monkeypatch: pytest.M
 
 
 def test_cost_is_shown_with_its_source(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
-    """A cost that grows has its sums, its rungs and its source; one that stays has one line."""
+    """A cost that grows has its rungs and its source; of one that stays, the dearest rung is shown."""
     repository.edit(("# prices: {v2: 1.5}", "prices: {v2: 1.5}"))
     (repository.folder / "results").mkdir()
     record = '{"metrics": {"examples_per_second": 1000}, "name": "mnist", "size": "v2-8"}\n'
@@ -546,14 +538,13 @@ def test_cost_is_shown_with_its_source(repository: Repository, capsys: pytest.Ca
     repository.edit((":1.0", ":1.1"))
     unchanged = review(capsys)
 
-    headline = "6 configs changed; +6.83 USD for a run on v2-8 in prod (+100%), not known for 3 of 6\n"
+    headline = "6 configs changed; +6.83 USD/run on v2-8 in prod (+100%)\n"
     assert f"### tpucfg review: {headline}" in comment
-    assert "- a run on v2-8 in prod costs 6.83 → 13.65 USD (+100%); not known for 3 of 6\n" in comment
-    assert "| v2-8, in prod | 6.83 → 13.65 (2×) | 6.00 | 1.14 → 2.28 (2×) |" in comment
-    assert "- the most that a run can cost is not bounded: set trainer.max_run_duration\n" in comment
-    assert "_Hours follow from the examples/s in results/, as committed by the base, or else by the head._" in comment
-    assert (costs["largest"]["usd"]["before"], costs["largest"]["usd"]["unknown"]) == (pytest.approx(6.83, abs=0.01), 3)
-    assert "- a run on v2-8 in prod costs 6.83 USD (as before); not known for 3 of 6\n" in unchanged
+    assert "| v2-8 in prod | 6.83 → 13.65 (2×) | 6.00 | 1.14 → 2.28 (2×) |" in comment
+    assert "The most that a run can cost is not bounded: set trainer.max\\_run\\_duration." in comment
+    assert "Hours follow from the examples/s in results/, as committed by the base, or else by the head._" in comment
+    assert costs["rungs"][0]["before"]["usd"] == pytest.approx(6.83, abs=0.01)
+    assert "| v2-8 in prod | 6.83 | 6.00 |" in unchanged
 
 
 def test_files_that_an_image_is_made_of_are_followed(

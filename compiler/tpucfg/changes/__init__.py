@@ -6,5 +6,5 @@ Other rooms import these modules by their names, as `tpucfg diff` needs few of t
 - `config_diff` and `revision_facts` compare configs;
 - `impact`, `costs`, `fits` and `repository_changes` return what a change does, and `figures` the table of rungs;
 - `programs`, `previews`, `resource_diff` and `drift` return what changes in the infrastructure;
-- `facts`, `statements`, `resources` and `spec_meanings` have the values in between.
+- `facts`, `statements` and `resources` have the values in between.
 """

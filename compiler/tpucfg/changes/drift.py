@@ -11,12 +11,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, Final, NamedTuple
 
-from tpucfg.changes.facts import ABSENT, Change, redact_change
-from tpucfg.changes.grants import access_widenings
+from tpucfg.changes.facts import ABSENT, Change, Risk, redact_change
 from tpucfg.changes.preview_events import NO_OPS, REFRESH, REPLACING_OPS, EngineStep, State
 from tpucfg.changes.resource_diff import differs_only_in_case, input_changes
-from tpucfg.changes.resources import Step, Widening, holds_data
-from tpucfg.changes.statements import Risk
+from tpucfg.changes.resources import Step, access_statements, holds_data
+from tpucfg.changes.statements import Statement
 from tpucfg.changes.tree_diff import value_changes
 from tpucfg.infra.grants import is_grant
 from tpucfg.infra.resources import BUCKET, Resource
@@ -74,8 +73,8 @@ class Drift(NamedTuple):
     """The properties that differ although no program sets them."""
     reverted: tuple[KeyPath, ...] = ()
     """The paths of the changes that the update sets back."""
-    widened: tuple[Widening, ...] = ()
-    """Access that the difference opens, or that the update grants again."""
+    statements: tuple[Statement, ...] = ()
+    """Sentences about access that the difference opens, or that the update grants again."""
 
     @property
     def kind(self) -> str:
@@ -90,9 +89,8 @@ class Drift(NamedTuple):
     @property
     def risk(self) -> Risk:
         """The risk; never DESTRUCTIVE, as the change does not make it."""
-        if self.widened:
-            return Risk.ACCESS
-        return Risk.CAUTION if self.deleted or self.changes else Risk.NONE
+        least = Risk.CAUTION if self.deleted or self.changes else Risk.NONE
+        return max((statement.risk for statement in self.statements), default=least)
 
 
 # Refresh
@@ -150,8 +148,8 @@ def _deletion(drift: Drift, resource: Resource, update: EngineStep | None, bucke
     declared = update.new if update and update.op != "delete" else None
     # A grant on a deleted bucket is gone with it, and gives access to a new, empty one.
     follows_bucket = resource.inputs.get("bucket") in buckets
-    widened = _widened(None, declared.resource) if declared and not follows_bucket else ()
-    return drift._replace(deleted=True, recreated=declared is not None, widened=widened)
+    statements = _access(None, declared.resource) if declared and not follows_bucket else ()
+    return drift._replace(deleted=True, recreated=declared is not None, statements=statements)
 
 
 def _difference(drift: Drift, state: Refreshed, changes: Sequence[Change], update: EngineStep | None) -> Drift:
@@ -164,7 +162,7 @@ def _difference(drift: Drift, state: Refreshed, changes: Sequence[Change], updat
         changes=tuple(redact_change(change) for change in changes if change.path[0] in managed),
         unmanaged=tuple(redact_change(change) for change in changes if change.path[0] not in managed),
         reverted=tuple(redact_change(change).path for change in changes if _is_reverted(change.path, recorded, update)),
-        widened=_widened(recorded, recorded._replace(inputs={**recorded.inputs, **drifted})),
+        statements=_access(recorded, recorded._replace(inputs={**recorded.inputs, **drifted})),
     )
 
 
@@ -204,9 +202,9 @@ def _is_reverted(path: KeyPath, recorded: Resource, update: EngineStep | None) -
     return bool(value_at(declared, keys, ABSENT) == value_at(recorded.inputs, keys, ABSENT))
 
 
-def _widened(before: Resource | None, after: Resource) -> tuple[Widening, ...]:
+def _access(before: Resource | None, after: Resource) -> tuple[Statement, ...]:
     """Return the access that differs, as it does for a change."""
     # Another resource that exists already: the stack is not new, so its grants are no part of creating it.
     other = Resource("", "", {})
-    [_, widened] = access_widenings([Step(other, other, "same"), Step(before, after, "update")])
-    return tuple(widening._replace(who=redact(widening.who)) for widening in widened)
+    [_, statements] = access_statements([Step(other, other, "same"), Step(before, after, "update")])
+    return statements

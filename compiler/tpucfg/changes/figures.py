@@ -16,9 +16,13 @@ from tpucfg.text_format import format_value, listed
 _RUN_LENGTH: Final = ("global batch", "steps", "examples", "tokens")
 """Columns that are shown together: the third is the product of the first two, and the fourth follows from it."""
 _PARALLELISM: Final = ("data parallel", "model parallel", "accumulation", "micro-batch")
-_MAX_RATIOS: Final = 3
-"""Factors of one figure that sentences name."""
-_MAX_ROUNDING: Final = Fraction(21, 20)
+MONEY: Final = ("usd", "usd_per_hour", "max_usd", "probe_usd", "reserved")
+"""Columns of the table of costs, which are shown wherever one of them is."""
+_TOGETHER: Final = {
+    **dict.fromkeys(("global batch", "steps"), (*_RUN_LENGTH, "learning rate")),
+    **dict.fromkeys(MONEY, MONEY),
+}
+"""The columns that explain a change of another one."""
 
 Jobs = Mapping[Scope, Job]
 Figures = Mapping[str, Number | None]
@@ -55,45 +59,63 @@ def _setting(text: str | None) -> Number | None:
     return None if text is None else Number(Number.read(text).value, format_figure(text))
 
 
-# The table of rungs
+# Tables of rungs
 
 
-class ScalingRow(NamedTuple):
-    """A rung that is new, or that has other figures than before."""
+class RungRow(NamedTuple):
+    """A rung of either revision, with its figures in both."""
 
     size: str
-    new_in: tuple[str, ...]
-    """The environments in which the rung is new; empty if it existed before."""
     baseline: str
     """The size that `before` belongs to: its own, the rung that it replaces, or the rung below; empty if none."""
-    is_rung_below: bool
-    """True if the baseline is the rung below."""
     before: Figures
+    """Empty if there is nothing to compare with."""
     after: Figures
+    """Empty for a rung that is removed."""
+    environments: tuple[str, ...]
+    """The environments in which it is the same."""
+
+    @property
+    def differs(self) -> bool:
+        """True for another rung than before, or one with another figure."""
+        return self.baseline != self.size or figure_values(self.before) != figure_values(self.after)
 
 
-def scaling_rows(before: Jobs, after: Jobs) -> tuple[ScalingRow, ...]:
+Baselines = Mapping[Scope, tuple[str, Figures]]
+"""The size that each new rung is compared with, and its figures."""
+
+
+def rung_rows(before: Mapping[Scope, Figures], after: Mapping[Scope, Figures], baselines: Baselines) -> list[RungRow]:
+    """Return a row for each rung of two revisions; environments where it is the same share one."""
+    rows: dict[tuple[object, ...], RungRow] = {}
+    for key in sorted_keys({*before, *after}):
+        baseline, old = (key.size, before[key]) if key in before else baselines.get(key, ("", {}))
+        new = after.get(key, {})
+        same = (key.size, baseline, *old.items(), "", *new.items())
+        known = rows[same].environments if same in rows else ()
+        rows[same] = RungRow(key.size, baseline, old, new, (*known, key.environment))
+    return [*rows.values()]
+
+
+def scaling_rows(before: Jobs, after: Jobs) -> tuple[RungRow, ...]:
     """Return a row for each rung that is new or has other figures, from small to large."""
-    # The figures of a rung depend on its size alone, and not on its environment.
-    old, new = ({key.size: jobs[key].rung for key in sorted_keys(jobs)} for jobs in (before, after))
-    hidden = _hidden_columns([*old.values(), *new.values()])
-    figures = [{size: _without(hidden, rung_numbers(rung)) for size, rung in rungs.items()} for rungs in (old, new)]
-    rows = [
-        ScalingRow(size, (), size, False, figures[0][size], figures[1][size])
-        for size in new
-        if size in old and _values(figures[0][size]) != _values(figures[1][size])
-    ]
-    added: dict[tuple[str, str, bool], list[str]] = {}
-    for key, (baseline, is_rung_below) in rung_baselines(before, after):
-        # In a new environment, only sizes that no environment had before get a row: the figures of others are known.
-        if key not in before and (baseline or key.size not in old):
-            added.setdefault((key.size, baseline, is_rung_below), []).append(key.environment)
-    known = {**figures[0], **figures[1]}
-    for (size, baseline, is_rung_below), environments in added.items():
-        rows.append(
-            ScalingRow(size, tuple(environments), baseline, is_rung_below, known.get(baseline, {}), figures[1][size])
-        )
-    return tuple(sorted(rows, key=lambda row: (Scope("", row.size).sort_key, row.new_in)))
+    hidden = _hidden_columns([job.rung for job in (*before.values(), *after.values())])
+    old, new = (
+        {
+            key: {name: number for name, number in rung_numbers(job.rung).items() if name not in hidden}
+            for key, job in jobs.items()
+        }
+        for jobs in (before, after)
+    )
+    baselines = {
+        key: (size, (new if is_rung_below else old)[Scope(key.environment, size)] if size else {})
+        for key, (size, is_rung_below) in rung_baselines(before, after)
+    }
+    known = {key.size for key in old}
+    rows = [row for row in rung_rows(old, new, baselines) if row.after and row.differs]
+    # In a new environment, only sizes that no environment had before get a row: the figures of others are known.
+    shown = (row for row in rows if row.baseline or row.size not in known)
+    return tuple(sorted(shown, key=lambda row: (Scope("", row.size).sort_key, row.environments)))
 
 
 def _hidden_columns(rungs: Sequence[Rung]) -> Collection[str]:
@@ -102,26 +124,21 @@ def _hidden_columns(rungs: Sequence[Rung]) -> Collection[str]:
     return {*(() if has_slices else ("slices",)), *(() if shows_parallelism(rungs) else _PARALLELISM)}
 
 
-def _without(hidden: Collection[str], figures: Figures) -> Figures:
-    return {name: number for name, number in figures.items() if name not in hidden}
+def figure_values(figures: Figures) -> dict[str, Fraction]:
+    """Return the known figures without their texts: 1e-3 and 0.001 are one figure."""
+    return {name: number.value for name, number in figures.items() if number}
 
 
-def _values(figures: Figures) -> dict[str, Fraction | None]:
-    # Without its text: 1e-3 and 0.001 are one figure.
-    return {name: number.value if number else None for name, number in figures.items()}
-
-
-def scaling_columns(rows: Sequence[ScalingRow]) -> list[str]:
+def changed_columns(rows: Sequence[RungRow]) -> list[str]:
     """Return the columns with a change in some row, and those that explain them."""
-    values = [(_values(row.before), _values(row.after)) for row in rows]
-    columns = dict.fromkeys(name for old, new in values for name in (*old, *new))
-    shown = {name for name in columns if any(old.get(name) != new.get(name) for old, new in values)}
-    if shown & {"global batch", "steps"}:
-        shown |= {*_RUN_LENGTH}
-    return [name for name in columns if name in shown and any(old.get(name) or new.get(name) for old, new in values)]
+    values = [(figure_values(row.before), figure_values(row.after)) for row in rows]
+    columns = dict.fromkeys(name for row in rows for name in (*row.before, *row.after))
+    changed = {name for name in columns if any(old.get(name) != new.get(name) for old, new in values)}
+    changed |= {other for name in changed for other in _TOGETHER.get(name, ())}
+    return [name for name in columns if name in changed and any(old.get(name) or new.get(name) for old, new in values)]
 
 
-def scaling_cell(row: ScalingRow, column: str) -> str:
+def rung_cell(row: RungRow, column: str) -> str:
     """Return a figure before and after, with the factor between them."""
     old, new = row.before.get(column), row.after.get(column)
     if not row.before or (old and new and old.value == new.value):
@@ -134,12 +151,14 @@ def _text(number: Number | None) -> str:
     return format_value(number.text, quoted=False) if number else UNKNOWN
 
 
-def row_label(row: ScalingRow) -> str:
-    """Return the row's rung, with the baseline of a new one: `v2-8`, or `v2-8 → v2-32, new in dev`."""
-    if not row.new_in:
-        return row.size
-    baseline = f"{row.baseline} → " if row.baseline else ""
-    return f"{baseline}{row.size}, new in {listed(row.new_in)}"
+def row_label(row: RungRow) -> str:
+    """Return the row's rung, with the baseline of a new one: `v2-8 in dev`, or `v2-8 → v2-32, new in dev`."""
+    names = listed(row.environments)
+    if not row.after:
+        return f"{row.size}, removed from {names}"
+    if row.baseline == row.size:
+        return f"{row.size} in {names}"
+    return f"{f'{row.baseline} → ' if row.baseline else ''}{row.size}, new in {names}"
 
 
 # The ladder
@@ -181,34 +200,3 @@ def ladder_changes(before: Jobs, after: Jobs) -> Iterator[FactChange]:
     for key in before:
         if key not in after and key.environment in environments and key not in replaced:
             yield FactChange(key, ("rung", "removed"), ABSENT, ABSENT)
-
-
-# Factors
-
-
-def ratio_changes(before: Jobs, after: Jobs) -> Iterator[FactChange]:
-    """Yield the factors of batch, examples and learning rate, unless so many differ that only the table shows them."""
-    ratios: dict[str, dict[Scope, Fraction]] = {}
-    for key in after:
-        for name, ratio in _ratios(before[key].rung, after[key].rung) if key in before else ():
-            ratios.setdefault(name, {})[key] = ratio
-    for name, by_rung in ratios.items():
-        least = min(by_rung.values())
-        # Steps are rounded up, by which rungs see some more examples.
-        is_rounding = name == "examples" and max(by_rung.values()) <= least * _MAX_ROUNDING
-        factors = {key: format_factor(least if is_rounding else ratio) for key, ratio in by_rung.items()}
-        if len({*factors.values()}) <= _MAX_RATIOS:
-            yield from (FactChange(key, ("ratio", name), ABSENT, factor) for key, factor in factors.items())
-
-
-def _ratios(before: Rung, after: Rung) -> Iterator[tuple[str, Fraction]]:
-    old, new = rung_numbers(before), rung_numbers(after)
-    is_other_batch = before.batch_size != after.batch_size
-    is_other_run = is_other_batch or before.train_steps != after.train_steps
-    for name in ("global batch", "examples", "learning rate"):
-        number, previous = new.get(name), old.get(name)
-        if number and previous and previous.value:
-            ratio = number.value / previous.value
-            # A reviewer who sees a larger batch expects another learning rate.
-            if is_other_run if name == "examples" else ratio != 1 or (is_other_batch and name == "learning rate"):
-                yield name, ratio

@@ -4,15 +4,14 @@ A program's files are hashed in the commit, because an export leaves out links a
 such a file would look outdated.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
-from tpucfg.changes.facts import Scope, sorted_keys
+from tpucfg.changes.facts import Risk, Scope, sorted_keys
 from tpucfg.changes.revisions import CompiledRevision
-from tpucfg.changes.statements import LocatedStatement, Risk, Statement, group_by_config
+from tpucfg.changes.statements import LocatedStatement, Statement, group_by_config
 from tpucfg.fit.fit_file import FitFile, FitResult, fit_path, read_fit_file
 from tpucfg.fit.fit_findings import has_little_headroom
 from tpucfg.fit.rung_fit import (
@@ -134,21 +133,11 @@ class FitRow(NamedTuple):
     is_change: bool
     """True if the change makes the difference, and not only a job of this run that knows more than the base."""
     environments: tuple[str, ...]
-    is_everywhere: bool = False
-    """True if these are all environments with a rung of this size."""
 
     @property
     def differs(self) -> bool:
         """True if the rung is new, or something else is known of it than before."""
         return self.before is None or _known(self.before) != _known(self.after)
-
-    @property
-    def growth(self) -> Fraction | None:
-        """The growth of the memory as a share of what the step needed before; None if a step is not known to fit."""
-        old, new = (fit.current if fit else None for fit in (self.before, self.after))
-        if old is None or new is None or not (old.fits and new.fits and old.memory.used):
-            return None
-        return Fraction(new.memory.used, old.memory.used) - 1
 
 
 class FitChanges(NamedTuple):
@@ -198,11 +187,10 @@ def compute_fits(before: CompiledRevision, after: CompiledRevision, run: RunFits
 def _rows(old: RevisionFits, new: RevisionFits) -> Iterator[FitRow]:
     """Yield a row for each rung; environments where it is the same share one."""
     rows = [_row(key, old.rungs.get(key), new.rungs[key]) for key in sorted_keys(new.rungs)]
-    counts = Counter(row.size for row in rows)
     shown = (((row.size, _shown(row.before), _shown(row.after), row.is_change), row) for row in rows)
     for same in grouped(shown).values():
         names = tuple(name for row in same for name in row.environments)
-        yield same[0]._replace(environments=names, is_everywhere=len(names) == counts[same[0].size])
+        yield same[0]._replace(environments=names)
 
 
 def _row(key: Scope, old: KnownRung | None, new: KnownRung) -> FitRow:

@@ -8,28 +8,24 @@ from tpucfg.changes.config_diff import Difference
 from tpucfg.changes.facts import (
     ABSENT,
     Change,
+    Comparison,
     Fact,
     FactChange,
+    Meaning,
+    Risk,
     Scope,
     by_name,
     compare,
+    judge,
     redact_change,
     sorted_keys,
 )
-from tpucfg.changes.figures import Jobs, ScalingRow, ladder_changes, ratio_changes, rung_baselines, scaling_rows
-from tpucfg.changes.meanings import Comparison, Meaning, judge
+from tpucfg.changes.figures import Jobs, RungRow, ladder_changes, rung_baselines, scaling_rows
 from tpucfg.changes.records import NO_RECORDS, RevisionRecords, result_statements
 from tpucfg.changes.revision_facts import allowed, job_facts, spec_facts
 from tpucfg.changes.revisions import CompiledRevision, config_key
 from tpucfg.changes.spec_meanings import MEANINGS
-from tpucfg.changes.statements import (
-    LocatedStatement,
-    Risk,
-    Statement,
-    format_environments,
-    format_keys,
-    show_change,
-)
+from tpucfg.changes.statements import LocatedStatement, Statement, format_environments, format_keys, show_change
 from tpucfg.findings import Finding
 from tpucfg.findings.finding import ALLOWED_PREFIX
 from tpucfg.paths import grouped, pattern_steps
@@ -38,9 +34,6 @@ from tpucfg.text_format import dotted
 
 _MAX_LENGTH: Final = 200
 """Characters of a value in a sentence."""
-_MAX_VARIANTS: Final = 3
-"""Values of one fact that sentences name."""
-_ANY_VALUE: Final = "several values"
 _PLACE: Final = re.compile(r"\{([a-z]*)\}")
 _FLAG_KINDS: Final = ("argument", "variable")
 """The kinds whose values are texts of a command line, and whose names are words of it."""
@@ -67,8 +60,6 @@ class Effect(NamedTuple):
     layer: str = ""
     baseline: str = ""
     """The size that the values before belong to, if it is another one."""
-    varies: bool = False
-    """True if scopes have too many different values to show."""
 
 
 def effect_of(change: FactChange, meaning: Meaning, values: tuple[str, ...] = (), baseline: str = "") -> Effect:
@@ -83,6 +74,8 @@ def effect_of(change: FactChange, meaning: Meaning, values: tuple[str, ...] = ()
     is_bare = ABSENT in (change.before, change.after) and all(
         value is ABSENT or value == "" or (value is None and is_text) for value in (change.before, change.after)
     )
+    # A value that the sentence does not have must not keep scopes with other values from sharing it.
+    is_bare |= bool(meaning.sentence) and {"before", "after"}.isdisjoint(_PLACE.findall(meaning.sentence))
     before, after = ("", "") if is_bare else (shown.before, shown.after)
     return Effect(
         meaning.subject or _SUBJECTS.get(str(kind), str(kind)),
@@ -110,30 +103,14 @@ def effect_statements(
     scoped: Iterable[tuple[Scope, Effect]], format_scope: Callable[[Sequence[Scope]], str]
 ) -> Iterator[LocatedStatement]:
     """Yield the effects, each once for all scopes that have it."""
-    for owners, effects in grouped((tuple(scopes), effect) for effect, scopes in _shared(scoped)).items():
+    shared = grouped((effect, scope) for scope, effect in scoped)
+    for owners, effects in grouped((tuple(scopes), effect) for effect, scopes in shared.items()).items():
         text = format_scope(owners)
         risky = [effect for effect in effects if effect.meaning.risk]
         # All of them: a review that has no room for one gives another verdict.
         yield from (LocatedStatement(text, _statement([effect])) for effect in risky)
         harmless = [effect for effect in effects if not effect.meaning.risk]
         yield from (LocatedStatement(text, _statement(members)) for members in _of_one_kind(harmless))
-
-
-def _shared(scoped: Iterable[tuple[Scope, Effect]]) -> Iterator[tuple[Effect, list[Scope]]]:
-    """Yield each effect with its scopes; of too many different values without a risk, one effect without values."""
-    for members in grouped((_without_values(effect), (effect, scope)) for scope, effect in scoped).values():
-        exact, first = grouped(members), members[0][0]
-        if first.meaning.risk or len(exact) <= _MAX_VARIANTS:
-            yield from exact.items()
-        else:
-            before, after = (None if value is None else _ANY_VALUE for value in (first.before, first.after))
-            effect = first._replace(before=before, after=after, layer="", varies=True)
-            yield effect, [*dict.fromkeys(scope for _, scope in members)]
-
-
-def _without_values(effect: Effect) -> Effect:
-    before, after = (None if value is None else "" for value in (effect.before, effect.after))
-    return effect._replace(before=before, after=after, values=(), note="", layer="", baseline="")
 
 
 def _of_one_kind(effects: Sequence[Effect]) -> Iterator[list[Effect]]:
@@ -180,9 +157,6 @@ def _event(effect: Effect, head: str) -> tuple[str, tuple[str, ...]]:
         now, then = ("not set" if effect.after is None else "{}"), ("without" if effect.before is None else "with {}")
         own, other = ((value,) if value is not None else () for value in (effect.after, effect.before))
         return f"{subject} {now}, unlike {{}} {then}", (*label, *own, effect.baseline, *other)
-    if effect.varies:
-        verb = "added" if effect.before is None else "removed" if effect.after is None else "changed"
-        return f"{subject} {verb} (the values differ)", label
     if effect.before is None or effect.after is None:
         value = effect.after or effect.before
         event, shown = ("added", " ({})") if effect.before is None else ("removed", " (was {})")
@@ -204,8 +178,6 @@ def _filled(text: str, effect: Effect) -> tuple[str, tuple[str, ...]]:
 
 _OF_SIZE: Final = ("figure", "machine type", "topology", "zone", "XLA flag")
 """The kinds of facts that follow from a size, in which a new rung may differ from the one it is compared with."""
-_NUMBER: Final = re.compile("[0-9][0-9,.]*[×%]?")
-"""A word of a warning that is a number."""
 _Baselines = Mapping[Scope, tuple[str, bool]]
 """The size that a new job is compared with, and True if that is a rung of the head."""
 
@@ -215,16 +187,14 @@ class Impact(NamedTuple):
 
     statements: tuple[LocatedStatement, ...]
     """Those with the highest risk first."""
-    rows: tuple[ScalingRow, ...]
+    rows: tuple[RungRow, ...]
     """The rungs that are new or have other figures."""
     new_warnings: tuple[Finding, ...]
-    """Warnings that the change adds; if the base has errors, all warnings of the head."""
+    """Warnings that the change adds, or whose text it changes; if the base has errors, all warnings of the head."""
     ended_warnings: tuple[Finding, ...]
     """Warnings that the change resolves, without those that only change their text or become allowed."""
     allowed: tuple[Finding, ...] = ()
     """Findings that the change turns into notes, as the spec now allows them."""
-    changed_warnings: tuple[Finding, ...] = ()
-    """Warnings of both revisions in which only numbers differ."""
 
 
 _LATE_CHECKPOINT: Final = Statement(
@@ -242,19 +212,16 @@ def compute_impact(
     records: tuple[RevisionRecords, RevisionRecords] = (NO_RECORDS, NO_RECORDS),
 ) -> Impact:
     """Return the consequences of a change between two revisions without errors, whose configs differ as given."""
-    new_warnings, changed_warnings = _new_and_changed_warnings(before, after)
-    statements = [
-        *_fact_statements(before, after, difference.changed),
-        *result_statements(*records),
-        *(LocatedStatement("", _LATE_CHECKPOINT) for finding in new_warnings if finding.id == "TPU044"),
-    ]
+    old, new = _warnings(before), _warnings(after)
+    statements = [*_fact_statements(before, after, difference.changed), *result_statements(*records)]
+    if _LATE_CHECKPOINT.values[0] in {id_ for id_, _ in new} - {id_ for id_, _ in old}:
+        statements.append(LocatedStatement("", _LATE_CHECKPOINT))
     return Impact(
         tuple(sorted(statements, key=lambda located: -located.statement.risk)),
         scaling_rows(before.jobs, after.jobs),
-        tuple(new_warnings),
+        tuple(finding for key, finding in new.items() if key not in old),
         tuple(_ended_warnings(before, after)),
         tuple(_newly_allowed(before, after)),
-        tuple(changed_warnings),
     )
 
 
@@ -286,7 +253,6 @@ def _fact_statements(
     changes = [*compare(comparison.before, comparison.after)]
     changes += _unexplained(changes, changed_configs)
     changes += ladder_changes(old, new)
-    changes += ratio_changes(old, new)
     scoped = [*_effects(changes, comparison, baselines)]
     kept, known = [key for key in new if key in old], sorted_keys([*old, *new])
     yield from effect_statements((item for item in scoped if not item[0].size), _format_environments)
@@ -365,28 +331,6 @@ def _unexplained(changes: Iterable[FactChange], configs: Collection[Scope]) -> l
 def _warnings(revision: CompiledRevision) -> dict[tuple[str, str], Finding]:
     """Return the warnings of a revision by id and message, and not by location: an edit elsewhere moves lines."""
     return {(finding.id, finding.message): finding for finding in revision.findings if finding.level == "warning"}
-
-
-def _new_and_changed_warnings(before: CompiledRevision, after: CompiledRevision) -> tuple[list[Finding], list[Finding]]:
-    """Return the warnings of the head that are new, and those with other numbers than in the base.
-
-    A warning that only has lost words, such as a size that is removed, is neither.
-    """
-    words: dict[str, set[str]] = {}
-    for id_, message in _warnings(before):
-        words.setdefault(id_, set()).update(_words(message))
-    new, changed = [], []
-    for (id_, message), finding in _warnings(after).items():
-        added = _words(message) - words.get(id_, set())
-        if id_ not in words or not all(map(_NUMBER.fullmatch, added)):
-            new.append(finding)
-        elif added:
-            changed.append(finding)
-    return new, changed
-
-
-def _words(message: str) -> set[str]:
-    return {word.strip(",;:.()") for word in message.split()}
 
 
 def _ended_warnings(before: CompiledRevision, after: CompiledRevision) -> Iterator[Finding]:

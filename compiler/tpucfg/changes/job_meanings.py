@@ -11,11 +11,14 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from tpucfg.catalog.target_facts import TARGET_FACTS
-from tpucfg.changes.facts import ABSENT, FactChange, Scope
-from tpucfg.changes.meanings import (
+from tpucfg.changes.facts import (
+    ABSENT,
     Comparison,
     Condition,
+    FactChange,
     Meaning,
+    Risk,
+    Scope,
     access,
     added,
     all_of,
@@ -32,7 +35,6 @@ from tpucfg.changes.meanings import (
     texts_of,
     was,
 )
-from tpucfg.changes.statements import Risk
 from tpucfg.number_format import format_factor
 from tpucfg.results.cost import NO_DURATION
 from tpucfg.spec.settings import Duration
@@ -329,7 +331,6 @@ _OPENING: Final = {
     _ADDRESSES: ("enableExternalIps", "accessConfigs", "canIpForward"),
 }
 _PROGRAM: Final = (
-    Meaning("figure.**", is_silent=True),
     Meaning("target", is_silent=True),
     *image("image"),
     *image("worker image"),

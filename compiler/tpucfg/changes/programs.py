@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from tpucfg.changes.facts import ABSENT
+from tpucfg.changes.facts import ABSENT, Risk
 from tpucfg.changes.revisions import CompiledRevision
-from tpucfg.changes.statements import LocatedStatement, Risk, Statement, format_environments
+from tpucfg.changes.statements import LocatedStatement, Statement, format_environments
 from tpucfg.infra.resources import EnvironmentResources, ProgramFailure, ResourceFile
 from tpucfg.infra.stack_files import project_file, pulumi_project
 from tpucfg.infra.stack_program import (

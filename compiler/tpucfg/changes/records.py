@@ -10,9 +10,9 @@ from fractions import Fraction
 from typing import Final, NamedTuple
 
 from tpucfg.catalog import Catalog, Slice
-from tpucfg.changes.facts import Scope, canonical_json
+from tpucfg.changes.facts import Risk, Scope, canonical_json
 from tpucfg.changes.revisions import CompiledRevision
-from tpucfg.changes.statements import LocatedStatement, Risk, Statement
+from tpucfg.changes.statements import LocatedStatement, Statement
 from tpucfg.number_format import format_metric
 from tpucfg.results.cost import forecast_throughputs
 from tpucfg.results.gate import has_passed_below, passed_sizes

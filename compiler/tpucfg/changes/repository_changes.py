@@ -5,8 +5,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Final
 
+from tpucfg.changes.facts import Risk
 from tpucfg.changes.job_meanings import registry_of
-from tpucfg.changes.statements import LocatedStatement, Risk, Statement
+from tpucfg.changes.statements import LocatedStatement, Statement
 from tpucfg.text_format import listed
 
 _HARMLESS: Final = (
@@ -46,8 +47,6 @@ _IMAGE: Final = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 """An image in a build file: of FROM, `--from`, a syntax line, the default of ARG, or `image:` of a service."""
-_REQUIREMENT: Final = re.compile(r"^[ \t]*([A-Za-z0-9][^\s;#\\]*)", re.MULTILINE)
-"""A package of a requirements file, with its extras and its version if there is no space before it."""
 _CONTINUED: Final = re.compile(r"\\[ \t]*\n")
 _MAX_FILES: Final = 8
 
@@ -90,7 +89,7 @@ def program_paths(files: Iterable[PurePosixPath], images: Iterable[PurePosixPath
 def build_statements(
     changed: Sequence[PurePosixPath], before: Mapping[PurePosixPath, bytes], after: Mapping[PurePosixPath, bytes | None]
 ) -> Iterator[LocatedStatement]:
-    """Yield the changed files from which images are built, their packages, and a caution about code from elsewhere.
+    """Yield the changed files from which images are built, and a caution about code from elsewhere.
 
     Args:
         changed: Those that differ.
@@ -99,27 +98,11 @@ def build_statements(
     """
     unread = [path for path, content in after.items() if content is None]
     yield from _of_files(changed, "{} changed: what is built or run with it differs from now on", Risk.NONE, "")
-    # A file that cannot be read has not lost its packages.
-    yield from _package_statements(requirements_paths({*changed}.difference(unread)), before, after)
     yield from _of_files(unread, "{} cannot be read by this review, and images are built by it", Risk.CAUTION, "")
     if new := _sources(filter(None, after.values())) - _sources(before.values()):
         text = "{} is named in files that images are built from, and in no such file of the base"
         values = (listed(sorted(new), _MAX_FILES),)
         yield LocatedStatement("", Statement(text, values, Risk.CAUTION, "code from elsewhere in images"))
-
-
-def _package_statements(
-    paths: Iterable[PurePosixPath], before: Mapping[PurePosixPath, bytes], after: Mapping[PurePosixPath, bytes | None]
-) -> Iterator[LocatedStatement]:
-    """Yield the packages that differ in each requirements file, with their versions."""
-    for path in paths:
-        texts = [(files.get(path) or b"").decode(errors="replace") for files in (before, after)]
-        old, new = ({*_REQUIREMENT.findall(text)} for text in texts)
-        differing = {verb: names for verb, names in (("adds", new - old), ("drops", old - new)) if names}
-        if differing:
-            verbs = " and ".join(f"{verb} {{}}" for verb in differing)
-            values = (str(path), *(listed(sorted(names), _MAX_FILES) for names in differing.values()))
-            yield LocatedStatement("", Statement(f"{{}} {verbs}", values))
 
 
 def _sources(contents: Iterable[bytes]) -> set[str]:

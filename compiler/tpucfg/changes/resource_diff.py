@@ -1,13 +1,21 @@
 """Comparison of resources before and after a change, from stack programs or from a Pulumi preview."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 from tpucfg.changes.facts import ABSENT, Change, mark_as_other, redact_change
-from tpucfg.changes.grants import access_widenings
 from tpucfg.changes.resource_meanings import resource_statements
-from tpucfg.changes.resources import KNOWN_TYPES, REMOVING_OPS, UNKNOWN, Op, ResourceChange, Step, Widening, holds_data
+from tpucfg.changes.resources import (
+    KNOWN_TYPES,
+    REMOVING_OPS,
+    UNKNOWN,
+    Op,
+    ResourceChange,
+    Step,
+    access_statements,
+    holds_data,
+)
 from tpucfg.changes.statements import Statement
 from tpucfg.changes.tree_diff import value_changes
 from tpucfg.infra.grants import is_grant
@@ -15,14 +23,12 @@ from tpucfg.infra.resources import PROJECT_NUMBER, EnvironmentResources, Resourc
 from tpucfg.paths import grouped, sort_keys
 from tpucfg.redaction import SECRET, redact, redact_value
 
-_Item = TypeVar("_Item")
-
 
 def resource_changes(environment: str, steps: Sequence[Step]) -> tuple[ResourceChange, ...]:
     """Return the steps that change something, sorted by type and name, without personal data and secrets."""
     # All steps at once: a grant that moves to a new bucket is revoked in one step and given in another.
-    meanings = zip(steps, access_widenings(steps), resource_statements(steps), strict=True)
-    changes = (_change(environment, *meaning) for meaning in meanings)
+    meanings = zip(steps, access_statements(steps), resource_statements(steps), strict=True)
+    changes = (_change(environment, step, (*access, *others)) for step, access, others in meanings)
     return tuple(
         sorted(
             (change for change in changes if change.op != "same" or change.protection or change.statements),
@@ -41,9 +47,7 @@ def input_changes(before: Resource | None, after: Resource | None) -> Iterable[C
     return (Change((key,), old.get(key, ABSENT), new.get(key, ABSENT)) for key in (old or new))
 
 
-def _change(
-    environment: str, step: Step, widened: Sequence[Widening], statements: tuple[Statement, ...]
-) -> ResourceChange:
+def _change(environment: str, step: Step, statements: tuple[Statement, ...]) -> ResourceChange:
     resource = step.after or step.before
     assert resource is not None  # noqa: S101 - every step has at least one resource
     inputs = tuple(input_changes(step.before, step.after))
@@ -59,10 +63,6 @@ def _change(
         protection=_protection(step),
         retained=bool(step.op in REMOVING_OPS and step.before and step.before.retain),
         holds_data=holds_data(resource.type, is_grant=is_grant(resource)),
-        widened=tuple(
-            widening._replace(what=redact(widening.what), who=redact(widening.who), on=redact(widening.on))
-            for widening in widened
-        ),
         statements=statements,
     )
 
@@ -185,12 +185,10 @@ def _merge(previewed: ResourceChange, declared: ResourceChange) -> ResourceChang
         or (declared.op in REMOVING_OPS and previewed.op not in REMOVING_OPS)
         or (declared.loses_data and not previewed.loses_data)
     )
-    merged = previewed._replace(
-        widened=_joined(previewed.widened, declared.widened, lambda widening: (widening.what, widening.who)),
-        statements=_joined(previewed.statements, declared.statements, lambda text: (text.template, *text.values)),
-    )
+    lacking = [item for item in declared.statements if not any(_are_equal(own, item) for own in previewed.statements)]
+    merged = previewed._replace(statements=(*previewed.statements, *lacking))
     if not is_milder:
-        return merged._replace(only_declared=len(merged.widened) > len(previewed.widened))
+        return merged._replace(only_declared=any(statement.opens for statement in lacking))
     return merged._replace(
         op=declared.op if declared.op in REMOVING_OPS else previewed.op,
         because=previewed.because or declared.because,
@@ -200,19 +198,15 @@ def _merge(previewed: ResourceChange, declared: ResourceChange) -> ResourceChang
     )
 
 
+def _are_equal(previewed: Statement, declared: Statement) -> bool:
+    """Compare two sentences; of a grant's object, its second value, a preview may not know the name."""
+    pairs = [*zip(previewed.values, declared.values, strict=False)]
+    is_unnamed = previewed.opens and [own for own, _ in pairs[1:2]] == [UNKNOWN]
+    compared = [pair for index, pair in enumerate(pairs) if not (is_unnamed and index == 1)]
+    return previewed.template == declared.template and all(_matches(*pair) for pair in compared)
+
+
 def _matches(previewed: str, declared: str) -> bool:
     """Compare texts without their case, which Google changes, and with numbers instead of the mocks' placeholders."""
     parts = (re.escape(part.casefold()) for part in PROJECT_NUMBER.split(declared))
     return bool(re.fullmatch("[0-9]+".join(parts), previewed.casefold())) or declared == UNKNOWN
-
-
-def _joined(
-    previewed: tuple[_Item, ...], declared: tuple[_Item, ...], texts_of: Callable[[_Item], tuple[str, ...]]
-) -> tuple[_Item, ...]:
-    """Return the items of a preview, and those of the programs that have other texts."""
-    known = [*map(texts_of, previewed)]
-
-    def is_known(texts: tuple[str, ...]) -> bool:
-        return any(len(other) == len(texts) and all(map(_matches, other, texts)) for other in known)
-
-    return (*previewed, *(item for item in declared if not is_known(texts_of(item))))

@@ -9,10 +9,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tpucfg.catalog.target_facts import TARGET_FACTS
-from tpucfg.changes.facts import ABSENT, Fact, FactChange, Scope, by_name, compare
-from tpucfg.changes.meanings import Comparison, Condition, Meaning, added, removed
+from tpucfg.changes.facts import (
+    ABSENT,
+    Comparison,
+    Condition,
+    Fact,
+    FactChange,
+    Meaning,
+    Risk,
+    Scope,
+    added,
+    by_name,
+    compare,
+    removed,
+)
 from tpucfg.changes.resources import KNOWN_TYPES, REMOVING_OPS, UNKNOWN, Step, holds_data
-from tpucfg.changes.statements import Risk, Statement
+from tpucfg.changes.statements import Statement
 from tpucfg.infra import resource_rules
 from tpucfg.infra.grants import is_grant, power_of
 from tpucfg.infra.resource_rules import DEFAULT_SOFT_DELETE_SECONDS

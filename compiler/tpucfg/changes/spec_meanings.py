@@ -4,12 +4,13 @@ from fractions import Fraction
 from typing import Final
 
 from tpucfg.catalog.target_facts import TARGET_FACTS
-from tpucfg.changes.facts import ABSENT, FactChange
-from tpucfg.changes.job_meanings import JOB_MEANINGS, addresses
-from tpucfg.changes.meanings import (
+from tpucfg.changes.facts import (
+    ABSENT,
     Comparison,
     Condition,
+    FactChange,
     Meaning,
+    Risk,
     access,
     added,
     all_of,
@@ -23,12 +24,11 @@ from tpucfg.changes.meanings import (
     sentence,
     was,
 )
-from tpucfg.changes.statements import Risk
+from tpucfg.changes.job_meanings import JOB_MEANINGS, addresses
 from tpucfg.findings import RULES
+from tpucfg.number_format import format_factor
 from tpucfg.spec.project import Number
 
-LIFTED: Final = "protection lifted"
-"""The headline of lifted protection, which the summary omits if a resource already shows it."""
 _FAR: Final = 100
 """A factor that is too large for one step of a learning rate."""
 
@@ -48,10 +48,10 @@ def _lower_price(change: FactChange, comparison: Comparison) -> bool:
     return changed(change, comparison) and Number.read(change.after).value < Number.read(change.before).value
 
 
-def _is_far(change: FactChange, _: Comparison) -> bool:
-    """Apply to a factor of 100 or more, or of a hundredth or less."""
-    factor = Fraction(str(change.after).rstrip("×").replace(",", ""))
-    return not Fraction(1, _FAR) < factor < _FAR
+def _far(change: FactChange, comparison: Comparison) -> tuple[str, ...]:
+    """Apply to a figure that is 100 or more times the one before, or a hundredth of it or less."""
+    factor = change.after / change.before if changed(change, comparison) and change.before else 1
+    return () if Fraction(1, _FAR) < factor < _FAR else (format_factor(Fraction(factor)),)
 
 
 def _is_stricter(change: FactChange, comparison: Comparison) -> bool:
@@ -104,17 +104,13 @@ _TRAINING: Final = (
     sentence("rung.above", "added to the ladder, with {after} the cores of {before}, the rung below"),
     sentence("rung.replacing", "replaces {before}, with {after} its cores"),
     sentence("rung.removed", "removed from the ladder"),
-    sentence("ratio.global batch", "global batch size is {after} the previous value"),
-    sentence("ratio.examples", "the run sees the same number of examples", becomes("1×")),
-    sentence("ratio.examples", "the run sees {after} as many examples"),
-    sentence("ratio.learning rate", "learning rate is unchanged", becomes("1×")),
     sentence(
-        "ratio.learning rate",
-        "{label} is {after} the previous value: the run can diverge, or learn nothing",
-        _is_far,
+        "figure.learning rate",
+        "{label} is {} the previous value: the run can diverge, or learn nothing",
+        _far,
         Risk.CAUTION,
     ),
-    sentence("ratio.*", "{label} is {after} the previous value"),
+    Meaning("figure.**", is_silent=True),
     sentence("training.tuned_on", "{label} changed from {before} to {after}: all rungs are rescaled"),
     Meaning("training.learning_rate", when=changed, is_silent=True),
     Meaning("training.learning_rate_rule", when=lambda *args: not changed(*args), is_silent=True),
@@ -177,7 +173,7 @@ _ENVIRONMENTS: Final = (
     loss(
         "environment.protect",
         "protection lifted: resources that hold data can be replaced and deleted",
-        LIFTED,
+        "protection lifted",
         becomes(False),
     ),
     loss(

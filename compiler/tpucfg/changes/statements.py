@@ -5,20 +5,19 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from enum import IntEnum
 from itertools import groupby, zip_longest
 from typing import Any, Final, NamedTuple
 
 from tpucfg.changes.config_diff import Difference, Group
-from tpucfg.changes.facts import ABSENT, Change, Scope, mark_as_other, sorted_keys
+from tpucfg.changes.facts import ABSENT, Change, Risk, Scope, mark_as_other, sorted_keys
 from tpucfg.changes.tree_diff import FLAG, ORDER, REST
 from tpucfg.markdown import code, prose
 from tpucfg.paths import KeyPath, grouped
 from tpucfg.redaction import redact
 from tpucfg.text_format import dotted, format_count, format_value, listed, printable
 
-_MAX_VALUE_LENGTH: Final = 200
-"""Characters of a value: names of images and buckets are shorter."""
+_MAX_VALUE_LENGTH: Final = 1_000
+"""Characters of a value: the end of a condition can undo its start. A comment cuts long lines in their middle."""
 _NO_VALUE: Final = "nothing"
 _MAX_NAMES: Final = 8
 """Limit for names of environments; if there are more, the total is added."""
@@ -30,20 +29,6 @@ _AMBIGUOUS_TEXT: Final = re.compile(r"|\s.*|.*\s|true|false|null|[-+.0-9][-+.0-9
 """Texts that are quoted because they look like another type, or like no value at all."""
 _ONLY_SPACES: Final = "only spaces differ"
 _LOOKALIKES: Final = "characters that look alike differ"
-
-
-class Risk(IntEnum):
-    """The risk of a change; a review lists the highest first."""
-
-    NONE = 0
-    CAUTION = 1
-    """Something becomes worse, but neither data nor access is affected."""
-    ACCESS = 2
-    """Access is granted, or a barrier against access is removed."""
-    UNKNOWN = 3
-    """The review cannot show the effect."""
-    DESTRUCTIVE = 4
-    """Data or the protection of data is lost, or the change can hide such a loss."""
 
 
 _RATIO: Final = re.compile(r"[0-9][0-9,.]*[×%]")
@@ -65,6 +50,11 @@ class Statement(NamedTuple):
     def destructive(self) -> bool:
         """True if `--fail-on destructive` has to fail."""
         return self.risk is Risk.DESTRUCTIVE
+
+    @property
+    def opens(self) -> bool:
+        """True for added access."""
+        return self.risk in (Risk.ACCESS, Risk.PUBLIC)
 
     @property
     def markdown(self) -> str:

@@ -74,7 +74,7 @@ def review(
     from tpucfg.git.snapshots import CompareRequest
     from tpucfg.review.build import find_review_scope, repository_changes
     from tpucfg.review.cautions import give_verdict
-    from tpucfg.review.revisions import check_command
+    from tpucfg.review.comment import check_command
 
     if resources and run_program:
         raise UsageError("--resources and --run-program exclude each other", "leave out --run-program")

@@ -203,7 +203,7 @@ def join_review(
         skipped = {name: reason for name, reason in reasons if reason}
     names = sorted({*runs.before, *runs.after, *previews, *after.environments} - {*skipped})
     reviews = (_review_environment(name, before, after, runs, previews.get(name)) for name in names)
-    environments = tuple(_without_own_grants(review) for review in reviews if review)
+    environments = tuple(review for review in reviews if review)
     statements = (*runs.statements, *impact.statements, *costs.statements, *fits.statements, *fits.notices)
     is_unknown = any(environment.source == "none" for environment in environments)
     return Review(
@@ -260,17 +260,6 @@ def _review_environment(
     return declared._replace(problem=None if preview.has_no_stack else review.problem, preview=preview)
 
 
-def _without_own_grants(review: EnvironmentReview) -> EnvironmentReview:
-    """Return the review without what a new environment grants on its own resources."""
-    if not review.is_new:
-        return review
-    changes = []
-    for change in review.changes:
-        widened = (widening for widening in change.widened if widening.why != "own")
-        changes.append(change._replace(widened=tuple(widened)))
-    return review._replace(changes=tuple(changes))
-
-
 def _review_preview(preview: Preview, before: CompiledRevision, after: CompiledRevision) -> EnvironmentReview:
     name, failure = preview.environment, preview.failure
     return EnvironmentReview(
@@ -293,13 +282,7 @@ def _compare_with_programs(
         is_new = not isinstance(runs.before.get(review.environment), Problem)
         return review._replace(unverified=declared.problem.reason) if is_new else review
     by_text = {(finding.id, finding.message): finding for finding in (*review.findings, *declared.findings)}
-    # Where nothing existed, grants are no news. A forged preview can claim that, so the programs have to agree.
-    grants_are_old = declared.is_new or not any(change.widened for change in declared.changes)
-    return review._replace(
-        changes=complete_preview(review.changes, declared.changes),
-        findings=tuple(by_text.values()),
-        is_new=review.is_new and grants_are_old,
-    )
+    return review._replace(changes=complete_preview(review.changes, declared.changes), findings=tuple(by_text.values()))
 
 
 def _review_programs(

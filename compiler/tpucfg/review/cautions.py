@@ -2,12 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from tpucfg.changes.resources import Reason, ResourceChange, Widening
-from tpucfg.changes.statements import LocatedStatement, Risk, format_environments
-from tpucfg.infra.grants import power_of
+from tpucfg.changes.facts import Risk
+from tpucfg.changes.resources import ResourceChange
+from tpucfg.changes.statements import LocatedStatement, format_environments
 from tpucfg.markdown import code, prose
 from tpucfg.paths import grouped
 from tpucfg.redaction import redact
@@ -23,27 +23,6 @@ _FINDING: Final = ": error[TPU"
 """A finding among the lines that a program printed."""
 _MAX_SHARED: Final = 3
 """Specs that the line of a caution names; of more, it gives the number and the first ones."""
-_MAX_PERMISSIONS: Final = 6
-_WIDENING_TEMPLATES: Final[Mapping[Reason, str]] = {
-    "new": "grants {what} on {on} to {who}",
-    "own": "grants {what} on {on} to {who}",
-    "public": "grants {what} on {on} to everyone, through {who}",
-    "condition": "grants {what} on {on} to {who} under another condition than before",
-    "unconditional": "grants {what} on {on} to {who} without the condition that it had",
-    "names": "names everyone, through {who}, in {what}",
-    "opens": "no longer prevents {barred}: {what}",
-    "policy": "replaces the whole IAM policy of {on}: {what}",
-}
-"""Sentences by the kind of access."""
-_PUBLIC: Final = ("public", "names")
-_BARRED: Final[Mapping[str, str]] = {
-    "publicAccessPrevention": "public access to its objects",
-    "uniformBucketLevelAccess": "access lists on single objects",
-}
-"""The access that an input of a bucket prevents: https://cloud.google.com/storage/docs/public-access-prevention and
-https://cloud.google.com/storage/docs/uniform-bucket-level-access."""
-_CUSTOM_ROLE: Final = re.compile(r"(projects|organizations)/[^/]+/roles/")
-_UNKNOWN_PERMISSIONS: Final = "its permissions are unknown, as no stack program declares this custom role"
 _REMOVALS: Final = {"replace": "is replaced", "delete": "is deleted"}
 _REFUSED: Final = "which Pulumi refuses while it is protected: lift the protection first, in a separate update"
 _ONLY_DECLARED: Final = (
@@ -60,13 +39,6 @@ class Caution(NamedTuple):
     text: str
     is_drift: bool = False
     """True for a difference in the cloud, which the change does not make."""
-    is_public: bool = False
-    """True if everyone gets access."""
-
-    @property
-    def rank(self) -> tuple[int, bool]:
-        """The order in a block: the highest risk first, and of one risk what concerns everyone."""
-        return -self.risk, not self.is_public
 
 
 class Block(NamedTuple):
@@ -107,15 +79,15 @@ def give_verdict(reviewed: RepositoryReview) -> Verdict:
 
 def bound_cautions(cautions: Sequence[Caution]) -> Block:
     """Return the cautions that fit, the first of each risk before the second of any."""
-    ordered = sorted(dict.fromkeys(cautions), key=lambda caution: caution.rank)
-    firsts = {caution.rank: caution for caution in reversed(ordered)}.values()
-    turns = [*sorted(firsts, key=lambda caution: caution.rank), *(item for item in ordered if item not in firsts)]
+    ordered = sorted(dict.fromkeys(cautions), key=lambda caution: -caution.risk)
+    firsts = {caution.risk: caution for caution in reversed(ordered)}.values()
+    turns = [*sorted(firsts, key=lambda caution: -caution.risk), *(item for item in ordered if item not in firsts)]
     block = Block(())
     for length in _LINE_LENGTHS:
         lines = [cut_middle(caution.text, length) for caution in turns]
         count = count_fitting(lines, _MAX_BLOCK_BYTES)
         shown = [caution._replace(text=line) for caution, line in zip(turns, lines[:count], strict=False)]
-        block = Block(tuple(sorted(shown, key=lambda caution: caution.rank)), tuple(turns[count:]))
+        block = Block(tuple(sorted(shown, key=lambda caution: -caution.risk)), tuple(turns[count:]))
         if not block.omitted:
             break
     return block
@@ -132,7 +104,7 @@ def repository_cautions(reviewed: RepositoryReview) -> list[Caution]:
         for failure in reviewed.failures
     ]
     shared = [caution._replace(text=f"{_specs(paths)}: {caution.text}") for caution, paths in specs.items()]
-    return sorted([*own, *failed, *shared], key=lambda caution: caution.rank)
+    return sorted([*own, *failed, *shared], key=lambda caution: -caution.risk)
 
 
 def _specs(paths: Sequence[str]) -> str:
@@ -142,18 +114,17 @@ def _specs(paths: Sequence[str]) -> str:
 
 def spec_cautions(review: Review) -> list[Caution]:
     """Return the risks of one spec, the highest first; environments with the same risk share a line."""
-    unprotected = {*_unprotected_environments(review)}
     shared = grouped(
         (caution, environment.environment)
         for environment in review.environments
-        for caution in _environment_cautions(environment, is_reported=environment.environment in unprotected)
+        for caution in _environment_cautions(environment)
     )
     scoped = [
         caution._replace(text=f"**{prose(format_environments(names))}**: {caution.text}")
         for caution, names in shared.items()
     ]
     stated = [caution for located in review.impact.statements for caution in _statement_cautions(located)]
-    return sorted([*stated, *scoped], key=lambda caution: caution.rank)
+    return sorted([*stated, *scoped], key=lambda caution: -caution.risk)
 
 
 def _statement_cautions(located: LocatedStatement) -> Iterator[Caution]:
@@ -163,21 +134,10 @@ def _statement_cautions(located: LocatedStatement) -> Iterator[Caution]:
         yield Caution(located.statement.risk, f"{scope}{located.statement.markdown}")
 
 
-def _unprotected_environments(review: Review) -> Iterator[str]:
-    """Yield the environments whose spec lifts the protection, which a statement reports for the whole environment."""
-    before, after = review.before.environments, review.after.environments
-    return (name for name in before if name in after and before[name].protect and not after[name].protect)
-
-
-def _environment_cautions(environment: EnvironmentReview, *, is_reported: bool) -> Iterator[Caution]:
-    """Yield the risks in one environment.
-
-    Args:
-        environment: its review.
-        is_reported: True if a statement already reports that the environment loses its protection.
-    """
+def _environment_cautions(environment: EnvironmentReview) -> Iterator[Caution]:
+    """Yield the risks in one environment."""
     changes = environment.changes
-    lifted = [change for change in changes if change.protection == "lifted" and not is_reported]
+    lifted = [change for change in changes if change.protection == "lifted"]
     yield from _shared_caution(Risk.DESTRUCTIVE, lifted, "is no longer protected")
     for op, removal in _REMOVALS.items():
         refused = [change for change in changes if change.op == op and change.refused]
@@ -187,8 +147,7 @@ def _environment_cautions(environment: EnvironmentReview, *, is_reported: bool) 
     yield from _shared_caution(Risk.UNKNOWN, [change for change in changes if change.only_declared], _ONLY_DECLARED)
     for drift in environment.preview.drift:
         if drift.risk:
-            access = [*map(_describe_widening, drift.widened)]
-            yield Caution(drift.risk, drift_line(drift, access), is_drift=True)
+            yield Caution(drift.risk, drift_line(drift), is_drift=True)
     for finding in environment.findings:
         message = _without_environment(environment.environment, finding.message)
         yield Caution(Risk.CAUTION, f"{code(finding.id)} {prose(redact(message))}")
@@ -223,25 +182,6 @@ def _change_cautions(change: ResourceChange) -> Iterator[Caution]:
     for statement in change.statements:
         if statement.risk:
             yield Caution(statement.risk, f"{_label(change)} {statement.markdown}")
-    for widening in change.widened:
-        text = f"{_label(change)} {_describe_widening(widening)}"
-        yield Caution(Risk.ACCESS, text, is_public=widening.why in _PUBLIC)
-
-
-def _describe_widening(widening: Widening) -> str:
-    member = code(widening.who or "an unknown member")
-    target = f"the {widening.on_kind} {code(widening.on)}" if widening.on else f"an unnamed {widening.on_kind}"
-    barred = _BARRED.get(widening.what, "access")
-    text = _WIDENING_TEMPLATES[widening.why].format(what=code(widening.what), on=target, who=member, barred=barred)
-    # Whole, as the end of an expression can undo its start.
-    text += f", if {code(redact(widening.condition))}" if widening.condition else ""
-    # A custom role's name is chosen freely: only its permissions are the access.
-    if widening.permissions:
-        permissions = sorted(widening.permissions, key=lambda permission: not power_of(permission))
-        shown = listed([code(permission) for permission in permissions], _MAX_PERMISSIONS)
-        reach = "in" if widening.condition else "for everything in"
-        return f"{text}: {shown} {reach} that {widening.on_kind}"
-    return f"{text}: {_UNKNOWN_PERMISSIONS}" if _CUSTOM_ROLE.match(widening.what) else text
 
 
 def _without_environment(environment: str, message: str) -> str:

@@ -1,15 +1,21 @@
-"""The review as one Markdown comment: heading, cautions, counts, effects of each changed spec, and folded details."""
+"""The review as one Markdown comment: heading, cautions, effects of each changed spec, and folded details."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 from urllib.parse import quote
 
-from tpucfg.changes.resources import count_resources
-from tpucfg.changes.spec_meanings import LIFTED
-from tpucfg.changes.statements import Risk, format_config_counts, format_environments
+from tpucfg.changes.facts import Risk
+from tpucfg.changes.resources import count_phrases
+from tpucfg.changes.revisions import CompiledRevision
+from tpucfg.changes.statements import format_config_counts, format_environments
 from tpucfg.findings import errors, format_counts
-from tpucfg.markdown import alert, code, prose, table
+from tpucfg.findings.text import report
+from tpucfg.git.snapshots import Snapshot
+from tpucfg.markdown import alert, code, fence, prose, table
 from tpucfg.paths import grouped
+from tpucfg.redaction import redact_report
 from tpucfg.review.cautions import bound_cautions, repository_cautions, spec_cautions
 from tpucfg.review.effects import (
     Part,
@@ -18,35 +24,17 @@ from tpucfg.review.effects import (
     drift_block,
     finding_blocks,
     fit_block,
-    fit_phrase,
     impact_parts,
 )
-from tpucfg.review.folds import Fold, config_folds, drift_fold, join_within_limit, resource_folds
-from tpucfg.review.review import EnvironmentReview, RepositoryReview, Review
-from tpucfg.review.revisions import footer, format_commit_range, spec_errors
+from tpucfg.review.folds import Fold, config_folds, join_within_limit, resource_folds
+from tpucfg.review.review import EnvironmentReview, RepositoryReview, Review, Source
 from tpucfg.spec import SPEC_NAME
 from tpucfg.text_format import format_count, listed
 
 _MAX_PHRASES: Final = 4
-_UNKNOWN: Final = "?"
-_NOT_APPLICABLE: Final = "–"
-_UNCHANGED: Final = "unchanged"
-_COUNTED: Final = {
-    "delete": "deleted",
-    "replace": "replaced",
-    "lifted": "no longer protected",
-    # A deletion rule or a shorter retention is only an update, but the reason to read on.
-    "at_risk": "with data at risk",
-    "widened": "with wider access",
-    "create": "created",
-    "imported": "imported",
-    "update": "updated",
-}
-_RISKS: Final = 5
-"""The number of counts of resources that are a risk, which come first and are set in bold."""
 
 
-# The review in one line, and as a table of counts
+# The review in one line
 
 
 def repository_headline(reviewed: RepositoryReview) -> str:
@@ -82,35 +70,19 @@ def _change_headline(review: Review) -> str:
     known = "" if review.is_known else "known "
     if not review.is_change:
         return _with_phrases(f"no {known}changes", review)
-    resources = [(count, "resource", phrase) for count, phrase in _resource_counts(review.environments)]
-    configs = [(count, "config", phrase) for count, phrase in _config_counts(review)]
-    phrases = [f"{format_count(count, noun)} {phrase}" for count, noun, phrase in (*resources, *configs) if count]
+    difference = review.difference
+    configs = {"changed": difference.changed, "added": difference.added, "removed": difference.removed}
+    phrases = [f"{format_count(count, 'resource')} {phrase}" for count, phrase in count_phrases(review.resources)]
+    phrases += [f"{format_count(len(keys), 'config')} {verb}" for verb, keys in configs.items() if keys]
     # Without any, the cautions are what has changed.
     cautions = sum(item.statement.risk > Risk.NONE for item in review.impact.statements)
     rest = format_count(cautions, "caution") if cautions else f"no {known}config or resource changes"
     return _with_phrases(", ".join(phrases) or rest, review)
 
 
-def _resource_counts(environments: Sequence[EnvironmentReview]) -> list[tuple[int, str]]:
-    """Return how many resources change in which way, the risks first."""
-    counts = count_resources([change for environment in environments for change in environment.changes])
-    return [(counts[key], phrase) for key, phrase in _COUNTED.items()]
-
-
-def _config_counts(review: Review, name: str = "") -> Iterator[tuple[int, str]]:
-    """Yield how many configs change in which way, of one environment or of all."""
-    difference = review.difference
-    keys_by_verb = {"changed": difference.changed, "added": difference.added, "removed": difference.removed}
-    for verb, keys in keys_by_verb.items():
-        yield sum(name in ("", key.environment) for key in keys), verb
-
-
 def _with_phrases(counts: str, review: Review) -> str:
     """Add what no count includes: a higher cost, and changes such as a lifted protection, the riskiest first."""
     located = [item for item in review.impact.statements if item.statement.headline]
-    if any(change.protection == "lifted" for change in review.resources):
-        # Already counted as resources that are no longer protected.
-        located = [item for item in located if item.statement.headline != LIFTED]
     located.sort(key=lambda item: -item.statement.risk)
     phrases = dict.fromkeys(
         f"{item.statement.headline} in {item.scope}" if item.scope else item.statement.headline for item in located
@@ -119,7 +91,6 @@ def _with_phrases(counts: str, review: Review) -> str:
         counts,
         _unknown_phrase(review.environments),
         cost_phrase(review.costs),
-        fit_phrase(review.fits),
         listed([*phrases], _MAX_PHRASES),
     )
     return "; ".join(part for part in parts if part)
@@ -129,44 +100,6 @@ def _unknown_phrase(environments: Sequence[EnvironmentReview]) -> str:
     """Name the environments of which a failed program or preview hides changes; a failure is not `no change`."""
     names = [environment.environment for environment in environments if environment.problem or environment.unverified]
     return f"changes to resources unknown in {format_environments(names)}" if names else ""
-
-
-def counts_table(review: Review) -> str:
-    """Return a row for each environment; empty if there is nothing to count."""
-    by_name = {environment.environment: environment for environment in review.environments}
-    names = sorted({*by_name, *(key.environment for key in review.difference.all_keys)})
-    if review.is_broken:
-        # Only a preview compares resources if the specs cannot be compared.
-        names = [name for name, environment in by_name.items() if environment.source == "preview"]
-    rows = [[code(name), _resource_cell(by_name.get(name)), _config_cell(review, name)] for name in names]
-    if all(cell == _UNCHANGED for _, *cells in rows for cell in cells):
-        return ""
-    if any(environment.source != "none" for environment in review.environments):
-        return table(["environment", "resources", "configs"], rows)
-    # Nothing is known of resources, or there are none.
-    has_configs = any(cell != _UNCHANGED for *_, cell in rows)
-    return table(["environment", "configs"], [[name, configs] for name, _, configs in rows]) if has_configs else ""
-
-
-def _resource_cell(environment: EnvironmentReview | None) -> str:
-    if environment is None:
-        return _NOT_APPLICABLE
-    if environment.source == "none":
-        return _UNKNOWN
-    counts = _resource_counts([environment])
-    phrases = [
-        f"**{count:,} {phrase}**" if index < _RISKS else f"{count:,} {phrase}"
-        for index, (count, phrase) in enumerate(counts)
-        if count
-    ]
-    # A problem without any count means that nothing is known.
-    return ", ".join(phrases) or (_UNKNOWN if environment.problem else _UNCHANGED)
-
-
-def _config_cell(review: Review, name: str) -> str:
-    if review.is_broken:
-        return _UNKNOWN
-    return ", ".join(f"{count:,} {verb}" for count, verb in _config_counts(review, name) if count) or _UNCHANGED
 
 
 _MAX_NAMES: Final = 16
@@ -232,16 +165,14 @@ def _caution_block(reviewed: RepositoryReview) -> str:
 
 
 def _effects(review: Review) -> Iterator[Part]:
-    """Yield the parts below the cautions: counts, effects, details."""
+    """Yield the parts below the cautions: effects, details."""
     if not review.is_change:
         yield f"{format_config_counts(review.difference)}.".capitalize()
-    yield counts_table(review)
     if reason := review.not_run:
         yield f"Resource changes are not known: {prose(reason.reason)}. To show them: {code(reason.command)}."
     yield from (*cost_parts(review), fit_block(review), *impact_parts(review), drift_block(review))
     yield from finding_blocks(review)
     yield from resource_folds(review.environments)
-    yield from (drift_fold(environment) for environment in review.environments if environment.preview.drift)
     yield from config_folds(review.difference)
 
 
@@ -306,3 +237,118 @@ def _unjudged_line(reviewed: RepositoryReview) -> str:
 def _unchanged_line(reviewed: RepositoryReview) -> str:
     paths = [review.path for review in reviewed.reviews if not _is_worth_a_part(review)]
     return f"_No effect on {listed([code(path) for path in paths], _MAX_NAMES)}._" if paths else ""
+
+
+# Commits, errors of specs, and sources of resources
+
+
+_SHORT_ID_LENGTH: Final = 12
+"""Fixed, as git's own choice depends on the number of objects in a clone."""
+# Git abbreviates ids to at least 7 digits; a full SHA-256 id has 64.
+_ID: Final = re.compile(r"[0-9a-f]{7,64}")
+_MAX_FINDINGS: Final = 12
+_SOURCES: Final[Mapping[Source, str]] = {
+    "preview": "from Pulumi's preview",
+    "program": "from the stack programs of both revisions{}, run without credentials; drift is not detected",
+    "head": "declared by the stack program of {head}{}; how they change is unknown",
+}
+"""The sources of resources, with places for the revision and for the programs that are not its own."""
+_NO_DRIFT: Final = f"not detected without {code('--refresh')} and {code('PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true')}"
+
+
+def format_commit_range(before: Snapshot, after: Snapshot) -> str:
+    """Return both revisions as a line of Markdown. Ids are not code, because GitHub and GitLab link plain ids."""
+    head = _format_head(after)
+    if before.commit is None:
+        return f"_From nothing ({code(before.title)} has no commits yet) to {head}._"
+    name, commit = _given_name(before), short_id(before.commit.id)
+    if before.commit.is_merge_base:
+        return f"_From {commit}, the merge base with {name or 'the base'}, to {head}._"
+    return f"_From {f'{name} ({commit})' if name else commit} to {head}._"
+
+
+def format_revision(snapshot: Snapshot) -> str:
+    """Return the name of a git revision as code, and the words `the working tree` as prose."""
+    return code(snapshot.title) if snapshot.exported_to else snapshot.title
+
+
+def _format_head(head: Snapshot) -> str:
+    if head.commit is None:
+        return format_revision(head)
+    name, commit = _given_name(head), short_id(head.commit.id)
+    if head.commit.merges:
+        # Authors know the commit that they pushed, but not the merge commit that GitHub created for it.
+        return f"{name or commit}, which merges {short_id(head.commit.merges)} into the base"
+    return f"{name} ({commit})" if name else commit
+
+
+def _given_name(snapshot: Snapshot) -> str:
+    """Return the revision as it was given; empty if that was the commit's id."""
+    title, commit = snapshot.title, snapshot.commit
+    is_id = commit and _ID.fullmatch(title) and commit.id.startswith(title)
+    return "" if is_id else code(title)
+
+
+def short_id(commit: str) -> str:
+    """Return the beginning of a commit's id."""
+    return commit[:_SHORT_ID_LENGTH]
+
+
+def spec_errors(review: Review) -> Iterator[str]:
+    """Yield blocks of Markdown: the errors of a revision, and what was not compared; nothing if both are valid."""
+    if review.is_broken:
+        for revision in filter(lambda revision: revision.is_broken, (review.after, review.before)):
+            yield from _errors(revision)
+        yield "**The specs were not compared**: data protection and access may have changed in ways not shown here."
+
+
+def _errors(revision: CompiledRevision) -> Iterator[str]:
+    findings = errors(revision.findings)
+    text = report(findings[:_MAX_FINDINGS], {revision.snapshot.display_path: revision.text})
+    yield f"**The spec in {format_revision(revision.snapshot)} has errors:**"
+    yield fence(redact_report(text.rstrip("\n")))
+    if len(findings) > _MAX_FINDINGS:
+        command = code(check_command(revision))
+        yield f"… and {len(findings) - _MAX_FINDINGS:,} more: {command} lists all of them."
+
+
+def check_command(*revisions: CompiledRevision) -> str:
+    """Return the command that prints all findings about specs, quoted for a shell."""
+    paths = [revision.snapshot.display_path for revision in revisions]
+    options = [] if paths == [SPEC_NAME] else [word for path in paths for word in ("--spec", path)]
+    return shlex.join(["tpucfg", "check", *options])
+
+
+# The last line
+
+
+def footer(review: Review) -> str:
+    """Return the line about where the resources come from; empty if there are none."""
+    sentences = [*_source_sentences(review), *map(prose, review.notes)]
+    return f"_{' '.join(sentences)}_" if sentences else ""
+
+
+def _source_sentences(review: Review) -> Iterator[str]:
+    environments = review.environments
+    by_source = {source: [item for item in environments if item.source == source] for source in _SOURCES}
+    for source, text in _SOURCES.items():
+        if covered := by_source[source]:
+            # Environments are named only if there may be several sources.
+            names = f" of {_names(covered)}" if by_source["preview"] else ""
+            yield f"Resources{names}: {text.format(_bundled(review), head=format_revision(review.after.snapshot))}."
+    if unknown := [item for item in by_source["preview"] if not (item.preview.is_refreshed or item.problem)]:
+        yield f"Drift of {_names(unknown)} is {_NO_DRIFT}."
+    if missing := [environment for environment in environments if environment.preview.has_no_stack]:
+        subject, verb = ("stack", "does") if len(missing) == 1 else ("stacks", "do")
+        yield f"The {subject} of {_names(missing)} {verb} not exist yet."
+
+
+def _bundled(review: Review) -> str:
+    """Return the revisions without a stack program of their own, in brackets; empty if there are none."""
+    snapshots = (review.before.snapshot, review.after.snapshot)
+    titles = [format_revision(item) for item in snapshots if item.title in review.revisions_with_bundled_program]
+    return f" (the one bundled with tpucfg for {listed(titles, last=' and ')})" if titles else ""
+
+
+def _names(environments: Sequence[EnvironmentReview]) -> str:
+    return listed([code(environment.environment) for environment in environments], _MAX_NAMES)

@@ -1,23 +1,21 @@
 """Effects of a change on the jobs, as parts of a comment: cost, fit, impact, drift, warnings."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Final
 
-from tpucfg.changes.costs import MEASURES, CostChanges, CostRow, Largest, Measure
-from tpucfg.changes.figures import ScalingRow, row_label, scaling_cell, scaling_columns
+from tpucfg.changes.costs import COST_FORMATS, COST_TITLES, CostChanges, cost_growth
+from tpucfg.changes.figures import MONEY, RungRow, changed_columns, figure_values, row_label, rung_cell
 from tpucfg.changes.fits import FitChanges, FitRow
 from tpucfg.changes.statements import join_statements
 from tpucfg.findings import Finding
 from tpucfg.fit.rung_fit import RungFit, short_amount, verdict_text
-from tpucfg.git.trees import FIT_FILE
 from tpucfg.markdown import code, html, items, prose, table
-from tpucfg.number_format import format_factor, format_percent
+from tpucfg.number_format import format_percent
 from tpucfg.redaction import redact
 from tpucfg.review.folds import Fold, count_fitting, cut_middle, drift_line, fold
 from tpucfg.review.review import Review
-from tpucfg.review.revisions import format_revision
 from tpucfg.text_format import format_count, format_value, listed
 
 Part = str | Fold
@@ -31,22 +29,20 @@ _MAX_IMPACT_BYTES: Final = 10_000
 _MAX_FINDINGS: Final = 12
 _MAX_MESSAGE_LENGTH: Final = 500
 _MIN_HEADLINE_GROWTH: Final = Fraction(1, 10)
-_MIN_HEADLINE_BYTES: Final = 64 << 20
-"""The growth of a smaller amount is no news, however large its percentage."""
+"""The least growth of a cost that is news."""
 
 
-_PRICES: Final = {"hours": ("usd",), "chips": ("usd_per_hour", "reserved")}
-"""The measures that are shown only for what has no cost, each with the costs of it."""
-
-
-def _rung_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[Part]:
-    """Yield a table of numbers as a block, or as a fold if it is long; nothing if it has no rows."""
-    text = table(header, rows, range(1, len(header)))
+def _rung_table(
+    title: str, rows: Sequence[RungRow], names: Sequence[str], titles: Callable[[str], str]
+) -> Iterator[Part]:
+    """Yield a table of figures as a block, or as a fold if it is long; nothing if it has no rows or no columns."""
+    cells = [[prose(row_label(row)), *(rung_cell(row, name) for name in names)] for row in rows]
+    text = table(["rung", *map(titles, names)], cells, range(1, len(names) + 1))
     if len(rows) > _MAX_OPEN_ROWS:
-        names, rule, *lines = text.split("\n")
+        header, rule, *lines = text.split("\n")
         title = f"{title} {len(rows):,} rungs"
-        yield fold(title, html(title), lines, f"{names}\n{rule}")
-    elif rows:
+        yield fold(title, html(title), lines, f"{header}\n{rule}")
+    elif rows and names:
         yield text
 
 
@@ -54,110 +50,37 @@ def _rung_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]
 
 
 def cost_phrase(costs: CostChanges) -> str:
-    """Return the largest growth for the headline: `+1,240.00 USD for a run on v2-8 in dev (+25%)`; empty if small.
+    """Return the largest growth for the headline: `+1,240.00 USD/run on v2-8 in dev (+25%)`; empty if it is small.
 
-    Money that is known for all configs comes first: what is not known can be the largest.
+    What is known for all rungs that change comes first: what is not known can be the largest.
     """
-    for measure in sorted(_shown(costs), key=lambda item: not item.is_money or costs.largest[item.key].unknown > 0):
-        largest = costs.largest[measure.key]
-        added, growth = largest.after - largest.before, largest.growth
-        # Without any job before, all of it is new.
-        if added > 0 and (growth is None or growth >= _MIN_HEADLINE_GROWTH):
-            phrase = measure.phrase.format(largest.place)
-            return f"+{measure.format(added)} {phrase}{_share(largest)}{_unknown(costs, measure, ', ')}"
+    rows = [row for row in costs.rows if row.differs]
+    for key in sorted(COST_TITLES, key=lambda key: any(cost_growth(row, key) is None for row in rows)):
+        growths = [(growth, row) for row in rows if (growth := cost_growth(row, key)) and growth > 0]
+        if growths:
+            growth, row = max(growths, key=lambda pair: pair[0])
+            share = growth / old if (old := figure_values(row.before).get(key)) else None
+            # Without any job before, all of it is new.
+            if share is None or share >= _MIN_HEADLINE_GROWTH:
+                percent = f" (+{format_percent(share)})" if share else ""
+                return f"+{COST_FORMATS[key](growth)} {COST_TITLES[key]} on {row_label(row)}{percent}"
     return ""
 
 
 def cost_parts(review: Review) -> Iterator[Part]:
-    """Yield the amounts, the table of rungs and its notes; nothing if the change does not touch the jobs."""
-    costs = review.costs
-    lines = [f"- {line}" for line in amount_lines(costs)] if costs.rows or review.difference else []
-    if not lines:
-        return
-    yield "**Cost**"
-    # A cost that stays needs one line.
-    yield "\n".join(lines if costs.rows else lines[:1])
+    """Yield the table of rungs whose cost differs, or of the dearest; nothing if the change does not touch the jobs."""
+    changed = [row for row in review.costs.rows if row.differs]
+    rows = changed or (review.costs.rows[:1] if review.difference else ())
+    known = {name for row in rows for name in (*figure_values(row.before), *figure_values(row.after))}
     # If only chips are known, the table of figures has them as hosts and cores.
-    is_known = any(cost.usd_per_hour or cost.hours for row in costs.rows for cost in row.costs)
-    rows = costs.rows if is_known else ()
-    measures = [measure for measure in MEASURES if measure.column and _is_shown(measure, rows)]
-    cells = [[prose(_row_label(row)), *(_cell(row, measure) for measure in measures)] for row in rows]
-    yield from _rung_table("the cost of", ["rung", *(measure.column for measure in measures)], cells)
-    if costs.rows and costs.notes:
-        yield f"_{prose(' '.join(costs.notes))}_"
-
-
-def amount_lines(costs: CostChanges) -> Iterator[str]:
-    """Yield a line for each measure; one that no config of the head has known has no amount, rather than 0."""
-    for measure in _shown(costs):
-        largest, unknown = costs.largest[measure.key], _unknown(costs, measure)
-        if not largest.place:
-            yield f"{measure.line.format('each config', '–')}{unknown}"
-            continue
-        amounts = [measure.format(amount) for amount in dict.fromkeys((largest.before, largest.after))]
-        share = _share(largest) if len(amounts) > 1 else " (as before)"
-        yield f"{measure.line.format(largest.place, ' → '.join(amounts))}{share}{unknown}"
-    if costs.has_prices and costs.unbounded and "max_usd" not in costs.largest:
-        yield f"the most that a run can cost is not bounded: {'; '.join(costs.unbounded)}"
-
-
-def _unknown(costs: CostChanges, measure: Measure, separator: str = "; ") -> str:
-    """Return for how many configs an amount is not known, with the reasons if they have no limit."""
-    largest = costs.largest[measure.key]
-    if not largest.unknown:
-        return ""
-    is_unbounded = measure.key == "max_usd" and bool(costs.unbounded) and not costs.largest["usd_per_hour"].unknown
-    reasons = f": {'; '.join(costs.unbounded)}" if is_unbounded and separator == "; " else ""
-    word = "not bounded" if is_unbounded else "not known"
-    return f"{separator}{word} for {largest.unknown:,} of {largest.configs:,}{reasons}"
-
-
-def _shown(costs: CostChanges) -> Iterator[Measure]:
-    """Yield the measures that are known, and that change or are money; hours and chips only for what has no cost."""
-    for measure in MEASURES:
-        if largest := costs.largest.get(measure.key):
-            prices = [costs.largest[key] for key in _PRICES.get(measure.key, ()) if key in costs.largest]
-            is_priced = any(price.unknown <= largest.unknown for price in prices)
-            if (measure.is_money or largest.before != largest.after) and not is_priced:
-                yield measure
-
-
-def _share(largest: Largest) -> str:
-    """Return the change as a share of the amount before: ` (+25%)`."""
-    if not largest.growth:
-        return ""
-    sign = "+" if largest.growth > 0 else "-"
-    return f" ({sign}{format_percent(abs(largest.growth))})"
-
-
-def _is_shown(measure: Measure, rows: Sequence[CostRow]) -> bool:
-    """Return True for money, and for other values that change and are known."""
-    pairs = [_values(row, measure) for row in rows]
-    is_known = any(value is not None for pair in pairs for value in pair)
-    return is_known and (measure.is_money or any(old != new for old, new in pairs))
-
-
-def _row_label(row: CostRow) -> str:
-    names = listed(row.environments)
-    if row.after is None:
-        return f"{row.size}, removed from {names}"
-    if not row.baseline:
-        return f"{row.size}, new in {names}"
-    replaced = f"{row.baseline} → " if row.baseline != row.size else ""
-    return f"{replaced}{row.size}, in {names}"
-
-
-def _cell(row: CostRow, measure: Measure) -> str:
-    old, new = _values(row, measure)
-    if old == new or row.before is None:
-        return measure.format(new)
-    factor = f" ({format_factor(new / old)})" if old and new else ""
-    return f"{measure.format(old)} → {measure.format(new)}{factor}"
-
-
-def _values(row: CostRow, measure: Measure) -> tuple[Fraction | None, Fraction | None]:
-    old, new = (measure.get(cost) if cost else None for cost in (row.before, row.after))
-    return old, new
+    if known.isdisjoint((*MONEY, "hours")):
+        return
+    names = [*dict.fromkeys((*changed_columns(rows), *(name for name in MONEY if name in known)))]
+    if names:
+        yield "**Cost**"
+        yield from _rung_table("the cost of", rows, sorted(names, key=[*COST_TITLES].index), COST_TITLES.__getitem__)
+        if review.costs.notes:
+            yield f"_{prose(' '.join(review.costs.notes))}_"
 
 
 # Fit
@@ -175,34 +98,14 @@ def fit_block(review: Review) -> str:
         same[row.after.verdict] += 0 if row.differs else len(row.environments)
     counts = [f"{format_count(count, 'config')} ({verdict})" for verdict, count in same.items() if count]
     lines += [f"as before: {', '.join(counts)}"] if counts else []
-    return f"**Fit**: memory (HBM) of a device, {_fit_source(fits.rows)}\n\n{items(lines, _MAX_STATEMENTS)}"
-
-
-def fit_phrase(fits: FitChanges) -> str:
-    """Return the largest growth of a rung's memory for the headline; empty if it is small."""
-    grown = [(row.growth, row.size) for row in fits.rows if row.is_change and row.growth and _is_large(row.after)]
-    growth, size = max(grown, default=(Fraction(0), ""))
-    return f"+{format_percent(growth)} memory on {size}" if growth >= _MIN_HEADLINE_GROWTH else ""
-
-
-def _is_large(fit: RungFit) -> bool:
-    return fit.current is not None and fit.current.memory.used >= _MIN_HEADLINE_BYTES
-
-
-def _fit_source(rows: Sequence[FitRow]) -> str:
-    """Return the source of the results that are known; of several sources, each line about the other one names it."""
-    known = {row.after.is_trusted for row in rows if row.after.current}
-    if True not in known:
-        return f"as committed in {code(str(FIT_FILE))}"
-    return "compiled by this run unless noted" if False in known else "compiled by this run"
+    return f"**Fit**: memory (HBM) of a device\n\n{items(lines, _MAX_STATEMENTS)}"
 
 
 def _fit_line(row: FitRow, fits: FitChanges) -> str:
-    """Return the fit of a rung as a line of Markdown: `v5litepod-64: 11.2 of 15.75 GiB, was 9.8`."""
-    names = "" if row.is_everywhere else f", in {listed(row.environments)}"
-    has_both = len({other.after.is_trusted for other in fits.rows if other.after.current}) > 1
-    source = " (as committed)" if has_both and row.after.current and not row.after.is_trusted else ""
-    return f"{prose(row.size + names)}: {_fit_after(row.after, fits)}{source}{_fit_before(row)}"
+    """Return the fit of a rung as a line of Markdown: `v5litepod-64 in dev: 11.2 of 15.75 GiB, was 9.8`."""
+    source = " (as committed)" if row.after.current and not row.after.is_trusted else ""
+    label = prose(f"{row.size} in {listed(row.environments)}")
+    return f"{label}: {_fit_after(row.after, fits)}{source}{_fit_before(row)}"
 
 
 def _fit_after(fit: RungFit, fits: FitChanges) -> str:
@@ -232,15 +135,12 @@ def impact_parts(review: Review) -> Iterator[Part]:
     more = [f"- … and {len(texts) - count:,} more"] if count < len(texts) else []
     lines = [*(f"- {text}" for text in texts[:count]), *more]
     # A rung that replaces one with equal figures has no columns.
-    names = scaling_columns(review.impact.rows)
-    rows: tuple[ScalingRow, ...] = review.impact.rows if names else ()
-    if lines or rows:
+    names = changed_columns(review.impact.rows)
+    if lines or names:
         yield "**Impact**"
         yield "\n".join(lines)
     rule = review.after.project.training.learning_rate_rule if review.after.project else "keep"
-    header = ["rung", *(_column_title(name, rule) for name in names)]
-    cells = [[prose(row_label(row)), *(scaling_cell(row, name) for name in names)] for row in rows]
-    yield from _rung_table("the figures of", header, cells)
+    yield from _rung_table("the figures of", review.impact.rows, names, lambda name: _column_title(name, rule))
 
 
 def _column_title(name: str, learning_rate_rule: str) -> str:
@@ -253,7 +153,7 @@ def _column_title(name: str, learning_rate_rule: str) -> str:
 def drift_block(review: Review) -> str:
     """Return what differs in the cloud without being a caution."""
     lines = [
-        f"**{prose(environment.environment)}**: {drift_line(drift)}"
+        f"**{prose(environment.environment)}**: {cut_middle(drift_line(drift), _MAX_STATEMENT_LENGTH)}"
         for environment in review.environments
         for drift in environment.preview.drift
         if not drift.risk
@@ -265,15 +165,11 @@ def drift_block(review: Review) -> str:
 
 
 def finding_blocks(review: Review) -> Iterator[str]:
-    """Yield the warnings of the spec that are new, changed, resolved, or now allowed."""
+    """Yield the warnings of the spec that are new or changed, resolved, or now allowed."""
     impact = review.impact
-    if review.before.is_broken:
-        title = f"Warnings in {format_revision(review.after.snapshot)}"
-    else:
-        title = "New warnings" if review.before.project else "Warnings"
+    title = "New or changed warnings" if review.before.project else "Warnings"
     for heading, findings in (
         (title, impact.new_warnings),
-        ("Warnings with other numbers", impact.changed_warnings),
         ("Resolved warnings", impact.ended_warnings),
         ("Now allowed by the spec, and reported as notes", impact.allowed),
     ):

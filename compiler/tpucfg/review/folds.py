@@ -1,29 +1,28 @@
 """Folded parts of a comment, each as one diff, and the bounds of its lines, its folds and its size."""
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, takewhile
 from typing import Any, Final, NamedTuple
 
 from tpucfg.changes.config_diff import Difference, Group, redact_difference
 from tpucfg.changes.drift import Drift
-from tpucfg.changes.facts import ABSENT, Change, Scope
-from tpucfg.changes.resources import ResourceChange
+from tpucfg.changes.facts import Change, Scope
+from tpucfg.changes.resources import ResourceChange, count_phrases
 from tpucfg.changes.statements import (
     ALL_CONFIGS,
     change_diff,
     change_labels,
+    change_sentence,
     format_config_counts,
     format_keys,
     is_flag,
-    show_change,
 )
 from tpucfg.markdown import code, fence, html, html_code, prose
 from tpucfg.paths import grouped
 from tpucfg.redaction import redact, redact_report
 from tpucfg.review.review import EnvironmentReview
-from tpucfg.text_format import dotted, format_count, listed
+from tpucfg.text_format import dotted, listed
 
 MAX_COMMENT_BYTES: Final = 65_535
 """GitHub's limit is 65,536 characters. Bytes are counted, as a character has at least one."""
@@ -171,10 +170,8 @@ def size(text: str) -> int:
 _MAX_SUMMARY_LABELS: Final = 4
 """Changes that the summary line of a fold names."""
 _MAX_NAMES: Final = 16
-_MAX_CHANGES: Final = 4
-"""Differences that a line about drift names; the fold has all of them."""
-_MAX_VALUE_LENGTH: Final = 80
-_VERBS: Final = ("create", "update", "replace", "delete", "import", "keep")
+_MAX_CHANGES: Final = 16
+"""Differences that a line about drift names; the JSON has all of them."""
 _PROTECTION_TEXTS: Final = {"lifted": "no longer protected", "added": "now protected", "": ""}
 
 
@@ -244,8 +241,7 @@ def resource_folds(environments: Sequence[EnvironmentReview]) -> list[Fold]:
 
 
 def _summarize(environment: EnvironmentReview) -> str:
-    counts = Counter(map(_verb, environment.changes))
-    phrases = [f"{counts[verb]:,} to {verb}" for verb in _VERBS if counts[verb]]
+    phrases = [f"{count:,} {phrase}" for count, phrase in count_phrases(environment.changes)]
     if environment.declared:
         count, protected = len(environment.declared), sum(resource.protect for resource in environment.declared)
         quantity = {0: "none", count: "all"}.get(protected, f"{protected:,}")
@@ -266,7 +262,7 @@ def _resource_lines(environment: EnvironmentReview) -> Iterator[str]:
     yield from (f"warning: {line}" for line in environment.preview.warnings)
     yield from (_resource_label(resource.kind, resource.name, resource.inputs) for resource in environment.declared)
     for change in environment.changes:
-        if environment.is_new:
+        if environment.is_new and change.op == "create":
             # Only the names: with every input the fold would repeat the whole program.
             inputs = {str(item.path[0]): item.after for item in change.inputs if len(item.path) == 1}
             yield f"create {_resource_label(change.kind, change.name, inputs)}"
@@ -303,24 +299,9 @@ def _diff_lines(changes: Sequence[Change]) -> Iterator[str]:
 # Drift
 
 
-def drift_fold(environment: EnvironmentReview) -> Fold:
-    """Return a fold with every difference of an environment that has drift."""
-    name, count = environment.environment, len(environment.preview.drift)
-    resources = f"{format_count(count, 'resource')} that differ{'s' * (count == 1)} in the cloud"
-    lines: list[str] = []
-    for drift in environment.preview.drift:
-        lines.append(f"{drift.kind} {drift.name}, {redact(drift.urn)}{': deleted in the cloud' * drift.deleted}")
-        lines += _diff_lines(_drift_changes(drift))
-    return _diff_fold(f"drift of {prose(name)}", f"drift of {html_code(name)}: {html(resources)}", lines)
-
-
-def drift_line(drift: Drift, access: Sequence[str] = ()) -> str:
-    """Return the drift of one resource as a line of Markdown, without its environment.
-
-    Args:
-        drift: the drift.
-        access: Markdown about the access that the drift opens, or that the update grants again.
-    """
+def drift_line(drift: Drift) -> str:
+    """Return the drift of one resource as a line of Markdown, without its environment."""
+    access = [statement.markdown for statement in drift.statements]
     label = f"drift: {code(drift.kind)} {code(drift.name)}"
     if drift.deleted:
         content, empty = (" with its data", ", empty") if drift.loses_data else ("", "")
@@ -329,7 +310,8 @@ def drift_line(drift: Drift, access: Sequence[str] = ()) -> str:
         return f"{label} was deleted in the cloud{content}{recreation}"
     opened = "".join(f" {text};" for text in access)
     changes = _drift_changes(drift)
-    names = [*map(_difference, changes, change_labels(changes))]
+    labels = change_labels(changes)
+    names = [code(change_sentence(change, label)) for change, label in zip(changes, labels, strict=True)]
     kept = [change for change in changes if change.path not in drift.reverted]
     exceptions = f", except {listed([*map(code, dict.fromkeys(change_labels(kept)))], _MAX_CHANGES)}" if kept else ""
     outcome = f"the update reverts it{exceptions}" if drift.reverted else "the update leaves it"
@@ -338,12 +320,5 @@ def drift_line(drift: Drift, access: Sequence[str] = ()) -> str:
 
 def _drift_changes(drift: Drift) -> list[Change]:
     """Return all differences, first those that open access, last those of properties that no program sets."""
-    opening = {widening.what for widening in drift.widened}
+    opening = {value for statement in drift.statements for value in statement.values}
     return [*sorted(drift.changes, key=lambda change: change.path[0] not in opening), *drift.unmanaged]
-
-
-def _difference(change: Change, label: str) -> str:
-    shown = show_change(change, max_length=_MAX_VALUE_LENGTH)
-    old = "nothing" if change.before is ABSENT else code(shown.before)
-    new = "nothing" if change.after is ABSENT else code(shown.after)
-    return f"{code(label)}: {old} → {new}{f' ({shown.note})' if shown.note else ''}"

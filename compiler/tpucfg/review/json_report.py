@@ -5,10 +5,9 @@ from fractions import Fraction
 from typing import Any, Final
 
 from tpucfg.changes.config_diff import redact_difference
-from tpucfg.changes.costs import MEASURES, CostRow, Largest, RunCost
 from tpucfg.changes.drift import Drift
 from tpucfg.changes.facts import Change
-from tpucfg.changes.figures import ScalingRow
+from tpucfg.changes.figures import RungRow, figure_values
 from tpucfg.changes.fits import FitRow
 from tpucfg.changes.programs import Problem
 from tpucfg.changes.resources import ResourceChange, count_resources
@@ -51,7 +50,7 @@ def _review(review: Review) -> dict[str, Any]:
         "errors": {name: errors(revision.findings) for name, revision in revisions.items()},
         "cautions": spec_cautions(review),
         "meaning": {"statements": impact.statements, "rungs": impact.rows, **_fields(impact, *_WARNINGS)},
-        "costs": {"largest": costs.largest, "rungs": costs.rows, "notes": costs.notes},
+        "costs": {"rungs": costs.rows, "notes": costs.notes},
         "fits": {**_fields(fits, "problem", "run_problem"), "rungs": fits.rows},
     }
     configs = difference_json(redact_difference(review.difference))
@@ -92,11 +91,9 @@ def _statement(statement: Statement) -> dict[str, Any]:
     return {"text": statement.plain, "risk": statement.risk.name.lower(), "destructive": statement.destructive}
 
 
-def _figures(row: ScalingRow) -> dict[str, Any]:
-    before, after = (
-        {name: number.value for name, number in figures.items() if number} for figures in (row.before, row.after)
-    )
-    return {"size": row.size, "new_in": row.new_in, "against": row.baseline or None, "before": before, "after": after}
+def _rung(row: RungRow) -> dict[str, Any]:
+    figures = {"before": figure_values(row.before), "after": figure_values(row.after)}
+    return {**_fields(row, "size", "environments"), "against": row.baseline or None, **figures}
 
 
 def _environment(environment: EnvironmentReview) -> dict[str, Any]:
@@ -126,19 +123,10 @@ def _fit(fit: RungFit) -> dict[str, Any]:
     return data
 
 
-def _largest(largest: Largest) -> dict[str, Any]:
-    return {"config": largest.place or None, **_fields(largest, "before", "after", "configs", "unknown")}
-
-
-def _cost_row(row: CostRow) -> dict[str, Any]:
-    return {**_fields(row, "size", "environments"), "against": row.baseline or None, **_fields(row, "before", "after")}
-
-
-_WARNINGS: Final = ("new_warnings", "changed_warnings", "ended_warnings", "allowed")
+_WARNINGS: Final = ("new_warnings", "ended_warnings", "allowed")
 _OBJECTS: Final[Mapping[type, Callable[[Any], Any]]] = {
     Caution: lambda caution: {"risk": caution.risk.name.lower(), "text": caution.text},
     Change: lambda change: redact_value(change_json(change)),
-    CostRow: _cost_row,
     Drift: lambda drift: {**drift._asdict(), "risk": drift.risk.name.lower()},
     EnvironmentReview: _environment,
     Finding: lambda finding: {
@@ -147,13 +135,11 @@ _OBJECTS: Final[Mapping[type, Callable[[Any], Any]]] = {
         "help": finding.help,
     },
     FitRow: lambda row: _fields(row, "size", "environments", "before", "after"),
-    Largest: _largest,
     LocatedStatement: lambda located: {"scope": located.scope, **_statement(located.statement), "text": located.plain},
     Problem: lambda problem: {"reason": problem.reason, "output": [*map(redact_report, problem.output)]},
     ResourceChange: _resource,
-    RunCost: lambda cost: {measure.key: measure.get(cost) for measure in MEASURES if measure.column},
     RungFit: _fit,
-    ScalingRow: _figures,
+    RungRow: _rung,
     Snapshot: _snapshot,
     Statement: _statement,
 }
