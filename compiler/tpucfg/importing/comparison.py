@@ -134,7 +134,7 @@ def reader(*bodies: Any, jobs: Iterable[str]) -> Callable[[Any], Any]:
             text = _DECIMAL.sub(lambda number: decimal_text(Fraction(number[0])), text)
             return job_name.sub("\0job", text) if job_name else text
         if isinstance(value, list):
-            return _words([read(item) for item in value])
+            return sorted(map(read, value), key=_flag_name)
         if type(value) is int:  # JSON of Google's APIs has large numbers as texts
             return str(value)
         return {key: read(item) for key, item in value.items()} if isinstance(value, dict) else value
@@ -202,13 +202,10 @@ def _clean_resources(container: Any) -> None:
         resources["requests"] = own
 
 
-def _words(words: list[Any]) -> list[Any]:
-    """Return a list with its `name=value` texts last, by name."""
-    flags = [match for word in words if isinstance(word, str) and (match := _FLAG.fullmatch(word))]
-    if not flags:
-        return words
-    others = [word for word in words if not (isinstance(word, str) and _FLAG.fullmatch(word))]
-    return [*others, *(flag[0] for flag in sorted(flags, key=lambda flag: flag[1]))]
+def _flag_name(word: Any) -> str:
+    """Return the name of a `name=value` text; empty for any other value, which keeps its place before those."""
+    match = _FLAG.fullmatch(word) if isinstance(word, str) else None
+    return match[1] if match else ""
 
 
 def _is_of_chips(toleration: Any) -> bool:
@@ -235,7 +232,6 @@ def _by_mount(view: Any, rendered: Any) -> dict[str, str]:
 # The comparison.
 
 
-NOTHING: Final = object()
 _MISSING: Final = "no key of a spec sets it"
 _ADDED: Final = "the file does not have it, and tpucfg renders it"
 _DIFFERS: Final = "tpucfg renders another value"
@@ -245,7 +241,7 @@ class Comparison(NamedTuple):
     """The differences of two values."""
 
     extra: Any
-    """The part of the file that the rendered value lacks, in the form of `extra`; NOTHING if there is none."""
+    """The part of the file that the rendered value lacks, in the form of `extra`; None if there is none."""
     notes: tuple[Note, ...]
     """The differences that `extra` cannot repair: values that differ, or that only the rendered config has."""
 
@@ -256,7 +252,7 @@ def compare(file: Any, rendered: Any, read: Callable[[Any], Any], path: KeyPath 
         return _compare_mappings(file, rendered, read, path)
     if is_object_list(file) and is_object_list(rendered):
         return _compare_items(file, rendered, read, path)
-    return Comparison(NOTHING, () if read(file) == read(rendered) else (_different(path),))
+    return Comparison(None, () if read(file) == read(rendered) else (_different(path),))
 
 
 def _different(path: KeyPath) -> Note:
@@ -265,7 +261,7 @@ def _different(path: KeyPath) -> Note:
 
 def missing_notes(extra: Any, view: Any) -> tuple[Note, ...]:
     """Return a note for each value of the view that the rendered config still lacks, up to a limit."""
-    paths = () if extra is NOTHING else islice(leaf_paths(extra), MAX_FINDINGS + 1)
+    paths = islice(leaf_paths(extra), MAX_FINDINGS + 1) if extra else ()
     return tuple(Note(place, _MISSING) for path in paths if (place := path_in_file(extra, view, path)))
 
 
@@ -309,9 +305,9 @@ def _compare_mappings(
             continue
         part = compare(value, rendered[key], read, (*path, key))
         notes += part.notes
-        if part.extra is not NOTHING:
+        if part.extra is not None:
             extra[key] = part.extra
-    return Comparison(extra or NOTHING, tuple(notes))
+    return Comparison(extra or None, tuple(notes))
 
 
 def _compare_items(file: list[Any], rendered: list[Any], read: Callable[[Any], Any], path: KeyPath) -> Comparison:
@@ -327,11 +323,9 @@ def _compare_items(file: list[Any], rendered: list[Any], read: Callable[[Any], A
             continue
         part = compare(item, ours.pop(name), read, (*path, index))
         notes += part.notes
-        if part.extra is not NOTHING:
-            extra.append({key: name, **part.extra} if key else part.extra)
-        elif not key:
-            extra.append({})
+        if part.extra or not key:  # an item without a name keeps its position
+            extra.append({key: name, **part.extra} if key else part.extra or {})
     if not key and ours:  # only the order distinguishes items without names
-        return Comparison(NOTHING, (_different(path),))
+        return Comparison(None, (_different(path),))
     notes += [Note((*path, name), _ADDED) for name in ours]
-    return Comparison(extra if any(extra) else NOTHING, tuple(notes))
+    return Comparison(extra if any(extra) else None, tuple(notes))
