@@ -56,6 +56,15 @@ class Layered:
             value = value.children().get(key) if value else None
         return value
 
+    def texts(self) -> "Iterator[tuple[KeyPath, str]]":
+        """Yield every text in this value with its path in the spec."""
+        if isinstance(self.value, str):
+            yield self.path, self.value
+        items = self.value if isinstance(self.value, list) else ()
+        yield from ((self.source((index,)), item) for index, item in enumerate(items) if isinstance(item, str))
+        for child in () if items else self.children().values():
+            yield from child.texts()
+
 
 _UNSET: Final = Layered(None, ())
 """The value of a setting that no earlier layer has."""
