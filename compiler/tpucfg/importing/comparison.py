@@ -30,6 +30,7 @@ _NAMES: Final = {
     "volume": (f"{_POD}.volumes.*.name", f"{_CONTAINER}.volumeMounts.*.name"),
     "job": ("spec.replicatedJobs.*.name", "**.targetReplicatedJobs.*"),
 }
+"""The names that have no effect on what runs: where each kind is defined, and where it is referred to."""
 _REFERENCE: Final = re.compile(r"\$(?:\$|\(([^)]*)\))")
 _DECIMAL: Final = re.compile(r"(?<==)[0-9]{1,9}\.[0-9]{1,9}(?![\w.])")
 _FLAG: Final = re.compile(r"(-{0,2}[A-Za-z_][\w.-]*)=(.*)", re.DOTALL)
@@ -102,18 +103,15 @@ def left_out(view: dict[str, Any]) -> list[Note]:
 
 def renamed(view: dict[str, Any], rendered: Mapping[str, Any]) -> dict[str, Any]:
     """Return a view with the names of another: those of containers and jobs by position, of volumes by mount point."""
-    names = {
-        "container": _by_position(view, rendered, f"{_CONTAINER}.name"),
-        "job": _by_position(view, rendered, "spec.replicatedJobs.*.name"),
-        "volume": _by_mount(view, rendered),
-    }
-    view = deepcopy(view)
+    original, view = view, deepcopy(view)
     for kind, patterns in _NAMES.items():
+        ours = _identified(rendered, kind)
+        names = {name: ours[key] for key, name in _identified(original, kind).items() if key in ours}
         for pattern in patterns:
             for path, name in [*values_at(view, pattern)]:
                 parent = value_at(view, path[:-1])
                 if isinstance(name, str) and isinstance(parent, dict | list):
-                    parent[path[-1]] = names[kind].get(name, name)  # type: ignore[index] # the path exists
+                    parent[path[-1]] = names.get(name, name)  # type: ignore[index] # the path exists
     return view
 
 
@@ -215,18 +213,12 @@ def _is_of_chips(toleration: Any) -> bool:
     return toleration.get("operator") == "Exists" and toleration.get("effect", "NoSchedule") == "NoSchedule"
 
 
-def _by_position(view: Any, rendered: Any, pattern: str) -> dict[str, str]:
-    ours = dict(values_at(rendered, pattern))
-    return {name: ours[path] for path, name in values_at(view, pattern) if path in ours and isinstance(name, str)}
-
-
-def _by_mount(view: Any, rendered: Any) -> dict[str, str]:
-    def mounts(body: Any) -> dict[str, str]:
-        all_mounts = (mount for _, mount in values_at(body, f"{_CONTAINER}.volumeMounts.*") if isinstance(mount, dict))
-        return {str(mount.get("mountPath")): str(mount.get("name")) for mount in all_mounts}
-
-    ours = mounts(rendered)
-    return {name: ours[path] for path, name in mounts(view).items() if path in ours}
+def _identified(body: Any, kind: str) -> dict[Any, str]:
+    """Return the names of parts by what identifies them: their position, or the mount point of a volume."""
+    if kind == "volume":
+        mounts = (mount for _, mount in values_at(body, f"{_CONTAINER}.volumeMounts.*") if isinstance(mount, dict))
+        return {str(mount.get("mountPath")): str(mount.get("name")) for mount in mounts}
+    return {path: name for path, name in values_at(body, _NAMES[kind][0]) if isinstance(name, str)}
 
 
 # The comparison.
