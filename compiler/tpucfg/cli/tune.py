@@ -38,7 +38,7 @@ from tpucfg.fit.tune_ranking import Ranking, Row, rank
 from tpucfg.fit.tune_search import Trial, keep_results, read_tune_file, search, tune_path
 from tpucfg.fs import staged_files
 from tpucfg.plan import Job
-from tpucfg.plan.program import program_of
+from tpucfg.plan.job import program_of
 from tpucfg.refusal import RefusalError, UsageError
 from tpucfg.results.cost import price_per_hour
 from tpucfg.results.records import THROUGHPUT, Results, read_records, records_of_programs
