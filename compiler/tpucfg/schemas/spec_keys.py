@@ -283,14 +283,10 @@ def _present(unknown: _UnknownKey, place: KeyPath, key: str) -> str | None:
     """Return the key itself if a section has it, or the key of the section that excludes it; None if it is free."""
     _, section = _split_layer(place)
     schema = _schema_at(section)
-    choices = ([name for branch in schema.get("oneOf", ()) for name in branch["required"]], _excluding(schema))
-    alternatives = [name for names in choices if key in names for name in names]
+    one_of = [name for branch in schema.get("oneOf", ()) for name in branch["required"]]
+    excluding: list[str] = schema.get("not", {}).get("required", [])
+    alternatives = [name for names in (one_of, excluding) if key in names for name in names]
     return next((name for name in (key, *alternatives) if unknown.has(*place, name)), None)
-
-
-def _excluding(schema: Mapping[str, Any]) -> list[str]:
-    names: list[str] = schema.get("not", {}).get("required", [])
-    return names
 
 
 def _is_step_setting(unknown: _UnknownKey) -> bool:
