@@ -101,9 +101,9 @@ def credentials_in(document: Document) -> Iterator[Credential]:
 
 def _in_section(node: Node, layer: KeyPath, keys: tuple[str, ...]) -> Iterator[Credential]:
     """Yield the credentials of a section; a flag with several values is one."""
-    found = _credentials_below(node, (*layer, *keys))
+    values_below = _credentials_below(node, (*layer, *keys))
     depth = None if keys[-1] == "extra" else len(layer + keys) + 1
-    for path, values in grouped((value.path[:depth], value) for value in found).items():
+    for path, values in grouped((value.path[:depth], value) for value in values_below).items():
         is_variable = keys[-1] in {"env", "secrets"} or path[-1] == "value"
         name = values[0].name or "TOKEN"
         yield Credential(path, layer, tuple(value.path for value in values), name, is_variable, values[0].by)

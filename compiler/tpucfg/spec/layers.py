@@ -108,8 +108,8 @@ def present_layers(document: Document) -> Iterator[KeyPath]:
     """Yield the path of everything in the document that may be a layer; the document may be invalid."""
     yield ()
     for pattern in _LAYERS:
-        found = (path for path, _ in values_at(document.data, pattern))
-        yield from (path for path in found if not any(isinstance(step, int) for step in path))
+        paths = (path for path, _ in values_at(document.data, pattern))
+        yield from (path for path in paths if not any(isinstance(step, int) for step in path))
 
 
 def deletion_path(document: Document, path: KeyPath) -> KeyPath:

@@ -180,13 +180,11 @@ def _literal_finding(project: Project, literal: _Literal) -> Finding:
     if not _has_figure(project, figure):
         setting = dotted(setting_path(project.training, figure))
         consequence = f"which the plan does not know, because {setting} is not set"
-        is_own_flag = literal.name == flag_name(project.training, figure)
-        # A figure with a flag of its own is given by it; in a text, the placeholder can follow.
-        hint = (
-            f"set {setting} to {value}" if literal.is_word else f"set {setting} to {value}, and {name} to {placeholder}"
-        )
-        if is_own_flag and not literal.is_word:
-            hint = f"delete {literal.name}, and set {setting} to {value}"
+        hint = f"set {setting} to {value}"
+        if not literal.is_word and literal.name == flag_name(project.training, figure):
+            hint = f"delete {literal.name}, and {hint}"  # the figure has this flag itself
+        elif not literal.is_word:
+            hint = f"{hint}, and {name} to {placeholder}"
     message = f"{name} sets {literal.name} to {value}, a literal for {figure}, {consequence}"
     return project.document.finding("TPU033" if literal.is_word else "TPU032", message, literal.path, help=hint)
 
