@@ -7,7 +7,7 @@ import pytest
 
 from tpucfg.changes.config_diff import config_difference, read_folders
 from tpucfg.changes.facts import Scope
-from tpucfg.yamldoc import config_files
+from tpucfg.yamldoc import reader
 from tpucfg.yamldoc.document import KeyPath
 
 
@@ -74,7 +74,7 @@ def test_rendered_configs_are_known_by_environment_and_size(folders: tuple[Path,
 
 def test_more_files_than_the_limit_are_an_error(folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """Files beyond the limit are not silently left out of a comparison."""
-    monkeypatch.setattr(config_files, "MAX_FILES", 2)
+    monkeypatch.setattr(reader, "MAX_FILES", 2)
     write(folders[0], a_yaml="1", b_yaml="1", c_yaml="1")
     (finding,) = read_folders(*folders).findings
     assert (finding.id, finding.message) == ("TPU010", f"{folders[0]} has more than 2 YAML and JSON files")

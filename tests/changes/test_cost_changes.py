@@ -85,7 +85,7 @@ def test_replaced_rung_is_compared_with_the_new_one() -> None:
     (row,) = changes.rows
     assert (row.size, row.baseline) == ("v2-32", "v2-8")
     old, new = figure_values(row.before), figure_values(row.after)
-    assert (old["usd_per_hour"], new["usd_per_hour"]) == (8, 32)
+    assert [old["usd_per_hour"], new["usd_per_hour"]] == [8, 32]
     assert old["hours"] == 4 * new["hours"]
     assert cost_phrase(changes) == "+24.00 USD/hour on v2-8 → v2-32, new in dev (+300%)"
 

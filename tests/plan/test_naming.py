@@ -3,7 +3,7 @@
 import pytest
 
 from spec_factory import planned, spec
-from tpucfg.plan.naming import account_email, account_id, bucket_name, job_name
+from tpucfg.plan.naming import account_email, account_id, job_name
 
 
 def test_a_job_has_its_names() -> None:
@@ -52,6 +52,5 @@ def test_the_email_of_an_account_contains_the_project(project: str, email: str) 
 
 def test_names_join_their_parts_in_order() -> None:
     """The functions that `stacks/` calls join their parts in the documented order."""
-    assert bucket_name(project="p", name="n", environment="e", region="r") == "p-n-e-r"
     assert account_id(name="n", environment="e") == "tpu-n-e"
     assert job_name(name="n", environment="e", size="v2-8", run=None) == "n-e-v2-8"

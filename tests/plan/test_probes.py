@@ -6,7 +6,7 @@ import pytest
 
 from spec_factory import compiled, finding_with_id, planned, project, spec
 from tpucfg.plan import Job, SelectionError
-from tpucfg.plan.program import program_of
+from tpucfg.plan.job import program_of
 
 PROBE: dict[str, Any] = {"probe": {"steps": 50, "args": {"profiler": "xplane"}}}
 MAXTEXT: dict[str, Any] = {

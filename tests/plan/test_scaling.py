@@ -12,7 +12,6 @@ from tpucfg.plan.rung import (
     SIGNIFICANT_DIGITS,
     decimal_text,
     is_square,
-    scale_learning_rate,
     scale_steps,
 )
 
@@ -44,7 +43,7 @@ RATE_TEXTS = st.from_regex(r"(0|[1-9][0-9]{0,3})\.[0-9]{1,12}", fullmatch=True).
 )
 def test_learning_rates_are_scaled(rate: str, scale: Fraction, rule: str, text: str) -> None:
     """A rate is the exact product in plain digits, or has six significant digits if that is no finite decimal."""
-    assert scale_learning_rate(Fraction(rate), scale, rule) == text
+    assert LEARNING_RATE_RULES[rule](Fraction(rate), scale) == text
 
 
 @given(RATE_TEXTS, SCALES, st.sampled_from(sorted(LEARNING_RATE_RULES)))
@@ -52,7 +51,7 @@ def test_learning_rates_are_scaled(rate: str, scale: Fraction, rule: str, text: 
 @example("0.0000000000001", Fraction(1, 2**14), "sqrt")
 def test_a_learning_rate_is_exact_or_has_six_digits(rate: str, scale: Fraction, rule: str) -> None:
     """A finite decimal is exact, any other rate is rounded to six digits, and no text has an exponent."""
-    text = scale_learning_rate(Fraction(rate), scale, rule)
+    text = LEARNING_RATE_RULES[rule](Fraction(rate), scale)
     assert set(text) <= set("0123456789.")
     scaled, power = Fraction(text), 2 if rule == "sqrt" else 1
     exact = Fraction(rate) ** power * (1 if rule == "keep" else scale)

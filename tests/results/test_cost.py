@@ -4,7 +4,7 @@ from fractions import Fraction
 from typing import Any
 
 from spec_factory import CATALOG, project, spec
-from tpucfg.plan.program import Program
+from tpucfg.plan.job import Program
 from tpucfg.results import Record, evaluate_rungs
 from tpucfg.results.cost import Cost, costs
 from tpucfg.results.evaluation import RungRecords, records_of_programs

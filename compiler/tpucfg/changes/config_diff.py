@@ -14,8 +14,7 @@ from tpucfg.findings import Finding, collect, errors
 from tpucfg.fs import has_equal_bytes
 from tpucfg.paths import grouped
 from tpucfg.targets.objects import combined_data
-from tpucfg.yamldoc.config_files import SUFFIXES, find_config_files
-from tpucfg.yamldoc.reader import MAX_FILE_BYTES, read_file
+from tpucfg.yamldoc.reader import MAX_FILE_BYTES, SUFFIXES, find_config_files, read_file
 
 ENVIRONMENT: Final = "<env>"
 SIZE: Final = "<size>"

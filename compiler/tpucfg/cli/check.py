@@ -155,7 +155,7 @@ def _check_fits(spec: Path, compiled: "CompiledSpec", catalog: Catalog) -> tuple
 
 
 def _check_configs(paths: Sequence[Path], target: str | None) -> _Report:
-    from tpucfg.yamldoc.config_files import files_of
+    from tpucfg.yamldoc.reader import files_of
 
     files, folder_findings = files_of(paths)
     if target is None:

@@ -13,7 +13,7 @@ from tpucfg.cli import options
 from tpucfg.cli.load_spec import load_compiled, print_findings, single_job
 from tpucfg.cli.options import SPEC, option, selection
 from tpucfg.plan import Job, RunPart
-from tpucfg.plan.program import Program, program_of
+from tpucfg.plan.job import Program, program_of
 from tpucfg.plan.run_progress import joined_parts
 from tpucfg.refusal import RefusalError, UsageError
 from tpucfg.results import THROUGHPUT, Record

@@ -21,7 +21,7 @@ from tpucfg.cli.options import SPEC, option, selection
 from tpucfg.findings import Finding
 from tpucfg.package_data import comment
 from tpucfg.plan import Job, RunPart, Selection, ladder, run_progress_in
-from tpucfg.plan.program import figures_of
+from tpucfg.plan.job import figures_of
 from tpucfg.plan.run_progress import Progress, progress_lines
 from tpucfg.plan.selection import set_options
 from tpucfg.refusal import RefusalError, UsageError
@@ -293,7 +293,7 @@ def _other_values(project: Project, job: Job, spec: Path) -> Iterator[str]:
     """
     if job.run is None:
         return
-    from tpucfg.plan.program import program_of
+    from tpucfg.plan.job import program_of
     from tpucfg.results import Record, read_records
     from tpucfg.results.evaluation import other_values, recorded_changes, recorded_folder
 

@@ -36,7 +36,7 @@ from tpucfg.fit.tune_ranking import Ranking, Row, rank
 from tpucfg.fit.tune_search import Trial, keep_results, next_candidate, read_tune_file, search, tune_path
 from tpucfg.fs import staged_files
 from tpucfg.plan import Job
-from tpucfg.plan.program import program_of
+from tpucfg.plan.job import program_of
 from tpucfg.refusal import RefusalError, UsageError
 from tpucfg.results.cost import price_per_hour
 from tpucfg.results.evaluation import records_of_programs

@@ -15,7 +15,7 @@ from tpucfg.fit.tune_search import Fate, Trial, Trials, fate, frontier
 from tpucfg.number_format import UNKNOWN, format_dollars, format_rounded
 from tpucfg.paths import grouped
 from tpucfg.plan import Job
-from tpucfg.plan.program import FlagValue
+from tpucfg.plan.job import FlagValue
 from tpucfg.text_format import format_count, json_text, listed, printable
 
 _QUOTE: Final = '"'

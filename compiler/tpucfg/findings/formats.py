@@ -55,16 +55,11 @@ def _entry(finding: Finding) -> dict[str, Any]:
         "id": finding.id,
         "level": finding.level,
         "message": finding.message,
-        **_named_location(finding.location),
+        **finding.location._asdict(),
         "help": finding.help,
         "details": list(finding.details),
-        "related": [{"message": label, **_named_location(location)} for location, label in finding.related],
+        "related": [{"message": label, **location._asdict()} for location, label in finding.related],
     }
-
-
-def _named_location(location: Location) -> dict[str, Any]:
-    """Return a location as keys and values: lines and columns count from 1, and the end is exclusive."""
-    return dict(zip(("file", "line", "column", "end_line", "end_column"), location, strict=True))
 
 
 def github_report(findings: Sequence[Finding]) -> str:
@@ -100,11 +95,7 @@ def sarif_report(findings: Sequence[Finding]) -> str:
     https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
     """
     ids = sorted({finding.id for finding in findings})
-    driver = {
-        "name": "tpucfg",
-        "semanticVersion": __version__,
-        "rules": [_rule(id_) for id_ in ids],
-    }
+    driver = {"name": "tpucfg", "semanticVersion": __version__, "rules": [_rule(id_) for id_ in ids]}
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
@@ -144,12 +135,8 @@ def _location(location: Location) -> dict[str, Any]:
 
     region = dict(zip(("startLine", "startColumn", "endLine", "endColumn"), location[1:], strict=True))
     # A file name may contain any bytes. Python decodes invalid UTF-8 as surrogates; the URI escapes the original bytes.
-    return {
-        "physicalLocation": {
-            "artifactLocation": {"uri": quote(location.file, errors="surrogateescape")},
-            "region": region,
-        }
-    }
+    file = {"uri": quote(location.file, errors="surrogateescape")}
+    return {"physicalLocation": {"artifactLocation": file, "region": region}}
 
 
 REPORTS: Final[Mapping[str, Callable[[Sequence[Finding]], str]]] = {

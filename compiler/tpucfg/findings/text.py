@@ -36,16 +36,11 @@ def report(findings: Sequence[Finding], sources: Mapping[str, str], *, colour: b
 def _paragraph(finding: Finding, sources: Mapping[str, list[str]], colour: bool) -> Iterator[str]:
     location, message = printable(str(finding.location)), finding.message
     level = f"{finding.level}[{finding.id}]"
-    if colour:
-        yield f"{_BOLD}{location}{_RESET}: {_COLOURS[finding.level]}{level}{_RESET}: {_BOLD}{message}{_RESET}"
-    else:
-        yield f"{location}: {level}: {message}"
+    bold, of_level, reset = (_BOLD, _COLOURS[finding.level], _RESET) if colour else ("", "", "")
+    yield f"{bold}{location}{reset}: {of_level}{level}{reset}: {bold}{message}{reset}"
     marks = [_Mark(finding.location, "^", ""), *(_Mark(other, "-", label) for other, label in finding.related)]
-    quoted_marks = [
-        mark
-        for mark in marks
-        if mark.location.file == finding.location.file and _source_line(mark.location, sources) is not None
-    ]
+    in_file = (mark for mark in marks if mark.location.file == finding.location.file)
+    quoted_marks = [mark for mark in in_file if _source_line(mark.location, sources) is not None]
     margin = " " * len(str(max((mark.location.line for mark in quoted_marks), default=1)))
     yield from _snippet(quoted_marks, sources, margin)
     for mark in marks:

@@ -12,7 +12,7 @@ from tpucfg import schemas
 from tpucfg.findings import Finding, Location
 from tpucfg.fit.inputs import FitInputs
 from tpucfg.fs import open_regular_file, output_lock, staged_files
-from tpucfg.plan.program import FlagValue
+from tpucfg.plan.job import FlagValue
 from tpucfg.schemas import RuleIds
 from tpucfg.strict_json import AmbiguousJsonError, parse_strict_json, small_integer
 from tpucfg.text_format import format_value

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from tpucfg.catalog import Slice
 from tpucfg.plan import XLA_FLAGS_VARIABLE, Job, make_job
-from tpucfg.plan.program import FlagValue, flag_values
+from tpucfg.plan.job import FlagValue, flag_values
 from tpucfg.spec import Project
 
 IMAGE_PYTHON: Final = "image"

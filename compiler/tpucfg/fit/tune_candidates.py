@@ -15,7 +15,7 @@ from tpucfg.fit.fit_file import inputs_id
 from tpucfg.fit.inputs import fit_inputs
 from tpucfg.fit.rung_fit import fit_key
 from tpucfg.plan import Job, Rung, Selection, SelectionError, plan
-from tpucfg.plan.program import FlagValue, flag_values
+from tpucfg.plan.job import FlagValue, flag_values
 from tpucfg.plan.rung import NO_OVERRIDE, decimal_text, make_rung
 from tpucfg.render.pipeline import compile_project
 from tpucfg.spec import Project

@@ -30,6 +30,7 @@ _NAMES: Final = {
     "volume": (f"{_POD}.volumes.*.name", f"{_CONTAINER}.volumeMounts.*.name"),
     "job": ("spec.replicatedJobs.*.name", "**.targetReplicatedJobs.*"),
 }
+"""The names that have no effect on what runs: where each kind is defined, and where it is referred to."""
 _REFERENCE: Final = re.compile(r"\$(?:\$|\(([^)]*)\))")
 _DECIMAL: Final = re.compile(r"(?<==)[0-9]{1,9}\.[0-9]{1,9}(?![\w.])")
 _FLAG: Final = re.compile(r"(-{0,2}[A-Za-z_][\w.-]*)=(.*)", re.DOTALL)
@@ -102,18 +103,15 @@ def left_out(view: dict[str, Any]) -> list[Note]:
 
 def renamed(view: dict[str, Any], rendered: Mapping[str, Any]) -> dict[str, Any]:
     """Return a view with the names of another: those of containers and jobs by position, of volumes by mount point."""
-    names = {
-        "container": _by_position(view, rendered, f"{_CONTAINER}.name"),
-        "job": _by_position(view, rendered, "spec.replicatedJobs.*.name"),
-        "volume": _by_mount(view, rendered),
-    }
-    view = deepcopy(view)
+    original, view = view, deepcopy(view)
     for kind, patterns in _NAMES.items():
+        ours = _identified(rendered, kind)
+        names = {name: ours[key] for key, name in _identified(original, kind).items() if key in ours}
         for pattern in patterns:
             for path, name in [*values_at(view, pattern)]:
                 parent = value_at(view, path[:-1])
                 if isinstance(name, str) and isinstance(parent, dict | list):
-                    parent[path[-1]] = names[kind].get(name, name)  # type: ignore[index] # the path exists
+                    parent[path[-1]] = names.get(name, name)  # type: ignore[index] # the path exists
     return view
 
 
@@ -134,7 +132,7 @@ def reader(*bodies: Any, jobs: Iterable[str]) -> Callable[[Any], Any]:
             text = _DECIMAL.sub(lambda number: decimal_text(Fraction(number[0])), text)
             return job_name.sub("\0job", text) if job_name else text
         if isinstance(value, list):
-            return _words([read(item) for item in value])
+            return sorted(map(read, value), key=_flag_name)
         if type(value) is int:  # JSON of Google's APIs has large numbers as texts
             return str(value)
         return {key: read(item) for key, item in value.items()} if isinstance(value, dict) else value
@@ -202,13 +200,10 @@ def _clean_resources(container: Any) -> None:
         resources["requests"] = own
 
 
-def _words(words: list[Any]) -> list[Any]:
-    """Return a list with its `name=value` texts last, by name."""
-    flags = [match for word in words if isinstance(word, str) and (match := _FLAG.fullmatch(word))]
-    if not flags:
-        return words
-    others = [word for word in words if not (isinstance(word, str) and _FLAG.fullmatch(word))]
-    return [*others, *(flag[0] for flag in sorted(flags, key=lambda flag: flag[1]))]
+def _flag_name(word: Any) -> str:
+    """Return the name of a `name=value` text; empty for any other value, which keeps its place before those."""
+    match = _FLAG.fullmatch(word) if isinstance(word, str) else None
+    return match[1] if match else ""
 
 
 def _is_of_chips(toleration: Any) -> bool:
@@ -218,24 +213,17 @@ def _is_of_chips(toleration: Any) -> bool:
     return toleration.get("operator") == "Exists" and toleration.get("effect", "NoSchedule") == "NoSchedule"
 
 
-def _by_position(view: Any, rendered: Any, pattern: str) -> dict[str, str]:
-    ours = dict(values_at(rendered, pattern))
-    return {name: ours[path] for path, name in values_at(view, pattern) if path in ours and isinstance(name, str)}
-
-
-def _by_mount(view: Any, rendered: Any) -> dict[str, str]:
-    def mounts(body: Any) -> dict[str, str]:
-        all_mounts = (mount for _, mount in values_at(body, f"{_CONTAINER}.volumeMounts.*") if isinstance(mount, dict))
-        return {str(mount.get("mountPath")): str(mount.get("name")) for mount in all_mounts}
-
-    ours = mounts(rendered)
-    return {name: ours[path] for path, name in mounts(view).items() if path in ours}
+def _identified(body: Any, kind: str) -> dict[Any, str]:
+    """Return the names of parts by what identifies them: their position, or the mount point of a volume."""
+    if kind == "volume":
+        mounts = (mount for _, mount in values_at(body, f"{_CONTAINER}.volumeMounts.*") if isinstance(mount, dict))
+        return {str(mount.get("mountPath")): str(mount.get("name")) for mount in mounts}
+    return {path: name for path, name in values_at(body, _NAMES[kind][0]) if isinstance(name, str)}
 
 
 # The comparison.
 
 
-NOTHING: Final = object()
 _MISSING: Final = "no key of a spec sets it"
 _ADDED: Final = "the file does not have it, and tpucfg renders it"
 _DIFFERS: Final = "tpucfg renders another value"
@@ -245,7 +233,7 @@ class Comparison(NamedTuple):
     """The differences of two values."""
 
     extra: Any
-    """The part of the file that the rendered value lacks, in the form of `extra`; NOTHING if there is none."""
+    """The part of the file that the rendered value lacks, in the form of `extra`; None if there is none."""
     notes: tuple[Note, ...]
     """The differences that `extra` cannot repair: values that differ, or that only the rendered config has."""
 
@@ -256,7 +244,7 @@ def compare(file: Any, rendered: Any, read: Callable[[Any], Any], path: KeyPath 
         return _compare_mappings(file, rendered, read, path)
     if is_object_list(file) and is_object_list(rendered):
         return _compare_items(file, rendered, read, path)
-    return Comparison(NOTHING, () if read(file) == read(rendered) else (_different(path),))
+    return Comparison(None, () if read(file) == read(rendered) else (_different(path),))
 
 
 def _different(path: KeyPath) -> Note:
@@ -265,7 +253,7 @@ def _different(path: KeyPath) -> Note:
 
 def missing_notes(extra: Any, view: Any) -> tuple[Note, ...]:
     """Return a note for each value of the view that the rendered config still lacks, up to a limit."""
-    paths = () if extra is NOTHING else islice(leaf_paths(extra), MAX_FINDINGS + 1)
+    paths = islice(leaf_paths(extra), MAX_FINDINGS + 1) if extra else ()
     return tuple(Note(place, _MISSING) for path in paths if (place := path_in_file(extra, view, path)))
 
 
@@ -309,9 +297,9 @@ def _compare_mappings(
             continue
         part = compare(value, rendered[key], read, (*path, key))
         notes += part.notes
-        if part.extra is not NOTHING:
+        if part.extra is not None:
             extra[key] = part.extra
-    return Comparison(extra or NOTHING, tuple(notes))
+    return Comparison(extra or None, tuple(notes))
 
 
 def _compare_items(file: list[Any], rendered: list[Any], read: Callable[[Any], Any], path: KeyPath) -> Comparison:
@@ -327,11 +315,9 @@ def _compare_items(file: list[Any], rendered: list[Any], read: Callable[[Any], A
             continue
         part = compare(item, ours.pop(name), read, (*path, index))
         notes += part.notes
-        if part.extra is not NOTHING:
-            extra.append({key: name, **part.extra} if key else part.extra)
-        elif not key:
-            extra.append({})
+        if part.extra or not key:  # an item without a name keeps its position
+            extra.append({key: name, **part.extra} if key else part.extra or {})
     if not key and ours:  # only the order distinguishes items without names
-        return Comparison(NOTHING, (_different(path),))
+        return Comparison(None, (_different(path),))
     notes += [Note((*path, name), _ADDED) for name in ours]
-    return Comparison(extra if any(extra) else NOTHING, tuple(notes))
+    return Comparison(extra if any(extra) else None, tuple(notes))

@@ -13,7 +13,6 @@ from tpucfg import schemas
 from tpucfg.catalog import Catalog
 from tpucfg.findings import MAX_FINDINGS, Finding, errors
 from tpucfg.importing.comparison import (
-    NOTHING,
     Comparison,
     Note,
     compare,
@@ -47,8 +46,8 @@ from tpucfg.yamldoc.reader import read_text
 
 # What the compiler refuses: taken out of a draft, so that the rest can be rendered.
 
-Refused = tuple[tuple[KeyPath, Note], ...]
-"""The paths in the spec of what the compiler refused, each with the reason."""
+Refused = tuple[Note, ...]
+"""What the compiler refused, each with its path in the spec and the reason."""
 _MAX_ROUNDS: Final = 40
 """The refusals that are taken out one after another; a file with more is listed as it is."""
 _STAND_INS: Final = {"project": "my-project", "image": "example.com/image:1"}
@@ -67,7 +66,7 @@ def without_refused(
         catalog: The catalog of TPU sizes.
     """
     spec = deepcopy(spec)
-    refused: list[tuple[KeyPath, Note]] = []
+    refused: list[Note] = []
     for _ in range(_MAX_ROUNDS):
         document = read_text(spec_text(_filled(spec, catalog)), "the spec")
         project, findings = parse_project(document)
@@ -77,9 +76,9 @@ def without_refused(
             return spec, tuple(refused), compiled
         path = _path_of(document, mistakes[0])
         taken_out = _take_out(spec, path, rendered)
-        refused.append((taken_out or path, Note(taken_out or path, mistakes[0].message)))
+        refused.append(Note(taken_out or path, mistakes[0].message))
         if not taken_out:
-            return spec, tuple(refused), None
+            break
     return spec, tuple(refused), None
 
 
@@ -216,22 +215,19 @@ def _attempt(source: Source, view: dict[str, Any], given: Given, choice: Choice,
     for figures in (True, False):
         draft = draft_spec(source, view, given, choice, catalog, figures=figures)
         spec, refused, compiled = without_refused(draft, {}, catalog)
-        if compiled or all(path[:1] != ("training",) for path, _ in refused):
+        if compiled or all(note.path[:1] != ("training",) for note in refused):
             break
     if compiled is None:
-        return _Attempt(spec, (*(note for _, note in refused), _NOT_COMPARED))
+        return _Attempt(spec, (*refused, _NOT_COMPARED))
     comparison = _comparison(source, view, compiled)
     in_extra: Refused = ()
-    extra = {} if comparison.extra is NOTHING else dict(comparison.extra)
-    if extra:
-        spec.setdefault("targets", {}).setdefault(source.target, {})["extra"] = extra
+    if comparison.extra:
+        spec.setdefault("targets", {}).setdefault(source.target, {})["extra"] = comparison.extra
         spec, in_extra, compiled = without_refused(spec, compiled.request_bodies[0][1], catalog)
         if compiled is None:
-            return _Attempt(spec, (*(note for _, note in (*refused, *in_extra)), _NOT_COMPARED))
+            return _Attempt(spec, (*refused, *in_extra, _NOT_COMPARED))
         before, comparison = comparison, _comparison(source, view, compiled)
-        in_extra = tuple(
-            (path, note._replace(path=path_in_file(before.extra, view, path[3:]))) for path, note in in_extra
-        )
+        in_extra = tuple(note._replace(path=path_in_file(before.extra, view, note.path[3:])) for note in in_extra)
     return _Attempt(spec, (*_lasting(source, view, refused, in_extra, comparison),))
 
 
@@ -239,15 +235,14 @@ def _lasting(
     source: Source, view: dict[str, Any], refused: Refused, in_extra: Refused, comparison: Comparison
 ) -> Iterator[Note]:
     """Yield the notes about what the config really lacks: `extra` may say what a key could not."""
-    all_lost = [*(note for _, note in in_extra), *missing_notes(comparison.extra, view), *comparison.notes]
-    lost = all_lost[: MAX_FINDINGS + 1]
+    lost = [*in_extra, *missing_notes(comparison.extra, view), *comparison.notes][: MAX_FINDINGS + 1]
     explained: list[KeyPath] = []
-    for path, note in refused:
-        fields = written_fields(source.target, view, path)
+    for note in refused:
+        fields = written_fields(source.target, view, note.path)
         hit = [field for field in fields if any(overlap(field, other.path) for other in lost)]
         if hit or not fields:
             explained += hit
-            yield note._replace(path=hit[0] if hit else path)
+            yield note._replace(path=hit[0] if hit else note.path)
     for note in lost:
         if not any(overlap(note.path, path) for path in explained):
             explained.append(note.path)

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from tpucfg.catalog import Catalog, Slice
 from tpucfg.importing.comparison import Note
-from tpucfg.importing.keys import program_words, settings
+from tpucfg.importing.keys import CHILD, POD, program_words, settings
 from tpucfg.importing.program import BATCH_FIGURES, Number, flags_of, read_program
 from tpucfg.paths import KeyPath, matches, value_at, values_at
 from tpucfg.plan.job import XLA_FLAGS_VARIABLE
@@ -123,9 +123,6 @@ def _text(value: Any, key: str) -> str:
 
 # The sizes whose machines a request body describes.
 
-_CHILD = ("spec", "replicatedJobs", 0, "template", "spec")
-_POD = (*_CHILD, "template", "spec")
-
 
 class Choice(NamedTuple):
     """A size, with what differs from its defaults."""
@@ -133,10 +130,6 @@ class Choice(NamedTuple):
     size: str
     topology: str | None = None
     machine: str | None = None
-
-    def override(self) -> dict[str, str]:
-        """Return the settings of `overrides.<size>`."""
-        return {key: value for key, value in (("topology", self.topology), ("machine", self.machine)) if value}
 
 
 def choices(target: str, body: Mapping[str, Any], catalog: Catalog) -> list[Choice]:
@@ -146,14 +139,11 @@ def choices(target: str, body: Mapping[str, Any], catalog: Catalog) -> list[Choi
 
 
 def _of_job_set(body: Mapping[str, Any], slice_: Slice) -> Iterator[Choice]:
-    selector = value_at(body, (*_POD, "nodeSelector"), {})
-    annotations = value_at(body, (*_CHILD, "template", "metadata", "annotations"), {})
+    selector = value_at(body, (*POD, "nodeSelector"), {})
+    annotations = value_at(body, (*CHILD, "template", "metadata", "annotations"), {})
     topology = selector.get(nodes.TOPOLOGY) or value_at(annotations, (nodes.SLICE_TOPOLOGY,))
-    hosts, slices = (
-        value_at(body, (*_CHILD, "parallelism"), 1),
-        value_at(body, ("spec", "replicatedJobs", 0, "replicas"), 1),
-    )
-    limits = (value for _, value in values_at(value_at(body, _POD), f"containers.*.resources.limits.[{nodes.CHIPS}]"))
+    hosts, slices = value_at(body, (*CHILD, "parallelism"), 1), value_at(body, (*CHILD[:3], "replicas"), 1)
+    limits = (value for _, value in values_at(value_at(body, POD), f"containers.*.resources.limits.[{nodes.CHIPS}]"))
     chips = sum(int(text) for text in map(str, limits) if re.fullmatch("[0-9]{1,4}", text))
     if not isinstance(hosts, int) or slice_.chips != hosts * chips or not isinstance(slices, int):
         return
@@ -173,11 +163,8 @@ def _of_custom_job(body: Mapping[str, Any], slice_: Slice) -> Iterator[Choice]:
     if not isinstance(machine, dict):
         return
     kind, topology = machine.get("acceleratorType"), machine.get("tpuTopology")
-    if (
-        kind
-        and slice_.accelerators.get("vertex-ai") == kind
-        and str(slice_.cores) == str(machine.get("acceleratorCount"))
-    ):
+    count = str(machine.get("acceleratorCount"))
+    if kind and (slice_.accelerators.get("vertex-ai"), str(slice_.cores)) == (kind, count):
         yield Choice(slice_.size)
     for each in () if kind else (*slice_.machines, *slice_.named_machines):
         if each.name == machine.get("machineType") and topology in (slice_.topology, *slice_.topologies):
@@ -245,8 +232,9 @@ def draft_spec(
         spec["training"]["flags"] = flags
     for key, value in values.items():
         _put(spec, [given.environment if step == "<env>" else step for step in key.split(".")], value)
-    if override := choice.override():
-        spec["overrides"] = {choice.size: override}
+    if choice.topology or choice.machine:
+        override = {"topology": choice.topology, "machine": choice.machine}
+        spec["overrides"] = {choice.size: {key: value for key, value in override.items() if value}}
     _shape_trainer(spec["trainer"], choice, catalog)
     return spec
 

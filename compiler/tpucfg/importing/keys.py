@@ -11,25 +11,27 @@ from tpucfg.targets import target_named
 from tpucfg.targets.gke import nodes
 
 Matches = Sequence[tuple[KeyPath, Any]]
-"""The fields of a request body that one key writes, in the order of the table of origins."""
+"""The fields of a request body that one key writes, in the order of the body."""
 
 _REPEATED: Final = ("replicatedJobs", "containers", "workerPoolSpecs", "nodeSpec")
 """Lists of which a job has one item, or several equal ones: the first item is read."""
 _UNITS: Final = (("d", 86_400), ("h", 3600), ("m", 60))
 _JOB: Final = "spec.replicatedJobs.*.template.spec"
+CHILD: Final = ("spec", "replicatedJobs", 0, "template", "spec")
+POD: Final = (*CHILD, "template", "spec")
+"""The paths of the job of a JobSet, and of its pods."""
 
 
 def fields_by_key(target: str, body: Mapping[str, Any]) -> dict[str, list[tuple[KeyPath, Any]]]:
     """Return the fields of a request body by the key that writes them; the program's own line is under `figure`."""
-    origins = target_named(target).ORIGINS
-    order = {id(origin): number for number, origin in enumerate(origins.values())}
-    by_row: dict[int, list[tuple[str, KeyPath]]] = {}
-    for path in leaf_paths(body):
-        origin = first_match(origins.items(), path)
-        if origin and origin.kind in ("spec", "figure") and _is_first(path):
-            key = origin.detail if origin.kind == "spec" else origin.kind
-            by_row.setdefault(order[id(origin)], []).append((key, path))
-    return grouped((key, (path, value_at(body, path))) for _, pairs in sorted(by_row.items()) for key, path in pairs)
+    origins = target_named(target).ORIGINS.items()
+    paths = [path for path in leaf_paths(body) if _is_first(path)]
+    rows = [(origin, path) for path in paths if (origin := first_match(origins, path))]
+    return grouped(
+        (origin.detail if origin.kind == "spec" else origin.kind, (path, value_at(body, path)))
+        for origin, path in rows
+        if origin.kind in ("spec", "figure")
+    )
 
 
 def settings(target: str, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -120,9 +122,9 @@ def _duration(matches: Matches, _: Any) -> str | None:
 
 
 def _restarts(_: Matches, body: Any) -> Any:
-    times = value_at(body, ("spec", "failurePolicy", "maxRestarts"), 0)
-    if not matches_gke(body):
+    if "scheduling" in body:
         return 0 if value_at(body, ("scheduling", "disableRetries")) else None
+    times = value_at(body, ("spec", "failurePolicy", "maxRestarts"), 0)
     codes = [
         rule["values"]
         for _, rule in values_at(body, f"{_JOB}.podFailurePolicy.rules.*.onExitCodes")
@@ -131,11 +133,6 @@ def _restarts(_: Matches, body: Any) -> Any:
     if not codes or not all(type(code) is int for code in codes[0]):
         return times
     return {"times": times, "exit_codes": _ranges(sorted(codes[0]))}
-
-
-def matches_gke(body: Any) -> bool:
-    """Return True for a JobSet."""
-    return isinstance(value_at(body, ("spec", "replicatedJobs")), list)
 
 
 def _ranges(codes: Sequence[int]) -> list[int | str]:
@@ -168,11 +165,8 @@ def _mounts(_: Matches, body: Any) -> dict[str, str]:
         bucket = attributes.get("bucketName") if isinstance(attributes, dict) else None
         place = places.get(value_at(volume, ("name",)))
         if bucket and place:
-            options = str(attributes.get("mountOptions", "")).split(",")
-            folder = next(
-                (option.removeprefix("only-dir=") for option in options if option.startswith("only-dir=")), ""
-            )
-            mounts[str(place)] = f"gs://{bucket}/{folder}".rstrip("/")
+            folder = re.search(r"(?:^|,)only-dir=([^,]*)", str(attributes.get("mountOptions")))
+            mounts[str(place)] = f"gs://{bucket}/{folder[1] if folder else ''}".rstrip("/")
     return mounts
 
 
@@ -201,9 +195,7 @@ _CONVERT: Final[Mapping[str, Callable[[Matches, Any], Any]]] = {
     ),
     # Its other field is the DNS policy.
     "targets.gke.host_network": lambda matches, _: _mapping(matches, None).get("hostNetwork"),
-    "targets.gke.containers_per_host": lambda _, body: len(
-        value_at(body, ("spec", "replicatedJobs", 0, "template", "spec", "template", "spec", "containers"), ())
-    ),
+    "targets.gke.containers_per_host": lambda _, body: len(value_at(body, (*POD, "containers"), ())),
     "targets.gke.image_pull_secrets": _texts,
     "targets.cloud-tpu.tags": _texts,
     "targets.cloud-tpu.data_disks": _disks,

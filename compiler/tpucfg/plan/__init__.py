@@ -1,7 +1,7 @@
 """Plan a spec: its rungs and jobs with all their figures, and the findings about them."""
 
-from tpucfg.plan.job import XLA_FLAGS_VARIABLE, Job, environment_labels, job_labels, make_job, path_values
-from tpucfg.plan.naming import account_id, bucket_of, job_name, workload_account, zone_of
+from tpucfg.plan.job import XLA_FLAGS_VARIABLE, Job, environment_labels, job_labels, make_job
+from tpucfg.plan.naming import account_id, bucket_of, job_name, zone_of
 from tpucfg.plan.plan import Plan, ladder, plan, run_progress_in
 from tpucfg.plan.rung import Rung, flag_name, rung_figures, shows_parallelism
 from tpucfg.plan.selection import LadderGroup, RunPart, Selection, SelectionError, group_ladders, select_sizes
@@ -24,12 +24,10 @@ __all__ = [
     "job_name",
     "ladder",
     "make_job",
-    "path_values",
     "plan",
     "run_progress_in",
     "rung_figures",
     "select_sizes",
     "shows_parallelism",
-    "workload_account",
     "zone_of",
 ]

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from tpucfg.catalog import TARGET_FACTS
-from tpucfg.catalog.target_facts import NamedResource
 from tpucfg.named_tuple import NamedTuple
 from tpucfg.plan.job import Job
 from tpucfg.plan.naming import kubernetes_account, named_account, workload_account
@@ -166,20 +165,11 @@ def deletion_condition(target: str, names: Iterable[str]) -> str | None:
     prefixes = [*dict.fromkeys(names)]
     if resource is None or not prefixes:
         return None
-    terms = [f"resource.type != {_quoted(resource.type)}", *(_starts_with(resource, prefix) for prefix in prefixes)]
-    return " || ".join(terms)
-
-
-def _starts_with(resource: NamedResource, prefix: str) -> str:
-    return f"resource.name.extract({_quoted(resource.template)}).startsWith({_quoted(prefix)})"
-
-
-def _quoted(text: str) -> str:
-    """Return a text as a string of CEL, which knows the escapes of JSON.
-
-    https://github.com/google/cel-spec/blob/master/doc/langdef.md#string-and-bytes-values
-    """
-    return json.dumps(text)
+    # Strings of CEL have the escapes of JSON:
+    # https://github.com/google/cel-spec/blob/master/doc/langdef.md#string-and-bytes-values
+    type_, template = json.dumps(resource.type), json.dumps(resource.template)
+    terms = [f"resource.name.extract({template}).startsWith({json.dumps(prefix)})" for prefix in prefixes]
+    return " || ".join([f"resource.type != {type_}", *terms])
 
 
 # Secrets on a service that has no variables from Secret Manager: the program reads them itself.
@@ -192,21 +182,16 @@ def secret_lines(environment: Environment, account: str, secrets: Iterable[Secre
 
     https://cloud.google.com/secret-manager/docs/access-secret-version
     """
-    all_secrets = tuple(secrets)
-    return [
+    lines = [
         "import os; from google.cloud import secretmanager",
         "client = secretmanager.SecretManagerServiceClient()",
-        *(_read_line(secret, environment) for secret in all_secrets),
-        *(_grant_command(secret, environment, account) for secret in all_secrets),
     ]
-
-
-def _read_line(secret: Secret, environment: Environment) -> str:
-    name = f"projects/{secret.project or environment.project}/secrets/{secret.name}/versions/{secret.version}"
-    return f'os.environ["{secret.variable}"] = client.access_secret_version(name="{name}").payload.data.decode()'
-
-
-def _grant_command(secret: Secret, environment: Environment, account: str) -> str:
-    project = f"--project={secret.project or environment.project}"
-    member = f"--member=serviceAccount:{account} --role={_READER}"
-    return f"gcloud secrets add-iam-policy-binding {secret.name} {project} {member}"
+    commands = []
+    for secret in secrets:
+        project, grant = secret.project or environment.project, f"--member=serviceAccount:{account} --role={_READER}"
+        value = (
+            f'client.access_secret_version(name="projects/{project}/secrets/{secret.name}/versions/{secret.version}")'
+        )
+        lines.append(f'os.environ["{secret.variable}"] = {value}.payload.data.decode()')
+        commands.append(f"gcloud secrets add-iam-policy-binding {secret.name} --project={project} {grant}")
+    return [*lines, *commands]

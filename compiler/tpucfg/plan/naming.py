@@ -16,12 +16,6 @@ MAX_DNS_LABEL_LENGTH: Final = 63
 _BUCKET: Final = re.compile(r"[a-z0-9][-_a-z0-9]{1,61}[a-z0-9]")
 
 
-def bucket_name(*, project: str, name: str, environment: str, region: str) -> str:
-    """Return the default name of an environment's bucket."""
-    # The region is in the name, so that a move to another region creates a new bucket and keeps the old one's data.
-    return f"{project}-{name}-{environment}-{region}"
-
-
 def bucket_name_problem(bucket: str) -> str | None:
     """Return the reason why Cloud Storage refuses a name without dots, as a clause; None if the name is valid."""
     if len(bucket) > MAX_BUCKET_LENGTH:
@@ -51,9 +45,9 @@ def job_name(*, name: str, environment: str, size: str, run: str | None, kind: s
 
 def bucket_of(project: Project, environment: Environment) -> str:
     """Return the name of an environment's bucket, from the spec or by default."""
-    return environment.bucket or bucket_name(
-        project=environment.project, name=project.name, environment=environment.name, region=environment.region
-    )
+    # The region is in the name, so that a move to another region creates a new bucket and keeps the old one's data.
+    default = f"{environment.project}-{project.name}-{environment.name}-{environment.region}"
+    return environment.bucket or default
 
 
 def zone_of(environment: Environment, slice_: Slice) -> str | None:

@@ -19,7 +19,7 @@ from tpucfg.plan.rules.trainer_rules import missing_values
 from tpucfg.plan.run_progress import Progress, continued_rung, joined_parts, run_progress
 from tpucfg.plan.rung import Rung, make_rung, probe_rung
 from tpucfg.plan.selection import SelectedSizes, Selection, SelectionError, select_sizes
-from tpucfg.spec import Environment, Probe, Project
+from tpucfg.spec import Environment, Project
 
 
 class Plan(NamedTuple):
@@ -77,15 +77,14 @@ def plan(project: Project, catalog: Catalog, selection: Selection | None = None)
     findings += batch_per_device_findings(project, tuple(rungs.values()))
     findings += scaling_warnings(project, tuple(rungs.values()))
     planned = () if project.broken & _READ_BY_JOBS else selected
-    pairs = [(environment, size) for environment, sizes in planned for size in sizes]
-    runs = {environment.name: run_progress_in(project, catalog, environment, selection) for environment, _ in pairs}
-    continued = (_continued(project, rungs[size], runs[environment.name], selection) for environment, size in pairs)
-    jobs = tuple(
-        make_job(of_run, environment, rung, selection.run)
-        for (environment, _), rung in zip(pairs, continued, strict=True)
-    )
+    jobs: tuple[Job, ...] = ()
+    for environment, sizes in planned:
+        progress = run_progress_in(project, catalog, environment, selection)
+        continued = (continued_rung(project.training, rungs[size], progress, selection.run) for size in sizes)
+        jobs += tuple(make_job(of_run, environment, rung, selection.run) for rung in continued)
     if selection.probe and (probe := project.probe):
-        jobs = tuple(_probe_of(job, project, probe) for job in jobs)
+        probes = ((job, probe_rung(job.rung, probe)) for job in jobs)
+        jobs = tuple(make_job(project, job.environment, rung, job.run, whole=job) for job, rung in probes)
     checked = () if project.broken else jobs
     findings += access_findings(project, checked)
     findings += missing_values(checked, project)
@@ -112,10 +111,6 @@ def run_progress_in(
     return run_progress(parts, rung_of, environment.sizes)
 
 
-def _continued(project: Project, rung: Rung, progress: Progress | None, selection: Selection) -> Rung:
-    return continued_rung(project.training, rung, progress.seen, selection.run or "") if progress else rung
-
-
 def _of_probes(project: Project) -> Project:
     """Return the project with the arguments of probes.
 
@@ -127,10 +122,6 @@ def _of_probes(project: Project) -> Project:
             f"{project.document.file} has no probe; add what a short run of a rung changes:\n\n{PROBE_EXAMPLE}"
         )
     return project.with_probe_args()
-
-
-def _probe_of(job: Job, project: Project, probe: Probe) -> Job:
-    return make_job(project, job.environment, probe_rung(job.rung, probe), job.run, whole=job)
 
 
 def _selected(project: Project, selection: Selection) -> SelectedSizes:

@@ -80,8 +80,8 @@ def continued_reasons(project: Project, rung: Rung) -> Iterator[Reason]:
     yield _spec_line(project, setting_path(project.training, "train_steps"))
     yield Reason(f"the run has seen {seen.examples * size:,} of {promised:,} {unit} at step {seen.step:,}")
     left = Fraction(promised - seen.examples * size, step)
-    rounded = f", rounded up from {float(left):.12g}" if left.denominator != 1 else ""
-    yield Reason(f"the {unit} that are left / those of a step: {promised - seen.examples * size} / {step}{rounded}")
+    quotient = f"{promised - seen.examples * size} / {step}{_rounded(left)}"
+    yield Reason(f"the {unit} that are left / those of a step: {quotient}")
     yield Reason(f"with the steps so far: {seen.step} + {-(-left // 1)} = {rung.train_steps}")
 
 
@@ -147,21 +147,18 @@ def _rule_reasons(project: Project, rung: Rung, key: str, result: str) -> Iterat
     training, k = project.training, _ratio_text(rung.scale)
     if key == "batch_size":
         share = _ratio_text(Fraction(rung.batch_size, rung.slice.devices))
-        yield Reason(
-            f"a step keeps its examples per device, {share}: {training.batch_size} × {k} = {result}", source=PODS
-        )
+        product = f"{training.batch_size} × {k} = {result}"
+        yield Reason(f"a step keeps its examples per device, {share}: {product}", source=PODS)
     elif key == "learning_rate" and training.learning_rate:
         rule, rate = training.learning_rate_rule, training.learning_rate.text
-        product = {"keep": f"{rate} is kept", "linear": f"{rate} × {k}", "sqrt": f"{rate} × √{k}"}[rule]
+        kept, linear, root = f"{rate} is kept", f"{rate} × {k} = {result}", f"{rate} × √{k} = {result}"
+        product = {"keep": kept, "linear": linear, "sqrt": root}[rule]
         if project.document.node(("training", "learning_rate_rule")):
             yield _spec_line(project, ("training", "learning_rate_rule"))
-        yield Reason(
-            f"by the rule {rule}: {product}" + ("" if rule == "keep" else f" = {result}"), source=RULE_SOURCES[rule]
-        )
+        yield Reason(f"by the rule {rule}: {product}", source=RULE_SOURCES[rule])
     else:
         tuned_steps = training.train_steps if key == "train_steps" else training.steps[key].value
-        exact = Fraction(tuned_steps or 0) / rung.scale
-        rounded = f", rounded up from {float(exact):.12g}" if exact.denominator != 1 else ""
+        rounded = _rounded(Fraction(tuned_steps or 0) / rung.scale)
         purpose = "divided to see the same number of examples" if key == "train_steps" else "divided like train_steps"
         yield Reason(f"{purpose}: {tuned_steps} / {k} = {result}{rounded}", source=PODS)
 
@@ -203,11 +200,14 @@ def _token_reasons(project: Project, tuned_on: Slice, rung: Rung) -> Iterator[Re
     yield _spec_line(project, ("training", "sequence_length"))
     yield from figure_reasons(project, tuned_on, rung, "batch_size")
     tokens, length = project.training.train_tokens or 0, rung.sequence_length or 1
-    exact = Fraction(tokens, length * rung.batch_size)
-    rounded = f", rounded up from {float(exact):.12g}" if exact.denominator != 1 else ""
-    yield Reason(
-        f"tokens of the run / tokens of a step: {tokens} / ({length} × {rung.batch_size}) = {rung.train_steps}{rounded}"
-    )
+    rounded = _rounded(Fraction(tokens, length * rung.batch_size))
+    quotient = f"{tokens} / ({length} × {rung.batch_size}) = {rung.train_steps}{rounded}"
+    yield Reason(f"tokens of the run / tokens of a step: {quotient}")
+
+
+def _rounded(exact: Fraction) -> str:
+    """Return the clause about a count that was rounded up; empty for a whole number."""
+    return "" if exact.denominator == 1 else f", rounded up from {float(exact):.12g}"
 
 
 def _ratio_text(value: Fraction) -> str:
@@ -251,11 +251,9 @@ def preset_reasons(project: Project, key: str) -> Iterator[Reason]:
     """Yield the origin of an argument that the preset of the flags adds."""
     yield _spec_line(project, ("training", "flags"))
     if preset := project.training.preset:
-        purpose = (
-            "to a probe, which keeps no checkpoints and follows the whole run's learning rate"
-            if key in preset.probe_args
-            else "so that a restart finds the checkpoints of its run"
-        )
+        purpose = "so that a restart finds the checkpoints of its run"
+        if key in preset.probe_args:
+            purpose = "to a probe, which keeps no checkpoints and follows the whole run's learning rate"
         yield Reason(f"the preset adds it, {purpose}", source=preset.source)
 
 

@@ -43,29 +43,17 @@ def joined_parts(recorded: Sequence[RunPart], done: Sequence[RunPart]) -> tuple[
     """
     parts: tuple[RunPart, ...] = ()
     for part in (*recorded, *done):
-        parts = _with_part(parts, part)
+        kept = tuple(earlier for earlier in parts if earlier.step < part.step)
+        if part.size and kept != parts and all(earlier.size != part.size for earlier in parts[len(kept) :]):
+            last = parts[-1]
+            raise SelectionError(
+                f"the run was at step {last.step} on {last.size}, and later at step {part.step} on {part.size}: the "
+                f"step at which it moved is not known; give it first, as the step that it had on {last.size}"
+            )
+        # A part without a size takes that of the part that contains its step, or else of the last part.
+        known = parts[min(len(kept), len(parts) - 1)] if parts and not part.size else part
+        parts = (*kept, known._replace(step=part.step))
     return parts
-
-
-def _with_part(parts: tuple[RunPart, ...], part: RunPart) -> tuple[RunPart, ...]:
-    """Return the parts with a further one, which replaces those that end at its step or later.
-
-    A part without a size takes the size and batch of the part that contains its step, or else of the last part.
-
-    Raises:
-        SelectionError: The part replaces others, and none of them is on its size.
-    """
-    kept = tuple(earlier for earlier in parts if earlier.step < part.step)
-    if part.size and kept != parts and all(earlier.size != part.size for earlier in parts[len(kept) :]):
-        last = parts[-1]
-        raise SelectionError(
-            f"the run was at step {last.step} on {last.size}, and later at step {part.step} on {part.size}: the step at"
-            f" which it moved is not known; give it first, as the step that it had on {last.size}"
-        )
-    if not part.size and parts:
-        known = parts[min(len(kept), len(parts) - 1)]
-        part = part._replace(size=known.size, batch_size=known.batch_size, sequence_length=known.sequence_length)
-    return (*kept, part)
 
 
 def run_progress(parts: Sequence[RunPart], rung_of: RungOf, ladder: Sequence[str]) -> Progress | None:
@@ -107,7 +95,7 @@ def _with_batch(part: RunPart, rung_of: RungOf, ladder: Sequence[str]) -> RunPar
     return RunPart(size, part.step, part.batch_size or rung.batch_size, part.sequence_length or rung.sequence_length)
 
 
-def continued_rung(training: Training, rung: Rung, seen: Seen, run: str) -> Rung:
+def continued_rung(training: Training, rung: Rung, progress: Progress | None, run: str | None) -> Rung:
     """Return a rung on which a run goes on, with enough further steps for the examples or tokens that are left.
 
     A run that is counted in epochs keeps its figures, because its program counts what it has seen.
@@ -115,7 +103,8 @@ def continued_rung(training: Training, rung: Rung, seen: Seen, run: str) -> Rung
     Raises:
         SelectionError: Nothing is left.
     """
-    if rung.train_steps is None:
+    seen = progress.seen if progress else None
+    if rung.train_steps is None or seen is None:
         return rung._replace(seen=seen)
     left = examples_of_run(training) - seen.examples
     if left <= 0:

@@ -135,7 +135,8 @@ def make_rung(project: Project, tuned_on: Slice, slice_: Slice) -> Rung:
     scale = batch_scale(training, override, cores_scale)
     batch = int(training.batch_size * scale) or 1
     model_parallel = min(override.model_parallel or training.model_parallel, slice_.devices)
-    tuned = tuned_micro_batch(training, tuned_on)
+    tuned_replicas = max(1, tuned_on.devices // training.model_parallel)
+    tuned = Fraction(training.batch_size, tuned_replicas * (training.grad_accum or 1))
     return Rung(
         slice=_overridden(override, slice_),
         cores_scale=cores_scale,
@@ -216,12 +217,6 @@ def number_path(project: Project, figure: str) -> KeyPath:
     return (*path, "value") if project.document.node((*path, "value")) else path
 
 
-def tuned_micro_batch(training: Training, tuned_on: Slice) -> Fraction:
-    """Return the examples of one replica and micro-batch with which the settings were tuned."""
-    replicas = max(1, tuned_on.devices // training.model_parallel)
-    return Fraction(training.batch_size, replicas * (training.grad_accum or 1))
-
-
 def batch_scale(training: Training, override: Override, cores_scale: Fraction) -> Fraction:
     """Return the growth of a rung's batch: by its override, or by the rule of the spec."""
     if override.batch_size:
@@ -240,7 +235,9 @@ def _grad_accum(training: Training, override: Override, examples: Fraction, max_
     """
     if override.grad_accum or training.batch_rule == "per_core":
         return override.grad_accum or training.grad_accum
-    count = smallest_grad_accum(examples, max_micro_batch)
+    # AXLearn scales its Fuji models in this way: the global batch stays, and more slices accumulate less
+    # (https://github.com/apple/axlearn/blob/34aed43/axlearn/experiments/text/gpt/fuji.py).
+    count = max(1, math.ceil(examples / max_micro_batch))
     # A spec without the setting has a program without the flag, which must get one where a smaller slice needs it.
     return count if training.grad_accum or count > 1 else None
 
@@ -258,10 +255,10 @@ def _steps(training: Training, override: Override, batch: int, scale: Fraction) 
 def _learning_rate(training: Training, override: Override, scale: Fraction) -> str | None:
     if override.learning_rate:
         return override.learning_rate.text
-    rate = training.learning_rate
-    if rate is None or scale == 1 or training.learning_rate_rule == "keep":
+    rate, rule = training.learning_rate, training.learning_rate_rule
+    if rate is None or scale == 1 or rule == "keep":
         return rate.text if rate else None
-    return scale_learning_rate(rate.value, scale, training.learning_rate_rule)
+    return LEARNING_RATE_RULES[rule](rate.value, scale)
 
 
 # Steps, accumulation and learning rates by the scaling rules, and numbers as texts.
@@ -274,20 +271,6 @@ def scale_steps(steps: int, scale: Fraction) -> int:
     """Return the fewest steps that see at least as many examples, which is the quotient rounded up."""
     # In integers, because math.ceil of a Fraction takes ten times as long.
     return -(-steps * scale.denominator // scale.numerator)
-
-
-def smallest_grad_accum(examples: Fraction, max_micro_batch: Fraction) -> int:
-    """Return the fewest micro-batches of at most a maximum into which a replica's examples of a step are split.
-
-    AXLearn scales its Fuji models in this way: the global batch stays, and more slices accumulate less
-    (https://github.com/apple/axlearn/blob/34aed43/axlearn/experiments/text/gpt/fuji.py).
-    """
-    return max(1, math.ceil(examples / max_micro_batch))
-
-
-def scale_learning_rate(rate: Fraction, scale: Fraction, rule: str) -> str:
-    """Return the learning rate by a rule of LEARNING_RATE_RULES: exact if its decimals end, else with six digits."""
-    return LEARNING_RATE_RULES[rule](rate, scale)
 
 
 def _sqrt(rate: Fraction, scale: Fraction) -> str:
@@ -305,7 +288,7 @@ LEARNING_RATE_RULES: Final[Mapping[str, Callable[[Fraction, Fraction], str]]] = 
     "linear": lambda rate, scale: decimal_text(rate * scale),
     "sqrt": _sqrt,
 }
-"""The rules that scale a learning rate with the batch.
+"""The rules that scale a learning rate with the batch: exact if its decimals end, else with six digits.
 
 `linear` is the rule of Goyal et al. (https://arxiv.org/abs/1706.02677), and `sqrt` the rule of Krizhevsky
 (https://arxiv.org/abs/1404.5997).

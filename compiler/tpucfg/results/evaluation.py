@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from tpucfg.catalog import Slice
 from tpucfg.number_format import floor_percent, format_metric
-from tpucfg.plan.program import Program
+from tpucfg.plan.job import Program
 from tpucfg.results.records import THROUGHPUT, Record, Results, exact_decimal, recorded_program, without_point
 from tpucfg.spec import Gate
 from tpucfg.text_format import format_value, quote_key

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tpucfg.catalog import Catalog
 from tpucfg.findings import Finding
 from tpucfg.plan import Rung, Selection, ladder, plan
-from tpucfg.plan.program import Program, program_of
+from tpucfg.plan.job import Program, program_of
 from tpucfg.plan.rung import probe_rung
 from tpucfg.results.cost import Cost, costs
 from tpucfg.results.evaluation import RungEvaluation, evaluate_rungs, records_of_programs

@@ -20,7 +20,7 @@ from tpucfg import schemas
 from tpucfg.findings import Finding, Location
 from tpucfg.fs import open_regular_file, output_lock, sorted_glob, staged_files
 from tpucfg.plan import RunPart
-from tpucfg.plan.program import Program
+from tpucfg.plan.job import Program
 from tpucfg.refusal import RefusalError
 from tpucfg.schemas import Problem, RuleIds
 from tpucfg.spec import Environment, Project

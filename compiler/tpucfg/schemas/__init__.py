@@ -14,6 +14,7 @@ from typing import Any, Final
 from tpucfg.findings import MAX_FINDINGS, Finding, Location
 from tpucfg.named_tuple import NamedTuple
 from tpucfg.package_data import data_folder
+from tpucfg.paths import value_at
 from tpucfg.yamldoc import Document, KeyPath
 
 
@@ -68,15 +69,8 @@ def resolve_references(schema: Mapping[str, Any], part: Any) -> Mapping[str, Any
     """Return a part of the schema with its references resolved; keywords beside a reference have priority."""
     while isinstance(part, dict) and "$ref" in part:
         overriding = {key: value for key, value in part.items() if key != "$ref"}
-        part = {**_at_reference(schema, part["$ref"]), **overriding}
+        part = {**value_at(schema, part["$ref"].removeprefix("#/").split("/")), **overriding}
     return part if isinstance(part, dict) else {}
-
-
-def _at_reference(schema: Mapping[str, Any], reference: str) -> Any:
-    node: Any = schema
-    for step in reference.removeprefix("#/").split("/"):
-        node = node[step]
-    return node
 
 
 @cache

@@ -50,6 +50,12 @@ def _problems(context: ErrorContext) -> Iterator[Problem]:
         subject, key = dotted(context.path[:-1]), quote_key(str(context.path[-1]))
         message = f"{subject} has no {context.ids.noun} {key}"
         yield Problem(context.ids.unknown, message, context.path, hint, at_key=True)
+    elif context.error.validator in ("additionalProperties", "required") and (
+        expected := context.error.schema.get("mappingErrorMessage")
+    ):
+        # The schema takes only a certain mapping beside plain values.
+        message = f"{context.subject} is a mapping; {expected}"
+        yield Problem(context.ids.type, message, context.path, context.example() or "write a value")
     else:
         yield from _EXPLAINERS.get(str(context.error.validator), _out_of_bounds)(context)
 
@@ -71,9 +77,6 @@ def _bad_key(context: ErrorContext) -> Problem:
 
 def _unknown_keys(context: ErrorContext) -> Iterator[Problem]:
     """Yield a problem for each key that the schema does not allow."""
-    if mapping := _mapping_instead_of_value(context):
-        yield mapping
-        return
     known = list(context.error.schema.get("properties", ()))
     misplaced = [key for keys in context.misplaced_keys.values() for key in keys]
     patterns = context.error.schema.get("patternProperties", ())
@@ -112,19 +115,8 @@ def _move_or_delete(context: ErrorContext, key: str, known: list[str]) -> str:
     return f"delete {name}"
 
 
-def _mapping_instead_of_value(context: ErrorContext) -> Problem | None:
-    """Return the problem of a mapping where the schema takes only a certain one beside plain values, or None."""
-    if not (expected := context.error.schema.get("mappingErrorMessage")):
-        return None
-    message = f"{context.subject} is a mapping; {expected}"
-    return Problem(context.ids.type, message, context.path, context.example() or "write a value")
-
-
 def _missing_keys(context: ErrorContext) -> Iterator[Problem]:
     """Yield a problem for each missing key, except misspelt keys, which unknown_keys() reports."""
-    if mapping := _mapping_instead_of_value(context):
-        yield mapping
-        return
     misspelt, misplaced = context.intended_keys, context.misplaced_keys
     for key in context.error.validator_value:
         if key in context.error.instance or key in misspelt:

@@ -51,17 +51,16 @@ def value_advice(path: KeyPath, value: Any) -> str:
 
 
 def _text_advice(path: KeyPath, section: KeyPath, text: str) -> str:
-    if section == (*_CAPACITY, "reservation") and (name := _reservation_name(text)) and name != text:
+    name, synonyms = _reservation_name(text), _annotation(section, "x-synonyms")
+    meant = _meant(synonyms, text)
+    if section == (*_CAPACITY, "reservation") and name and name != text:
         return f"set {dotted(path)} to {name}"
-    if section == _CAPACITY and (name := _reservation_name(text)):
-        return f"set {dotted(path)} to {yaml_example({'reservation': name})}"
-    meant = _meant(_annotation(section, "x-synonyms"), text)
     if section == _CAPACITY and meant == "reservation":
         return "for example: capacity: {reservation: chat-2026}"
-    if section == _CAPACITY and not meant and _RESERVED.fullmatch(text):
-        words = [word for word in _annotation(section, "x-synonyms") if word != "reservation"]
-        near = nearest(text, words)
-        return f"did you mean {near}?" if near else f"set {dotted(path)} to {yaml_example({'reservation': text})}"
+    if section == _CAPACITY and not meant and (name or _RESERVED.fullmatch(text)):
+        meant = None if name else nearest(text, [word for word in synonyms if word != "reservation"])
+        if not meant:
+            return f"set {dotted(path)} to {yaml_example({'reservation': name or text})}"
     return f"did you mean {meant}?" if meant else ""
 
 
@@ -284,26 +283,18 @@ def _present(unknown: _UnknownKey, place: KeyPath, key: str) -> str | None:
     """Return the key itself if a section has it, or the key of the section that excludes it; None if it is free."""
     _, section = _split_layer(place)
     schema = _schema_at(section)
-    choices = ([name for branch in schema.get("oneOf", ()) for name in branch["required"]], _excluding(schema))
-    alternatives = [name for names in choices if key in names for name in names]
+    one_of = [name for branch in schema.get("oneOf", ()) for name in branch["required"]]
+    excluding: list[str] = schema.get("not", {}).get("required", [])
+    alternatives = [name for names in (one_of, excluding) if key in names for name in names]
     return next((name for name in (key, *alternatives) if unknown.has(*place, name)), None)
 
 
-def _excluding(schema: Mapping[str, Any]) -> list[str]:
-    names: list[str] = schema.get("not", {}).get("required", [])
-    return names
-
-
-def _step_setting(unknown: _UnknownKey) -> str | None:
-    """Return the edit for a count of steps in `training`; one that is nearly the name of a key is a misspelling."""
+def _is_step_setting(unknown: _UnknownKey) -> bool:
+    """Return True for a count of steps in `training`; one that is nearly the name of a key is a misspelling."""
     key, value = unknown.key, unknown.value
     is_count = isinstance(value, int) and not isinstance(value, bool) and value > 0
     is_there = unknown.path in ((), ("training",)) and not synonym(("training",), key)
-    if not (is_there and is_count and _STEPS.fullmatch(key)) or nearest(key, ("train_steps",)):
-        return None
-    if unknown.has("training", "steps", key):
-        return f"delete {dotted((*unknown.path, key))}: training.steps.{key} is already set"
-    return f"{key} belongs under training.steps: move it there, or delete it"
+    return bool(is_there and is_count and _STEPS.fullmatch(key)) and not nearest(key, ("train_steps",))
 
 
 def _misplaced(unknown: _UnknownKey) -> str | None:
@@ -336,6 +327,8 @@ def _elsewhere(unknown: _UnknownKey) -> str | None:
 def _places(unknown: _UnknownKey) -> Iterator[KeyPath]:
     """Yield the paths of the mappings that take a key; mappings of the same layer come first."""
     layer, key = unknown.layer, unknown.key
+    if _is_step_setting(unknown):
+        yield ("training", "steps")
     sections: list[KeyPath] = [("trainer",), ("targets",)]
     if unknown.section[:1] != ("targets",):
         sections.append(("targets", _target_of(unknown)))
@@ -375,7 +368,6 @@ _EDITS: Final[tuple[Callable[[_UnknownKey], str | None], ...]] = (
     _opposite,
     _steps_of_override,
     _replaced,
-    _step_setting,
     _misplaced,
     _elsewhere,
     _of_another_target,

@@ -6,7 +6,6 @@ from tpucfg.spec.layers import (
     LAYERED,
     Layered,
     deletion_help,
-    layer_paths,
     layer_scope,
     layers_of,
     present_layers,
@@ -14,7 +13,6 @@ from tpucfg.spec.layers import (
 )
 from tpucfg.spec.project import Cluster, Environment, Gate, Number, Override, Prices, Probe, Project, Training
 from tpucfg.spec.settings import (
-    DEFAULT_PYTHON,
     PRESET,
     Capacity,
     CapacityKind,
@@ -30,7 +28,6 @@ SPEC_NAME: Final = "tpucfg.yaml"
 """The spec that commands read without --spec. A file of this name in a repository is a spec."""
 
 __all__ = [
-    "DEFAULT_PYTHON",
     "LAYERED",
     "PRESET",
     "SPEC_NAME",
@@ -53,7 +50,6 @@ __all__ = [
     "Trainer",
     "Training",
     "deletion_help",
-    "layer_paths",
     "layer_scope",
     "layers_of",
     "present_layers",

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from tpucfg.findings import Finding
 from tpucfg.named_tuple import NamedTuple
+from tpucfg.paths import grouped
 from tpucfg.spec.layers import PROBE, present_layers
 from tpucfg.text_format import dotted, split_lines
 from tpucfg.yamldoc import Document, KeyPath, Node
@@ -100,10 +101,9 @@ def credentials_in(document: Document) -> Iterator[Credential]:
 
 def _in_section(node: Node, layer: KeyPath, keys: tuple[str, ...]) -> Iterator[Credential]:
     """Yield the credentials of a section; a flag with several values is one."""
-    places: dict[KeyPath, list[_Value]] = {}
-    for value in _credentials_below(node, (*layer, *keys)):
-        places.setdefault(value.path if keys[-1] == "extra" else value.path[: len(layer + keys) + 1], []).append(value)
-    for path, values in places.items():
+    values_below = _credentials_below(node, (*layer, *keys))
+    depth = None if keys[-1] == "extra" else len(layer + keys) + 1
+    for path, values in grouped((value.path[:depth], value) for value in values_below).items():
         is_variable = keys[-1] in {"env", "secrets"} or path[-1] == "value"
         name = values[0].name or "TOKEN"
         yield Credential(path, layer, tuple(value.path for value in values), name, is_variable, values[0].by)
@@ -169,13 +169,8 @@ def credential_finding(document: Document, credential: Credential, hint: str, li
     subject = f"{dotted(credential.path)} has the {credential.by} of a credential"
     message = f"{subject}, readable in the spec, the config and the job"
     details = (f"secrets reach the program as environment variables: it has to read {credential.variable}",)
-    return Finding.of(
-        "TPU017",
-        message,
-        document.key_location(credential.path),
-        help=hint,
-        details=(*(() if credential.is_variable else details), *lines),
-    )
+    details = (*(() if credential.is_variable else details), *lines)
+    return document.finding("TPU017", message, credential.path, at_key=True, help=hint, details=details)
 
 
 def without_credentials(document: Document, findings: Iterable[Finding]) -> Iterator[Finding]:

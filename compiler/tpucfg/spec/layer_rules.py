@@ -60,13 +60,10 @@ def _check_disputed_capacity(document: Document) -> Iterator[Finding]:
         first, second = document.node(environment), document.node(override)
         if first is None or second is None or document.node(both) or _text(first.value) == _text(second.value):
             continue
-        yield Finding.of(
-            "TPU014",
-            f"the capacity of {size} in {name} is set twice: by {dotted(environment)} and by {dotted(override)}",
-            document.key_location(override),
-            help=f"set {dotted(both)} to {_text(second.value)}, or to {_text(first.value)}",
-            related=((document.key_location(environment), f"the capacity of {name}"),),
-        )
+        message = f"the capacity of {size} in {name} is set twice: by {dotted(environment)} and by {dotted(override)}"
+        hint = f"set {dotted(both)} to {_text(second.value)}, or to {_text(first.value)}"
+        related = ((document.key_location(environment), f"the capacity of {name}"),)
+        yield document.finding("TPU014", message, override, at_key=True, help=hint, related=related)
 
 
 def _text(capacity: Any) -> str:
@@ -80,13 +77,9 @@ def _check_args_of_sizes(document: Document) -> Iterator[Finding]:
             other: KeyPath = ("overrides", size, "trainer", "args", key)
             if document.node(other):
                 path: KeyPath = ("overrides", size, "args", key)
-                yield Finding.of(
-                    "TPU050",
-                    f"the flag {key} is given twice: by {dotted(path)} and by {dotted(other)}",
-                    document.key_location(path),
-                    help=f"delete {dotted(path)}",
-                    related=((document.key_location(other), "the flag in trainer.args"),),
-                )
+                message = f"the flag {key} is given twice: by {dotted(path)} and by {dotted(other)}"
+                hint, related = f"delete {dotted(path)}", ((document.key_location(other), "the flag in trainer.args"),)
+                yield document.finding("TPU050", message, path, at_key=True, help=hint, related=related)
 
 
 def _check_kinds_of_args(document: Document) -> Iterator[Finding]:
@@ -110,13 +103,9 @@ def _check_kinds_of_args(document: Document) -> Iterator[Finding]:
 def _other_kind(document: Document, args: Layered, below: Layered) -> Finding:
     kind, other = ("a list", "a mapping") if isinstance(args.value, list) else ("a mapping", "a list")
     message = f"{dotted(args.path)} is {kind}, and {dotted(below.path)} is {other}: they cannot be merged"
-    return Finding.of(
-        "TPU006",
-        message,
-        document.value_location(args.path),
-        help=f"delete {dotted(args.path)}" + ("" if args.path[0] == "tune" else f", or write it as {other}"),
-        related=((document.key_location(below.path), "the layer below"),),
-    )
+    hint = f"delete {dotted(args.path)}" + ("" if args.path[0] == "tune" else f", or write it as {other}")
+    related = ((document.key_location(below.path), "the layer below"),)
+    return document.finding("TPU006", message, args.path, help=hint, related=related)
 
 
 # Removals of nothing.
@@ -144,7 +133,7 @@ def _check_removals(document: Document) -> Iterator[Finding]:
         near = nearest(str(setting[-1]), tuple(below.children()) if below else ())
         hint = f"did you mean {near}?" if near else deletion_help(document, path)
         message = f"{dotted(path)} removes {dotted(setting)}, which no layer before it sets"
-        yield Finding.of("TPU015", message, document.key_location(path), help=hint)
+        yield document.finding("TPU015", message, path, at_key=True, help=hint)
 
 
 # The program.
@@ -157,12 +146,13 @@ def _check_programs(document: Document) -> Iterator[Finding]:
         if any(all(trainer.get(key) is not None for key in keys) for keys in PROGRAMS):
             continue
         removals = [path for keys in PROGRAMS for key in keys for path in _removals(document, name, size, key)]
-        path = max(removals, key=layer_rank, default=("trainer",))
+        layers = layer_paths(name, size)
+        path = max(removals, key=lambda removal: layers.index(removal[:-2]), default=("trainer",))
         message = f"{dotted(path)} removes the program: a trainer needs image, or package and module"
         hint = deletion_help(document, path)
         if path[0] == "trainer":
             hint = f"set {dotted(path)} to {_EXAMPLES[str(path[-1])]}, or to your own"
-        yield Finding.of("TPU005", message, document.key_location(path), help=hint)
+        yield document.finding("TPU005", message, path, at_key=True, help=hint)
 
 
 def _check_fit_gate(document: Document) -> Iterator[Finding]:
@@ -176,8 +166,8 @@ def _check_fit_gate(document: Document) -> Iterator[Finding]:
             alternative = "delete gate.fit" if len(gate) > 1 else "delete gate"
             hint = f"{_step_help(document)}, or {alternative}"
             if removals := [*_removals(document, name, size, "fit")]:
-                hint = f"{deletion_help(document, max(removals, key=layer_rank))}, or {alternative}"
-            yield Finding.of("TPU005", message, document.key_location(("gate", "fit")), help=hint)
+                hint = f"{deletion_help(document, removals[-1])}, or {alternative}"
+            yield document.finding("TPU005", message, ("gate", "fit"), at_key=True, help=hint)
             return
 
 
@@ -191,7 +181,7 @@ def _check_fit_step(document: Document) -> Iterator[Finding]:
         if fit is not None and fit.get("step") is None:
             path = layers.source(("trainer", "fit"))
             message = f"{dotted(path)} names no training step, and the spec has no `flags: maxtext`, which has its own"
-            yield Finding.of("TPU005", message, document.key_location(path), help=_step_help(document, path))
+            yield document.finding("TPU005", message, path, at_key=True, help=_step_help(document, path))
             return
 
 
@@ -208,18 +198,11 @@ def _step_help(document: Document, path: KeyPath = ("trainer", "fit")) -> str:
 
 
 def _removals(document: Document, environment: str, size: str, key: str) -> Iterator[KeyPath]:
-    """Yield the paths of the layers in which a key of the trainer is null."""
+    """Yield the paths of a key of the trainer in the layers in which it is null, the layer that wins last."""
     for layer in layer_paths(environment, size):
         node = document.node((*layer, "trainer", key))
         if node is not None and node.value is None:
             yield (*layer, "trainer", key)
-
-
-def layer_rank(path: KeyPath) -> int:
-    """Return the rank of the layer that has a path: of two layers, the one of the higher rank wins."""
-    if path[0] == "environments":
-        return 3 if path[2] == "overrides" else 1
-    return 2 if path[0] == "overrides" else 0
 
 
 _RULES: Final[Mapping[Callable[[Document], Iterator[Finding]], frozenset[str]]] = {

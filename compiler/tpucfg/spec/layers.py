@@ -8,11 +8,14 @@ args, where null is a bare flag, `{remove: true}` takes one away. Lists and all 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from tpucfg.paths import values_at
 from tpucfg.text_format import dotted
 from tpucfg.yamldoc import Document, KeyPath
 
 LAYERED: Final = ("capacity", "trainer", "targets")
 """The keys that can be set in every layer."""
+_LAYERS: Final = ("overrides.*", "environments.*", "environments.*.overrides.*", "probe")
+"""The patterns of the layers below the top."""
 _ARGS: Final = ("trainer", "args")
 """The path of the program's args, in which null is a value."""
 PROBE: Final[KeyPath] = ("probe",)
@@ -56,6 +59,15 @@ class Layered:
             value = value.children().get(key) if value else None
         return value
 
+    def texts(self) -> "Iterator[tuple[KeyPath, str]]":
+        """Yield every text in this value with its path in the spec."""
+        if isinstance(self.value, str):
+            yield self.path, self.value
+        items = self.value if isinstance(self.value, list) else ()
+        yield from ((self.source((index,)), item) for index, item in enumerate(items) if isinstance(item, str))
+        for child in () if items else self.children().values():
+            yield from child.texts()
+
 
 _UNSET: Final = Layered(None, ())
 """The value of a setting that no earlier layer has."""
@@ -95,14 +107,9 @@ def layer_scope(layer: KeyPath) -> tuple[str | None, str | None]:
 def present_layers(document: Document) -> Iterator[KeyPath]:
     """Yield the path of everything in the document that may be a layer; the document may be invalid."""
     yield ()
-    for size in _keys(document, ("overrides",)):
-        yield ("overrides", size)
-    for name in _keys(document, ("environments",)):
-        yield ("environments", name)
-        for size in _keys(document, ("environments", name, "overrides")):
-            yield ("environments", name, "overrides", size)
-    if document.node(PROBE):
-        yield PROBE
+    for pattern in _LAYERS:
+        paths = (path for path, _ in values_at(document.data, pattern))
+        yield from (path for path in paths if not any(isinstance(step, int) for step in path))
 
 
 def deletion_path(document: Document, path: KeyPath) -> KeyPath:
@@ -118,11 +125,6 @@ def deletion_path(document: Document, path: KeyPath) -> KeyPath:
 def deletion_help(document: Document, path: KeyPath) -> str:
     """Return the edit that deletes a setting, with the mappings that it would leave empty."""
     return f"delete {dotted(deletion_path(document, path))}"
-
-
-def _keys(document: Document, path: KeyPath) -> tuple[str, ...]:
-    node = document.node(path)
-    return tuple(node.keys) if node else ()
 
 
 def layers_of(data: Mapping[str, Any], environment: str, size: str, *, is_probe: bool = False) -> Iterator[Layered]:

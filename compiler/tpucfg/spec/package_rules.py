@@ -54,23 +54,18 @@ def package_findings(project: Project, folder: Path) -> Iterator[Finding]:
 
 
 def _local_package(project: Project, path: KeyPath, package: str, folder: Path) -> Iterator[Finding]:
-    location = project.document.value_location(path)
     # normpath, because Path does not resolve `..`: it would return `trainer` as the parent of `trainer/..`.
     package_folder = Path(os.path.normpath(folder.absolute() / package))
     if not is_directory(package_folder):
         message = f"{dotted(path)} is {package}, and there is no such folder beside the spec"
         hint = f"create {package}, or name a package that is built and in Cloud Storage: gs://…"
-        yield Finding.of("TPU053", message, location, help=hint)
+        yield project.document.finding("TPU053", message, path, help=hint)
     elif not _build_file(package_folder.parent):
-        misplaced_file = _build_file(package_folder)
-        problem = (
-            f"{misplaced_file} is in {package} itself"
-            if misplaced_file
-            else f"there is neither {' nor '.join(_BUILD_FILES)}"
-        )
+        problem, hint = f"there is neither {' nor '.join(_BUILD_FILES)}", f"write a setup.py beside {package}"
+        if misplaced_file := _build_file(package_folder):
+            problem, hint = f"{misplaced_file} is in {package} itself", f"move {misplaced_file} up, beside {package}"
         message = f"{problem}; gcloud looks in the folder above {package}, and builds it without its requirements"
-        hint = f"move {misplaced_file} up, beside {package}" if misplaced_file else f"write a setup.py beside {package}"
-        yield Finding.of("TPU053", message, location, help=hint)
+        yield project.document.finding("TPU053", message, path, help=hint)
 
 
 def _build_file(folder: Path) -> str | None:
@@ -114,15 +109,15 @@ def _old_jax(
 ) -> Finding:
     own = (*environment.path, "target")
     path = own if project.document.node(own) else ("target",)
-    return Finding.of(
-        "TPU049",
+    message = (
         f"the hosts of {listed(sizes, last=' and ')} on {target} would not find each other with JAX {pin.version}, "
-        f"which {pin.file}:{pin.line} names: it cannot read their names from the metadata",
-        project.document.value_location(path),
-        help=f"raise the version in {pin.file} to {oldest.text} or newer; or pass coordinator_address, num_processes "
-        "and process_id to jax.distributed.initialize, and allow TPU049",
-        details=(f"see {oldest.source}",),
+        f"which {pin.file}:{pin.line} names: it cannot read their names from the metadata"
     )
+    hint = (
+        f"raise the version in {pin.file} to {oldest.text} or newer; or pass coordinator_address, num_processes "
+        "and process_id to jax.distributed.initialize, and allow TPU049"
+    )
+    return project.document.finding("TPU049", message, path, help=hint, details=(f"see {oldest.source}",))
 
 
 def _jax_pins(folder: Path) -> Iterator[_JaxPin]:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from tpucfg import schemas
 from tpucfg.findings import MAX_FINDINGS, RULES, Finding, collect, errors
 from tpucfg.named_tuple import NamedTuple
+from tpucfg.paths import values_at
 from tpucfg.spec.credentials import credentials_in, hidden_text, without_credentials
 from tpucfg.spec.layers import present_layers
 from tpucfg.spec.placeholders import PLACEHOLDERS, placeholder_findings
@@ -106,13 +107,13 @@ def _check_ladders(document: Document) -> Iterator[Finding]:
     environments = document.data["environments"]
     if not any("sizes" in environment for environment in environments.values()):
         message = "the file needs the key sizes, as no environment has its own"
-        yield Finding.of("TPU005", message, document.key_location(("sizes",)), help=hint)
+        yield document.finding("TPU005", message, ("sizes",), at_key=True, help=hint)
         return
     for name, environment in environments.items():
         if "sizes" not in environment:
             message = f"environments.{name} has no sizes, and there are none at the top level"
-            location = document.key_location(("environments", name))
-            yield Finding.of("TPU005", message, location, help=f"{hint}, here or at the top level")
+            path = ("environments", name)
+            yield document.finding("TPU005", message, path, at_key=True, help=f"{hint}, here or at the top level")
 
 
 def _check_override_keys(document: Document) -> Iterator[Finding]:
@@ -127,18 +128,15 @@ def _unknown_override(document: Document, size: str, key: str, known: tuple[str,
     # Imported here, as most specs have no unknown key.
     from tpucfg.schemas.spec_keys import key_advice
 
-    location, subject = document.key_location(("overrides", size, key)), dotted(("overrides", size))
+    path, name, near = ("overrides", size), quote_key(key), nearest(key, known)
     if key in {"train_steps", "train_tokens", "epochs"}:
-        message = (
-            f"{subject} cannot set {key}: it follows from the batch size, so that each rung sees the same examples"
-        )
-        return Finding.of("TPU004", message, location, help=f"override batch_size, or change training.{key}")
-    near, name, path = nearest(key, known), quote_key(key), ("overrides", size)
+        reason = "it follows from the batch size, so that each rung sees the same examples"
+        message, hint = f"{dotted(path)} cannot set {key}: {reason}", f"override batch_size, or change training.{key}"
+        return document.finding("TPU004", message, (*path, key), at_key=True, help=hint)
     hint = f"did you mean {near}?" if near else f"add {name} to training.steps if it is counted in steps, or delete it"
-    value = document.data["overrides"][size][key]
-    hint = key_advice(document.data, path, key, value) or hint
-    details = (f"it takes: {listed(known)}",)
-    return Finding.of("TPU004", f"{subject} has no key {name}", location, help=hint, details=details)
+    hint = key_advice(document.data, path, key, document.data["overrides"][size][key]) or hint
+    message, details = f"{dotted(path)} has no key {name}", (f"it takes: {listed(known)}",)
+    return document.finding("TPU004", message, (*path, key), at_key=True, help=hint, details=details)
 
 
 def _check_step_keys(document: Document) -> Iterator[Finding]:
@@ -153,7 +151,7 @@ def _check_step_keys(document: Document) -> Iterator[Finding]:
             value = document.data["training"]["steps"][key]
             hint = key_advice(document.data, path[:-1], key, value)
             hint = hint if hint.startswith(f"{key} belongs") else "rename it; training.flags sets the name of its flag"
-            yield Finding.of("TPU007", message, document.key_location(path), help=hint)
+            yield document.finding("TPU007", message, path, at_key=True, help=hint)
 
 
 def _check_flag_keys(document: Document) -> Iterator[Finding]:
@@ -163,19 +161,12 @@ def _check_flag_keys(document: Document) -> Iterator[Finding]:
     for key in flags if isinstance(flags, dict) else ():
         if key not in (*settings, "preset"):
             near, name = nearest(key, settings), quote_key(key)
-            yield Finding.of(
-                "TPU004",
-                f"training.flags has {name}, which is not a setting of training",
-                document.key_location(("training", "flags", key)),
-                help=f"did you mean {near}?" if near else _unknown_flag_help(name),
-                details=(f"it takes: {listed(settings)}",),
-            )
-
-
-def _unknown_flag_help(name: str) -> str:
-    if name not in PLACEHOLDERS:
-        return f"delete training.flags.{name}"
-    return f"delete training.flags.{name}, and pass ${{{name}}} by a flag of trainer.args"
+            hint = f"did you mean {near}?" if near else f"delete training.flags.{name}"
+            if key in PLACEHOLDERS and not near:
+                hint = f"{hint}, and pass ${{{key}}} by a flag of trainer.args"
+            message, path = f"training.flags has {name}, which is not a setting of training", ("training", "flags", key)
+            details = (f"it takes: {listed(settings)}",)
+            yield document.finding("TPU004", message, path, at_key=True, help=hint, details=details)
 
 
 def _check_allowed_ids(document: Document) -> Iterator[Finding]:
@@ -184,34 +175,33 @@ def _check_allowed_ids(document: Document) -> Iterator[Finding]:
         if id_ in allowable:
             yield from _check_allowed_places(document, id_, value)
             continue
+        message, hint = f"there is no finding {id_}", f"delete allow.{id_}"
         if id_ in RULES:
             message = f"{id_} ({RULES[id_].title}) cannot be allowed: it is not a matter of judgment"
-            hint = f"delete allow.{id_}, and fix the finding"
-        else:
-            message, hint = f"there is no finding {id_}", f"delete allow.{id_}"
+            hint = f"{hint}, and fix the finding"
         details = ("tpucfg explain lists the findings that can be allowed",)
-        yield Finding.of("TPU007", message, document.key_location(("allow", id_)), help=hint, details=details)
+        yield document.finding("TPU007", message, ("allow", id_), at_key=True, help=hint, details=details)
 
 
 def _check_allowed_places(document: Document, id_: str, value: Any) -> Iterator[Finding]:
     """Yield an error for a rule that needs a place, and for each place that the spec does not have."""
     path: KeyPath = ("allow", id_)
-    if isinstance(value, str) and RULES[id_].only_by_path:
-        message = f"{id_} ({RULES[id_].title}) is allowed for one place, so that another one stays an error"
-        # A token by its form is no matter of judgment.
-        named = [dotted(each.path) for each in credentials_in(document) if each.by == "name"]
-        hint = f"set {dotted(path)} to {yaml_example({'path': named[0], 'reason': value})}" if named else ""
-        yield Finding.of("TPU007", message, document.value_location(path), help=hint or f"delete {dotted(path)}")
-    known = (
-        () if isinstance(value, str) else {dotted(each): None for each in document.all_paths() if each[0] != "allow"}
-    )
-    for index, text in enumerate(() if isinstance(value, str) else listed_paths(value)):
+    deletion = f"delete {dotted(path)}"
+    if isinstance(value, str):
+        if RULES[id_].only_by_path:
+            message = f"{id_} ({RULES[id_].title}) is allowed for one place, so that another one stays an error"
+            # A token by its form is no matter of judgment.
+            named = [dotted(each.path) for each in credentials_in(document) if each.by == "name"]
+            hint = f"set {dotted(path)} to {yaml_example({'path': named[0], 'reason': value})}" if named else deletion
+            yield document.finding("TPU007", message, path, help=hint)
+        return
+    known = {dotted(each): None for each, _ in values_at(document.data, "**") if each[:1] not in ((), ("allow",))}
+    for index, text in enumerate(listed_paths(value)):
         if text not in known:
             message = f"{dotted(path)} is for {format_value(text, quoted=False)}, which the file does not have"
             near = nearest(text, tuple(known))
             place = (*path, "path", index) if isinstance(value["path"], list) else (*path, "path")
-            hint = f"did you mean {near}?" if near else f"delete {dotted(path)}"
-            yield Finding.of("TPU007", message, document.value_location(place), help=hint)
+            yield document.finding("TPU007", message, place, help=f"did you mean {near}?" if near else deletion)
 
 
 def _check_labels(document: Document) -> Iterator[Finding]:
@@ -221,7 +211,7 @@ def _check_labels(document: Document) -> Iterator[Finding]:
                 path = ("environments", name, "labels", key)
                 message = f"{dotted(path[:-1])} cannot set {key}: tpucfg sets this label on the bucket and the jobs"
                 hint = f"delete {key}, or give it another key"
-                yield Finding.of("TPU007", message, document.key_location(path), help=hint)
+                yield document.finding("TPU007", message, path, at_key=True, help=hint)
 
 
 def _check_soft_delete(document: Document) -> Iterator[Finding]:
@@ -230,7 +220,7 @@ def _check_soft_delete(document: Document) -> Iterator[Finding]:
         if 0 < days < MIN_SOFT_DELETE_DAYS:
             path = ("environments", name, "soft_delete_days")
             message = f"{dotted(path)} is {days}: Cloud Storage keeps deleted objects for 0 days, or for 7 to 90"
-            yield Finding.of("TPU007", message, document.value_location(path), help="set it to 7")
+            yield document.finding("TPU007", message, path, help="set it to 7")
 
 
 def _check_exit_codes(document: Document) -> Iterator[Finding]:
@@ -241,8 +231,7 @@ def _check_exit_codes(document: Document) -> Iterator[Finding]:
             first, _, last = str(item).partition("-")
             if last and int(first) > int(last):
                 message = f"{dotted(path)} has {item}, and a range begins with its lower exit code"
-                location = document.value_location((*path, index))
-                yield Finding.of("TPU007", message, location, help=f"set it to {last}-{first}")
+                yield document.finding("TPU007", message, (*path, index), help=f"set it to {last}-{first}")
 
 
 # A schema limits the entries of one list or mapping, and cannot count the values below it.
@@ -259,7 +248,7 @@ def _check_repeated_values(document: Document) -> Iterator[Finding]:
             maximum = f"the maximum is {MAX_REPEATED_VALUES:,}, because every config repeats them"
             message = f"{dotted(path)} has {values:,} values; {maximum}"
             hint = "move them to a file that the program reads, in the image or in the bucket"
-            yield Finding.of("TPU010", message, document.key_location(path), help=hint)
+            yield document.finding("TPU010", message, path, at_key=True, help=hint)
 
 
 _RULES: Final[Mapping[Callable[[Document], Iterator[Finding]], frozenset[str]]] = {

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from tpucfg.findings import Finding
+from tpucfg.paths import leaf_paths, value_at
 from tpucfg.spec.layers import PROBE, present_layers
 from tpucfg.text_format import dotted, format_value, listed, sorted_by_similarity
 from tpucfg.yamldoc import Document, KeyPath
@@ -93,29 +94,24 @@ def placeholder_findings(document: Document) -> Iterator[Finding]:
 
 def _unreplaced(document: Document, section: KeyPath) -> Iterator[Finding]:
     """Yield a warning for each text with a known placeholder, in a section where none is replaced."""
-    for path, text in _texts(section, _value(document, section)):
+    for path, text in _texts(document, section):
         if any(name in PLACEHOLDERS for _, name in _tokens(text)):
             message = f"{dotted(path)} contains {format_value(text)}, but placeholders are not replaced there"
             hint = f"write the value itself; placeholders are replaced in trainer.{', trainer.'.join(TRAINER_KEYS)}"
-            yield Finding.of("TPU012", message, document.value_location(path), help=hint)
+            yield document.finding("TPU012", message, path, help=hint)
 
 
 def _unread_variables(document: Document, section: KeyPath) -> Iterator[Finding]:
     """Yield a warning for each text with a variable in the form of Kubernetes, which no target fills in."""
-    for path, text in _texts(section, _value(document, section), "$("):
+    for path, text in _texts(document, section, "$("):
         if match := re.search(_VARIABLE, text):
             message = f"{dotted(path)} contains {match[0]}, which reaches the program as this text"
             hint = f'let a shell read the variable: trainer.command [bash, -c, \'... "${match[1]}" "$@"\', --]'
-            yield Finding.of("TPU012", message, document.value_location(path), help=hint)
-
-
-def _value(document: Document, path: KeyPath) -> Any:
-    node = document.node(path)
-    return node.value if node else None
+            yield document.finding("TPU012", message, path, help=hint)
 
 
 def _check(document: Document, path: KeyPath, known: Sequence[str]) -> Iterator[Finding]:
-    for text_path, text in _texts(path, _value(document, path)):
+    for text_path, text in _texts(document, path):
         for source, name in _tokens(text):
             if name not in known:
                 yield _bad_placeholder(source, name, text_path, document, known)
@@ -134,18 +130,13 @@ def _bad_placeholder(source: str, name: str | None, path: KeyPath, document: Doc
     message = f"{dotted(path)} has the unknown placeholder {shown}"
     hint = f"did you mean ${{{near}}}?" if near else f"write ${shown} if it is meant as text"
     names = [f"${{{key}}}" for key in sorted_by_similarity(name, known)]
-    listing = f"the placeholders are: {listed(names)}"
-    return Finding.of("TPU009", message, location, help=hint, details=(listing,))
+    return Finding.of("TPU009", message, location, help=hint, details=(f"the placeholders are: {listed(names)}",))
 
 
-def _texts(path: KeyPath, value: Any, mark: str = "${") -> Iterator[tuple[KeyPath, str]]:
-    """Yield every parsed text below the path that contains a mark, which an escape may hide in the source."""
-    if isinstance(value, str):
-        if mark in value:
-            yield path, value
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from _texts((*path, key), item, mark)
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _texts((*path, index), item, mark)
+def _texts(document: Document, section: KeyPath, mark: str = "${") -> Iterator[tuple[KeyPath, str]]:
+    """Yield every parsed text of a section that contains a mark, which an escape may hide in the source."""
+    value = node.value if (node := document.node(section)) else None
+    for path in leaf_paths(value):
+        text = value_at(value, path)
+        if isinstance(text, str) and mark in text:
+            yield (*section, *path), text

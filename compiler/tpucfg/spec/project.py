@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, get_args
 
 from tpucfg.findings import Allowance
 from tpucfg.named_tuple import NamedTuple
-from tpucfg.paths import sort_keys
+from tpucfg.paths import sort_keys, values_at
 from tpucfg.schemas import load_schema
 from tpucfg.spec.layers import layer_scope
 from tpucfg.spec.presets import PRESETS, Preset
@@ -206,10 +206,10 @@ class Probe(NamedTuple):
 class Gate(NamedTuple):
     """The conditions for starting a rung."""
 
-    min_scaling_efficiency: float | None
-    metric: str | None
-    goal: str | None
-    max_drop: float | None
+    min_scaling_efficiency: float | None = None
+    metric: str | None = None
+    goal: str | None = None
+    max_drop: float | None = None
     fit: bool = False
     """True if the rung's own training step has to be known to fit."""
     same_image: bool = False
@@ -290,7 +290,7 @@ def build_project(document: Document, broken: frozenset[str]) -> Project:
             size: _override(document, training, size, value) for size, value in data.get("overrides", {}).items()
         },
         probe=Probe(int(data["probe"]["steps"])) if "probe" in data else None,
-        gate=_gate(data.get("gate")),
+        gate=Gate(**data["gate"]) if data.get("gate") else None,
         prices={name: _prices(document, name, value) for name, value in data.get("prices", {}).items()},
         allow={id_: _allowance(document, value) for id_, value in data.get("allow", {}).items()},
         document=document,
@@ -303,7 +303,7 @@ def _allowance(document: Document, value: Any) -> Allowance:
         return Allowance(value)
     texts = listed_paths(value)
     # As messages write them: a long path without its start.
-    paths = [path for path in document.all_paths() if dotted(path) in texts]
+    paths = [path for path, _ in values_at(document.data, "**") if path and dotted(path) in texts]
     return Allowance(value["reason"], tuple(document.member_location(path) for path in paths))
 
 
@@ -311,20 +311,6 @@ def listed_paths(allowed: Mapping[str, Any]) -> list[str]:
     """Return the paths of an entry of `allow` that holds for some places."""
     path = allowed["path"]
     return [path] if isinstance(path, str) else path
-
-
-def _gate(value: Mapping[str, Any] | None) -> Gate | None:
-    if not value:
-        return None
-    return Gate(
-        value.get("min_scaling_efficiency"),
-        value.get("metric"),
-        value.get("goal"),
-        value.get("max_drop"),
-        value.get("fit", False),
-        value.get("same_image", False),
-        value.get("max_usd"),
-    )
 
 
 def _environment(name: str, value: Mapping[str, Any], data: Mapping[str, Any]) -> Environment:
@@ -413,11 +399,8 @@ def _count(value: Mapping[str, Any], key: str) -> int | None:
 
 
 def _step_setting(value: Any) -> StepSetting:
-    return (
-        StepSetting(int(value["value"]), value.get("scale", True))
-        if isinstance(value, dict)
-        else StepSetting(int(value))
-    )
+    count, scaled = (value["value"], value.get("scale", True)) if isinstance(value, dict) else (value, True)
+    return StepSetting(int(count), scaled)
 
 
 def _override(document: Document, training: Training, size: str, value: Mapping[str, Any]) -> Override:

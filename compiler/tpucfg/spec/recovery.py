@@ -49,20 +49,13 @@ def replace_broken_sections(document: Document, known_errors: Sequence[Finding])
     if "sizes" not in valid_sections and not all("sizes" in node.value for _, node in _entries(environments)):
         broken |= {"sizes"}
         replacements["sizes"] = dict(_entries(stand_in))["sizes"]
-    return document._replace(root=_mapping(root, stand_in, valid_sections | replacements), findings=()), broken
+    repaired = root.with_children(valid_sections | replacements, {**stand_in.keys, **root.keys})
+    return document._replace(root=repaired, findings=()), broken
 
 
 def _entries(node: Node | None) -> Iterable[tuple[str, Node]]:
     """Return the keys and values of a mapping; nothing for any other node."""
     return node.children.items() if node and isinstance(node.children, Mapping) else ()
-
-
-def _mapping(original: Node, stand_in: Node, children: Mapping[str, Node]) -> Node:
-    """Return a mapping with these values, at the location of the original and with its keys where it has them."""
-    node = Node(original.start, original.end, {name: child.value for name, child in children.items()})
-    node.keys = {name: original.keys.get(name) or stand_in.keys[name] for name in children}
-    node.children = children
-    return node
 
 
 def _broken_sections(root: Node, known_errors: Iterable[Finding]) -> Iterator[str]:
@@ -88,7 +81,7 @@ def _valid_entries(document: Document, section: str, known_errors: Sequence[Find
         start, end = document.key_location((section, name))[1:3], (child.end.line + 1, child.end.column + 1)
         if isinstance(child.value, dict) and not any(start <= finding.location[1:3] < end for finding in known_errors):
             valid[name] = child
-    return _mapping(node, node, valid) if node and valid else None
+    return node.with_children(valid) if node and valid else None
 
 
 @cache

@@ -1,6 +1,6 @@
 """Nodes and documents: plain data with the location of every key and value."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -32,6 +32,20 @@ class Node:
         """The child nodes, by key or in order."""
         self.keys: Mapping[str, Node] = _NO_KEYS
         """The keys of a mapping, as nodes."""
+
+    def with_children(
+        self, children: "Mapping[str, Node] | Sequence[Node]", keys: "Mapping[str, Node] | None" = None
+    ) -> "Node":
+        """Return a copy with other child nodes; a mapping finds their keys among its own, or among those given."""
+        copy = Node(self.start, self.end, None, self.text)
+        copy.children = children
+        if isinstance(children, Mapping):
+            known = self.keys if keys is None else keys
+            copy.keys = {name: known[name] for name in children if name in known}
+            copy.value = {name: child.value for name, child in children.items()}
+        else:
+            copy.value = [child.value for child in children]
+        return copy
 
 
 class Mark(NamedTuple):
@@ -121,16 +135,10 @@ class Document(NamedTuple):
         key, value = self.key_location(path), self.value_location(path)
         return value._replace(line=key.line, column=key.column)
 
-    def all_paths(self) -> Iterator[KeyPath]:
-        """Yield the path of every value below the root."""
-        queue: list[KeyPath] = [()]
-        # The list grows while it is iterated.
-        for path in queue:
-            node = self.node(path)
-            if node is not None:
-                steps: Iterable[str | int] = node.keys or range(len(node.children))
-                queue += [(*path, step) for step in steps]
-        yield from queue[1:]
+    def finding(self, id_: str, message: str, path: KeyPath, *, at_key: bool = False, **options: Any) -> Finding:
+        """Return a finding about the value at a path, or about its key; the options are those of `Finding.of`."""
+        location = self.key_location(path) if at_key else self.value_location(path)
+        return Finding.of(id_, message, location, **options)
 
     def text_location(self, path: KeyPath, part: str) -> Location:
         """Return the location of a part of a text, or of the whole value if escapes or folded lines hide the part."""
@@ -176,29 +184,16 @@ def range_of_marks(file: str, start: Any, end: Any) -> Location:
 
 def without_nulls(node: Node) -> Node:
     """Return a node without the keys that are null, at any depth; a null entry of a list stays."""
-    children, keys = node.children, node.keys
-    if not children:
-        return node
-    kept: Mapping[str, Node] | Sequence[Node]
+    children = node.children
     if isinstance(children, Mapping):
         kept = {key: without_nulls(child) for key, child in children.items() if child.value is not None}
-        value: Any = {key: child.value for key, child in kept.items()}
-        keys = {key: keys[key] for key in kept if key in keys}
-    else:
-        kept = [without_nulls(child) for child in children]
-        value = [child.value for child in kept]
-    rest = Node(node.start, node.end, value, node.text)
-    rest.children, rest.keys = kept, keys
-    return rest
+        return node.with_children(kept)
+    return node.with_children([without_nulls(child) for child in children]) if children else node
 
 
 def count_values_and_depth(node: Node) -> tuple[int, int]:
     """Return the number of values in a node, itself included, and the levels of lists and mappings that they form."""
-    child_counts = [count_values_and_depth(child) for child in _children(node)]
+    child_counts = [count_values_and_depth(child) for _, child in paths.children(node.children)]
     is_leaf = not isinstance(node.value, dict | list)
     values = 1 + sum(values for values, _ in child_counts)
     return values, 0 if is_leaf else 1 + max((depth for _, depth in child_counts), default=0)
-
-
-def _children(node: Node) -> Iterable[Node]:
-    return node.children.values() if isinstance(node.children, Mapping) else node.children

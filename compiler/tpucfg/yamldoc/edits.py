@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
+from tpucfg import paths
 from tpucfg.findings import Finding, Location
 from tpucfg.text_format import dotted, format_count, quote_key, split_lines
 from tpucfg.yamldoc.document import Change, Document, KeyPath, Mark, Node
@@ -53,10 +54,10 @@ def replace_values(document: Document, changes: Sequence[Change]) -> Document:
     )
 
 
-def remove_values(document: Document, paths: Iterable[KeyPath]) -> Document:
+def remove_values(document: Document, removed: Iterable[KeyPath]) -> Document:
     """Return a document without the keys at these paths, of which some may be missing; its text stays."""
     root = document.root
-    for path in paths:
+    for path in removed:
         root = _without(root, path) if root else None
     return document._replace(root=root)
 
@@ -67,36 +68,31 @@ def _without(node: Node, path: KeyPath) -> Node:
     if not isinstance(node.children, dict) or step not in node.children:
         return node
     entries = dict(node.children)
-    child = entries.pop(str(step))
-    if rest and (kept := _without(child, rest)).children:
-        entries = {name: kept if name == step else other for name, other in node.children.items()}
-    copy = Node(node.start, node.end, {name: each.value for name, each in entries.items()}, node.text)
-    copy.children, copy.keys = entries, {name: key for name, key in node.keys.items() if name in entries}
-    return copy
+    if rest and (kept := _without(entries[str(step)], rest)).children:
+        entries[str(step)] = kept
+    else:
+        del entries[str(step)]
+    return node.with_children(entries)
 
 
 def _missing_item(root: Node, change: Change) -> Finding | None:
     """Return the error about an item beyond the end of a list, or of what is no list, or about a key of a list."""
     node: Node | None = root
     for depth, step in enumerate(change.path):
-        children = node.children if node else None
-        items = children if isinstance(children, list) else []
-        name, location = dotted(change.path[:depth]), Location(change.origin, 1, 1, 1, change.start)
-        if isinstance(step, str) and isinstance(children, list):
-            is_index = step.isascii() and step.isdecimal()
-            hint = f"write {name}[{step}]" if is_index else f"write its whole value: --set {name}=VALUE"
-            return Finding.of("TPU007", f"{name} is a list, and has no key {quote_key(step)}", location, help=hint)
-        if isinstance(step, int) and (items is not children or step > len(items)):
+        children: Any = node.children if node else ()
+        is_list, name, message = isinstance(children, list), dotted(change.path[:depth]), ""
+        hint = f"write its whole value: --set {name}=VALUE"
+        if is_list and isinstance(step, str):
+            message = f"{name} is a list, and has no key {quote_key(step)}"
+            hint = f"write {name}[{step}]" if step.isascii() and step.isdecimal() else hint
+        elif is_list and isinstance(step, int) and step > len(children):
+            message = f"{name} has {format_count(len(children), 'item')}, counted from 0, and no item {step}"
+            hint = f"write {name}[{len(children)}], which adds an item, or a smaller number"
+        elif isinstance(step, int) and not is_list:
             message = f"{name} is no list, and has no item {step}"
-            hint = f"write its whole value: --set {name}=VALUE"
-            if items is children:
-                message = f"{name} has {format_count(len(items), 'item')}, counted from 0, and no item {step}"
-                hint = f"write {name}[{len(items)}], which adds an item, or a smaller number"
-            return Finding.of("TPU007", message, location, help=hint)
-        if isinstance(children, dict):
-            node = children.get(str(step))
-        else:
-            node = items[step] if isinstance(step, int) and step < len(items) else None
+        if message:
+            return Finding.of("TPU007", message, Location(change.origin, 1, 1, 1, change.start), help=hint)
+        node = dict(paths.children(children)).get(step)
     return None
 
 
@@ -114,17 +110,13 @@ def _with_value(node: Node, path: KeyPath, value: Node, key: Node) -> Node:
     if not path:
         return value
     step, rest = path[0], path[1:]
-    copy = Node(node.start, node.end, None, node.text)
     if isinstance(step, int) and isinstance(node.children, list) and step <= len(node.children):
         items = [*node.children]
         items[step : step + 1] = [_with_value(items[step] if step < len(items) else key, rest, value, key)]
-        copy.children, copy.value = items, [item.value for item in items]
-        return copy
+        return node.with_children(items)
     entries, name = dict(node.children) if isinstance(node.children, dict) else {}, str(step)
     entries[name] = _with_value(entries.get(name) or key, rest, value, key)
-    copy.keys = {**node.keys, name: node.keys.get(name, key) if rest else key}
-    copy.children, copy.value = entries, {name: child.value for name, child in entries.items()}
-    return copy
+    return node.with_children(entries, {**node.keys, name: node.keys.get(name, key) if rest else key})
 
 
 # Edits of the text; comments and everything else in it stay as they are.

@@ -36,22 +36,8 @@ _MERGE_KEY: Final = "<<"
 _YAML_TAG_PREFIX: Final = "tag:yaml.org,2002:"
 
 
-def _event_parser() -> Any:
-    """Return libyaml's parser, or PyYAML's own if there is no libyaml: the same events, thirty times as slow."""
-    if yaml.__with_libyaml__:
-        return yaml.cyaml.CParser  # type: ignore[attr-defined] # defined if libyaml is there
-    bases = (yaml.reader.Reader, yaml.scanner.Scanner, yaml.parser.Parser)
-    return type("Parser", bases, {"__init__": _init_pure_parser})
-
-
-# yaml.Loader also has a composer and a constructor; only the three stages up to the events are needed.
-def _init_pure_parser(self: Any, text: str) -> None:
-    yaml.reader.Reader.__init__(self, text)
-    yaml.scanner.Scanner.__init__(self)
-    yaml.parser.Parser.__init__(self)
-
-
-_Parser: Final = _event_parser()
+_Parser: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""libyaml's parser, or PyYAML's own if there is no libyaml: the same events, thirty times as slow."""
 
 
 def parse_events(text: str) -> Iterator[Any]:

@@ -1,14 +1,17 @@
-"""Read a file, bytes or a text as a Document: every mistake is a finding, never an exception."""
+"""Read a file, bytes or a text as a Document, and find config files: every mistake is a finding, never an exception."""
 
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path as FilePath
 from typing import Final
 
 import yaml
 
 from tpucfg.findings import Finding, Location
-from tpucfg.fs import open_regular_file
+from tpucfg.fs import is_directory, open_regular_file, walk_files
+from tpucfg.named_tuple import NamedTuple
 from tpucfg.text_format import line_and_column
 from tpucfg.yamldoc.document import Document
 from tpucfg.yamldoc.parser import NEVER_ALLOWED, NodeBuilder, ParseAborted, parse_events
@@ -130,3 +133,53 @@ def _one_escape(escape: re.Match[str]) -> str:
         return escape[0]
     code = 0x10000 + ((int(escape[1], 16) - 0xD800) << 10) + (int(escape[2], 16) - 0xDC00)
     return f"\\U{code:08x}"
+
+
+# The config files below a folder: YAML and JSON files by their suffix.
+
+MAX_FILES: Final = 100_000
+"""Limit for the config files of a folder: a large repository has a twentieth of it."""
+SUFFIXES: Final = (".yaml", ".yml", ".json")
+
+
+class ConfigFiles(NamedTuple):
+    """The config files below a folder."""
+
+    paths: tuple[str, ...]
+    """Relative to the folder, sorted."""
+    findings: tuple[Finding, ...] = ()
+    """An error if some files are missing in `paths`."""
+
+
+def find_config_files(folder: FilePath) -> ConfigFiles:
+    """Return the config files below a folder. Symbolic links, hidden files and hidden folders are skipped."""
+    name = str(folder)
+    try:
+        paths = tuple(islice(walk_files(name, SUFFIXES), MAX_FILES + 1))
+    except OSError as error:
+        unreadable = str(error.filename or name).rstrip("/")
+        message = f"{unreadable} cannot be read: {error.strerror or error}"
+        hint = "make the folder readable, or leave it out"
+        return ConfigFiles((), (Finding.of("TPU001", message, Location(unreadable), help=hint),))
+    if len(paths) > MAX_FILES:
+        message = f"{name} has more than {MAX_FILES:,} YAML and JSON files"
+        return ConfigFiles((), (Finding.of("TPU010", message, Location(name), help="give folders inside it"),))
+    return ConfigFiles(paths)
+
+
+def files_of(paths: Iterable[FilePath]) -> ConfigFiles:
+    """Return files, and the config files below folders, in the order of the paths and without repetition."""
+    files: list[str] = []
+    findings: list[Finding] = []
+    for path in paths:
+        if not is_directory(path):
+            files.append(str(path))
+            continue
+        below = find_config_files(path)
+        files += [str(path / file) for file in below.paths]
+        findings += below.findings
+        if not below.paths and not below.findings:
+            message = f"{path} has no file to check: none ends with {', '.join(SUFFIXES)}"
+            hint = "check the path; symbolic links, hidden files and hidden folders are not searched"
+            findings.append(Finding.of("TPU001", message, Location(str(path)), help=hint))
+    return ConfigFiles(tuple(dict.fromkeys(files)), tuple(findings))

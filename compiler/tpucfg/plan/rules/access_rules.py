@@ -19,6 +19,7 @@ from tpucfg.yamldoc import KeyPath
 VERSIONS_URL: Final = "https://cloud.google.com/secret-manager/docs/best-practices"
 """A secret should be referred to by its version's number, and not by `latest`."""
 ROLES_URL: Final = "https://cloud.google.com/storage/docs/access-control/iam-roles"
+_BUCKET_ROLE: Final = "--role=roles/storage.objectUser"
 
 
 def access_findings(project: Project, jobs: Sequence[Job]) -> Iterator[Finding]:
@@ -41,15 +42,11 @@ def _open_versions(project: Project, jobs: Sequence[Job]) -> Iterator[Finding]:
     for path, (name, google_project) in projects.items():
         if path in credentials:
             continue
-        yield Finding.of(
-            "TPU086",
-            f"{dotted(path)} has no version: every start of a job reads the latest one, so two runs of one config can "
-            "read different values",
-            project.document.value_location(path),
-            help=f"set {dotted(path)} to {name}/latest, or to {name}/NUMBER with a number of: "
-            f"gcloud secrets versions list {name} --project={google_project}",
-            details=(f"Google recommends the number: {VERSIONS_URL}",),
-        )
+        message = f"{dotted(path)} has no version: each start reads the latest one, so two runs may read other values"
+        command = f"gcloud secrets versions list {name} --project={google_project}"
+        hint = f"set {dotted(path)} to {name}/latest, or to {name}/NUMBER with a number of: {command}"
+        details = (f"Google recommends the number: {VERSIONS_URL}",)
+        yield project.document.finding("TPU086", message, path, help=hint, details=details)
 
 
 def _foreign_mounts(project: Project, jobs: Sequence[Job]) -> Iterator[Finding]:
@@ -68,16 +65,15 @@ def _foreign_mounts(project: Project, jobs: Sequence[Job]) -> Iterator[Finding]:
         member, *others = environments
         also = f", and equally for {listed(others, last=' and ')}" if others else ""
         names = listed(tuple(dict.fromkeys(environments.values())), last=" and ")
-        yield Finding.of(
-            "TPU087",
-            f"{dotted(path)} is in {format_value(bucket, quoted=False)}, which the stack of {names} does not grant: "
-            "the jobs would be denied access unless it was granted by hand",
-            project.document.value_location(path),
-            help=f"use ${{bucket}}, or list it under reads of {names}, by its URL and region; for a program that "
-            f"writes there, run: gcloud storage buckets add-iam-policy-binding {bucket} --member={member} "
-            f"--role=roles/storage.objectUser{also}; then allow TPU087",
-            details=(f"the roles: {ROLES_URL}",),
+        problem = (
+            f"{dotted(path)} is in {format_value(bucket, quoted=False)}, which the stack of {names} does not grant"
         )
+        message = f"{problem}: the jobs would be denied access unless it was granted by hand"
+        command = f"gcloud storage buckets add-iam-policy-binding {bucket} --member={member} {_BUCKET_ROLE}"
+        hint = f"use ${{bucket}}, or list it under reads of {names}, by its URL and region"
+        hint += f"; for a program that writes there, run: {command}{also}; then allow TPU087"
+        details = (f"the roles: {ROLES_URL}",)
+        yield project.document.finding("TPU087", message, path, help=hint, details=details)
 
 
 # Credentials in the spec, with the edit that each environment's service takes.
@@ -95,7 +91,8 @@ def credential_findings(project: Project, _: Catalog) -> Iterator[Finding]:
             yield credential_finding(project.document, credential, credential.help)
             continue
         others = [environment for environment in environments if environment not in without]
-        lines = [line for environment in without for line in _lines(project, environment, credential)]
+        secret = Secret(credential.variable, None, credential.secret, "1")
+        lines = [line for environment in without for line in _lines(project, environment, (secret,))]
         yield credential_finding(project.document, credential, _help(credential, without, others), lines)
 
 
@@ -111,11 +108,10 @@ def _help(credential: Credential, without: list[Environment], others: list[Envir
     return f"{store}, {moved}, add these lines to the trainer for {names}, and run the commands once"
 
 
-def _lines(project: Project, environment: Environment, credential: Credential) -> list[str]:
+def _lines(project: Project, environment: Environment, secrets: Sequence[Secret], size: str = "") -> list[str]:
     from tpucfg.plan.identities import secret_lines  # here, as only a finding has them
 
-    secret = Secret(credential.variable, None, credential.secret, "1")
-    return secret_lines(environment, workload_account(project, environment), (secret,))
+    return secret_lines(environment, workload_account(project, environment, size), secrets) if secrets else []
 
 
 # Limits of the targets on settings of `trainer`: one table for all targets, and the findings about its rows.
@@ -157,11 +153,7 @@ TARGET_LIMITS: Final = (
         "ai-platform", "env", _NO_VARIABLES, "and pass the values as trainer.args, or set them in the image", _JOBS
     ),
     TargetLimit(
-        "ai-platform",
-        "secrets",
-        f"{_NO_VARIABLES}, so none from Secret Manager",
-        "and read them in the program",
-        _JOBS,
+        "ai-platform", "secrets", f"{_NO_VARIABLES}, so none from Secret Manager", "and read them in the program", _JOBS
     ),
     TargetLimit(
         "ai-platform",
@@ -223,20 +215,11 @@ def _limit_finding(
 ) -> Finding:
     path = settings.source(("trainer", row.key))
     hint = removal_hint(project, environment, path, row.key)
-    lines: list[str] = []
-    if row.key == "secrets":
-        from tpucfg.plan.identities import secret_lines  # here, as only a finding has them
-
-        account = workload_account(project, environment, slice_.size)
-        lines = secret_lines(environment, account, settings.trainer.secrets)
-    locate = project.document.value_location if row.at_value else project.document.key_location
-    return Finding.of(
-        row.id,
-        row.reason.format(path=dotted(path), value=getattr(settings.trainer, row.key)),
-        locate(path),
-        help=f"{hint}, {row.fix}" if row.fix else hint,
-        details=(*lines, f"see {row.source}"),
-    )
+    secrets = settings.trainer.secrets if row.key == "secrets" else ()
+    lines = _lines(project, environment, secrets, slice_.size)
+    message = row.reason.format(path=dotted(path), value=getattr(settings.trainer, row.key))
+    hint, details = f"{hint}, {row.fix}" if row.fix else hint, (*lines, f"see {row.source}")
+    return project.document.finding(row.id, message, path, at_key=not row.at_value, help=hint, details=details)
 
 
 def removal_hint(project: Project, environment: Environment, path: KeyPath, *keys: str) -> str:

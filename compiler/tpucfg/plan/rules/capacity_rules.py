@@ -7,6 +7,7 @@ from tpucfg.catalog import TARGET_FACTS, Catalog, Slice
 from tpucfg.findings import Finding
 from tpucfg.named_tuple import NamedTuple
 from tpucfg.paths import grouped
+from tpucfg.plan.job import compute_class
 from tpucfg.plan.naming import zone_of
 from tpucfg.plan.rules.capacity_table import (
     CAPACITY_TABLE,
@@ -60,18 +61,27 @@ class _Choice(NamedTuple):
         return self.settings.capacity.kind
 
     @property
+    def place(self) -> str:
+        """The zone that the spec names for the size, or else the region."""
+        return self.environment.zones.get(self.slice.size) or self.environment.region
+
+    @property
     def has_class(self) -> bool:
         """True if a compute class of GKE decides how nodes are bought."""
-        return _class_of(self.target, self.settings) is not None
+        return compute_class(self.target, self.settings) is not None
 
 
 def capacity_findings(project: Project, catalog: Catalog, selected: SelectedSizes) -> Iterator[Finding]:
     """Yield the findings about the capacity of the selected sizes."""
-    choices = tuple(_choices(project, catalog, selected))
-    by_class = [choice for choice in choices if choice.has_class]
-    yield from _class_and_capacity(project, by_class)
+    every_choice = tuple(_choices(project, catalog, selected))
+    yield from _class_and_capacity(project, [choice for choice in every_choice if choice.has_class])
+    choices = [choice for choice in every_choice if not choice.has_class]
+    refused = [choice for choice in choices if choice.row.level == "error"]
+    yield from _refusals(project, choices, refused)
+    # Another finding about a layer whose capacity is refused for some size would repeat the mistake.
+    refused_paths = {choice.path for choice in refused}
     for rule in _RULES:
-        yield from rule(project, [choice for choice in choices if not choice.has_class])
+        yield from rule(project, [choice for choice in choices if choice.path not in refused_paths])
 
 
 def _choices(project: Project, catalog: Catalog, selected: SelectedSizes) -> Iterator[_Choice]:
@@ -82,7 +92,7 @@ def _choices(project: Project, catalog: Catalog, selected: SelectedSizes) -> Ite
             # Most rules do not apply to on-demand without a class, which is the capacity of most specs.
             if (
                 settings.capacity.kind == "on-demand"
-                and not _class_of(target, settings)
+                and not compute_class(target, settings)
                 and target not in _UNCERTAIN_ON_DEMAND
             ):
                 continue
@@ -94,11 +104,6 @@ def _choices(project: Project, catalog: Catalog, selected: SelectedSizes) -> Ite
                 yield _Choice(environment, slice_, settings, settings.source(("capacity",)), row)
 
 
-def _class_of(target: str, settings: Settings) -> str | None:
-    """Return the compute class of GKE that decides how nodes are bought; None if there is none."""
-    return settings.targets.get("gke", {}).get("compute_class") if target == "gke" else None
-
-
 def _grouped(choices: Sequence[_Choice], key: Callable[[_Choice], object]) -> Iterator[list[_Choice]]:
     """Yield the choices that share a key and the layer that sets their capacity, so that one mistake is one finding."""
     yield from grouped(((choice.path, choice.target, key(choice)), choice) for choice in choices).values()
@@ -107,22 +112,28 @@ def _grouped(choices: Sequence[_Choice], key: Callable[[_Choice], object]) -> It
 # What the table decides
 
 
-def _verdicts(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]:
-    """Yield refusals of the table, and its doubts where it refuses nothing else of the same layer."""
-    refused, refused_paths = _refused(choices), _refused_paths(choices)
-    open_ = [choice for choice in choices if choice.row.level == "warning" and choice.path not in refused_paths]
+def _refusals(project: Project, choices: Sequence[_Choice], refused: Sequence[_Choice]) -> Iterator[Finding]:
+    """Yield an error for each row of the table by which a target refuses sizes."""
     for group in _grouped(refused, lambda choice: choice.row):
-        yield _refusal(project, choices, group)
+        first, row = group[0], group[0].row
+        message = f"{first.target} does not take {_sizes(group)} with capacity {first.kind}: {row.text}"
+        hint = f"set {dotted(_edit_path(project, choices, group))} to on-demand"
+        details = (*_sources(row), *_other_targets(group))
+        yield project.document.finding("TPU055", message, first.path, help=hint, details=details)
+
+
+def _doubts(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]:
+    """Yield a warning for each row of the table that leaves open if a target takes sizes."""
+    groups = _grouped([choice for choice in choices if choice.row.level == "warning"], lambda choice: choice.row)
     quoted: dict[str, KeyPath] = {}
-    open_groups = _grouped(open_, lambda choice: choice.row)
-    for group in sorted(open_groups, key=lambda group: project.document.value_location(_shown_path(project, group[0]))):
+    for group in sorted(groups, key=lambda group: project.document.value_location(_shown_path(project, group[0]))):
         row, kind, path = group[0].row, group[0].kind, _shown_path(project, group[0])
         # A quotation of several lines is read once, at the first place.
         is_first = quoted.setdefault(row.text, path) == path
         reason = row.text if is_first else f"{dotted(quoted[row.text])} has the reason"
         message = f"{group[0].target} may refuse {_sizes(group)} with capacity {kind}: {reason}"
         hint = f"{_other_capacity(project, choices, group)}, or allow TPU056 with your reason"
-        yield _finding(project, "TPU056", message, path, hint, _sources(row))
+        yield project.document.finding("TPU056", message, path, help=hint, details=_sources(row))
 
 
 def _other_capacity(project: Project, choices: Sequence[_Choice], group: Sequence[_Choice]) -> str:
@@ -147,22 +158,6 @@ def _shown_path(project: Project, choice: _Choice) -> KeyPath:
     return choice.path if is_set else (*environment.sizes_path, environment.sizes.index(choice.slice.size))
 
 
-def _refused(choices: Sequence[_Choice]) -> list[_Choice]:
-    return [choice for choice in choices if choice.row.level == "error"]
-
-
-def _refused_paths(choices: Sequence[_Choice]) -> set[KeyPath]:
-    """Return the layers whose capacity is refused for some size; another finding there would repeat the mistake."""
-    return {choice.path for choice in _refused(choices)}
-
-
-def _refusal(project: Project, choices: Sequence[_Choice], group: Sequence[_Choice]) -> Finding:
-    first, row = group[0], group[0].row
-    message = f"{first.target} does not take {_sizes(group)} with capacity {first.kind}: {row.text}"
-    hint = f"set {dotted(_edit_path(project, choices, group))} to on-demand"
-    return _finding(project, "TPU055", message, first.path, hint, (*_sources(row), *_other_targets(group)))
-
-
 def _edit_path(project: Project, choices: Sequence[_Choice], group: Sequence[_Choice]) -> KeyPath:
     """Return the path at which another capacity changes no other size and no other environment."""
     first, environment = group[0], group[0].environment
@@ -182,20 +177,18 @@ def _edit_path(project: Project, choices: Sequence[_Choice], group: Sequence[_Ch
     return (*environment.path, "capacity") if is_free else first.path
 
 
-def _other_targets(group: Sequence[_Choice]) -> Iterator[str]:
-    """Yield the targets that take all of the sizes with this capacity, if there are any."""
-    names = [
+def _other_targets(group: Sequence[_Choice]) -> list[str]:
+    """Return the targets that take all of the sizes with this capacity, if there are any."""
+    kind, names = group[0].kind, group[0].slice.targets
+    others = [
         name
-        for name in group[0].slice.targets
-        if all(name in choice.slice.targets and _is_taken(name, choice) for choice in group)
+        for name in names
+        if all(
+            name in choice.slice.targets and capacity_verdict(name, choice.slice, kind).level == "allowed"
+            for choice in group
+        )
     ]
-    if names:
-        verb, pronoun = "takes" if len(names) == 1 else "take", "it" if len(group) == 1 else "them"
-        yield f"{listed(names, last=' and ')} {verb} {pronoun} with capacity {group[0].kind}"
-
-
-def _is_taken(target: str, choice: _Choice) -> bool:
-    return capacity_verdict(target, choice.slice, choice.kind).level == "allowed"
+    return [f"targets that take {_sizes(group)} with capacity {kind}: {listed(others)}"] if others else []
 
 
 def _sources(row: CapacityRow) -> tuple[str, ...]:
@@ -207,67 +200,44 @@ def _sources(row: CapacityRow) -> tuple[str, ...]:
 
 def _flex_start_zones(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]:
     """Yield a warning for flex-start on gke outside the zones of GKE's page."""
-    outside = [
-        choice
-        for choice in choices
-        if (choice.target, choice.kind) == ("gke", "flex-start")
-        and (zones := FLEX_START_ZONES.get(choice.slice.generation))
-        and not _is_in(choice, zones)
-    ]
-    for group in _grouped(outside, lambda choice: (choice.environment.name, choice.slice.generation, _place(choice))):
-        zones = FLEX_START_ZONES[group[0].slice.generation]
-        message = f"GKE's page on flex-start does not list {_place(group[0])} for {_sizes(group)}"
+    flexible = [choice for choice in choices if (choice.target, choice.kind) == ("gke", "flex-start")]
+    for group in _grouped(flexible, lambda choice: (choice.environment.name, choice.slice.generation, choice.place)):
+        zones, place = FLEX_START_ZONES.get(group[0].slice.generation, ()), group[0].place
+        if not zones or any(place in (zone, zone.rpartition("-")[0]) for zone in zones):
+            continue
+        message = f"GKE's page on flex-start does not list {place} for {_sizes(group)}"
+        hint = f"set {dotted(_edit_path(project, choices, group))} to on-demand, or allow TPU056 with your reason"
         details = (f"it lists {listed(zones, last=' and ')}: {GKE_FLEX}",)
-        edit_path = _edit_path(project, choices, group)
-        hint = f"set {dotted(edit_path)} to on-demand, or allow TPU056 with your reason"
-        yield _finding(project, "TPU056", message, group[0].path, hint, details)
-
-
-def _place(choice: _Choice) -> str:
-    """Return the zone that the spec names for the size, or else the region."""
-    return choice.environment.zones.get(choice.slice.size) or choice.environment.region
-
-
-def _is_in(choice: _Choice, zones: Sequence[str]) -> bool:
-    zone = choice.environment.zones.get(choice.slice.size)
-    return zone in zones if zone else any(name.rpartition("-")[0] == choice.environment.region for name in zones)
+        yield project.document.finding("TPU056", message, group[0].path, help=hint, details=details)
 
 
 def _flex_start_duration(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]:
     """Yield an error for flex-start without a run duration, or with one that it does not accept."""
-    refused_paths = _refused_paths(choices)
     for choice in choices:
-        details = _FLEX_START_PAGES.get(choice.target, ())
-        duration = choice.settings.trainer.max_run_duration
-        if choice.kind != "flex-start" or choice.path in refused_paths:
+        path, duration = choice.path, choice.settings.trainer.max_run_duration
+        if choice.kind != "flex-start" or (duration and duration.seconds in FLEX_START_SECONDS):
             continue
-        path = choice.settings.source(("trainer", "max_run_duration"))
-        if duration is None:
-            message = "capacity flex-start needs trainer.max_run_duration: the machines are provided for that time"
-            yield _finding(project, "TPU057", message, choice.path, f"set {_duration_edit(choice.path)}", details)
-        elif duration.seconds not in FLEX_START_SECONDS:
+        message = "capacity flex-start needs trainer.max_run_duration: the machines are provided for that time"
+        hint = f"set {_duration_edit(path)}"
+        if duration:
+            path = choice.settings.source(("trainer", "max_run_duration"))
             message = f"{dotted(path)} is {duration.text}, and flex-start takes 10 minutes to 7 days"
-            limit = "10m" if duration.seconds < FLEX_START_SECONDS[0] else "7d"
-            yield _finding(project, "TPU057", message, path, f"set {dotted(path)} to {limit}", details)
+            hint = f"set {dotted(path)} to {'10m' if duration.seconds < FLEX_START_SECONDS[0] else '7d'}"
+        details = _FLEX_START_PAGES.get(choice.target, ())
+        yield project.document.finding("TPU057", message, path, help=hint, details=details)
 
 
 def _spot_without_checkpoints(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]:
     """Yield a warning for spot machines if nothing in the spec shows that the program writes checkpoints."""
-    refused_paths = _refused_paths(choices)
-    lost = [
-        choice
-        for choice in choices
-        if choice.kind == "spot"
-        and choice.path not in refused_paths
-        and not writes_checkpoints(project, choice.settings)
-    ]
+    lost = [each for each in choices if each.kind == "spot" and not writes_checkpoints(project, each.settings)]
     for group in _grouped(lost, lambda _: None):
         message = (
             f"{_sizes(group)} can be preempted at any time, and nothing in the spec shows that the program "
             "writes checkpoints: it would start from the beginning"
         )
         hint = "pass the job's folder to the program, such as trainer.args.model_dir: ${job_dir}, or allow TPU058"
-        yield _finding(project, "TPU058", message, group[0].path, hint, (f"see {_PREEMPTION}",))
+        details = (f"see {_PREEMPTION}",)
+        yield project.document.finding("TPU058", message, group[0].path, help=hint, details=details)
 
 
 def writes_checkpoints(project: Project, settings: Settings) -> bool:
@@ -284,11 +254,8 @@ def writes_checkpoints(project: Project, settings: Settings) -> bool:
 
 def _restarts_of_spot(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]:
     """Yield a warning for restarts on spot machines of cloud-tpu, whose request is suspended by a preemption."""
-    held = [
-        choice
-        for choice in choices
-        if (choice.target, choice.kind) == ("cloud-tpu", "spot") and choice.settings.trainer.restarts
-    ]
+    on_spot = (choice for choice in choices if (choice.target, choice.kind) == ("cloud-tpu", "spot"))
+    held = [choice for choice in on_spot if choice.settings.trainer.restarts]
     for group in _grouped(held, lambda choice: choice.settings.source(("trainer", "restarts"))):
         path = group[0].settings.source(("trainer", "restarts"))
         message = (
@@ -296,7 +263,7 @@ def _restarts_of_spot(project: Project, choices: Sequence[_Choice]) -> Iterator[
             f"request of {_sizes(group)}, and it keeps its id"
         )
         hint = "run the delete and the start command of tpucfg submit again after a preemption, and allow TPU127"
-        yield _finding(project, "TPU127", message, path, hint, (f"see {_SUSPENDED}",))
+        yield project.document.finding("TPU127", message, path, help=hint, details=(f"see {_SUSPENDED}",))
 
 
 def _reservations_without_zone(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]:
@@ -313,7 +280,7 @@ def _reservations_without_zone(project: Project, choices: Sequence[_Choice]) -> 
         allowance = ", and allow TPU022" if choice.slice.zones else ""
         hint = f"add {dotted((*path, size))}, for example {environment.region}-a{allowance}"
         details = (f"the name of a reservation: {_RESERVATION_NAME}",)
-        yield Finding.of("TPU005", message, project.document.key_location(path), help=hint, details=details)
+        yield project.document.finding("TPU005", message, path, at_key=True, help=hint, details=details)
 
 
 def _class_and_capacity(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]:
@@ -323,18 +290,13 @@ def _class_and_capacity(project: Project, choices: Sequence[_Choice]) -> Iterato
             continue
         path = choice.settings.source(("targets", "gke", "compute_class"))
         message = f"{dotted(path)} and {dotted(choice.path)} exclude each other: the class decides how nodes are bought"
-        yield Finding.of(
-            "TPU054",
-            message,
-            project.document.value_location(path),
-            help=f"delete {dotted(choice.path)}, or the compute class",
-            details=(f"see {_CLASSES}",),
-            related=((project.document.value_location(choice.path), "the capacity"),),
-        )
+        hint, details = f"delete {dotted(choice.path)}, or the compute class", (f"see {_CLASSES}",)
+        related = ((project.document.value_location(choice.path), "the capacity"),)
+        yield project.document.finding("TPU054", message, path, help=hint, details=details, related=related)
 
 
 _RULES: Final[Sequence[Callable[[Project, Sequence[_Choice]], Iterator[Finding]]]] = (
-    _verdicts,
+    _doubts,
     _flex_start_zones,
     _flex_start_duration,
     _spot_without_checkpoints,
@@ -345,7 +307,3 @@ _RULES: Final[Sequence[Callable[[Project, Sequence[_Choice]], Iterator[Finding]]
 
 def _sizes(choices: Sequence[_Choice]) -> str:
     return listed(list(dict.fromkeys(choice.slice.size for choice in choices)), last=" and ")
-
-
-def _finding(project: Project, id_: str, message: str, path: KeyPath, hint: str, details: Sequence[str]) -> Finding:
-    return Finding.of(id_, message, project.document.value_location(path), help=hint, details=details)

@@ -72,13 +72,7 @@ _NO_BULK: Final = (
 CAPACITY_TABLE: Final = (
     CapacityRow("vertex-ai", "on-demand", "allowed", "no field", (_VERTEX,)),
     CapacityRow(
-        "vertex-ai",
-        "spot",
-        "error",
-        "Google does not support Spot VMs for TPU Pods",
-        (_VERTEX_SPOT,),
-        (),
-        "several",
+        "vertex-ai", "spot", "error", "Google does not support Spot VMs for TPU Pods", (_VERTEX_SPOT,), hosts="several"
     ),
     CapacityRow(
         "vertex-ai",

@@ -53,7 +53,7 @@ def batch_per_device_findings(project: Project, rungs: Sequence[Rung]) -> Iterat
         devices = endless[0].slice.devices * (endless[0].grad_accum or 1)
         hint = f"set overrides.{endless[0].size}.batch_size to {devices}, or leave {endless[0].size} out"
         path = setting_path(project.training, "batch_size")
-        yield Finding.of("TPU040", message, project.document.value_location(path), help=hint)
+        yield project.document.finding("TPU040", message, path, help=hint)
 
 
 def _flags_of_figures(project: Project) -> dict[str, str]:
@@ -94,18 +94,12 @@ def _flags_of_two_figures(project: Project, flags: Mapping[str, str]) -> Iterato
     for flag, count in Counter(flags.values()).items():
         if count > 1:
             figures = [figure for figure, name in flags.items() if name == flag]
-            message = (
-                f"{_dashes(project)}{flag} would be given {count} times: for {' and for '.join(figures)} of training"
-            )
+            message = f"{_dashes(project)}{flag} would be given {count} times: for {' and for '.join(figures)}"
             renamed = next((figure for figure in reversed(figures) if figure in training.flags), figures[-1])
             path: KeyPath = ("training", "flags", renamed)
-            location = (
-                project.document.value_location(path)
-                if renamed in training.flags
-                else project.document.key_location(setting_path(training, renamed))
-            )
+            place = path if renamed in training.flags else setting_path(training, renamed)
             hint = f"set {dotted(path)} to null, which omits the figure, or to another flag"
-            yield Finding.of("TPU050", message, location, help=hint)
+            yield project.document.finding("TPU050", message, place, help=hint)
 
 
 def _dashes(project: Project) -> str:
@@ -120,13 +114,10 @@ def _flags_of_argument_and_figure(project: Project, flags: Mapping[str, str]) ->
     for path, arg in args.items():
         if figure := figure_of_flag.get(arg.key):
             setting = setting_path(project.training, figure)
-            yield Finding.of(
-                "TPU050",
-                f"{_dashes(project)}{arg.key} would be given twice: by {dotted(path)} and by {dotted(setting)}",
-                project.document.key_location(path),
-                help=f"delete {dotted(path)}, or set training.flags.{figure} to null, which omits the figure",
-                related=((project.document.key_location(setting), "the figure with the same flag"),),
-            )
+            message = f"{_dashes(project)}{arg.key} would be given twice: by {dotted(path)} and by {dotted(setting)}"
+            hint = f"delete {dotted(path)}, or set training.flags.{figure} to null, which omits the figure"
+            related = ((project.document.key_location(setting), "the figure with the same flag"),)
+            yield project.document.finding("TPU050", message, path, at_key=True, help=hint, related=related)
 
 
 # Numbers beside the plan.
@@ -182,27 +173,25 @@ def _literals(
 
 
 def _literal_finding(project: Project, literal: _Literal) -> Finding:
-    document, figure = project.document, literal.figure
-    shown = figure if figure not in project.training.steps else f"steps.{figure}"
-    value = format_value(literal.text, quoted=False)
-    if _has_figure(project, figure):
-        consequence = "which the plan works out for each rung"
-        hint = (
-            f"write ${{{shown}}} in place of {value}"
-            if literal.is_word
-            else f"set {dotted(literal.path)} to ${{{shown}}}"
-        )
-    else:
-        path = setting_path(project.training, figure)
-        consequence = f"which the plan does not know, because {dotted(path)} is not set"
-        hint = f"set {dotted(path)} to {value}" + (
-            "" if literal.is_word else f", and {dotted(literal.path)} to ${{{shown}}}"
-        )
+    figure, value, name = literal.figure, format_value(literal.text, quoted=False), dotted(literal.path)
+    placeholder = f"${{{_shown(project, figure)}}}"
+    consequence = "which the plan works out for each rung"
+    hint = f"write {placeholder} in place of {value}" if literal.is_word else f"set {name} to {placeholder}"
+    if not _has_figure(project, figure):
+        setting = dotted(setting_path(project.training, figure))
+        consequence = f"which the plan does not know, because {setting} is not set"
+        hint = f"set {setting} to {value}"
         if not literal.is_word and literal.name == flag_name(project.training, figure):
-            hint = f"delete {literal.name}, and set {dotted(path)} to {value}"
-    message = f"{dotted(literal.path)} sets {literal.name} to {value}, a literal for {figure}, {consequence}"
-    id_ = "TPU033" if literal.is_word else "TPU032"
-    return Finding.of(id_, message, document.value_location(literal.path), help=hint)
+            hint = f"delete {literal.name}, and {hint}"  # the figure has this flag itself
+        elif not literal.is_word:
+            hint = f"{hint}, and {name} to {placeholder}"
+    message = f"{name} sets {literal.name} to {value}, a literal for {figure}, {consequence}"
+    return project.document.finding("TPU033" if literal.is_word else "TPU032", message, literal.path, help=hint)
+
+
+def _shown(project: Project, figure: str) -> str:
+    """Return the name of a figure's placeholder."""
+    return f"steps.{figure}" if figure in project.training.steps else figure
 
 
 def _bare_flags(project: Project, settings: Settings) -> Iterator[Finding]:
@@ -211,7 +200,7 @@ def _bare_flags(project: Project, settings: Settings) -> Iterator[Finding]:
         if None in arg.values and arg.key:
             message = f"{dotted(arg.path)} is a bare flag, and the style key=value has none"
             hint = f"set {dotted(arg.path)} to true, or to the value that the program takes"
-            yield Finding.of("TPU007", message, project.document.value_location(arg.path), help=hint)
+            yield project.document.finding("TPU007", message, arg.path, help=hint)
 
 
 # Figures that do not reach the program.
@@ -231,11 +220,9 @@ def _dropped_by_shell(project: Project, settings: Settings) -> Iterator[Finding]
     if used_placeholders(scripts).isdisjoint((*FIGURES, *NAMED_FIGURES)):
         path = settings.source(("trainer", "command"))
         message = f'{dotted(path)} runs a script without "$@", so no argument and no figure reaches the program'
-        hint = (
-            'write "$@" where the program takes its arguments, and -- as the word after the script; or write its '
-            "figures as placeholders, such as ${batch_size}"
-        )
-        yield Finding.of("TPU034", message, project.document.value_location(path), help=hint)
+        hint = 'write "$@" where the program takes its arguments, and -- as the word after the script'
+        hint += "; or write its figures as placeholders, such as ${batch_size}"
+        yield project.document.finding("TPU034", message, path, help=hint)
 
 
 _OF_RUN: Final = frozenset(("run", "run_dir", "job_dir", "run_folder"))
@@ -244,23 +231,18 @@ _OF_RUN: Final = frozenset(("run", "run_dir", "job_dir", "run_folder"))
 
 def _shared_folders(project: Project) -> Iterator[Finding]:
     """Yield a warning for an argument that gives all runs one folder, in place of the preset's, which has the run."""
-    preset = project.training.preset
-    own = (
-        {key for key, text in preset.args.items() if not _OF_RUN.isdisjoint(used_placeholders([text]))}
-        if preset
-        else set()
-    )
+    args = project.training.preset.args if project.training.preset else {}
+    own = {key for key, text in args.items() if not _OF_RUN.isdisjoint(used_placeholders([text]))}
     for settings in project.distinct_settings():
-        folders = [arg for arg in settings.trainer.args if preset and arg.key in preset.args]
+        folders = [arg for arg in settings.trainer.args if arg.key in args]
         texts = [text for arg in folders for text in arg.values if text]
-        fixed = [arg for arg in folders if arg.key in own and settings.layers.find("trainer", "args", arg.key)]
+        fixed = [arg.path for arg in folders if arg.key in own and settings.layers.find("trainer", "args", arg.key)]
         if fixed and _OF_RUN.isdisjoint(used_placeholders(texts)):
-            path = fixed[0].path
-            message = (
-                f"{dotted(path)} is the same for all runs and sizes, so each goes on with the checkpoints of another"
+            name = dotted(fixed[0])
+            message = f"{name} is the same for all runs and sizes, so each goes on with the checkpoints of another"
+            yield project.document.finding(
+                "TPU128", message, fixed[0], help=f"delete {name}, or write ${{run}} into it"
             )
-            hint = f"delete {dotted(path)}, or write ${{run}} into it"
-            yield Finding.of("TPU128", message, project.document.value_location(path), help=hint)
 
 
 def _uncarried(project: Project, reported: frozenset[str]) -> Iterator[Finding]:
@@ -270,14 +252,14 @@ def _uncarried(project: Project, reported: frozenset[str]) -> Iterator[Finding]:
         alternatives = BATCH_FIGURES if figure in BATCH_FIGURES else (figure,)
         if not reported.isdisjoint(alternatives) or any(_is_carried(project, name) for name in alternatives):
             continue
-        path, shown = number_path(project, figure), f"steps.{figure}" if figure in training.steps else figure
+        path, shown = number_path(project, figure), _shown(project, figure)
         message = f"no flag and no placeholder gives {figure} to the program, which runs with a number of its own"
         hint = f"set training.flags.{figure} to {figure}, or to the program's own flag"
         if figure in training.flags:
             hint = f"delete training.flags.{figure}, or write ${{{shown}}} in trainer.args"
         elif training.preset and (argument := training.preset.arguments.get(figure)):
             hint = f"set trainer.args.{argument} to ${{{shown}}}, or another argument that divides the model"
-        yield Finding.of("TPU034", message, project.document.value_location(path), help=hint)
+        yield project.document.finding("TPU034", message, path, help=hint)
 
 
 def _needed(project: Project) -> Iterator[str]:
@@ -300,5 +282,5 @@ def _is_carried(project: Project, figure: str) -> bool:
     """Return True if a flag or a placeholder gives the figure to the program of every job."""
     if flag_name(project.training, figure):
         return True
-    name = f"steps.{figure}" if figure in project.training.steps else figure
+    name = _shown(project, figure)
     return all(name in used_placeholders(settings.trainer.texts) for settings in project.distinct_settings())

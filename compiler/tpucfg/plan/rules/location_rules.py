@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Final
+from typing import Any, Final
 
 from tpucfg.catalog import TARGET_FACTS, Catalog, Slice, Zone
-from tpucfg.findings import Finding, Location
+from tpucfg.findings import Finding
 from tpucfg.plan.naming import bucket_name_problem, bucket_of
 from tpucfg.plan.selection import SelectedSizes
 from tpucfg.spec import Cluster, Environment, Project
@@ -15,12 +15,11 @@ from tpucfg.yamldoc import KeyPath
 
 BUCKETS_URL: Final = "https://cloud.google.com/storage/docs/buckets#naming"
 ZONES_URL: Final = "https://cloud.google.com/tpu/docs/regions-zones"
-DATA_URL: Final = "https://cloud.google.com/tpu/docs/storage-buckets"
-"""Data should be in a regional bucket in the TPU's region."""
+_DATA: Final = "data should be in a bucket in the TPU's region: https://cloud.google.com/tpu/docs/storage-buckets"
 _NOT_OFFICIAL: Final = {
-    "older-docs": "{sizes} not in Google's current list for {location_name}, only in an older one",
-    "single-tenant": "{sizes} offered in {location_name} only to customers with capacity of their own",
-    "third-party": "{sizes} not in Google's list for {location_name}, only in {source}",
+    "older-docs": "{sizes} not in Google's current list for {place}, only in an older one",
+    "single-tenant": "{sizes} offered in {place} only to customers with capacity of their own",
+    "third-party": "{sizes} not in Google's list for {place}, only in {source}",
 }
 """Messages by the kind of list that names the zone."""
 
@@ -30,9 +29,9 @@ def location_findings(
 ) -> Iterator[Finding]:
     """Yield the findings about the location of an environment, for the given sizes of its ladder."""
     yield from _bucket(project, environment)
-    yield from _distant_cluster(project, environment)
     yield from _distant_buckets(project, environment)
-    yield from _cluster(project, environment)
+    if "cluster" in TARGET_FACTS[environment.target].environment_keys:
+        yield from _cluster(project, environment)
     if TARGET_FACTS[environment.target].zones == "chosen by the service":
         return
     ladder = [slice_ for size in environment.sizes if (slice_ := catalog.find(size))]
@@ -59,69 +58,58 @@ def _bucket(project: Project, environment: Environment) -> Iterator[Finding]:
     shown = format_value(bucket, quoted=False, max_length=80)
     message = f"{shown} cannot be the bucket of {environment.name}: {problem}"
     hint = f"set {dotted(path)} to another name" + (f", such as {suggestion}" if suggestion else "")
-    details = (f"the rules: {BUCKETS_URL}",)
-    yield Finding.of("TPU028", message, project.document.value_location(path), help=hint, details=details)
-
-
-def _distant_cluster(project: Project, environment: Environment) -> Iterator[Finding]:
-    """Yield an error for a cluster in another region: its TPUs would read the bucket from there."""
-    cluster, path, location = environment.cluster, environment.path, project.document.value_location
-    if cluster is None or "cluster" not in TARGET_FACTS[environment.target].environment_keys:
-        return
-    region = re.sub(r"(?<=[0-9])-[a-z]$", "", cluster.location)
-    if region == environment.region:
-        return
-    key: KeyPath = (*path, "cluster" if project.document.node((*path, "cluster")) else "kube_context")
-    yield Finding.of(
-        "TPU035",
-        f"the cluster {cluster.name} is in {cluster.location}, and {environment.name} with its bucket in "
-        f"{environment.region}: every read and checkpoint would cross regions",
-        location(key),
-        help=f"set {dotted((*path, 'region'))} to {region}, or {dotted(key)} to a cluster in {environment.region}",
-        related=((location((*path, "region")), f"the region of {environment.name}"),),
-    )
+    yield project.document.finding("TPU028", message, path, help=hint, details=(f"the rules: {BUCKETS_URL}",))
 
 
 def _distant_buckets(project: Project, environment: Environment) -> Iterator[Finding]:
     """Yield a warning for each bucket of `reads` in another region."""
     for bucket, region in environment.reads.items():
-        path: KeyPath = (*environment.path, "reads", bucket)
         if region.lower() != environment.region:
-            yield Finding.of(
-                "TPU036",
+            message = (
                 f"{bucket} is in {region}, and the TPUs of {environment.name} are in {environment.region}: reading it "
-                "from there is slower, and billed by the byte",
-                project.document.value_location(path),
-                help=f"copy it to a bucket in {environment.region}, or allow TPU036",
-                details=(f"data should be in a bucket in the TPU's region: {DATA_URL}",),
+                "from there is slower, and billed by the byte"
             )
+            hint = f"copy it to a bucket in {environment.region}, or allow TPU036"
+            path = (*environment.path, "reads", bucket)
+            yield project.document.finding("TPU036", message, path, help=hint, details=(_DATA,))
 
 
 def _cluster(project: Project, environment: Environment) -> Iterator[Finding]:
-    """Yield a finding for an environment whose cluster the spec does not name, or names in two ways."""
-    path, context = (*environment.path, "cluster"), environment.kube_context
-    if "cluster" not in TARGET_FACTS[environment.target].environment_keys:
-        return
-    if environment.cluster is None:
-        name = f"projects/{environment.project}/locations/{environment.region}/clusters/NAME"
-        message = f"{dotted(environment.path)} names no cluster, so tpucfg submit starts no job of it"
-        hint = f"set {dotted(path)} to {name}, or allow TPU125 if another tool applies the configs"
+    """Yield a finding for a cluster that the spec does not name, names in two ways, or has in another region.
+
+    The TPUs of a cluster in another region would read the bucket from there.
+    """
+    path, context_path = (*environment.path, "cluster"), (*environment.path, "kube_context")
+    cluster, context, region = environment.cluster, environment.kube_context, environment.region
+    location = project.document.value_location
+    if cluster is None:
+        key, message = path, f"{dotted(environment.path)} names no cluster, so tpucfg submit starts no job of it"
+        condition = "if another tool applies the configs"
         if context:
-            message = f"the context {context} names no cluster: it is taken to be in {environment.region} and in "
-            message += f"{environment.project}, whose identity pool the stack grants"
-            hint = f"set {dotted(path)} to {name}, or allow TPU125 if it is there"
-        location = project.document.key_location((*environment.path, "kube_context" if context else "cluster"))
-        yield Finding.of("TPU125", message, location, help=hint)
-    elif (named := Cluster.of_context(context)) and named != environment.cluster:
-        context_path = (*environment.path, "kube_context")
-        yield Finding.of(
-            "TPU054",
-            f"the context is of {named.path}, and {dotted(path)} is another one: jobs would start where the stack "
-            "grants nothing",
-            project.document.value_location(context_path),
-            help=f"delete {dotted(context_path)}, which makes it {environment.cluster.context}",
-            related=((project.document.value_location(path), "the cluster"),),
+            key, condition = context_path, "if it is there"
+            place = f"{region} and in {environment.project}, whose identity pool the stack grants"
+            message = f"the context {context} names no cluster: it is taken to be in {place}"
+        name = f"projects/{environment.project}/locations/{region}/clusters/NAME"
+        hint = f"set {dotted(path)} to {name}, or allow TPU125 {condition}"
+        yield project.document.finding("TPU125", message, key, at_key=True, help=hint)
+        return
+    key = path if project.document.node(path) else context_path
+    own_region = re.sub(r"(?<=[0-9])-[a-z]$", "", cluster.location)
+    if own_region != region:
+        region_path = (*environment.path, "region")
+        message = (
+            f"the cluster {cluster.name} is in {cluster.location}, and {environment.name} with its bucket in {region}: "
+            "every read and checkpoint would cross regions"
         )
+        hint = f"set {dotted(region_path)} to {own_region}, or {dotted(key)} to a cluster in {region}"
+        related = ((location(region_path), f"the region of {environment.name}"),)
+        yield project.document.finding("TPU035", message, key, help=hint, related=related)
+    if (named := Cluster.of_context(context)) and named != cluster:
+        problem = f"the context is of {named.path}, and {dotted(path)} is another one"
+        message = f"{problem}: jobs would start where the stack grants nothing"
+        hint = f"delete {dotted(context_path)}, which makes it {cluster.context}"
+        related = ((location(path), "the cluster"),)
+        yield project.document.finding("TPU054", message, context_path, help=hint, related=related)
 
 
 def _missing_in_region(
@@ -131,42 +119,23 @@ def _missing_in_region(
 
     The error is at the region if it offers none of them, else at the first missing rung.
     """
-    region, at_region = environment.region, project.document.value_location((*environment.path, "region"))
+    region, region_path = environment.region, (*environment.path, "region")
     missing = [slice_ for slice_ in slices if not slice_.zones_in(region)]
     if not missing:
         return
-    complete_regions, names = _regions_with_all(ladder), [slice_.size for slice_ in missing]
-    hint = _region_hint(environment, ladder, missing, complete_regions)
-    zone_list = _zone_list(environment.target)
-    if missing == slices and region not in (known := _regions_with_tpus(catalog)):
-        near = nearest(region, known)
-        details = (f"regions with TPUs: {listed(sorted(known), 30)}", zone_list)
-        message, hint = f"no TPU is offered in {region}", f"did you mean {near}?" if near else hint
-        yield Finding.of("TPU021", message, at_region, help=hint, details=details)
+    names = [slice_.size for slice_ in missing]
+    message = f"{listed(names, last=' and ')} {'is' if len(names) == 1 else 'are'} not offered in {region}"
+    offer, hint = _other_regions(environment, ladder, missing)
+    options: dict[str, Any] = {"help": hint, "details": (offer, _zone_list(environment.target))}
+    if missing == slices:
+        regions = {zone.region for slice_ in catalog.all() for zone in slice_.zones}
+        near = None if region in regions else nearest(region, sorted(regions))
+        options |= {"help": f"did you mean {near}?"} if near else {}
+        yield project.document.finding("TPU021", message, region_path, **options)
         return
-    at_rung = project.document.value_location((*environment.sizes_path, environment.sizes.index(names[0])))
-    yield Finding.of(
-        "TPU021",
-        f"{listed(names, last=' and ')} {'is' if len(names) == 1 else 'are'} not offered in {region}",
-        at_region if missing == slices else at_rung,
-        help=hint,
-        details=(_offering_regions(missing, complete_regions, ladder), zone_list),
-        related=() if missing == slices else ((at_region, f"the region of {environment.name}"),),
-    )
-
-
-def _regions_with_tpus(catalog: Catalog) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(zone.region for slice_ in catalog.all() for zone in slice_.zones))
-
-
-def _offering_regions(missing: list[Slice], complete_regions: list[str], ladder: list[Slice]) -> str:
-    rungs = ", ".join(slice_.size for slice_ in ladder)
-    if complete_regions:
-        verb = "offers" if len(complete_regions) == 1 else "offer"
-        return f"{listed(complete_regions)} {verb} every rung of this ladder ({rungs})"
-    regions = listed(missing[0].regions(official=True))
-    offer = f"; {missing[0].size} is offered in {regions}" if regions else ""
-    return f"no region offers every rung of this ladder ({rungs}){offer}"
+    path = (*environment.sizes_path, environment.sizes.index(names[0]))
+    related = ((project.document.value_location(region_path), f"the region of {environment.name}"),)
+    yield project.document.finding("TPU021", message, path, related=related, **options)
 
 
 def _zone_list(target: str) -> str:
@@ -175,20 +144,19 @@ def _zone_list(target: str) -> str:
     return f"{publisher}: {ZONES_URL}"
 
 
-def _region_hint(
-    environment: Environment, ladder: list[Slice], missing: list[Slice], complete_regions: list[str]
-) -> str:
+def _other_regions(environment: Environment, ladder: list[Slice], missing: list[Slice]) -> tuple[str, str]:
+    """Return the regions that offer the ladder or else its first missing rung, and the edit that chooses one."""
+    rungs = f"every rung of this ladder ({', '.join(slice_.size for slice_ in ladder)})"
     leave_out = f"leave {listed([slice_.size for slice_ in missing], last=' and ')} out"
-    if complete_regions:
-        move = f"set environments.{environment.name}.region to {complete_regions[0]}"
-        return move if missing == ladder else f"{move}, or {leave_out}"
-    regions = missing[0].regions(official=True)
-    return f"{leave_out} here, and add an environment in {regions[0]} for it" if regions else leave_out
-
-
-def _regions_with_all(ladder: list[Slice]) -> list[str]:
-    regions = [slice_.regions(official=True) for slice_ in ladder]
-    return [region for region in regions[0] if all(region in offered_in for offered_in in regions)]
+    first, *others = (slice_.regions(official=True) for slice_ in ladder)
+    if complete := [region for region in first if all(region in offered_in for offered_in in others)]:
+        move = f"set {dotted((*environment.path, 'region'))} to {complete[0]}"
+        verb = "offers" if len(complete) == 1 else "offer"
+        return f"{listed(complete)} {verb} {rungs}", move if missing == ladder else f"{move}, or {leave_out}"
+    if regions := missing[0].regions(official=True):
+        offer = f"no region offers {rungs}; {missing[0].size} is offered in {listed(regions)}"
+        return offer, f"{leave_out} here, and add an environment in {regions[0]} for it"
+    return f"no region offers {rungs}", leave_out
 
 
 def _unofficial_in_region(
@@ -200,37 +168,36 @@ def _unofficial_in_region(
         of_list, zones = zip(*group, strict=True)
         if not zones[0].official:
             path = (*environment.sizes_path, environment.sizes.index(of_list[0].size))
-            location = project.document.value_location(path)
-            yield _unofficial("TPU021", catalog, of_list, zones[0], environment.region, location)
+            yield _unofficial("TPU021", project, catalog, of_list, zones[0], environment.region, path)
 
 
 def _unofficial(
-    id_: str, catalog: Catalog, slices: Sequence[Slice], zone: Zone, location_name: str, location: Location
+    id_: str, project: Project, catalog: Catalog, slices: Sequence[Slice], zone: Zone, place: str, path: KeyPath
 ) -> Finding:
     source, sizes = catalog.sources[zone.source], listed([slice_.size for slice_ in slices], last=" and ")
     sizes += " is" if len(slices) == 1 else " are"
-    message = _NOT_OFFICIAL[zone.kind].format(sizes=sizes, location_name=location_name, source=source.title)
+    message = _NOT_OFFICIAL[zone.kind].format(sizes=sizes, place=place, source=source.title)
     official = listed(slices[0].regions(official=True))
     hint = "request quota there first" + (f", or move to a region of Google's list: {official}" if official else "")
     details = (f"the other list: {source.url}", f"Google's current list: {ZONES_URL}")
-    return Finding.of(id_, message, location, level="warning", help=hint, details=details)
+    return project.document.finding(id_, message, path, level="warning", help=hint, details=details)
 
 
 def _zone(project: Project, catalog: Catalog, environment: Environment, slice_: Slice) -> Iterator[Finding]:
     """Yield a finding for the zone that the spec sets for a size, unless Google's current list has it."""
     name, path = environment.zones[slice_.size], (*environment.path, "zones", slice_.size)
-    location, hint = project.document.value_location(path), _zone_hint(environment, slice_, path)
+    hint = _zone_hint(environment, slice_, path)
     zones = {zone.name: zone for zone in slice_.zones}
     if name.rpartition("-")[0] != environment.region:
         region_location = project.document.value_location((*environment.path, "region"))
         message = f"the zone {name} is not in {environment.region}, the region of {environment.name} and its bucket"
         related = ((region_location, f"the region of {environment.name}"),)
-        yield Finding.of("TPU022", message, location, help=hint, related=related)
+        yield project.document.finding("TPU022", message, path, help=hint, related=related)
     elif zones and name not in zones:
-        message = f"{slice_.size} is not offered in the zone {name}"
-        yield Finding.of("TPU022", message, location, help=hint, details=(f"Cloud TPU's list: {ZONES_URL}",))
+        message, details = f"{slice_.size} is not offered in the zone {name}", (f"Cloud TPU's list: {ZONES_URL}",)
+        yield project.document.finding("TPU022", message, path, help=hint, details=details)
     elif zones and not zones[name].official:
-        yield _unofficial("TPU022", catalog, [slice_], zones[name], name, location)
+        yield _unofficial("TPU022", project, catalog, [slice_], zones[name], name, path)
 
 
 def _zone_hint(environment: Environment, slice_: Slice, path: KeyPath) -> str:
@@ -264,28 +231,13 @@ def data_locality_findings(project: Project, selected: SelectedSizes) -> Iterato
                 hint = f"write {format_value(replacement, quoted=False)}, in the bucket of each environment"
             if project.training.preset and path[-1] in project.training.preset.args:
                 hint = f"delete {dotted(path)}: training.flags adds it with the folder of the run"
-            yield Finding.of(
-                "TPU031",
-                f"{dotted(path)} is {format_value(text, quoted=False)}, {problem}",
-                project.document.value_location(path),
-                help=hint,
-                details=(f"data should be in a bucket in the TPU's region: {DATA_URL}",),
-            )
+            message = f"{dotted(path)} is {format_value(text, quoted=False)}, {problem}"
+            yield project.document.finding("TPU031", message, path, help=hint, details=(_DATA,))
 
 
 def _storage_paths(project: Project, selected: SelectedSizes) -> Iterator[tuple[KeyPath, str]]:
     """Yield the literal gs:// texts of args and env, each by its path in the spec."""
     settings_of_jobs = (project.settings[environment.name, size] for environment, sizes in selected for size in sizes)
     for settings in {id(settings): settings for settings in settings_of_jobs}.values():
-        texts = [
-            (_value_path(project, arg.path, index), text)
-            for arg in settings.trainer.args
-            for index, text in enumerate(arg.values)
-        ]
-        texts += [(settings.source(("trainer", "env", key)), text) for key, text in settings.trainer.env]
-        yield from ((path, text) for path, text in texts if text and text.startswith("gs://"))
-
-
-def _value_path(project: Project, path: KeyPath, index: int) -> KeyPath:
-    node = project.document.node(path)
-    return (*path, index) if node is not None and isinstance(node.value, list) else path
+        sections = filter(None, (settings.layers.find("trainer", key) for key in ("args", "env")))
+        yield from ((path, text) for each in sections for path, text in each.texts() if text.startswith("gs://"))

@@ -8,7 +8,7 @@ from typing import Final
 from tpucfg.catalog import Catalog, Slice
 from tpucfg.findings import Finding
 from tpucfg.number_format import format_number
-from tpucfg.plan.rung import NO_OVERRIDE, Rung, decimal_text, make_rung, setting_path, tuned_micro_batch
+from tpucfg.plan.rung import NO_OVERRIDE, Rung, decimal_text, make_rung, setting_path
 from tpucfg.spec import Override, Project, Training
 from tpucfg.text_format import dotted, format_count, listed
 from tpucfg.yamldoc import KeyPath
@@ -34,15 +34,20 @@ def parallelism_findings(project: Project, catalog: Catalog) -> Iterator[Finding
         yield from fractional
         return  # the batch that follows was rounded down
     slices = () if project.broken & _LADDER_SECTIONS else tuple(_ladder_slices(project, catalog))
-    is_tuned_divisible = _is_divisible(tuned_on, project.training.model_parallel)
+    setting: KeyPath = ("training", "model_parallel")
+    is_tuned_divisible = _devices(tuned_on) % project.training.model_parallel == 0
     if not is_tuned_divisible:
-        yield _tuned_model_parallel(project, tuned_on, slices)
+        following = [slice_ for slice_ in slices if not _override(project, slice_).model_parallel]
+        common = gcd(*(_devices(slice_) for slice_ in (tuned_on, *following)))
+        yield _indivisible(project, tuned_on, project.training.model_parallel, setting, setting, common)
     divisible = []
     for slice_ in slices:
-        if _is_divisible(slice_, _model_parallel(project, slice_)):
+        own, path = _override(project, slice_).model_parallel, ("overrides", slice_.size, "model_parallel")
+        model_parallel = own or project.training.model_parallel
+        if _devices(slice_) % model_parallel == 0:
             divisible.append(slice_)
-        elif is_tuned_divisible or _override(project, slice_).model_parallel:
-            yield _rung_model_parallel(project, slice_)
+        elif is_tuned_divisible or own:
+            yield _indivisible(project, slice_, model_parallel, path if own else setting, path, _devices(slice_))
     if not is_tuned_divisible:
         return  # without whole replicas there are no micro-batches
     # Most specs pass the whole-number test, which is faster than to compute the rungs.
@@ -63,46 +68,22 @@ def _override(project: Project, slice_: Slice) -> Override:
     return project.overrides.get(slice_.size, NO_OVERRIDE)
 
 
-def _model_parallel(project: Project, slice_: Slice) -> int:
-    return _override(project, slice_).model_parallel or project.training.model_parallel
-
-
 def _devices(slice_: Slice) -> int:
     """Return the JAX devices of one slice of a size: a replica does not span slices."""
     return slice_.devices // slice_.slices
 
 
-def _is_divisible(slice_: Slice, model_parallel: int) -> bool:
-    return _devices(slice_) % model_parallel == 0
-
-
-def _tuned_model_parallel(project: Project, tuned_on: Slice, slices: Sequence[Slice]) -> Finding:
-    model_parallel = project.training.model_parallel
-    following = [slice_ for slice_ in slices if not _override(project, slice_).model_parallel]
-    common = gcd(*(_devices(slice_) for slice_ in (tuned_on, *following)))
-    hint = _divisor_help(("training", "model_parallel"), common, model_parallel)
-    return _indivisible(project, tuned_on, model_parallel, ("training", "model_parallel"), hint)
-
-
-def _rung_model_parallel(project: Project, slice_: Slice) -> Finding:
-    model_parallel = _model_parallel(project, slice_)
-    own: KeyPath = ("overrides", slice_.size, "model_parallel")
-    place = own if _override(project, slice_).model_parallel else ("training", "model_parallel")
-    return _indivisible(project, slice_, model_parallel, place, _divisor_help(own, _devices(slice_), model_parallel))
-
-
-def _indivisible(project: Project, slice_: Slice, model_parallel: int, place: KeyPath, hint: str) -> Finding:
+def _indivisible(
+    project: Project, slice_: Slice, model_parallel: int, path: KeyPath, edited: KeyPath, number: int
+) -> Finding:
+    """Return the finding about a setting, which is edited to a divisor of a number just below or above it."""
     owner = f"one slice of {slice_.size}" if slice_.slices > 1 else slice_.size
     devices = format_count(_devices(slice_), "JAX device")
     message = f"model_parallel {model_parallel:,} does not divide the {devices} of {owner}"
-    return Finding.of("TPU048", message, project.document.value_location(place), help=hint)
-
-
-def _divisor_help(path: KeyPath, number: int, wanted: int) -> str:
-    """Return the edit to the divisors of a number just below and just above another number; at least one exists."""
     divisors = [count for count in range(1, number + 1) if number % count == 0]
-    nearest = [count for count in divisors if count < wanted][-1:] + [count for count in divisors if count > wanted][:1]
-    return f"set {dotted(path)} to {' or '.join(map(str, nearest))}"
+    below, above = [n for n in divisors if n < model_parallel], [n for n in divisors if n > model_parallel]
+    hint = f"set {dotted(edited)} to {' or '.join(map(str, (*below[-1:], *above[:1])))}"
+    return project.document.finding("TPU048", message, path, help=hint)
 
 
 # Batches.
@@ -119,38 +100,28 @@ def _is_plainly_even(project: Project, tuned_on: Slice, slice_: Slice) -> bool:
 
 def _uneven_batches(project: Project, tuned_on: Slice, slices: Sequence[Slice]) -> Iterator[Finding]:
     training = project.training
+    tuned = make_rung(project._replace(overrides={}), tuned_on, tuned_on)
     rungs = [make_rung(project, tuned_on, slice_) for slice_ in slices]
-    is_tuned_even = tuned_micro_batch(training, tuned_on).denominator == 1
-    if not is_tuned_even:
-        yield _uneven_tuned_batch(project, tuned_on, rungs)
-    following = []
+    following = [] if _is_even(project, tuned) else [tuned]
+    details: tuple[str, ...] = ()
+    if following and tuned.batch_size < tuned.data_parallel == tuned_on.devices:
+        details = (_SHARED_BATCH,)
     for rung in rungs:
         if _is_even(project, rung):
             continue
         if "batch_size" in rung.overridden:
-            yield _uneven_override(project, tuned_on, rung)
-        elif not is_tuned_even:
+            yield _uneven_override(project, rung)
+        elif following[:1] == [tuned]:
             continue  # its batch follows from the one that is reported
         elif training.batch_rule == "keep" or ("grad_accum" in rung.overridden and _fits_replicas(project, rung)):
             yield _uneven_accumulation(project, rung)
         else:
             following.append(rung)
     if following:
-        yield _uneven_rungs(project, following, _tuned_batch_help(project, tuned_on, rungs))
-
-
-def _uneven_tuned_batch(project: Project, tuned_on: Slice, rungs: Sequence[Rung]) -> Finding:
-    training = project.training
-    replicas = tuned_on.devices // training.model_parallel
-    problem = _division(Fraction(training.batch_size), tuned_on, replicas, training.grad_accum or 1)
-    details = (_SHARED_BATCH,) if training.batch_size < replicas == tuned_on.devices else ()
-    return _uneven(
-        project,
-        problem,
-        setting_path(project.training, "batch_size"),
-        _tuned_batch_help(project, tuned_on, rungs),
-        details,
-    )
+        first, *others = following
+        details = (f"nor on {listed([rung.size for rung in others])}",) if others else details
+        hint = _tuned_batch_help(project, tuned, rungs)
+        yield _uneven(project, _division(project, first), setting_path(training, "batch_size"), hint, details)
 
 
 def _fractional_batches(project: Project, catalog: Catalog) -> Iterator[Finding]:
@@ -169,15 +140,6 @@ def _fractional_batches(project: Project, catalog: Catalog) -> Iterator[Finding]
             yield _uneven(project, f"{message}: no whole number", path, f"set {dotted(path)} to {nearest}")
 
 
-def _uneven_rungs(project: Project, rungs: Sequence[Rung], hint: str) -> Finding:
-    """Return the finding for rungs whose batch follows from `tuned_on`, where the batch divides."""
-    others = listed([rung.size for rung in rungs[1:]])
-    details = (f"nor on {others}",) if others else ()
-    return _uneven(
-        project, _rung_division(project, rungs[0]), setting_path(project.training, "batch_size"), hint, details
-    )
-
-
 def _exact_batch(project: Project, rung: Rung) -> Fraction:
     return project.training.batch_size * rung.scale
 
@@ -192,34 +154,30 @@ def _fits_replicas(project: Project, rung: Rung) -> bool:
 
 
 def _uneven(project: Project, message: str, path: KeyPath, hint: str, details: tuple[str, ...] = ()) -> Finding:
-    return Finding.of("TPU040", message, project.document.value_location(path), help=hint, details=details)
+    return project.document.finding("TPU040", message, path, help=hint, details=details)
 
 
-def _rung_division(project: Project, rung: Rung) -> str:
-    return _division(_exact_batch(project, rung), rung.slice, rung.data_parallel, rung.grad_accum or 1)
-
-
-def _division(batch: Fraction, slice_: Slice, replicas: int, grad_accum: int) -> str:
+def _division(project: Project, rung: Rung) -> str:
     """Return the problem: `a batch of 100 does not divide over the 8 devices of v2-8: 12.5 examples each`."""
-    model_parallel = slice_.devices // replicas
-    parts = f"{format_count(replicas, 'device')} of {slice_.size}"
-    if model_parallel > 1:
-        parts = f"{format_count(replicas, 'replica')} of {model_parallel:,} devices on {slice_.size}"
-    if grad_accum > 1:
-        parts += f" and {grad_accum:,} micro-batches"
-    share = format_number(batch / (replicas * grad_accum))
+    batch, replicas = _exact_batch(project, rung), rung.data_parallel
+    parts = f"{format_count(replicas, 'device')} of {rung.size}"
+    if rung.model_parallel > 1:
+        parts = f"{format_count(replicas, 'replica')} of {rung.model_parallel:,} devices on {rung.size}"
+    if (rung.grad_accum or 1) > 1:
+        parts += f" and {rung.grad_accum:,} micro-batches"
+    share = format_number(batch / (replicas * (rung.grad_accum or 1)))
     return f"a batch of {format_number(batch)} does not divide over the {parts}: {share} examples each"
 
 
-def _tuned_batch_help(project: Project, tuned_on: Slice, rungs: Sequence[Rung]) -> str:
+def _tuned_batch_help(project: Project, tuned: Rung, rungs: Sequence[Rung]) -> str:
     """Return the nearest batches that divide on `tuned_on` and on every rung that follows from it."""
     training = project.training
-    unit = tuned_on.devices // training.model_parallel * (training.grad_accum or 1)
+    unit = tuned.data_parallel * (training.grad_accum or 1)
     for rung in rungs:
         if training.batch_rule == "per_core" and not _override(project, rung.slice).batch_size:
             step = rung.data_parallel * (rung.grad_accum or 1) / rung.scale
             unit = lcm(unit * step.denominator, step.numerator) // step.denominator
-    devices = tuned_on.devices * (training.grad_accum or 1) if training.per_device_batch_size else 1
+    devices = tuned.slice.devices * (training.grad_accum or 1) if training.per_device_batch_size else 1
     return _batch_help(setting_path(project.training, "batch_size"), training.batch_size, unit, devices)
 
 
@@ -230,23 +188,23 @@ def _batch_help(path: KeyPath, batch: int, unit: int, devices: int = 1) -> str:
     return f"set {dotted(path)} to {' or '.join(map(decimal_text, nearest))}" if nearest else "end the ladder below"
 
 
-def _uneven_override(project: Project, tuned_on: Slice, rung: Rung) -> Finding:
+def _uneven_override(project: Project, rung: Rung) -> Finding:
     is_of_device = project.overrides[rung.size].per_device_batch_size is not None
     path = ("overrides", rung.size, "per_device_batch_size" if is_of_device else "batch_size")
     devices = rung.slice.devices * (rung.grad_accum or 1) if is_of_device else 1
     per_replica = rung.grad_accum or 1
     if project.training.batch_rule == "keep" and "grad_accum" not in rung.overridden:
         # With a multiple of the tuned micro-batch, accumulation is a whole number.
-        per_replica = max(1, int(tuned_micro_batch(project.training, tuned_on)))
+        per_replica = max(1, int(rung.tuned_micro_batch))
     hint = _batch_help(path, rung.batch_size, rung.data_parallel * per_replica, devices)
-    return _uneven(project, _rung_division(project, rung), path, hint)
+    return _uneven(project, _division(project, rung), path, hint)
 
 
 def _uneven_accumulation(project: Project, rung: Rung) -> Finding:
     """Return the finding for a rung whose batch stays, or whose accumulation the spec sets."""
     overridden = "grad_accum" in rung.overridden
     place: KeyPath = ("overrides", rung.size, "grad_accum") if overridden else ("training", "batch_rule")
-    return _uneven(project, _rung_division(project, rung), place, _accumulation_help(project, rung))
+    return _uneven(project, _division(project, rung), place, _accumulation_help(project, rung))
 
 
 def _accumulation_help(project: Project, rung: Rung) -> str:

@@ -44,8 +44,7 @@ def _unknown_sizes(project: Project, catalog: Catalog) -> Iterator[Finding]:
             near = catalog.find(catalog.nearest(size) or "")
             hint = f"did you mean {near.size}?" if near else "list the sizes with: tpucfg sizes"
             details = (_sizes_like(catalog, near),) if near else ()
-            message = f"{size} is not a TPU size"
-            yield Finding.of("TPU020", message, project.document.value_location(path), help=hint, details=details)
+            yield project.document.finding("TPU020", f"{size} is not a TPU size", path, help=hint, details=details)
 
 
 def _sizes_like(catalog: Catalog, near: Slice) -> str:
@@ -53,9 +52,7 @@ def _sizes_like(catalog: Catalog, near: Slice) -> str:
     # Sorted by ratio, so that both smaller and larger sizes are among the eight.
     nearest_sizes = sorted(generation.slices, key=lambda slice_: abs(math.log(slice_.number / near.number)))[:8]
     names = listed([slice_.size for slice_ in sorted(nearest_sizes, key=lambda slice_: slice_.number)])
-    return f"{generation.title} is offered as: {names}" + (
-        " and others" if len(generation.slices) > len(nearest_sizes) else ""
-    )
+    return f"sizes of {generation.title} near it: {names}"
 
 
 class _Place(NamedTuple):
@@ -81,31 +78,30 @@ def _unordered_sizes(project: Project, catalog: Catalog) -> Iterator[Finding]:
 
 def _order_finding(project: Project, path: KeyPath, lower: _Place, upper: _Place, ladder: Sequence[Slice]) -> Finding:
     size, other = upper.slice, lower.slice
+    has_cores = f"has {size.cores:,} cores"
     if size.size == other.size:
         problem, hint = "is in the ladder twice", "delete one of the two"
     elif size.cores == other.cores:
-        problem = f"has {size.cores:,} cores, as many as {other.size}: each rung needs more cores than the one below"
+        problem = f"{has_cores}, as many as {other.size}: each rung needs more cores than the one below"
         hint = f"leave {other.size} or {size.size} out, or give each an environment of its own"
     else:
-        problem = (
-            f"has {size.cores:,} cores and follows {other.size} with {other.cores:,}: a ladder is in ascending order"
-        )
+        problem = f"{has_cores} and follows {other.size} with {other.cores:,}: a ladder is in ascending order"
         ascending = sorted(ladder, key=lambda slice_: slice_.cores)
         hint = f"set {dotted(path)} to [{', '.join(slice_.size for slice_ in ascending)}]"
-    location = project.document.value_location
-    related = ((location((*path, lower.position)), f"{other.size}, {other.cores:,} cores"),)
-    return Finding.of("TPU023", f"{size.size} {problem}", location((*path, upper.position)), help=hint, related=related)
+    at_lower = project.document.value_location((*path, lower.position))
+    related = ((at_lower, f"{other.size}, {other.cores:,} cores"),)
+    place = (*path, upper.position)
+    return project.document.finding("TPU023", f"{size.size} {problem}", place, help=hint, related=related)
 
 
 def _unused_sizes(project: Project, catalog: Catalog) -> Iterator[Finding]:
     """Yield an error for each override and each zone of a size that is in no ladder: it would have no effect."""
     all_sizes = tuple(dict.fromkeys(size for sizes in _ladders(project).values() for size in sizes))
-    mentioned: list[tuple[KeyPath, tuple[str, ...]]] = [(("overrides", size), all_sizes) for size in project.overrides]
-    for environment in project.environments.values():
-        overrides = project.document.data["environments"][environment.name].get("overrides", {})
-        mentioned += [((*environment.path, "zones", size), environment.sizes) for size in environment.zones]
-        mentioned += [((*environment.path, "overrides", size), environment.sizes) for size in overrides]
-    for path, sizes in mentioned:
+    places: list[tuple[KeyPath, tuple[str, ...]]] = [((), all_sizes)]
+    places += [(environment.path, environment.sizes) for environment in project.environments.values()]
+    sections = [((*place, key), sizes) for place, sizes in places for key in ("overrides", "zones")]
+    nodes = [(section, sizes, project.document.node(section)) for section, sizes in sections]
+    for path, sizes in [((*section, size), sizes) for section, sizes, node in nodes if node for size in node.keys]:
         size = str(path[-1])
         if size in sizes:
             continue
@@ -113,11 +109,10 @@ def _unused_sizes(project: Project, catalog: Catalog) -> Iterator[Finding]:
         hint = f"did you mean {near}?" if near else f"delete {dotted(path)}, or add {size} to the ladder"
         if path == ("overrides", size) and size in project.environments:
             hint = _override_of_environment(project, size)
-        message = f"{dotted(path)} has no effect: no ladder has {quote_key(size)}"
-        if path[0] == "environments":
-            message = f"{dotted(path)} has no effect: the ladder of {path[1]} does not have {quote_key(size)}"
+        owner = f"the ladder of {path[1]} does not have" if path[0] == "environments" else "no ladder has"
+        message = f"{dotted(path)} has no effect: {owner} {quote_key(size)}"
         details = (f"the sizes are: {listed(sizes)}",)
-        yield Finding.of("TPU025", message, project.document.key_location(path), help=hint, details=details)
+        yield project.document.finding("TPU025", message, path, at_key=True, help=hint, details=details)
 
 
 def _unknown_fallbacks(project: Project, _: Catalog) -> Iterator[Finding]:
@@ -128,12 +123,11 @@ def _unknown_fallbacks(project: Project, _: Catalog) -> Iterator[Finding]:
             path = ("overrides", size, "fallback", index)
             if ladders and other == size:
                 message = f"a run of {quote_key(size)} cannot move to its own size"
-                hint = deletion_help(project.document, path)
-                yield Finding.of("TPU025", message, project.document.value_location(path), help=hint)
+                yield project.document.finding("TPU025", message, path, help=deletion_help(project.document, path))
             elif ladders and not any(other in sizes for sizes in ladders):
                 message = f"a run cannot move to {quote_key(other)}: no ladder with {quote_key(size)} has it"
                 hint = f"delete {dotted(path)}, or add {quote_key(other)} to the ladder"
-                yield Finding.of("TPU025", message, project.document.value_location(path), help=hint)
+                yield project.document.finding("TPU025", message, path, help=hint)
 
 
 def _override_of_environment(project: Project, name: str) -> str:
@@ -158,21 +152,15 @@ def _shared_buckets(project: Project, _: Catalog) -> Iterator[Finding]:
             continue
         bucket_path: KeyPath = (*environment.path, "bucket")
         default = bucket_of(project, environment._replace(bucket=None))
-        hint = (
-            f"delete {dotted(bucket_path)}, which makes it {default}"
-            if environment.bucket and default not in first_users
-            else ""
-        )
-        location = project.document.value_location
-        yield Finding.of(
-            "TPU029",
-            f"{environment.name} and {first_user.name} share the bucket {bucket}: "
-            "each would overwrite the other's jobs",
-            location(bucket_path),
-            help=hint or f"set {dotted(bucket_path)} to a name of its own",
-            details=("a bucket is shared by specs with different names, as folders have the name and no environment",),
-            related=((location((*first_user.path, "bucket")), f"the bucket of {first_user.name}"),),
-        )
+        hint = f"set {dotted(bucket_path)} to a name of its own"
+        if environment.bucket and default not in first_users:
+            hint = f"delete {dotted(bucket_path)}, which makes it {default}"
+        names = f"{environment.name} and {first_user.name}"
+        message = f"{names} share the bucket {bucket}: each would overwrite the other's jobs"
+        details = ("a bucket is shared by specs with different names, as folders have the name and no environment",)
+        at_first = project.document.value_location((*first_user.path, "bucket"))
+        related = ((at_first, f"the bucket of {first_user.name}"),)
+        yield project.document.finding("TPU029", message, bucket_path, help=hint, details=details, related=related)
 
 
 def _unknown_steps(project: Project, _: Catalog) -> Iterator[Finding]:
@@ -182,37 +170,25 @@ def _unknown_steps(project: Project, _: Catalog) -> Iterator[Finding]:
     for key in training.steps:
         if key in unknown and key not in training.flags:
             message = f"the preset's program has no argument {key}, and would end at its start"
-            location = project.document.key_location(("training", "steps", key))
-            yield Finding.of("TPU007", message, location, help=unknown[key])
+            path = ("training", "steps", key)
+            yield project.document.finding("TPU007", message, path, at_key=True, help=unknown[key])
 
 
-def _unknown_generations_of_prices(project: Project, catalog: Catalog) -> Iterator[Finding]:
-    """Yield an error for each price of an unknown generation: the rungs it is meant for would have no cost."""
-    for name in project.prices:
-        yield from _unknown_generation(project, catalog, ("prices", name), f"delete prices.{quote_key(name)}")
-
-
-def _unknown_generations_of_flags(project: Project, catalog: Catalog) -> Iterator[Finding]:
-    """Yield an error for each unknown generation with flags of the TPU compiler, which no job would get."""
+def _unknown_generations(project: Project, catalog: Catalog) -> Iterator[Finding]:
+    """Yield an error for each unknown generation: its price has no rung, and no job gets its compiler flags."""
+    paths: list[KeyPath] = [("prices", name) for name in project.prices]
     for settings in project.distinct_settings():
-        for name in settings.trainer.xla_flags:
-            path = settings.source((*_XLA_FLAGS, name))
-            yield from _unknown_generation(project, catalog, path, deletion_help(project.document, path))
-
-
-def _unknown_generation(project: Project, catalog: Catalog, path: KeyPath, deletion: str) -> Iterator[Finding]:
-    """Yield an error if the last key of a path in the spec is not a generation; `deletion` is the edit without it."""
-    name = str(path[-1])
-    if name in catalog.generation_names:
-        return
-    near = catalog.nearest_generation(name) or nearest(name, catalog.generation_names)
-    yield Finding.of(
-        "TPU004",
-        f"{dotted(path[:-1])} has {quote_key(name)}, which is not a TPU generation",
-        project.document.key_location(path),
-        help=f"did you mean {near}?" if near else deletion,
-        details=(f"the generations are: {listed(catalog.generation_names)}",),
-    )
+        paths += [settings.source((*_XLA_FLAGS, name)) for name in settings.trainer.xla_flags]
+    for path in paths:
+        name = str(path[-1])
+        if name in catalog.generation_names:
+            continue
+        near = catalog.nearest_generation(name) or nearest(name, catalog.generation_names)
+        message = f"{dotted(path[:-1])} has {quote_key(name)}, which is not a TPU generation"
+        deletion = f"delete prices.{quote_key(name)}" if path[0] == "prices" else deletion_help(project.document, path)
+        hint = f"did you mean {near}?" if near else deletion
+        details = (f"the generations are: {listed(catalog.generation_names)}",)
+        yield project.document.finding("TPU004", message, path, at_key=True, help=hint, details=details)
 
 
 def _unused_generations(project: Project, catalog: Catalog) -> Iterator[Finding]:
@@ -228,8 +204,8 @@ def _unused_generations(project: Project, catalog: Catalog) -> Iterator[Finding]
     for path, is_used in used.items():
         if not is_used and path[-1] in catalog.generation_names:
             message = f"{dotted(path)} changes nothing: no rung with this setting is a {path[-1]}"
-            location = project.document.key_location(path)
-            yield Finding.of("TPU016", message, location, help=deletion_help(project.document, path))
+            hint = deletion_help(project.document, path)
+            yield project.document.finding("TPU016", message, path, at_key=True, help=hint)
 
 
 _RULES: Final[Mapping[Callable[[Project, Catalog], Iterator[Finding]], frozenset[str]]] = {
@@ -241,10 +217,9 @@ _RULES: Final[Mapping[Callable[[Project, Catalog], Iterator[Finding]], frozenset
     _layers: frozenset(),
     credential_findings: frozenset(),
     trainer_findings: frozenset(("trainer",)),
-    _unknown_generations_of_flags: frozenset(("trainer",)),
+    _unknown_generations: frozenset(),
     _unused_generations: frozenset(("trainer", "environments", "sizes", "overrides")),
     _shared_buckets: frozenset(("name", "environments")),
-    _unknown_generations_of_prices: frozenset(("prices",)),
     _unknown_steps: frozenset(("training",)),
 }
 """The rules, each with the sections that it compares: a rule is skipped if one of them is broken."""
@@ -308,22 +283,15 @@ def shared_bucket_findings(uses: Sequence[BucketUse]) -> Iterator[Finding]:
 
 
 def _created_twice(use: BucketUse, creator: BucketUse) -> Finding:
+    subject = f"{use.environment} creates the bucket {use.bucket}, as does {creator.user}"
+    message = f"{subject}: whichever stack is updated second would fail, as the name is taken"
     path = dotted(("environments", use.environment, "bucket"))
-    return Finding.of(
-        "TPU131",
-        f"{use.environment} creates the bucket {use.bucket}, as does {creator.user}: whichever stack is updated second "
-        "would fail, as the name is taken",
-        use.bucket_location,
-        help=f"set {path} to {{name: {use.bucket}, create: false}}, which shares the bucket of {creator.user}",
-        related=((creator.bucket_location, f"the bucket of {creator.environment}"),),
-    )
+    hint = f"set {path} to {{name: {use.bucket}, create: false}}, which shares the bucket of {creator.user}"
+    related = ((creator.bucket_location, f"the bucket of {creator.environment}"),)
+    return Finding.of("TPU131", message, use.bucket_location, help=hint, related=related)
 
 
 def _same_folders(use: BucketUse, first: BucketUse) -> Finding:
-    return Finding.of(
-        "TPU126",
-        f"{use.environment} has the folders of {first.user}: gs://{use.bucket}/jobs/{use.project}",
-        use.name_location,
-        help="give one of the specs another name",
-        related=((first.name_location, "the same name"),),
-    )
+    message = f"{use.environment} has the folders of {first.user}: gs://{use.bucket}/jobs/{use.project}"
+    hint, related = "give one of the specs another name", ((first.name_location, "the same name"),)
+    return Finding.of("TPU126", message, use.name_location, help=hint, related=related)

@@ -12,7 +12,7 @@ from tpucfg.findings import Finding
 from tpucfg.number_format import format_factor, format_number, format_percent
 from tpucfg.plan.rung import Rung, number_path, setting_path
 from tpucfg.spec import Project
-from tpucfg.text_format import dotted, listed
+from tpucfg.text_format import dotted, format_count, listed
 from tpucfg.yamldoc import KeyPath
 
 LARGE_BATCH_GROWTH: Final = 8
@@ -37,33 +37,26 @@ def _batch_grew(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
     tuned_batch = project.training.batch_size
     large_rungs = [rung for rung in rungs if rung.batch_size >= LARGE_BATCH_GROWTH * tuned_batch]
     if large_rungs:
-        batches = listed(
-            [
-                f"{rung.batch_size:,} ({format_factor(Fraction(rung.batch_size, tuned_batch))}) on {rung.size}"
-                for rung in large_rungs
-            ]
-        )
+        growths = [(rung, format_factor(Fraction(rung.batch_size, tuned_batch))) for rung in large_rungs]
+        batches = listed([f"{rung.batch_size:,} ({growth}) on {rung.size}" for rung, growth in growths])
         message = f"the global batch grows from {tuned_batch:,} to {batches}; the threshold is {LARGE_BATCH_GROWTH}×"
-        all_overridden = all("batch_size" in rung.overridden for rung in large_rungs)
-        path = (
-            ("overrides", large_rungs[0].size, "batch_size")
-            if all_overridden
-            else setting_path(project.training, "batch_size")
-        )
+        path = setting_path(project.training, "batch_size")
+        if all("batch_size" in rung.overridden for rung in large_rungs):
+            path = ("overrides", large_rungs[0].size, "batch_size")
         hint = "compare the final metric with that of the rung below before you scale up, then allow TPU041"
-        yield _finding(project, "TPU041", message, path, hint)
+        yield project.document.finding("TPU041", message, path, help=hint)
 
 
 def _few_steps(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
     short_rungs = [rung for rung in rungs if rung.train_steps is not None and rung.train_steps < MIN_STEPS]
     if short_rungs:
-        counts = listed(
-            [f"{rung.train_steps:,} step{'s'[: rung.train_steps != 1]} on {rung.size}" for rung in short_rungs]
-        )
+        counts = listed([f"{format_count(rung.train_steps or 0, 'step')} on {rung.size}" for rung in short_rungs])
         path = setting_path(project.training, "train_steps")
         fewest = max(_least_length(project, rung) for rung in short_rungs)
         hint = f"set {dotted(path)} to {fewest} or more, end the ladder below, or allow TPU042 for a test of the speed"
-        yield _finding(project, "TPU042", f"few steps are left: {counts}; the threshold is {MIN_STEPS}", path, hint)
+        yield project.document.finding(
+            "TPU042", f"few steps are left: {counts}; the threshold is {MIN_STEPS}", path, help=hint
+        )
 
 
 def _least_length(project: Project, rung: Rung) -> int:
@@ -78,9 +71,8 @@ def _long_warmup(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
         long_rungs = [rung for rung in rungs if is_warmup(key) and _share(rung, key) > MAX_WARMUP_SHARE]
         if long_rungs:
             shares = listed([f"{format_percent(_share(rung, key))} on {rung.size}" for rung in long_rungs])
-            numbers = f"{long_rungs[0].steps[key]:,} of {long_rungs[0].train_steps:,} steps on {long_rungs[0].size}"
             threshold = f"the threshold is {float(MAX_WARMUP_SHARE):.0%}"
-            message = f"{key} covers much of the run: {shares} ({numbers}); {threshold}"
+            message = f"{key} covers much of the run: {shares} ({_steps_of_run(long_rungs[0], key)}); {threshold}"
             yield _too_many_steps(project, "TPU043", message, key, long_rungs, MAX_WARMUP_SHARE)
 
 
@@ -88,11 +80,13 @@ def _late_checkpoint(project: Project, rungs: Sequence[Rung]) -> Iterator[Findin
     for key in project.training.steps:
         late_rungs = [rung for rung in rungs if is_checkpoint_interval(key) and _share(rung, key) > 1]
         if late_rungs:
-            counts = listed(
-                [f"{rung.steps[key]:,} of {rung.train_steps:,} steps on {rung.size}" for rung in late_rungs]
-            )
+            counts = listed([_steps_of_run(rung, key) for rung in late_rungs])
             message = f"{key} is longer than the run: {counts}"
             yield _too_many_steps(project, "TPU044", message, key, late_rungs, Fraction(1))
+
+
+def _steps_of_run(rung: Rung, key: str) -> str:
+    return f"{rung.steps[key]:,} of {rung.train_steps:,} steps on {rung.size}"
 
 
 def _too_many_steps(
@@ -102,12 +96,11 @@ def _too_many_steps(
     scaled_rungs = [rung for rung in rungs if key not in rung.overridden]
     setting = project.training.steps[key]
     path = number_path(project, key) if scaled_rungs else ("overrides", rungs[0].size, key)
-    scales = [(rung, rung.scale if setting.scaled else Fraction(1)) for rung in scaled_rungs] or [
-        (rungs[0], Fraction(1))
-    ]
+    is_scaled = setting.scaled and scaled_rungs
+    scales = [(rung, rung.scale if is_scaled else Fraction(1)) for rung in scaled_rungs or rungs[:1]]
     max_count = min(int(int((rung.train_steps or 0) * share) * scale) for rung, scale in scales)
     hint = f"set {dotted(path)} to {max_count} or less, or train longer" if max_count else "train longer"
-    return _finding(project, id_, message, path, hint)
+    return project.document.finding(id_, message, path, help=hint)
 
 
 def _rate_kept(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
@@ -127,7 +120,7 @@ def _rate_kept(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
         path = setting_path(training, "batch_size")
         message = f"the spec has no learning rate, and the batch grows {growth}: the program's own rate stays"
         hint = "set training.learning_rate and training.learning_rate_rule, or allow TPU045 with your reason"
-    yield _finding(project, "TPU045", message, path, hint)
+    yield project.document.finding("TPU045", message, path, help=hint)
 
 
 def _other_generation(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
@@ -137,9 +130,8 @@ def _other_generation(project: Project, rungs: Sequence[Rung]) -> Iterator[Findi
     if others:
         sizes = listed([rung.size for rung in others])
         hint = "check batch and memory on the first rung, then set tuned_on to it; or allow TPU046 with your reason"
-        verb = "has" if len(others) == 1 else "have"
-        message = f"the figures were tuned on {tuned_on}; {sizes} {verb} other cores and memory"
-        yield _finding(project, "TPU046", message, ("training", "tuned_on"), hint)
+        message = f"the figures were tuned on {tuned_on}, whose cores and memory are not those of {sizes}"
+        yield project.document.finding("TPU046", message, ("training", "tuned_on"), help=hint)
 
 
 def _micro_batch(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
@@ -168,7 +160,7 @@ def _smaller_micro_batch(project: Project, rungs: Sequence[Rung], path: KeyPath,
     sizes = listed([f"{format_number(rung.micro_batch)} on {rung.size}" for rung in rungs])
     change = f"{_batch_noun(project, rungs)} falls from {format_number(rungs[0].tuned_micro_batch)} to {sizes}"
     message = f"{change}, so the devices have less work and scaling is not linear"
-    return _finding(project, "TPU047", message, path, hint)
+    return project.document.finding("TPU047", message, path, help=hint)
 
 
 def _work_per_core(project: Project, rung: Rung) -> Fraction:
@@ -196,10 +188,6 @@ _RULES: Final[Sequence[Callable[[Project, Sequence[Rung]], Iterator[Finding]]]] 
     _other_generation,
     _micro_batch,
 )
-
-
-def _finding(project: Project, id_: str, message: str, path: KeyPath, hint: str) -> Finding:
-    return Finding.of(id_, message, project.document.value_location(path), help=hint)
 
 
 def _share(rung: Rung, key: str) -> Fraction:

@@ -7,8 +7,9 @@ from typing import Final
 from tpucfg.catalog import Catalog
 from tpucfg.findings import Finding
 from tpucfg.named_tuple import NamedTuple
+from tpucfg.paths import grouped
 from tpucfg.plan.job import XLA_FLAGS_VARIABLE, Job
-from tpucfg.spec import Layered, Project, Settings, deletion_help
+from tpucfg.spec import Project, Settings, deletion_help
 from tpucfg.spec.placeholders import TRAINER_KEYS
 from tpucfg.text_format import dotted, format_value, listed
 from tpucfg.yamldoc import KeyPath
@@ -35,8 +36,7 @@ def _variables_set_twice(project: Project, settings: Settings) -> Iterator[Findi
     for secret in settings.trainer.secrets:
         if secret.variable in variables:
             path, other = (settings.source(("trainer", key, secret.variable)) for key in ("env", "secrets"))
-            message = f"{dotted(path)} and {dotted(other)} exclude each other: a variable has one value"
-            yield _exclusion(project, path, other, message, deletion_help(project.document, path))
+            yield _exclusion(project, path, other, "a variable has one value")
 
 
 def _compiler_flags_set_twice(project: Project, settings: Settings) -> Iterator[Finding]:
@@ -46,17 +46,15 @@ def _compiler_flags_set_twice(project: Project, settings: Settings) -> Iterator[
         return
     key = "env" if XLA_FLAGS_VARIABLE in dict(settings.trainer.env) else "secrets"
     path, other = settings.source(("trainer", key, XLA_FLAGS_VARIABLE)), settings.source(_XLA_FLAGS)
-    message = f"{dotted(path)} and {dotted(other)} exclude each other: the flags become {XLA_FLAGS_VARIABLE}"
-    hint = f"{deletion_help(project.document, path)}, and write its flags in {dotted(other)}"
-    yield _exclusion(project, path, other, message, hint)
+    reason, further = f"the flags become {XLA_FLAGS_VARIABLE}", f", and write its flags in {dotted(other)}"
+    yield _exclusion(project, path, other, reason, further)
 
 
 def _command_of_package(project: Project, settings: Settings) -> Iterator[Finding]:
     """Yield an error for a command beside a package, whose module is the program."""
     if settings.trainer.command and settings.trainer.package:
         path, other = settings.source(("trainer", "command")), settings.source(("trainer", "package"))
-        message = f"{dotted(path)} and {dotted(other)} exclude each other: a package is run by its module"
-        yield _exclusion(project, path, other, message, deletion_help(project.document, path))
+        yield _exclusion(project, path, other, "a package is run by its module")
 
 
 def _runtime_variables(project: Project, settings: Settings) -> Iterator[Finding]:
@@ -68,8 +66,8 @@ def _runtime_variables(project: Project, settings: Settings) -> Iterator[Finding
                 path = settings.source(("trainer", key, name))
                 message = f"{dotted(path)} would {row.effect}: the service decides that on every host"
                 hint = f"{deletion_help(project.document, path)}, and choose the machines in sizes"
-                location = project.document.key_location(path)
-                yield Finding.of("TPU065", message, location, help=hint, details=(f"see {row.source}",))
+                details = (f"see {row.source}",)
+                yield project.document.finding("TPU065", message, path, at_key=True, help=hint, details=details)
 
 
 def _images_without_registry(project: Project, settings: Settings) -> Iterator[Finding]:
@@ -82,11 +80,9 @@ def _images_without_registry(project: Project, settings: Settings) -> Iterator[F
         environment = next(iter(project.environments.values()))
         own = f"{environment.region}-docker.pkg.dev/{environment.project}/train/{image.rpartition('/')[2]}"
         public = f"docker.io/{image}" if slash else f"docker.io/library/{image}"
-        message = (
-            f"{dotted(path)} is {format_value(image, quoted=False)}, which names no registry: a host takes {public}"
-        )
+        problem = f"{dotted(path)} is {format_value(image, quoted=False)}, which names no registry"
         hint = f"set {dotted(path)} to {own}, or to {public} if that is meant"
-        yield Finding.of("TPU123", message, project.document.value_location(path), help=hint)
+        yield project.document.finding("TPU123", f"{problem}: a host takes {public}", path, help=hint)
 
 
 def _moving_tags(project: Project, settings: Settings) -> Iterator[Finding]:
@@ -99,7 +95,7 @@ def _moving_tags(project: Project, settings: Settings) -> Iterator[Finding]:
         message = f"{subject}: it moves, so two runs of one config may run different programs"
         hint = f"set {dotted(path)} to {image.removesuffix(f':{tag}')}@sha256:DIGEST, or to a tag that stays"
         details = (f"print the digest with: docker buildx imagetools inspect {image}",)
-        yield Finding.of("TPU124", message, project.document.value_location(path), help=hint, details=details)
+        yield project.document.finding("TPU124", message, path, help=hint, details=details)
 
 
 def _images(project: Project, settings: Settings) -> Iterator[tuple[KeyPath, str]]:
@@ -108,10 +104,11 @@ def _images(project: Project, settings: Settings) -> Iterator[tuple[KeyPath, str
             yield path, image
 
 
-def _exclusion(project: Project, path: KeyPath, other: KeyPath, message: str, hint: str) -> Finding:
-    location = project.document.key_location
-    related = ((location(other), "the other setting"),)
-    return Finding.of("TPU054", message, location(path), help=hint, related=related)
+def _exclusion(project: Project, path: KeyPath, other: KeyPath, reason: str, further: str = "") -> Finding:
+    message = f"{dotted(path)} and {dotted(other)} exclude each other: {reason}"
+    hint = f"{deletion_help(project.document, path)}{further}"
+    related = ((project.document.key_location(other), "the other setting"),)
+    return project.document.finding("TPU054", message, path, at_key=True, help=hint, related=related)
 
 
 def _other_mounts(project: Project, settings: Settings) -> Iterator[Finding]:
@@ -119,12 +116,10 @@ def _other_mounts(project: Project, settings: Settings) -> Iterator[Finding]:
     for mount in settings.trainer.mounts:
         if not mount.source.startswith(BUCKETS):
             path = settings.source(("trainer", "mounts", mount.path))
-            yield Finding.of(
-                "TPU007",
-                f"{dotted(path)} is {format_value(mount.source, quoted=False)}, and a mount is a bucket or its folder",
-                project.document.value_location(path),
-                help=f"set {dotted(path)} to ${{bucket}}/data, or to gs:// and the name of a bucket",
-            )
+            source = format_value(mount.source, quoted=False)
+            message = f"{dotted(path)} is {source}, and a mount is a bucket or its folder"
+            hint = f"set {dotted(path)} to ${{bucket}}/data, or to gs:// and the name of a bucket"
+            yield project.document.finding("TPU007", message, path, help=hint)
 
 
 _RULES: Final[tuple[Callable[[Project, Settings], Iterator[Finding]], ...]] = (
@@ -182,17 +177,11 @@ _MISSING: Final[Mapping[str, _Placeholder]] = {
 def missing_values(jobs: Sequence[Job], project: Project) -> Iterator[Finding]:
     """Yield an error for each placeholder that would be an empty text in some of the jobs."""
     for name, placeholder in _MISSING.items():
-        uses: dict[int, tuple[KeyPath, ...]] = {}
-        sizes: dict[KeyPath, dict[str, None]] = {}
-        for job in jobs:
-            if placeholder.is_missing(job):
-                # Jobs share settings, whose texts are searched once.
-                key = id(job.settings)
-                uses[key] = uses[key] if key in uses else tuple(_uses(job.settings, name))
-                for path in uses[key]:
-                    sizes.setdefault(path, {})[job.size] = None
-        for path, names in sizes.items():
-            problem, hint = placeholder.problem.format(listed(tuple(names))), placeholder.hint
+        # Jobs share settings, whose texts are searched once.
+        by_settings = grouped((id(job.settings), job) for job in jobs if placeholder.is_missing(job)).values()
+        uses = ((path, group) for group in by_settings for path in _uses(group[0].settings, name))
+        for path, sizes in grouped((path, job.size) for path, group in uses for job in group).items():
+            problem, hint = placeholder.problem.format(listed(tuple(dict.fromkeys(sizes)))), placeholder.hint
             if name == "epochs" and jobs[0].whole:
                 problem, hint = "a probe is counted in steps", "take the flag away in probe.args by {remove: true}"
             message = f"{dotted(path)} has ${{{name}}}, but {problem}"
@@ -204,21 +193,9 @@ def _uses(settings: Settings, name: str) -> Iterator[KeyPath]:
     """Yield the path of each text of the trainer that contains the placeholder."""
     for key in TRAINER_KEYS:
         if layered := settings.layers.find("trainer", key):
-            for path, text in _texts(layered):
+            for path, text in layered.texts():
                 if f"${{{name}}}" in text.replace("$${", ""):
                     yield path
-
-
-def _texts(layered: Layered) -> Iterator[tuple[KeyPath, str]]:
-    if isinstance(layered.value, str):
-        yield layered.path, layered.value
-    elif isinstance(layered.value, list):
-        yield from (
-            (layered.source((index,)), item) for index, item in enumerate(layered.value) if isinstance(item, str)
-        )
-        return
-    for child in layered.children().values():
-        yield from _texts(child)
 
 
 # Variables from which the TPU runtime learns its chips, its topology, its workers and its slices.

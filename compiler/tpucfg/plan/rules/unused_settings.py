@@ -99,11 +99,10 @@ def _unused_module(project: Project, layer: KeyPath, users: Sequence[Environment
 
 def _keys_of_other_targets(project: Project, environment: Environment) -> Iterator[Finding]:
     for target, facts in TARGET_FACTS.items():
-        for key in facts.environment_keys:
-            path = (*environment.path, key)
-            if environment.target != target and project.document.node(path):
-                reason = f"only {target} reads it, and {environment.name} is on {environment.target}"
-                yield _unused_finding(project, path, reason)
+        for key in facts.environment_keys if environment.target != target else ():
+            reason = f"only {target} reads it, and {environment.name} is on {environment.target}"
+            if project.document.node((*environment.path, key)):
+                yield _unused_finding(project, (*environment.path, key), reason)
 
 
 def _keys_of_created_buckets(project: Project, environment: Environment) -> Iterator[Finding]:
@@ -118,8 +117,9 @@ def _keys_of_created_buckets(project: Project, environment: Environment) -> Iter
 def _unused_finding(project: Project, path: KeyPath, reason: str, hint: str = "") -> Finding:
     """Return the warning about a setting, whose help deletes it unless another edit is given."""
     message = f"{dotted(path)} has no effect: {reason}"
-    hint = hint or deletion_help(project.document, path)
-    return Finding.of("TPU061", message, project.document.key_location(path), help=hint)
+    return project.document.finding(
+        "TPU061", message, path, at_key=True, help=hint or deletion_help(project.document, path)
+    )
 
 
 def unused_allowances(project: Project, findings: Collection[Finding]) -> Iterator[Finding]:
@@ -130,5 +130,5 @@ def unused_allowances(project: Project, findings: Collection[Finding]) -> Iterat
     known = {*occurred, *_FOUND_BY_INFRA, *_FOUND_IN_RESULTS, *_FOUND_BESIDE_OTHERS}
     for id_ in project.allow:
         if id_ not in known:
-            location = project.document.key_location(("allow", id_))
-            yield Finding.of("TPU013", f"{id_} is allowed and did not occur", location, help=f"delete allow.{id_}")
+            message, hint = f"{id_} is allowed and did not occur", f"delete allow.{id_}"
+            yield project.document.finding("TPU013", message, ("allow", id_), at_key=True, help=hint)
