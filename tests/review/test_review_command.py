@@ -155,6 +155,16 @@ def test_head_is_checked_alone_if_base_has_errors(fixed_spec: Repository, capsys
     review(capsys, "--fail-on", "destructive", status=1)
 
 
+def test_an_error_of_the_spec_hides_no_changed_program(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The files that `pulumi up` reads are compared without the spec."""
+    repository.edit(("tuned_on: v2-8", "tuned_on: v2-9"))
+    repository.edit(("objectUser", "admin"), file="stacks/access.py")
+
+    assert "stack program changed in `stacks/access.py`" in review(capsys, status=1).partition("<details")[0]
+
+
 @pytest.mark.usefixtures("fixed_spec")
 def test_preview_is_shown_if_base_has_errors(capsys: pytest.CaptureFixture[str]) -> None:
     """A preview compares with the real resources, so it is shown beside those that are only declared."""

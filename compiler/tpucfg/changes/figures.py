@@ -141,7 +141,7 @@ def changed_columns(rows: Sequence[RungRow]) -> list[str]:
 def rung_cell(row: RungRow, column: str) -> str:
     """Return a figure before and after, with the factor between them."""
     old, new = row.before.get(column), row.after.get(column)
-    if not row.before or (old and new and old.value == new.value):
+    if not row.before or _text(old) == _text(new):
         return _text(new) + (" (as before)" if column == "examples" and old else "")
     factor = f" ({format_factor(new.value / old.value)})" if old and new and old.value else ""
     return f"{_text(old)} → {_text(new)}{factor}"

@@ -281,7 +281,8 @@ def _variables(pattern: str) -> Iterator[Meaning]:
 
 def _folders(pattern: str) -> Iterator[Meaning]:
     """Yield the rows about a folder of the job that becomes another one."""
-    of_job, of_bucket = _loses("${run_dir}", "${job_dir}"), _loses("${run_dir}", "${job_dir}", "${bucket}")
+    of_job = _loses("${run_dir}", "${job_dir}", "${run_folder}")
+    of_bucket = _loses("${run_dir}", "${job_dir}", "${run_root}", "${bucket}")
     yield caution(pattern, "the program writes to a mounted bucket, to what is there", all_of(of_bucket, _is_mounted))
     yield caution(pattern, "what the program writes there is no longer kept in the bucket", of_bucket)
     yield caution(pattern, "jobs can write to one folder, and change each other's files", of_job)
@@ -356,7 +357,9 @@ _PROGRAM: Final = (
     caution("mount.*", "the program can read and change more of the bucket", _is_wider),
     caution("mount.*", "the bucket's files hide those of the image there", _over_program),
     # Machines, and the length of a run
-    caution("capacity", "machines have another price, and can be missing or be taken away", _is_unreserved),
+    caution(
+        "capacity", "machines have another price, and can be missing; spot machines can be taken away", _is_unreserved
+    ),
     caution("capacity", "the reservation belongs to another project, which pays for it", _is_of_other_project),
     Meaning("zone", when=_other_region, is_silent=True),
     caution("restarts", "a run ends after more failures", all_of(kept, rises)),

@@ -136,7 +136,7 @@ def declared_resources(
             is run, and none is missing.
     """
     # Before any program runs, which could change these files.
-    statements, bundled = _program_changes(before, after)
+    statements, bundled = changes_of_programs(before, after)
     if needs_stack and not any(project_file(revision.snapshot.spec.parent) for revision in (before, after)):
         return ProgramRuns({}, {}, None, statements)
     names = [*after.environments]
@@ -186,7 +186,7 @@ def _declared(revision: CompiledRevision, result: EnvironmentResources | Program
     return Problem(reason, tuple(output))
 
 
-def _program_changes(
+def changes_of_programs(
     before: CompiledRevision, after: CompiledRevision
 ) -> tuple[tuple[LocatedStatement, ...], tuple[str, ...]]:
     """Return the changes of the programs themselves, and the titles of the revisions that have none of their own."""

@@ -36,17 +36,24 @@ _BUILD_PATHS: Final = re.compile(
     re.IGNORECASE,
 )
 """Files from which images are built: what `docker build` and the installers of packages read, and scripts."""
-_HOST: Final = r"(?:[a-z0-9-]+\.)+[a-z]{2,}(?::[0-9]+)?"
+_ADDRESS: Final = r"(?!127\.|0\.0\.0\.0)[0-9]{1,3}(?:\.[0-9]{1,3}){3}"
+_HOST: Final = rf"(?:(?:[a-z0-9-]+\.)+[a-z]{{2,}}|{_ADDRESS})(?::[0-9]+)?"
 _SOURCE: Final = re.compile(
-    rf"(?:[a-z][a-z0-9+.-]*://(?:[^\s/@]*@)?|git@)[^\s/'\"?#,;)]+(?:[/:][^\s/'\"]+(?=/))?|(?<![^\s'\"=(]){_HOST}(?=/)",
+    rf"(?:[a-z][a-z0-9+.-]*://(?:[^\s/@]*@)?|git@)[^\s/'\"?#,;)]+(?:[/:][^\s/'\"]+(?=/))?"
+    rf"|(?<![^\s'\"=(])(?:{_HOST}(?=/)|//{_HOST})|(?<![^\s'\"(]){_ADDRESS}(?![\w.])",
     re.IGNORECASE,
 )
-"""The host of an address, with the first folder, which names the owner on hosts of many; also without a scheme."""
+"""The host of an address, with the first folder, which names the owner on hosts of many; also without a scheme.
+
+Four numbers after an equals sign are a version.
+"""
 _IMAGE: Final = re.compile(
     r"(?:^\s*FROM\s+(?:--\S+\s+)*|\s--from=|^#\s*syntax\s*=|^\s*ARG\s+\w+=|\bimage:\s)\s*[\"']?([\w.$\{}:/@-]+)",
     re.IGNORECASE | re.MULTILINE,
 )
 """An image in a build file: of FROM, `--from`, a syntax line, the default of ARG, or `image:` of a service."""
+_REQUIREMENT: Final = re.compile(r"^[ \t]*([A-Za-z0-9][^\s;#\\]*)", re.MULTILINE)
+"""A package of a requirements file, with its extras and its version if there is no space before it."""
 _CONTINUED: Final = re.compile(r"\\[ \t]*\n")
 _MAX_FILES: Final = 8
 
@@ -89,7 +96,7 @@ def program_paths(files: Iterable[PurePosixPath], images: Iterable[PurePosixPath
 def build_statements(
     changed: Sequence[PurePosixPath], before: Mapping[PurePosixPath, bytes], after: Mapping[PurePosixPath, bytes | None]
 ) -> Iterator[LocatedStatement]:
-    """Yield the changed files from which images are built, and a caution about code from elsewhere.
+    """Yield the changed files from which images are built, their packages, and a caution about code from elsewhere.
 
     Args:
         changed: Those that differ.
@@ -98,11 +105,27 @@ def build_statements(
     """
     unread = [path for path, content in after.items() if content is None]
     yield from _of_files(changed, "{} changed: what is built or run with it differs from now on", Risk.NONE, "")
+    # A file that cannot be read has not lost its packages.
+    yield from _package_statements(requirements_paths({*changed}.difference(unread)), before, after)
     yield from _of_files(unread, "{} cannot be read by this review, and images are built by it", Risk.CAUTION, "")
     if new := _sources(filter(None, after.values())) - _sources(before.values()):
         text = "{} is named in files that images are built from, and in no such file of the base"
         values = (listed(sorted(new), _MAX_FILES),)
         yield LocatedStatement("", Statement(text, values, Risk.CAUTION, "code from elsewhere in images"))
+
+
+def _package_statements(
+    paths: Iterable[PurePosixPath], before: Mapping[PurePosixPath, bytes], after: Mapping[PurePosixPath, bytes | None]
+) -> Iterator[LocatedStatement]:
+    """Yield the packages that differ in each requirements file, with their versions."""
+    for path in paths:
+        texts = [(files.get(path) or b"").decode(errors="replace") for files in (before, after)]
+        old, new = ({*_REQUIREMENT.findall(text)} for text in texts)
+        differing = {verb: names for verb, names in (("adds", new - old), ("drops", old - new)) if names}
+        if differing:
+            verbs = " and ".join(f"{verb} {{}}" for verb in differing)
+            values = (str(path), *(listed(sorted(names), _MAX_FILES) for names in differing.values()))
+            yield LocatedStatement("", Statement(f"{{}} {verbs}", values))
 
 
 def _sources(contents: Iterable[bytes]) -> set[str]:

@@ -81,11 +81,12 @@ def _unknown_region(region: str, target: str | None, known: Sequence[str]) -> Re
 
 
 def _text(catalog: Catalog, chosen: Sequence[Slice], region: str | None, others: int) -> Iterator[str]:
-    yield from text_table([[*_cells(slice_, region)] for slice_ in chosen])
-    yield ""
+    lines = [*text_table([[*_cells(slice_, region)] for slice_ in chosen])]
+    yield from (*lines, "")
     if others:
         yield f"{others:,} other sizes: tpucfg sizes --all"
-    yield "* a zone that is not in Google's current public list"
+    if any("*" in line for line in lines):
+        yield "* a zone that is not in Google's current public list"
     used = dict.fromkeys(source for slice_ in chosen for source in _sources(slice_))
     for id_ in used:
         source = catalog.sources[id_]

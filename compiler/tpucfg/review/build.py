@@ -10,7 +10,7 @@ from tpucfg.changes.costs import NO_COSTS, compute_costs
 from tpucfg.changes.fits import NO_FIT_CHANGES, FitChanges, RunFits, compute_fits
 from tpucfg.changes.impact import compute_impact, impact_of_broken_spec
 from tpucfg.changes.previews import Preview
-from tpucfg.changes.programs import Problem, ProgramRuns, ResourceFiles, declared_resources
+from tpucfg.changes.programs import Problem, ProgramRuns, ResourceFiles, changes_of_programs, declared_resources
 from tpucfg.changes.records import read_revision_records
 from tpucfg.changes.repository_changes import (
     build_paths,
@@ -172,8 +172,9 @@ def build_review(before: CompiledRevision, after: CompiledRevision, given: Given
     """Return the review of two revisions, whose files have to exist while their stack programs run."""
     # Before any program runs, which could change what the results are compared with.
     fits = NO_FIT_CHANGES if after.is_broken else compute_fits(before, after, given.run_fits)
-    runs = ProgramRuns({}, {})
-    if not after.is_broken:
+    if after.is_broken:
+        runs = ProgramRuns({}, {}, None, changes_of_programs(before, after)[0])
+    else:
         # A preview proves that there is a stack, wherever its project is.
         needs_stack = not (given.previews or given.has_stack_elsewhere)
         runs = declared_resources(

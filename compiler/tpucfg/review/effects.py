@@ -77,7 +77,7 @@ def cost_parts(review: Review) -> Iterator[Part]:
         return
     names = [*dict.fromkeys((*changed_columns(rows), *(name for name in MONEY if name in known)))]
     if names:
-        yield "**Cost**"
+        yield "**Cost**" if changed else "**Cost** as before, of the dearest rung"
         yield from _rung_table("the cost of", rows, sorted(names, key=[*COST_TITLES].index), COST_TITLES.__getitem__)
         if review.costs.notes:
             yield f"_{prose(' '.join(review.costs.notes))}_"
