@@ -357,9 +357,7 @@ _PROGRAM: Final = (
     caution("mount.*", "the program can read and change more of the bucket", _is_wider),
     caution("mount.*", "the bucket's files hide those of the image there", _over_program),
     # Machines, and the length of a run
-    caution(
-        "capacity", "machines have another price, and can be missing; spot machines can be taken away", _is_unreserved
-    ),
+    caution("capacity", "machines have another price, and can be missing; spot ones can be taken away", _is_unreserved),
     caution("capacity", "the reservation belongs to another project, which pays for it", _is_of_other_project),
     Meaning("zone", when=_other_region, is_silent=True),
     caution("restarts", "a run ends after more failures", all_of(kept, rises)),
