@@ -77,14 +77,14 @@ ATTACKS: Final = (
     Attack(
         "forged-result-without-a-run",
         together(_LARGER_STEP, _fits({**_KNOWN, "v2-8": 1.2})),
-        ("as committed in `results/fit.json`", "- v2-8: 1.2 of 7.48 GiB, was 3.2"),
+        ("as committed in `results/fit.json`", "- v2-8 in dev, prod: 1.2 of 7.48 GiB (as committed), was 3.2"),
         status=0,
         base=_base,
     ),
     Attack(
         "result-edited-by-hand",
         _fits(dict.fromkeys(_SIZES, 1.2)),
-        (_OTHER_RESULT, "- v2-8: 1.2 of 7.48 GiB, was 3.2"),
+        (_OTHER_RESULT, "- v2-8 in dev, prod: 1.2 of 7.48 GiB (as committed), was 3.2"),
         status=0,
         base=_base,
     ),

@@ -16,13 +16,13 @@ RECORDED = {"v2-8": 1000}
 
 def amounts(changes: CostChanges) -> dict[str, tuple[float, float]]:
     """Return each figure before and after, rounded to a thousandth, of the rung where it grows most."""
-    found: dict[str, tuple[float, float]] = {}
+    rounded: dict[str, tuple[float, float]] = {}
     for key in COST_TITLES:
         known = [row for row in changes.rows if row.after and cost_growth(row, key) is not None]
         for row in sorted(known, key=lambda row: cost_growth(row, key) or 0):
             old, new = (round(float(figure_values(figures).get(key, 0)), 3) for figures in (row.before, row.after))
-            found[key] = (old, new)
-    return found
+            rounded[key] = (old, new)
+    return rounded
 
 
 def unknown(changes: CostChanges, key: str) -> int:
@@ -142,7 +142,7 @@ def test_generation_without_a_price_is_counted_in_chips() -> None:
 
 
 def test_headline_is_about_one_rung() -> None:
-    """A rung without a limit or a price says nothing about another one."""
+    """A rung without a limit or a price does not change the heading of another one."""
 
     def limited(limit: str, **changes: Any) -> dict[str, Any]:
         return spec(**PRICED, overrides={"v2-8": {"trainer": {"max_run_duration": limit}}}, **changes)

@@ -45,19 +45,19 @@ _REASONS = {
 
 def reason(statement: Statement) -> str:
     """Return the kind of access by the words of its sentence."""
-    found = next((name for words, name in _REASONS.items() if words in statement.template), "new")
-    assert (statement.risk is Risk.PUBLIC) == (found in ("public", "names"))
-    return found
+    kind = next((name for words, name in _REASONS.items() if words in statement.template), "new")
+    assert (statement.risk is Risk.PUBLIC) == (kind in ("public", "names"))
+    return kind
 
 
 def summaries(*pairs: tuple[Resource | None, Resource | None]) -> list[tuple[str, str, str]]:
     """Return the role or input, the member and the reason of the access that all changes together add."""
-    found = []
+    rows = []
     for statement in widenings(*pairs):
         kind, values = reason(statement), statement.values
         what, who = {"names": (1, 0), "opens": (0, None), "policy": (1, None)}.get(kind, (0, 2))
-        found.append((values[what], "" if who is None else values[who], kind))
-    return found
+        rows.append((values[what], "" if who is None else values[who], kind))
+    return rows
 
 
 @pytest.mark.parametrize(

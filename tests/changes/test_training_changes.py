@@ -62,8 +62,8 @@ def test_factor_is_in_the_table_of_rungs(changed: dict[str, Any], cells: dict[st
 def test_rate_of_another_magnitude_is_a_caution(rate: float, factor: str) -> None:
     """A hundred times the learning rate is a mistake more often than not."""
     text = f"every config: learning rate is {factor} the previous value: the run can diverge, or learn nothing"
-    found = statements(spec(**STEPS, **RATE), spec(**STEPS, **{**RATE, "training__learning_rate": rate}))
-    assert found == ([text] if factor else [])
+    sentences = statements(spec(**STEPS, **RATE), spec(**STEPS, **{**RATE, "training__learning_rate": rate}))
+    assert sentences == ([text] if factor else [])
 
 
 def test_rounded_steps_change_the_factor() -> None:

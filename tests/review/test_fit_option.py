@@ -40,7 +40,7 @@ def test_fit_of_a_large_file_behind_a_link_is_known_in_a_commit(
     assert run(["review", "--base", "HEAD~1", "--head", "HEAD", "--run-program"]) == 0
     comment = capsys.readouterr().out
     assert "- v2-8 in dev, prod: 6 of 7.48 GiB (as committed), was 5.5\n" in comment
-    assert "- as before: 4 configs (fits)" in comment
+    assert "- as before: 4 configs (fits, as committed)" in comment
     assert "not known" not in comment
 
 

@@ -554,7 +554,8 @@ def test_cost_is_shown_with_its_source(repository: Repository, capsys: pytest.Ca
     assert "The most that a run can cost is not bounded: set trainer.max\\_run\\_duration." in comment
     assert "Hours follow from the examples/s in results/, as committed by the base, or else by the head._" in comment
     assert costs["rungs"][0]["before"]["usd"] == pytest.approx(6.83, abs=0.01)
-    assert "| v2-8 in prod | 6.83 | 6.00 |" in unchanged
+    assert "**Cost** as before, of the dearest rung" in unchanged
+    assert "| v2-128 in prod | 6.83 | 96.00 |" in unchanged
 
 
 def test_files_that_an_image_is_made_of_are_followed(

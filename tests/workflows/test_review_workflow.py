@@ -163,7 +163,7 @@ def test_committed_configs_have_to_be_up_to_date(proposal: Proposal, comments: C
 def test_later_commits_on_base_are_not_shown(proposal: Proposal, comments: Comments, review: Review) -> None:
     """Changes that were merged into base later are not part of the review."""
     proposal.propose(("batch_size: 1024", "batch_size: 2048"))
-    proposal.edit(("learning_rate: 0.1", "learning_rate: 0.2"))
+    proposal.edit(("learning_rate: 0.1", "learning_rate: 0.17"))
     proposal.commit()
     proposal.merge_on_trial()
 
@@ -171,7 +171,7 @@ def test_later_commits_on_base_are_not_shown(proposal: Proposal, comments: Comme
 
     [comment] = comments.ours
     assert "--batch_size" in comment
-    assert "0.2" not in comment
+    assert "0.17" not in comment
 
 
 def test_projects_of_a_repository_share_a_comment(proposal: Proposal, comments: Comments, review: Review) -> None:

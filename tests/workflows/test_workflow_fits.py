@@ -84,7 +84,7 @@ def test_results_of_the_job_are_shown(proposal: Proposal, comments: Comments, tm
     assert "A COMMITTED RESULT" not in jobs["programs"].output
     [comment] = comments.ours
     assert "the training step no longer fits: at least 23.26 of 7.48 GiB, was 3.2 of 7.48 GiB" in comment
-    assert "**Fit**: memory (HBM) of a device, compiled by this run" in comment
+    assert "(as committed)" not in comment
     assert "`results/fit.json` has another result than this run" in comment
 
 
@@ -109,7 +109,7 @@ def test_a_job_without_results_hides_nothing(
     visible = comment.partition("<details")[0]
     assert "the fit is not known from this run: " in visible
     assert reason in visible
-    assert "as committed in `results/fit.json`" in visible
+    assert "as before: 6 configs (fits, as committed)" in visible
     assert "\033" not in comment + jobs["review"].output
     assert "PATH=" not in comment
 

@@ -279,7 +279,7 @@ def _custom_roles(resource: Resource | None) -> Iterator[tuple[str, tuple[str, .
 
 
 def _is_own(grant: Grant, previous: _Roles, context: _Context) -> bool:
-    """Return True for a grant of a new environment on what it creates, which nobody else's data is in."""
+    """Return True for a grant of a new environment on what it creates, which holds no data yet."""
     is_new = context.is_new and grant.role not in previous
     return is_new and _is_created(grant.on, context) and grant.role not in BASIC_ROLES and not _lends_account(grant)
 

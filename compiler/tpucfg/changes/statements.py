@@ -14,10 +14,10 @@ from tpucfg.changes.tree_diff import FLAG, ORDER, REST
 from tpucfg.markdown import code, prose
 from tpucfg.paths import KeyPath, grouped
 from tpucfg.redaction import redact
-from tpucfg.text_format import dotted, format_count, format_value, listed, printable
+from tpucfg.text_format import dotted, format_count, listed, printable
 
 _MAX_VALUE_LENGTH: Final = 1_000
-"""Characters of a value: the end of a condition can undo its start. A comment cuts long lines in their middle."""
+"""Characters of a value, whose middle is cut: the end of a condition can undo its start."""
 _NO_VALUE: Final = "nothing"
 _MAX_NAMES: Final = 8
 """Limit for names of environments; if there are more, the total is added."""
@@ -105,7 +105,11 @@ def _shown(values: Sequence[str]) -> list[str]:
 
 
 def _short(value: str) -> str:
-    return format_value(redact(value), quoted=False, max_length=_MAX_VALUE_LENGTH) or _NO_VALUE
+    text = printable(redact(value))
+    if len(text) <= _MAX_VALUE_LENGTH:
+        return text or _NO_VALUE
+    half = _MAX_VALUE_LENGTH // 2
+    return f"{text[:half]}… {len(text) - 2 * half:,} characters cut …{text[-half:]}"
 
 
 def format_environments(names: Sequence[str]) -> str:

@@ -166,7 +166,7 @@ class Progress(Generic[_Ended]):
     """The last line of stderr, which is drawn again and again; nothing unless stderr is a terminal."""
 
     left = ""
-    """What is left, at the start of the line."""
+    """The number of compilations that are left, or what the search is at: the start of the line."""
 
     def __init__(self) -> None:
         self._drawn = 0.0

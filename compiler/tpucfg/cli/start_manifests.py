@@ -120,15 +120,15 @@ class _Questions:
     def missing(self, requirements: Sequence[Requirement]) -> Iterator[_Object]:
         """Look for each requirement, and yield the objects that are created because they are missing."""
         for requirement in requirements:
-            found = self._lines(requirement.find, requirement.name)
-            if found is None or len(found) >= requirement.number:
+            lines = self._lines(requirement.find, requirement.name)
+            if lines is None or len(lines) >= requirement.number:
                 continue
             if requirement.remedy:
                 self._note(f"{requirement.name} is missing: it is created before the job")
                 yield requirement.remedy
             elif requirement.is_note:
                 labels = next((word for word in requirement.find.argv if word.startswith("--selector=")), "")
-                count = f"{len(found) or 'no'} {requirement.name} now match {labels}"
+                count = f"{len(lines) or 'no'} {requirement.name} now match {labels}"
                 needed = f"the job needs {requirement.number}: {requirement.consequence}; {requirement.fix}"
                 self._note(f"{count}, and {needed}")
             else:
@@ -177,8 +177,8 @@ class _Questions:
             words = self._submission.watch.argv
             values = {"name": name, "kind": kind, "install": install, "error": answer.error}
             values |= {"cluster": " ".join(words[:2]), "in_namespace": " ".join(words[:3])}
-            found = ((pattern.search(answer.error), problem, fix) for pattern, problem, fix in _REFUSALS)
-            match, problem, fix = next(row for row in found if row[0])
+            answers = ((pattern.search(answer.error), problem, fix) for pattern, problem, fix in _REFUSALS)
+            match, problem, fix = next(row for row in answers if row[0])
             values |= match.groupdict() if match else {}
             self._problems[problem.format(**values)] = fix.format(**values)
 

@@ -47,7 +47,7 @@ from tpucfg.yamldoc.reader import read_text
 # What the compiler refuses: taken out of a draft, so that the rest can be rendered.
 
 Refused = tuple[Note, ...]
-"""What the compiler refused, each with its path in the spec and the reason."""
+"""The values that the compiler refused, each with its path in the spec and the reason."""
 _MAX_ROUNDS: Final = 40
 """The refusals that are taken out one after another; a file with more is listed as it is."""
 _STAND_INS: Final = {"project": "my-project", "image": "example.com/image:1"}

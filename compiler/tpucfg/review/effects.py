@@ -95,7 +95,8 @@ def fit_block(review: Review) -> str:
     lines = [_fit_line(row, fits) for row in fits.rows if row.differs]
     same = Counter[str]()
     for row in fits.rows:
-        same[row.after.verdict] += 0 if row.differs else len(row.environments)
+        verdict = f"{row.after.verdict}, as committed" if _is_committed(row) else row.after.verdict
+        same[verdict] += 0 if row.differs else len(row.environments)
     counts = [f"{format_count(count, 'config')} ({verdict})" for verdict, count in same.items() if count]
     lines += [f"as before: {', '.join(counts)}"] if counts else []
     return f"**Fit**: memory (HBM) of a device\n\n{items(lines, _MAX_STATEMENTS)}"
@@ -103,9 +104,14 @@ def fit_block(review: Review) -> str:
 
 def _fit_line(row: FitRow, fits: FitChanges) -> str:
     """Return the fit of a rung as a line of Markdown: `v5litepod-64 in dev: 11.2 of 15.75 GiB, was 9.8`."""
-    source = " (as committed)" if row.after.current and not row.after.is_trusted else ""
+    source = " (as committed)" if _is_committed(row) else ""
     label = prose(f"{row.size} in {listed(row.environments)}")
     return f"{label}: {_fit_after(row.after, fits)}{source}{_fit_before(row)}"
+
+
+def _is_committed(row: FitRow) -> bool:
+    """Return True for a result that no job of this run made."""
+    return row.after.current is not None and not row.after.is_trusted
 
 
 def _fit_after(fit: RungFit, fits: FitChanges) -> str:
