@@ -171,7 +171,7 @@ def test_later_commits_on_base_are_not_shown(proposal: Proposal, comments: Comme
 
     [comment] = comments.ours
     assert "--batch_size" in comment
-    assert "0.17" not in comment
+    assert "→ 0.17" not in comment
 
 
 def test_projects_of_a_repository_share_a_comment(proposal: Proposal, comments: Comments, review: Review) -> None:
