@@ -16,8 +16,12 @@ from tpucfg.paths import KeyPath, grouped
 from tpucfg.redaction import redact
 from tpucfg.text_format import dotted, format_count, listed, printable
 
-_MAX_VALUE_LENGTH: Final = 1_000
-"""Characters of a value, whose middle is cut: the end of a condition can undo its start."""
+_MAX_VALUE_LENGTH: Final = 200
+"""Characters of a value, whose middle is cut: the end of a condition can undo its start.
+
+With the number of those that are cut, it is below the limit at which a comment cuts a word: a second cut would replace
+that number by its own.
+"""
 _NO_VALUE: Final = "nothing"
 _MAX_NAMES: Final = 8
 """Limit for names of environments; if there are more, the total is added."""
