@@ -96,7 +96,8 @@ def check_exit(completed: Completed) -> None:
     words, status, out, err = completed
     assert status in (0, 1, 2, 3), f"{words} exited with {status}"
     for text in (out, err):
-        check_printable(words, text, allowed=ZERO_WIDTH_SPACE if "markdown" in words else "")
+        in_markdown = not {"markdown", "--format=markdown"}.isdisjoint(words)
+        check_printable(words, text, allowed=ZERO_WIDTH_SPACE if in_markdown else "")
         assert "Traceback" not in text, f"{words} printed a traceback: {text}"
         assert not any(phrase in text for phrase in _INTERNAL_ERRORS), text
     if status == 1:
