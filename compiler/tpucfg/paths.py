@@ -133,7 +133,7 @@ def _walk(data: Any, steps: tuple[str, ...], path: KeyPath) -> Iterator[tuple[Ke
     for step, value in children(data):
         if wanted == "**":
             yield from _walk(value, steps, (*path, step))
-        elif wanted == "*" or _step_regex(wanted).fullmatch(str(step)):
+        elif wanted in ("*", str(step)) or ("*" in wanted and _step_regex(wanted).fullmatch(str(step))):
             yield from _walk(value, tuple(rest), (*path, step))
 
 

@@ -8,9 +8,8 @@ from typing import Any, Final
 
 MAX_LISTED: Final = 8
 """The names that a list in a message shows."""
-_INVISIBLE: Final = (
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
-    "\U00013441-\U00013446\U00016fe4\U0001d159\U000e0000-\U000e0fff]"
+_INVISIBLE: Final = {0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0, 0x16FE4, 0x1D159}.union(
+    range(0x180B, 0x1810), range(0xFE00, 0xFE10), range(0x13441, 0x13447), range(0xE0000, 0xE1000)
 )
 """Fillers, variation selectors and blank symbols: Python calls them printable, but nothing is shown."""
 # A JSON string that YAML reads as the same string without its quotes.
@@ -80,7 +79,8 @@ def is_visible(text: str) -> bool:
     in this sense. Letters of two scripts that look alike are not recognized here.
     """
     # Nearly every text is ASCII, where a single test suffices.
-    return text.isprintable() and (text.isascii() or not (re.search(_INVISIBLE, text) or _looks_like_another(text)))
+    is_plain = text.isascii() or not (_INVISIBLE.intersection(map(ord, text)) or _looks_like_another(text))
+    return text.isprintable() and is_plain
 
 
 def replace_invisible(text: str, replacement: Callable[[str], str]) -> str:

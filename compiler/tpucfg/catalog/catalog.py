@@ -66,17 +66,13 @@ class Catalog:
 
         `v6e-256x2` is two slices of `v6e-256`.
         """
-        if size not in self._slices and (several := re.fullmatch(_SEVERAL_SLICES, size)):
-            one = self.find(several["size"])
-            if one is None:
-                return None
-            self._slices[size] = one.times(int(several["slices"]))
         if size not in self._slices:
             generation = self._by_prefix.get(size.rpartition("-")[0])
-            if generation is None or size not in self._file(generation)["sizes"]:
-                return None
-            self._slices[size] = _slice(size, self._file(generation))
-        return self._slices[size]
+            if generation and size in self._file(generation)["sizes"]:
+                self._slices[size] = _slice(size, self._file(generation))
+            elif (several := re.fullmatch(_SEVERAL_SLICES, size)) and (one := self.find(several["size"])):
+                self._slices[size] = one.times(int(several["slices"]))
+        return self._slices.get(size)
 
     def generation(self, name: str) -> Generation:
         """Return a generation by its name (`v5e`, not `v5litepod`).

@@ -270,9 +270,9 @@ _WORDS: Final[dict[str, Scalar]] = {
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
 _NUMBER_STARTS: Final = frozenset("-+.0123456789")
-_DECIMAL_INTEGER: Final = re.compile(r"[-+]?[0-9]+")
 _OCTAL_OR_HEXADECIMAL: Final = r"0o[0-7]+|0x[0-9a-fA-F]+"
-_FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_DECIMAL: Final = re.compile(r"[-+]?(?:\d+(\.\d*)?|(\.\d+))([eE][-+]?\d+)?", re.ASCII)
+"""An integer, or with one of the groups a number with a point or an exponent."""
 _NOT_FINITE: Final = r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
 
 MAX_NUMBER_LENGTH: Final = 40
@@ -303,8 +303,8 @@ def resolve_scalar(text: str) -> Scalar:
 # Cached because a ladder of configs repeats its numbers: each is read once per spec and once per rendered text.
 @lru_cache(maxsize=1024)
 def _number(text: str) -> Scalar:
-    number_type = int if _DECIMAL_INTEGER.fullmatch(text) else float if _FLOAT.fullmatch(text) else None
-    if number_type is None and not (text.startswith(("0o", "0x")) and re.fullmatch(_OCTAL_OR_HEXADECIMAL, text)):
+    decimal = _DECIMAL.fullmatch(text)
+    if not decimal and not (text.startswith(("0o", "0x")) and re.fullmatch(_OCTAL_OR_HEXADECIMAL, text)):
         if text.lower().endswith(("inf", "nan")) and re.fullmatch(_NOT_FINITE, text):
             raise NumberRefusedError(f"{text} is not a finite number", f'write a number, or "{text}" if it is text')
         return text
@@ -312,9 +312,9 @@ def _number(text: str) -> Scalar:
     if len(text) > MAX_NUMBER_LENGTH:
         message = f"the number has {len(text)} characters; the maximum is {MAX_NUMBER_LENGTH}"
         raise NumberRefusedError(message, f"write fewer digits; {_QUOTE_TEXT}")
-    if number_type is None:
+    if not decimal:
         return int(text, 0)
-    value = number_type(text)
+    value = float(text) if any(decimal.groups()) else int(text)
     if value in (float("inf"), float("-inf")):
         message = f"{text} is beyond the range of a 64-bit floating-point number"
         raise NumberRefusedError(message, f"write a number below 1e308; {_QUOTE_TEXT}")

@@ -1,6 +1,5 @@
 """Rules about the merged trainer of the jobs: variables, compiler flags, mounts, and placeholders without a value."""
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -75,7 +74,7 @@ def _images_without_registry(project: Project, settings: Settings) -> Iterator[F
     for path, image in _images(project, settings):
         registry, slash, _ = image.partition("/")
         # https://github.com/distribution/reference/blob/main/normalize.go has the rule.
-        if slash and (re.search(r"[.:]|\$\{", registry) or registry == "localhost"):
+        if slash and (registry == "localhost" or any(mark in registry for mark in (".", ":", "${"))):
             continue
         environment = next(iter(project.environments.values()))
         own = f"{environment.region}-docker.pkg.dev/{environment.project}/train/{image.rpartition('/')[2]}"
