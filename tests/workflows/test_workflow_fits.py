@@ -26,11 +26,12 @@ _PACK: Final = "Pack the files of both revisions, and list their specs"
 _SIZES: Final = ("v2-8", "v2-32", "v2-128")
 _SMALL, _TOO_LARGE = dict.fromkeys(_SIZES, 3.2), dict.fromkeys(_SIZES, 23.26)
 _PYTHON: Final = f"""#!/bin/sh
-[ "$1 $2" = "-m venv" ] || exec "{sys.executable}" "$@"
-mkdir -p "$3/bin"
-for name in pip python; do printf '#!/bin/sh\\n' > "$3/bin/$name"; chmod +x "$3/bin/$name"; done
+case " $* " in *" venv "*) ;; *) exec "{sys.executable}" "$@" ;; esac
+for folder; do :; done # the last argument
+mkdir -p "$folder/bin"
+for name in pip python; do printf '#!/bin/sh\\n' > "$folder/bin/$name"; chmod +x "$folder/bin/$name"; done
 """
-"""A `python3` whose environments need no package index: their pip installs nothing."""
+"""A `python3` whose environments need no package index: their pip installs nothing, whatever the options of venv."""
 _TPUCFG: Final = f"""#!/bin/sh
 [ "$1" = fit ] || exec "{Path(sys.executable).parent}/tpucfg" "$@"
 [ ! -e results/fit.json ] || echo "A COMMITTED RESULT WAS LEFT"
