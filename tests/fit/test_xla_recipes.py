@@ -1,8 +1,10 @@
 """XLA flags of published recipes: no finding of the spec, and accepted by the compiler of the environment."""
 
+import json
 import os
 import re
 import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -17,15 +19,30 @@ CATALOG: Final = Catalog()
 DATA: Final = yaml.safe_load(Path(__file__).with_name("xla_recipes.yaml").read_text())
 MISSPELT: Final = "--xla_tpu_enable_async_collective_fusoin=true"
 
-PROGRAM = """
-import ast, sys
+PROGRAM: Final = """
+import json, os, signal, sys, tempfile
 import jax
 from jax.experimental.topologies import get_topology_desc
-device = get_topology_desc(sys.argv[1], "tpu", **ast.literal_eval(sys.argv[2])).devices[0]
-square = jax.jit(lambda x: x @ x, in_shardings=jax.sharding.SingleDeviceSharding(device))
-square.lower(jax.ShapeDtypeStruct((256, 256), "float32")).compile()
-print("compiled")
+
+def compile(name, options, flags):
+    os.environ["LIBTPU_INIT_ARGS"] = " ".join(flags)
+    device = get_topology_desc(name, "tpu", **options).devices[0]
+    square = jax.jit(lambda x: x @ x, in_shardings=jax.sharding.SingleDeviceSharding(device))
+    square.lower(jax.ShapeDtypeStruct((256, 256), "float32")).compile()
+
+for line in sys.stdin:
+    with tempfile.TemporaryFile("w+") as errors:
+        child = os.fork()
+        if child == 0:
+            os.dup2(errors.fileno(), 2)
+            signal.alarm(120)
+            compile(*json.loads(line))
+            os._exit(0)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        errors.seek(0)
+        print(json.dumps([status, errors.read()]), flush=True)
 """
+"""Compiles a product of two matrices for each line, in a child that loads libtpu, which reads its flags only once."""
 
 
 class Recipe(NamedTuple):
@@ -51,17 +68,46 @@ def one_host(generation: str) -> Slice:
     return next(slice_ for slice_ in CATALOG.generation(generation).slices if slice_.chips >= 4)
 
 
-def compile_with(python: str, generation: str, *flags: str) -> "subprocess.CompletedProcess[str]":
-    """Compile a product of two matrices for a generation, with flags for the compiler."""
-    asked = compiler_topology(one_host(generation))
-    assert isinstance(asked, Topology)
+class Outcome(NamedTuple):
+    """The exit status of a compilation, and what it printed to stderr."""
+
+    status: int
+    errors: str
+
+
+Compile = Callable[..., Outcome]
+
+
+@pytest.fixture(scope="module")
+def compile_with(tpu_python: str) -> Iterator[Compile]:
+    """Return a function that compiles for a generation with flags for the compiler; JAX is imported only once."""
     variables = {
         "ALLOW_MULTIPLE_LIBTPU_LOAD": "1", "TPU_SKIP_MDS_QUERY": "1", "JAX_PLATFORMS": "cpu",
-        "TPU_LOG_DIR": "disabled", "XLA_FLAGS": "", "LIBTPU_INIT_ARGS": " ".join(flags),
+        "TPU_LOG_DIR": "disabled", "XLA_FLAGS": "",
     }  # fmt: skip
-    command = [python, "-c", PROGRAM, asked.name, str(dict(asked.options))]
-    environment = {**os.environ, **variables}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
+    process = subprocess.Popen(
+        [tpu_python, "-c", PROGRAM],
+        env={**os.environ, **variables},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    with process:
+        assert process.stdin
+        assert process.stdout
+        requests, responses = process.stdin, process.stdout
+
+        def compile_once(generation: str, *flags: str) -> Outcome:
+            asked = compiler_topology(one_host(generation))
+            assert isinstance(asked, Topology)
+            requests.write(json.dumps([asked.name, dict(asked.options), flags]) + "\n")
+            requests.flush()
+            return Outcome(*json.loads(responses.readline()))
+
+        yield compile_once
+        requests.close()
+    assert process.returncode == 0
 
 
 def test_the_recipes_are_public_and_of_several_generations() -> None:
@@ -94,32 +140,32 @@ def test_a_recipe_in_a_spec_has_no_finding(recipe: Recipe) -> None:
 
 
 @each_recipe
-def test_the_compiler_accepts_a_recipe(recipe: Recipe, tpu_python: str) -> None:
+def test_the_compiler_accepts_a_recipe(recipe: Recipe, compile_with: Compile) -> None:
     """The installed libtpu knows each flag, and compiles a program for the recipe's generation with all of them.
 
     From JAX 0.12 on, it asks to turn off one that recipes turn on for other generations than v5e.
     """
-    process = compile_with(tpu_python, recipe.generation, *recipe.flags)
-    if asked := re.search(r"Please disable it with (xla_tpu_enable_async_collective_fusion=false)", process.stderr):
-        process = compile_with(tpu_python, recipe.generation, *recipe.flags, f"--{asked[1]}")
-    assert process.stdout.endswith("compiled\n"), process.stderr[-1000:]
+    outcome = compile_with(recipe.generation, *recipe.flags)
+    if asked := re.search(r"Please disable it with (xla_tpu_enable_async_collective_fusion=false)", outcome.errors):
+        outcome = compile_with(recipe.generation, *recipe.flags, f"--{asked[1]}")
+    assert outcome.status == 0, outcome.errors[-1000:]
 
 
-def test_the_compiler_names_the_flag_that_was_meant(tpu_python: str) -> None:
+def test_the_compiler_names_the_flag_that_was_meant(compile_with: Compile) -> None:
     """A misspelled flag ends the process with the nearest known one."""
-    process = compile_with(tpu_python, "v5e", MISSPELT)
-    assert process.returncode
+    outcome = compile_with("v5e", MISSPELT)
+    assert outcome.status
     assert re.search(
         r"Unknown command line flag 'xla_tpu_enable_async_collective_fusoin'\. "
         r"Did you mean: xla_tpu_enable_async_collective_fusion \?",
-        process.stderr,
+        outcome.errors,
     )
 
 
 @pytest.mark.parametrize("row", DATA["others"], ids=lambda row: row["flag"].lstrip("-"))
-def test_the_compiler_refuses_flags_of_other_programs(row: dict[str, str], tpu_python: str) -> None:
+def test_the_compiler_refuses_flags_of_other_programs(row: dict[str, str], compile_with: Compile) -> None:
     """The flags that MaxText's pages set elsewhere are unknown to libtpu."""
-    process = compile_with(tpu_python, "v6e", row["flag"])
+    outcome = compile_with("v6e", row["flag"])
     name = row["flag"].lstrip("-").partition("=")[0]
-    assert process.returncode
-    assert f"Unknown command line flag '{name}'" in process.stderr
+    assert outcome.status
+    assert f"Unknown command line flag '{name}'" in outcome.errors
