@@ -10,6 +10,8 @@ MAXTEXT_PYTHON ?= $(or $(call PYENV,3.12),python3.12)
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/pytest -n auto --dist loadgroup
+# The kinds of slow tests that have a target of their own.
+APART := official or workflow or documents or engine or tpu_compiler or trainer or fuzz or cluster or machine
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-annotate --no-emit-index-url
 
@@ -18,7 +20,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup quick test slow-test heavy-test cluster-test oldest-jax-test older-jax-test machine frozen-test \
+.PHONY: help demo setup quick test slow-test test-all integration-test heavy-test cluster-test oldest-jax-test older-jax-test machine frozen-test \
 	lint format workflows engine cluster tensorflow tpu-compiler tpu-compiler-oldest tpu-compiler-older maxtext \
 	bench published-runs bench-write fuzz fuzz-write build schemas schemas-check catalog-audit \
 	pages docs docs-serve readme audit lock clean
@@ -37,11 +39,16 @@ quick: setup ## run the tests of what has changed since main; takes less than a 
 test: setup ## run the fast tests, and some tests of each slow kind; takes three minutes
 	$(PYTEST) -m 'not slow or sample'
 
-slow-test: setup ## run the slow tests that neither `test` nor one of the next six targets runs
-	$(PYTEST) -m 'slow and not (sample or engine or cluster or tpu_compiler or trainer or fuzz or machine)'
+slow-test: setup ## run the slow tests that neither `test` nor one of the targets below runs; takes nine minutes
+	$(PYTEST) -m 'slow and not (sample or $(APART))'
+
+test-all: test slow-test ## run both, which takes twelve minutes on two cores
+
+integration-test: setup ## check configs with Google's and Kubernetes' code, and run the workflows and the documents
+	$(PYTEST) -m '(official or workflow or documents) and not sample'
 
 heavy-test: setup ## deploy stacks with the Pulumi engine, compile for TPUs, train the models of `init --trainer`, and fuzz
-	$(PYTEST) -m 'engine or tpu_compiler or trainer or fuzz'
+	$(PYTEST) -m '(engine or tpu_compiler or trainer or fuzz) and not sample'
 
 cluster-test: setup ## run jobs on a real Kubernetes cluster with JobSet and Kueue, on nodes without machines
 	$(PYTEST) -m cluster

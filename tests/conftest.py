@@ -49,6 +49,7 @@ KINDS: Final = frozenset(
         "system",
         "shell",
         "programs",
+        "workflow",
         "machine",
     )
 )

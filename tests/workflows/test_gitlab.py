@@ -17,7 +17,7 @@ from spec_factory import ROOT
 
 MARKER = "<!-- tpucfg-review -->"
 pytestmark = [
-    pytest.mark.shell,
+    pytest.mark.workflow,
     pytest.mark.skipif(
         not (shutil.which("curl") and shutil.which("jq")), reason="curl or jq is not on the PATH, which the job needs"
     ),

@@ -19,7 +19,7 @@ from spec_factory import ROOT
 from tpucfg.cli.app import run
 
 pytestmark = [
-    pytest.mark.programs,
+    pytest.mark.workflow,
     pytest.mark.skipif(
         not (shutil.which("curl") and shutil.which("jq")),
         reason="curl or jq is not on the PATH, which the workflow needs",

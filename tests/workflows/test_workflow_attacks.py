@@ -14,7 +14,7 @@ from github_comments import NONE, Comments
 from pull_request import WORKFLOW, Proposal, run_workflow
 
 pytestmark = [
-    pytest.mark.programs,
+    pytest.mark.workflow,
     pytest.mark.skipif(
         not (shutil.which("curl") and shutil.which("jq")),
         reason="curl or jq is not on the PATH, which the workflow needs",

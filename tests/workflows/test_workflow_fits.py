@@ -15,7 +15,7 @@ from github_runner import Job
 from pull_request import Proposal, run_workflow
 
 pytestmark = [
-    pytest.mark.programs,
+    pytest.mark.workflow,
     pytest.mark.skipif(
         not (shutil.which("curl") and shutil.which("jq")),
         reason="curl or jq is not on the PATH, which the workflow needs",
