@@ -1,12 +1,18 @@
 """Go on from the newest checkpoint of a folder and save more, by the manager of one program, in its own environment.
 
-Arguments: the manager, its folder, and a folder of another bucket to start from if the first has no checkpoint.
-Prints the value that the state had at the start, and the steps whose checkpoints are kept.
+The argument is the manager. Each line on stdin is a job in JSON: its folder, and a folder of another bucket to start
+from if the first has no checkpoint. A line is printed for each: the exit status, what was printed to stderr, and the
+value that the state had at the start with the steps whose checkpoints are kept.
+A job is a child of its own, which has nothing of the jobs before it but the imported packages.
 """
 
 import importlib
 import json
+import os
+import signal
 import sys
+import tempfile
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -59,7 +65,6 @@ def orbax(folder: str, source: str) -> Report:
 
 def starter(folder: str, source: str) -> Report:
     """Save by the trainer of `tpucfg init --trainer jax`, in whose project the script runs."""
-    sys.path.insert(0, "")
     checkpoints, storage = (importlib.import_module(f"trainer.{name}") for name in ("checkpoints", "storage"))
 
     abstract = _abstract({"w": jnp.zeros(8)})
@@ -83,9 +88,42 @@ def _steps(latest: int | None) -> range:
     return range(first, first + STEPS)
 
 
-MANAGERS: dict[str, Callable[[str, str], Report]] = {"maxtext": maxtext, "orbax": orbax, "starter": starter}
+MANAGERS: dict[str, tuple[Callable[[str, str], Report], tuple[str, ...]]] = {
+    "maxtext": (maxtext, ("flax.training.train_state", "maxtext.common.checkpointing")),
+    "orbax": (orbax, ("orbax.checkpoint", "gcsfs")),
+    "starter": (starter, ("trainer.checkpoints", "trainer.storage", "gcsfs")),
+}
+"""The function of each manager, and the modules to import before its jobs start."""
+TIMEOUT_SECONDS = 300
+
+
+def run(job: str, manager: Callable[[str, str], Report]) -> tuple[int, str, Any]:
+    """Run a job in a child; return its exit status, its messages, and its report if it succeeded."""
+    with tempfile.TemporaryFile("w+") as messages, tempfile.TemporaryFile("w+") as output:
+        child = os.fork()
+        if child == 0:
+            signal.alarm(TIMEOUT_SECONDS)
+            os.dup2(messages.fileno(), 1)
+            os.dup2(messages.fileno(), 2)
+            try:
+                json.dump(manager(*json.loads(job)), output)
+                output.flush()
+            except BaseException:  # noqa: BLE001 - as at the end of any program
+                traceback.print_exc()
+                sys.stderr.flush()
+                os._exit(1)
+            os._exit(0)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        messages.seek(0)
+        output.seek(0)
+        return status, messages.read(), None if status else json.load(output)
+
 
 if __name__ == "__main__":
-    name, own_folder, *sources = sys.argv[1:]
-    value, kept = MANAGERS[name](own_folder, *(sources or [""]))
-    sys.stdout.write(f"\n{json.dumps({'start': value, 'kept': kept})}\n")
+    sys.path.insert(0, "")
+    function, modules = MANAGERS[sys.argv[1]]
+    for module in modules:
+        importlib.import_module(module)
+    for line in sys.stdin:
+        sys.stdout.write(f"{json.dumps(run(line, function))}\n")
+        sys.stdout.flush()

@@ -10,8 +10,9 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pytest
 from mocked import declared_by_minimal_spec
@@ -48,17 +49,23 @@ STOPS: Final[Mapping[str, Mapping[tuple[str, str], str | None]]] = {
 """The permission at which each manager stops without a role on a bucket; None if it needs none of that role."""
 
 
+class Result(NamedTuple):
+    """The exit status of a manager, its messages, and its report: the value at the start, and the steps it has kept."""
+
+    status: int
+    messages: str
+    report: tuple[float | None, list[int]] | None
+
+
 class Program(NamedTuple):
     """A manager of checkpoints, the storage that it reaches, and the roles that the stack grants its account."""
 
     manager: str
-    folder: Path
     server: Buckets
     granted: Mapping[str, frozenset[str]]
+    process: "subprocess.Popen[str]"
 
-    def run(
-        self, path: str, source: str = "", without: tuple[str, str] = ("", "")
-    ) -> "subprocess.CompletedProcess[str]":
+    def run(self, path: str, source: str = "", without: tuple[str, str] = ("", "")) -> Result:
         """Run the manager in a folder of the environment's bucket, with the granted roles but one."""
         self.server.refused.clear()
         self.server.roles = defaultdict(
@@ -68,26 +75,39 @@ class Program(NamedTuple):
                 for bucket, roles in self.granted.items()
             },
         )
-        python = maxtext_python() if self.manager == "maxtext" else sys.executable
-        script = Path(__file__).with_name("save_checkpoints.py")
-        # gcsfs asks for a bucket's layout by gRPC, which no variable directs to the stand-in, and does without it.
-        quiet = {"JAX_PLATFORMS": "cpu", "GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT": "false"}
-        return subprocess.run(
-            [python, script, self.manager, f"gs://{OWN}/runs/{path}", *([source] if source else [])],
-            cwd=self.folder,
-            env={**os.environ, **quiet, **self.server.environment},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=trainers.TIMEOUT_SECONDS,
-        )
+        assert self.process.stdin
+        assert self.process.stdout
+        self.process.stdin.write(f"{json.dumps([f'gs://{OWN}/runs/{path}', source])}\n")
+        self.process.stdin.flush()
+        return Result(*json.loads(self.process.stdout.readline()))
 
-    def report(self, path: str, source: str = "") -> dict[str, Any]:
-        """Run the manager with all granted roles, which must suffice, and return what it prints."""
+    def report(self, path: str, source: str = "") -> tuple[float | None, list[int]]:
+        """Run the manager with all granted roles, which must suffice, and return its report."""
         result = self.run(path, source)
-        assert result.returncode == 0, result.stderr[-2000:]
+        assert result.report, result.messages[-2000:]
         assert not self.server.refused
-        return dict(json.loads(result.stdout.splitlines()[-1]))
+        return result.report
+
+
+@contextmanager
+def started(manager: str, folder: Path, variables: Mapping[str, str]) -> Iterator["subprocess.Popen[str]"]:
+    """Start the script that runs a manager for each line on its stdin: importing its packages takes most of a run."""
+    python = maxtext_python() if manager == "maxtext" else sys.executable
+    script = Path(__file__).with_name("save_checkpoints.py")
+    # gcsfs asks for a bucket's layout by gRPC, which no variable directs to the stand-in, and does without it.
+    quiet = {"JAX_PLATFORMS": "cpu", "GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT": "false"}
+    process = subprocess.Popen(
+        [python, script, manager],
+        cwd=folder,
+        env={**os.environ, **quiet, **variables},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    with process:
+        yield process
+        process.communicate()
 
 
 def granted_roles(folder: Path) -> dict[str, frozenset[str]]:
@@ -104,25 +124,25 @@ def granted_roles(folder: Path) -> dict[str, frozenset[str]]:
 def program(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Program]:
     """Make the project of the starter trainer, and run the storage."""
     project = trainers.new(tmp_path / "project", "jax").folder
-    with buckets() as server:
-        yield Program(request.param, project, server, granted_roles(tmp_path))
+    with buckets() as server, started(request.param, project, server.environment) as process:
+        yield Program(request.param, server, granted_roles(tmp_path), process)
 
 
 @pytest.mark.official
 @pytest.mark.parametrize("program", STOPS, indirect=True)
 def test_the_granted_roles_suffice_and_each_lack_is_refused(program: Program) -> None:
     """A run restarts after its last checkpoint, another starts from a bucket of `reads`; a lack stops at its call."""
-    assert program.report("first")["start"] is None
-    again = program.report("first")
-    assert (again["start"], again["kept"][-2:]) == (3.0, [5, 6])
+    assert program.report("first")[0] is None
+    start, kept = program.report("first")
+    assert (start, kept[-2:]) == (3.0, [5, 6])
     objects = program.server.objects
     objects |= {url.replace(f"//{OWN}/", f"//{SOURCE}/"): data for url, data in objects.items()}
     # MaxText takes the path of a checkpoint, the others that of a run.
     source = f"gs://{SOURCE}/runs/first{'/6' if program.manager == 'maxtext' else ''}"
-    assert program.report("second", source)["start"] == 6.0
+    assert program.report("second", source)[0] == 6.0
     for without, permission in STOPS[program.manager].items():
         result = program.run(f"without-{without[1].rpartition('.')[2]}-on-{without[0]}", source, without)
-        assert (result.returncode == 0) == (permission is None), (without, result.stderr[-2000:])
+        assert (result.status == 0) == (permission is None), (without, result.messages[-2000:])
         assert permission is None or (without[0], permission) in program.server.refused, without
 
 
