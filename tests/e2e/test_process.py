@@ -90,7 +90,8 @@ def test_a_full_disk_is_an_error(tpucfg: Run) -> None:
 
 
 IN_A_SHELL = pytest.mark.parametrize(
-    "words", ["render", "check --format sarif", "schema", "diff", "review --base HEAD", "--help", "--version"]
+    "words",
+    ["render", "check --format sarif", "schema", "diff", "review --base HEAD --head HEAD", "--help", "--version"],
 )
 
 

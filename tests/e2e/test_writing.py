@@ -19,6 +19,7 @@ from tpucfg.cli.app import COMMANDS
 pytestmark = pytest.mark.system
 
 KILLS: Final = 200
+MOMENTS: Final = 20
 SIZES: Final = ("v2-8", "v2-32", "v2-128", "v2-256", "v2-512")
 MEGABYTES: Final = 200
 WITH_DEFAULT_SIGINT: Final = """
@@ -66,7 +67,7 @@ def test_an_interrupted_render_leaves_no_partial_file(tmp_path: Path) -> None:
     """After Ctrl-C at any moment of writing there is no staged file."""
     (tmp_path / "tpucfg.yaml").write_text(json.dumps(many(1024)))
     completed = 0
-    for moment in range(40):
+    for moment in range(MOMENTS):
         process = subprocess.Popen(
             [sys.executable, "-c", WITH_DEFAULT_SIGINT, *COMMAND, "render", "--out", "out"],
             cwd=tmp_path,
@@ -76,7 +77,7 @@ def test_an_interrupted_render_leaves_no_partial_file(tmp_path: Path) -> None:
         )
         while process.poll() is None and not (tmp_path / "out").exists():
             time.sleep(0.0002)
-        time.sleep(moment * 0.001)
+        time.sleep(moment * 0.002)
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate()
         assert process.returncode in (0, 130), errors
@@ -84,7 +85,7 @@ def test_an_interrupted_render_leaves_no_partial_file(tmp_path: Path) -> None:
         assert all(Path(name).name == "config.yaml" for name in files(tmp_path / "out"))
         completed += process.returncode == 0
         shutil.rmtree(tmp_path / "out", ignore_errors=True)
-    assert completed < 40
+    assert completed < MOMENTS
 
 
 def test_a_killed_render_leaves_whole_files(tmp_path: Path) -> None:
