@@ -16,7 +16,6 @@ class SmallProgram:
 
     region: str = "us-central1"
     protect: bool = False
-    retain: bool = False
     tmp_days: int = 14
     retried: list[str] = field(default_factory=list)
     """Errors that the error hook received."""
@@ -24,7 +23,7 @@ class SmallProgram:
     def __call__(self) -> None:
         """Declare the resources."""
         provider = gcp.Provider("gcp", project=PROJECT, region=self.region, batching={"enable_batching": False})
-        options = ResourceOptions(providers=[provider], protect=self.protect, retain_on_delete=self.retain)
+        options = ResourceOptions(providers=[provider], protect=self.protect)
         _Environment(self, options)
 
     async def retry(self, args: pulumi.ErrorHookArgs) -> bool:

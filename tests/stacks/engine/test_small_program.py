@@ -1,4 +1,4 @@
-"""Behaviour of the real engine with a small program, on which the tests of the stack program rely.
+"""Behaviour of the real engine with a small program; `test_program.py` has what the stack program shows too.
 
 Each test runs behind the stand-in of the gcp plugin, and behind the real plugin if it is installed.
 """
@@ -18,31 +18,6 @@ def program() -> SmallProgram:
     return SmallProgram()
 
 
-def test_first_preview_shows_the_member(world: World, new_stack: NewStack, program: SmallProgram) -> None:
-    """Before any resource exists, a preview shows the member of the grant and changes nothing."""
-    previewed = new_stack(program).preview()
-
-    assert previewed.step("grant").new["member"] == MEMBER
-    assert previewed.changes["data-us-central1"] == "create"
-    assert not world.cloud.calls
-
-
-def test_second_run_finds_no_difference(world: World, new_stack: NewStack, program: SmallProgram) -> None:
-    """After `up`, neither preview, refresh nor a second `up` finds a difference."""
-    stack = new_stack(program)
-    outcome = stack.up()
-
-    assert outcome.outputs == {"url": "gs://acme-dev-us-central1"}
-    assert world.cloud.buckets["acme-dev-us-central1"].body["location"] == "US-CENTRAL1"
-    assert world.cloud.members(f"projects/{PROJECT}", ROLE) == {MEMBER}
-
-    world.cloud.calls.clear()
-    assert not stack.preview(expect_no_changes=True).changes
-    assert not stack.refresh(expect_no_changes=True).changes
-    assert not stack.up(expect_no_changes=True).changes
-    assert not world.cloud.calls
-
-
 def test_update_names_the_field(world: World, new_stack: NewStack, program: SmallProgram) -> None:
     """A change in place is an update of that bucket, and old and new inputs differ in that value."""
     stack = new_stack(program)
@@ -56,33 +31,6 @@ def test_update_names_the_field(world: World, new_stack: NewStack, program: Smal
     assert step.old["lifecycleRules"][0]["condition"]["age"] == 14
     assert step.new["lifecycleRules"][0]["condition"]["age"] == 30
     assert world.cloud.operations.count("bucket.update") == 1
-
-
-def test_move_creates_the_new_bucket_first(world: World, new_stack: NewStack, program: SmallProgram) -> None:
-    """With the region in the logical name, a move creates the new bucket before it deletes the old one."""
-    stack = new_stack(program)
-    stack.up()
-    program.region = "europe-west4"
-
-    moved = stack.up()
-
-    own = [step for step in moved.order if step[1].startswith("data-")]
-    assert own == [("create", "data-europe-west4"), ("delete", "data-us-central1")]
-    assert set(world.cloud.buckets) == {"acme-dev-europe-west4"}
-
-
-def test_retained_bucket_keeps_its_objects(world: World, new_stack: NewStack, program: SmallProgram) -> None:
-    """With `retain_on_delete`, a move leaves the old bucket behind, with its objects and out of the state."""
-    program.retain = True
-    stack = new_stack(program)
-    stack.up()
-    world.cloud.buckets["acme-dev-us-central1"].objects.add("checkpoints/1")
-    program.region = "europe-west4"
-
-    stack.up()
-
-    assert world.cloud.buckets["acme-dev-us-central1"].objects == {"checkpoints/1"}
-    assert "data-us-central1" not in stack.resources()
 
 
 def test_protection_stops_a_move_and_a_destroy_at_preview(
@@ -112,17 +60,6 @@ def test_hook_retries_a_new_service_agent(world: World, new_stack: NewStack, pro
     assert len(program.retried) == 2
     assert all("Error 400" in message for message in program.retried)
     assert world.cloud.members(f"projects/{PROJECT}", ROLE) == {MEMBER}
-
-
-def test_grant_survives_an_identity_without_email(world: World, new_stack: NewStack, program: SmallProgram) -> None:
-    """A service agent without an e-mail in the answer gets its grant, and the next preview finds no change."""
-    world.cloud.agents_answer_without_email = True
-    stack = new_stack(program)
-
-    stack.up()
-
-    assert world.cloud.members(f"projects/{PROJECT}", ROLE) == {MEMBER}
-    assert not stack.preview(expect_no_changes=True).changes
 
 
 def test_taken_name_fails_with_googles_message(world: World, new_stack: NewStack, program: SmallProgram) -> None:
