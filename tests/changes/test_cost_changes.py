@@ -59,6 +59,21 @@ def test_money_that_is_known_of_all_configs_comes_first() -> None:
     assert cost_phrase(changes) == "+32.00 USD/hour on v2-32, new in dev"
 
 
+def test_reserved_rungs_hide_no_money_of_the_others() -> None:
+    """A rung without a cost of its runs is no rung whose cost is not known."""
+    reserved = {**PRICED, "target": "cloud-tpu", "overrides": {"v2-32": {"capacity": {"reservation": "r"}}}}
+    changes = costs(spec(**reserved), spec(**reserved, training__train_steps=8000), RECORDED)
+    assert cost_phrase(changes) == "+9.10 USD/run on v2-8 in dev (+100%)"
+
+
+def test_a_run_costs_no_more_than_the_most_that_it_can() -> None:
+    """By the records it takes longer, but its limit ends it."""
+    limited = spec(**PRICED, trainer__max_run_duration="1h")
+    changes = costs(limited, spec(**PRICED, trainer__max_run_duration="2h"), RECORDED)
+    assert amounts(changes)["usd"] == (8, 9.102)
+    assert amounts(changes)["max_usd"] == (32, 64)
+
+
 def test_a_probe_is_shown_beside_a_run() -> None:
     """More steps of a probe cost more, and the run what it did; a section that is added or removed has no growth."""
     probes = [spec(**PRICED, probe={"steps": steps}) for steps in (100, 200)]

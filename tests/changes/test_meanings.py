@@ -35,6 +35,7 @@ _LOADING: Final = (
     *("LD_PRELOAD", "PYTHONPATH", "PIP_INDEX_URL", "UV_INDEX", "PATH", "BASH_ENV", "ENV", "GCONV_PATH"),
     *("X_LIBRARY_PATH", "PERL5OPT", "RUBYOPT", "NODE_OPTIONS", "JAVA_TOOL_OPTIONS", "GIT_SSH_COMMAND"),
 )
+_SPELLINGS: Final = ("false", "False", "no", "0", "0.0", "off", "None", "-1", "never")
 _LEADING: Final = ("PROXY", "proxy", "CERT_FILE", "CA_BUNDLE", "ENDPOINT", "BASE_URL", "EMULATOR_HOST")
 
 
@@ -65,7 +66,6 @@ EXAMPLES: Final = (
     Example(("command",), "python3 a.py", "python3 b.py", _CAUTION, "another program runs in the job"),
     Example(("command",), "python3 a.py", _A, _CAUTION, "another program runs in the job"),
     Example(("command",), _A, "python3 b.py", _CAUTION, "another program runs in the job", _NEW),
-    Example(("command",), _A, "python3 known.py", _NONE, "command added (python3 known.py)", _NEW),
     Example(("module",), _A, "a.c", _NONE, "module added (a.c)", _NEW),
     Example(("arg style",), "--key=value", "key=value", _NONE, "arg style changed"),
     Example(("runtime version",), "2.1", "2.2", _NONE, "runtime version changed"),
@@ -95,6 +95,22 @@ EXAMPLES: Final = (
     Example(("argument", "--a"), "${run_dir}", "/var/a", _CAUTION, "no longer kept in the bucket"),
     Example(("argument", "--a"), "${run_dir}", _A, _CAUTION, "no longer kept in the bucket"),
     Example(("argument", "--a"), "${run_dir}", "${bucket}/a", _CAUTION, "jobs can write to one folder"),
+    Example(("argument", "base_output_directory"), "${run_root}", "${bucket}/a", _CAUTION, "can write to one folder"),
+    *(Example(("argument", "--save_ckpt"), _A, off, _CAUTION, "fewer checkpoints") for off in _SPELLINGS),
+    Example(("argument", "--save_ckpt"), "true", _A, _CAUTION, "fewer checkpoints"),
+    Example(("argument", "--save_ckpt"), "false", "True", _NONE, "argument --save_ckpt changed"),
+    Example(("argument", "--save_ckpt"), "false", _A, _NONE, "argument --save_ckpt removed"),
+    Example(("argument", "--no-checkpoints"), _A, None, _CAUTION, "fewer checkpoints"),
+    Example(("argument", "--no-checkpoints"), None, _A, _NONE, "argument --no-checkpoints removed"),
+    Example(("argument", "save=false"), _A, "", _CAUTION, "fewer checkpoints"),
+    Example(("argument", "save_steps"), "100", "200", _CAUTION, "fewer checkpoints"),
+    Example(("argument", "save_steps"), "100", "50", _NONE, "argument save_steps changed"),
+    Example(("argument", "save_steps"), _A, "1001", _CAUTION, "fewer checkpoints"),
+    Example(("argument", "save_steps"), _A, "1000", _NONE, "argument save_steps added"),
+    Example(("argument", "--a"), "1", "gs://read/a", _NONE, "argument --a changed"),
+    Example(("argument", "--a"), "${bucket}/a", "/gcs/read/a", _NONE, "argument --a changed"),
+    Example(("argument", "--a"), "${run_dir}", "gs://read/a", _CAUTION, "no longer kept in the bucket"),
+    Example(("variable", "SAVE_CHECKPOINTS"), "1", "0", _CAUTION, "fewer checkpoints"),
     Example(("argument", "run_name"), "${run_folder}", "shared", _CAUTION, "jobs can write to one folder"),
     Example(("argument", "--a"), "${run_dir}", "${run_dir}/a", _NONE, "argument --a changed"),
     Example(("argument", "--a"), "1", "2", _NONE, "argument --a changed from 1 to 2"),
@@ -141,9 +157,10 @@ EXAMPLES: Final = (
     Example(("zone",), "a", "b", _NONE, "", {"region": ("us-central1", "europe-west4")}),
     Example(("zone",), "a", "b", _NONE, "zone changed from a to b"),
     Example(("restarts",), 3, 0, _CAUTION, "after fewer failures"),
-    Example(("restarts",), 1, 3, _CAUTION, "after more failures"),
-    Example(("restarts",), _A, 3, _CAUTION, "after more or fewer failures"),
-    Example(("restarts",), 3, _A, _NONE, "restarts removed (was 3)"),
+    Example(("restarts",), 1, 3, _NONE, "after more failures"),
+    Example(("restarts",), _A, 3, _NONE, "after more failures"),
+    Example(("restarts",), _A, 0, _CAUTION, "after fewer failures"),
+    Example(("restarts",), 3, _A, _CAUTION, "restarts removed (was 3): a run ends after fewer failures"),
     Example(("exit codes",), "42", _A, _CAUTION, "other failures end a run"),
     Example(("exit codes",), "42", "42, 127-255", _CAUTION, "other failures end a run"),
     Example(("exit codes",), _A, "42", _NONE, 'exit codes added ("42")', _NEW),
@@ -280,7 +297,7 @@ EXAMPLES: Final = (
     Example(("target",), "a", "b", _NONE, ""),
 )
 _SPEC: Final = (
-    Example(("project", "name"), "a", "b", _NONE, "project renamed from a to b"),
+    Example(("project", "name"), "a", "b", _ACCESS, "project renamed from a to b"),
     Example(("project", "spec"), "a", "b", _NONE, "spec moved from a to b"),
     Example(("training", "tuned_on"), "v2-8", "v2-32", _NONE, "tuned_on changed from v2-8 to v2-32: all rungs"),
     Example(("training", "learning_rate"), "0.1", "0.2", _NONE, ""),
@@ -387,8 +404,11 @@ def _judge(example: Example, scope: Scope) -> tuple[Meaning, tuple[str, ...]]:
             if value is not ABSENT:
                 revision.append(Fact(Scope("dev"), ("environment", key), value))
                 revision.append(Fact(scope, (key,), value))
+    for revision in facts:
+        revision.append(Fact(Scope("dev"), ("bucket to read", "gs://read"), "us-east5"))
+        revision.append(Fact(scope, ("figure", "steps"), Fraction(1000)))
     change = FactChange(scope, example.name, example.before, example.after)
-    known = [Fact(Scope("prod"), ("image",), "r.io/a/known:1"), Fact(Scope("prod"), ("command",), "python3 known.py")]
+    known = [Fact(Scope("prod"), ("image",), "r.io/a/known:1")]
     return judge(change, MEANINGS, Comparison(by_name(facts[0]), by_name(facts[1]), known))
 
 

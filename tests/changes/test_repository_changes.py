@@ -107,7 +107,11 @@ def test_code_from_elsewhere_in_an_image_is_a_caution(old: str, new: str, source
     [
         ("jax==0.9 \\\n  --hash=a\n", "jax==0.10 \\\n  --hash=b\n", ["r.txt adds jax==0.10 and drops jax==0.9"]),
         ("wandb==1.0\n", "# own\nwandb ; python_version > '3'\n", ["r.txt adds wandb and drops wandb==1.0"]),
-        ("-r base.txt\n", "-r base.txt\n-c c.txt\norbax[gcs]\n", ["r.txt adds orbax[gcs]"]),
+        (
+            "-r base.txt\n",
+            "-r base.txt\n-c c.txt\norbax[gcs]\n",
+            ["r.txt adds orbax[gcs]: code that is new to what is built"],
+        ),
         ("jax\n", "# a comment\njax\n", []),
     ],
 )
@@ -116,6 +120,28 @@ def test_packages_that_differ_are_named(old: str, new: str, sentences: list[str]
     file = PurePosixPath("requirements/r.txt")
     _, *more = build_statements([file], {file: old.encode()}, {file: new.encode()})
     assert [located.plain for located in more] == [f"requirements/{sentence}" for sentence in sentences]
+
+
+@pytest.mark.parametrize(
+    ("line", "packages"),
+    [
+        ("RUN apt-get update && apt-get install -y --no-install-recommends foo=1.0 2>&1", "foo=1.0"),
+        ("RUN pip install -r requirements.txt evil", "evil"),
+        ('RUN ["uv", "pip", "install", "evil[gcs]>=1"]', "evil[gcs]>=1"),
+        ("RUN npm i @evil/x ${MORE}", "${MORE}, @evil/x"),
+        ("RUN cd /x; \\\n  apk add \\\n  evil", "evil"),
+        ("RUN pip install jax==0.3 .", ""),
+        ("RUN make install", ""),
+        ("RUN echo evil", ""),
+    ],
+)
+def test_a_package_that_is_new_to_what_is_built_is_a_caution(line: str, packages: str) -> None:
+    """Whatever installs it, its code runs in the build or in the job; another version of a known one is a change."""
+    file, requirements = PurePosixPath("train/Dockerfile"), PurePosixPath("train/requirements.txt")
+    base = {file: b"FROM python\n", requirements: b"jax==0.2\n"}
+    _, *more = build_statements([file], base, {file: f"FROM python\n{line}\n".encode()})
+    risky = [located.plain for located in more if located.statement.risk]
+    assert risky == [f"train/Dockerfile adds {packages}: code that is new to what is built"] * bool(packages)
 
 
 def test_a_file_of_an_image_that_cannot_be_read_is_a_caution() -> None:

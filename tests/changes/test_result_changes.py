@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from fit_results import write_spec
 from spec_changes import compiled_revision
 from spec_factory import spec
+from tpucfg.changes.facts import Risk
 from tpucfg.changes.records import RevisionRecords, read_revision_records, result_statements
 
 _GATED = spec(sizes=["v2-8", "v2-32", "v2-128"], gate={"min_scaling_efficiency": 0.8})
@@ -31,7 +33,7 @@ def both_records(
     revisions = []
     for name, text, source in (("before", before, base or data), ("after", after, data)):
         path = folder / name / "results" / "dev.jsonl"
-        path.parent.mkdir(parents=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
         revision = compiled_revision(source)
         revisions.append(revision._replace(snapshot=revision.snapshot._replace(spec=folder / name / "tpucfg.yaml")))
@@ -166,3 +168,16 @@ def test_a_new_rung_above_one_that_had_passed_is_no_news(tmp_path: Path) -> None
 
     assert changes(tmp_path / "kept", records, records, _GATED, shorter) == []
     assert changes(tmp_path / "new", V2_8, records, _GATED, shorter)[0] == _OPENED % "v2-128"
+
+
+def test_a_record_beyond_the_bound_is_a_caution(tmp_path: Path) -> None:
+    """What `status` calls impossible is so in a review too, once, unless the spec allows it."""
+    fast = _LINE % (5000, "v2-8")
+    compiled = spec(sizes=["v2-8"], trainer__fit={"step": "trainer.fit:abstract_step"})
+    for name in ("before", "after"):
+        write_spec(tmp_path / name, compiled, {"v2-8": 3})
+    old, new = both_records(tmp_path, V2_8, V2_8 + fast, compiled)
+    caution, *_ = result_statements(old, new)
+    assert caution.plain.startswith("dev: results: TPU108: the record of v2-8 is faster than the TPU can be")
+    assert caution.statement.risk is Risk.CAUTION
+    assert [*result_statements(new, new)] == []

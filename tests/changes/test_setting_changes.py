@@ -39,7 +39,7 @@ def cloud_tpu(**options: Any) -> dict[str, Any]:
         ),
         (
             gke(overrides={"v6e-16": {"trainer": {"restarts": 3}}}),
-            "dev, prod: v6e-16: restarts added (3) in overrides.v6e-16: a run ends after more or fewer failures",
+            "dev, prod: v6e-16: restarts added (3) in overrides.v6e-16: a run ends after more failures",
         ),
         (
             gke(prod={"overrides": {"v6e-8": {"targets": {"gke": {"priority": "high"}}}}}),
@@ -112,7 +112,7 @@ def test_a_secret_of_a_new_rung_is_access() -> None:
             gke(trainer__restarts=1),
             "restarts changed from 3 to 1: a run ends after fewer failures",
         ),
-        (gke(), gke(trainer__restarts=0), "restarts added (0): a run ends after more or fewer failures"),
+        (gke(), gke(trainer__restarts=0), "restarts added (0): a run ends after fewer failures"),
         (gke(), gke(trainer__mounts={"/o": "gs://other/x"}), "gs://other is not the environment's bucket"),
         (gke(trainer__mounts={"/o": "${bucket}"}), gke(), "what the program writes there stays on the machine"),
         (gke(targets={"gke": {"queue": "q"}}), gke(), "setting queue removed (was q): other quotas apply, or none"),
@@ -222,3 +222,18 @@ def test_a_value_that_only_moves_between_layers_is_no_change() -> None:
     """The values of jobs count, and not the layer that they are written in."""
     in_environments = gke(dev={"capacity": "spot"}, prod={"capacity": "spot"})
     assert statements(gke(capacity="spot"), in_environments) == []
+
+
+def test_a_new_environment_has_no_cautions_for_what_the_others_have() -> None:
+    """A setting of the spec's top is no news there; another value is."""
+    options = {"gke": {"namespace": "training"}}
+    both = gke(targets=options, trainer__command=["python3", "a.py"], trainer__env={"ENV": "a"})
+    base = {**both, "environments": {"dev": _DEV}}
+
+    def cautions(added: dict[str, Any]) -> list[str]:
+        located = impact(base, {**base, "environments": {**base["environments"], "prod": added}}).statements
+        return [each.plain for each in located if each.statement.risk]
+
+    assert cautions(_PROD) == []
+    (other,) = cautions({**_PROD, "targets": {"gke": {"namespace": "other"}}})
+    assert "setting namespace added (other) in environments.prod: other accounts, quotas and policies" in other

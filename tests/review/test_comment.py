@@ -93,6 +93,20 @@ def test_unreadable_spec_does_not_hide_the_others(repository: Repository, capsys
     assert "> - `projects/one/tpucfg.yaml`: **prod**: protection lifted" in comment
 
 
+def test_a_link_in_place_of_the_only_affected_spec_is_a_caution(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The comment says what was not reviewed, in a commit and in the working tree."""
+    spec = repository.folder / "projects/two/tpucfg.yaml"
+    spec.unlink()
+    spec.symlink_to("../one/tpucfg.yaml")
+    assert run(["review", "--base", "HEAD"]) == 1
+    assert "not reviewed: projects/two/tpucfg.yaml is a symbolic link in the working" in capsys.readouterr().out
+    repository.commit()
+    assert run(["review", "--base", "HEAD~1", "--head", "HEAD", "--fail-on", "caution"]) == 1
+    assert "> - `projects/two/tpucfg.yaml`: not reviewed" in capsys.readouterr().out
+
+
 def test_renamed_spec_is_reviewed_once(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
     """A moved project is compared with its old place, which the comment names, and not reported as removed."""
     repository.git("mv", "projects/one", "projects/first")

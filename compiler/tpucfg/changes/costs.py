@@ -105,9 +105,10 @@ def _job_costs(
     """Return what a job costs. Of reserved machines, which are paid for whether a run uses them or not, the hour."""
     price, limit = price_per_hour(job.slice, prices, job.capacity.kind), run_limit(job, body)
     hours = _hours(job.rung, throughput)
-    amounts = {"usd": hours, "usd_per_hour": Fraction(1), "max_usd": limit.hours}
+    # A run that takes longer than its limit is ended by it, and costs no more.
+    amounts = {"usd": _least(hours, limit.hours), "usd_per_hour": Fraction(1), "max_usd": limit.hours}
     if probe:
-        amounts["probe_usd"] = _hours(probe_rung(job.rung, probe), throughput)
+        amounts["probe_usd"] = _least(_hours(probe_rung(job.rung, probe), throughput), limit.hours)
     if job.capacity.kind == "reservation":
         amounts = {"reserved": Fraction(1)}
     values = {
@@ -117,6 +118,10 @@ def _job_costs(
         "chips": Fraction(job.slice.chips),
     }
     return {key: None if value is None else Number(value, COST_FORMATS[key](value)) for key, value in values.items()}
+
+
+def _least(hours: Fraction | None, limit: Fraction | None) -> Fraction | None:
+    return hours if hours is None or limit is None else min(hours, limit)
 
 
 def _hours(rung: Rung, throughput: Fraction | None) -> Fraction | None:

@@ -181,6 +181,14 @@ class Comparison:
         """Return True for a job that is compared with one of the base, or with another rung."""
         return ABSENT not in self.pair(scope, "target")
 
+    def is_known(self, change: FactChange) -> bool:
+        """Return True if a job of the base has a fact of this name with the value that the head gives it."""
+        return (change.name, repr(change.after)) in self._known_values
+
+    @cached_property
+    def _known_values(self) -> frozenset[tuple[KeyPath, str]]:
+        return frozenset((fact.name, repr(fact.value)) for fact in self._known)
+
     @cached_property
     def known_texts(self) -> tuple[tuple[str, str], ...]:
         """The texts that the base has somewhere, each with its kind."""

@@ -197,12 +197,17 @@ class Impact(NamedTuple):
     """Findings that the change turns into notes, as the spec now allows them."""
 
 
-_LATE_CHECKPOINT: Final = Statement(
-    "no checkpoint is written before the end of a run, so a failure loses all of it ({}, below)",
-    ("TPU044",),
-    Risk.CAUTION,
-    "no checkpoint in time",
-)
+_LOSING: Final = {
+    "TPU044": (
+        "no checkpoint is written before the end of a run, so a failure loses all of it ({}, below)",
+        "no checkpoint in time",
+    ),
+    "TPU128": (
+        "runs share a folder, and each goes on with the checkpoints of another ({}, below)",
+        "runs share a folder",
+    ),
+}
+"""Warnings about work that can be lost: where they are new, they are cautions, with these sentences and headlines."""
 
 
 def compute_impact(
@@ -214,8 +219,9 @@ def compute_impact(
     """Return the consequences of a change between two revisions without errors, whose configs differ as given."""
     old, new = _warnings(before), _warnings(after)
     statements = [*_fact_statements(before, after, difference.changed), *result_statements(*records)]
-    if _LATE_CHECKPOINT.values[0] in {id_ for id_, _ in new} - {id_ for id_, _ in old}:
-        statements.append(LocatedStatement("", _LATE_CHECKPOINT))
+    for id_ in sorted({id_ for id_, _ in new if id_ in _LOSING} - {id_ for id_, _ in old}):
+        text, headline = _LOSING[id_]
+        statements.append(LocatedStatement("", Statement(text, (id_,), Risk.CAUTION, headline)))
     return Impact(
         tuple(sorted(statements, key=lambda located: -located.statement.risk)),
         scaling_rows(before.jobs, after.jobs),
@@ -309,7 +315,9 @@ def _effects(
     for change in changes:
         meaning, values = judge(change, MEANINGS, comparison)
         is_of_job = change.scope.size and change.name[0] != "rung"
-        is_news = meaning.risk or not is_of_job or comparison.is_kept(change.scope)
+        # What another job of the base has is no news in a new environment, but for access.
+        is_risk = meaning.risk > (Risk.CAUTION if comparison.is_known(change) else Risk.NONE)
+        is_news = is_risk or not is_of_job or comparison.is_kept(change.scope)
         if is_news and not meaning.is_silent:
             size, _ = baselines.get(change.scope, ("", False))
             yield change.scope, effect_of(change, meaning, values, size)

@@ -7,6 +7,7 @@ what is listed here as harmless is none: the fields of the services are too many
 import re
 from collections.abc import Iterator
 from fractions import Fraction
+from math import inf
 from pathlib import PurePosixPath
 from typing import Any, Final
 
@@ -26,16 +27,15 @@ from tpucfg.changes.facts import (
     becomes,
     caution,
     existed,
-    falls,
     is_set,
     kept,
     removed,
-    rises,
     sentence,
     texts_of,
     was,
 )
 from tpucfg.number_format import format_factor
+from tpucfg.plan.rules.scaling_warnings import shows_checkpoints
 from tpucfg.results.cost import NO_DURATION
 from tpucfg.spec.settings import Duration
 from tpucfg.targets.extra import is_harmless
@@ -77,8 +77,15 @@ def _new_references(change: FactChange, comparison: Comparison) -> list[str]:
         return []
     bucket = comparison.pair(Scope(change.scope.environment), "environment", "bucket")[1]
     new -= {f"{start}{bucket}" for start in _BUCKETS}
+    new = {name for name in new if not _is_read(name, change, comparison)}
     known = _known_references(comparison) if new and not comparison.is_kept(change.scope) else set()
     return sorted(new - known)
+
+
+def _is_read(reference: str, change: FactChange, comparison: Comparison) -> bool:
+    """Return True for a bucket that the environment reads, which has a sentence of its own where it is new."""
+    url = f"gs://{reference.removeprefix(_GCS)}" if reference.startswith(_GCS) else reference
+    return comparison.pair(Scope(change.scope.environment), "bucket to read", url)[1] is not ABSENT
 
 
 def _known_references(comparison: Comparison) -> set[str]:
@@ -202,6 +209,12 @@ def _is_of_other_project(change: FactChange, _: Comparison) -> bool:
     return str(change.after).startswith(f"{_RESERVATION}projects/")
 
 
+def _fewer_restarts(change: FactChange, _: Comparison) -> bool:
+    """Apply to fewer restarts than before; without the setting there are none, or as many as the service has."""
+    old, new = (0 if value is ABSENT else value for value in change[2:4])
+    return bool(new < old) or change.after == 0
+
+
 def _other_secret(change: FactChange, _: Comparison) -> bool:
     old, new = (str(value).rpartition("/")[0] for value in change[2:4])
     return change.after is not ABSENT and (change.before is ABSENT or old != new)
@@ -237,11 +250,6 @@ def _loses_limit(change: FactChange, comparison: Comparison) -> bool:
     return added(change, comparison) and bool(kinds) and str(change.name[0]) not in kinds
 
 
-def _is_other_command(change: FactChange, comparison: Comparison) -> bool:
-    """Apply to another command than that of the job it is compared with; if that is none, than all of the base."""
-    return kept(change, comparison) or ("command", change.after) not in comparison.known_texts
-
-
 def _is_compiled(change: FactChange, comparison: Comparison) -> bool:
     """Apply to a job whose step was compiled before."""
     return comparison.pair(change.scope, "step to compile")[0] is not ABSENT
@@ -258,6 +266,14 @@ def _loses(*placeholders: str) -> Condition:
         return any(placeholder in text for text in texts_of(value) for placeholder in placeholders)
 
     return lambda change, _: has_one(change.before) and not has_one(change.after)
+
+
+def _leaves_bucket(change: FactChange, comparison: Comparison) -> bool:
+    """Apply to a folder that was in the bucket, but for one with data that the environment reads now."""
+    references = _references(change.after)
+    is_read = bool(references) and all(_is_read(each, change, comparison) for each in references)
+    leaves = _loses("${run_dir}", "${job_dir}", "${run_root}", *(() if is_read else ("${bucket}",)))
+    return bool(leaves(change, comparison))
 
 
 def _is_mounted(change: FactChange, comparison: Comparison) -> bool:
@@ -281,11 +297,37 @@ def _variables(pattern: str) -> Iterator[Meaning]:
 
 def _folders(pattern: str) -> Iterator[Meaning]:
     """Yield the rows about a folder of the job that becomes another one."""
-    of_job = _loses("${run_dir}", "${job_dir}", "${run_folder}")
-    of_bucket = _loses("${run_dir}", "${job_dir}", "${run_root}", "${bucket}")
-    yield caution(pattern, "the program writes to a mounted bucket, to what is there", all_of(of_bucket, _is_mounted))
-    yield caution(pattern, "what the program writes there is no longer kept in the bucket", of_bucket)
+    of_job = _loses("${run_dir}", "${job_dir}", "${run_folder}", "${run_root}")
+    mounted = all_of(_leaves_bucket, _is_mounted)
+    yield caution(pattern, "the program writes to a mounted bucket, to what is there", mounted)
+    yield caution(pattern, "what the program writes there is no longer kept in the bucket", _leaves_bucket)
     yield caution(pattern, "jobs can write to one folder, and change each other's files", of_job)
+
+
+_OFF: Final = ("false", "no", "off", "none", "null", "never", "n", "f", "disabled", "-1")
+"""Spellings of a switch that is off, in lower case; a number that is 0 is one too."""
+_MOST_STEPS: Final = 10**15
+_NEGATIONS: Final = re.compile(r"(?:^|[^a-z])(?:no|not|disable|skip|without)(?:[^a-z]|$)")
+
+
+def _fewer_checkpoints(change: FactChange, comparison: Comparison) -> bool:
+    """Apply to an argument that is named after checkpoints, and by which fewer of them are written, or none."""
+    # An item of a list is its own name, and a bare flag is on.
+    name, _, item = str(change.name[-1]).lower().partition("=")
+    steps = comparison.pair(change.scope, "figure", "steps")[1]
+    unset = _MOST_STEPS if steps is ABSENT else steps
+    old, new = (
+        unset if value is ABSENT else _interval(name, str(value or item or "true").strip().lower())
+        for value in change[2:4]
+    )
+    return shows_checkpoints(name) and bool(new > old)
+
+
+def _interval(name: str, text: str) -> Fraction | float:
+    """Return the steps between two checkpoints: infinity without any, and 0 where there are some."""
+    number = Fraction(text) if re.fullmatch(r"[0-9]{1,15}(?:\.[0-9]{1,15})?", text) else None
+    is_off = text in _OFF or number == 0
+    return inf if is_off != bool(_NEGATIONS.search(name)) else number or 0.0
 
 
 def _other_target(change: FactChange, comparison: Comparison) -> bool:
@@ -318,6 +360,7 @@ _OTHER_PROGRAM: Final = "another program runs in the job"
 _ADDRESSES: Final = "hosts get addresses on the internet"
 _REGISTRY: Final = "images come from a registry with its own credentials"
 _RIGHTS: Final = "the program acts with other rights, accounts or tokens, or gets files from elsewhere"
+_LESS_OFTEN: Final = "the program can write fewer checkpoints, or none, and a failure then loses more of a run"
 _GIVING_RIGHTS: Final = (
     "volumes",
     "automountServiceAccountToken",
@@ -337,15 +380,17 @@ _PROGRAM: Final = (
     *image("worker image"),
     *addresses("package"),
     caution("module", _OTHER_PROGRAM),
-    caution("command", _OTHER_PROGRAM, _is_other_command),
+    caution("command", _OTHER_PROGRAM, always),
     *addresses("argument.*"),
     *_folders("argument.*"),
+    caution("argument.*", _LESS_OFTEN, _fewer_checkpoints),
     caution("argument.*trust*remote*code", "the program can load other code", is_set),
     caution("variable.*TRUST*REMOTE*CODE", "the program can load other code", is_set),
     *_variables("variable.{}"),
     Meaning("variable.GOOGLE_APPLICATION_CREDENTIALS", Risk.ACCESS, "the program acts as another account"),
     *addresses("variable.*"),
     *_folders("variable.*"),
+    caution("variable.*", _LESS_OFTEN, _fewer_checkpoints),
     *addresses("XLA flag.*"),
     # Its data and its secrets
     access(
@@ -360,9 +405,8 @@ _PROGRAM: Final = (
     caution("capacity", "machines have another price, and can be missing; spot ones can be taken away", _is_unreserved),
     caution("capacity", "the reservation belongs to another project, which pays for it", _is_of_other_project),
     Meaning("zone", when=_other_region, is_silent=True),
-    caution("restarts", "a run ends after more failures", all_of(kept, rises)),
-    caution("restarts", "a run ends after fewer failures", all_of(kept, falls)),
-    caution("restarts", "a run ends after more or fewer failures", all_of(kept, is_set)),
+    caution("restarts", "a run ends after fewer failures", all_of(kept, _fewer_restarts)),
+    Meaning("restarts", Risk.NONE, "a run ends after more failures"),
     caution("exit codes", "other failures end a run"),
     caution("maximum run duration", "nothing else ends a run that hangs", removed),
     caution("maximum run duration", "a run that hangs ends later, and can cost {} as much", _longer),

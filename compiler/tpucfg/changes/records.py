@@ -15,6 +15,7 @@ from tpucfg.changes.revisions import CompiledRevision
 from tpucfg.changes.statements import LocatedStatement, Statement
 from tpucfg.number_format import format_metric
 from tpucfg.results.cost import forecast_throughputs
+from tpucfg.results.fit_notes import records_beyond_bound
 from tpucfg.results.gate import has_passed_below, passed_sizes
 from tpucfg.results.ladder_status import LadderStatus, ladder_statuses
 from tpucfg.results.records import (
@@ -102,6 +103,7 @@ def _statements(old: LadderStatus | None, new: LadderStatus) -> Iterator[Stateme
     if new.results.findings and not (old and old.results.findings):
         consequence = ": the gate stays closed until it can be read" if new.is_measured else ""
         yield Statement(f"results: {{}} {new.results.problem}{consequence}", (_file(new),), Risk.CAUTION)
+    yield from _impossible(old, new)
     yield from _losses(old, new)
     lines = Counter(map(record_line, new.results.records))
     old_lines = Counter(map(record_line, old.results.records)) if old else Counter[str]()
@@ -135,6 +137,14 @@ def _last_metrics(results: Results) -> dict[tuple[str, str, bool, str], str]:
         for record in results.records
         if record.metrics
     }
+
+
+def _impossible(old: LadderStatus | None, new: LadderStatus) -> Iterator[Statement]:
+    """Yield the records that are faster than the TPU can be, and were not in the base."""
+    known = {finding.message for finding in records_beyond_bound(old)} if old else set[str]()
+    for finding in records_beyond_bound(new):
+        if finding.level != "note" and finding.message not in known:
+            yield Statement("results: {}: {}", (finding.id, finding.message), Risk.CAUTION, "impossible record")
 
 
 def _losses(old: LadderStatus | None, new: LadderStatus) -> Iterator[Statement]:

@@ -55,6 +55,13 @@ _IMAGE: Final = re.compile(
 _REQUIREMENT: Final = re.compile(r"^[ \t]*([A-Za-z0-9][^\s;#\\]*)", re.MULTILINE)
 """A package of a requirements file, with its extras and its version if there is no space before it."""
 _CONTINUED: Final = re.compile(r"\\[ \t]*\n")
+_COMMAND_ENDS: Final = re.compile(r"[;&|\n]|\s[0-9]*[<>]")
+_WORDS: Final = re.compile(r"[^\s\"',()]+")
+_INSTALLING: Final = ("install", "add", "i")
+"""Words after which package managers take the names of packages: `pip install`, `apk add`, `npm i`."""
+_PACKAGE: Final = re.compile(r"(?!.*\.(?:txt|in)$)(?:@[^/]+/)?[A-Za-z0-9$][^/]*")
+"""A word of such a command that is no option, no path and no requirements file; with `$`, its value is not known."""
+_PACKAGE_NAME: Final = re.compile(r"(?:@[^/]+/)?[\w.${}-]*")
 _MAX_FILES: Final = 8
 
 
@@ -106,7 +113,7 @@ def build_statements(
     unread = [path for path, content in after.items() if content is None]
     yield from _of_files(changed, "{} changed: what is built or run with it differs from now on", Risk.NONE, "")
     # A file that cannot be read has not lost its packages.
-    yield from _package_statements(requirements_paths({*changed}.difference(unread)), before, after)
+    yield from _package_statements(sorted({*changed}.difference(unread)), before, after)
     yield from _of_files(unread, "{} cannot be read by this review, and images are built by it", Risk.CAUTION, "")
     if new := _sources(filter(None, after.values())) - _sources(before.values()):
         text = "{} is named in files that images are built from, and in no such file of the base"
@@ -117,15 +124,43 @@ def build_statements(
 def _package_statements(
     paths: Iterable[PurePosixPath], before: Mapping[PurePosixPath, bytes], after: Mapping[PurePosixPath, bytes | None]
 ) -> Iterator[LocatedStatement]:
-    """Yield the packages that differ in each requirements file, with their versions."""
+    """Yield the packages that differ in each file, with their versions; one that no file of the base has is a risk."""
+    known = {_package_name(package) for path, content in before.items() for package in _packages(path, content)}
     for path in paths:
-        texts = [(files.get(path) or b"").decode(errors="replace") for files in (before, after)]
-        old, new = ({*_REQUIREMENT.findall(text)} for text in texts)
+        old, new = (_packages(path, files.get(path) or b"") for files in (before, after))
         differing = {verb: names for verb, names in (("adds", new - old), ("drops", old - new)) if names}
         if differing:
             verbs = " and ".join(f"{verb} {{}}" for verb in differing)
-            values = (str(path), *(listed(sorted(names), _MAX_FILES) for names in differing.values()))
-            yield LocatedStatement("", Statement(f"{{}} {verbs}", values))
+            unknown = {package for package in new - old if _package_name(package) not in known}
+            # Those that are a risk come first, as lists are cut.
+            ordered = (sorted(names, key=lambda name: (name not in unknown, name)) for names in differing.values())
+            values = (str(path), *(listed(names, _MAX_FILES) for names in ordered))
+            if unknown:
+                text, headline = f"{{}} {verbs}: code that is new to what is built", "new packages in images"
+                yield LocatedStatement("", Statement(text, values, Risk.CAUTION, headline))
+            else:
+                yield LocatedStatement("", Statement(f"{{}} {verbs}", values))
+
+
+def _packages(path: PurePosixPath, content: bytes) -> set[str]:
+    """Return the packages of a requirements file, or those that the commands in another file install."""
+    text = content.decode(errors="replace")
+    if requirements_paths([path]):
+        return {*_REQUIREMENT.findall(text)}
+    commands = (_WORDS.findall(command) for command in _COMMAND_ENDS.split(_CONTINUED.sub(" ", text)))
+    return {package for words in commands for package in _installed([word for word in words if word != "RUN"])}
+
+
+def _installed(words: Sequence[str]) -> list[str]:
+    """Return the packages that a command installs, whatever its package manager."""
+    start = next((index for index, word in enumerate(words) if index and word in _INSTALLING), len(words))
+    return [word for word in words[start + 1 :] if _PACKAGE.fullmatch(word)]
+
+
+def _package_name(package: str) -> str:
+    """Return a package without its version and its extras."""
+    match = _PACKAGE_NAME.match(package)
+    return match[0].lower().replace("_", "-") if match else package
 
 
 def _sources(contents: Iterable[bytes]) -> set[str]:

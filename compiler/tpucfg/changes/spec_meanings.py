@@ -121,7 +121,10 @@ _TRAINING: Final = (
 _SPEC: Final = (
     sentence(
         "project.name",
-        "project renamed from {before} to {after}: its buckets, service accounts and jobs get new names",
+        "project renamed from {before} to {after}: its buckets, service accounts and jobs get new names, and the new "
+        "accounts the access of the old ones",
+        risk=Risk.ACCESS,
+        headline="project renamed",
     ),
     sentence("project.spec", "spec moved from {before} to {after}: results and stacks are those of its new folder"),
     sentence("allow.**", "{label}, an error, is now allowed ({after})", _is_error, Risk.CAUTION, "{label} allowed"),
@@ -218,13 +221,12 @@ _PROGRAM: Final = (
     "worker image",
     "package",
     "module",
-    "command",
     "arg style",
     "runtime version",
     "Python version",
 )
 _COMPILED: Final = ("step to compile", "Python of the compiled step")
-_MACHINES: Final = ("capacity", "machine type", "topology", "zone", "restarts", "exit codes", "maximum run duration")
+_MACHINES: Final = ("capacity", "machine type", "topology", "zone", "exit codes", "maximum run duration")
 _NETWORK: Final = ("host_network", "external_ips", "network", "subnetwork", "tags.*")
 _ACCOUNTS: Final = ("service_account", "node_service_account", "image_pull_secrets.*")
 _PLACEMENT: Final = ("queue", "priority", "compute_class", "topology_aware", "placement_policy", "machine", "master")

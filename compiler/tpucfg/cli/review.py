@@ -102,9 +102,10 @@ def _review_specs(scope: "ReviewScope", files: "ReviewFiles", *, runs_programs: 
     """Review each spec; one that cannot be read does not prevent the review of the others.
 
     Raises:
-        RevisionError: The only spec cannot be read.
+        RevisionError: The only spec does not exist, or its repository cannot be read.
     """
     from tpucfg.git.repository import RevisionError
+    from tpucfg.git.snapshots import UnreadableSpecError
     from tpucfg.review.build import review_spec, without_renamed_specs
     from tpucfg.review.review import RepositoryReview, SpecFailure
 
@@ -117,7 +118,7 @@ def _review_specs(scope: "ReviewScope", files: "ReviewFiles", *, runs_programs: 
         try:
             reviews.append(review_spec(request, given))
         except RevisionError as error:
-            if is_only:
+            if is_only and not isinstance(error, UnreadableSpecError):
                 raise
             failures.append(SpecFailure(path.as_posix(), str(error), error.help))
     others, is_of_repository = tuple(map(str, scope.others)), scope.is_of_repository

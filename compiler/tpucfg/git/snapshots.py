@@ -19,6 +19,10 @@ from tpucfg.yamldoc.reader import read_file
 WORKING_TREE: Final = "the working tree"
 
 
+class UnreadableSpecError(RevisionError):
+    """A revision has the spec, but as a symbolic link, or too large: other specs can be read nevertheless."""
+
+
 class Commit(NamedTuple):
     """The commit that a snapshot was read from."""
 
@@ -169,7 +173,7 @@ def _export_snapshot(
     if entries[0].kind != "file":
         raise _link_error(display_path, title)
     if export_files(tree, entries, folder):
-        raise RevisionError(
+        raise UnreadableSpecError(
             f"{display_path} is larger than {MAX_FILE_BYTES:,} bytes in {title}", "give the spec with --spec FILE"
         )
     _export_package(tree, package_folder(path.parent, read_file(spec).data), folder)
@@ -179,8 +183,9 @@ def _export_snapshot(
     return missing._replace(exists=True, skipped_files=skipped, program_files=files)
 
 
-def _link_error(path: str, title: str) -> RevisionError:
-    return RevisionError(f"{path} is a symbolic link in {title}, and links are not followed", "commit the file itself")
+def _link_error(path: str, title: str) -> UnreadableSpecError:
+    message = f"{path} is a symbolic link in {title}, and links are not followed"
+    return UnreadableSpecError(message, "commit the file itself")
 
 
 def _export_package(tree: CommitTree, package: PurePosixPath | None, folder: Path) -> None:

@@ -52,10 +52,15 @@ def _rung_table(
 def cost_phrase(costs: CostChanges) -> str:
     """Return the largest growth for the headline: `+1,240.00 USD/run on v2-8 in dev (+25%)`; empty if it is small.
 
-    What is known for all rungs that change comes first: what is not known can be the largest.
+    What is known for all rungs that change comes first: what is not known can be the largest. A rung without such a
+    figure, as of reserved machines, is no unknown one.
     """
     rows = [row for row in costs.rows if row.differs]
-    for key in sorted(COST_TITLES, key=lambda key: any(cost_growth(row, key) is None for row in rows)):
+
+    def is_unknown(key: str) -> bool:
+        return any(cost_growth(row, key) is None for row in rows if key in row.before or key in row.after)
+
+    for key in sorted(COST_TITLES, key=is_unknown):
         growths = [(growth, row) for row in rows if (growth := cost_growth(row, key)) and growth > 0]
         if growths:
             growth, row = max(growths, key=lambda pair: pair[0])
