@@ -8,9 +8,8 @@ import specs
 from mocked import declared, declared_by_minimal_spec, grants, only, project_at
 
 from tpucfg.catalog.target_facts import TARGET_FACTS
-from tpucfg.infra.resource_rules import resource_findings
+from tpucfg.infra.resource_rules import expected_outputs, output_findings, resource_findings
 from tpucfg.infra.resources import EnvironmentResources, Resource
-from tpucfg.infra.stack_outputs import expected_outputs, output_findings
 from tpucfg.infra.stack_program import ProgramError
 from tpucfg.yamldoc.reader import read_text
 

@@ -8,9 +8,8 @@ import pytest
 from mocked import ROOT, V5E, V6E, declared, declared_by_minimal_spec, grants, only, project_at
 
 from tpucfg.catalog import Catalog
-from tpucfg.infra.resource_rules import resource_findings
+from tpucfg.infra.resource_rules import expected_outputs, resource_findings
 from tpucfg.infra.stack_files import effective_config, pulumi_project
-from tpucfg.infra.stack_outputs import expected_outputs
 from tpucfg.infra.stack_program import ProgramError, run_under_mocks
 from tpucfg.plan import plan
 from tpucfg.spec.project import RESERVED_LABELS

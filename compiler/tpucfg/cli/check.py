@@ -201,7 +201,7 @@ def _check_config(file: str, target: str, catalog: Catalog) -> tuple[Sequence[Fi
 
 
 def _check_stack_outputs(path: Path, specs: Sequence[Path], env: list[str] | None) -> _Report:
-    from tpucfg.infra.stack_outputs import environment_of, output_findings, unreadable_outputs
+    from tpucfg.infra.resource_rules import environment_of, output_findings, unreadable_outputs
     from tpucfg.yamldoc.reader import read_file
 
     if len(specs) > 1 or len(env or ()) > 1:
