@@ -94,13 +94,6 @@ def test_layout_with_a_meaning_is_a_change(old: str, new: str) -> None:
     assert changes_between(script, script.replace(old, new))
 
 
-def test_value_of_several_lines_is_one_flag() -> None:
-    """A quoted value may span lines, and none of them is a flag of its own."""
-    script = "docker create \\\n  --env 'A=x\n  --fake=1 \\\ny' \\\n  i:1\n"
-
-    assert parse_command_lines(script) == {"": ["docker create \\", "  i:1"], "--env.A": "x\n  --fake=1 \\\ny"}
-
-
 @pytest.mark.parametrize(
     ("before", "after"),
     [

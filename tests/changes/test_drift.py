@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from recorded_previews import read, read_text, text
-from tpucfg.changes.drift import Drift
 from tpucfg.changes.facts import Risk
-from tpucfg.changes.previews import Preview
+from tpucfg.changes.previews import Drift, Preview
 
 BUCKET = "data-us-central1"
 URN = f"urn:pulumi:dev::tpucfg::tpucfg:index:Environment$gcp:storage/bucket:Bucket::{BUCKET}"

@@ -294,9 +294,9 @@ class Meaning(NamedTuple):
     """True for a change that another sentence or table shows."""
 
 
-def caution(pattern: str, consequence: str, when: Condition = kept) -> Meaning:
+def caution(pattern: str, consequence: str, when: Condition = kept, headline: str = "") -> Meaning:
     """Return a row about what gets worse; unless there is another condition, of a job that is compared with one."""
-    return Meaning(pattern, Risk.CAUTION, consequence, when)
+    return Meaning(pattern, Risk.CAUTION, consequence, when, headline)
 
 
 def access(pattern: str, consequence: str, when: Condition = added) -> Meaning:
@@ -307,6 +307,16 @@ def access(pattern: str, consequence: str, when: Condition = added) -> Meaning:
 def sentence(pattern: str, text: str, when: Condition = always, risk: Risk = Risk.NONE, headline: str = "") -> Meaning:
     """Return a row with a sentence of its own."""
     return Meaning(pattern, risk, when=when, headline=headline, sentence=text)
+
+
+def worse(pattern: str, text: str, when: Condition = always, headline: str = "") -> Meaning:
+    """Return a row with a sentence of its own about what gets worse."""
+    return sentence(pattern, text, when, Risk.CAUTION, headline)
+
+
+def silent(pattern: str, when: Condition = always) -> Meaning:
+    """Return a row about what another sentence or table shows."""
+    return Meaning(pattern, when=when, is_silent=True)
 
 
 def loss(pattern: str, text: str, headline: str = "", when: Condition = always) -> Meaning:

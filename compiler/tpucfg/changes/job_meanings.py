@@ -30,9 +30,10 @@ from tpucfg.changes.facts import (
     is_set,
     kept,
     removed,
-    sentence,
+    silent,
     texts_of,
     was,
+    worse,
 )
 from tpucfg.number_format import format_factor
 from tpucfg.plan.rules.scaling_warnings import shows_checkpoints
@@ -182,20 +183,16 @@ def image(pattern: str) -> tuple[Meaning, ...]:
 _MOUNT_FOLDERS: Final = ("/data", "/datasets", "/mnt", "/gcs", "/checkpoints", "/output", "/tmp", "/cache")  # noqa: S108
 """Folders in which no image has its program."""
 _RESERVATION: Final = "reservation "
-_OTHER_LANGUAGES: Final = ("PERL5*", "RUBY*", "NODE_*", "JAVA_*", "GIT_*")
-_OTHER_CODE: Final = (
-    "LD_*",
-    "PYTHON*",
-    "PIP_*",
-    "UV_*",
-    "PATH",
-    "BASH_ENV",
-    "ENV",
-    "GCONV_PATH",
-    "*_LIBRARY_PATH*",
-    *_OTHER_LANGUAGES,
+_LOADING: Final = (
+    *("LD_*", "PYTHON*", "PIP_*", "UV_*", "PATH", "BASH_ENV", "ENV", "GCONV_PATH", "*_LIBRARY_PATH*"),
+    *("PERL5*", "RUBY*", "NODE_*", "JAVA_*", "GIT_*"),
 )
-_OTHER_WAYS: Final = ("*_PROXY", "*_proxy", "*_CERT_FILE", "*_CA_BUNDLE", "*_ENDPOINT", "*_BASE_URL", "*_EMULATOR_HOST")
+"""Variables by which a program, or another one that it starts, loads code."""
+_LEADING: Final = ("*_PROXY", "*_proxy", "*_CERT_FILE", "*_CA_BUNDLE", "*_ENDPOINT", "*_BASE_URL", "*_EMULATOR_HOST")
+"""Variables that decide where its traffic goes."""
+_OTHER_WAY: Final = "the program's traffic takes another way"
+_READ_ONLY_SOURCES: Final = ("volumes.*.emptyDir", "valueFrom.fieldRef", "valueFrom.resourceFieldRef")
+"""Fields of a pod by which it gets an empty folder, or what it is itself."""
 
 
 # Conditions
@@ -288,10 +285,7 @@ def _is_mounted(change: FactChange, comparison: Comparison) -> bool:
 
 def _variables(pattern: str) -> Iterator[Meaning]:
     """Yield the rows about variables that decide what code runs, and where its traffic goes."""
-    for names, consequence in (
-        (_OTHER_CODE, "the program can load other code"),
-        (_OTHER_WAYS, "the program's traffic takes another way"),
-    ):
+    for names, consequence in ((_LOADING, _OTHER_CODE), (_LEADING, _OTHER_WAY)):
         yield from (caution(pattern.format(name), consequence, always) for name in names)
 
 
@@ -357,44 +351,43 @@ def _is_default(change: FactChange, _: Comparison) -> bool:
 
 _NETWORK: Final = "the job runs in another network"
 _OTHER_PROGRAM: Final = "another program runs in the job"
+_OTHER_CODE: Final = "the program can load other code"
 _ADDRESSES: Final = "hosts get addresses on the internet"
 _REGISTRY: Final = "images come from a registry with its own credentials"
+_PLACEMENT: Final = "the nodes of a slice are chosen in another way"
 _RIGHTS: Final = "the program acts with other rights, accounts or tokens, or gets files from elsewhere"
 _LESS_OFTEN: Final = "the program can write fewer checkpoints, or none, and a failure then loses more of a run"
-_GIVING_RIGHTS: Final = (
-    "volumes",
-    "automountServiceAccountToken",
-    "valueFrom",
-    "envFrom",
-    "imagePullSecrets",
-    "serviceAccount*",
-)
+_CREDENTIALS: Final = ("valueFrom", "envFrom", "imagePullSecrets", "serviceAccount*", "automountServiceAccountToken")
 _OPENING: Final = {
+    _RIGHTS: ("volumes", *_CREDENTIALS),
     "people can open a shell in the running job": ("enableWebAccess", "enableDashboardAccess"),
     "people can log in to the hosts": ("*ssh*", "*oslogin*", "*serial-port*"),
     _ADDRESSES: ("enableExternalIps", "accessConfigs", "canIpForward"),
 }
+
+
+def _values(kind: str) -> tuple[Meaning, ...]:
+    """Return the rows about the values that a program gets: arguments, or variables."""
+    return (*addresses(kind), *_folders(kind), caution(kind, _LESS_OFTEN, _fewer_checkpoints))
+
+
 _PROGRAM: Final = (
-    Meaning("target", is_silent=True),
+    silent("target"),
     *image("image"),
     *image("worker image"),
     *addresses("package"),
     caution("module", _OTHER_PROGRAM),
     caution("command", _OTHER_PROGRAM, always),
-    *addresses("argument.*"),
-    *_folders("argument.*"),
-    caution("argument.*", _LESS_OFTEN, _fewer_checkpoints),
-    caution("argument.*trust*remote*code", "the program can load other code", is_set),
-    caution("variable.*TRUST*REMOTE*CODE", "the program can load other code", is_set),
+    *_values("argument.*"),
+    caution("argument.*trust*remote*code", _OTHER_CODE, is_set),
+    caution("variable.*TRUST*REMOTE*CODE", _OTHER_CODE, is_set),
     *_variables("variable.{}"),
-    Meaning("variable.GOOGLE_APPLICATION_CREDENTIALS", Risk.ACCESS, "the program acts as another account"),
-    *addresses("variable.*"),
-    *_folders("variable.*"),
-    caution("variable.*", _LESS_OFTEN, _fewer_checkpoints),
+    access("variable.GOOGLE_APPLICATION_CREDENTIALS", "the program acts as another account", always),
+    *_values("variable.*"),
     *addresses("XLA flag.*"),
     # Its data and its secrets
     access(
-        "secret.*", "the program gets its value, and the stack grants the jobs' account access to it", _other_secret
+        "secret.*", "the program gets its value, and the stack grants the account of the jobs access", _other_secret
     ),
     caution("secret.*", "its value can change between two runs", _at_latest),
     caution("mount.*", "what the program writes there stays on the machine, and is lost with it", removed),
@@ -404,7 +397,7 @@ _PROGRAM: Final = (
     # Machines, and the length of a run
     caution("capacity", "machines have another price, and can be missing; spot ones can be taken away", _is_unreserved),
     caution("capacity", "the reservation belongs to another project, which pays for it", _is_of_other_project),
-    Meaning("zone", when=_other_region, is_silent=True),
+    silent("zone", _other_region),
     caution("restarts", "a run ends after fewer failures", all_of(kept, _fewer_restarts)),
     Meaning("restarts", Risk.NONE, "a run ends after more failures"),
     caution("exit codes", "other failures end a run"),
@@ -412,36 +405,25 @@ _PROGRAM: Final = (
     caution("maximum run duration", "a run that hangs ends later, and can cost {} as much", _longer),
     caution("step to compile", "another function decides what is known to fit, or none", _is_compiled),
     caution("Python of the compiled step", "another program decides what is known to fit", _is_compiled),
-    Meaning("config", Risk.CAUTION, sentence="the config changes in a way that no setting explains: the fold shows it"),
-    sentence(
-        "unlimited run",
-        "nothing limits the whole time of a run: {after}",
-        _loses_limit,
-        Risk.CAUTION,
-        "cost of a run not limited",
+    worse("config", "the config changes in a way that no setting explains: the fold shows it"),
+    worse(
+        "unlimited run", "nothing limits the whole time of a run: {after}", _loses_limit, "cost of a run not limited"
     ),
-    Meaning("unlimited run", is_silent=True),
+    silent("unlimited run"),
 )
+_OWN_ACCOUNT: Final = "the settings of the new target name none, so jobs run as the stack's own"
+_NODES_ACCOUNT: Final = "the stack grants the account the images and, on the network of the host, the bucket"
 _TARGETS: Final = (
-    Meaning("option.*", when=_left_behind, is_silent=True),
-    caution(
-        "option.service_account",
-        "the settings of the new target name none, so jobs run as the stack's own",
-        all_of(removed, _other_target),
-    ),
+    silent("option.*", _left_behind),
+    caution("option.service_account", _OWN_ACCOUNT, all_of(removed, _other_target)),
     access("option.service_account", "jobs run as an account that the stack does not create", is_set),
-    access(
-        "option.node_service_account",
-        "the stack grants the account the images and, on the network of the host, the bucket",
-        is_set,
-    ),
+    access("option.node_service_account", _NODES_ACCOUNT, is_set),
     access("option.host_network", "the program acts as the account of the nodes", becomes(True)),
     caution("option.host_network", "the program acts as the account of its pod", all_of(was(True), kept)),
     access("option.external_ips", _ADDRESSES, all_of(was(False), becomes(True))),
     caution("option.external_ips", "the service decides if hosts have addresses on the internet", was(False)),
     Meaning("option.network", when=_is_default),
-    caution("option.network", _NETWORK),
-    caution("option.subnetwork", _NETWORK),
+    *(caution(f"option.{name}", _NETWORK) for name in ("network", "subnetwork")),
     caution("option.tags.*", "other firewall rules apply to the hosts"),
     Meaning("option.namespace", when=_is_default),
     caution("option.namespace", "other accounts, quotas and policies apply", always),
@@ -451,19 +433,15 @@ _TARGETS: Final = (
     caution("option.queue", "other quotas apply, or none", existed),
     caution("option.priority", "it decides which pods wait, and which are evicted for others"),
     caution("option.compute_class", "the class decides the machines' capacity, and with it their price"),
-    caution("option.topology_aware", "the nodes of a slice are chosen in another way"),
-    caution("option.placement_policy", "the nodes of a slice are chosen in another way"),
+    *(caution(f"option.{name}", _PLACEMENT) for name in ("topology_aware", "placement_policy")),
     caution("option.containers_per_host", "each host runs as many processes, with equal parts of its chips"),
 )
 _EXTRA: Final = (
     Meaning("field.**", when=lambda change, _: is_harmless(change.name[1:])),
     *_variables("field.**.env.{}.**"),
-    Meaning("field.**.volumes.*.emptyDir.**"),
-    Meaning("field.**.valueFrom.fieldRef.**"),
-    Meaning("field.**.valueFrom.resourceFieldRef.**"),
-    caution("field.**.hostAliases.**", "the program's traffic takes another way", always),
+    *(Meaning(f"field.**.{name}.**") for name in _READ_ONLY_SOURCES),
+    caution("field.**.hostAliases.**", _OTHER_WAY, always),
     *(access(f"field.**.{name}.**", _RIGHTS, always) for name in ("securityContext", "host*")),
-    *(access(f"field.**.{name}.**", _RIGHTS, _is_on) for name in _GIVING_RIGHTS),
     *(access(f"field.**.{name}.**", text, _is_on) for text, names in _OPENING.items() for name in names),
     *image("field.**.image"),
     *image("field.**.imageUri"),

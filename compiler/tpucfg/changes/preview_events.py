@@ -8,7 +8,7 @@ The file is what anyone may have written: it is read within bounds.
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple, cast, get_args
+from typing import Any, Final, NamedTuple, get_args
 
 from tpucfg.changes.resource_diff import forces_replacement, input_changes
 from tpucfg.changes.resources import UNKNOWN, Op, Step
@@ -186,27 +186,6 @@ NO_OPS: Final = frozenset(
 """Operations that change nothing in the cloud."""
 
 
-class State(NamedTuple):
-    """A resource in the state of the stack."""
-
-    resource: Resource
-    outputs: Mapping[str, Any]
-
-
-class EngineStep(NamedTuple):
-    """A step of the engine, or the outcome of a refresh, about a resource that a provider manages."""
-
-    urn: str
-    op: str
-    old: State | None
-    new: State | None
-    reasons: tuple[str, ...] = ()
-    """The inputs that force a replacement."""
-    differs: tuple[str, ...] = ()
-    """The properties that differ according to the provider."""
-    is_outcome: bool = False
-
-
 def other_stack(events: Iterable[Event], environment: str) -> str:
     """Return the name of another stack that steps are about; empty if there is none."""
     urns = [event.text("urn").split("::") for event in events if event.kind in {"step", "outcome"}]
@@ -215,16 +194,27 @@ def other_stack(events: Iterable[Event], environment: str) -> str:
     return min(stacks - {environment}, default="")
 
 
-def engine_steps(events: Iterable[Event]) -> Iterator[EngineStep]:
-    """Yield the steps about resources of the cloud, and not those about components, providers and the stack itself."""
+def engine_steps(events: Iterable[Event]) -> Iterator[Step]:
+    """Yield the steps about resources of the cloud, and not those about components, providers and the stack itself.
+
+    Of a refresh it is the outcome, which has the resource as the cloud has it.
+    """
     for event in events:
         data, urn, op = event.data, event.text("urn"), event.text("op")
-        is_outcome = event.kind == "outcome" and op == REFRESH
-        is_custom = any(isinstance(data.get(key), dict) and data[key].get("custom") is True for key in ("old", "new"))
-        if is_outcome or (event.kind == "step" and is_custom):
-            old, new = (_state(urn, data.get(key)) for key in ("old", "new"))
-            if urn and not _type_and_name(urn)[0].startswith("pulumi:"):
-                yield EngineStep(urn, op, old, new, _texts(data.get("keys")), _texts(data.get("diffs")), is_outcome)
+        states = [state if isinstance(state := data.get(key), dict) else None for key in ("old", "new")]
+        is_custom = any(state and state.get("custom") is True for state in states)
+        is_known = is_custom if event.kind == "step" else event.kind == "outcome"
+        if is_known and (event.kind == "outcome") == (op == REFRESH) and urn:
+            type_, name = _type_and_name(urn)
+            # What is created or imported was not there before, and what is deleted is not there afterwards.
+            hidden = ({"create", "import"}, {"delete"})
+            before, after = (
+                _resource(type_, name, state) if state is not None and op not in ops else None
+                for state, ops in zip(states, hidden, strict=True)
+            )
+            outputs = (_mapping(states[0], "outputs"), _mapping(states[1], "outputs"))
+            if not type_.startswith("pulumi:"):
+                yield Step(before, after, op, _texts(data.get("keys")), _texts(data.get("diffs")), urn, outputs)
 
 
 def _type_and_name(urn: str) -> tuple[str, str]:
@@ -234,13 +224,15 @@ def _type_and_name(urn: str) -> tuple[str, str]:
     return types.rpartition("$")[2], name
 
 
-def _state(urn: str, state: Any) -> State | None:
-    """Return a state of a resource; None if it does not exist then."""
-    if not isinstance(state, dict):
-        return None
-    inputs, outputs = (values if isinstance(values := state.get(key), dict) else {} for key in ("inputs", "outputs"))
+def _resource(type_: str, name: str, state: Mapping[str, Any]) -> Resource:
+    """Return a resource in the state of the stack."""
     protect, retain = (state.get(key) is True for key in ("protect", "retainOnDelete"))
-    return State(Resource(*_type_and_name(urn), inputs, protect, retain), outputs)
+    return Resource(type_, name, _mapping(state, "inputs"), protect, retain)
+
+
+def _mapping(state: Mapping[str, Any] | None, key: str) -> Mapping[str, Any]:
+    values = (state or {}).get(key)
+    return values if isinstance(values, dict) else {}
 
 
 def _texts(value: Any) -> tuple[str, ...]:
@@ -250,7 +242,7 @@ def _texts(value: Any) -> tuple[str, ...]:
 # The change
 
 
-def unknown_operations(steps: Iterable[EngineStep]) -> list[str]:
+def unknown_operations(steps: Iterable[Step]) -> list[str]:
     """Return a warning for each operation of a newer engine, which may change something."""
     known = {*_OPS, *REPLACING_OPS, *NO_OPS}
     return [
@@ -261,7 +253,7 @@ def unknown_operations(steps: Iterable[EngineStep]) -> list[str]:
     ]
 
 
-def change_steps(steps: Sequence[EngineStep]) -> list[Step]:
+def change_steps(steps: Sequence[Step]) -> list[Step]:
     """Return the step of each resource.
 
     The engine emits a replacement as a `replace` event and an event for each of its parts. They become one step, with
@@ -272,22 +264,18 @@ def change_steps(steps: Sequence[EngineStep]) -> list[Step]:
     replaced = {step.urn for step in complete if step.op == "replace"}
     joined = [_joined([*parts.get(step.urn, ()), step]) if step.op == "replace" else step for step in complete]
     joined += [_joined(items)._replace(op="replace") for urn, items in parts.items() if urn not in replaced]
-    return [*map(_change_step, joined)]
+    return [step._replace(because=_reasons(step)) for step in joined]
 
 
-def _joined(steps: Sequence[EngineStep]) -> EngineStep:
+def _joined(steps: Sequence[Step]) -> Step:
     """Return the steps of one replacement as one, with the last of the values of each field."""
     fields = {key: value for step in steps for key, value in step._asdict().items() if value}
     return steps[0]._replace(**fields)
 
 
-def _change_step(step: EngineStep) -> Step:
-    op = cast("Op", step.op)
-    before = step.old.resource if step.old and op not in {"create", "import"} else None
-    after = step.new.resource if step.new and op != "delete" else None
-    because: tuple[str, ...] = ()
-    if op == "replace":
-        because = step.reasons
-        if not because and before and after:
-            because = forces_replacement(after.type, input_changes(before, after))
-    return Step(before, after, op, because, step.differs)
+def _reasons(step: Step) -> tuple[str, ...]:
+    """Return the inputs that force a replacement; those that Google cannot change, if the engine names none."""
+    if step.op != "replace":
+        return ()
+    known = forces_replacement(step.after.type, input_changes(step.before, step.after)) if step.after else ()
+    return step.because or (known if step.before else ())

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from tpucfg.changes.facts import ABSENT, Change, mark_as_other, redact_change
 from tpucfg.changes.resource_meanings import resource_statements
@@ -53,7 +53,7 @@ def _change(environment: str, step: Step, statements: tuple[Statement, ...]) -> 
     inputs = tuple(input_changes(step.before, step.after))
     return ResourceChange(
         environment=environment,
-        op=step.op,
+        op=cast("Op", step.op),
         type=resource.type,
         name=redact(resource.name),
         inputs=tuple(map(redact_change, inputs)),

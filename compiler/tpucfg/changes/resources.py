@@ -65,11 +65,15 @@ class Step(NamedTuple):
 
     before: Resource | None
     after: Resource | None
-    op: Op
+    op: str
+    """An `Op`; of a step of the engine, any of its operations."""
     because: tuple[str, ...] = ()
     """The inputs that force a replacement."""
     differs: tuple[str, ...] = ()
     """The properties that differ according to the engine."""
+    urn: str = ""
+    outputs: tuple[Mapping[str, Any], Mapping[str, Any]] = ({}, {})
+    """Of a resource that a refresh read: its outputs before and after."""
 
 
 # The field names are keys of `tpucfg review --format json`.

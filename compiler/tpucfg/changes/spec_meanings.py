@@ -14,7 +14,9 @@ from tpucfg.changes.facts import (
     access,
     added,
     all_of,
+    always,
     becomes,
+    caution,
     changed,
     falls,
     is_set,
@@ -22,7 +24,9 @@ from tpucfg.changes.facts import (
     removed,
     rises,
     sentence,
+    silent,
     was,
+    worse,
 )
 from tpucfg.changes.job_meanings import JOB_MEANINGS, addresses
 from tpucfg.findings import RULES
@@ -46,6 +50,10 @@ def _is_error(change: FactChange, _: Comparison) -> bool:
 
 def _lower_price(change: FactChange, comparison: Comparison) -> bool:
     return changed(change, comparison) and Number.read(change.after).value < Number.read(change.before).value
+
+
+def _is_one_sided(change: FactChange, comparison: Comparison) -> bool:
+    return not changed(change, comparison)
 
 
 def _far(change: FactChange, comparison: Comparison) -> tuple[str, ...]:
@@ -92,42 +100,34 @@ def _selects_cluster(change: FactChange, comparison: Comparison) -> bool:
 # The table
 
 
-_GATE: Final = "gate changed"
 _LOWER_LIMITS: Final = ("min_scaling_efficiency",)
 """Conditions of the gate that become stricter if they rise."""
-_PRICES: Final = "prices changed"
 _NOT_COUNTED: Final = "costs are computed from prices that the base has, as another could hide what the change costs"
-_DATA_DELETED: Final = "data deleted"
 _BUCKET: Final = "bucket changed from {before} to {after}: jobs find only what is in the new one, and "
 _OTHER_CLUSTER: Final = "jobs are submitted to another cluster"
 _TRAINING: Final = (
     sentence("rung.above", "added to the ladder, with {after} the cores of {before}, the rung below"),
     sentence("rung.replacing", "replaces {before}, with {after} its cores"),
     sentence("rung.removed", "removed from the ladder"),
-    sentence(
-        "figure.learning rate",
-        "{label} is {} the previous value: the run can diverge, or learn nothing",
-        _far,
-        Risk.CAUTION,
-    ),
-    Meaning("figure.**", is_silent=True),
+    worse("figure.learning rate", "{label} is {} the previous value: the run can diverge, or learn nothing", _far),
+    silent("figure.**"),
     sentence("training.tuned_on", "{label} changed from {before} to {after}: all rungs are rescaled"),
-    Meaning("training.learning_rate", when=changed, is_silent=True),
-    Meaning("training.learning_rate_rule", when=lambda *args: not changed(*args), is_silent=True),
-    sentence("flag.*", "{label} is no longer passed to the program (was {before})", becomes(None), Risk.CAUTION),
+    silent("training.learning_rate", changed),
+    silent("training.learning_rate_rule", _is_one_sided),
+    worse("flag.*", "{label} is no longer passed to the program (was {before})", becomes(None)),
     sentence("flag.*", "{label} is now passed to the program as {after}", was(None)),
     sentence("flag.*", "flag for {label} changed from {before} to {after}"),
 )
 _SPEC: Final = (
     sentence(
         "project.name",
-        "project renamed from {before} to {after}: its buckets, service accounts and jobs get new names, and the new "
+        "project renamed from {before} to {after}: buckets, service accounts and jobs get new names, and the new "
         "accounts the access of the old ones",
         risk=Risk.ACCESS,
         headline="project renamed",
     ),
     sentence("project.spec", "spec moved from {before} to {after}: results and stacks are those of its new folder"),
-    sentence("allow.**", "{label}, an error, is now allowed ({after})", _is_error, Risk.CAUTION, "{label} allowed"),
+    worse("allow.**", "{label}, an error, is now allowed ({after})", _is_error, "{label} allowed"),
     sentence("allow.**", "{label} is now allowed ({after})", added, headline="{label} allowed"),
     sentence("allow.**", "{label} is no longer allowed", removed, headline="{label} no longer allowed"),
     sentence("allow.**", "reason for allowing {label} changed from {before} to {after}"),
@@ -136,12 +136,12 @@ _SPEC: Final = (
     Meaning("probe.argument.*", subject="argument of probes"),
     *addresses("tune.**"),
     Meaning("tune.**", subject="searched value"),
-    Meaning("gate.*", Risk.NONE, "the gate is stricter", _is_stricter, _GATE),
-    Meaning("gate.*", Risk.CAUTION, "the gate is less strict, or another one", headline=_GATE),
+    Meaning("gate.*", Risk.NONE, "the gate is stricter", _is_stricter, "gate changed"),
+    caution("gate.*", "the gate is less strict, or another one", always, "gate changed"),
     # With a lower price, or none, everything looks cheaper.
-    Meaning("price.**", Risk.CAUTION, _NOT_COUNTED, lambda *args: not changed(*args), _PRICES),
-    Meaning("price.**", Risk.CAUTION, "everything looks cheaper", _lower_price, _PRICES),
-    Meaning("price.**", headline=_PRICES),
+    caution("price.**", _NOT_COUNTED, _is_one_sided, "prices changed"),
+    caution("price.**", "everything looks cheaper", _lower_price, "prices changed"),
+    Meaning("price.**", headline="prices changed"),
 )
 _ENVIRONMENTS: Final = (
     sentence("environment", "new environment: {after}", added),
@@ -153,26 +153,18 @@ _ENVIRONMENTS: Final = (
         Risk.ACCESS,
         "more access for jobs",
     ),
-    Meaning("bucket of others", is_silent=True),
+    silent("bucket of others"),
     sentence("environment", "removed from the spec: its stack keeps all resources until you run {}", _destroy),
     loss(
         "protected environment",
         "removed from the spec while protected: its stack keeps all resources, and Pulumi refuses to delete them",
         "protected resources left behind",
     ),
-    sentence(
-        "environment.bucket",
-        f"{_BUCKET}jobs lose the access that the stack gave them to the old one",
-        _was_of_others,
-        Risk.CAUTION,
+    worse(
+        "environment.bucket", f"{_BUCKET}they lose the access that the stack gave them to the old one", _was_of_others
     ),
-    sentence(
-        "environment.bucket",
-        f"{_BUCKET}the old one stays with its objects, and is still billed",
-        _keeps_bucket,
-        Risk.CAUTION,
-    ),
-    loss("environment.bucket", f"{_BUCKET}the old one is deleted with its objects", _DATA_DELETED),
+    worse("environment.bucket", f"{_BUCKET}the old one stays with its objects, and is still billed", _keeps_bucket),
+    loss("environment.bucket", f"{_BUCKET}the old one is deleted with its objects", "data deleted"),
     loss(
         "environment.protect",
         "protection lifted: resources that hold data can be replaced and deleted",
@@ -185,21 +177,16 @@ _ENVIRONMENTS: Final = (
         "data no longer kept",
         becomes(False),
     ),
-    Meaning(
-        "environment.project",
-        Risk.CAUTION,
-        "jobs run in another project, which pays for them, and act as its accounts",
-    ),
-    Meaning(
+    caution("environment.project", "jobs run in another project, which pays for them, and act as its accounts", always),
+    caution(
         "environment.region",
-        Risk.CAUTION,
         "the bucket {} is the same, and cannot move: pulumi up ends unless it is in the new region already, and jobs "
         "would read and write across regions",
         _bucket_stays,
     ),
-    Meaning("environment.kube_context", Risk.CAUTION, _OTHER_CLUSTER, _selects_cluster),
-    Meaning("environment.cluster", Risk.CAUTION, _OTHER_CLUSTER, _selects_cluster),
-    Meaning("environment.existing_bucket", when=_other_bucket, is_silent=True),
+    caution("environment.kube_context", _OTHER_CLUSTER, _selects_cluster),
+    caution("environment.cluster", _OTHER_CLUSTER, _selects_cluster),
+    silent("environment.existing_bucket", _other_bucket),
     sentence(
         "environment.existing_bucket",
         "the bucket leaves the stack, which only grants access to it: it is kept with its objects",
@@ -208,38 +195,30 @@ _ENVIRONMENTS: Final = (
     loss(
         "environment.existing_bucket",
         "the bucket leaves the stack, which deletes it with its objects",
-        _DATA_DELETED,
+        "data deleted",
         added,
     ),
     sentence("environment.existing_bucket", "the stack makes the bucket: one that exists has to be imported"),
-    Meaning("environment.kms_key", Risk.CAUTION, "objects are encrypted by another key from now on"),
-    Meaning("environment.soft_delete_days", Risk.CAUTION, "deleted objects can be restored for fewer days", falls),
+    caution("environment.kms_key", "objects are encrypted by another key from now on", always),
+    caution("environment.soft_delete_days", "deleted objects can be restored for fewer days", falls),
     access("bucket to read.*", "jobs read another bucket"),
 )
-_PROGRAM: Final = (
-    "image",
-    "worker image",
-    "package",
-    "module",
-    "arg style",
-    "runtime version",
-    "Python version",
-)
-_COMPILED: Final = ("step to compile", "Python of the compiled step")
+_PROGRAM: Final = ("image", "worker image", "package", "module", "arg style", "runtime version", "Python version")
 _MACHINES: Final = ("capacity", "machine type", "topology", "zone", "exit codes", "maximum run duration")
+_COMPILED: Final = ("step to compile", "Python of the compiled step")
 _NETWORK: Final = ("host_network", "external_ips", "network", "subnetwork", "tags.*")
 _ACCOUNTS: Final = ("service_account", "node_service_account", "image_pull_secrets.*")
 _PLACEMENT: Final = ("queue", "priority", "compute_class", "topology_aware", "placement_policy", "machine", "master")
 _HOSTS: Final = ("disk_gb", "runtime_version", "max_wait", "ttl", "containers_per_host")
-_PLACES: Final = ("region", "target", "kube_context", "cluster")
-_RULES: Final = ("model_parallel", "grad_accum", "batch_rule", "sequence_length", "learning_rate_rule")
+_PLACES: Final = ("region", "target", "kube_context", "cluster", "soft_delete_days", "images", "protect", "keep_data")
+_RULES: Final = ("model_parallel", "grad_accum", "batch_rule", "sequence_length", "learning_rate", "learning_rate_rule")
+_FREE: Final = ("argument", "variable", "XLA flag", "secret", "mount", "label", "fallback", "bucket to read")
 _HARMLESS: Final = {
     "": (*_PROGRAM, *_COMPILED, *_MACHINES),
-    **dict.fromkeys(("argument", "variable", "XLA flag", "secret", "mount", "label", "fallback"), ("*",)),
+    **dict.fromkeys(_FREE, ("*",)),
     "option": (*_NETWORK, *_ACCOUNTS, *_PLACEMENT, *_HOSTS),
-    "environment": (*_PLACES, "soft_delete_days", "images", "protect", "keep_data"),
-    "bucket to read": ("*",),
-    "training": ("learning_rate", *_RULES),
+    "environment": _PLACES,
+    "training": _RULES,
 }
 """By kind, the facts whose changes have no risk where no other row applies."""
 MEANINGS: Final = (

@@ -26,8 +26,6 @@ _ENV_OPTION: Final = "--env"
 """The option of `docker create` that sets a variable; each variable is a flag of its own, `--env.NAME`."""
 _CONTINUED: Final = " \\"
 """The end of a line of a script whose command continues on the next line."""
-_MAX_QUOTED_LINES: Final = 50
-"""Lines that one quoted value of a script may have; the lines of a longer one are compared as text."""
 _HARMLESS_QUOTING: Final = re.compile(r"[\w@%+=:,./'\" -]*", re.ASCII)
 """Words that mean the same to bash in any quotes, as they contain nothing that double quotes expand."""
 
@@ -133,51 +131,35 @@ def _parse_words(words: Sequence[str]) -> Iterator[_Flag]:
 
 
 def _parse_script(text: str) -> Iterator[_Flag]:
-    """Yield the lines of a script; lines that contain one flag and nothing else are that flag."""
-    lines = text.removesuffix("\n").split("\n")
-    index = 0
-    while index < len(lines):
-        count, word = _only_flag(lines, index)
-        name, _, value = word.partition("=")
-        if name.startswith(FLAG) and len(name) > len(FLAG):
-            yield name, value if "=" in word else None, ""
-        else:
-            yield from ((REST, line, "") for line in lines[index : index + count])
-        index += count
+    """Yield the lines of a script; lines that contain one flag and nothing else are that flag.
 
-
-def _only_flag(lines: Sequence[str], start: int) -> tuple[int, str]:
-    """Return the number of lines that a quoted word spans, and the word if it is the only flag of its line.
-
-    The word is empty for any other line, and for a line whose backslash does not fit its neighbours: without the one
-    in the line before, the flag is no argument of the command, but a command.
+    A line whose backslash does not fit its neighbours is none: without the one in the line before, the flag is no
+    argument of the command, but a command.
     """
+    lines = text.removesuffix("\n").split("\n")
+    for before, line, after in zip(["", *lines], lines, [*lines[1:], ""], strict=False):
+        is_argument = before.endswith(_CONTINUED) and line.endswith(_CONTINUED) == after.startswith((" ", "\t"))
+        name, separator, value = _only_flag(line).partition("=") if is_argument else ("", "", "")
+        if len(name) > len(FLAG):
+            yield name, value if separator else None, ""
+        else:
+            yield REST, line, ""
+
+
+def _only_flag(line: str) -> str:
+    """Return the word of a line that contains one flag and nothing else; empty for any other line."""
     # Checked first because shlex is slow and most lines of a start-up script contain no flag.
-    first = lines[start]
-    if first[:1] not in (" ", "\t") or not first.lstrip(" \t'").startswith(FLAG):
-        return 1, ""
-    count, words = _quoted_words(lines, start)
-    text = "\n".join(lines[start : start + count])
-    after = lines[start + count] if start + count < len(lines) else ""
-    is_continued = text.endswith(_CONTINUED)
-    if not (start and lines[start - 1].endswith(_CONTINUED)) or is_continued != (after[:1] in (" ", "\t")):
-        return 1, ""
-    raw = text.removesuffix(_CONTINUED).strip(" \t")
-    if len(words) == 2 and words[0] == _ENV_OPTION and "=" in words[1]:  # noqa: PLR2004 - the option and its value
-        is_canonical, word = raw == f"{_ENV_OPTION} {shlex.quote(words[1])}", f"{_ENV_OPTION}.{words[1]}"
-    else:
-        is_canonical, word = len(words) == 1 and raw == shlex.quote(words[0]), words[0] if len(words) == 1 else ""
-    return (count, word) if word and (is_canonical or _HARMLESS_QUOTING.fullmatch(raw)) else (1, "")
-
-
-def _quoted_words(lines: Sequence[str], start: int) -> tuple[int, list[str]]:
-    """Return the number of lines up to the end of the quotes that open in a line, and the words in them."""
-    for count in range(1, min(_MAX_QUOTED_LINES, len(lines) - start) + 1):
-        try:
-            return count, shlex.split("\n".join(lines[start : start + count]).removesuffix(_CONTINUED))
-        except ValueError:  # a quote that a later line closes
-            continue
-    return 1, []
+    if line[:1] not in (" ", "\t") or not line.lstrip(" \t'").startswith(FLAG):
+        return ""
+    raw = line.removesuffix(_CONTINUED).strip(" \t")
+    try:
+        words = shlex.split(raw)
+    except ValueError:  # a quote that another line closes
+        return ""
+    is_variable = words[0] == _ENV_OPTION and len(words) == 2 and "=" in words[1]  # noqa: PLR2004 - option and value
+    word = f"{_ENV_OPTION}.{words[1]}" if is_variable else words[0] if len(words) == 1 else ""
+    is_read_so = raw == shlex.join(words) or _HARMLESS_QUOTING.fullmatch(raw)
+    return word if word.startswith(FLAG) and is_read_so else ""
 
 
 ORDER: Final = "(order)"

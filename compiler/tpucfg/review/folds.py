@@ -6,8 +6,8 @@ from itertools import accumulate, takewhile
 from typing import Any, Final, NamedTuple
 
 from tpucfg.changes.config_diff import Difference, Group, redact_difference
-from tpucfg.changes.drift import Drift
 from tpucfg.changes.facts import Change, Scope
+from tpucfg.changes.previews import Drift
 from tpucfg.changes.resources import ResourceChange, count_phrases
 from tpucfg.changes.statements import (
     ALL_CONFIGS,

@@ -5,10 +5,10 @@ from fractions import Fraction
 from typing import Any, Final
 
 from tpucfg.changes.config_diff import redact_difference
-from tpucfg.changes.drift import Drift
 from tpucfg.changes.facts import Change
 from tpucfg.changes.figures import RungRow, figure_values
 from tpucfg.changes.fits import FitRow
+from tpucfg.changes.previews import Drift
 from tpucfg.changes.programs import Problem
 from tpucfg.changes.resources import ResourceChange, count_resources
 from tpucfg.changes.statements import LocatedStatement, Statement, change_json, difference_json
