@@ -357,6 +357,7 @@ _REGISTRY: Final = "images come from a registry with its own credentials"
 _PLACEMENT: Final = "the nodes of a slice are chosen in another way"
 _RIGHTS: Final = "the program acts with other rights, accounts or tokens, or gets files from elsewhere"
 _LESS_OFTEN: Final = "the program can write fewer checkpoints, or none, and a failure then loses more of a run"
+_GRANTED: Final = "the program gets its value, and the stack grants the jobs' account access to it"
 _CREDENTIALS: Final = ("valueFrom", "envFrom", "imagePullSecrets", "serviceAccount*", "automountServiceAccountToken")
 _OPENING: Final = {
     _RIGHTS: ("volumes", *_CREDENTIALS),
@@ -386,9 +387,7 @@ _PROGRAM: Final = (
     *_values("variable.*"),
     *addresses("XLA flag.*"),
     # Its data and its secrets
-    access(
-        "secret.*", "the program gets its value, and the stack grants the account of the jobs access", _other_secret
-    ),
+    access("secret.*", _GRANTED, _other_secret),
     caution("secret.*", "its value can change between two runs", _at_latest),
     caution("mount.*", "what the program writes there stays on the machine, and is lost with it", removed),
     *addresses("mount.*"),
@@ -406,9 +405,7 @@ _PROGRAM: Final = (
     caution("step to compile", "another function decides what is known to fit, or none", _is_compiled),
     caution("Python of the compiled step", "another program decides what is known to fit", _is_compiled),
     worse("config", "the config changes in a way that no setting explains: the fold shows it"),
-    worse(
-        "unlimited run", "nothing limits the whole time of a run: {after}", _loses_limit, "cost of a run not limited"
-    ),
+    worse("unlimited run", "nothing limits the whole time of a run: {after}", _loses_limit, "cost of a run unlimited"),
     silent("unlimited run"),
 )
 _OWN_ACCOUNT: Final = "the settings of the new target name none, so jobs run as the stack's own"

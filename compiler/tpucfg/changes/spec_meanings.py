@@ -104,6 +104,7 @@ _LOWER_LIMITS: Final = ("min_scaling_efficiency",)
 """Conditions of the gate that become stricter if they rise."""
 _NOT_COUNTED: Final = "costs are computed from prices that the base has, as another could hide what the change costs"
 _BUCKET: Final = "bucket changed from {before} to {after}: jobs find only what is in the new one, and "
+_LEAVES: Final = "the bucket leaves the stack, which {}"
 _OTHER_CLUSTER: Final = "jobs are submitted to another cluster"
 _TRAINING: Final = (
     sentence("rung.above", "added to the ladder, with {after} the cores of {before}, the rung below"),
@@ -160,9 +161,7 @@ _ENVIRONMENTS: Final = (
         "removed from the spec while protected: its stack keeps all resources, and Pulumi refuses to delete them",
         "protected resources left behind",
     ),
-    worse(
-        "environment.bucket", f"{_BUCKET}they lose the access that the stack gave them to the old one", _was_of_others
-    ),
+    worse("environment.bucket", f"{_BUCKET}lose the access that the stack gave to the old one", _was_of_others),
     worse("environment.bucket", f"{_BUCKET}the old one stays with its objects, and is still billed", _keeps_bucket),
     loss("environment.bucket", f"{_BUCKET}the old one is deleted with its objects", "data deleted"),
     loss(
@@ -189,15 +188,10 @@ _ENVIRONMENTS: Final = (
     silent("environment.existing_bucket", _other_bucket),
     sentence(
         "environment.existing_bucket",
-        "the bucket leaves the stack, which only grants access to it: it is kept with its objects",
+        _LEAVES.format("only grants access to it: it is kept with its objects"),
         all_of(added, _had("keep_data")),
     ),
-    loss(
-        "environment.existing_bucket",
-        "the bucket leaves the stack, which deletes it with its objects",
-        "data deleted",
-        added,
-    ),
+    loss("environment.existing_bucket", _LEAVES.format("deletes it with its objects"), "data deleted", added),
     sentence("environment.existing_bucket", "the stack makes the bucket: one that exists has to be imported"),
     caution("environment.kms_key", "objects are encrypted by another key from now on", always),
     caution("environment.soft_delete_days", "deleted objects can be restored for fewer days", falls),

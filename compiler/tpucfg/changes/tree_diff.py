@@ -7,7 +7,7 @@ which it would take quadratic time, are compared item by item.
 import re
 import shlex
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from itertools import islice, pairwise, takewhile, zip_longest
+from itertools import chain, islice, pairwise, takewhile, zip_longest
 from typing import Any, Final
 
 from tpucfg.changes.facts import ABSENT, Change, canonical_json, json_equal
@@ -268,10 +268,7 @@ def _is_tree(path: KeyPath, items: list[Any]) -> bool:
 
 
 def align(before: Sequence[Any], after: Sequence[Any]) -> list[Pair]:
-    """Pair the items of two lists, in order.
-
-    Equal items are paired first; between those, items with equal names; between those, items at equal positions.
-    """
+    """Pair the items of two lists, in order: those with equal names, or equal ones without; others by position."""
     # The usual case, and cheap. Here 1 equals True, but the caller compares each pair exactly.
     if before == after:
         return [(index, index) for index in range(len(before))]
@@ -280,17 +277,9 @@ def align(before: Sequence[Any], after: Sequence[Any]) -> list[Pair]:
         before_index, after_index = pair
         return after_index if after_index is not None else before_index or 0
 
-    return sorted(_pairs(before, after), key=position)
-
-
-def _pairs(before: Sequence[Any], after: Sequence[Any]) -> Iterator[Pair]:
-    """Yield the pairs that may differ, and the added and removed items."""
-    equal = matches([*map(canonical_json, before)], [*map(canonical_json, after)])
-    for old, new in gaps(equal, len(before), len(after)):
-        named_pairs = matches([identity(before[index]) for index in old], [identity(after[index]) for index in new])
-        yield from ((old[i], new[j]) for i, j in named_pairs)
-        for old_rest, new_rest in gaps(named_pairs, len(old), len(new)):
-            yield from zip_longest((old[index] for index in old_rest), (new[index] for index in new_rest))
+    matched = matches(*([identity(item) or canonical_json(item) for item in items] for items in (before, after)))
+    others = (zip_longest(old, new) for old, new in gaps(matched, len(before), len(after)))
+    return sorted([*matched, *chain.from_iterable(others)], key=position)
 
 
 def matches(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[_Match]:

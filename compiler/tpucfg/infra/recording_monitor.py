@@ -85,6 +85,18 @@ class GoogleMocks(mocks.Mocks):
         return f"{args.name}-id", dict(args.inputs)
 
 
+def _recording(method: str, unseen: Callable[[Any], Unseen | None]) -> Callable[["RecordingMonitor", Any], Any]:
+    """Return a method of the monitor that records a feature which takes an engine, and answers as the mocks do."""
+
+    def record(monitor: "RecordingMonitor", request: Any) -> Any:
+        if feature := unseen(request):
+            monitor.unseen.add(feature)
+        with monitor.loop():
+            return getattr(mocks.MockMonitor, method)(monitor, request)
+
+    return record
+
+
 class RecordingMonitor(mocks.MockMonitor):
     """Records each resource with its options, and each feature that takes an engine."""
 
@@ -97,7 +109,7 @@ class RecordingMonitor(mocks.MockMonitor):
         self.duplicates: list[str] = []
         self._ancestors: dict[str, Ancestors] = {}
 
-    def _loop(self) -> AbstractContextManager[None]:
+    def loop(self) -> AbstractContextManager[None]:
         """Set an event loop of a worker thread of the SDK for one request; the program's own thread has one."""
         return nullcontext() if threading.current_thread() is threading.main_thread() else self._event_loop()
 
@@ -111,7 +123,7 @@ class RecordingMonitor(mocks.MockMonitor):
             self.unseen.add(Unseen("component", f"{request.type} {request.name}"))
         if request.transforms:
             self.unseen.add(Unseen("transform", f"{request.type} {request.name}"))
-        with self._loop():
+        with self.loop():
             response = super().RegisterResource(request)  # type: ignore[no-untyped-call] # as the SDK has it
         if request.type != _STACK_TYPE:
             above = self._ancestors.get(request.parent, Ancestors())
@@ -128,38 +140,20 @@ class RecordingMonitor(mocks.MockMonitor):
         if request.type.startswith(_DYNAMIC_PREFIX):
             self.unseen.add(Unseen("dynamic", request.name))
 
-    def ReadResource(self, request: Any) -> Any:  # noqa: N802
-        """Record that the program reads an existing resource, or another stack's outputs."""
-        self.unseen.add(Unseen("read", f"{request.type} {request.name}"))
-        with self._loop():
-            return super().ReadResource(request)  # type: ignore[no-untyped-call]
-
-    def ExistsResource(self, request: Any) -> Any:  # noqa: N802
-        """Record that the program asks for an existing resource."""
-        self.unseen.add(Unseen("read", f"{request.type} {request.id}"))
-        return super().ExistsResource(request)  # type: ignore[no-untyped-call]
-
-    def Invoke(self, request: Any) -> Any:  # noqa: N802
-        """Record a look-up that is not answered as Google would."""
-        if request.tok not in _KNOWN_CALLS:
-            self.unseen.add(Unseen("call", request.tok))
-        with self._loop():
-            return super().Invoke(request)  # type: ignore[no-untyped-call]
-
-    def RegisterStackTransform(self, request: Any) -> Any:  # noqa: N802
-        """Record a transform of all resources."""
-        self.unseen.add(Unseen("transform", "all resources"))
-        return super().RegisterStackTransform(request)  # type: ignore[no-untyped-call]
-
-    def RegisterStackInvokeTransform(self, request: Any) -> Any:  # noqa: N802
-        """Record a transform of all look-ups."""
-        self.unseen.add(Unseen("transform", "all look-ups"))
-        return super().RegisterStackInvokeTransform(request)  # type: ignore[no-untyped-call]
-
-    def RegisterPackage(self, request: Any) -> Any:  # noqa: N802
-        """Record a provider that is described by parameters."""
-        self.unseen.add(Unseen("parameters", f"{request.name} {request.version} {request.download_url}".strip()))
-        return super().RegisterPackage(request)  # type: ignore[no-untyped-call]
+    ReadResource = _recording("ReadResource", lambda request: Unseen("read", f"{request.type} {request.name}"))
+    """A program reads an existing resource, or another stack's outputs."""
+    ExistsResource = _recording("ExistsResource", lambda request: Unseen("read", f"{request.type} {request.id}"))
+    Invoke = _recording("Invoke", lambda request: None if request.tok in _KNOWN_CALLS else Unseen("call", request.tok))
+    """A look-up that is not answered as Google would."""
+    RegisterStackTransform = _recording("RegisterStackTransform", lambda _: Unseen("transform", "all resources"))
+    RegisterStackInvokeTransform = _recording(
+        "RegisterStackInvokeTransform", lambda _: Unseen("transform", "all look-ups")
+    )
+    RegisterPackage = _recording(
+        "RegisterPackage",
+        lambda request: Unseen("parameters", f"{request.name} {request.version} {request.download_url}".strip()),
+    )
+    """A provider that is described by parameters."""
 
 
 def _resource(request: Any, ancestors: Ancestors) -> Resource:
