@@ -365,9 +365,7 @@ _SPEC: Final = (
     Example(("environment", "bucket"), "a", "b", _CAUTION, "the old one stays with its", {"protect": (True, True)}),
     Example(("environment", "bucket"), "a", "b", _CAUTION, "the old one stays with its", {"keep_data": (True, True)}),
     Example(("environment", "bucket"), "a", "b", _LOST, "the old one is deleted with its objects"),
-    Example(
-        ("environment", "bucket"), "a", "b", _CAUTION, "and lose the access", {"existing_bucket": (True, True)}
-    ),
+    Example(("environment", "bucket"), "a", "b", _CAUTION, "and lose the access", {"existing_bucket": (True, True)}),
     Example(
         ("bucket of others",), _A, "b", _ACCESS, "b, a bucket that the stack does not make", {"bucket": ("a", "b")}
     ),

@@ -130,20 +130,23 @@ def test_failed_review_replaces_the_last_one(
     assert "--batch_size" in comments.ours[0]
 
 
-def test_refused_review_replaces_the_last_one(proposal: Proposal, comments: Comments, review: Review) -> None:
-    """The empty file that a refused review leaves does not count as a review."""
+def test_a_spec_that_cannot_be_reviewed_replaces_the_last_comment(
+    proposal: Proposal, comments: Comments, review: Review
+) -> None:
+    """The comment says that a link in the place of the spec was not reviewed."""
     proposal.propose(("batch_size: 1024", "batch_size: 2048"))
     review()
     proposal.git("checkout", "--quiet", "change")
     (proposal.folder / "tpucfg.yaml").rename(proposal.folder / "other.yaml")
     (proposal.folder / "tpucfg.yaml").symlink_to("other.yaml")
-    commit = proposal.commit()
+    proposal.commit()
     proposal.merge_on_trial()
 
     jobs = review()
 
-    assert "is a symbolic link in HEAD, and links are not followed" in jobs["review"].output
-    assert comments.ours == [NONE.format(commit[:12])]
+    assert jobs["review"].result == "failure"
+    (comment,) = comments.ours
+    assert "`tpucfg.yaml`: not reviewed: tpucfg.yaml is a symbolic link in HEAD" in comment
 
 
 def test_committed_configs_have_to_be_up_to_date(proposal: Proposal, comments: Comments, review: Review) -> None:

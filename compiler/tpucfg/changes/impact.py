@@ -315,9 +315,9 @@ def _effects(
     for change in changes:
         meaning, values = judge(change, MEANINGS, comparison)
         is_of_job = change.scope.size and change.name[0] != "rung"
-        # What another job of the base has is no news in a new environment, but for access.
-        is_risk = meaning.risk > (Risk.CAUTION if comparison.is_known(change) else Risk.NONE)
-        is_news = is_risk or not is_of_job or comparison.is_kept(change.scope)
+        is_compared = not is_of_job or comparison.is_kept(change.scope)
+        # In a new environment, what another job of the base has is no news, but for access.
+        is_news = is_compared or meaning.risk > Risk.CAUTION or (meaning.risk and not comparison.is_known(change))
         if is_news and not meaning.is_silent:
             size, _ = baselines.get(change.scope, ("", False))
             yield change.scope, effect_of(change, meaning, values, size)

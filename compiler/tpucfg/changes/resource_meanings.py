@@ -171,14 +171,13 @@ def _named(item: Any) -> Any:
     return item.get("name") or item.get("urn") or item if isinstance(item, Mapping) else item
 
 
-_DURATION: Final = re.compile(r"([0-9]{1,15})(?:\.[0-9]*)?([smhd]?)")
-_UNITS: Final[Mapping[str, int]] = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
+_SECONDS: Final = re.compile(r"([0-9]{1,15})(?:\.[0-9]*)?s?")
 
 
-def _seconds(value: Any) -> float | None:
-    """Return the seconds of a duration; None if it is not known."""
-    match = _DURATION.fullmatch(str(value)) if isinstance(value, int | float | str) else None
-    return None if match is None or isinstance(value, bool) else int(match[1]) * float(_UNITS[match[2]])
+def _seconds(value: Any) -> int | None:
+    """Return the seconds of a duration as Google writes it; None if it is not known."""
+    match = _SECONDS.fullmatch(str(value))
+    return int(match[1]) if match else None
 
 
 _HARMLESS: Final = (

@@ -11,7 +11,7 @@ from itertools import chain, islice, pairwise, takewhile, zip_longest
 from typing import Any, Final
 
 from tpucfg.changes.facts import ABSENT, Change, canonical_json, json_equal
-from tpucfg.paths import KeyPath
+from tpucfg.paths import KeyPath, item_names
 from tpucfg.targets.objects import is_digest
 
 FLAG: Final = "--"
@@ -72,19 +72,19 @@ def parse_command_lines(value: Any, key: str = "") -> Any:
 
 def _is_metadata(items: Sequence[Any]) -> bool:
     """Return True if a list is the metadata of an instance: values by unique keys, which the API lets an item lack."""
-    keys = [item.get("key") if isinstance(item, dict) and item.keys() <= {"key", "value"} else None for item in items]
-    return bool(keys) and all(isinstance(key, str) for key in keys) and len({*keys}) == len(keys)
+    keys = item_names(items)
+    return bool(keys) and all(
+        item.get("key") == key and item.keys() <= {"key", "value"} for item, key in zip(items, keys, strict=True)
+    )
 
 
 def _is_variable_list(items: Sequence[Any], key: str) -> bool:
     """Return True if a list is a container's environment: objects with unique names, each with a value or a source."""
-    is_environment = key == _VARIABLES_KEY
-    has_names = all(
-        isinstance(item, dict) and (item.keys() == {"name", "value"} or (is_environment and "name" in item))
-        for item in items
+    names = item_names(items)
+    return bool(names) and all(
+        item.get("name") == name and (key == _VARIABLES_KEY or item.keys() == {"name", "value"})
+        for item, name in zip(items, names, strict=True)
     )
-    names = [item["name"] for item in items] if has_names else []
-    return bool(names) and all(isinstance(name, str) for name in names) and len({*names}) == len(names)
 
 
 def _variables(items: Sequence[Any]) -> CommandLine:

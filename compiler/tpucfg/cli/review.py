@@ -104,8 +104,7 @@ def _review_specs(scope: "ReviewScope", files: "ReviewFiles", *, runs_programs: 
     Raises:
         RevisionError: The only spec does not exist, or its repository cannot be read.
     """
-    from tpucfg.git.repository import RevisionError
-    from tpucfg.git.snapshots import UnreadableSpecError
+    from tpucfg.git.repository import RevisionError, UnreadableSpecError
     from tpucfg.review.build import review_spec, without_renamed_specs
     from tpucfg.review.review import RepositoryReview, SpecFailure
 

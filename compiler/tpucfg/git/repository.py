@@ -45,6 +45,10 @@ class RevisionError(RefusalError):
     """A revision cannot be read; the message is for users."""
 
 
+class UnreadableSpecError(RevisionError):
+    """A revision has the spec, but as a symbolic link, or too large: other specs can be read nevertheless."""
+
+
 class GitError(RevisionError):
     """A git command failed; the message is git's own."""
 
@@ -172,7 +176,7 @@ def _run_git(folder: Path, *arguments: str, stdin: bytes = b"") -> bytes:
     try:
         process = subprocess.run(
             ["git", "-C", os.fspath(folder), *arguments],
-            env=_git_environment(),
+            env={key: value for key, value in os.environ.items() if key not in _HOOK_VARIABLES} | _GIT_SETTINGS,
             input=stdin,
             capture_output=True,
             check=False,
@@ -185,14 +189,6 @@ def _run_git(folder: Path, *arguments: str, stdin: bytes = b"") -> bytes:
         message = process.stderr.decode(errors="replace").strip().removeprefix("fatal: ")
         # Git names a missing file of a partial clone a promised object.
         hint = _PARTIAL_CLONE_HELP if "promisor" in message else ""
-        raise GitError(f"git {arguments[0]}: {_printable_message(message)}", hint)
+        shown = "\n".join(printable(line) for line in message.splitlines()[:_MAX_ERROR_LINES])
+        raise GitError(f"git {arguments[0]}: {shown}", hint)
     return process.stdout
-
-
-def _git_environment() -> dict[str, str]:
-    return {key: value for key, value in os.environ.items() if key not in _HOOK_VARIABLES} | _GIT_SETTINGS
-
-
-def _printable_message(message: str) -> str:
-    """Return the first lines of git's message, without control characters."""
-    return "\n".join(printable(line) for line in message.splitlines()[:_MAX_ERROR_LINES])

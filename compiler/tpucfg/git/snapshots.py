@@ -11,16 +11,12 @@ from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
 
 from tpucfg.git.changed_files import BUILD_FILES, package_folder, program_files, program_paths
-from tpucfg.git.repository import Repository, RevisionError, find_repository, split_nul
+from tpucfg.git.repository import Repository, RevisionError, UnreadableSpecError, find_repository, split_nul
 from tpucfg.git.trees import FIT_FILE, MAX_FILE_BYTES, CommitTree, export_files, tree_of
 from tpucfg.infra.stack_files import PROJECT_FILES, pulumi_project
 from tpucfg.yamldoc.reader import read_file
 
 WORKING_TREE: Final = "the working tree"
-
-
-class UnreadableSpecError(RevisionError):
-    """A revision has the spec, but as a symbolic link, or too large: other specs can be read nevertheless."""
 
 
 class Commit(NamedTuple):

@@ -125,12 +125,13 @@ def comment(reviewed: RepositoryReview) -> str:
         # The errors are why the effects are not known.
         blocks, folds = _split(_effects(only))
         head += [*spec_errors(only), _caution_block(reviewed), *blocks]
-        foot = [_unjudged_line(reviewed), _others_line(reviewed), footer(only)]
+        foot = [*_other_files(reviewed), footer(only)]
     else:
         shown = sorted(filter(_is_worth_a_part, reviewed.reviews), key=_sort_key)
         head += [_caution_block(reviewed), _spec_table(shown)]
         folds = [*_parts(shown)]
-        foot = [_unchanged_line(reviewed), _unjudged_line(reviewed), _others_line(reviewed)]
+        paths = [code(review.path) for review in reviewed.reviews if not _is_worth_a_part(review)]
+        foot = [f"_No effect on {listed(paths, _MAX_NAMES)}._" if paths else "", *_other_files(reviewed)]
     return join_within_limit(head, folds, foot, hint=_HINT)
 
 
@@ -198,13 +199,9 @@ def _sort_key(review: Review) -> tuple[object, ...]:
 
 def _spec_table(reviews: Sequence[Review]) -> str:
     """Return a row for each changed spec."""
-    counts = [len(spec_cautions(review)) for review in reviews]
-    rows = [
-        [code(review.path), headline(review), f"{count:,}"]
-        for review, count in zip(reviews[:_MAX_ROWS], counts, strict=False)
-    ]
-    if more := counts[_MAX_ROWS:]:
-        rows.append([f"{len(more):,} more", "", f"{sum(more):,}"])
+    rows = [[code(review.path), headline(review), f"{len(spec_cautions(review)):,}"] for review in reviews[:_MAX_ROWS]]
+    if more := reviews[_MAX_ROWS:]:
+        rows.append([f"{len(more):,} more", "", f"{sum(len(spec_cautions(review)) for review in more):,}"])
     return table(["spec", "changes", "cautions"], rows, [2]) if rows else ""
 
 
@@ -221,22 +218,12 @@ def _part(review: Review) -> tuple[Fold, ...]:
     return Fold("", f"{headline(review)}\n\n", tuple(f"{block}\n" for block in blocks)), *folds
 
 
-def _others_line(reviewed: RepositoryReview) -> str:
-    if not reviewed.others:
-        return ""
-    count = len(reviewed.others)
-    return f"_{format_count(count, 'other spec')} of this repository {'is' if count == 1 else 'are'} not affected._"
-
-
-def _unjudged_line(reviewed: RepositoryReview) -> str:
-    if not reviewed.unjudged:
-        return ""
-    return f"_Changed, and not judged by this review: {listed([*map(code, reviewed.unjudged)], _MAX_FILES)}._"
-
-
-def _unchanged_line(reviewed: RepositoryReview) -> str:
-    paths = [review.path for review in reviewed.reviews if not _is_worth_a_part(review)]
-    return f"_No effect on {listed([code(path) for path in paths], _MAX_NAMES)}._" if paths else ""
+def _other_files(reviewed: RepositoryReview) -> Iterator[str]:
+    """Yield the lines about what is not reviewed."""
+    if reviewed.unjudged:
+        yield f"_Changed, and not judged by this review: {listed([*map(code, reviewed.unjudged)], _MAX_FILES)}._"
+    if count := len(reviewed.others):
+        yield f"_{format_count(count, 'other spec')} of this repository {'is' if count == 1 else 'are'} not affected._"
 
 
 # Commits, errors of specs, and sources of resources
