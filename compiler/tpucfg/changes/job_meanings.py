@@ -357,6 +357,7 @@ _REGISTRY: Final = "images come from a registry with its own credentials"
 _PLACEMENT: Final = "the nodes of a slice are chosen in another way"
 _RIGHTS: Final = "the program acts with other rights, accounts or tokens, or gets files from elsewhere"
 _LESS_OFTEN: Final = "the program can write fewer checkpoints, or none, and a failure then loses more of a run"
+_UNLIMITED: Final = "nothing limits the whole time of a run: {after}"
 _GRANTED: Final = "the program gets its value, and the stack grants the jobs' account access to it"
 _CREDENTIALS: Final = ("valueFrom", "envFrom", "imagePullSecrets", "serviceAccount*", "automountServiceAccountToken")
 _OPENING: Final = {
@@ -405,7 +406,7 @@ _PROGRAM: Final = (
     caution("step to compile", "another function decides what is known to fit, or none", _is_compiled),
     caution("Python of the compiled step", "another program decides what is known to fit", _is_compiled),
     worse("config", "the config changes in a way that no setting explains: the fold shows it"),
-    worse("unlimited run", "nothing limits the whole time of a run: {after}", _loses_limit, "cost of a run unlimited"),
+    worse("unlimited run", _UNLIMITED, _loses_limit, "cost of a run not limited"),
     silent("unlimited run"),
 )
 _OWN_ACCOUNT: Final = "the settings of the new target name none, so jobs run as the stack's own"
