@@ -8,9 +8,10 @@ from typing import Any
 
 from spec_factory import CATALOG, project
 from tpucfg.changes.config_diff import config_difference
-from tpucfg.changes.costs import CostChanges, RevisionRecords, compute_costs
+from tpucfg.changes.costs import CostChanges, compute_costs
 from tpucfg.changes.figures import changed_columns, row_label, rung_cell
 from tpucfg.changes.impact import Impact, compute_impact
+from tpucfg.changes.records import RevisionRecords
 from tpucfg.changes.revisions import CompiledRevision
 from tpucfg.git.snapshots import Snapshot
 from tpucfg.render.pipeline import compile_project

@@ -9,8 +9,9 @@ import yaml
 
 from repositories import Repository, project
 from tpucfg.changes.config_diff import config_difference
-from tpucfg.changes.costs import compute_costs, read_revision_records
+from tpucfg.changes.costs import compute_costs
 from tpucfg.changes.impact import compute_impact
+from tpucfg.changes.records import read_revision_records
 from tpucfg.changes.revisions import open_compiled_revisions
 from tpucfg.git.snapshots import CompareRequest
 from tpucfg.plan import Selection

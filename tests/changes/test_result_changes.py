@@ -8,8 +8,8 @@ import pytest
 from fit_results import write_spec
 from spec_changes import compiled_revision
 from spec_factory import spec
-from tpucfg.changes.costs import RevisionRecords, read_revision_records, result_statements
 from tpucfg.changes.facts import Risk
+from tpucfg.changes.records import RevisionRecords, read_revision_records, result_statements
 
 _GATED = spec(sizes=["v2-8", "v2-32", "v2-128"], gate={"min_scaling_efficiency": 0.8})
 _LINE = '{"metrics": {"examples_per_second": %s}, "name": "mnist", "size": "%s"}\n'

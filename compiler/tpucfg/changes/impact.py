@@ -5,7 +5,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Final, NamedTuple
 
 from tpucfg.changes.config_diff import Difference
-from tpucfg.changes.costs import NO_RECORDS, RevisionRecords, result_statements
 from tpucfg.changes.facts import (
     ABSENT,
     Change,
@@ -22,6 +21,7 @@ from tpucfg.changes.facts import (
     sorted_keys,
 )
 from tpucfg.changes.figures import Jobs, RungRow, ladder_changes, rung_baselines, scaling_rows
+from tpucfg.changes.records import NO_RECORDS, RevisionRecords, result_statements
 from tpucfg.changes.revision_facts import allowed, job_facts, spec_facts
 from tpucfg.changes.revisions import CompiledRevision, config_key
 from tpucfg.changes.spec_meanings import MEANINGS

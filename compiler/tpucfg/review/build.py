@@ -6,11 +6,12 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from tpucfg.changes.config_diff import Difference, config_difference
-from tpucfg.changes.costs import NO_COSTS, compute_costs, read_revision_records
+from tpucfg.changes.costs import NO_COSTS, compute_costs
 from tpucfg.changes.fits import NO_FIT_CHANGES, FitChanges, RunFits, compute_fits
 from tpucfg.changes.impact import compute_impact, impact_of_broken_spec
 from tpucfg.changes.previews import Preview
 from tpucfg.changes.programs import Problem, ProgramRuns, ResourceFiles, changes_of_programs, declared_resources
+from tpucfg.changes.records import read_revision_records
 from tpucfg.changes.repository_changes import (
     build_paths,
     build_statements,
