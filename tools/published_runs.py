@@ -26,7 +26,7 @@ from tpucfg.catalog import Catalog, Slice
 from tpucfg.fit.failures import flag_name
 from tpucfg.fit.fit_file import FitFile, FitResult, fit_path, read_fit_file, update_fit_file
 from tpucfg.fit.launcher import Outcome, compile_rungs
-from tpucfg.fit.schedule import Limits
+from tpucfg.fit.worker_process import Limits
 from tpucfg.plan import Selection, plan
 from tpucfg.spec.parse import project_from_document
 from tpucfg.yamldoc.reader import read_text

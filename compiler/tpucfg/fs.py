@@ -5,6 +5,7 @@ for three reasons: the path of a staged file must be known before it exists, so 
 needs the mode of an ordinary file, not 0600; and importing `tempfile` takes 10 ms, a tenth of the time of a render.
 """
 
+import errno
 import os
 import re
 import stat
@@ -20,6 +21,21 @@ _STAGED: Final = ".tpucfg-staged"
 _LEFTOVER: Final = rf"\..+{re.escape(_STAGED)}-[0-9]+-[0-9]+"
 """The name of a staged file. If no run has the lock, the run that wrote the file was killed."""
 _SERIAL: Final = count()
+_SPACE_HELP: Final = "free some space"
+_ACCESS_HELP: Final = "give yourself permission to read and write it, and to write to its folder"
+_MOVE_HELP: Final = "move it away"
+_ERROR_TEXTS: Final = {
+    errno.ENOSPC: ("the disk is full", _SPACE_HELP),
+    errno.EDQUOT: ("the disk quota is used up", _SPACE_HELP),
+    errno.EFBIG: ("the file has reached the system's size limit", _SPACE_HELP),
+    errno.EACCES: ("permission denied", _ACCESS_HELP),
+    errno.EPERM: ("permission denied", _ACCESS_HELP),
+    errno.EROFS: ("the file system is read-only", _ACCESS_HELP),
+    errno.ENOTDIR: ("its folder is a file or a symbolic link", _MOVE_HELP),
+    errno.EEXIST: ("its folder is a file", _MOVE_HELP),
+    errno.EISDIR: ("it is a folder, not a file", _MOVE_HELP),
+    errno.ELOOP: ("it is a symbolic link, which is not followed", _MOVE_HELP),
+}
 
 
 def open_regular_file(path: Path, *, follow_links: bool = True) -> BinaryIO:
@@ -45,6 +61,30 @@ def open_regular_file(path: Path, *, follow_links: bool = True) -> BinaryIO:
     except OSError:
         os.close(descriptor)
         raise
+
+
+def read_result_file(path: Path, max_bytes: int) -> bytes:
+    """Return the bytes of a file in a spec's folder of results, up to one more than a limit.
+
+    A link in a checkout could lead anywhere on the machine: neither the file nor its folder may be one.
+
+    Raises:
+        OSError: It is missing, or cannot be read.
+    """
+    refuse_linked_folder(path)
+    with open_regular_file(path, follow_links=False) as file:
+        return file.read(max_bytes + 1)
+
+
+def refuse_linked_folder(path: Path) -> None:
+    """Raise NotADirectoryError if the folder of a file is a symbolic link; only the spec's own folder may be one."""
+    if path.parent.is_symlink():
+        raise NotADirectoryError(errno.ENOTDIR, "")
+
+
+def explain_error(error: OSError) -> tuple[str, str]:
+    """Return the cause of an error about a file of results, and a help line."""
+    return _ERROR_TEXTS.get(error.errno or 0, (error.strerror or str(error), _MOVE_HELP))
 
 
 def is_file(path: Path) -> bool:

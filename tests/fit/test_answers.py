@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from false_python import RESULT
-from tpucfg.fit.failures import FlagError, flag_errors
-from tpucfg.fit.worker_process import AnswerError, Phase, StepFailure, StepResult, parse_answer
+from tpucfg.fit.answers import AnswerError, Failure, FlagError, Phase, StepResult, flag_errors, parse_answer
 
 RECORDED: Final = Path(__file__).parent / "recorded"
 ANSWERS: Final = sorted(RECORDED.glob("*.jsonl"))
@@ -104,7 +103,7 @@ def test_a_result_with_any_other_value_is_read_or_refused(key: str, value: Any) 
 def test_any_json_is_read_or_refused(value: Any) -> None:
     """No JSON leads to another exception."""
     try:
-        assert isinstance(parse_answer(as_line(value)), Phase | StepFailure | StepResult)
+        assert isinstance(parse_answer(as_line(value)), Phase | Failure | StepResult)
     except AnswerError:
         return
 

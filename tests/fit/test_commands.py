@@ -447,7 +447,7 @@ def test_a_linked_folder_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "results").rename(tmp_path / "elsewhere")
     (tmp_path / "results").symlink_to("elsewhere")
     assert (
-        "results/fit.json:1:1: error[TPU109]: fit.json: its folder is a symbolic link" in tpucfg(tmp_path, "check").out
+        "results/fit.json:1:1: error[TPU109]: fit.json: its folder is a file or a symbolic link" in tpucfg(tmp_path, "check").out
     )
     assert tpucfg(tmp_path, "submit").out == ""
 

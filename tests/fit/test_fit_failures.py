@@ -13,7 +13,7 @@ import pytest
 from false_python import Folder
 from process import COMMAND, ENVIRONMENT, default_signals
 from tpucfg.fit import worker_process
-from tpucfg.fit.schedule import Limits, run_tasks
+from tpucfg.fit.worker_process import Limits, run_tasks
 
 pytestmark = pytest.mark.shell
 

@@ -8,8 +8,7 @@ from spec_factory import CATALOG, planned, project, spec
 from tpucfg.fit.forecast import StepInterval
 from tpucfg.fit.launcher import Outcome
 from tpucfg.fit.tune_candidates import Candidate, Choices, plan_candidates, step_key
-from tpucfg.fit.tune_ranking import Row, order_rows, rank
-from tpucfg.fit.tune_search import Trial
+from tpucfg.fit.tune_search import Row, Trial, order_rows, rank
 
 DATA = spec(sizes=["v5litepod-16", "v5litepod-64"], training__tuned_on="v5litepod-16", trainer__fit={"step": "a:b"})
 DATA |= {"target": "gke", "environments": {"dev": {"project": "acme-dev", "region": "us-west4", "kube_context": "dev"}}}

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from fit_results import GIB, RESULT
 from spec_factory import CATALOG, planned, project, spec
-from tpucfg.fit.failures import Failure
+from tpucfg.fit.answers import Failure
 from tpucfg.fit.fit_file import Memory
 from tpucfg.fit.launcher import Outcome
 from tpucfg.fit.tune_candidates import Choices, Line, lines_of, plan_candidates, step_key

@@ -42,7 +42,7 @@ def test_a_lost_field_is_listed_and_fails(capsys: pytest.CaptureFixture[str]) ->
     """A lost field is listed with path and reason, and the status is 1."""
     assert run(["import", str(EXAMPLE), "--project", "my-project", "--region", "us-east5"]) == 1
     errors = capsys.readouterr().err.splitlines()
-    assert errors[0].endswith("jobset.yaml: 2 fields not carried over")
+    assert errors[0].endswith("jobset.yaml: 2 differences from the file")
     assert ".containers.0.ports: a list of ports opens none" in errors[2]
 
 

@@ -24,12 +24,12 @@ from tpucfg.fit.fit_findings import fit_findings
 from tpucfg.fit.launcher import Outcome, compile_rungs
 from tpucfg.fit.machine import available_memory, default_jobs, machine_problem
 from tpucfg.fit.rung_fit import RungFit, fit_command, fit_key, memory_settings, verdict_text
-from tpucfg.fit.schedule import Limits, Observer, Running
+from tpucfg.fit.worker_process import Limits, Observer, Running
+from tpucfg.fs import explain_error
 from tpucfg.plan import Job
 from tpucfg.refusal import RefusalError, UsageError
 from tpucfg.results.fit_notes import records_beyond_bound, records_outside_forecast, rungs_beyond_duration
 from tpucfg.results.ladder_status import ladder_statuses
-from tpucfg.results.records import explain_error
 from tpucfg.spec import Duration, Project
 from tpucfg.text_format import format_value, printable
 

@@ -44,7 +44,7 @@ def import_(
     imported = import_config(document, Given(env, project, region, batch_size, train_steps), Catalog())
     sys.stdout.write(imported.text)
     if imported.notes:
-        print(printable(f"{file}: {format_count(len(imported.notes), 'field')} not carried over"), file=sys.stderr)
+        print(printable(f"{file}: {format_count(len(imported.notes), 'difference')} from the file"), file=sys.stderr)
     for note in imported.notes:
         print(printable(f"  {redact(str(note))}"), file=sys.stderr)
     if imported.gaps:

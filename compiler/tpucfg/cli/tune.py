@@ -32,8 +32,17 @@ from tpucfg.fit.tune_candidates import (
     read_choices,
     step_key,
 )
-from tpucfg.fit.tune_ranking import Ranking, Row, rank
-from tpucfg.fit.tune_search import Trial, keep_results, next_candidate, read_tune_file, search, tune_path
+from tpucfg.fit.tune_search import (
+    Ranking,
+    Row,
+    Trial,
+    keep_results,
+    next_candidate,
+    rank,
+    read_tune_file,
+    search,
+    tune_path,
+)
 from tpucfg.fs import staged_files
 from tpucfg.plan import Job
 from tpucfg.plan.job import program_of

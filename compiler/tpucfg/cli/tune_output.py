@@ -10,8 +10,7 @@ from tpucfg.cli.fit_output import used_text
 from tpucfg.cli.table import Cell, Section, known, print_sections
 from tpucfg.fit.rung_fit import gib, interval_text, step_time
 from tpucfg.fit.tune_candidates import Candidate, Choices, Line, step_key, tried_flags
-from tpucfg.fit.tune_ranking import Ranking, Row
-from tpucfg.fit.tune_search import Fate, Trial, Trials, fate, frontier
+from tpucfg.fit.tune_search import Fate, Ranking, Row, Trial, Trials, fate, frontier
 from tpucfg.number_format import UNKNOWN, format_dollars, format_rounded
 from tpucfg.paths import grouped
 from tpucfg.plan import Job

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from tpucfg.findings import Finding, Location
-from tpucfg.fit.failures import MIN_PYTHON, Failure, flag_finding
+from tpucfg.fit.answers import MIN_PYTHON, Failure, flag_finding
 from tpucfg.fit.inputs import IMAGE_PYTHON
 from tpucfg.fit.launcher import Outcome
 from tpucfg.fit.rung_fit import fit_command

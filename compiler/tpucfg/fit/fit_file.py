@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, NamedTuple
 from tpucfg import schemas
 from tpucfg.findings import Finding, Location
 from tpucfg.fit.inputs import FitInputs
-from tpucfg.fs import open_regular_file, output_lock, staged_files
+from tpucfg.fs import explain_error, output_lock, read_result_file, staged_files
 from tpucfg.plan.job import FlagValue
 from tpucfg.schemas import RuleIds
 from tpucfg.strict_json import AmbiguousJsonError, parse_strict_json, small_integer
@@ -265,26 +265,16 @@ def read_fit_file(
         command: The command that writes the file again, for findings about it.
         key: Returns the key of a result, of which no other may have an equal one.
     """
-    # As for records: a link in a checkout could lead anywhere on the machine that reads it.
-    if path.parent.is_symlink() or path.parent.is_file():
-        kind, reason = ("link", "a symbolic link") if path.parent.is_symlink() else ("file", "a file")
-        hint = f"replace the {kind} {path.parent} by a folder"
-        return _unreadable(path, "", Location(str(path)), f"its folder is {reason}", hint)
     try:
-        with open_regular_file(path, follow_links=False) as file:
-            content = file.read(MAX_FILE_BYTES + 1)
+        content = read_result_file(path, MAX_FILE_BYTES)
     except FileNotFoundError:
         return FitFile(path, {}, is_trusted=is_trusted)
-    except PermissionError:  # in a folder that may not be searched, nothing below can ask what the path is
-        hint = f"give yourself permission to read it and to search its folder {path.parent}"
-        return _unreadable(path, "", Location(str(path)), "permission denied", hint)
     except OSError as error:
-        reason = "it is a symbolic link" if path.is_symlink() else error.strerror or str(error)
-        hint = _help(f"the folder {path}" if path.is_dir() and not path.is_symlink() else "the file", command)
-        return _unreadable(path, "", Location(str(path)), reason, hint)
+        reason, hint = explain_error(error)
+        return _unreadable(path, "", Location(str(path)), reason, f"{hint}, and compile again: {command}")
     if len(content) > MAX_FILE_BYTES:
-        reason, hint = f"the file is larger than {MAX_FILE_BYTES:,} bytes", _help("the file", command)
-        return _unreadable(path, "", Location(str(path)), reason, hint)
+        reason = f"the file is larger than {MAX_FILE_BYTES:,} bytes"
+        return _unreadable(path, "", Location(str(path)), reason, _help(command))
     return parse_fit_file(content.decode("utf-8", "replace"), path, is_trusted=is_trusted, command=command, key=key)
 
 
@@ -292,7 +282,7 @@ def parse_fit_file(
     text: str, path: Path, *, is_trusted: bool = False, command: str = _COMMAND, key: KeyFunction = _RUNG
 ) -> FitFile:
     """Parse the text of a file of results. A file with any mistake has no results."""
-    hint = _help("the file", command)
+    hint = _help(command)
     try:
         data = parse_strict_json(text, small_integer)
     except json.JSONDecodeError as error:
@@ -349,8 +339,8 @@ def update_fit_file(path: Path, results: Callable[[], Iterable[FitResult]]) -> b
     return True
 
 
-def _help(place: str, command: str) -> str:
-    return f"delete {place}, and compile again: {command}"
+def _help(command: str) -> str:
+    return f"delete the file, and compile again: {command}"
 
 
 def _unreadable(path: Path, text: str, location: Location, reason: str, hint: str) -> FitFile:

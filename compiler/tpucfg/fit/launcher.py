@@ -8,7 +8,7 @@ from collections.abc import Generator, Hashable, Iterable, Iterator, Mapping, Se
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from tpucfg.fit.failures import OF_THE_MODULE, OF_THE_PYTHON, XLA_VARIABLE, Failure, process_failure
+from tpucfg.fit.answers import OF_THE_MODULE, OF_THE_PYTHON, XLA_VARIABLE, Failure, StepResult, process_failure
 from tpucfg.fit.fit_file import Compiler, FitFile, FitResult
 from tpucfg.fit.inputs import (
     IMAGE_PYTHON,
@@ -22,8 +22,7 @@ from tpucfg.fit.inputs import (
     worker_environment,
 )
 from tpucfg.fit.rung_fit import ProgramFiles, fit_key
-from tpucfg.fit.schedule import Limits, Observer, StartFailure, Task, TaskEnd, run_tasks
-from tpucfg.fit.worker_process import Launch, StepResult
+from tpucfg.fit.worker_process import Launch, Limits, Observer, StartFailure, Task, TaskEnd, run_tasks
 from tpucfg.plan import Job
 from tpucfg.spec import Project
 

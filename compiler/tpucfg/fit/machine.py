@@ -155,14 +155,15 @@ _SPARE_SECONDS: Final = 60
 def container_command(
     image: str, name: str, folder: Path, worker: Path, env: Mapping[str, str], seconds: float
 ) -> list[str]:
-    """Return the command that runs the worker of a folder in a container of this name."""
-    mounts = (f"type=bind,source={path},target={path},readonly" for path in (folder, worker))
+    """Return the command that runs the worker, a file, in a container of this name."""
+    mounts = (f"type=bind,source={path},target={path},readonly" for path in (folder, worker.parent))
     return [
         *("docker", "run", "--rm", "--interactive", "--name", name, "--network", "none"),
         *("--oom-score-adj", "1000", "--workdir", str(folder)),
         *(word for mount in mounts for word in ("--mount", mount)),
         *(word for item in env.items() for word in ("--env", "=".join(item))),
-        *("--entrypoint", "python3", image, "-B", str(worker / "in_container.py"), str(int(seconds) + _SPARE_SECONDS)),
+        *("--entrypoint", "python3", image, "-B", str(worker)),
+        *("container", str(int(seconds) + _SPARE_SECONDS)),
     ]
 
 

@@ -1,24 +1,23 @@
-"""One process that compiles one rung: started, read without blocking, and ended with everything that it has started.
+"""The processes that compile rungs: each is started, read without blocking, and ended with all that it has started.
 
-The process runs the user's program, which may crash, hang, print without end, close its pipes, or start daemons. What
-it prints is kept only in part, and shown only if it fails.
+A process runs the user's program, which may crash, hang, print without end, close its pipes, or start daemons. What it
+prints is kept only in part, and shown only if it fails. They run side by side, and end if the caller stops waiting.
 """
 
 import json
 import os
-import re
 import secrets
+import selectors
 import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any, Final, Literal, NamedTuple
+from typing import IO, Any, Final, NamedTuple
 
-from tpucfg import schemas
-from tpucfg.fit.fit_file import Compiler, Figures, contradiction, parse_figures
+from tpucfg.fit.answers import AnswerError, Cause, Failure, Phase, ProcessEnd, StepResult, parse_answer
 from tpucfg.fit.machine import (
     container_command,
     kill_container,
@@ -27,113 +26,6 @@ from tpucfg.fit.machine import (
     prefer_for_out_of_memory,
     session_memory,
 )
-from tpucfg.strict_json import AmbiguousJsonError, parse_strict_json, small_integer
-from tpucfg.text_format import format_value
-
-# The answers. The user's program runs in the process and could write them, so all is checked.
-
-_SCHEMA: Final = "fit-answer"
-_MAX_FILES: Final = 5000
-"""The files of a program that a result keeps: as many as the schema of the file of results allows."""
-_FILE: Final = re.compile(r"(?!/)(?!(?:.*/)?\.\.(?:/|$))[^\x00-\x1f\x7f\\\ud800-\udfff]{1,1000}")
-"""A path below the spec's folder that a result can name."""
-
-
-class Phase(NamedTuple):
-    """A phase of the compilation that has begun."""
-
-    name: str
-    """`import`, `trace`, `lower` or `compile`."""
-
-
-class StepResult(NamedTuple):
-    """A compiled step, or one that is equal to a known one and was not compiled again."""
-
-    compiler: Compiler
-    files: tuple[str, ...]
-    """The files that the program imports and opens, relative to the spec's folder."""
-    stablehlo: str
-    figures: Figures | None
-    """None for a step that is known."""
-    lower_seconds: float | None = None
-    compile_seconds: float | None = None
-    """None too for a step that is known."""
-
-
-class Frame(NamedTuple):
-    """A line of the user's program that an exception passed."""
-
-    file: str
-    line: int
-    name: str
-    """The function."""
-    code: str
-    """The source line."""
-
-
-class StepFailure(NamedTuple):
-    """A failure that the process has recognized itself."""
-
-    kind: str
-    message: str
-    frames: tuple[Frame, ...]
-    """The innermost last."""
-
-
-Answer = Phase | StepResult | StepFailure
-
-
-class AnswerError(ValueError):
-    """A line that is no answer."""
-
-
-def parse_answer(line: bytes) -> Answer:
-    """Parse one line.
-
-    Raises:
-        AnswerError: It does not match the schema of an answer, or contradicts itself.
-    """
-    try:
-        data = parse_strict_json(line.decode(), small_integer)
-    except (AmbiguousJsonError, json.JSONDecodeError, UnicodeDecodeError):
-        data = None
-    if not schemas.is_valid(_SCHEMA, data):
-        raise AnswerError(format_value(line.decode("utf-8", "replace"), quoted=False))
-    if "phase" in data:
-        return Phase(data["phase"])
-    if "error" in data:
-        return _failure(data["error"])
-    result = _result(data["result"])
-    if result.figures and (problem := contradiction(result.figures.memory, fits=result.figures.fits)):
-        raise AnswerError(problem)
-    return result
-
-
-def _failure(data: Any) -> StepFailure:
-    frames = (Frame(row["file"], int(row["line"]), row["name"], row["code"]) for row in data["frames"])
-    return StepFailure(data["kind"], data["message"], tuple(frames))
-
-
-def _result(data: Any) -> StepResult:
-    # A file with an odd name cannot be compared later; a step that uses one is compiled all the same. Imported files
-    # come first, and are kept where a program opens too many others.
-    files = [name for name in data["files"] if _FILE.fullmatch(name)]
-    result = StepResult(
-        Compiler(data["jax"], data["libtpu"], data.get("framework", "")),
-        tuple(sorted(list(dict.fromkeys(files))[:_MAX_FILES])),
-        data["stablehlo"],
-        None,
-    )
-    if data["known"]:
-        return result
-    return result._replace(
-        figures=parse_figures(data),
-        lower_seconds=float(data["seconds"]["lower"]),
-        compile_seconds=float(data["seconds"]["compile"]),
-    )
-
-
-# The process.
 
 WORKER: Final = Path(__file__).parent / "worker" / "compile_step.py"
 """The program that compiles a step in the user's Python."""
@@ -150,8 +42,6 @@ _CHUNK_BYTES: Final = 1 << 16
 _MAX_LAST_CHUNKS: Final = 300
 """Chunks that are read after the end of a process: enough for all answers, although a daemon may print without end."""
 
-Cause = Literal["answered", "exited", "timeout", "memory", "mute", "malformed"]
-
 
 class Launch(NamedTuple):
     """The values that a process is started with."""
@@ -164,24 +54,6 @@ class Launch(NamedTuple):
     request: Mapping[str, Any]
     image: str = ""
     """The image in which the process runs; empty for a process of this machine."""
-
-
-class ProcessEnd(NamedTuple):
-    """The end of a process, and what it reported."""
-
-    cause: Cause
-    """`answered` if it gave a result or an error. Else it exited without, took too long or too much memory, closed its
-    pipe (`mute`), or wrote something that is no answer."""
-    answer: StepResult | StepFailure | None
-    phase: str
-    """The phase that had begun last; empty if none had."""
-    status: int
-    """The exit status; negative for the number of a signal."""
-    output: str
-    """The end of what it printed."""
-    seconds: float
-    detail: str = ""
-    """The line that is no answer."""
 
 
 class WorkerProcess:
@@ -198,7 +70,7 @@ class WorkerProcess:
         self.phase = ""
         self._deadline = self.started + time_limit
         self._cause_at_deadline: Cause = "timeout"
-        self._answer: StepResult | StepFailure | None = None
+        self._answer: StepResult | Failure | None = None
         self._malformed: str | None = None
         self._line = bytearray()
         self._answer_bytes = 0
@@ -326,7 +198,7 @@ def _start(launch: Launch, answers: int, marker: str, name: str, seconds: float)
     command, env = [launch.python, "-B", str(WORKER), str(answers)], dict(launch.env)
     if name:
         # Docker's own variables, such as DOCKER_HOST, are the caller's.
-        command = container_command(launch.image, name, launch.folder, WORKER.parent, launch.env, seconds)
+        command = container_command(launch.image, name, launch.folder, WORKER, launch.env, seconds)
         env = dict(os.environ)
     # A file and not a pipe: writing to a pipe could wait for a process that reads nothing.
     with tempfile.TemporaryFile() as request:
@@ -351,3 +223,145 @@ def _start(launch: Launch, answers: int, marker: str, name: str, seconds: float)
 def _has_exited(pid: int) -> bool:
     """Return True if a child has exited; its status stays, and so does its id."""
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+# Compilations side by side, as many as memory allows. One thread reads all processes.
+
+_POLL_SECONDS: Final = 0.1
+_MEMORY_SECONDS: Final = 1.0
+"""Interval of measuring the memory, which reads a file for each process of the machine."""
+
+
+class Limits(NamedTuple):
+    """The limits of compilations."""
+
+    jobs: int
+    """Compilations side by side."""
+    seconds: float
+    """The longest that one may take."""
+    memory: int
+    """The bytes that all of them together may use."""
+
+
+class Task(NamedTuple):
+    """A compilation that has to be done."""
+
+    name: str
+    """Its name in messages."""
+    launch: Callable[[], Launch | None]
+    """Returns the values for its process when its turn comes; None if it is not needed any more."""
+    lane: Hashable
+    """Tasks of one lane run one after the other: a later one uses the results of an earlier one."""
+
+
+class Running(NamedTuple):
+    """A compilation that is being done."""
+
+    task: Task
+    process: WorkerProcess
+
+
+class StartFailure(NamedTuple):
+    """The reason why a process could not be started."""
+
+    reason: str
+
+
+TaskEnd = ProcessEnd | StartFailure | None
+"""The end of a task: None if it was not needed any more."""
+Observer = Callable[[Sequence[Running]], None]
+"""Called several times a second with the compilations that run; an exception that it raises ends them."""
+
+
+def run_tasks(tasks: Sequence[Task], limits: Limits, observe: Observer) -> Generator[tuple[Task, TaskEnd], None, None]:
+    """Run the tasks, and yield the end of each; closing the iterator ends those that still run."""
+    schedule = _Schedule(tasks, limits)
+    try:
+        while schedule.is_busy:
+            yield from schedule.start()
+            observe(schedule.running)
+            schedule.read()
+            yield from schedule.ended()
+            yield from schedule.ended_for_memory()
+    finally:
+        schedule.close()
+
+
+class _Schedule:
+    def __init__(self, tasks: Sequence[Task], limits: Limits) -> None:
+        self.running: list[Running] = []
+        self._pending = list(tasks)
+        self._limits = limits
+        self._jobs = limits.jobs
+        self._selector = selectors.DefaultSelector()
+        self._memory_measured = time.monotonic()
+
+    @property
+    def is_busy(self) -> bool:
+        return bool(self._pending or self.running)
+
+    def start(self) -> Iterator[tuple[Task, TaskEnd]]:
+        """Start as many tasks as may run; yield those that end at once."""
+        while len(self.running) < self._jobs and (task := self._next()):
+            self._pending.remove(task)
+            launch = task.launch()
+            if launch is None:
+                yield task, None
+                continue
+            try:
+                process = WorkerProcess(launch, self._limits.seconds)
+            except (OSError, ValueError) as error:
+                yield task, StartFailure(getattr(error, "strerror", None) or str(error))
+                continue
+            self.running.append(Running(task, process))
+            for pipe in process.pipes:
+                self._selector.register(pipe, selectors.EVENT_READ, process)
+
+    def read(self) -> None:
+        """Read what the processes have written, and wait a moment if they have not."""
+        for key, _ in self._selector.select(_POLL_SECONDS):
+            if not key.data.read(key.fd):
+                self._selector.unregister(key.fd)
+
+    def ended(self) -> Iterator[tuple[Task, TaskEnd]]:
+        """Yield the tasks whose process has ended, or has to be ended."""
+        for running in tuple(self.running):
+            if cause := running.process.check():
+                yield running.task, self._end(running, cause)
+
+    def ended_for_memory(self) -> Iterator[tuple[Task, TaskEnd]]:
+        """Yield the task that needs too much memory alone; of several, the last one is started again later."""
+        if time.monotonic() - self._memory_measured < _MEMORY_SECONDS:
+            return
+        self._memory_measured = time.monotonic()
+        if not self.running or sum(running.process.memory() for running in self.running) <= self._limits.memory:
+            return
+        last = self.running[-1]
+        if len(self.running) == 1:
+            yield last.task, self._end(last, "memory")
+            return
+        self._jobs = len(self.running) - 1
+        self._remove(last)
+        last.process.kill()
+        self._pending.insert(0, last.task)
+
+    def close(self) -> None:
+        """End all processes."""
+        for running in self.running:
+            running.process.kill()
+        self._selector.close()
+
+    def _next(self) -> Task | None:
+        """Return the first task whose lane is free."""
+        busy = {running.task.lane for running in self.running}
+        return next((task for task in self._pending if task.lane not in busy), None)
+
+    def _end(self, running: Running, cause: Cause) -> ProcessEnd:
+        self._remove(running)
+        return running.process.end(cause)
+
+    def _remove(self, running: Running) -> None:
+        self.running.remove(running)
+        for pipe in running.process.pipes:
+            if pipe in self._selector.get_map():
+                self._selector.unregister(pipe)

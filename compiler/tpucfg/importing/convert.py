@@ -186,6 +186,8 @@ def import_config(document: Document, given: Given, catalog: Catalog) -> Importe
 def _unknown_fields(source: Source) -> list[Note]:
     """Take the fields out of a request body that the service's API does not have, and return a note for each.
 
+    A misspelled one is read as the field that was meant.
+
     Raises:
         ImportRefusedError: The rest is no request body either.
     """
@@ -194,14 +196,20 @@ def _unknown_fields(source: Source) -> list[Note]:
     for problem in unknown:
         parent = value_at(source.body, problem.path[:-1])
         if isinstance(parent, dict):
-            parent.pop(problem.path[-1], None)
+            value = parent.pop(problem.path[-1], None)
+            if problem.meant and problem.meant not in parent:
+                parent[problem.meant] = value
     mistakes = schemas.schema_problems(source.target, source.body, schemas.CONFIG) if unknown else problems
     if mistakes:
         raise ImportRefusedError(
             f"the file is no valid config of {source.target}: {mistakes[0].message}",
             f"tpucfg check --config FILE --target {source.target} shows the lines",
         )
-    return [Note(problem.path, problem.message) for problem in unknown if not is_written_by_server(problem.path)]
+    return [
+        Note(problem.path, f"{problem.message}, and is read as {problem.meant}" if problem.meant else problem.message)
+        for problem in unknown
+        if not is_written_by_server(problem.path)
+    ]
 
 
 class _Attempt(NamedTuple):

@@ -9,8 +9,16 @@ from typing import Any, Final, NamedTuple
 
 from tpucfg.catalog import Catalog, Slice
 from tpucfg.importing.comparison import Note
-from tpucfg.importing.keys import CHILD, POD, program_words, settings
-from tpucfg.importing.program import BATCH_FIGURES, Number, flags_of, read_program
+from tpucfg.importing.keys import (
+    BATCH_FIGURES,
+    CHILD,
+    POD,
+    Number,
+    flags_of,
+    program_words,
+    read_program,
+    settings,
+)
 from tpucfg.paths import KeyPath, matches, value_at, values_at
 from tpucfg.plan.job import XLA_FLAGS_VARIABLE
 from tpucfg.refusal import RefusalError

@@ -18,7 +18,14 @@ from typing import Any, BinaryIO, Final, NamedTuple
 
 from tpucfg import schemas
 from tpucfg.findings import Finding, Location
-from tpucfg.fs import open_regular_file, output_lock, sorted_glob, staged_files
+from tpucfg.fs import (
+    explain_error,
+    output_lock,
+    read_result_file,
+    refuse_linked_folder,
+    sorted_glob,
+    staged_files,
+)
 from tpucfg.plan import RunPart
 from tpucfg.plan.job import Program
 from tpucfg.refusal import RefusalError
@@ -216,21 +223,6 @@ MAX_BAD_LINES: Final = 20
 """A file with more invalid lines is not a results file, and is reported with one finding."""
 
 _SHORTEN_HELP: Final = "move its oldest lines to another file: only the last record of a rung counts"
-_MOVE_HELP: Final = "move it away"
-_SPACE_HELP: Final = "free some space"
-_ACCESS_HELP: Final = "give yourself permission to read and write it, and to write to its folder"
-_ERROR_TEXTS: Final = {
-    errno.ENOSPC: ("the disk is full", _SPACE_HELP),
-    errno.EDQUOT: ("the disk quota is used up", _SPACE_HELP),
-    errno.EFBIG: ("the file has reached the system's size limit", _SPACE_HELP),
-    errno.EACCES: ("permission denied", _ACCESS_HELP),
-    errno.EPERM: ("permission denied", _ACCESS_HELP),
-    errno.EROFS: ("the file system is read-only", _ACCESS_HELP),
-    errno.ENOTDIR: ("its folder is a file or a symbolic link", _MOVE_HELP),
-    errno.EEXIST: ("its folder is a file", _MOVE_HELP),
-    errno.EISDIR: ("it is a folder, not a file", _MOVE_HELP),
-    errno.ELOOP: ("it is a symbolic link, which is not followed", _MOVE_HELP),
-}
 
 
 class RecordFileError(RefusalError):
@@ -323,7 +315,7 @@ def append_record(folder: Path, environment: str, record: Record) -> Path:
     if len(line) > MAX_LINE_LENGTH:  # the line has to be readable, and its figures decide most
         line = record_line(record._replace(program={"figures": record.program.get("figures", {})})).encode()
     try:
-        _refuse_link(path.parent)
+        refuse_linked_folder(path)
         with output_lock(path.parent, [str(path.parent)]), staged_files() as stage:
             content = _content(path)
             line_break = b"\n" if content and not content.endswith(b"\n") else b""
@@ -340,29 +332,16 @@ def append_record(folder: Path, environment: str, record: Record) -> Path:
     return path
 
 
-def explain_error(error: OSError) -> tuple[str, str]:
-    """Return the cause of an error and a help line."""
-    return _ERROR_TEXTS.get(error.errno or 0, (error.strerror or str(error), _MOVE_HELP))
-
-
 def _unreadable(file: str, text: str, message: str, hint: str) -> Results:
     return Results(file, text, (), (Finding.of("TPU100", message, Location(file), help=hint),))
 
 
 def _content(path: Path) -> bytes:
     """Return the bytes of a file, up to one more than the limit; none if it is missing."""
-    _refuse_link(path.parent)
     try:
-        with open_regular_file(path, follow_links=False) as file:
-            return file.read(MAX_FILE_BYTES + 1)
+        return read_result_file(path, MAX_FILE_BYTES)
     except FileNotFoundError:
         return b""
-
-
-def _refuse_link(folder: Path) -> None:
-    # A link in a checkout could lead anywhere on the machine; only the spec's own folder may be one.
-    if folder.is_symlink():
-        raise NotADirectoryError(errno.ENOTDIR, "")
 
 
 def _keep_mode(path: Path, file: BinaryIO) -> None:

@@ -1,6 +1,8 @@
 """Compile one training step for one TPU slice: the program that `tpucfg fit` runs in the user's Python.
 
-python -B compile_step.py FD    reads a request in JSON from stdin, and writes its answers to file descriptor FD
+python -B compile_step.py FD            reads a request in JSON from stdin, and writes its answers to descriptor FD
+python -B compile_step.py container S   does so in a child of a container's first process: the answers leave by stdout,
+                                        what the program prints by stderr, and all of it ends after S seconds
 
 An answer is one line of JSON: {"phase": name} when a phase begins, and {"result": ...} or {"error": ...} at the end.
 Stdout and stderr belong to the user's program. Nothing of tpucfg is imported: the user's Python does not have it.
@@ -23,7 +25,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from collectives import CHIPS, Network
 from hlo_clock import schedule
-from maxtext_step import is_maxtext, load_maxtext
 from stablehlo_flops import Work, count_work
 from stablehlo_module import empty_array
 from tpu_topology import (
@@ -41,6 +42,10 @@ if TYPE_CHECKING:
 
 
 _Figure = TypeVar("_Figure")
+_ANSWERS: Final = 3
+"""The descriptor of the answers in a container."""
+_SIGNALLED: Final = 128
+"""Added to the number of a signal, as shells do."""
 _PARENT_SECONDS: Final = 1.0
 """Interval of looking for the parent process."""
 _FLAG_VARIABLES: Final = ("LIBTPU_INIT_ARGS", "XLA_FLAGS")
@@ -92,8 +97,7 @@ def run(request: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
     opened = OpenedFiles(request["folder"])
     settings = _compiler_settings()
     # Before libtpu is initialized, as in a real run: a program may set its variables when it is imported.
-    load = load_maxtext if is_maxtext(request["step"]) else load_function
-    function = load(request["step"])
+    function = load_function(request["step"])
     configure_jax()
     place = request["slice"]
     devices = slice_devices(place["name"], place["options"], place["devices"])
@@ -278,10 +282,10 @@ def _used_hbm(memory: Any) -> int:
     return int(min(peak, total - memory.alias_size_in_bytes))
 
 
-def main() -> None:
-    """Read the request, and write the answers."""
+def main(descriptor: int) -> None:
+    """Read the request, and write the answers to a file descriptor."""
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
-    answers = Answers(int(sys.argv[1]))
+    answers = Answers(descriptor)
     request = json.load(sys.stdin)
     _give_way_to(request["folder"])
     try:
@@ -293,6 +297,22 @@ def main() -> None:
             stream.flush()
     # Not a return: a thread of the user's program could keep the process alive, or the compiler crash at its end.
     os._exit(0)
+
+
+def run_in_container(seconds: int) -> None:
+    """Compile in a child, and exit with its status; after the seconds even if the tpucfg that started it is gone."""
+    signal.signal(signal.SIGALRM, lambda *_: os._exit(_SIGNALLED + signal.SIGALRM))
+    signal.alarm(seconds)
+    child = os.fork()
+    if not child:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        os.dup2(1, _ANSWERS)
+        os.dup2(2, 1)
+        main(_ANSWERS)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    # The end of a container's first process ends all of it.
+    os._exit(status if status >= 0 else _SIGNALLED - status)
 
 
 def _end_with_parent(parent: int) -> None:
@@ -316,4 +336,6 @@ def _give_way_to(folder: str) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1] == "container":
+        run_in_container(int(sys.argv[2]))
+    main(int(sys.argv[1]))

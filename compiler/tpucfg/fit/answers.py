@@ -1,44 +1,62 @@
-"""The failures of compilations, from the end of their processes, and the findings about refused flags."""
+"""What a process that compiles a rung answers: a result, or a failure; else its end tells the failure.
 
+The user's program runs in the process and could write the answers, so all of them are checked.
+"""
+
+import json
 import re
 import subprocess
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
+from tpucfg import schemas
 from tpucfg.findings import Finding
+from tpucfg.fit.fit_file import Compiler, Figures, contradiction, parse_figures
 from tpucfg.fit.inputs import FitInputs
 from tpucfg.fit.machine import NOT_STARTED
-from tpucfg.fit.worker_process import Frame, ProcessEnd, StepFailure
 from tpucfg.plan import XLA_FLAGS_VARIABLE, Job
 from tpucfg.spec import Project
-from tpucfg.text_format import dotted
+from tpucfg.strict_json import AmbiguousJsonError, parse_strict_json, small_integer
+from tpucfg.text_format import dotted, format_value
 from tpucfg.yamldoc import KeyPath
 
-MIN_PYTHON: Final = (3, 10)
-"""The first Python that the worker runs on."""
+_SCHEMA: Final = "fit-answer"
+_MAX_FILES: Final = 5000
+"""The files of a program that a result keeps: as many as the schema of the file of results allows."""
+_FILE: Final = re.compile(r"(?!/)(?!(?:.*/)?\.\.(?:/|$))[^\x00-\x1f\x7f\\\ud800-\udfff]{1,1000}")
+"""A path below the spec's folder that a result can name."""
 
-OF_THE_PYTHON: Final = frozenset(
-    ("no-python", "no-start", "no-container", "old-python", "no-jax", "old-jax", "no-libtpu")
-)
-"""Failures that every rung with the Python has."""
-OF_THE_MODULE: Final = frozenset(("no-module", "import-failed", "no-function"))
-"""Failures that every rung with the step has."""
 
-# The compiler prints these lines, and ends the process.
-_UNKNOWN_FLAG: Final = re.compile(
-    r"^ERROR: Unknown command line flag '(?P<name>[^'\n]+)'(?:\. Did you mean: (?P<near>[\w-]+) ?\?)?", re.MULTILINE
-)
-_ILLEGAL_VALUE: Final = re.compile(
-    r"^ERROR: (?P<reason>Illegal value '[^'\n]*' specified for flag '(?P<name>[^'\n]+)'[^\n]*)", re.MULTILINE
-)
-# XLA, which reads a variable of its own, prints these lines, and ends the process.
-_UNKNOWN_XLA_FLAGS: Final = re.compile(r"\] Unknown flags? in XLA_FLAGS: (?P<flags>[^\n]+)$", re.MULTILINE)
-_ILLEGAL_XLA_VALUE: Final = re.compile(
-    r"\] (?P<reason>Couldn't interpret value [^\n]* for flag (?P<name>\w+))\.$", re.MULTILINE
-)
-XLA_VARIABLE: Final = "XLA_FLAGS"
-_PROBE_SECONDS: Final = 20
-_VERSION: Final = re.compile(r"([0-9]+)\.([0-9]+)")
+class Phase(NamedTuple):
+    """A phase of the compilation that has begun."""
+
+    name: str
+    """`import`, `trace`, `lower` or `compile`."""
+
+
+class StepResult(NamedTuple):
+    """A compiled step, or one that is equal to a known one and was not compiled again."""
+
+    compiler: Compiler
+    files: tuple[str, ...]
+    """The files that the program imports and opens, relative to the spec's folder."""
+    stablehlo: str
+    figures: Figures | None
+    """None for a step that is known."""
+    lower_seconds: float | None = None
+    compile_seconds: float | None = None
+    """None too for a step that is known."""
+
+
+class Frame(NamedTuple):
+    """A line of the user's program that an exception passed."""
+
+    file: str
+    line: int
+    name: str
+    """The function."""
+    code: str
+    """The source line."""
 
 
 class FlagError(NamedTuple):
@@ -71,12 +89,112 @@ class Failure(NamedTuple):
     """The end of what the process printed."""
 
 
+Answer = Phase | StepResult | Failure
+
+
+class AnswerError(ValueError):
+    """A line that is no answer."""
+
+
+def parse_answer(line: bytes) -> Answer:
+    """Parse one line.
+
+    Raises:
+        AnswerError: It does not match the schema of an answer, or contradicts itself.
+    """
+    try:
+        data = parse_strict_json(line.decode(), small_integer)
+    except (AmbiguousJsonError, json.JSONDecodeError, UnicodeDecodeError):
+        data = None
+    if not schemas.is_valid(_SCHEMA, data):
+        raise AnswerError(format_value(line.decode("utf-8", "replace"), quoted=False))
+    if "phase" in data:
+        return Phase(data["phase"])
+    if "error" in data:
+        error = data["error"]
+        frames = (Frame(row["file"], int(row["line"]), row["name"], row["code"]) for row in error["frames"])
+        return Failure(error["kind"], error["message"], tuple(frames))
+    result = _result(data["result"])
+    if result.figures and (problem := contradiction(result.figures.memory, fits=result.figures.fits)):
+        raise AnswerError(problem)
+    return result
+
+
+def _result(data: Any) -> StepResult:
+    # A file with an odd name cannot be compared later; a step that uses one is compiled all the same. Imported files
+    # come first, and are kept where a program opens too many others.
+    files = [name for name in data["files"] if _FILE.fullmatch(name)]
+    result = StepResult(
+        Compiler(data["jax"], data["libtpu"], data.get("framework", "")),
+        tuple(sorted(list(dict.fromkeys(files))[:_MAX_FILES])),
+        data["stablehlo"],
+        None,
+    )
+    if data["known"]:
+        return result
+    return result._replace(
+        figures=parse_figures(data),
+        lower_seconds=float(data["seconds"]["lower"]),
+        compile_seconds=float(data["seconds"]["compile"]),
+    )
+
+
+# The end of a process, and the failure that it tells.
+
+MIN_PYTHON: Final = (3, 10)
+"""The first Python that the worker runs on."""
+
+OF_THE_PYTHON: Final = frozenset(
+    ("no-python", "no-start", "no-container", "old-python", "no-jax", "old-jax", "no-libtpu")
+)
+"""Failures that every rung with the Python has."""
+OF_THE_MODULE: Final = frozenset(("no-module", "import-failed", "no-function"))
+"""Failures that every rung with the step has."""
+
+# The compiler prints these lines, and ends the process.
+_UNKNOWN_FLAG: Final = re.compile(
+    r"^ERROR: Unknown command line flag '(?P<name>[^'\n]+)'(?:\. Did you mean: (?P<near>[\w-]+) ?\?)?", re.MULTILINE
+)
+_ILLEGAL_VALUE: Final = re.compile(
+    r"^ERROR: (?P<reason>Illegal value '[^'\n]*' specified for flag '(?P<name>[^'\n]+)'[^\n]*)", re.MULTILINE
+)
+# XLA, which reads a variable of its own, prints these lines, and ends the process.
+_UNKNOWN_XLA_FLAGS: Final = re.compile(r"\] Unknown flags? in XLA_FLAGS: (?P<flags>[^\n]+)$", re.MULTILINE)
+_ILLEGAL_XLA_VALUE: Final = re.compile(
+    r"\] (?P<reason>Couldn't interpret value [^\n]* for flag (?P<name>\w+))\.$", re.MULTILINE
+)
+XLA_VARIABLE: Final = "XLA_FLAGS"
+_PROBE_SECONDS: Final = 20
+_VERSION: Final = re.compile(r"([0-9]+)\.([0-9]+)")
+
+
+Cause = Literal["answered", "exited", "timeout", "memory", "mute", "malformed"]
+
+
+class ProcessEnd(NamedTuple):
+    """The end of a process, and what it reported."""
+
+    cause: Cause
+    """`answered` if it gave a result or an error. Else it exited without, took too long or too much memory, closed its
+    pipe (`mute`), or wrote something that is no answer."""
+    answer: StepResult | Failure | None
+    phase: str
+    """The phase that had begun last; empty if none had."""
+    status: int
+    """The exit status; negative for the number of a signal."""
+    output: str
+    """The end of what it printed."""
+    seconds: float
+    detail: str = ""
+    """The line that is no answer."""
+
+
 def process_failure(end: ProcessEnd, inputs: FitInputs, python: str) -> Failure:
     """Return the failure of a process that gave no result."""
-    if isinstance(end.answer, StepFailure):
+    if isinstance(end.answer, Failure):
         if end.answer.kind == "refused" and (flags := named_flags(end.answer.message, inputs.xla_flags)):
             return Failure("xla-flag", flags=flags)
-        return Failure(end.answer.kind, end.answer.message, end.answer.frames, phase=end.phase, output=end.output)
+        return end.answer._replace(phase=end.phase, output=end.output)
     if end.cause != "exited":
         return Failure(end.cause, end.detail, phase=end.phase, output=end.output)
     if flags := (*flag_errors(end.output, inputs.xla_flags), *xla_variable_errors(end.output, inputs)):
