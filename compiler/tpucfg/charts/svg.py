@@ -7,14 +7,14 @@ chart, so slopes can be compared.
 
 import math
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from string import Template
 from typing import Final, NamedTuple
 from xml.etree.ElementTree import Element, SubElement, tostring
 
-from tpucfg.charts.narrative import Chart, Column, Narrative, Row, count_text
+from tpucfg.charts.narrative import Chart, Column, Narrative, Row
 from tpucfg.findings import Finding
 from tpucfg.text_format import printable
 
@@ -48,11 +48,6 @@ _TITLE_ABOVE_ROWS: Final = 31
 _CHANGE_ABOVE_ROWS: Final = 12
 _BASELINE: Final = 5
 """From the centre of a row down to the baseline of its text."""
-
-GRID_FACTORS: Final = (2, 4, *(10**zeros for zeros in (1, 2, 3, 6, 9, 12, 24, 48, 96, 192, 384)))
-"""The possible factors from one grid line to the next; the largest ones cover the whole range of floats."""
-MIN_GRID_GAP: Final = 22
-"""Pixels between two grid lines."""
 
 # Widths in ems of DejaVu Sans, the widest common sans-serif: a layout for it has room for every other font. No font is
 # measured, as the reader's is not known.
@@ -92,22 +87,11 @@ class _Scale(NamedTuple):
     """Pixels of the plot."""
     doubling: float
     """Pixels from a value to its double; 0 if no value changes."""
-    grid_factor: int
-    """The factor from one grid line to the next."""
 
     def x(self, column: Column, value: Fraction) -> float:
         """Return the pixels from the plot's left edge; a column that needs less width is centred."""
         low, high = _range(column)
         return (self.width - (high - low) * self.doubling) / 2 + (_log2(value) - low) * self.doubling
-
-    def grid_lines(self, column: Column) -> Iterator[float]:
-        """Yield the positions of the grid lines, one of which passes through the first mark."""
-        if self.doubling:
-            gap = self.doubling * math.log2(self.grid_factor)
-            first = self.x(column, _values(column)[0]) % gap
-            # Half a pixel more, so that rounding does not drop the line at the right edge.
-            for number in range(int((self.width - first + 0.5) // gap) + 1):
-                yield first + number * gap
 
 
 def draw(parent: Element, chart: Chart, width: float) -> tuple[float, float]:
@@ -126,17 +110,10 @@ def draw(parent: Element, chart: Chart, width: float) -> tuple[float, float]:
 
 def _notes(chart: Chart, scale: _Scale, *, is_by_cores: bool) -> tuple[str, ...]:
     """Return the notes about the scales and the marks."""
-    logarithmic = [column.title for column in chart.columns if column.plot == "marks"]
-    if not scale.doubling or not logarithmic:
+    if not scale.doubling:
         return chart.notes
-    grid = f"from one grid line to the next is {count_text(scale.grid_factor)}×"
-    scales = (
-        f"Logarithmic scales: {grid}, in every column alike."
-        if len(logarithmic) > 1
-        else f"Logarithmic scale of {logarithmic[0]}: {grid}."
-    )
     spacing = () if is_by_cores else ("The rungs are equally far apart, whatever their cores.",)
-    return (scales, *spacing, *chart.notes)
+    return ("Logarithmic scales, on which a doubling is equally long everywhere.", *spacing, *chart.notes)
 
 
 # Layout.
@@ -200,9 +177,7 @@ def _scale(columns: Sequence[Column], width: float) -> _Scale:
     """Return the scale on which the column that changes most fills the width."""
     ranges = [_range(column) for column in columns if column.plot == "marks"]
     max_range = max((high - low for low, high in ranges), default=0.0)
-    doubling = width / max_range if max_range else 0.0
-    fitting = (factor for factor in GRID_FACTORS if doubling * math.log2(factor) >= MIN_GRID_GAP)
-    return _Scale(width, doubling, next(fitting, GRID_FACTORS[-1]))
+    return _Scale(width, width / max_range if max_range else 0.0)
 
 
 def _log2(value: Fraction) -> float:
@@ -210,13 +185,9 @@ def _log2(value: Fraction) -> float:
     return math.log2(value.numerator) - math.log2(value.denominator)
 
 
-def _values(column: Column) -> list[Fraction]:
-    return [cell.value for cell in column.cells if cell.value is not None] + list(column.expected)
-
-
 def _range(column: Column) -> tuple[float, float]:
     """Return the logarithms of the smallest and of the largest value."""
-    values = _values(column)
+    values = [*(cell.value for cell in column.cells if cell.value is not None), *column.expected]
     return _log2(min(values)), _log2(max(values))
 
 
@@ -248,9 +219,7 @@ def _draw_marks(group: Element, column: Column, scale: _Scale, ys: Sequence[floa
     marks = [(cell, cell.value, y) for cell, y in zip(column.cells, ys, strict=True) if cell.value is not None]
     if not marks:
         return
-    # SVG paints in document order: the grid below the lines, the lines below the marks.
-    for x in scale.grid_lines(column):
-        add_element(group, "line", class_="grid", x1=x, x2=x, y1=ys[-1] - MARK_RADIUS, y2=ys[0] + MARK_RADIUS)
+    # SVG paints in document order: the rows below the lines, the lines below the marks.
     for y in ys:
         add_element(group, "line", class_="grid", x1=0, x2=scale.width, y1=y, y2=y)
     if column.expected:

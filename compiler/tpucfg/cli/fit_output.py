@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from itertools import groupby
 from typing import Any, Final, NamedTuple
 
 from tpucfg.cli.table import Cell, Section, interval_data, known, memory_data, print_sections
@@ -15,7 +14,7 @@ from tpucfg.fit.launcher import Outcome
 from tpucfg.fit.rung_fit import fit_command, gib, interval_text, step_time
 from tpucfg.number_format import UNKNOWN, format_dollars, format_percent, format_rounded
 from tpucfg.paths import grouped
-from tpucfg.plan import Job
+from tpucfg.plan import Job, LadderGroup, group_ladders
 from tpucfg.results.cost import price_per_hour
 from tpucfg.results.ladder_status import LadderStatus
 from tpucfg.spec import Project
@@ -70,18 +69,8 @@ class RungRow(NamedTuple):
         return [share for share in shares if share is not None]
 
 
-class EnvironmentFits(NamedTuple):
-    """The rungs of an environment, or of several whose tables and notes are equal."""
-
-    names: tuple[str, ...]
-    region: str
-    target: str
-    rows: tuple[RungRow, ...]
-
-    @property
-    def title(self) -> str:
-        """The heading: `dev, staging: vertex-ai in us-central1`."""
-        return f"{', '.join(self.names)}: {self.target} in {self.region}"
+Fits = Sequence[tuple[LadderGroup, Sequence[RungRow]]]
+"""The rungs of each environment; those whose tables and notes are equal share one."""
 
 
 def rung_row(project: Project, outcome: Outcome, status: LadderStatus) -> RungRow:
@@ -116,20 +105,14 @@ _MIN_HOURS: Final = Fraction(1, 100)
 """Shorter runs are written as less than this."""
 
 
-def environment_fits(
-    project: Project, outcomes: Sequence[Outcome], statuses: Mapping[str, LadderStatus]
-) -> tuple[EnvironmentFits, ...]:
-    """Return the outcomes by environment; environments with equal tables and notes share one."""
-    groups: dict[tuple[object, ...], EnvironmentFits] = {}
-    for name, group in groupby(outcomes, key=lambda outcome: outcome.job.environment.name):
-        rows = tuple(rung_row(project, outcome, statuses[name]) for outcome in group)
-        job = rows[0].job
-        fits = EnvironmentFits((), job.environment.region, job.target, rows)
-        cells = (tuple(_cells(row, project)) for row in rows)
-        key = (fits.region, fits.target, *cells, *(row.outcome.is_committed for row in rows))
-        known = groups.setdefault(key, fits)
-        groups[key] = known._replace(names=(*known.names, name))
-    return tuple(groups.values())
+def environment_fits(project: Project, outcomes: Sequence[Outcome], statuses: Mapping[str, LadderStatus]) -> Fits:
+    """Return the outcomes by environment."""
+    rows = grouped(
+        (name := outcome.job.environment.name, rung_row(project, outcome, statuses[name])) for outcome in outcomes
+    )
+    shown = {name: tuple((*_cells(row, project), row.outcome.is_committed) for row in of) for name, of in rows.items()}
+    groups = group_ladders([outcome.job for outcome in outcomes], shown)
+    return [(group, rows[group.environments[0]]) for group in groups]
 
 
 def _cells(row: RungRow, project: Project) -> Iterator[Cell]:
@@ -174,9 +157,9 @@ def _range(values: Sequence[Fraction], form: Callable[[Fraction], str]) -> str |
     return "–".join(ends) or None
 
 
-def _notes(environments: Sequence[EnvironmentFits], project: Project) -> Iterator[str]:
+def _notes(fits: Fits, project: Project) -> Iterator[str]:
     """Yield the notes below the tables: what the figures leave out, and what is not known."""
-    rows = [row for environment in environments for row in environment.rows if row.result]
+    rows = [row for _, each in fits for row in each if row.result]
     if not rows:
         return
     yield INDICATIVE
@@ -191,14 +174,12 @@ def _notes(environments: Sequence[EnvironmentFits], project: Project) -> Iterato
         if unpriced:
             yield f"the spec has no price for {listed(sorted(unpriced))} at the capacity of these rungs"
     if project.probe:
-        cells = {row.job.size: _runs_cells(row, project.probe.steps) for row in rows}
+        cells = {row.job.size: _runs_cells(row, project.probe.steps) for row in rows if row.ends}
         usd = ", {} USD" if project.prices else ""
-        sizes = [
-            f"{size} {hours or UNKNOWN} hours{usd.format(dollars or UNKNOWN)}"
-            for size, (hours, dollars) in cells.items()
-        ]
-        yield f"a probe of {format_count(project.probe.steps, 'step')}: {'; '.join(sizes)}"
-    yield from _committed_note(environments, project)
+        sizes = [f"{size} {hours} hours{usd.format(dollars or UNKNOWN)}" for size, (hours, dollars) in cells.items()]
+        if sizes:
+            yield f"a probe of {format_count(project.probe.steps, 'step')}: {'; '.join(sizes)}"
+    yield from _committed_note(fits, project)
 
 
 def _rung_data(row: RungRow, project: Project) -> dict[str, Any]:
@@ -236,23 +217,23 @@ def _rung_data(row: RungRow, project: Project) -> dict[str, Any]:
     return data | versions | reused | {"seconds": timing}
 
 
-def part_lines(environments: Sequence[EnvironmentFits]) -> Iterator[str]:
+def part_lines(fits: Fits) -> Iterator[str]:
     """Yield a line for each rung with the parts of its step, as the model has them."""
-    for fits in environments:
-        for row in fits.rows:
+    for group, rows in fits:
+        for row in rows:
             model = row.result.forecast if row.result else None
             if model and model.seconds:
                 parts = (f"{PARTS[part]} {seconds / model.seconds:.0%}" for part, seconds in model.parts.items())
-                yield f"{row.job.size} in {listed(fits.names, last=' and ')}: {', '.join(parts)}"
+                yield f"{row.job.size} in {listed(group.environments, last=' and ')}: {', '.join(parts)}"
 
 
 def _hours(hours: Fraction) -> str:
     return f"<{float(_MIN_HOURS)}" if 0 < hours < _MIN_HOURS else format_rounded(hours)
 
 
-def _committed_note(environments: Sequence[EnvironmentFits], project: Project) -> Iterator[str]:
+def _committed_note(fits: Fits, project: Project) -> Iterator[str]:
     """Yield a note about the figures that this run has not computed itself."""
-    committed = [(fits.names, row.job.size) for fits in environments for row in fits.rows if row.outcome.is_committed]
+    committed = [(group.environments, row.job.size) for group, rows in fits for row in rows if row.outcome.is_committed]
     if committed:
         names = dict.fromkeys(name for names, _ in committed for name in names)
         sizes = [*dict.fromkeys(size for _, size in committed)]
@@ -299,37 +280,33 @@ def _unforecast(result: FitResult, forecast: StepInterval | None) -> str:
     return f"the forecast leaves out {', '.join(model.uncounted)}" if model and model.uncounted else ""
 
 
-def print_fits(
-    project: Project, environments: Sequence[EnvironmentFits], findings: Sequence[Finding], file: str, format: str
-) -> None:
+def print_fits(project: Project, fits: Fits, findings: Sequence[Finding], file: str, format: str) -> None:
     """Print the tables with their notes, in Markdown also the findings, or all of it as JSON."""
     if format == "json":
-        sys.stdout.write(json_text(_data(project, environments, findings, file)))
+        sys.stdout.write(json_text(_data(project, fits, findings, file)))
         return
     # Tables whose every rung failed are left out: without a figure, they would only hide the findings.
     sections = [
-        Section(each.title, [[*_cells(row, project)] for row in each.rows])
-        for each in environments
-        if any(row.result for row in each.rows)
+        Section(group.title, [[*_cells(row, project)] for row in rows])
+        for group, rows in fits
+        if any(row.result for row in rows)
     ]
     # As text, the findings are on stderr, with their places.
-    print_sections(sections, format, [*_notes(environments, project)], findings if format == "markdown" else ())
+    print_sections(sections, format, [*_notes(fits, project)], findings if format == "markdown" else ())
 
 
-def _data(
-    project: Project, environments: Sequence[EnvironmentFits], findings: Sequence[Finding], file: str
-) -> dict[str, Any]:
+def _data(project: Project, fits: Fits, findings: Sequence[Finding], file: str) -> dict[str, Any]:
     return {
         "project": project.name,
         "results": file,
         "environments": [
             {
-                "environments": environment.names,
-                "region": environment.region,
-                "target": environment.target,
-                "rungs": [_rung_data(row, project) for row in environment.rows],
+                "environments": group.environments,
+                "region": group.region,
+                "target": group.target,
+                "rungs": [_rung_data(row, project) for row in rows],
             }
-            for environment in environments
+            for group, rows in fits
         ],
         "findings": [finding.data("id", "level", "message", "help", "details", "location") for finding in findings],
     }

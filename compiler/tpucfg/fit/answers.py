@@ -5,6 +5,7 @@ The user's program runs in the process and could write the answers, so all of th
 
 import json
 import re
+import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
@@ -199,7 +200,8 @@ def process_failure(end: ProcessEnd, inputs: FitInputs, python: str) -> Failure:
         return Failure(end.cause, end.detail, phase=end.phase, output=end.output)
     if flags := (*flag_errors(end.output, inputs.xla_flags), *xla_variable_errors(end.output, inputs)):
         return Failure("xla-flag", flags=flags)
-    ending = f"signal {-end.status}" if end.status < 0 else f"exit status {end.status}"
+    number = -end.status
+    ending = f"signal {number} ({signal.strsignal(number)})" if number > 0 else f"exit status {end.status}"
     crash = Failure("crash", ending, phase=end.phase, output=end.output)
     return crash if end.phase else _start_failure(end, inputs, python) or crash
 

@@ -271,22 +271,13 @@ def _of_process(case: _Case) -> _Problem:
             end = f"gave an answer that cannot be read: {case.error}"
             fix = "let the program neither fork nor write to a file descriptor that it did not open"
         case _:
-            end = f"ended with {_end_text(case.failure.message)}, before it gave a result"
+            end = f"ended with {case.failure.message}, before it gave a result"
             fix = f"{'the last lines that it printed are above' if details else 'it printed nothing'}; {again}"
-            if case.failure.message == f"signal {int(signal.SIGKILL)}":
+            if case.failure.message.startswith(f"signal {int(signal.SIGKILL)} "):
                 alone = case.again.replace("run: ", "run it alone: ", 1)
                 fix = f"the system ends a process where memory runs out; {alone} --jobs 1"
     message = f"the compilation of {case.step} {end}, {_PHASES[case.failure.phase]}"
     return _Problem("TPU118", message, fix, details)
-
-
-def _end_text(message: str) -> str:
-    """Return the end of a process: `signal 11 (Segmentation fault)`."""
-    number = message.removeprefix("signal ")
-    if number == message:
-        return message
-    description = signal.strsignal(int(number)) if int(number) < signal.NSIG else None
-    return f"{message} ({description})" if description else message
 
 
 _MAXTEXT: Final = "'maxtext[tpu]'"

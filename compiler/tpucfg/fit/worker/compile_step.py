@@ -207,10 +207,8 @@ def _in_program(call: Callable[[], Any]) -> Any:
 def _check_device_count(stablehlo: str, count: int) -> None:
     """Raise an error for a step that uses only some of the devices."""
     head = stablehlo[: stablehlo.find("\n")]
-    sizes = re.findall(r"mhlo\.num_(?:partitions|replicas) = ([0-9]+)", head)
-    used = 1
-    for size in sizes:
-        used *= int(size)
+    sizes = [int(size) for size in re.findall(r"mhlo\.num_(?:partitions|replicas) = ([0-9]+)", head)]
+    used = math.prod(sizes)
     if sizes and used != count:
         raise StepError(
             "wrong-return",

@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 import operator
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
 _HEADER: Final = re.compile(r"(ENTRY )?%?([\w.\-]+) \(.*\{$")
 _END: Final = re.compile(r"\}(?:, execution_thread=.*)?$")
@@ -96,7 +97,7 @@ def parse_module(text: str) -> Module:
     """
     computations: dict[str, Computation] = {}
     entry = current = last = None
-    for line, following in _pairs(text):
+    for line, following in pairwise((*text.split("\n"), "")):
         if current is None:
             header = _HEADER.match(line)
             if header:
@@ -111,16 +112,6 @@ def parse_module(text: str) -> Module:
     if entry is None:
         raise HloError("no entry computation")
     return Module(computations, entry)
-
-
-def _pairs(text: str) -> Iterator[tuple[str, str]]:
-    """Yield each line with the following one, without a list of all."""
-    start, end = 0, text.find("\n")
-    while start < len(text):
-        end = len(text) if end < 0 else end
-        following = text.find("\n", end + 1)
-        yield text[start:end], text[end + 1 : len(text) if following < 0 else following]
-        start, end = end + 1, following
 
 
 def _parse(name: str, rest: str) -> Instruction:

@@ -155,20 +155,17 @@ def _step(returned: Any, name: str) -> Step:
     if not isinstance(returned, (tuple, list)) or len(returned) not in (2, 3):
         raise StepError("wrong-return", f"`{name}` returned {_kind_of(returned)}; it has to return {WANTED}")
     jitted, args, kwargs = (*returned, {}) if len(returned) == 2 else returned  # noqa: PLR2004 - without kwargs
-    if not (hasattr(jitted, "trace") and hasattr(jitted, "lower")):
-        raise StepError(
-            "wrong-return", f"the first element that `{name}` returned is {_kind_of(jitted)}; it has to return {WANTED}"
-        )
-    if not isinstance(args, (tuple, list)) or hasattr(args, "_fields"):
-        raise StepError(
-            "wrong-return",
-            f"the second element that `{name}` returned is {_kind_of(args)}; it has to be the tuple of arguments",
-        )
-    if not isinstance(kwargs, Mapping) or not all(isinstance(key, str) for key in kwargs):
-        raise StepError(
-            "wrong-return",
-            f"the third element that `{name}` returned is {_kind_of(kwargs)}; it has to be a dict of keyword arguments",
-        )
+    is_jitted = hasattr(jitted, "trace") and hasattr(jitted, "lower")
+    are_args = isinstance(args, (tuple, list)) and not hasattr(args, "_fields")
+    are_kwargs = isinstance(kwargs, Mapping) and all(isinstance(key, str) for key in kwargs)
+    for place, value, is_right, wanted in (
+        ("first", jitted, is_jitted, f"return {WANTED}"),
+        ("second", args, are_args, "be the tuple of arguments"),
+        ("third", kwargs, are_kwargs, "be a dict of keyword arguments"),
+    ):
+        if not is_right:
+            problem = f"the {place} element that `{name}` returned is {_kind_of(value)}; it has to {wanted}"
+            raise StepError("wrong-return", problem)
     return Step(jitted, tuple(args), dict(kwargs))
 
 
