@@ -110,9 +110,9 @@ def test_a_stopped_run_passes_the_gate_again(tpucfg: Run, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["render", "--step", "5"], "--step needs --run, the run that goes on"),
+        (["render", "--step", "5"], "--step needs --run, the run that has the step"),
         (["render", "--run", "a1", "--step", "v2-8:x"], "--step cannot be v2-8:x"),
-        (["record", "--size", "v2-8", "--step", "5"], "--step needs --run, the run that has reached it"),
+        (["record", "--size", "v2-8", "--step", "5"], "--step needs --run, the run that has the step"),
         (["submit", "--run", "a1", "--step", "v2-8:4000"], "nothing is left"),
     ],
 )

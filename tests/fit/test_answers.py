@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from false_python import RESULT
 from tpucfg.fit.answers import AnswerError, Failure, FlagError, Phase, StepResult, flag_errors, parse_answer
+from tpucfg.plan import XLA_FLAGS_VARIABLE
 
 RECORDED: Final = Path(__file__).parent / "recorded"
 ANSWERS: Final = sorted(RECORDED.glob("*.jsonl"))
@@ -62,8 +63,8 @@ def test_both_wordings_of_the_refusal_have_figures() -> None:
 def test_recorded_refusals_of_flags_are_recognized(name: str, flag: str, error: FlagError) -> None:
     """The compiler's words lead to the flag; for another job's flags they mean nothing."""
     output = (RECORDED / f"{name}.stderr").read_text()
-    assert flag_errors(output, ("--xla_other=1", flag)) == (error,)
-    assert flag_errors(output, ("--xla_other=1",)) == ()
+    assert flag_errors(output, {XLA_FLAGS_VARIABLE: ("--xla_other=1", flag), "XLA_FLAGS": ()}) == (error,)
+    assert flag_errors(output, {XLA_FLAGS_VARIABLE: ("--xla_other=1",), "XLA_FLAGS": ()}) == ()
 
 
 def test_only_files_below_the_folder_are_kept() -> None:

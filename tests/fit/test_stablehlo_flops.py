@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spec_factory import ROOT
-from stablehlo_module import Window, valid_pairs
+from stablehlo_module import valid_pairs
 
 PROGRAM: Final = Path(__file__).parent / "programs" / "counted.py"
 SQUARE: Final = 2 * 16**3
@@ -133,6 +133,14 @@ def test_pairs_of_any_window(
     outputs = max(0, (length - (taps - 1) * distance - 1) // stride + 1)
     if length < 1:
         return
-    window = Window(size, taps, outputs, stride, before, dilation, distance)
 
-    assert valid_pairs(window) == pairs(size, taps, stride, before, after, dilation, distance)
+    counted = valid_pairs(
+        size=size,
+        taps=taps,
+        outputs=outputs,
+        stride=stride,
+        padding=before,
+        dilation=dilation,
+        tap_distance=distance,
+    )
+    assert counted == pairs(size, taps, stride, before, after, dilation, distance)

@@ -9,7 +9,7 @@ import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from itertools import pairwise
+from itertools import chain, pairwise
 from string import Template
 from typing import Final, NamedTuple
 from xml.etree.ElementTree import Element, SubElement, tostring
@@ -368,15 +368,6 @@ def render_svg(narratives: Sequence[Narrative], findings: Sequence[Finding]) -> 
     return _document(body, narratives, width + 2 * MARGIN, y + 2 * MARGIN)
 
 
-def _descriptions(narratives: Sequence[Narrative]) -> list[str]:
-    """Return the content of the narratives as text, for screen readers."""
-    return [
-        part
-        for narrative in narratives
-        for part in (*narrative.lead, *(chart.description for chart in narrative.charts))
-    ]
-
-
 def _draw_narrative(body: Element, narrative: Narrative, width: float, y: float) -> tuple[float, float]:
     """Draw one narrative at that height, and return the width and height so far."""
     y += 20 if y else -10
@@ -417,7 +408,9 @@ def _document(body: Element, narratives: Sequence[Narrative], width: float, heig
     # Narratives of different environments may have one headline.
     title = "; ".join(dict.fromkeys(narrative.headline for narrative in narratives))
     add_element(root, "title", title, id="title")
-    add_element(root, "desc", " ".join(_descriptions(narratives)), id="description")
+    # The content as text, for screen readers.
+    parts = ((*each.lead, *(chart.description for chart in each.charts)) for each in narratives)
+    add_element(root, "desc", " ".join(chain.from_iterable(parts)), id="description")
     # Set directly: add_element would escape the line breaks.
     add_element(root, "style").text = _STYLE
     add_element(root, "rect", class_="paper", width="100%", height="100%", rx=12)

@@ -100,11 +100,16 @@ def selection(
     Raises:
         UsageError: A step or a value to change is malformed, or no run has the step.
     """
-    if step and (run is None or probe):
-        needed = "needs --run, the run that goes on" if run is None else "and --probe exclude each other"
-        raise UsageError(f"--step {needed}")
+    require_run(step, run, probe=probe)
     done = tuple(map(_run_part, step or ()))
     return Selection(tuple(env or ()), tuple(size or ()), target, run, probe, done, tuple(map(_change, changes or ())))
+
+
+def require_run(step: object, run: str | None, *, probe: bool) -> None:
+    """Raise UsageError for --step without a run that has it."""
+    if step and (run is None or probe):
+        needed = "needs --run, the run that has the step" if run is None else "and --probe exclude each other"
+        raise UsageError(f"--step {needed}")
 
 
 def _change(argument: str) -> Change:

@@ -57,9 +57,7 @@ def record(
 
     Example: tpucfg record --env dev --size v2-8 --metric examples_per_second=1234.5 --metric accuracy=0.97
     """
-    if step is not None and (run is None or probe):
-        needed = "needs --run, the run that has reached it" if run is None else "and --probe exclude each other"
-        raise UsageError(f"--step {needed}")
+    options.require_run(step, run, probe=probe)
     given, wanted = _parse_metrics(metric or [], has_log=log is not None, has_step=step is not None)
     catalog = Catalog()
     project, compiled = load_compiled(

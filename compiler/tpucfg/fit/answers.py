@@ -152,19 +152,20 @@ OF_THE_PYTHON: Final = frozenset(
 OF_THE_MODULE: Final = frozenset(("no-module", "import-failed", "no-function"))
 """Failures that every rung with the step has."""
 
-# The compiler prints these lines, and ends the process.
-_UNKNOWN_FLAG: Final = re.compile(
-    r"^ERROR: Unknown command line flag '(?P<name>[^'\n]+)'(?:\. Did you mean: (?P<near>[\w-]+) ?\?)?", re.MULTILINE
-)
-_ILLEGAL_VALUE: Final = re.compile(
-    r"^ERROR: (?P<reason>Illegal value '[^'\n]*' specified for flag '(?P<name>[^'\n]+)'[^\n]*)", re.MULTILINE
-)
-# XLA, which reads a variable of its own, prints these lines, and ends the process.
-_UNKNOWN_XLA_FLAGS: Final = re.compile(r"\] Unknown flags? in XLA_FLAGS: (?P<flags>[^\n]+)$", re.MULTILINE)
-_ILLEGAL_XLA_VALUE: Final = re.compile(
-    r"\] (?P<reason>Couldn't interpret value [^\n]* for flag (?P<name>\w+))\.$", re.MULTILINE
-)
 XLA_VARIABLE: Final = "XLA_FLAGS"
+_REFUSED_FLAGS: Final = (
+    (
+        r"^ERROR: Unknown command line flag '(?P<names>[^'\n]+)'(?:\. Did you mean: (?P<near>[\w-]+) ?\?)?",
+        XLA_FLAGS_VARIABLE,
+    ),
+    (r"^ERROR: (?P<reason>Illegal value '[^'\n]*' specified for flag '(?P<names>[^'\n]+)'[^\n]*)", XLA_FLAGS_VARIABLE),
+    (r"\] Unknown flags? in XLA_FLAGS: (?P<names>[^\n]+)$", XLA_VARIABLE),
+    (r"\] (?P<reason>Couldn't interpret value [^\n]* for flag (?P<names>\w+))\.$", XLA_VARIABLE),
+)
+"""The lines that the compiler, and XLA for its own variable, print before they end the process, and the variable.
+
+Source: https://github.com/openxla/xla/blob/main/xla/parse_flags_from_env.cc
+"""
 _PROBE_SECONDS: Final = 20
 _VERSION: Final = re.compile(r"([0-9]+)\.([0-9]+)")
 
@@ -198,7 +199,8 @@ def process_failure(end: ProcessEnd, inputs: FitInputs, python: str) -> Failure:
         return end.answer._replace(phase=end.phase, output=end.output)
     if end.cause != "exited":
         return Failure(end.cause, end.detail, phase=end.phase, output=end.output)
-    if flags := (*flag_errors(end.output, inputs.xla_flags), *xla_variable_errors(end.output, inputs)):
+    own = {XLA_FLAGS_VARIABLE: inputs.xla_flags, XLA_VARIABLE: inputs.env.get(XLA_VARIABLE, "").split()}
+    if flags := flag_errors(end.output, own):
         return Failure("xla-flag", flags=flags)
     number = -end.status
     ending = f"signal {number} ({signal.strsignal(number)})" if number > 0 else f"exit status {end.status}"
@@ -214,13 +216,18 @@ def _start_failure(end: ProcessEnd, inputs: FitInputs, python: str) -> Failure |
     return Failure("old-python", problem, output=end.output) if (problem := _python_problem(python)) else None
 
 
-def flag_errors(output: str, xla_flags: Sequence[str]) -> tuple[FlagError, ...]:
-    """Return the refused flags that the compiler has printed, as far as they are the job's."""
-    own = {flag_name(flag) for flag in xla_flags}
-    unknown = (FlagError(match["name"], match["near"] or "") for match in _UNKNOWN_FLAG.finditer(output))
-    illegal = (FlagError(match["name"], reason=match["reason"]) for match in _ILLEGAL_VALUE.finditer(output))
-    # A flag without a value is a switch, and its negation has `no` in front.
-    return tuple(dict.fromkeys(error for error in (*unknown, *illegal) if {error.name, f"no{error.name}"} & own))
+def flag_errors(output: str, flags: Mapping[str, Sequence[str]]) -> tuple[FlagError, ...]:
+    """Return the refused flags that were printed, as far as they are the job's; `flags` by their variable."""
+    errors: list[FlagError] = []
+    for pattern, variable in _REFUSED_FLAGS:
+        own = {flag_name(flag) for flag in flags[variable]}
+        for match in re.finditer(pattern, output, re.MULTILINE):
+            groups = match.groupdict()
+            known = FlagError("", groups.get("near") or "", groups.get("reason", ""), variable)
+            # A flag without a value is a switch, and its negation has `no` in front.
+            names = (flag_name(name) for name in match["names"].split())
+            errors += (known._replace(name=name) for name in names if {name, f"no{name}"} & own)
+    return tuple(dict.fromkeys(errors))
 
 
 def named_flags(message: str, xla_flags: Sequence[str]) -> tuple[FlagError, ...]:
@@ -230,23 +237,6 @@ def named_flags(message: str, xla_flags: Sequence[str]) -> tuple[FlagError, ...]
     own = dict.fromkeys(map(flag_name, xla_flags))
     named = (name for name in own if re.search(rf"\b{re.escape(name)}\b", reason))
     return tuple(FlagError(name, reason=reason, of_program=True) for name in named)
-
-
-def xla_variable_errors(output: str, inputs: FitInputs) -> tuple[FlagError, ...]:
-    """Return the refused flags of the job's XLA_FLAGS, which XLA has printed.
-
-    Source: https://github.com/openxla/xla/blob/main/xla/parse_flags_from_env.cc
-    """
-    own = {flag_name(flag) for flag in inputs.env.get(XLA_VARIABLE, "").split()}
-    unknown = (flag_name(flag) for match in _UNKNOWN_XLA_FLAGS.finditer(output) for flag in match["flags"].split())
-    errors = (
-        *(FlagError(name, variable=XLA_VARIABLE) for name in unknown),
-        *(
-            FlagError(match["name"], reason=match["reason"], variable=XLA_VARIABLE)
-            for match in _ILLEGAL_XLA_VALUE.finditer(output)
-        ),
-    )
-    return tuple(dict.fromkeys(error for error in errors if error.name in own))
 
 
 def flag_name(flag: str) -> str:

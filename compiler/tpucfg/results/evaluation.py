@@ -9,7 +9,7 @@ from tpucfg.number_format import floor_percent, format_metric
 from tpucfg.plan.job import Program
 from tpucfg.results.records import THROUGHPUT, Record, Results, exact_decimal, recorded_program, without_point
 from tpucfg.spec import Gate
-from tpucfg.text_format import format_value, quote_key
+from tpucfg.text_format import format_value, listed, quote_key
 from tpucfg.yamldoc import KeyPath
 
 _MAX_DIFFERENCES: Final = 3
@@ -221,9 +221,7 @@ class RungEvaluation(NamedTuple):
     @property
     def other_text(self) -> str:
         """The clause about what differs in the record of another program."""
-        shown, more = self.records.differences[:_MAX_DIFFERENCES], len(self.records.differences) - _MAX_DIFFERENCES
-        differences = "; ".join((*shown, *([f"{more} more"] if more > 0 else ())))
-        return f"recorded with another program ({differences})"
+        return f"recorded with another program ({listed(self.records.differences, _MAX_DIFFERENCES)})"
 
     @property
     def shortfalls(self) -> tuple[Shortfall, ...]:

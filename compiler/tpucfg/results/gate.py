@@ -142,20 +142,17 @@ def _refusals(status: LadderStatus, job: Job, *, is_resumed: bool) -> Iterator[F
     below = status.rung(size).evaluation.below
     if below and not is_resumed and not has_passed_below(status, size):
         yield _not_passed(status, job, below)
-    if problem := status.rung(size).fit_problem:
-        fix = ", ".join(map(str, fit_remedy(status, size)))
-        yield Finding.of(
-            "TPU111",
-            f"{size} may not be started in {status.environment.name}: {problem.reason}",
-            status.project.document.value_location(("gate", "fit")),
-            help=f"{fix}; or start it anyway with --force",
-        )
+    problem, rows = status.rung(size).fit_problem, []
+    if problem:
+        rows.append(("TPU111", problem.reason, "fit", ", ".join(map(str, fit_remedy(status, size)))))
     if reason := cost_problem(status, size, is_probe=is_probe):
+        rows.append(("TPU130", reason, "max_usd", _cost_remedy(status, job)))
+    for id_, reason, key, fix in rows:
         yield Finding.of(
-            "TPU130",
+            id_,
             f"{size} may not be started in {status.environment.name}: {reason}",
-            status.project.document.value_location(("gate", "max_usd")),
-            help=f"{_cost_remedy(status, job)}; or start it anyway with --force",
+            status.project.document.value_location(("gate", key)),
+            help=f"{fix}; or start it anyway with --force",
         )
 
 

@@ -30,6 +30,7 @@ from tpucfg.results.cost import price_per_hour, run_limit
 from tpucfg.results.log_metrics import (
     SHOWN_STEP,
     LogObject,
+    LogTimestamp,
     TruncatedLogError,
     iter_log_objects,
     short_lines,
@@ -310,13 +311,9 @@ def _step_seconds(lines: list[LogObject], warm_up: int) -> Fraction | None:
     """
     printed = [seconds for line in lines if (seconds := _seconds(line)) and line.data[_STEP] >= warm_up]
     between = [
-        (_moment(after) - _moment(before)) / steps
-        for before, after in pairwise(line for line in lines if line.timestamp.fraction)
+        (after.timestamp.moment - before.timestamp.moment).total_seconds() / steps
+        for before, after in pairwise(line for line in lines if line.timestamp > LogTimestamp())
         if (steps := int(after.data[_STEP]) - int(before.data[_STEP])) > 0
     ]
     times = printed or between
     return Fraction(median(times)).limit_denominator(_MAX_STEP) if times and median(times) > 0 else None
-
-
-def _moment(line: LogObject) -> float:
-    return line.timestamp.second.timestamp() + float(f"0.{line.timestamp.fraction}")

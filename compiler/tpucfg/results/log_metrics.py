@@ -88,7 +88,6 @@ _ROUNDING: Final = 0.02
 """The difference between two figures of one line that rounding explains: seconds have three decimals."""
 _MAX_BRACES: Final = 8
 """Braces of a line that may begin its object; the prefix of a service or a logger has few."""
-_TIMESTAMP: Final = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[-+]\d\d:\d\d)", re.ASCII)
 # Integers become floats: Python refuses to parse an integer of thousands of digits, and a float shows it as infinite.
 # NaN and Infinity become strings, as Cloud Logging writes them, so an infinite float is always a number out of range.
 _DECODER: Final = json.JSONDecoder(parse_int=float, parse_constant=str)
@@ -97,10 +96,8 @@ _DECODER: Final = json.JSONDecoder(parse_int=float, parse_constant=str)
 class LogTimestamp(NamedTuple):
     """The sort key by which Cloud Logging itself orders the entries of a log."""
 
-    second: datetime = datetime.min.replace(tzinfo=UTC)
+    moment: datetime = datetime.min.replace(tzinfo=UTC)
     """The minimum for text outside of entries, which is then ordered by its position in the log."""
-    fraction: str = ""
-    """Nine digits: nanoseconds, which a datetime cannot represent."""
     insert_id: str = ""
     """The order of entries of the same moment."""
 
@@ -227,14 +224,11 @@ def _printed_objects(line: int, entry: Mapping[str, Any], form: StepLine | None)
 
 
 def _timestamp(entry: Mapping[str, Any]) -> LogTimestamp:
-    match = _TIMESTAMP.fullmatch(str(entry.get("timestamp")))
-    if match is None:
-        return LogTimestamp()
     try:
-        second = datetime.fromisoformat(match[1] + match[3].replace("Z", "+00:00"))
-    except ValueError:  # a day that does not exist, such as 2026-02-30
+        moment = datetime.fromisoformat(str(entry.get("timestamp"))).astimezone(UTC)
+    except (ValueError, OverflowError):  # none, or a day that does not exist, such as 2026-02-30
         return LogTimestamp()
-    return LogTimestamp(second, (match[2] or "").ljust(9, "0"), str(entry.get("insertId", "")))
+    return LogTimestamp(moment, str(entry.get("insertId", "")))
 
 
 _NOT_FINITE: Final = ("NaN", "Infinity", "-Infinity")

@@ -149,20 +149,8 @@ def empty_array(text: str) -> str:
 # The multiplications of a convolution, without those with a zero of its padding or of its dilation.
 
 
-class Window(NamedTuple):
-    """One spatial dimension of a convolution."""
-
-    size: int
-    """Elements of the input, without dilation."""
-    taps: int
-    """Elements of the kernel."""
-    outputs: int
-    stride: int
-    padding: int
-    """Elements in front of the input."""
-    dilation: int
-    """The distance of two input elements: of a transposed convolution, its stride."""
-    tap_distance: int
+_MAX_PAIRS: Final = 10_000_000
+"""Pairs of an output and a tap along one axis that are looked at, which takes two seconds."""
 
 
 def convolution_multiplications(lhs: Tensor, rhs: Tensor, out: Tensor, operation: Operation) -> int:
@@ -181,8 +169,9 @@ def convolution_multiplications(lhs: Tensor, rhs: Tensor, out: Tensor, operation
         re.findall(r"\[(-?[0-9]+), -?[0-9]+\]", operation.attribute(r"pad = \[(.*?\])\]")),
     )
     dilations, tap_distances = operation.numbers("lhs_dilate"), operation.numbers("rhs_dilate")
-    windows = (
-        Window(
+    count = sizes[2]["b"] * sizes[2]["f"] * sizes[1]["i"]
+    for number, axis in enumerate(axes):
+        count *= valid_pairs(
             size=sizes[0][axis],
             taps=sizes[1][axis],
             outputs=sizes[2][axis],
@@ -191,35 +180,23 @@ def convolution_multiplications(lhs: Tensor, rhs: Tensor, out: Tensor, operation
             dilation=dilations[number] if dilations else 1,
             tap_distance=tap_distances[number] if tap_distances else 1,
         )
-        for number, axis in enumerate(axes)
-    )
-    return math.prod((sizes[2]["b"], sizes[2]["f"], sizes[1]["i"], *map(valid_pairs, windows)))
+    return count
 
 
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")]
 
 
-def valid_pairs(window: Window) -> int:
-    """Return the number of pairs of an output and a tap that meet an element of the input.
+def valid_pairs(
+    *, size: int, taps: int, outputs: int, stride: int, padding: int, dilation: int, tap_distance: int
+) -> int:
+    """Return the number of pairs of an output and a tap that meet an element of the input, along one axis.
 
-    Output i and tap j meet at position i * stride + j * tap_distance - padding of the dilated input.
+    Output i and tap j meet at position i * stride + j * tap_distance - padding of the dilated input, whose elements are
+    `dilation` apart: of a transposed convolution, that is its stride.
     """
-    outer, inner = (window.outputs, window.stride), (window.taps, window.tap_distance)
-    # The loop is over the shorter side: the kernel of a weight's gradient is as long as the input.
-    if outer[0] > inner[0]:
-        outer, inner = inner, outer
-    return sum(_hits(index * outer[1] - window.padding, *inner, window) for index in range(outer[0]))
-
-
-def _hits(start: int, count: int, step: int, window: Window) -> int:
-    """Return how many of `count` positions from `start` on, `step` apart, are those of input elements."""
-    end = (window.size - 1) * window.dilation
-    first = max(0, -(start // step))
-    last = min(count - 1, (end - start) // step)
-    # Input elements are met every `period` steps, from one of the first `period` steps on.
-    period = window.dilation // math.gcd(window.dilation, step)
-    for index in range(first, min(first + period, last + 1)):
-        if (start + index * step) % window.dilation == 0:
-            return (last - index) // period + 1
-    return 0
+    if outputs * taps > _MAX_PAIRS:
+        raise StableHloError("a very large convolution")
+    elements = range(0, size * dilation, dilation)
+    starts = range(-padding, outputs * stride - padding, stride)
+    return sum(start + tap * tap_distance in elements for start in starts for tap in range(taps))
