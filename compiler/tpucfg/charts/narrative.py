@@ -118,7 +118,7 @@ def build_narrative(
     return Narrative(
         headline=f"{project.name} scales from {first} to {last}" if len(rungs) > 1 else f"{project.name} on {first}",
         lead=(_summary(rungs, project.training.tuned_on), f"{group.title}."),
-        charts=(ladder_chart(rungs, memory_column(rungs, fits) if fits else None), *(each for each in scaling if each)),
+        charts=(ladder_chart(rungs, fits), *(each for each in scaling if each)),
     )
 
 
@@ -146,11 +146,13 @@ def _examples_text(rungs: Sequence[Rung]) -> str:
 # The figures that change with the number of cores.
 
 
-def ladder_chart(rungs: Sequence[Rung], memory: Column | None = None) -> Chart:
+def ladder_chart(rungs: Sequence[Rung], fits: "Mapping[str, RungFit] | None" = None) -> Chart:
     """Return the chart of batch size, accumulation, steps or epochs, learning rate and memory of each rung."""
-    columns = (*_figure_columns(rungs), *([memory] if memory else ()))
+    cells = tuple(_memory_cell(fits.get(rung.size)) for rung in rungs) if fits else ()
+    memory = (Column("memory", "GiB of HBM", "a device", cells, plot="none"),) if fits else ()
+    columns = (*_figure_columns(rungs), *memory)
     has_rings = any(cell.is_ring for column in columns for cell in column.cells)
-    is_unknown = memory is not None and any(cell.text == UNKNOWN for cell in memory.cells)
+    is_unknown = any(cell.text == UNKNOWN for cell in cells)
     notes = (*([RING_NOTE] if has_rings else ()), *([UNKNOWN_MEMORY_NOTE] if is_unknown else ()))
     return Chart("What changes with the cores", _rows(rungs), columns, notes)
 
@@ -211,12 +213,6 @@ def change_text(first: Fraction, last: Fraction) -> str:
 
 
 # The memory of each rung.
-
-
-def memory_column(rungs: Sequence[Rung], fits: "Mapping[str, RungFit]") -> Column:
-    """Return the column that shows which rungs fit, and how much of a device's memory their steps need."""
-    cells = tuple(_memory_cell(fits.get(rung.size)) for rung in rungs)
-    return Column("memory", "GiB of HBM", "a device", cells, plot="none")
 
 
 def _memory_cell(fit: "RungFit | None") -> Cell:

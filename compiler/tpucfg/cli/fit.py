@@ -241,13 +241,12 @@ def keep_each(
         path: The file of the results.
         progress: Prints what has ended and what is left.
         start: Starts the compilations.
-        keep: Writes results; those that it could not write are passed to the next call again.
+        keep: Writes all results so far.
 
     Returns:
         What has ended, in this order, and the error if a result could not be written.
     """
     ended: list[_Ended] = []
-    unwritten: list[_Ended] = []
     write_error: OSError | None = None
     with delayed_interrupts() as check_interrupts:
 
@@ -259,14 +258,12 @@ def keep_each(
             with closing(start(observe)) as compilations:
                 for each in compilations:
                     ended.append(each)
-                    unwritten.append(each)
                     progress.ended(each)
                     try:
-                        keep(unwritten)
+                        keep(ended)
+                        write_error = None
                     except OSError as error:
                         write_error = error
-                    else:
-                        unwritten, write_error = [], None
         finally:
             progress.clear()
             if isinstance(sys.exception(), KeyboardInterrupt):

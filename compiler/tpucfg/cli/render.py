@@ -18,7 +18,7 @@ from tpucfg.parallel import map_shared
 from tpucfg.plan import Selection
 from tpucfg.plan.rules.project_rules import shared_bucket_findings
 from tpucfg.refusal import UsageError
-from tpucfg.render.pipeline import CompiledSpec, ConfigFormat, RenderedSpec, render_spec
+from tpucfg.render.pipeline import ConfigFormat, RenderedSpec, render_spec
 from tpucfg.targets.objects import objects_of
 from tpucfg.text_format import format_count, json_text, listed, printable
 
@@ -84,11 +84,18 @@ def _render_specs(paths: Sequence[Path], chosen: Selection, format_: ConfigForma
     catalog = Catalog()
     specs = []
     selected = {path: with_records(chosen, path) for path in paths}
-    every = map_shared(lambda path: render_spec(path, catalog, selected[path], format_), paths, _without_fit)
+    # A spec that names a training step has values that take long to copy to a process.
+    every = map_shared(
+        lambda path: render_spec(path, catalog, selected[path], format_),
+        paths,
+        lambda rendered: None if rendered.compiled else rendered,
+    )
     for path, rendered in zip(paths, every, strict=True):
         print_result(rendered.path, rendered.findings, rendered.source, in_full=True)
-        if rendered.compiled:
-            _print_fits(path, rendered.compiled)
+        compiled = rendered.compiled
+        # A step that does not fit is a warning: the config of such a rung is valid, and may be meant for later.
+        if compiled and compiled.project and (fits := load_fits(compiled.project, compiled.jobs, path)):
+            print_fit_warnings(compiled.project, fits)
         specs.append(rendered._replace(compiled=None))
     shared = shared_bucket_findings([use for rendered in specs for use in rendered.buckets])
     findings = [finding for finding in shared if finding.level != "note"]
@@ -96,17 +103,6 @@ def _render_specs(paths: Sequence[Path], chosen: Selection, format_: ConfigForma
     if errors([*findings, *(finding for rendered in specs for finding in rendered.findings)]):
         raise CommandExit(ERRORS)
     return specs
-
-
-def _without_fit(rendered: RenderedSpec) -> RenderedSpec | None:
-    """Return the spec unless it names a training step: then it has values that take long to copy to a process."""
-    return None if rendered.compiled else rendered
-
-
-def _print_fits(path: Path, compiled: CompiledSpec) -> None:
-    """Print the steps that do not fit as warnings: a config of such a rung is valid, and may be meant for later."""
-    if compiled.project and (fits := load_fits(compiled.project, compiled.jobs, path)):
-        print_fit_warnings(compiled.project, fits)
 
 
 def _write(specs: Sequence[RenderedSpec], out: Path, *, check: bool, prune: bool, is_probe: bool) -> None:

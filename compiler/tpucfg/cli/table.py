@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tpucfg.fit.forecast import StepInterval
     from tpucfg.fit.rung_fit import RungFit
     from tpucfg.results.cost import Cost
-    from tpucfg.results.ladder_status import LadderStatus, RungStatus
+    from tpucfg.results.ladder_status import LadderStatus
 
 _Value = TypeVar("_Value")
 _Form = TypeVar("_Form")
@@ -203,7 +203,8 @@ def _figure_cells(rung: Rung, rungs: Sequence[Rung], training: Training) -> Iter
     else:
         yield "per device", format_number(rung.per_device)
     yield from figures.items()
-    yield "examples", known(rung.examples, lambda count: _with_surplus(count, rung, _tuned_examples(training)))
+    tuned = training.train_steps and training.batch_size * training.train_steps
+    yield "examples", known(rung.examples, lambda count: _with_surplus(count, rung, tuned))
     yield "tokens", known(rung.tokens, lambda count: _with_surplus(count, rung, training.train_tokens))
 
 
@@ -216,10 +217,6 @@ def parallelism_cells(rung: Rung, rungs: Sequence[Rung]) -> Iterator[Cell]:
         yield "model_parallel", f"{rung.model_parallel:,}"
     yield "grad_accum", f"{rung.grad_accum or 1:,}"
     yield "micro-batch", format_number(rung.micro_batch)
-
-
-def _tuned_examples(training: Training) -> int | None:
-    return training.train_steps and training.batch_size * training.train_steps
 
 
 def _with_surplus(count: int, rung: Rung, tuned: int | None) -> str:
@@ -266,7 +263,11 @@ def cost_data(status: "LadderStatus", size: str) -> dict[str, Any]:
 
 def cost_note(status: "LadderStatus") -> Iterator[str]:
     """Yield a note about each value that the cost cannot be computed without."""
-    unpriced = {_priced_as(each) for each in status.rungs if each.cost.usd_per_hour is None}
+    unpriced = {
+        f"{each.rung.slice.generation} {each.settings.capacity.kind}".removesuffix(" on-demand")
+        for each in status.rungs
+        if each.cost.usd_per_hour is None
+    }
     if unpriced:
         yield f"the spec has no price for {listed(sorted(unpriced))}"
     else:
@@ -298,12 +299,6 @@ def _probe_note(status: "LadderStatus") -> Iterator[str]:
         dollars = format_dollars(sum(costs, Fraction(0)))
         beside = "; USD is that of one whole run" if _has_hours(status) else ""
         yield f"probes of {count} cost {dollars} USD, without start-up and compilation{beside}"
-
-
-def _priced_as(each: "RungStatus") -> str:
-    """Return the name of a price: the generation, with the capacity unless it is the default."""
-    generation, kind = each.rung.slice.generation, each.settings.capacity.kind
-    return generation if kind == "on-demand" else f"{generation} {kind}"
 
 
 def _has_hours(status: "LadderStatus") -> bool:

@@ -311,13 +311,9 @@ def fit_file_text(results: Iterable[FitResult]) -> str:
     """Return the text of a file with these results; equal results have equal texts."""
     payload: dict[str, Any] = {
         "version": 1,
-        "results": [result_payload(result) for result in sorted(results, key=_order)],
+        "results": [result_payload(each) for each in sorted(results, key=lambda each: (each.key, result_id(each)))],
     }
     return json.dumps(payload, indent=2, ensure_ascii=False) + "\n"
-
-
-def _order(result: FitResult) -> tuple[FitKey, str]:
-    return result.key, result_id(result)
 
 
 def update_fit_file(path: Path, results: Callable[[], Iterable[FitResult]]) -> bool:

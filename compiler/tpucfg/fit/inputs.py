@@ -154,7 +154,11 @@ def container_environment(inputs: FitInputs) -> dict[str, str]:
 
 def program_variables(inputs: FitInputs) -> dict[str, str]:
     """Return the job's own variables that the process gets."""
-    return {name: value for name, value in inputs.env.items() if not _is_about_a_host(name)}
+    return {
+        name: value
+        for name, value in inputs.env.items()
+        if name not in _OF_THE_MACHINE and not name.startswith(_PREFIXES_OF_THE_MACHINE)
+    }
 
 
 def compiler_variables(inputs: FitInputs) -> tuple[tuple[str, str], ...]:
@@ -162,7 +166,3 @@ def compiler_variables(inputs: FitInputs) -> tuple[tuple[str, str], ...]:
     return tuple(
         sorted(item for item in program_variables(inputs).items() if item[0].upper().startswith(_OF_THE_COMPILER))
     )
-
-
-def _is_about_a_host(name: str) -> bool:
-    return name in _OF_THE_MACHINE or name.startswith(_PREFIXES_OF_THE_MACHINE)

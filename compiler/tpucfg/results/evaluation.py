@@ -111,14 +111,11 @@ def other_values(results: Results, record: Record, program: Program) -> list[str
         return []
     of_size = [each for each in same if each.size == record.size]
     differences = [*dict.fromkeys(program_differences(of_size[-1], program))] if of_size else []
-    return [*differences, *other_changes(same[-1].changes, record.changes)]
-
-
-def other_changes(before: Sequence[str], now: Sequence[str]) -> Iterator[str]:
-    """Yield the difference between the `--set` values of a run's record and those of a command."""
+    before, now = same[-1].changes, record.changes
     if {*before} != {*now}:
         texts = [", ".join(f"--set {change}" for change in changes) or "no --set" for changes in (before, now)]
-        yield f"it had {texts[0]}, and now has {texts[1]}"
+        differences.append(f"it had {texts[0]}, and now has {texts[1]}")
+    return differences
 
 
 def recorded_changes(results: Results, name: str, run: str) -> tuple[str, ...]:

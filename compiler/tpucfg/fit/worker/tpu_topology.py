@@ -117,10 +117,7 @@ def parse_refusal(text: str) -> Refusal | None:
         match = wording.search(text)
         if match:
             groups = match.groups()
-            sizes = [_bytes(*pair) for pair in zip(groups[::2], groups[1::2])]  # noqa: B905 - of equal length
+            pairs = zip(groups[::2], groups[1::2])  # noqa: B905 - of equal length
+            sizes = [round(float(number) * _UNITS[unit]) for number, unit in pairs]
             return Refusal(sum(sizes[:-1]), sizes[-1])
     return None
-
-
-def _bytes(number: str, unit: str) -> int:
-    return round(float(number) * _UNITS[unit])
