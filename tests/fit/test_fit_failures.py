@@ -52,11 +52,6 @@ def error(**values: Any) -> str:
     return f"answer(error={{'kind': 'step-failed', 'message': 'ValueError: no', 'frames': []}} | {values!r})"
 
 
-INDIVISIBLE = (
-    "IndivisibleError: Sharding NamedSharding(mesh=Mesh('data': 4, axis_types=(Auto,)), spec=P('data',), "
-    "memory_kind=device) implies that array axis 0 is partitioned 4 times, but the dimension size is 102 (full shape: "
-    "(102, 8), per-dimension tiling factors: [4, 1] should evenly divide the shape)"
-)
 FRAMES = [{"file": "step.py", "line": 12, "name": "abstract_step", "code": "raise ValueError('no')"}]
 
 
@@ -78,12 +73,6 @@ FRAMES = [{"file": "step.py", "line": 12, "name": "abstract_step", "code": "rais
             "9:15",
             "TPU117",
             "help: define abstract_step(devices, flags) in step: it is called with the list of the slice's devices",
-        ),
-        (
-            error(message=INDIVISIBLE),
-            "9:15",
-            "TPU117",
-            "help: make axis 0 of the array of shape (102, 8), which P('data',) shards, divisible by 4, or correct",
         ),
         (error(kind="no-module", message="No module named 'step'"), "9:15", "TPU116", "create step.py"),
         (

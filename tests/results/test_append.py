@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from process import without_root
 from spec_factory import ROOT, spec
-from tpucfg import results
+from tpucfg.results import records as results
 from tpucfg.results.records import (
     MAX_FILE_BYTES,
     MAX_LINE_LENGTH,

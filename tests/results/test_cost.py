@@ -5,10 +5,9 @@ from typing import Any
 
 from spec_factory import CATALOG, project, spec
 from tpucfg.plan.job import Program
-from tpucfg.results import Record, evaluate_rungs
 from tpucfg.results.cost import Cost, costs
-from tpucfg.results.evaluation import RungRecords, records_of_programs
-from tpucfg.results.records import Results
+from tpucfg.results.evaluation import RungRecords, evaluate_rungs, records_of_programs
+from tpucfg.results.records import Record, Results
 from tpucfg.spec.project import Number, Prices
 
 PRICES: Prices = {"v2": {"on-demand": Number(Fraction(3, 2), "1.5"), "spot": Number(Fraction(1, 2), "0.5")}}

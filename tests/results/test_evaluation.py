@@ -5,8 +5,8 @@ from fractions import Fraction
 import pytest
 
 from spec_factory import CATALOG
-from tpucfg.results import Record, RungEvaluation, evaluate_rungs
-from tpucfg.results.evaluation import RungRecords
+from tpucfg.results.evaluation import RungEvaluation, RungRecords, evaluate_rungs
+from tpucfg.results.records import Record
 from tpucfg.spec.project import Gate
 
 GATE = Gate(0.8, "accuracy", "max", 0.01)

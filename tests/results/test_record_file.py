@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spec_factory import ids
-from tpucfg import results
+from tpucfg.results import records as results
 from tpucfg.results.records import (
     MAX_BAD_LINES,
     MAX_FILE_BYTES,

@@ -16,8 +16,7 @@ from tpucfg.plan import Job, RunPart
 from tpucfg.plan.job import Program, program_of
 from tpucfg.plan.run_progress import joined_parts
 from tpucfg.refusal import RefusalError, UsageError
-from tpucfg.results import THROUGHPUT, Record
-from tpucfg.results.records import recorded_program
+from tpucfg.results.records import THROUGHPUT, Record, recorded_program
 from tpucfg.spec import Project
 from tpucfg.spec.presets import Preset
 from tpucfg.text_format import format_value, listed, printable, quote_key

@@ -266,8 +266,7 @@ def keep_steps(
     project: Project, catalog: Catalog, job: Job, progress: Progress | None, chosen: Selection, spec: Path
 ) -> None:
     """Record the steps of a started run that only the command line had: the next submission goes on behind them."""
-    from tpucfg.results import Record
-    from tpucfg.results.records import RecordFileError, append_record
+    from tpucfg.results.records import Record, RecordFileError, append_record
 
     for part in _stated(job, progress, chosen):
         (rung,) = ladder(project, catalog, (part.size,))
@@ -290,8 +289,8 @@ def _other_values(project: Project, job: Job, spec: Path) -> Iterator[str]:
     if job.run is None:
         return
     from tpucfg.plan.job import program_of
-    from tpucfg.results import Record, read_records
     from tpucfg.results.evaluation import other_values, recorded_changes, recorded_folder
+    from tpucfg.results.records import Record, read_records
 
     own = Record(job.project, job.size, {}, job.run, job.whole is not None, changes=job.changes)
     results = read_records(spec.parent, job.environment.name)

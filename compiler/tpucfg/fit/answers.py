@@ -170,15 +170,15 @@ _PROBE_SECONDS: Final = 20
 _VERSION: Final = re.compile(r"([0-9]+)\.([0-9]+)")
 
 
-Cause = Literal["answered", "exited", "timeout", "memory", "mute", "malformed"]
+Cause = Literal["answered", "no-start", "exited", "timeout", "memory", "mute", "malformed"]
 
 
 class ProcessEnd(NamedTuple):
     """The end of a process, and what it reported."""
 
     cause: Cause
-    """`answered` if it gave a result or an error. Else it exited without, took too long or too much memory, closed its
-    pipe (`mute`), or wrote something that is no answer."""
+    """`answered` if it gave a result or an error. Else it could not be started, exited without, took too long or too
+    much memory, closed its pipe (`mute`), or wrote something that is no answer."""
     answer: StepResult | Failure | None
     phase: str
     """The phase that had begun last; empty if none had."""
@@ -188,7 +188,7 @@ class ProcessEnd(NamedTuple):
     """The end of what it printed."""
     seconds: float
     detail: str = ""
-    """The line that is no answer."""
+    """The line that is no answer, or the reason why it could not be started."""
 
 
 def process_failure(end: ProcessEnd, inputs: FitInputs, python: str) -> Failure:

@@ -224,11 +224,6 @@ def _step_failed(case: _Case) -> _Problem:
             f"define {case.function}(devices, flags) in {case.module}: it is called with the list of the slice's "
             "devices, and the dict of the config's flags"
         )
-    elif match := _INDIVISIBLE.match(case.failure.message):
-        fix = (
-            f"make axis {match['axis']} of the array of shape {match['shape']}, which {match['spec']} shards, "
-            f"divisible by {match['count']}, or correct its sharding in {case.line}"
-        )
     return _Problem("TPU117", f"{case.step} fails: {case.error}", f"{fix}, and {case.again}", _exception(case))
 
 
@@ -283,12 +278,6 @@ def _of_process(case: _Case) -> _Problem:
 _MAXTEXT: Final = "'maxtext[tpu]'"
 _WRONG_CALL: Final = re.compile(r"TypeError: [\w.<>]+\(\) (?:takes|missing|got) ")
 """A call with wrong arguments, which fails before a line of the function runs."""
-_INDIVISIBLE: Final = re.compile(
-    r"IndivisibleError: Sharding .{1,2000}? spec=(?P<spec>.{1,200}?)(?:, memory_kind=\w+)?\) implies that array "
-    r"axis (?P<axis>[0-9]+) is partitioned (?P<count>[0-9]+) times, but the dimension size is [0-9]+ "
-    r"\(full shape: (?P<shape>\([0-9, ]*\))"
-)
-"""The message of JAX 0.7 to 0.10 about a sharding that does not divide an array."""
 _PROBLEMS: Final[Mapping[str, Callable[[_Case], _Problem]]] = {
     "no-python": _no_python,
     "no-module": _no_module,

@@ -22,7 +22,7 @@ from tpucfg.fit.inputs import (
     worker_environment,
 )
 from tpucfg.fit.rung_fit import ProgramFiles, fit_key
-from tpucfg.fit.worker_process import Launch, Limits, Observer, StartFailure, Task, TaskEnd, run_tasks
+from tpucfg.fit.worker_process import Launch, Limits, Observer, Task, TaskEnd, run_tasks
 from tpucfg.plan import Job
 from tpucfg.spec import Project
 
@@ -197,8 +197,6 @@ class _Launcher:
         if end is None:
             scopes = _failure_scopes(compilation)
             return Outcome(job, None, next(self._failures[scope] for scope in scopes if scope in self._failures))
-        if isinstance(end, StartFailure):
-            return self._failed(compilation, Failure("no-start", end.reason), None)
         answer = end.answer
         if not isinstance(answer, StepResult):
             failure = process_failure(end, compilation.inputs, compilation.python)

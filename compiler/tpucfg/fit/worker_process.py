@@ -261,13 +261,7 @@ class Running(NamedTuple):
     process: WorkerProcess
 
 
-class StartFailure(NamedTuple):
-    """The reason why a process could not be started."""
-
-    reason: str
-
-
-TaskEnd = ProcessEnd | StartFailure | None
+TaskEnd = ProcessEnd | None
 """The end of a task: None if it was not needed any more."""
 Observer = Callable[[Sequence[Running]], None]
 """Called several times a second with the compilations that run; an exception that it raises ends them."""
@@ -311,7 +305,8 @@ class _Schedule:
             try:
                 process = WorkerProcess(launch, self._limits.seconds)
             except (OSError, ValueError) as error:
-                yield task, StartFailure(getattr(error, "strerror", None) or str(error))
+                reason = getattr(error, "strerror", None) or str(error)
+                yield task, ProcessEnd("no-start", None, "", 0, "", 0.0, reason)
                 continue
             self.running.append(Running(task, process))
             for pipe in process.pipes:
