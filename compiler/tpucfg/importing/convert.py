@@ -172,15 +172,15 @@ def import_config(document: Document, given: Given, catalog: Catalog) -> Importe
     notes = [*source.notes, *unknown, *left_out(view)]
     sizes = choices(source.target, view, catalog)
     attempts = [_attempt(source, view, given, choice, catalog) for choice in sizes[:_MAX_CHOICES]]
-    best = min(attempts, key=lambda attempt: len(attempt.notes), default=None)
-    if best is None:
+    if not attempts:
         note = Note((), "no size of the catalog has the machines of the file: accelerator, topology, hosts and chips")
-        best = _Attempt(draft_spec(source, view, given, Choice(""), catalog), (note,))
-    gaps = tuple(path for path, value in values_at(best.spec, "**") if is_gap(path, value))
-    notes = [*notes, *best.notes]
+        attempts = [(draft_spec(source, view, given, Choice(""), catalog), (note,))]
+    spec, lost = min(attempts, key=lambda attempt: len(attempt[1]))
+    gaps = tuple(path for path, value in values_at(spec, "**") if is_gap(path, value))
+    notes += lost
     if len(notes) > MAX_FINDINGS:
         notes[MAX_FINDINGS:] = [Note((), "further fields, which are not listed")]
-    return Imported(spec_text(best.spec), tuple(notes), gaps)
+    return Imported(spec_text(spec), tuple(notes), gaps)
 
 
 def _unknown_fields(source: Source) -> list[Note]:
@@ -191,30 +191,27 @@ def _unknown_fields(source: Source) -> list[Note]:
     Raises:
         ImportRefusedError: The rest is no request body either.
     """
-    problems = schemas.schema_problems(source.target, source.body, schemas.CONFIG)
-    unknown = [problem for problem in problems if problem.id == schemas.CONFIG.unknown]
-    for problem in unknown:
+    notes: list[Note] = []
+    for problem in schemas.schema_problems(source.target, source.body, schemas.CONFIG):
         parent = value_at(source.body, problem.path[:-1])
-        if isinstance(parent, dict):
-            value = parent.pop(problem.path[-1], None)
-            if problem.meant and problem.meant not in parent:
-                parent[problem.meant] = value
-    mistakes = schemas.schema_problems(source.target, source.body, schemas.CONFIG) if unknown else problems
-    if mistakes:
+        if problem.id != schemas.CONFIG.unknown or not isinstance(parent, dict):
+            continue
+        value, text = parent.pop(problem.path[-1], None), problem.message
+        if problem.meant and problem.meant not in parent:
+            parent[problem.meant] = value
+            text += f", and is read as {problem.meant}"
+        if not is_written_by_server(problem.path):
+            notes.append(Note(problem.path, text))
+    if mistakes := schemas.schema_problems(source.target, source.body, schemas.CONFIG):
         raise ImportRefusedError(
             f"the file is no valid config of {source.target}: {mistakes[0].message}",
             f"tpucfg check --config FILE --target {source.target} shows the lines",
         )
-    return [
-        Note(problem.path, f"{problem.message}, and is read as {problem.meant}" if problem.meant else problem.message)
-        for problem in unknown
-        if not is_written_by_server(problem.path)
-    ]
+    return notes
 
 
-class _Attempt(NamedTuple):
-    spec: dict[str, Any]
-    notes: tuple[Note, ...]
+_Attempt = tuple[dict[str, Any], tuple[Note, ...]]
+"""A spec, and what its config does not have of the file."""
 
 
 def _attempt(source: Source, view: dict[str, Any], given: Given, choice: Choice, catalog: Catalog) -> _Attempt:
@@ -226,17 +223,17 @@ def _attempt(source: Source, view: dict[str, Any], given: Given, choice: Choice,
         if compiled or all(note.path[:1] != ("training",) for note in refused):
             break
     if compiled is None:
-        return _Attempt(spec, (*refused, _NOT_COMPARED))
+        return spec, (*refused, _NOT_COMPARED)
     comparison = _comparison(source, view, compiled)
     in_extra: Refused = ()
     if comparison.extra:
         spec.setdefault("targets", {}).setdefault(source.target, {})["extra"] = comparison.extra
         spec, in_extra, compiled = without_refused(spec, compiled.request_bodies[0][1], catalog)
         if compiled is None:
-            return _Attempt(spec, (*refused, *in_extra, _NOT_COMPARED))
+            return spec, (*refused, *in_extra, _NOT_COMPARED)
         before, comparison = comparison, _comparison(source, view, compiled)
         in_extra = tuple(note._replace(path=path_in_file(before.extra, view, note.path[3:])) for note in in_extra)
-    return _Attempt(spec, (*_lasting(source, view, refused, in_extra, comparison),))
+    return spec, (*_lasting(source, view, refused, in_extra, comparison),)
 
 
 def _lasting(

@@ -31,11 +31,7 @@ from tpucfg.yamldoc.writer import yaml_entry, yaml_scalar
 
 # The request body in a file, and the target that it is for.
 
-_FORMS: Final[Mapping[str, str]] = {
-    "replicatedJobs": "gke",
-    "workerPoolSpecs": "vertex-ai",
-    "nodeSpec": "cloud-tpu",
-}
+_FORMS: Final = {"replicatedJobs": "gke", "workerPoolSpecs": "vertex-ai", "nodeSpec": "cloud-tpu"}
 """The targets by a field that only their request bodies have."""
 _WRITTEN: Final = ("name", "displayName", "state", "createTime", "startTime", "endTime", "updateTime", "error")
 """Fields that the service answers beside the spec of a custom job, and the name."""
@@ -189,11 +185,7 @@ def _of_queued_resource(body: Mapping[str, Any], slice_: Slice) -> Iterator[Choi
         yield Choice(size)
 
 
-_CHOICES = {
-    "gke": _of_job_set,
-    "vertex-ai": _of_custom_job,
-    "cloud-tpu": _of_queued_resource,
-}
+_CHOICES: Final = {"gke": _of_job_set, "vertex-ai": _of_custom_job, "cloud-tpu": _of_queued_resource}
 
 
 # The draft.
@@ -220,6 +212,8 @@ def draft_spec(
 
     Without `figures`, those of the command line stay in it.
     """
+    location = source.location or ""
+    region = location.rpartition("-")[0] if location.count("-") > 1 else location  # of a zone
     values = settings(source.target, view)
     program = read_program(*program_words(source.target, view), source.name, with_figures=figures)
     training: dict[str, Any] = dict(program.figures)
@@ -232,14 +226,20 @@ def draft_spec(
         "name": _name(source.name),
         "target": source.target,
         "sizes": [choice.size or None],
-        "environments": {given.environment: _environment(source, given)},
+        "environments": {
+            given.environment: {"project": source.project or given.project, "region": region or given.region}
+        },
         "trainer": {"image": None, **program.trainer},
         "training": {"tuned_on": choice.size or None, **training},
     }
     if (flags := flags_of(program, training)) is not None:
         spec["training"]["flags"] = flags
     for key, value in values.items():
-        _put(spec, [given.environment if step == "<env>" else step for step in key.split(".")], value)
+        *sections, last = (given.environment if step == "<env>" else step for step in key.split("."))
+        parent = spec
+        for step in sections:
+            parent = parent.setdefault(step, {})
+        parent[last] = value
     if choice.topology or choice.machine:
         override = {"topology": choice.topology, "machine": choice.machine}
         spec["overrides"] = {choice.size: {key: value for key, value in override.items() if value}}
@@ -247,21 +247,9 @@ def draft_spec(
     return spec
 
 
-def _environment(source: Source, given: Given) -> dict[str, Any]:
-    location = source.location or ""
-    region = location.rpartition("-")[0] if location.count("-") > 1 else location
-    return {"project": source.project or given.project, "region": region or given.region}
-
-
 def _name(text: str) -> str:
     name = _NAME.sub("-", text.lower()).lstrip("-0123456789")[:_MAX_NAME_LENGTH].rstrip("-")
     return name or "imported"
-
-
-def _put(spec: dict[str, Any], path: list[str], value: Any) -> None:
-    for step in path[:-1]:
-        spec = spec.setdefault(step, {})
-    spec[path[-1]] = value
 
 
 def _shape_trainer(trainer: dict[str, Any], choice: Choice, catalog: Catalog) -> None:
