@@ -23,7 +23,7 @@ from typing import Any, Final
 import yaml
 
 from tpucfg.catalog import Catalog, Slice
-from tpucfg.fit.failures import flag_name
+from tpucfg.fit.answers import flag_name
 from tpucfg.fit.fit_file import FitFile, FitResult, fit_path, read_fit_file, update_fit_file
 from tpucfg.fit.launcher import Outcome, compile_rungs
 from tpucfg.fit.worker_process import Limits
