@@ -186,7 +186,6 @@ def test_ctrl_c_exits_with_130(tmp_path: Path) -> None:
     assert (process.returncode, errors) == (130, "")
 
 
-MACHINE = ("machineType", "acceleratorType", "acceleratorCount")
 COMPLETE = """
 eval "$(_TPUCFG_COMPLETE=source_bash tpucfg)"
 COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
@@ -213,10 +212,6 @@ printf '%s\\n' "${COMPREPLY[@]}"
         (("render", "--format", ""), ["yaml", "json"]),
         (("check", "--format", "s"), ["sarif"]),
         (("ladder", "--format", "m"), ["markdown"]),
-        (("why", "t"), ["train_steps"]),
-        (("why", "workerPoolSpecs.0.m"), [f"workerPoolSpecs.0.machineSpec.{name}" for name in MACHINE]),
-        (("why", "--spec", "broken.yaml", ""), [""]),
-        (("why", "--env", "nowhere", ""), [""]),
         (("render", "--spec", "other.yaml", "--env", ""), ["dev"]),
         pytest.param(("render", "--spec", "broken.yaml", "--env", ""), [""], marks=pytest.mark.sample),
         (("render", "--spec", "missing.yaml", "--size", ""), [""]),

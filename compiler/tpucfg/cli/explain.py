@@ -13,14 +13,8 @@ from tpucfg.text_format import printable
 _PREFIX: Final = "TPU"
 
 
-def _complete_id(incomplete: str) -> list[str]:
-    return [id_ for id_ in RULES if id_.startswith(incomplete.upper())]
-
-
 def explain(
-    id: Annotated[
-        str | None, typer.Argument(metavar="[ID]", help="A finding's id. [default: all]", autocompletion=_complete_id)
-    ] = None,
+    id: Annotated[str | None, typer.Argument(metavar="[ID]", help="A finding's id. [default: all]")] = None,
 ) -> None:
     """Show a finding's section of the documents: its meaning, an example, the fix, and when to allow it.
 

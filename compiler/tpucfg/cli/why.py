@@ -2,22 +2,18 @@
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple
-
-import typer
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli import options
 from tpucfg.cli.load_spec import load_compiled
 from tpucfg.cli.options import SPEC, argument, selection
 from tpucfg.paths import KeyPath, first_match, item_names, leaf_paths, path_with_indices, value_at
-from tpucfg.plan import XLA_FLAGS_VARIABLE, Job, SelectionError, flag_name, provenance
+from tpucfg.plan import XLA_FLAGS_VARIABLE, Job, flag_name, provenance
 from tpucfg.plan.job import written_flag
 from tpucfg.plan.provenance import DERIVED, Reason
 from tpucfg.plan.rung import figure_flags, figure_texts
 from tpucfg.refusal import UsageError
-from tpucfg.render.pipeline import compile_spec_file
 from tpucfg.schemas import load_schema, resolve_references
 from tpucfg.schemas.spec_keys import nearest_figure
 from tpucfg.spec import LAYERED, Project, layers_of
@@ -41,25 +37,8 @@ class _Subject(NamedTuple):
     """The request body with its companions."""
 
 
-def _complete_path(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return the figures and paths of the first selected job; none if the spec cannot be compiled."""
-    chosen = (ctx.params.get(name) for name in ("env", "size", "target", "run"))
-    try:
-        compiled = compile_spec_file(Path(ctx.params.get("spec") or SPEC), Catalog(), selection(*chosen))
-    except SelectionError:
-        return []
-    if compiled.project is None or not compiled.request_bodies:
-        return []
-    job, request_body = compiled.request_bodies[0]
-    fields = leaf_paths(combined(request_body, companions_of(job)))
-    names = [*figure_texts(job.rung)] + [_full_path(path) for path in fields]
-    return [name for name in names if name.startswith(incomplete)]
-
-
 def why(
-    path: Annotated[
-        str, argument("PATH", "A figure, a flag, a path such as metadata.name.", autocompletion=_complete_path)
-    ],
+    path: Annotated[str, argument("PATH", "A figure, a flag, a path such as metadata.name.")],
     spec: options.SpecOption = SPEC,
     env: options.EnvOption = None,
     size: options.SizeOption = None,
