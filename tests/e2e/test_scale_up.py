@@ -346,7 +346,7 @@ def test_a_record_of_another_image_has_a_note(scale_up: Run, tmp_path: Path) -> 
     write_spec(tmp_path, sizes=SIZES, gate=GATE, trainer__image=image)
     assert f"and its job now has {image}" in scale_up("status").stdout
     submitted = scale_up("submit", "--size", "v2-32")
-    assert submitted.returncode == 0
+    assert (submitted.returncode, f"now has {image}; v2-32 is compared with it" in submitted.stderr) == (0, True)
     write_spec(tmp_path, sizes=SIZES, gate={**GATE, "same_image": True}, trainer__image=image)
     submitted = scale_up("submit", "--size", "v2-32")
     assert (submitted.returncode, "recorded with another program (the image was " in submitted.stderr) == (1, True)

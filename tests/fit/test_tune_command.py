@@ -143,7 +143,7 @@ def test_a_killed_search_goes_on_where_it_was(searched: Folder, capsys: pytest.C
     assert process.returncode == 130
     # Another compilation can end before the signal arrives.
     ends = f"{len(kept(searched))} results kept in results/tune.json"
-    assert re.search(f"interrupted: {ends}; 4 of 4 combinations left; the same command goes on", err)
+    assert re.search(f"interrupted: {ends}; 4 of 4 combinations left, about . min; the same command goes on", err)
     runs(searched)
     before = {json.dumps(row["flags"]) for row in kept(searched)}
     searched.python(ENDS)

@@ -121,7 +121,7 @@ def _refused_names(
     gated = [job for job in jobs if has_own or job.size != job.environment.sizes[0]]
     if not gated:
         return ()
-    from tpucfg.results.gate import gate_refusals
+    from tpucfg.results.gate import gate_refusals, image_below_note
     from tpucfg.results.ladder_status import ladder_statuses
 
     statuses = ladder_statuses(project, catalog, [job.environment for job in gated], spec.parent)
@@ -133,6 +133,10 @@ def _refused_names(
     findings = [finding for status in statuses.values() for finding in status.results.findings]
     sources = {status.results.file: status.results.text for status in statuses.values()}
     print_findings([*findings, *refused], {str(spec): project.document.text} | sources)
+    # The record of the rung below counts, but another image may have made it.
+    for job in gated:
+        for note in () if job.name in refusals else image_below_note(statuses[job.environment.name], job.size):
+            print(f"note: {note}; see: tpucfg status --env {job.environment.name}", file=sys.stderr)
     return refusals
 
 

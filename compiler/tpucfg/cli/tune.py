@@ -85,7 +85,7 @@ def tune(
     path = tune_path(spec.parent)
     ended, write_error = keep_each(
         path,
-        TuneProgress(candidates, lines, choices),
+        TuneProgress(candidates, lines, choices, limits.jobs),
         partial(search, lines, candidates[0], known, spec.parent.resolve(), limits),
         lambda trials: keep_results(path, [each.result for each in trials if each.result and not each.is_kept]),
     )
@@ -224,11 +224,12 @@ def _write(spec: Path, catalog: Catalog, rows: Sequence[Row]) -> None:
 class TuneProgress(Progress[Trial]):
     """The trials that have ended, and what is left of the search, on stderr."""
 
-    def __init__(self, candidates: Sequence[Candidate], lines: Sequence[Line], choices: Choices) -> None:
+    def __init__(self, candidates: Sequence[Candidate], lines: Sequence[Line], choices: Choices, jobs: int) -> None:
         super().__init__()
-        self._lines = lines
+        self._lines, self._jobs = lines, jobs
         self._trials: dict[str, Trial] = {}
         self._names = {id(each.job): candidate_name(each, choices) for each in candidates}
+        self._seconds: list[float] = []
         self.left = self._left_text()
         self.print_above(f"{format_count(len(candidates), 'candidate')} in {format_count(len(lines), 'combination')}")
 
@@ -236,6 +237,8 @@ class TuneProgress(Progress[Trial]):
         """Print the line about a candidate."""
         self._trials[step_key(each.candidate)] = each
         seconds = each.outcome.seconds
+        if seconds and seconds.compile is not None and each.result and each.result.fits:
+            self._seconds.append(seconds.total)
         self.left = self._left_text()
         verdict = verdict_text(RungFit(fit_key(each.outcome.job), each.result)) if each.result else "failed"
         took = "as kept" if each.is_kept else "" if seconds is None else f"{seconds.total:.1f} s"
@@ -250,4 +253,7 @@ class TuneProgress(Progress[Trial]):
         undecided = sum(next_candidate(line, self._trials) is not None for line in self._lines)
         if not undecided:
             return "nothing left"
-        return f"{undecided} of {format_count(len(self._lines), 'combination')} left"
+        # One compilation that fits decides most combinations; refusals take seconds.
+        minutes = undecided * sum(self._seconds) / len(self._seconds) / self._jobs / 60 if self._seconds else None
+        about = f", about {max(1, round(minutes))} min" if minutes else ""
+        return f"{undecided} of {format_count(len(self._lines), 'combination')} left{about}"

@@ -240,6 +240,13 @@ def _image_note(status: LadderStatus, rung: RungEvaluation) -> str:
     return f"{rung.size} was recorded with the image {rung.record.image}, and its job now has {program.image}"
 
 
+def image_below_note(status: LadderStatus, size: str) -> Iterator[str]:
+    """Yield a note if the rung below, on which the gate depends, was recorded with another image."""
+    below = status.rung(size).evaluation.below
+    if status.is_measured and below and (note := _image_note(status, below)):
+        yield f"{note}; {size} is compared with it"
+
+
 def implausible_notes(status: LadderStatus, size: str | None = None) -> Iterator[str]:
     """Yield a note for each rung that scales implausibly well; with a size, only for comparisons with that rung."""
     for rung in status.evaluations:
