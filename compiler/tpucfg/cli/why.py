@@ -264,6 +264,9 @@ def _parse_path(request_body: RequestBody, query: str, other_names: Sequence[str
         value = value_at(request_body, tuple(steps))
         known = _child_names(value)
         step = _first_step(rest, known)
+        if step is None and not steps and (deeper := _paths_ending_in(request_body, rest)):
+            message = f"{format_value(rest.partition('.')[0])} is not at the top of the config"
+            raise UsageError(message, f"did you mean {listed(deeper, 3, last=' or ')}?")
         if step is None:
             raise _unknown_key(dotted(steps, "the config"), rest, known if steps else [*other_names, *known])
         is_index = isinstance(value, list) and step.isascii() and step.isdecimal()
@@ -284,6 +287,13 @@ def _unknown_key(parent: str, query: str, known: Sequence[str]) -> UsageError:
     near = nearest_figure(unknown, known)
     hint = f"did you mean {near}?" if near else f"it has: {listed(known, 12) or 'no keys'}"
     return UsageError(f"{parent} has no {format_value(unknown)}", hint)
+
+
+def _paths_ending_in(request_body: RequestBody, query: str) -> Sequence[str]:
+    """Return the paths that end in a query: `render` prints the objects of some targets without the first key."""
+    leaves = [_full_path(path) for path in leaf_paths(request_body)]
+    ends = (f"{leaf}.".partition(f".{query}.") for leaf in leaves if f".{query}." in f".{leaf}.")
+    return tuple(dict.fromkeys(f"{parents}.{query}" for parents, _, _ in ends))
 
 
 def _child_names(value: Any) -> list[str]:
