@@ -171,7 +171,7 @@ def test_a_new_rung_above_one_that_had_passed_is_no_news(tmp_path: Path) -> None
 
 
 def test_a_record_beyond_the_bound_is_a_caution(tmp_path: Path) -> None:
-    """What `status` calls impossible is so in a review too, once, unless the spec allows it."""
+    """A record that `status` calls impossible is a caution, once, unless the spec allows it."""
     fast = _LINE % (5000, "v2-8")
     compiled = spec(sizes=["v2-8"], trainer__fit={"step": "trainer.fit:abstract_step"})
     for name in ("before", "after"):

@@ -73,10 +73,10 @@ def _types(api: str, version: str, message: str) -> ModuleType:
 
 def _schemas_of(message: str, schemas: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schemas of a message, whose name has no underscores in the generated module, and of those in it."""
-    found: dict[str, Any] = {}
+    parts: dict[str, Any] = {}
     missing = {name for name in schemas if name.replace("_", "") == message}
     while missing:
         name = missing.pop()
-        found[name] = schemas[name]
-        missing |= {*_REFERENCE.findall(json.dumps(schemas[name]))} - found.keys()
-    return found
+        parts[name] = schemas[name]
+        missing |= {*_REFERENCE.findall(json.dumps(schemas[name]))} - parts.keys()
+    return parts

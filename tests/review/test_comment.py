@@ -96,7 +96,7 @@ def test_unreadable_spec_does_not_hide_the_others(repository: Repository, capsys
 def test_a_link_in_place_of_the_only_affected_spec_is_a_caution(
     repository: Repository, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The comment says what was not reviewed, in a commit and in the working tree."""
+    """The comment names what was not reviewed, in a commit and in the working tree."""
     spec = repository.folder / "projects/two/tpucfg.yaml"
     spec.unlink()
     spec.symlink_to("../one/tpucfg.yaml")

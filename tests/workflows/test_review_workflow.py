@@ -133,7 +133,7 @@ def test_failed_review_replaces_the_last_one(
 def test_a_spec_that_cannot_be_reviewed_replaces_the_last_comment(
     proposal: Proposal, comments: Comments, review: Review
 ) -> None:
-    """The comment says that a link in the place of the spec was not reviewed."""
+    """The comment states that a link in the place of the spec was not reviewed."""
     proposal.propose(("batch_size: 1024", "batch_size: 2048"))
     review()
     proposal.git("checkout", "--quiet", "change")

@@ -300,7 +300,7 @@ def _folders(pattern: str) -> Iterator[Meaning]:
 
 _OFF: Final = ("false", "no", "off", "none", "null", "never", "n", "f", "disabled", "-1")
 """Spellings of a switch that is off, in lower case; a number that is 0 is one too."""
-_MOST_STEPS: Final = 10**15
+_MAX_STEPS: Final = 10**15
 _NEGATIONS: Final = re.compile(r"(?:^|[^a-z])(?:no|not|disable|skip|without)(?:[^a-z]|$)")
 
 
@@ -309,7 +309,7 @@ def _fewer_checkpoints(change: FactChange, comparison: Comparison) -> bool:
     # An item of a list is its own name, and a bare flag is on.
     name, _, item = str(change.name[-1]).lower().partition("=")
     steps = comparison.pair(change.scope, "figure", "steps")[1]
-    unset = _MOST_STEPS if steps is ABSENT else steps
+    unset = _MAX_STEPS if steps is ABSENT else steps
     old, new = (
         unset if value is ABSENT else _interval(name, str(value or item or "true").strip().lower())
         for value in change[2:4]

@@ -1,4 +1,4 @@
-"""What a process that compiles a rung answers: a result, or a failure; else its end tells the failure.
+"""Answers of a process that compiles a rung: a result or a failure; without one, the end of the process is a failure.
 
 The user's program runs in the process and could write the answers, so all of them are checked.
 """
@@ -140,7 +140,7 @@ def _result(data: Any) -> StepResult:
     )
 
 
-# The end of a process, and the failure that it tells.
+# The end of a process as a failure.
 
 MIN_PYTHON: Final = (3, 10)
 """The first Python that the worker runs on."""
