@@ -32,7 +32,7 @@ class Example(NamedTuple):
 
 
 _LOADING: Final = (
-    *("LD_PRELOAD", "PYTHONPATH", "PIP_INDEX_URL", "UV_INDEX", "PATH", "BASH_ENV", "ENV", "GCONV_PATH"),
+    *("LD_PRELOAD", "PYTHONPATH", "PIP_INDEX_URL", "UV_INDEX", "PATH", "BASH_ENV", "GCONV_PATH"),
     *("X_LIBRARY_PATH", "PERL5OPT", "RUBYOPT", "NODE_OPTIONS", "JAVA_TOOL_OPTIONS", "GIT_SSH_COMMAND"),
 )
 _SPELLINGS: Final = ("false", "False", "no", "0", "0.0", "off", "None", "-1", "never")
@@ -107,6 +107,13 @@ EXAMPLES: Final = (
     Example(("argument", "save_steps"), "100", "50", _NONE, "argument save_steps changed"),
     Example(("argument", "save_steps"), _A, "1001", _CAUTION, "fewer checkpoints"),
     Example(("argument", "save_steps"), _A, "1000", _NONE, "argument save_steps added"),
+    Example(("argument", "keep_checkpoints"), "5", "1", _CAUTION, "fewer checkpoints"),
+    Example(("argument", "keep_checkpoints"), "5", "10", _NONE, "argument keep_checkpoints changed"),
+    Example(("argument", "max_to_keep"), "5", "1", _CAUTION, "fewer checkpoints"),
+    Example(("argument", "checkpoint_timeout_secs"), "60", "120", _NONE, "argument checkpoint_timeout_secs changed"),
+    Example(("argument", "--a"), "${bucket}/a", "gs://mine/a", _NONE, "argument --a changed"),
+    Example(("argument", "--a"), "/ckpt/a", "/local/a", _CAUTION, "no longer kept in the bucket"),
+    Example(("variable", "PYTHONUNBUFFERED"), _A, "1", _NONE, "variable PYTHONUNBUFFERED added"),
     Example(("argument", "--a"), "1", "gs://read/a", _NONE, "argument --a changed"),
     Example(("argument", "--a"), "${bucket}/a", "/gcs/read/a", _NONE, "argument --a changed"),
     Example(("argument", "--a"), "${run_dir}", "gs://read/a", _CAUTION, "no longer kept in the bucket"),
@@ -272,10 +279,10 @@ EXAMPLES: Final = (
     Example(_pod("imagePullSecrets", "s"), _A, "s", _ACCESS, "accounts or tokens"),
     Example(_pod("serviceAccountName"), _A, "a", _ACCESS, "other rights, accounts or tokens"),
     Example(_field("enableWebAccess"), _A, True, _ACCESS, "people can open a shell in the running job"),
-    Example(_field("enableDashboardAccess"), _A, True, _ACCESS, "people can open a shell in the running job"),
+    Example(_field("enableDashboardAccess"), _A, True, _ACCESS, "people can open a dashboard of the running job"),
     Example(_field("tpu", "networkConfig", "enableExternalIps"), _A, True, _ACCESS, "addresses on the internet"),
     Example(_field("instance", "networkInterfaces", "0", "accessConfigs", "a"), _A, "b", _ACCESS, "on the internet"),
-    Example(_field("tpu", "networkConfig", "canIpForward"), _A, True, _ACCESS, "on the internet"),
+    Example(_field("tpu", "networkConfig", "canIpForward"), _A, True, _ACCESS, "send packets under other"),
     Example(_field(*_HOST, "ssh-keys", "value"), _A, "me", _ACCESS, "people can log in to the hosts"),
     Example(_field(*_HOST, "enable-oslogin", "value"), _A, "FALSE", _ACCESS, "people can log in to the hosts"),
     Example(_field(*_HOST, "serial-port-enable", "value"), _A, "1", _ACCESS, "people can log in to the hosts"),
@@ -331,7 +338,7 @@ _SPEC: Final = (
     Example(("probe", "argument", "a"), "a", "gs://theirs/x", _CAUTION, "is not the environment's bucket"),
     Example(("probe", "argument", "a"), "a", "https://x.example/p", _CAUTION, "https://x.example is a new address"),
     Example(("probe", "argument", "a"), "a", "${bucket}/../b", _CAUTION, "leads out of its folder"),
-    Example(("probe", "argument", "profiler"), "a", "xplane", _NONE, "argument of probes"),
+    Example(("probe", "argument", "profiler"), "a", "xplane", _NONE, "probe argument"),
     Example(("tune", "args", "a"), _A, ["gs://theirs/x"], _CAUTION, "is not the environment's bucket"),
     Example(("tune", "args", "a"), _A, ["https://x.example/p"], _CAUTION, "https://x.example is a new address"),
     Example(("tune", "args", "a"), _A, ["${bucket}/../b"], _CAUTION, "leads out of its folder"),
@@ -385,6 +392,7 @@ _SPEC: Final = (
     Example(("environment", "existing_bucket"), True, _A, _NONE, "the stack makes the bucket"),
     Example(("environment", "kms_key"), "a", "b", _CAUTION, "encrypted by another key"),
     Example(("environment", "soft_delete_days"), 30, 7, _CAUTION, "restored for fewer days"),
+    Example(("environment", "soft_delete_days"), _A, 0, _CAUTION, "restored for fewer days"),
     Example(("environment", "soft_delete_days"), 7, 30, _NONE, "setting soft_delete_days changed from 7 to 30"),
     Example(("environment", "images"), _A, "granted by others", _NONE, "setting images added"),
     Example(("bucket to read", "gs://a"), _A, "us-east5", _ACCESS, "jobs read another bucket"),
@@ -405,6 +413,7 @@ def _judge(example: Example, scope: Scope) -> tuple[Meaning, tuple[str, ...]]:
     for revision in facts:
         revision.append(Fact(Scope("dev"), ("bucket to read", "gs://read"), "us-east5"))
         revision.append(Fact(scope, ("figure", "steps"), Fraction(1000)))
+        revision.append(Fact(scope, ("mount", "/ckpt"), "${bucket}/ckpt"))
     change = FactChange(scope, example.name, example.before, example.after)
     known = [Fact(Scope("prod"), ("image",), "r.io/a/known:1")]
     return judge(change, MEANINGS, Comparison(by_name(facts[0]), by_name(facts[1]), known))

@@ -1,5 +1,6 @@
 """Changes to the files by which continuous integration runs."""
 
+import re
 from pathlib import PurePosixPath
 
 import pytest
@@ -142,6 +143,41 @@ def test_a_package_that_is_new_to_what_is_built_is_a_caution(line: str, packages
     _, *more = build_statements([file], base, {file: f"FROM python\n{line}\n".encode()})
     risky = [located.plain for located in more if located.statement.risk]
     assert risky == [f"train/Dockerfile adds {packages}: code that is new to what is built"] * bool(packages)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "packages"),
+    [
+        ("pyproject.toml", 'dependencies=["jax==0.2"]', 'dependencies=["jax==0.3","evil>=1"]', "evil>=1, jax==0.3"),
+        ("pyproject.toml", 'dependencies=["jax==0.2"]', 'dependencies=["jax==0.3"]', ""),
+        ("pyproject.toml", 'name="a"', 'name="b"\nlint=["E501"]', ""),
+        ("pyproject.toml", "", 'build-system.build-backend="evil_build"', "evil_build"),
+        ("pyproject.toml", "", 'tool.poetry.dependencies={evil="^1"}', "evil ^1"),
+        ("pyproject.toml", "", 'tool.uv.sources={jax={path="vendor/jax"}}', "jax vendor/jax"),
+        ("pyproject.toml", "", 'optional-dependencies={dev=["evil"]}', "evil"),
+        ("Pipfile", "", '[packages]\nevil="*"', "evil *"),
+        ("setup.cfg", "", "[options]\ninstall_requires =\n  evil\n", "evil"),
+        ("environment.yml", "dependencies: [jax]", "{channels: [c], dependencies: [jax, {pip: [evil]}]}", "c, evil"),
+        ("requirements.txt", "jax==0.2\n", "jax @ file:///app/jax.whl\n", "jax @ file:///app/jax.whl"),
+        ("requirements.txt", "", "./vendor/jax.whl\n", "./vendor/jax.whl"),
+        ("requirements.txt", "x @ https://h.example/own/1/x.whl\n", "x @ https://h.example/own/2/x.whl\n", ""),
+    ],
+)
+def test_a_new_package_of_a_declaration_is_a_caution(name: str, old: str, new: str, packages: str) -> None:
+    """Each form of declaration is read; another version is a change, and so is what names no package."""
+    file, requirements = PurePosixPath(name), PurePosixPath("other/requirements.txt")
+    base = {requirements: b"jax==0.2\n", file: old.encode()}
+    _, *more = build_statements([file], base, {file: new.encode()})
+    risky = [located.plain for located in more if located.statement.risk]
+    added = [re.split(" and drops |: ", text.partition(" adds ")[2])[0] for text in risky]
+    assert added == [packages] * bool(packages)
+
+
+def test_a_link_in_a_comment_is_no_source() -> None:
+    """Nothing reads a comment, but for the directives of BuildKit."""
+    file = PurePosixPath("train/train.py")
+    _, *more = build_statements([file], {file: b""}, {file: b"# https://arxiv.org/abs/1706.02677\n"})
+    assert not more
 
 
 def test_a_file_of_an_image_that_cannot_be_read_is_a_caution() -> None:

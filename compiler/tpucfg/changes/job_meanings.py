@@ -184,10 +184,13 @@ _MOUNT_FOLDERS: Final = ("/data", "/datasets", "/mnt", "/gcs", "/checkpoints", "
 """Folders in which no image has its program."""
 _RESERVATION: Final = "reservation "
 _LOADING: Final = (
-    *("LD_*", "PYTHON*", "PIP_*", "UV_*", "PATH", "BASH_ENV", "ENV", "GCONV_PATH", "*_LIBRARY_PATH*"),
+    *("LD_*", "PYTHON*", "PIP_*", "UV_*", "PATH", "BASH_ENV", "GCONV_PATH", "*_LIBRARY_PATH*"),
     *("PERL5*", "RUBY*", "NODE_*", "JAVA_*", "GIT_*"),
 )
 """Variables by which a program, or another one that it starts, loads code."""
+_NOT_LOADING: Final = frozenset(
+    f"PYTHON{name}" for name in ("UNBUFFERED", "DONTWRITEBYTECODE", "HASHSEED", "FAULTHANDLER", "IOENCODING", "UTF8")
+)
 _LEADING: Final = ("*_PROXY", "*_proxy", "*_CERT_FILE", "*_CA_BUNDLE", "*_ENDPOINT", "*_BASE_URL", "*_EMULATOR_HOST")
 """Variables that decide where its traffic goes."""
 _OTHER_WAY: Final = "the program's traffic takes another way"
@@ -267,26 +270,38 @@ def _loses(*placeholders: str) -> Condition:
 
 def _leaves_bucket(change: FactChange, comparison: Comparison) -> bool:
     """Apply to a folder that was in the bucket, but for one with data that the environment reads now."""
+    own = f"gs://{comparison.pair(Scope(change.scope.environment), 'environment', 'bucket')[1]}"
     references = _references(change.after)
-    is_read = bool(references) and all(_is_read(each, change, comparison) for each in references)
-    leaves = _loses("${run_dir}", "${job_dir}", "${run_root}", *(() if is_read else ("${bucket}",)))
-    return bool(leaves(change, comparison))
+    is_kept = bool(references) and all(each == own or _is_read(each, change, comparison) for each in references)
+    leaves = _loses("${run_dir}", "${job_dir}", "${run_root}", *(() if is_kept else ("${bucket}",)))
+    was_mounted, is_mounted = (_in_mount(change, comparison, index) for index in (0, 1))
+    is_local = any(text.startswith("/") for text in texts_of(change.after))
+    return bool(leaves(change, comparison)) or (was_mounted and is_local and not is_mounted)
 
 
 def _is_mounted(change: FactChange, comparison: Comparison) -> bool:
-    """Apply to a folder that is a mount of the job, or in one; Vertex AI mounts each bucket at `/gcs`."""
-    texts = texts_of(change.after)
+    """Apply to a folder that is a mount of the job, or in one."""
+    return _in_mount(change, comparison, 1)
+
+
+def _in_mount(change: FactChange, comparison: Comparison, index: int) -> bool:
+    """Return True if a value before (0) or after (1) is a folder in a mount; Vertex AI mounts each bucket at `/gcs`."""
+    texts = texts_of(change[2 + index])
     if any(text.startswith(_GCS) for text in texts):
         return True
     folders = [PurePosixPath(text) for text in texts]
     lineage = [str(path) for folder in folders for path in (folder, *folder.parents)]
-    return any(comparison.pair(change.scope, "mount", path)[1] is not ABSENT for path in lineage)
+    return any(comparison.pair(change.scope, "mount", path)[index] is not ABSENT for path in lineage)
+
+
+def _leads_elsewhere(change: FactChange, _: Comparison) -> bool:
+    return _NOT_LOADING.isdisjoint(map(str, change.name))
 
 
 def _variables(pattern: str) -> Iterator[Meaning]:
     """Yield the rows about variables that decide what code runs, and where its traffic goes."""
     for names, consequence in ((_LOADING, _OTHER_CODE), (_LEADING, _OTHER_WAY)):
-        yield from (caution(pattern.format(name), consequence, always) for name in names)
+        yield from (caution(pattern.format(name), consequence, _leads_elsewhere) for name in names)
 
 
 def _folders(pattern: str) -> Iterator[Meaning]:
@@ -304,8 +319,12 @@ _MAX_STEPS: Final = 10**15
 _NEGATIONS: Final = re.compile(r"(?:^|[^a-z])(?:no|not|disable|skip|without)(?:[^a-z]|$)")
 
 
+_INTERVAL: Final = re.compile(r"every|interval|period|freq|steps?|epochs?")
+_KEEPING: Final = re.compile(r"keep|kept|retain|limit|max_to")
+
+
 def _fewer_checkpoints(change: FactChange, comparison: Comparison) -> bool:
-    """Apply to an argument that is named after checkpoints, and by which fewer of them are written, or none."""
+    """Apply to an argument that is named after checkpoints, and by which fewer are written or kept, or none."""
     # An item of a list is its own name, and a bare flag is on.
     name, _, item = str(change.name[-1]).lower().partition("=")
     steps = comparison.pair(change.scope, "figure", "steps")[1]
@@ -314,7 +333,10 @@ def _fewer_checkpoints(change: FactChange, comparison: Comparison) -> bool:
         unset if value is ABSENT else _interval(name, str(value or item or "true").strip().lower())
         for value in change[2:4]
     )
-    return shows_checkpoints(name) and bool(new > old)
+    if _KEEPING.search(name) and new != inf:
+        return (shows_checkpoints(name) or name.endswith("max_to_keep")) and new < old < unset
+    is_less = new == inf or change.after is ABSENT or _INTERVAL.search(name)
+    return shows_checkpoints(name) and new > old and bool(is_less)
 
 
 def _interval(name: str, text: str) -> Fraction | float:
@@ -356,15 +378,17 @@ _ADDRESSES: Final = "hosts get addresses on the internet"
 _REGISTRY: Final = "images come from a registry with its own credentials"
 _PLACEMENT: Final = "the nodes of a slice are chosen in another way"
 _RIGHTS: Final = "the program acts with other rights, accounts or tokens, or gets files from elsewhere"
-_LESS_OFTEN: Final = "the program can write fewer checkpoints, or none, and a failure then loses more of a run"
+_LESS_OFTEN: Final = "the program can write or keep fewer checkpoints, or none, and a failure then loses more of a run"
 _UNLIMITED: Final = "nothing limits the whole time of a run: {after}"
 _GRANTED: Final = "the program gets its value, and the stack grants the jobs' account access to it"
 _CREDENTIALS: Final = ("valueFrom", "envFrom", "imagePullSecrets", "serviceAccount*", "automountServiceAccountToken")
 _OPENING: Final = {
     _RIGHTS: ("volumes", *_CREDENTIALS),
-    "people can open a shell in the running job": ("enableWebAccess", "enableDashboardAccess"),
+    "people can open a shell in the running job": ("enableWebAccess",),
+    "people can open a dashboard of the running job": ("enableDashboardAccess",),
     "people can log in to the hosts": ("*ssh*", "*oslogin*", "*serial-port*"),
-    _ADDRESSES: ("enableExternalIps", "accessConfigs", "canIpForward"),
+    _ADDRESSES: ("enableExternalIps", "accessConfigs"),
+    "hosts can send packets under other addresses": ("canIpForward",),
 }
 
 

@@ -1,14 +1,18 @@
 """Changes of files that concern no single spec: of continuous integration and of images."""
 
+import configparser
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import tomllib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import PurePosixPath
-from typing import Final
+from typing import Any, Final
 
 from tpucfg.changes.facts import Risk
 from tpucfg.changes.job_meanings import registry_of
 from tpucfg.changes.statements import LocatedStatement, Statement
 from tpucfg.text_format import listed
+from tpucfg.yamldoc.reader import read_text
 
 _HARMLESS: Final = (
     ".gitignore",
@@ -52,8 +56,12 @@ _IMAGE: Final = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 """An image in a build file: of FROM, `--from`, a syntax line, the default of ARG, or `image:` of a service."""
-_REQUIREMENT: Final = re.compile(r"^[ \t]*([A-Za-z0-9][^\s;#\\]*)", re.MULTILINE)
-"""A package of a requirements file, with its extras and its version if there is no space before it."""
+_REQUIREMENT: Final = re.compile(r"^[ \t]*([A-Za-z0-9./][^\s;#\\]*(?:[ \t]*@[ \t]*[^\s;#]+)?)", re.MULTILINE)
+"""A package of a requirements file, with its extras, its version if there is no space before it, or its address."""
+_COMMENT: Final = re.compile(r"^[ \t]*#(?![ \t]*(?:syntax|escape|check)[ \t]*=).*", re.MULTILINE | re.IGNORECASE)
+"""A line that nothing reads; BuildKit reads directives, which look like comments."""
+_DEPENDENCIES: Final = re.compile(r".*dependenc.*|.*requires|build-backend|(?:dev-)?packages|sources?|channels")
+"""Keys in files of packages below which all texts and names are packages, or where they come from."""
 _CONTINUED: Final = re.compile(r"\\[ \t]*\n")
 _COMMAND_ENDS: Final = re.compile(r"[;&|\n]|\s[0-9]*[<>]")
 _WORDS: Final = re.compile(r"[^\s\"',()]+")
@@ -143,12 +151,51 @@ def _package_statements(
 
 
 def _packages(path: PurePosixPath, content: bytes) -> set[str]:
-    """Return the packages of a requirements file, or those that the commands in another file install."""
+    """Return the packages that a file declares, or those that its commands install."""
     text = content.decode(errors="replace")
     if requirements_paths([path]):
         return {*_REQUIREMENT.findall(text)}
+    if read := _DECLARING.get(path.name.lower()):
+        data = None
+        with suppress(ValueError, RecursionError, configparser.Error):  # what its readers refuse, too
+            data = read(text)
+        return {package for package in _declared(data) if re.match(r"[A-Za-z0-9./]", package)}
     commands = (_WORDS.findall(command) for command in _COMMAND_ENDS.split(_CONTINUED.sub(" ", text)))
     return {package for words in commands for package in _installed([word for word in words if word != "RUN"])}
+
+
+def _sections(text: str) -> dict[str, Any]:
+    """Return the sections of an INI file with the lines of each value."""
+    parser = configparser.RawConfigParser(strict=False)
+    parser.read_string(text)
+    return {name: {key: str(value).split("\n") for key, value in each.items()} for name, each in parser.items()}
+
+
+def _yaml(text: str) -> Any:
+    return read_text(text, "").data
+
+
+_DECLARING: Final[Mapping[str, Callable[[str], Any]]] = {
+    **dict.fromkeys(("pyproject.toml", "pipfile", "uv.toml"), tomllib.loads),
+    **dict.fromkeys(("environment.yml", "environment.yaml"), _yaml),
+    "setup.cfg": _sections,
+}
+"""Files that declare packages, by their names in lower case, and the function that reads them."""
+
+
+def _declared(data: Any, *, is_package: bool = False) -> Iterator[str]:
+    """Yield the packages of a declaration, each with its version or the address that it comes from."""
+    if isinstance(data, list):
+        yield from (package for item in data for package in _declared(item, is_package=is_package))
+    elif isinstance(data, dict):
+        for key, value in data.items():
+            if is_package and not isinstance(value, list):
+                texts = [str(part) for part in (value.values() if isinstance(value, dict) else [value])]
+                yield " ".join([key, *texts])
+            else:
+                yield from _declared(value, is_package=is_package or bool(_DEPENDENCIES.fullmatch(key.lower())))
+    elif is_package and isinstance(data, str):
+        yield data.strip()
 
 
 def _installed(words: Sequence[str]) -> list[str]:
@@ -158,14 +205,16 @@ def _installed(words: Sequence[str]) -> list[str]:
 
 
 def _package_name(package: str) -> str:
-    """Return a package without its version and its extras."""
-    match = _PACKAGE_NAME.match(package)
-    return match[0].lower().replace("_", "-") if match else package
+    """Return a package without its version and its extras, but with the host or the path that it comes from."""
+    name = match[0] if (match := _PACKAGE_NAME.match(package)) else ""
+    place = package[len(name) :] if "/" in package[len(name) :] else ""
+    source = _SOURCE.search(place)
+    return f"{name.lower().replace('_', '-')} {source[0] if source else place}".strip()
 
 
 def _sources(contents: Iterable[bytes]) -> set[str]:
     """Return the hosts and registries in files from which images are built."""
-    texts = [_CONTINUED.sub(" ", content.decode(errors="replace")) for content in contents]
+    texts = [_CONTINUED.sub(" ", _COMMENT.sub("", content.decode(errors="replace"))) for content in contents]
     images = {registry_of(image) for text in texts for image in _IMAGE.findall(text) if "/" in image}
     return images.union(source for text in texts for source in _SOURCE.findall(text))
 

@@ -20,6 +20,7 @@ from tpucfg.changes.facts import (
     changed,
     falls,
     is_set,
+    kept,
     loss,
     removed,
     rises,
@@ -31,7 +32,7 @@ from tpucfg.changes.facts import (
 from tpucfg.changes.job_meanings import JOB_MEANINGS, addresses
 from tpucfg.findings import RULES
 from tpucfg.number_format import format_factor
-from tpucfg.spec.project import Number
+from tpucfg.spec.project import SOFT_DELETE_DAYS, Number
 
 _FAR: Final = 100
 """A factor that is too large for one step of a learning rate."""
@@ -46,6 +47,11 @@ def _destroy(change: FactChange, _: Comparison) -> tuple[str, ...]:
 
 def _is_error(change: FactChange, _: Comparison) -> bool:
     return change.before is ABSENT and RULES[str(change.name[1])].level == "error"
+
+
+def _fewer_days(change: FactChange, comparison: Comparison) -> bool:
+    old, new = (SOFT_DELETE_DAYS if value is ABSENT else value for value in change[2:4])
+    return kept(change, comparison) and new < old
 
 
 def _lower_price(change: FactChange, comparison: Comparison) -> bool:
@@ -134,7 +140,7 @@ _SPEC: Final = (
     sentence("allow.**", "reason for allowing {label} changed from {before} to {after}"),
     Meaning("probe.steps", subject="steps of probes"),
     *addresses("probe.argument.*"),
-    Meaning("probe.argument.*", subject="argument of probes"),
+    Meaning("probe.argument.*", subject="probe argument"),
     *addresses("tune.**"),
     Meaning("tune.**", subject="searched value"),
     Meaning("gate.*", Risk.NONE, "the gate is stricter", _is_stricter, "gate changed"),
@@ -194,7 +200,7 @@ _ENVIRONMENTS: Final = (
     loss("environment.existing_bucket", _LEAVES.format("deletes it with its objects"), "data deleted", added),
     sentence("environment.existing_bucket", "the stack makes the bucket: one that exists has to be imported"),
     caution("environment.kms_key", "objects are encrypted by another key from now on", always),
-    caution("environment.soft_delete_days", "deleted objects can be restored for fewer days", falls),
+    caution("environment.soft_delete_days", "deleted objects can be restored for fewer days", _fewer_days),
     access("bucket to read.*", "jobs read another bucket"),
 )
 _PROGRAM: Final = ("image", "worker image", "package", "module", "arg style", "runtime version", "Python version")
