@@ -159,6 +159,7 @@ def test_a_package_that_is_new_to_what_is_built_is_a_caution(line: str, packages
         ("setup.cfg", "", "[options]\ninstall_requires =\n  evil\n", "evil"),
         ("environment.yml", "dependencies: [jax]", "{channels: [c], dependencies: [jax, {pip: [evil]}]}", "c, evil"),
         ("requirements.txt", "jax==0.2\n", "jax @ file:///app/jax.whl\n", "jax @ file:///app/jax.whl"),
+        ("docs/named.txt", "", "evil\n", "evil"),
         ("requirements.txt", "", "./vendor/jax.whl\n", "./vendor/jax.whl"),
         ("requirements.txt", "x @ https://h.example/own/1/x.whl\n", "x @ https://h.example/own/2/x.whl\n", ""),
     ],
@@ -181,9 +182,10 @@ def test_a_link_in_a_comment_is_no_source() -> None:
 
 
 def test_a_file_of_an_image_that_cannot_be_read_is_a_caution() -> None:
-    """A link, or a file above the limit, hides where code comes from."""
+    """A link, a file above the limit, or one that is no text hides where code comes from."""
     file = PurePosixPath("Dockerfile")
     assert [item.statement.risk for item in build_statements([file], {}, {file: None})] == [Risk.NONE, Risk.CAUTION]
+    assert [item.statement.risk for item in build_statements([file], {}, {file: b"\0"})] == [Risk.NONE, Risk.CAUTION]
     packages = PurePosixPath("requirements.txt")
     _, *more = build_statements([packages], {packages: b"jax\n"}, {packages: None})
     assert [item.statement.risk for item in more] == [Risk.CAUTION]

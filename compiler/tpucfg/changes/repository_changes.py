@@ -118,7 +118,7 @@ def build_statements(
         before: All such files of the base, with their contents.
         after: Those of them that head has, with their contents; None for what cannot be read.
     """
-    unread = [path for path, content in after.items() if content is None]
+    unread = [path for path, content in after.items() if content is None or (path in changed and b"\0" in content)]
     yield from _of_files(changed, "{} changed: what is built or run with it differs from now on", Risk.NONE, "")
     # A file that cannot be read has not lost its packages.
     yield from _package_statements(sorted({*changed}.difference(unread)), before, after)
@@ -153,7 +153,7 @@ def _package_statements(
 def _packages(path: PurePosixPath, content: bytes) -> set[str]:
     """Return the packages that a file declares, or those that its commands install."""
     text = content.decode(errors="replace")
-    if requirements_paths([path]):
+    if path.suffix in (".txt", ".in"):  # requirements, or what they name
         return {*_REQUIREMENT.findall(text)}
     if read := _DECLARING.get(path.name.lower()):
         data = None
