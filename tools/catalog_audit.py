@@ -32,7 +32,7 @@ MAX_HBM_SHARE: Final = 1.01
 """The greatest share: the compiler grants 95.74 GiB of a v5p device, for which Google's page states 95."""
 MAX_DEVICES: Final = 80_000
 """Limit for the devices of one process: JAX keeps 4 to 9 KB for each until the process ends."""
-TIMEOUT_SECONDS: Final = 300
+TIMEOUT_SECONDS: Final = 900
 
 Question = Mapping[str, Any]
 Answer = Mapping[str, Any]
