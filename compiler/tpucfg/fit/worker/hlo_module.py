@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import operator
 import re
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -97,7 +97,9 @@ def parse_module(text: str) -> Module:
     """
     computations: dict[str, Computation] = {}
     entry = current = last = None
-    for line, following in pairwise((*text.split("\n"), "")):
+    # One line at a time: a list of all would need more memory than the text itself.
+    lines = (match[0] for match in re.finditer("^.*$", text, re.MULTILINE))
+    for line, following in pairwise(chain(lines, ("",))):
         if current is None:
             header = _HEADER.match(line)
             if header:
