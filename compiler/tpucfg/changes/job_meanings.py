@@ -295,6 +295,7 @@ def _in_mount(change: FactChange, comparison: Comparison, index: int) -> bool:
 
 
 def _leads_elsewhere(change: FactChange, _: Comparison) -> bool:
+    """Apply to a variable that can have the effect of its row: some of Python's load nothing."""
     return _NOT_LOADING.isdisjoint(map(str, change.name))
 
 
@@ -316,11 +317,12 @@ def _folders(pattern: str) -> Iterator[Meaning]:
 _OFF: Final = ("false", "no", "off", "none", "null", "never", "n", "f", "disabled", "-1")
 """Spellings of a switch that is off, in lower case; a number that is 0 is one too."""
 _MAX_STEPS: Final = 10**15
+"""Stands for the steps of a run that is counted in epochs."""
 _NEGATIONS: Final = re.compile(r"(?:^|[^a-z])(?:no|not|disable|skip|without)(?:[^a-z]|$)")
-
-
-_INTERVAL: Final = re.compile(r"every|interval|period|freq|steps?|epochs?")
+_INTERVAL: Final = re.compile(r"every|interval|period|freq|step|epoch")
+"""Words in the names of intervals: with a larger one, fewer checkpoints are written."""
 _KEEPING: Final = re.compile(r"keep|kept|retain|limit|max_to")
+"""Words in the names of numbers of checkpoints that are kept."""
 
 
 def _fewer_checkpoints(change: FactChange, comparison: Comparison) -> bool:

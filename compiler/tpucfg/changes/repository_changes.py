@@ -116,9 +116,9 @@ def build_statements(
     Args:
         changed: Those that differ.
         before: All such files of the base, with their contents.
-        after: Those of them that head has, with their contents; None for what cannot be read.
+        after: Those that differ and that head has, with their contents; None for what cannot be read.
     """
-    unread = [path for path, content in after.items() if content is None or (path in changed and b"\0" in content)]
+    unread = [path for path, content in after.items() if content is None or b"\0" in content]
     yield from _of_files(changed, "{} changed: what is built or run with it differs from now on", Risk.NONE, "")
     # A file that cannot be read has not lost its packages.
     yield from _package_statements(sorted({*changed}.difference(unread)), before, after)
@@ -133,9 +133,10 @@ def _package_statements(
     paths: Iterable[PurePosixPath], before: Mapping[PurePosixPath, bytes], after: Mapping[PurePosixPath, bytes | None]
 ) -> Iterator[LocatedStatement]:
     """Yield the packages that differ in each file, with their versions; one that no file of the base has is a risk."""
-    known = {_package_name(package) for path, content in before.items() for package in _packages(path, content)}
+    of_base = {path: _packages(path, content) for path, content in before.items()}
+    known = {_package_name(package) for packages in of_base.values() for package in packages}
     for path in paths:
-        old, new = (_packages(path, files.get(path) or b"") for files in (before, after))
+        old, new = of_base.get(path, set()), _packages(path, after.get(path) or b"")
         differing = {verb: names for verb, names in (("adds", new - old), ("drops", old - new)) if names}
         if differing:
             verbs = " and ".join(f"{verb} {{}}" for verb in differing)
@@ -171,13 +172,9 @@ def _sections(text: str) -> dict[str, Any]:
     return {name: {key: str(value).split("\n") for key, value in each.items()} for name, each in parser.items()}
 
 
-def _yaml(text: str) -> Any:
-    return read_text(text, "").data
-
-
 _DECLARING: Final[Mapping[str, Callable[[str], Any]]] = {
     **dict.fromkeys(("pyproject.toml", "pipfile", "uv.toml"), tomllib.loads),
-    **dict.fromkeys(("environment.yml", "environment.yaml"), _yaml),
+    **dict.fromkeys(("environment.yml", "environment.yaml"), lambda text: read_text(text, "").data),
     "setup.cfg": _sections,
 }
 """Files that declare packages, by their names in lower case, and the function that reads them."""
