@@ -88,12 +88,12 @@ ATTACKS: Final = (
         "image-from-another-registry",
         spec(("us-docker.pkg.dev/my-project/", "us-docker.pkg.dev/my-projekt/")),
         "> - **every config**: image changed",
-        "code comes from `us-docker.pkg.dev/my-projekt` instead of `us-docker.pkg.dev/my-project`",
+        "code comes from `us-docker.pkg.dev/my-projekt/train/mnist`",
     ),
     attack(
         "image-from-a-public-registry",
         spec((IMAGE, "docker.io/mnist/train:1.0")),
-        "code comes from `docker.io/mnist` instead of `us-docker.pkg.dev/my-project`",
+        "code comes from `docker.io/mnist/train`",
     ),
     attack(
         "digest-lost",
@@ -232,7 +232,7 @@ ATTACKS: Final = (
             "gke", extra=pod({"name": "side", "image": "evil.example/x:1", "securityContext": {"privileged": True}})
         ),
         "containers.side.securityContext.privileged` added (`true`): the program acts with other rights",
-        "code comes from `evil.example`",
+        "code comes from `evil.example/x`",
         base=GKE,
     ),
     attack(

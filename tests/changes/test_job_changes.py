@@ -75,10 +75,11 @@ def test_another_target_is_compared_by_meaning() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "caution"),
     [
-        ("us-docker.pkg.dev/p/a/i:1", "us-docker.pkg.dev/p/b/j:2", ""),
-        ("us-docker.pkg.dev/p/a/i:1", "eu-docker.pkg.dev/p/a/i:1", "code comes from eu-docker.pkg.dev/p instead of"),
-        ("gcr.io/example.com/p/i:1", "gcr.io/example.com/q/i:1", "code comes from gcr.io/example.com/q instead of"),
-        ("docker.io/library/i:1", "docker.io/evil/i:1", "code comes from docker.io/evil instead of docker.io/library"),
+        ("us-docker.pkg.dev/p/a/i:1", "us-docker.pkg.dev/p/b/j:2", "code comes from us-docker.pkg.dev/p/b/j"),
+        ("localhost:5000/i:1", "localhost:5000/i:2", ""),
+        ("us-docker.pkg.dev/p/a/i:1", "eu-docker.pkg.dev/p/a/i:1", "code comes from eu-docker.pkg.dev/p/a/i"),
+        ("gcr.io/example.com/p/i:1", "gcr.io/example.com/q/i:1", "code comes from gcr.io/example.com/q/i"),
+        ("docker.io/library/i:1", "docker.io/evil/i:1", "code comes from docker.io/evil/i"),
         ("r.io/a/i@sha256:" + "a" * 64, "r.io/a/i@sha256:" + "b" * 64, ""),
         ("r.io/a/i@sha256:" + "a" * 64, "r.io/a/i:1", "the digest that fixed its content is gone"),
         ("r.io/a/i:1", "r.io/a/i", "its tag can mean another image at any time"),
@@ -86,7 +87,7 @@ def test_another_target_is_compared_by_meaning() -> None:
     ],
 )
 def test_source_of_an_image_is_judged(before: str, after: str, caution: str) -> None:
-    """Another registry or project, a lost digest and a tag that can change are cautions; a new version is none."""
+    """Another image, a lost digest and a tag that can change are cautions; a new version is none."""
     reported = cautions(spec(trainer__image=before), spec(trainer__image=after))
 
     assert (caution in reported[0]) if caution else reported == []

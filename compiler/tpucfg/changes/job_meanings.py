@@ -7,7 +7,6 @@ what is listed here as harmless is none: the fields of the services are too many
 import re
 from collections.abc import Iterator
 from fractions import Fraction
-from math import inf
 from pathlib import PurePosixPath
 from typing import Any, Final
 
@@ -36,7 +35,6 @@ from tpucfg.changes.facts import (
     worse,
 )
 from tpucfg.number_format import format_factor
-from tpucfg.plan.rules.scaling_warnings import shows_checkpoints
 from tpucfg.results.cost import NO_DURATION
 from tpucfg.spec.settings import Duration
 from tpucfg.targets.extra import is_harmless
@@ -58,8 +56,7 @@ _PARENT_FOLDER: Final = ".."
 _GCS: Final = "/gcs/"
 _BUCKETS: Final = ("gs://", _GCS, "${bucket}")
 _DIGEST: Final = "@sha256:"
-_PROJECT_REGISTRY: Final = re.compile(r"[a-z0-9$\{}-]+-docker\.pkg\.dev|(?:[a-z0-9-]+\.)?gcr\.io")
-_DEFAULT_REGISTRY: Final = "docker.io"
+_PROJECT_REGISTRY: Final = re.compile(r"(?:[a-z0-9$\{}-]+-docker\.pkg\.dev|(?:[a-z0-9-]+\.)?gcr\.io)/")
 LATEST: Final = "latest"
 
 
@@ -122,36 +119,24 @@ def addresses(kind: str) -> tuple[Meaning, ...]:
 # Images
 
 
-def _other_registry(change: FactChange, _: Comparison) -> tuple[str, ...]:
-    """Return the registries of an image after and before, if they differ."""
-    if not isinstance(change.before, str) or not isinstance(change.after, str):
-        return ()
-    old, new = registry_of(change.before), registry_of(change.after)
-    return () if old == new else (new, old)
+def _other_image(change: FactChange, comparison: Comparison) -> tuple[str, ...]:
+    """Return the name of an image that no job of the base has.
 
-
-def _new_registry(change: FactChange, comparison: Comparison) -> tuple[str, ...]:
-    """Return the registry of an added image, if no job of the base has one from there.
-
-    Without a job in the base, a registry of a Google Cloud project is the usual one.
+    Without a job in the base, an image from a registry of a Google Cloud project is usual.
     """
-    if change.before is not ABSENT or not isinstance(change.after, str):
+    if not isinstance(change.after, str):
         return ()
-    registry = registry_of(change.after)
-    known = {registry_of(text) for kind, text in comparison.known_texts if kind.endswith("image")}
-    is_usual = registry in known if known else _PROJECT_REGISTRY.fullmatch(registry.partition("/")[0])
-    return () if is_usual else (registry,)
+    name = _image_name(change.after)
+    texts = [text for kind, text in comparison.known_texts if kind.endswith("image")]
+    known = {_image_name(text) for text in (*texts, *texts_of(change.before))}
+    is_usual = name in known if known else _PROJECT_REGISTRY.match(name)
+    return () if is_usual else (name,)
 
 
-def registry_of(image: str) -> str:
-    """Return the host of an image and the project or owner in it."""
-    host, separator, rest = image.partition("/")
-    if not separator or not ("." in host or ":" in host or host == "localhost"):
-        host, rest = _DEFAULT_REGISTRY, image
-    parts = rest.split("/")
-    # The project of a domain has two parts: example.com/my-project.
-    count = 2 if _PROJECT_REGISTRY.fullmatch(host) and "." in parts[0] else 1
-    return "/".join([host, *parts[: min(count, len(parts) - 1)]])
+def _image_name(image: str) -> str:
+    """Return an image without its tag and digest."""
+    registry, separator, name = image.partition("@")[0].rpartition("/")
+    return f"{registry}{separator}{name.partition(':')[0]}"
 
 
 def _loses_digest(change: FactChange, _: Comparison) -> bool:
@@ -173,8 +158,7 @@ def _is_mutable(image: Any) -> bool:
 def image(pattern: str) -> tuple[Meaning, ...]:
     """Return the rows about the address of an image."""
     return (
-        caution(pattern, "code comes from {} instead of {}", _other_registry),
-        caution(pattern, "code comes from {}", _new_registry),
+        caution(pattern, "code comes from {}", _other_image),
         caution(pattern, "the digest that fixed its content is gone", _loses_digest),
         caution(pattern, "its tag can mean another image at any time", _becomes_mutable),
     )
@@ -314,38 +298,15 @@ def _folders(pattern: str) -> Iterator[Meaning]:
     yield caution(pattern, "jobs can write to one folder, and change each other's files", of_job)
 
 
-_OFF: Final = ("false", "no", "off", "none", "null", "never", "n", "f", "disabled", "-1")
-"""Spellings of a switch that is off, in lower case; a number that is 0 is one too."""
-_MAX_STEPS: Final = 10**15
-"""Stands for the steps of a run that is counted in epochs."""
-_NEGATIONS: Final = re.compile(r"(?:^|[^a-z])(?:no|not|disable|skip|without)(?:[^a-z]|$)")
-_INTERVAL: Final = re.compile(r"every|interval|period|freq|step|epoch")
-"""Words in the names of intervals: with a larger one, fewer checkpoints are written."""
-_KEEPING: Final = re.compile(r"keep|kept|retain|limit|max_to")
-"""Words in the names of numbers of checkpoints that are kept."""
+_CHECKPOINTS: Final = re.compile(
+    r"checkpoint|ckpt|(?:^|[^a-z])(?:sav(?:e|es|ing)|resume|restore|overwrite|max_to_keep)(?![a-z])", re.IGNORECASE
+)
+"""Words in the names of what decides about checkpoints: if and how often they are written, kept and loaded."""
 
 
-def _fewer_checkpoints(change: FactChange, comparison: Comparison) -> bool:
-    """Apply to an argument that is named after checkpoints, and by which fewer are written or kept, or none."""
-    # An item of a list is its own name, and a bare flag is on.
-    name, _, item = str(change.name[-1]).lower().partition("=")
-    steps = comparison.pair(change.scope, "figure", "steps")[1]
-    unset = _MAX_STEPS if steps is ABSENT else steps
-    old, new = (
-        unset if value is ABSENT else _interval(name, str(value or item or "true").strip().lower())
-        for value in change[2:4]
-    )
-    if _KEEPING.search(name) and new != inf:
-        return (shows_checkpoints(name) or name.endswith("max_to_keep")) and new < old < unset
-    is_less = new == inf or change.after is ABSENT or _INTERVAL.search(name)
-    return shows_checkpoints(name) and new > old and bool(is_less)
-
-
-def _interval(name: str, text: str) -> Fraction | float:
-    """Return the steps between two checkpoints: infinity without any, and 0 where there are some."""
-    number = Fraction(text) if re.fullmatch(r"[0-9]{1,15}(?:\.[0-9]{1,15})?", text) else None
-    is_off = text in _OFF or number == 0
-    return inf if is_off != bool(_NEGATIONS.search(name)) else number or 0.0
+def _of_checkpoints(change: FactChange, _: Comparison) -> bool:
+    """Apply to an argument or a variable that is named after checkpoints."""
+    return bool(_CHECKPOINTS.search(str(change.name[-1])))
 
 
 def _other_target(change: FactChange, comparison: Comparison) -> bool:
@@ -380,7 +341,7 @@ _ADDRESSES: Final = "hosts get addresses on the internet"
 _REGISTRY: Final = "images come from a registry with its own credentials"
 _PLACEMENT: Final = "the nodes of a slice are chosen in another way"
 _RIGHTS: Final = "the program acts with other rights, accounts or tokens, or gets files from elsewhere"
-_LESS_OFTEN: Final = "the program can write or keep fewer checkpoints, or none, and a failure then loses more of a run"
+_SAVED: Final = "it decides which checkpoints are written, kept and loaded, and so what a failure loses"
 _UNLIMITED: Final = "nothing limits the whole time of a run: {after}"
 _GRANTED: Final = "the program gets its value, and the stack grants the jobs' account access to it"
 _CREDENTIALS: Final = ("valueFrom", "envFrom", "imagePullSecrets", "serviceAccount*", "automountServiceAccountToken")
@@ -396,7 +357,7 @@ _OPENING: Final = {
 
 def _values(kind: str) -> tuple[Meaning, ...]:
     """Return the rows about the values that a program gets: arguments, or variables."""
-    return (*addresses(kind), *_folders(kind), caution(kind, _LESS_OFTEN, _fewer_checkpoints))
+    return (*addresses(kind), *_folders(kind), caution(kind, _SAVED, all_of(kept, _of_checkpoints)))
 
 
 _PROGRAM: Final = (
