@@ -28,7 +28,7 @@ NAMES: Final = ("chromium", "chromium-browser", "google-chrome")
 # In CI, the same examples every time: an example that a change has nothing to do with must not stop it.
 settings.register_profile(
     "tpucfg",
-    max_examples=50,
+    max_examples=30,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     derandomize="CI" in os.environ,

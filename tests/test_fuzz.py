@@ -19,8 +19,8 @@ from fuzz.shell import Completed, check_exit
 from fuzz.tally import Tally, cases_of, merge, run_all
 from spec_factory import ROOT
 
-COUNT: Final = 5_000
-BATCHES: Final = 20
+COUNT: Final = 2_500
+BATCHES: Final = 25
 
 
 @pytest.mark.fuzz

@@ -133,7 +133,7 @@ def with_many_keys(target: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("target", EXTRA)
-@settings(max_examples=30)
+@settings(max_examples=10)
 @given(draw=st.data())
 def test_the_order_of_keys_is_irrelevant(target: str, draw: st.DataObject) -> None:
     """Configs do not depend on the order of any keys except those of args."""

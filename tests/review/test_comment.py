@@ -25,7 +25,6 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
     return repository
 
 
-@pytest.mark.sample
 def test_changed_specs_have_parts_by_gravity(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
     """The sum and all cautions are on top; each changed spec has a part, and the others have one line."""
     repository.edit((":1.0", ":1.1"), file="projects/four/tpucfg.yaml")

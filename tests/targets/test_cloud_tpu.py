@@ -209,7 +209,7 @@ def test_a_note_names_the_end_of_the_slice() -> None:
 @pytest.mark.official
 @pytest.mark.parametrize(
     ("size", "nodes"),
-    [pytest.param("v5litepod-16", [], marks=pytest.mark.sample), ("v5litepod-16x2", ["--node=all"])],
+    [("v5litepod-16", []), ("v5litepod-16x2", ["--node=all"])],
 )
 def test_gcloud_accepts_the_commands(tmp_path: Path, size: str, nodes: list[str]) -> None:
     """The parser of gcloud accepts the commands that watch, delete and print the output, of all nodes."""
