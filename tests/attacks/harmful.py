@@ -289,7 +289,7 @@ HARMFUL: Final = (
     _harmful(
         "limit-of-a-run-removed",
         spec(("  max_run_duration: 2h\n", "")),
-        "nothing limits the whole time of a run: `set trainer.max_run_duration`",
+        "nothing limits the whole time of a run (`set trainer.max_run_duration`)",
         base=spec((_MODEL_DIR, f"{_MODEL_DIR}  max_run_duration: 2h\n")),
     ),
     _harmful(

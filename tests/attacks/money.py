@@ -118,7 +118,7 @@ ATTACKS: Final = (
             "; +256 chips on v2-512, new in dev; cost of a run not limited in dev: v2-512\n",
             "> - **dev: v2-512**: capacity `on-demand`, unlike `v2-128` with `reservation mine`: machines are billed",
             "maximum run duration not set, unlike `v2-128` with `2h`: nothing else ends a run that hangs",
-            "nothing limits the whole time of a run: `set trainer.max_run_duration`",
+            "nothing limits the whole time of a run (`set trainer.max_run_duration`)",
             "- **dev: v2-512**: `DEBUG` set in another way than on `v2-128`",
         ),
         status=0,

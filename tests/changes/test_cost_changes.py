@@ -10,7 +10,7 @@ from tpucfg.changes.figures import figure_values, rung_cell
 from tpucfg.review.effects import cost_phrase
 
 PRICED: dict[str, Any] = {"prices": {"v2": 2, "v3": 3}}
-UNLIMITED = "nothing limits the whole time of a run: set trainer.max_run_duration"
+UNLIMITED = "nothing limits the whole time of a run (set trainer.max_run_duration)"
 RECORDED = {"v2-8": 1000}
 
 
@@ -251,7 +251,7 @@ def test_attempts_are_limited_where_no_run_is() -> None:
     without = {**base, "trainer__max_run_duration": WITHOUT}
 
     assert (
-        "dev: v6e-8: nothing limits the whole time of a run: a restart after a disruption is not counted"
+        "dev: v6e-8: nothing limits the whole time of a run (a restart after a disruption is not counted)"
         in impact_statements(spec(**base, **queue), spec(**base))
     )
     assert f"dev: v6e-8: {UNLIMITED}" in impact_statements(spec(**base), spec(**without))

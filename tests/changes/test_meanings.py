@@ -220,7 +220,7 @@ EXAMPLES: Final = (
     Example(("option", "runtime_version"), "a", "b", _NONE, "setting runtime_version changed"),
     # Derived facts
     *(
-        Example(("unlimited run",), _A, reason, _CAUTION, f"nothing limits the whole time of a run: {reason}")
+        Example(("unlimited run",), _A, reason, _CAUTION, f"nothing limits the whole time of a run ({reason})")
         for reason in ("set trainer.max_run_duration", "a restart after a disruption is not counted")
     ),
     Example(("unlimited run",), "set it", _A, _NONE, ""),

@@ -35,6 +35,7 @@ from tpucfg.changes.facts import (
     worse,
 )
 from tpucfg.number_format import format_factor
+from tpucfg.plan.rules.scaling_warnings import names_checkpoints
 from tpucfg.results.cost import NO_DURATION
 from tpucfg.spec.settings import Duration
 from tpucfg.targets.extra import is_harmless
@@ -298,15 +299,14 @@ def _folders(pattern: str) -> Iterator[Meaning]:
     yield caution(pattern, "jobs can write to one folder, and change each other's files", of_job)
 
 
-_CHECKPOINTS: Final = re.compile(
-    r"checkpoint|ckpt|(?:^|[^a-z])(?:sav(?:e|es|ing)|resume|restore|overwrite|max_to_keep)(?![a-z])", re.IGNORECASE
-)
-"""Words in the names of what decides about checkpoints: if and how often they are written, kept and loaded."""
+_LOADED: Final = re.compile(r"(?<![a-z])(?:resume|restore|overwrite|max_to_keep)(?![a-z])", re.IGNORECASE)
+"""Words in the names of what decides which checkpoints are kept and loaded."""
 
 
 def _of_checkpoints(change: FactChange, _: Comparison) -> bool:
     """Apply to an argument or a variable that is named after checkpoints."""
-    return bool(_CHECKPOINTS.search(str(change.name[-1])))
+    name = str(change.name[-1])
+    return names_checkpoints(name) or _LOADED.search(name) is not None
 
 
 def _other_target(change: FactChange, comparison: Comparison) -> bool:
@@ -342,7 +342,7 @@ _REGISTRY: Final = "images come from a registry with its own credentials"
 _PLACEMENT: Final = "the nodes of a slice are chosen in another way"
 _RIGHTS: Final = "the program acts with other rights, accounts or tokens, or gets files from elsewhere"
 _SAVED: Final = "it decides which checkpoints are written, kept and loaded, and so what a failure loses"
-_UNLIMITED: Final = "nothing limits the whole time of a run: {after}"
+_UNLIMITED: Final = "nothing limits the whole time of a run ({after})"
 _GRANTED: Final = "the program gets its value, and the stack grants the jobs' account access to it"
 _CREDENTIALS: Final = ("valueFrom", "envFrom", "imagePullSecrets", "serviceAccount*", "automountServiceAccountToken")
 _OPENING: Final = {

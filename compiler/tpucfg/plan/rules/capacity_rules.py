@@ -19,7 +19,7 @@ from tpucfg.plan.rules.capacity_table import (
     CapacityRow,
     capacity_verdict,
 )
-from tpucfg.plan.rules.scaling_warnings import shows_checkpoints
+from tpucfg.plan.rules.scaling_warnings import names_checkpoints
 from tpucfg.plan.rung import slice_in_force
 from tpucfg.plan.selection import SelectedSizes
 from tpucfg.spec import CapacityKind, Environment, Project, Settings
@@ -249,7 +249,7 @@ def writes_checkpoints(project: Project, settings: Settings) -> bool:
         *(key for key, _ in trainer.env),
     )
     texts = (*trainer.texts, *(mount.source for mount in trainer.mounts))
-    return any(map(shows_checkpoints, names)) or any(folder in text for text in texts for folder in _FOLDERS)
+    return any(map(names_checkpoints, names)) or any(folder in text for text in texts for folder in _FOLDERS)
 
 
 def _restarts_of_spot(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]:

@@ -4,7 +4,7 @@ They are matters of judgment: each has a threshold, and `allow:` in the spec can
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Final
 
@@ -197,35 +197,23 @@ def _share(rung: Rung, key: str) -> Fraction:
 
 # Meanings of settings and flags, by the names that common training programs give them.
 
-CHECKPOINT_INTERVALS: Final[Mapping[str, str]] = {
-    "save_steps": "https://huggingface.co/docs/transformers/main_classes/trainer",
-    "save_interval_steps": "https://orbax.readthedocs.io/en/stable/api_reference/checkpoint.checkpoint_manager.html",
-    "save_interval": "https://docs.nvidia.com/nemo/megatron-bridge/latest/training/checkpointing.html",
-    "save_every_n_steps": "https://github.com/apple/axlearn/blob/34aed43/axlearn/experiments/text/gpt/fuji.py",
-    "save_model_freq": "https://github.com/young-geng/EasyLM/blob/main/EasyLM/models/llama/llama_train.py",
-}
-"""Names of an interval between two checkpoints that do not contain a word of CHECKPOINT_WORDS, with a source each."""
-CHECKPOINT_WORDS: Final = ("checkpoint", "ckpt")
-"""Words in the names of such intervals: `save_checkpoints_steps` of TensorFlow's estimators
+_CHECKPOINTS: Final = re.compile(r"checkpoint|ckpt|(?<![a-z])sav(?:e|es|ing)(?![a-z]|_summary)")
+"""Words of such names: `save_checkpoints_steps` of TensorFlow's estimators
 (https://www.tensorflow.org/versions/r2.5/api_docs/python/tf/estimator/RunConfig), `checkpoint_period` of MaxText
 (https://github.com/AI-Hypercomputer/maxtext/blob/e591f30/src/maxtext/configs/base.yml), `ckpt_steps` of Big Vision
-(https://github.com/google-research/big_vision/blob/main/big_vision/train.py)."""
-
-_SAVING_WORDS: Final = frozenset(("checkpoint", "checkpoints", "checkpointing", "ckpt", "ckpts", "save", "saves"))
-"""Words of a name, between other characters than letters, that show that a program writes checkpoints."""
+(https://github.com/google-research/big_vision/blob/main/big_vision/train.py), `save_steps` of Transformers
+(https://huggingface.co/docs/transformers/main_classes/trainer)."""
 
 
-def shows_checkpoints(key: str) -> bool:
+def names_checkpoints(key: str) -> bool:
     """Return True if the name of a setting, a flag or a variable shows that the program writes checkpoints."""
-    return not _SAVING_WORDS.isdisjoint(re.split("[^a-z]+", key.lower()))
+    return _CHECKPOINTS.search(key.lower()) is not None
 
 
 def is_checkpoint_interval(key: str) -> bool:
-    """Return True if the name of a setting means an interval between two checkpoints."""
-    name = key.lower().replace("-", "_").rpartition(".")[2]
-    if name.startswith("keep"):
-        return False  # checkpoints are saved more often, and these are never deleted
-    return name in CHECKPOINT_INTERVALS or any(word in key.lower() for word in CHECKPOINT_WORDS)
+    """Return True if the name of a count of steps means an interval between two checkpoints."""
+    # What is kept at an interval is saved more often, and these checkpoints are never deleted.
+    return names_checkpoints(key) and not key.rpartition(".")[2].lower().startswith("keep")
 
 
 def is_warmup(key: str) -> bool:
