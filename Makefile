@@ -20,7 +20,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup quick test slow-test test-all integration-test heavy-test cluster-test oldest-jax-test older-jax-test machine frozen-test \
+.PHONY: help demo setup quick test slow-test test-all heavy-test cluster-test oldest-jax-test older-jax-test machine frozen-test \
 	lint format workflows engine cluster tensorflow tpu-compiler tpu-compiler-oldest tpu-compiler-older maxtext \
 	bench published-runs bench-write fuzz fuzz-write build schemas schemas-check catalog-audit \
 	pages docs docs-serve readme audit lock clean
@@ -44,11 +44,8 @@ slow-test: setup ## run the slow tests that neither `test` nor one of the target
 
 test-all: test slow-test ## run both, which takes twelve minutes on two cores
 
-integration-test: setup ## check configs with Google's and Kubernetes' code, and run the workflows and the documents
-	$(PYTEST) -m '(official or workflow or documents) and not sample'
-
-heavy-test: setup ## deploy stacks with the Pulumi engine, compile for TPUs, train the models of `init --trainer`, and fuzz
-	$(PYTEST) -m '(engine or tpu_compiler or trainer or fuzz) and not sample'
+heavy-test: setup ## deploy stacks, compile for TPUs, train, fuzz, run workflows and documents, and Google's and Kubernetes' code
+	$(PYTEST) -m '(engine or tpu_compiler or trainer or fuzz or official or workflow or documents) and not sample'
 
 cluster-test: setup ## run jobs on a real Kubernetes cluster with JobSet and Kueue, on nodes without machines
 	$(PYTEST) -m cluster
