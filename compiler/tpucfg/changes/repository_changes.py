@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -30,28 +31,34 @@ _DOCKERFILE: Final = r"(?:[^/]*[.-])?(?:docker|container)file[^/]*"
 _REQUIREMENTS: Final = r"(?:[^/]*requirements|[^/]*constraints)[^/]*(?:/.*)?\.(?:txt|in)"
 _BUILD_PATHS: Final = re.compile(
     rf"(?:.*/)?(?:{_DOCKERFILE}|(?:docker-)?compose[^/]*\.ya?ml"
-    rf"|{_REQUIREMENTS}|pyproject\.toml|setup\.(?:py|cfg)|[^/]*\.lock"
-    r"|pipfile|pip\.conf|uv\.toml|environment\.ya?ml|makefile|justfile|package\.json|docker-bake[^/]*|\.dockerignore|[^/]*\.(?:sh|whl|so))",
+    rf"|{_REQUIREMENTS}|pyproject\.toml|setup\.(?:py|cfg)|[^/]*\.lock|[^/]*-lock\.(?:json|ya?ml)"
+    r"|pipfile|pip\.conf|uv\.toml|environment\.ya?ml|(?:gnu)?makefile|[^/]*\.mk|justfile|package\.json|docker-bake[^/]*|\.dockerignore|[^/]*\.(?:sh|whl|so))",
     re.IGNORECASE,
 )
 """Files from which images are built: what `docker build` and the installers of packages read, and scripts."""
-_COMMENT: Final = re.compile(
-    r"(?:^|\s)#(?!!|[ \t]*(?:syntax|escape|check)[ \t]*=)[^'\"\n]*$", re.MULTILINE | re.IGNORECASE
-)
-"""What nothing reads, unlike the name of an interpreter and directives of BuildKit, which look like comments."""
-_IP_ADDRESS: Final = r"(?!127\.|0\.0\.0\.0)[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?![\w.])"
+_COMMENT: Final = re.compile(r"[ \t]*#(?!!|[ \t]*(?:syntax|escape|check)[ \t]*=)[^$`]*(?<!\\)", re.IGNORECASE)
+"""A line that nothing reads: no directive of BuildKit, and nothing that make or a shell expands in it."""
+_CONTINUED: Final = re.compile(r"[ \t]*\\[ \t]*\n[ \t]*")
+_IP_ADDRESS: Final = r"(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?![\w.])"
 _VERSION: Final = re.compile(
-    rf"(?<![\w.])(?!{_IP_ADDRESS})v?[0-9][\w.+!-]*|\b[0-9a-f]{{32,}}\b|(?<=/)[0-9a-f]{{2}}(?=/)", re.IGNORECASE
+    rf"(?<![\w.])(?!{_IP_ADDRESS})v?[0-9]+(?:\.[0-9]+)+(?:[.-]?(?:a|b|rc|dev|post)[0-9]*)*(?![\w+])"
+    r"|(?<=@sha256:)[0-9a-f]{64}\b"
 )
-"""A number, a version with what follows it, or a hash, also as the folders in which an index keeps a package."""
+"""A version with a point in it, or the digest of an image."""
+_HASH: Final = re.compile(
+    r"(?: --hash=\S+)+|\b[0-9a-f]{32,128}\b|\bsha512-[\w+/=]+|(?<=/)[0-9a-f]{2}(?=/)"
+    r"|-(?:py|cp|pp)[0-9][\w.]*-[\w.]+-[\w.]+\.whl|(?:size|upload-time) = \"?[0-9][0-9TZ:.-]*"
+)
+"""What changes with the version of a locked package: hashes, the platforms of its wheels, their sizes and times."""
 _ADDRESS: Final = re.compile(
-    r"(?:[a-z][a-z0-9+.-]*:)?//[^\s/'\"]+(?:/[^\s/'\"?]+(?=/))?|git@[\w.-]+"
-    rf"|(?<![^\s'\"=(])(?:[a-z0-9-]+\.)+[a-z]{{2,}}(?:/[^\s/'\"]+)?(?=/)|(?<![\w.]){_IP_ADDRESS}",
+    r"(?:[a-z][a-z0-9+.-]*:|(?<![^\s'\"=(]))//[^\s/'\"]+(?:/[^\s/'\"?]+(?=/))?|git@[\w.-]+"
+    rf"|(?<![^\s'\"=(])(?:[a-z0-9-]+\.)+[a-z]{{2,}}(?:/[^\s/'\"]+)?(?=/)|(?<![\w.])(?!127\.|0\.0\.0\.0){_IP_ADDRESS}",
     re.IGNORECASE,
 )
 """The host of an address, with the first folder, which names the owner on hosts of many; also without a scheme."""
 _MAX_FILES: Final = 8
 _MAX_LINES: Final = 4
+_HEADLINE: Final = "image build changed"
 
 
 def ci_paths(files: Collection[PurePosixPath]) -> tuple[PurePosixPath, ...]:
@@ -94,8 +101,8 @@ def build_statements(
 ) -> Iterator[LocatedStatement]:
     """Yield the changed files from which images are built, with their lines, and cautions about what is new in them.
 
-    A line that no such file of the base has is a caution, unless only numbers and versions differ: it can install
-    another package, run another command or take code from elsewhere. Of programs, the addresses are compared.
+    Newer versions are a change, with their hashes. Whatever else differs is a caution: it can install another package,
+    run another command or take code from elsewhere. Of programs, the addresses are compared.
 
     Args:
         changed: Those that differ.
@@ -103,43 +110,81 @@ def build_statements(
         after: Those that differ and that head has, with their contents; None for what cannot be read.
     """
     unread = [path for path, content in after.items() if content is None or b"\0" in content]
-    yield from _of_files(changed, "{} changed: what is built or run with it differs from now on", Risk.NONE, "")
+    yield from _of_files(changed, "{} changed: what is built or run with it differs from now on", Risk.NONE, _HEADLINE)
     yield from _of_files(unread, "{} cannot be read by this review, and images are built by it", Risk.CAUTION, "")
-    parts = (part for path, content in before.items() for part in (*_parts(path, content), *_addresses(content)))
-    known = {_form(part) for part in parts}
+    known = {address for content in before.values() for address in _addresses(content)}
     for path in sorted({*changed}.difference(unread)):
-        old, new = (_parts(path, contents.get(path) or b"") for contents in (before, after))
-        unknown = {part: None for part in new if _form(part) not in known}
-        # What is a risk comes first, as lists are cut.
-        added = [*unknown, *(part for part in new if part not in old and part not in unknown)]
-        differing = {"adds": added, "drops": [part for part in old if part not in new]}
-        verbs = [verb for verb, lines in differing.items() if lines]
-        text = f"{{}} {' and '.join(f'{verb} {{}}' for verb in verbs)}"
-        values = (str(path), *(listed(differing[verb], _MAX_LINES) for verb in verbs))
-        if unknown:
-            statement = Statement(f"{text}: new to what is built", values, Risk.CAUTION, "new code in images")
-            yield LocatedStatement("", statement)
-        elif verbs:
-            yield LocatedStatement("", Statement(text, values))
+        contents = [files.get(path) or b"" for files in (before, after)]
+        if path.suffix == ".py":
+            old, new = map(_addresses, contents)
+            yield from _difference(path, old, new, "" if known.issuperset(new) else "it is new to what is built")
+        else:
+            old, new = map(_lines, contents)
+            yield from _difference(path, old, new, "more than newer versions" if _is_more(old, new) else "")
 
 
-def _parts(path: PurePosixPath, content: bytes) -> dict[str, None]:
-    """Return the lines of a file, without comments; of a program, the addresses in it."""
-    lines = (" ".join(line.split()).rstrip(" ,\\") for line in _text(content).splitlines())
-    return _addresses(content) if path.suffix == ".py" else dict.fromkeys(filter(None, lines))
+def _difference(
+    path: PurePosixPath, before: Sequence[str], after: Sequence[str], caution: str
+) -> Iterator[LocatedStatement]:
+    """Yield a statement with the lines that a file adds and drops, and the reason for a caution, if there is one."""
+    # A line of hashes has nothing to read.
+    old, new = (dict.fromkeys(line for line in lines if _form(line).strip(" \\")) for lines in (before, after))
+    forms = {*map(_form, old)}
+    # What is new comes first, and not only its version.
+    added = sorted((line for line in new if line not in old), key=lambda line: _form(line) in forms)
+    dropped = [line for line in old if line not in new]
+    events = [f"{verb} {_places(lines)}" for verb, lines in (("adds", added), ("drops", dropped)) if lines]
+    text = f"{{}} {' and '.join(events) or 'has other hashes, or its lines in another order'}"
+    values = (str(path), *added[:_MAX_LINES], *dropped[:_MAX_LINES])
+    if caution:
+        yield LocatedStatement("", Statement(f"{text}: {caution}", values, Risk.CAUTION, _HEADLINE))
+    elif events:
+        yield LocatedStatement("", Statement(text, values))
 
 
-def _addresses(content: bytes) -> dict[str, None]:
-    return dict.fromkeys(_ADDRESS.findall(_text(content)))
+def _places(lines: Sequence[str]) -> str:
+    """Return a place for each of the first lines, and the number of the others."""
+    more = f" and {len(lines) - _MAX_LINES:,} more" if len(lines) > _MAX_LINES else ""
+    return ", ".join(["{}"] * min(len(lines), _MAX_LINES)) + more
 
 
-def _text(content: bytes) -> str:
-    return _COMMENT.sub("", content.decode(errors="replace"))
+def _is_more(before: Sequence[str], after: Sequence[str]) -> bool:
+    """Return True unless each line, with those that continue it, is as before, or has newer versions."""
+    logical = (_CONTINUED.sub(" ", "\n".join(lines)).split("\n") for lines in (before, after))
+    old, new = ([(form, [*lines]) for form, lines in groupby(each, _form)] for each in logical)
+    if [form for form, _ in old] != [form for form, _ in new]:
+        return True
+    pairs = (pair for (_, first), (_, other) in zip(old, new, strict=True) for pair in zip(first, other, strict=False))
+    return any(_is_suspect(*pair) for pair in pairs)
 
 
-def _form(part: str) -> str:
-    """Return a line or an address without its numbers and versions."""
-    return _VERSION.sub("0", part)
+def _is_suspect(before: str, after: str) -> bool:
+    """Return True for a line that differs without a newer version."""
+    old, new = (_VERSION.findall(line) for line in (before, after))
+    is_older = any(_order(first) > _order(other) for first, other in zip(old, new, strict=False))
+    return before != after and (is_older or old == new)
+
+
+def _order(version: str) -> list[str]:
+    """Return the numbers of a version as texts of one length; digests have no order."""
+    return [number.rjust(12, "0") for number in re.findall("[0-9]+", version)] if "." in version else []
+
+
+def _lines(content: bytes) -> list[str]:
+    """Return the lines of a file, without empty ones and comments."""
+    # Only what tools take for the end of a line: other characters would make a comment of what is none.
+    lines = (line.rstrip(" \t\r") for line in content.decode(errors="replace").split("\n"))
+    return [line for line in lines if line and not _COMMENT.fullmatch(line)]
+
+
+def _form(line: str) -> str:
+    """Return a line without versions, and what changes with them."""
+    return _HASH.sub("", _VERSION.sub("0", line))
+
+
+def _addresses(content: bytes) -> list[str]:
+    """Return the addresses in a file, without those in comments."""
+    return [*dict.fromkeys(address for line in _lines(content) for address in _ADDRESS.findall(line))]
 
 
 def _of_files(paths: Sequence[PurePosixPath], text: str, risk: Risk, headline: str) -> Iterator[LocatedStatement]:
