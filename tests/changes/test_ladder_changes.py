@@ -68,7 +68,7 @@ def test_new_rung_is_compared_in_its_settings() -> None:
         spec(**ladder, sizes=sizes, overrides={"v2-128": own}) for sizes in (["v2-8", "v2-32", "v2-128"], ["v2-128"])
     )
 
-    billed = "machines have another price, and can be missing; spot ones can be taken away"
+    billed = "machines have another price, and can be missing or taken away"
     expected = [
         f"dev: v2-128: capacity on-demand, unlike v2-32 with spot: {billed}",
         "dev: v2-128: argument --data y, unlike v2-32 with x",

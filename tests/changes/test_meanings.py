@@ -34,8 +34,9 @@ class Example(NamedTuple):
 _LOADING: Final = (
     *("LD_PRELOAD", "PYTHONPATH", "PIP_INDEX_URL", "UV_INDEX", "PATH", "BASH_ENV", "GCONV_PATH"),
     *("X_LIBRARY_PATH", "PERL5OPT", "RUBYOPT", "NODE_OPTIONS", "JAVA_TOOL_OPTIONS", "GIT_SSH_COMMAND"),
+    *("OPENSSL_CONF", "HOME", "XDG_CONFIG_HOME", "HF_MODULES_CACHE", "TORCH_EXTENSIONS_DIR"),
 )
-_LEADING: Final = ("PROXY", "proxy", "CERT_FILE", "CA_BUNDLE", "ENDPOINT", "BASE_URL", "EMULATOR_HOST")
+_LEADING: Final = ("PROXY", "proxy", "CERT_FILE", "CERT_DIR", "CA_BUNDLE", "ENDPOINT", "BASE_URL", "HOST", "REGISTRY")
 
 
 def _field(*path: str) -> tuple[str, ...]:
@@ -76,7 +77,18 @@ EXAMPLES: Final = (
     Example(("argument", "--a"), "1", "u:p@x.example/p", _CAUTION, "x.example is a new address"),
     Example(("argument", "--a"), "1", "git@x.example:p.git", _CAUTION, "@x.example is a new address"),
     Example(("argument", "--a"), "1", "192.0.2.1", _CAUTION, "192.0.2.1 is a new address"),
-    Example(("argument", "--hf_trust_remote_code"), _A, "true", _CAUTION, "the program can load other code"),
+    Example(("argument", "--hf_trust_remote_code"), _A, "true", _CAUTION, "can load code, or checks less"),
+    Example(("variable", "VERIFY_SSL"), "1", "0", _CAUTION, "can load code, or checks less"),
+    Example(("probe", "argument", "allow_pickle"), _A, "true", _CAUTION, "can load code, or checks less"),
+    Example(("argument", "log_host"), "a", "x.example.com", _CAUTION, "x.example.com is a new address"),
+    Example(("argument", "layers"), "a", "x.example.com", _NONE, "argument layers changed"),
+    Example(("argument", "--a"), "a", "file:///etc/x", _CAUTION, "file:// is a new address"),
+    Example(("argument", "eval_image"), "r.io/a/i:1", "r.io/b/i:1", _CAUTION, "code comes from r.io/b/i"),
+    Example(("argument", "eval_image"), _DIGEST, "r.io/a/i:1", _CAUTION, "the digest that fixed its content"),
+    Example(("argument", "eval_image"), "r.io/a/i:1", "r.io/a/i:main", _CAUTION, "its tag can mean another image"),
+    Example(("variable", "IMAGE"), "r.io/a/i:1", "r.io/b/i:1", _CAUTION, "code comes from r.io/b/i"),
+    Example(("variable", "IMAGE"), _DIGEST, "r.io/a/i:1", _CAUTION, "the digest that fixed its content"),
+    Example(("variable", "IMAGE"), "r.io/a/i:1", "r.io/a/i:main", _CAUTION, "its tag can mean another image"),
     Example(("argument", "--trust-remote-code"), "true", _A, _NONE, "argument --trust-remote-code removed"),
     Example(("argument", "--a"), "1", "127.0.0.1:80", _NONE, "argument --a changed"),
     Example(("argument", "--a"), "1", "trainer.fit:8", _NONE, "argument --a changed"),
@@ -117,6 +129,7 @@ EXAMPLES: Final = (
         Example(("variable", f"X_{name}"), _A, "x", _CAUTION, "the program's traffic takes another way")
         for name in _LEADING
     ),
+    Example(("variable", "NETRC"), _A, "x", _CAUTION, "the program's traffic takes another way"),
     Example(("variable", "GOOGLE_APPLICATION_CREDENTIALS"), _A, "x", _ACCESS, "the program acts as another account"),
     Example(("variable", "A"), "1", "gs://theirs/x", _CAUTION, "gs://theirs is not the environment's bucket"),
     Example(("variable", "A"), "1", "https://x.example/p", _CAUTION, "https://x.example is a new address"),
@@ -125,7 +138,7 @@ EXAMPLES: Final = (
     Example(("variable", "A"), "${job_dir}/a", "/gcs/mine/a", _CAUTION, "the program writes to a mounted bucket"),
     Example(("variable", "A"), "${job_dir}/a", "/var/a", _CAUTION, "no longer kept in the bucket"),
     Example(("variable", "A"), "${job_dir}/a", "${bucket}/a", _CAUTION, "jobs can write to one folder"),
-    Example(("variable", "HF_HUB_TRUST_REMOTE_CODE"), _A, "1", _CAUTION, "the program can load other code"),
+    Example(("variable", "HF_HUB_TRUST_REMOTE_CODE"), _A, "1", _CAUTION, "can load code, or checks less"),
     Example(
         ("XLA flag", "--xla_dump_to"), _A, "gs://theirs/d", _CAUTION, "gs://theirs is not the environment's bucket"
     ),
@@ -260,6 +273,7 @@ EXAMPLES: Final = (
         Example(_pod("containers", "c", "env", f"X_{name}", "valueFrom", "fieldRef"), _A, "x", _CAUTION, "another way")
         for name in _LEADING
     ),
+    Example(_pod("containers", "c", "env", "NETRC", "valueFrom", "fieldRef"), _A, "x", _CAUTION, "another way"),
     Example(_pod("securityContext", "runAsUser"), _A, 0, _ACCESS, "other rights, accounts or tokens"),
     Example(_pod("hostAliases", "0", "ip"), _A, "10.0.0.9", _CAUTION, "the program's traffic takes another way"),
     Example(_pod("hostPID"), _A, True, _ACCESS, "other rights, accounts or tokens"),
@@ -292,6 +306,8 @@ EXAMPLES: Final = (
     Example(_field("enableWebAccess"), True, False, _CAUTION, "the service acts on it"),
     Example(("config",), "", "changed", _CAUTION, "the config changes in a way that no setting explains"),
     Example(("figure", "steps"), 1, 2, _NONE, ""),
+    Example(("figure", "save_steps"), 100, 200, _CAUTION, "save_steps: a run writes 0.5× as many checkpoints"),
+    Example(("figure", "save_steps"), 100, 199, _NONE, ""),
     Example(("target",), "a", "b", _NONE, ""),
 )
 _SPEC: Final = (
@@ -318,7 +334,7 @@ _SPEC: Final = (
     Example(("training", "learning_rate_rule"), "keep", _A, _NONE, ""),
     Example(("flag", "epochs"), "--epochs", None, _CAUTION, "epochs is no longer passed to the program (was --epochs)"),
     Example(("flag", "epochs"), None, "--epochs", _NONE, "epochs is now passed to the program as --epochs"),
-    Example(("flag", "epochs"), "--a", "--b", _NONE, "flag for epochs changed from --a to --b"),
+    Example(("flag", "epochs"), "--a", "--b", _CAUTION, "flag for epochs changed from --a to --b: a program"),
     Example(("allow", "TPU021"), _A, "why", _CAUTION, "TPU021, an error, is now allowed (why)"),
     Example(("allow", "TPU041"), _A, "why", _NONE, "TPU041 is now allowed (why)"),
     Example(("allow", "TPU041"), "why", _A, _NONE, "TPU041 is no longer allowed"),

@@ -42,7 +42,7 @@ from tpucfg.targets.extra import is_harmless
 
 _HOST: Final = r"[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){1,8}"
 _REFERENCE: Final = re.compile(
-    r"(?<![A-Za-z0-9+.-])(?:[a-z][a-z0-9+.-]{1,20}://|/gcs/)[^\s/'\"?#,;)]+"
+    r"(?<![A-Za-z0-9+.-])(?:[a-z][a-z0-9+.-]{1,20}://|/gcs/(?=[^/]))[^\s/'\"?#,;)]*"
     r"|\$\{bucket\}[\w.-][^\s/'\"?#,;)]*"
     rf"|(?<![\w:/])//{_HOST}|(?<=\}}\.){_HOST}:[0-9]{{2,5}}(?!\w)|\[[0-9a-f:]{{3,40}}\](?=:[0-9]|/|$)"
     r"|(?<![\w@:/.-])(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}(?=/)"
@@ -52,6 +52,9 @@ _REFERENCE: Final = re.compile(
 """The service and the bucket or host of an address: `gs://bucket`, `https://example.com`, and without a scheme
 `git@example.com`, `example.com:5000`, `example.com/path` or `192.0.2.1`, unless that is the job's own host. With a
 name after it, `${bucket}-data` is another bucket."""
+_HOST_NAMES: Final = re.compile(
+    r"(?<![a-z])(?:hosts?|urls?|uri|addr(?:ess)?|endpoint|server|api)(?![a-z])", re.IGNORECASE
+)
 _WORD_ENDS: Final = re.compile(r"[\s'\"?#,;=()]+")
 _PARENT_FOLDER: Final = ".."
 _GCS: Final = "/gcs/"
@@ -96,7 +99,11 @@ def _other_bucket(change: FactChange, comparison: Comparison) -> tuple[str, ...]
 
 
 def _other_address(change: FactChange, comparison: Comparison) -> tuple[str, ...]:
-    return tuple(_new_references(change, comparison)[:1])
+    """Return the first new address; without a scheme, a path or a port, only a name that means a host shows one."""
+    references, text = _new_references(change, comparison), str(change.after)
+    is_host = _HOST_NAMES.search(str(change.name[-1])) and re.fullmatch(rf"{_HOST}|[\w-]+:[0-9]{{2,5}}", text)
+    is_new = text != change.before and all(text != known for _, known in comparison.known_texts)
+    return tuple(references[:1]) or ((text,) if is_host and is_new else ())
 
 
 def _leads_out(change: FactChange, _: Comparison) -> tuple[str, ...]:
@@ -149,11 +156,10 @@ def _becomes_mutable(change: FactChange, _: Comparison) -> bool:
 
 
 def _is_mutable(image: Any) -> bool:
-    """Return True if an image has neither a digest nor a version of its own."""
+    """Return True if an image has neither a digest nor a tag with a number in it."""
     if not isinstance(image, str) or _DIGEST in image:
         return False
-    name = image.rpartition("/")[2]
-    return ":" not in name or name.endswith(f":{LATEST}")
+    return re.search(r":.*(?:[0-9]|\$\{)", image.rpartition("/")[2]) is None
 
 
 def image(pattern: str) -> tuple[Meaning, ...]:
@@ -170,13 +176,27 @@ _MOUNT_FOLDERS: Final = ("/data", "/datasets", "/mnt", "/gcs", "/checkpoints", "
 _RESERVATION: Final = "reservation "
 _LOADING: Final = (
     *("LD_*", "PYTHON*", "PIP_*", "UV_*", "PATH", "BASH_ENV", "GCONV_PATH", "*_LIBRARY_PATH*"),
-    *("PERL5*", "RUBY*", "NODE_*", "JAVA_*", "GIT_*"),
+    *(
+        "PERL5*",
+        "RUBY*",
+        "NODE_*",
+        "JAVA_*",
+        "GIT_*",
+        "OPENSSL_*",
+        "HOME",
+        "XDG_*",
+        "*_MODULES_CACHE",
+        "*_EXTENSIONS_DIR",
+    ),
 )
 """Variables by which a program, or another one that it starts, loads code."""
 _NOT_LOADING: Final = frozenset(
     f"PYTHON{name}" for name in ("UNBUFFERED", "DONTWRITEBYTECODE", "HASHSEED", "FAULTHANDLER", "IOENCODING", "UTF8")
 )
-_LEADING: Final = ("*_PROXY", "*_proxy", "*_CERT_FILE", "*_CA_BUNDLE", "*_ENDPOINT", "*_BASE_URL", "*_EMULATOR_HOST")
+_LEADING: Final = (
+    *("*_PROXY", "*_proxy", "*_CERT_FILE", "*_CERT_DIR", "*_CA_BUNDLE", "*_ENDPOINT", "*_BASE_URL", "*_HOST"),
+    *("*_REGISTRY", "NETRC"),
+)
 """Variables that decide where its traffic goes."""
 _OTHER_WAY: Final = "the program's traffic takes another way"
 _READ_ONLY_SOURCES: Final = ("volumes.*.emptyDir", "valueFrom.fieldRef", "valueFrom.resourceFieldRef")
@@ -303,6 +323,15 @@ _LOADED: Final = re.compile(r"(?<![a-z])(?:resume|restore|overwrite|max_to_keep)
 """Words in the names of what decides which checkpoints are kept and loaded."""
 
 
+_UNSAFE: Final = re.compile(r"trust_?remote|pickle|unsafe|insecure|weights_?only|verify", re.IGNORECASE)
+"""Words in the names of switches by which a program loads code, or checks less."""
+
+
+def is_unsafe(change: FactChange, _: Comparison) -> bool:
+    """Apply to a switch that is set, and is named after what is not safe."""
+    return change.after is not ABSENT and _UNSAFE.search(str(change.name[-1]).replace("-", "_")) is not None
+
+
 def _of_checkpoints(change: FactChange, _: Comparison) -> bool:
     """Apply to an argument or a variable that is named after checkpoints."""
     name = str(change.name[-1])
@@ -337,6 +366,7 @@ def _is_default(change: FactChange, _: Comparison) -> bool:
 _NETWORK: Final = "the job runs in another network"
 _OTHER_PROGRAM: Final = "another program runs in the job"
 _OTHER_CODE: Final = "the program can load other code"
+LESS_SAFE: Final = "the program can load code, or checks less"
 _ADDRESSES: Final = "hosts get addresses on the internet"
 _REGISTRY: Final = "images come from a registry with its own credentials"
 _PLACEMENT: Final = "the nodes of a slice are chosen in another way"
@@ -368,8 +398,10 @@ _PROGRAM: Final = (
     caution("module", _OTHER_PROGRAM),
     caution("command", _OTHER_PROGRAM, always),
     *_values("argument.*"),
-    caution("argument.*trust*remote*code", _OTHER_CODE, is_set),
-    caution("variable.*TRUST*REMOTE*CODE", _OTHER_CODE, is_set),
+    caution("argument.*", LESS_SAFE, is_unsafe),
+    caution("variable.*", LESS_SAFE, is_unsafe),
+    *image("argument.*image"),
+    *image("variable.*IMAGE"),
     *_variables("variable.{}"),
     access("variable.GOOGLE_APPLICATION_CREDENTIALS", "the program acts as another account", always),
     *_values("variable.*"),
@@ -382,7 +414,7 @@ _PROGRAM: Final = (
     caution("mount.*", "the program can read and change more of the bucket", _is_wider),
     caution("mount.*", "the bucket's files hide those of the image there", _over_program),
     # Machines, and the length of a run
-    caution("capacity", "machines have another price, and can be missing; spot ones can be taken away", _is_unreserved),
+    caution("capacity", "machines have another price, and can be missing or taken away", _is_unreserved),
     caution("capacity", "the reservation belongs to another project, which pays for it", _is_of_other_project),
     silent("zone", _other_region),
     caution("restarts", "a run ends after fewer failures", all_of(kept, _fewer_restarts)),

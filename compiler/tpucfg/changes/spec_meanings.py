@@ -29,9 +29,10 @@ from tpucfg.changes.facts import (
     was,
     worse,
 )
-from tpucfg.changes.job_meanings import JOB_MEANINGS, addresses
+from tpucfg.changes.job_meanings import JOB_MEANINGS, LESS_SAFE, addresses, is_unsafe
 from tpucfg.findings import RULES
 from tpucfg.number_format import format_factor
+from tpucfg.plan.rules.scaling_warnings import is_checkpoint_interval
 from tpucfg.spec.project import SOFT_DELETE_DAYS, Number
 
 _FAR: Final = 100
@@ -66,6 +67,15 @@ def _far(change: FactChange, comparison: Comparison) -> tuple[str, ...]:
     """Apply to a figure that is 100 or more times the one before, or a hundredth of it or less."""
     factor = change.after / change.before if changed(change, comparison) and change.before else 1
     return () if Fraction(1, _FAR) < factor < _FAR else (format_factor(Fraction(factor)),)
+
+
+def _fewer_checkpoints(change: FactChange, comparison: Comparison) -> tuple[str, ...]:
+    """Apply to an interval between checkpoints that is a share of the run at least twice as large as before."""
+    steps = comparison.pair(change.scope, "figure", "steps")
+    if ABSENT in (*steps, change.before, change.after) or not is_checkpoint_interval(str(change.name[1])):
+        return ()
+    factor = Fraction(change.before) * steps[1] / (Fraction(change.after) * steps[0])
+    return (format_factor(factor),) if 2 * factor <= 1 else ()
 
 
 def _is_stricter(change: FactChange, comparison: Comparison) -> bool:
@@ -117,13 +127,19 @@ _TRAINING: Final = (
     sentence("rung.replacing", "replaces {before}, with {after} its cores"),
     sentence("rung.removed", "removed from the ladder"),
     worse("figure.learning rate", "{label} is {} the previous value: the run can diverge, or learn nothing", _far),
+    worse(
+        "figure.*", "{label}: a run writes {} as many checkpoints, and a failure loses more of it", _fewer_checkpoints
+    ),
     silent("figure.**"),
     sentence("training.tuned_on", "{label} changed from {before} to {after}: all rungs are rescaled"),
     silent("training.learning_rate", changed),
     silent("training.learning_rate_rule", _is_one_sided),
     worse("flag.*", "{label} is no longer passed to the program (was {before})", becomes(None)),
     sentence("flag.*", "{label} is now passed to the program as {after}", was(None)),
-    sentence("flag.*", "flag for {label} changed from {before} to {after}"),
+    worse(
+        "flag.*",
+        "flag for {label} changed from {before} to {after}: a program that does not know it takes its own value",
+    ),
 )
 _SPEC: Final = (
     sentence(
@@ -140,6 +156,7 @@ _SPEC: Final = (
     sentence("allow.**", "reason for allowing {label} changed from {before} to {after}"),
     Meaning("probe.steps", subject="steps of probes"),
     *addresses("probe.argument.*"),
+    caution("probe.argument.*", LESS_SAFE, is_unsafe),
     Meaning("probe.argument.*", subject="probe argument"),
     *addresses("tune.**"),
     Meaning("tune.**", subject="searched value"),
