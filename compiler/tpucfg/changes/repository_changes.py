@@ -56,6 +56,7 @@ _ADDRESS: Final = re.compile(
     re.IGNORECASE,
 )
 """The host of an address, with the first folder, which names the owner on hosts of many; also without a scheme."""
+_DOCUMENTS: Final = (".md", ".rst", ".png", ".jpg", ".svg", ".pdf")
 _MAX_FILES: Final = 8
 _MAX_LINES: Final = 4
 _HEADLINE: Final = "image build changed"
@@ -91,21 +92,26 @@ def requirements_paths(files: Iterable[PurePosixPath]) -> list[PurePosixPath]:
 
 
 def program_paths(files: Iterable[PurePosixPath], images: Iterable[PurePosixPath]) -> list[PurePosixPath]:
-    """Return the Python files in the folders of Dockerfiles: the programs of images."""
+    """Return the files in the folders of Dockerfiles, but for documents: the programs of images."""
     folders = {path.parent for path in images if re.fullmatch(_DOCKERFILE, path.name, re.IGNORECASE)}
-    return sorted(path for path in files if path.suffix == ".py" and not folders.isdisjoint(path.parents))
+    in_folders = (path for path in files if not folders.isdisjoint(path.parents))
+    return sorted(path for path in in_folders if path.suffix not in _DOCUMENTS)
 
 
 def build_statements(
-    changed: Sequence[PurePosixPath], before: Mapping[PurePosixPath, bytes], after: Mapping[PurePosixPath, bytes | None]
+    changed: Sequence[PurePosixPath],
+    programs: Collection[PurePosixPath],
+    before: Mapping[PurePosixPath, bytes],
+    after: Mapping[PurePosixPath, bytes | None],
 ) -> Iterator[LocatedStatement]:
     """Yield the changed files from which images are built, with their lines, and cautions about what is new in them.
 
     Newer versions are a change, with their hashes. Whatever else differs is a caution: it can install another package,
-    run another command or take code from elsewhere. Of programs, the addresses are compared.
+    run another command or take code from elsewhere. Of programs, but for scripts, the addresses are compared.
 
     Args:
         changed: Those that differ.
+        programs: Those of them that are programs of images.
         before: All such files of the base, with their contents.
         after: Those that differ and that head has, with their contents; None for what cannot be read.
     """
@@ -115,7 +121,7 @@ def build_statements(
     known = {address for content in before.values() for address in _addresses(content)}
     for path in sorted({*changed}.difference(unread)):
         contents = [files.get(path) or b"" for files in (before, after)]
-        if path.suffix == ".py":
+        if path in programs and not contents[1].startswith(b"#!"):
             old, new = map(_addresses, contents)
             yield from _difference(path, old, new, "" if known.issuperset(new) else "it is new to what is built")
         else:

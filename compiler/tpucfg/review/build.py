@@ -144,28 +144,27 @@ def repository_changes(scope: ReviewScope) -> tuple[tuple[LocatedStatement, ...]
     if tree.base is None:
         return (), ()
     of_ci = changed_below(tree, ci_paths(tree.before | tree.after))
-    changed, old, contents = _build_files(tree)
-    unjudged = other_paths(tree, (*scope.requests, *scope.others), (*of_ci, *changed))
-    statements = (*ci_statements(of_ci), *build_statements(changed, old, contents))
-    return statements, tuple(redact(str(path)) for path in sorted(unjudged))
+    builds, named = _build_files(tree)
+    others = other_paths(tree, (*scope.requests, *scope.others), (*of_ci, *builds))
+    programs = program_paths(others, tree.before | tree.after)
+    changed = sorted({*builds, *programs})
+    statements = [*ci_statements(of_ci)]
+    if changed:
+        (head, _), (base, files) = tree.trees
+        old = read_files(base, sorted({*build_paths(files), *({*changed, *named}.intersection(files))}))
+        new = read_files(head, changed)
+        contents = {path: new.get(path) for path in changed if path in tree.after}
+        statements += build_statements(changed, programs, old, contents)
+    return tuple(statements), tuple(redact(str(path)) for path in sorted({*others}.difference(programs)))
 
 
-def _build_files(
-    tree: TreeChange,
-) -> tuple[Sequence[PurePosixPath], Mapping[PurePosixPath, bytes], Mapping[PurePosixPath, bytes | None]]:
-    """Return the changed files that images are built from, all of them in the base, and the changed ones in head."""
-    (head, _), (base, files) = tree.trees
+def _build_files(tree: TreeChange) -> tuple[Collection[PurePosixPath], Collection[PurePosixPath]]:
+    """Return the changed files that images are built from, and all files that requirements name."""
     if not tree.changed:
-        return (), {}, {}
+        return (), ()
     requirements = requirements_paths(tree.before | tree.after)
-    named = {path for side in (head, base) for path in included_paths(side, requirements)}
-    programs = program_paths(tree.changed, tree.before | tree.after)
-    changed = sorted({*build_paths(tree.changed), *programs, *named.intersection(tree.changed)})
-    if not changed:
-        return (), {}, {}
-    old = read_files(base, sorted({*build_paths(files), *({*changed, *named}.intersection(tree.before))}))
-    new = read_files(head, changed)
-    return changed, old, {path: new.get(path) for path in changed if path in tree.after}
+    named = {path for side, _ in tree.trees for path in included_paths(side, requirements)}
+    return {*build_paths(tree.changed), *named.intersection(tree.changed)}, named
 
 
 def build_review(before: CompiledRevision, after: CompiledRevision, given: GivenFiles) -> Review:
