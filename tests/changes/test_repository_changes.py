@@ -89,6 +89,7 @@ _HASHES = ("a" * 64, "b" * 64)
             "adds jax==0.10 \\ and drops jax==0.9 \\",
         ),
         ("FROM python:3.11-slim\n", "FROM python:3.12-slim\n", "adds FROM python:3.12-slim and drops …"),
+        ("RUN apt-get install x=7.8-10+deb12u5\n", "RUN apt-get install x=7.9-1+deb12u6\n", "adds …"),
         ("x @ https://h.example/v1.0/x.whl\n", "x @ https://h.example/v1.1/x.whl\n", "adds x @ …"),
         (f"FROM a:1@sha256:{_HASHES[1]}\n", f"FROM a:1@sha256:{_HASHES[0]}\n", "adds …"),
         (

@@ -41,7 +41,7 @@ _COMMENT: Final = re.compile(r"[ \t]*#(?!!|[ \t]*(?:syntax|escape|check)[ \t]*=)
 _CONTINUED: Final = re.compile(r"[ \t]*\\[ \t]*\n[ \t]*")
 _IP_ADDRESS: Final = r"(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?![\w.])"
 _VERSION: Final = re.compile(
-    rf"(?<![\w.])(?!{_IP_ADDRESS})v?[0-9]+(?:\.[0-9]+)+(?:[.-]?(?:a|b|rc|dev|post)[0-9]*)*(?![\w+])"
+    rf"(?<![\w.])(?!{_IP_ADDRESS})v?[0-9]+(?:\.[0-9]+)+(?:[.+~-]?(?:a|b|rc|dev|post|cu|deb|ubuntu|u)?[0-9]+)*(?![\w+~])"
     r"|(?<=@sha256:)[0-9a-f]{64}\b"
 )
 """A version with a point in it, or the digest of an image."""
