@@ -1,6 +1,7 @@
 """Changes to the files by which continuous integration runs, and of those that images are built from."""
 
 import re
+import time
 from pathlib import PurePosixPath
 
 import pytest
@@ -202,3 +203,13 @@ def test_a_file_of_an_image_that_cannot_be_read_is_a_caution() -> None:
     packages = PurePosixPath("requirements.txt")
     _, *more = build_statements([packages], (), {packages: b"jax\n"}, {packages: None})
     assert [item.statement.risk for item in more] == [Risk.CAUTION]
+
+
+@pytest.mark.parametrize("text", [" ", "1.", "1.1-1", "a.", "//a", " --hash=a", "-cp1", "\\ "])
+def test_a_long_line_takes_linear_time(text: str) -> None:
+    """A quarter of a megabyte on one line is read within seconds."""
+    file = PurePosixPath("a.lock")
+    line = text * (250_000 // len(text))
+    start = time.process_time()
+    assert len([*build_statements([file], (), {}, {file: f"{line}x".encode()})]) == 2
+    assert time.process_time() - start < 4

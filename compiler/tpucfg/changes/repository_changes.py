@@ -38,10 +38,11 @@ _BUILD_PATHS: Final = re.compile(
 """Files from which images are built: what `docker build` and the installers of packages read, and scripts."""
 _COMMENT: Final = re.compile(r"[ \t]*#(?!!|[ \t]*(?:syntax|escape|check)[ \t]*=)[^$`]*(?<!\\)", re.IGNORECASE)
 """A line that nothing reads: no directive of BuildKit, and nothing that make or a shell expands in it."""
-_CONTINUED: Final = re.compile(r"[ \t]*\\[ \t]*\n[ \t]*")
+_CONTINUED: Final = re.compile(r"(?<![ \t])[ \t]*+\\\n[ \t]*+")
 _IP_ADDRESS: Final = r"(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?![\w.])"
+_SUFFIX: Final = r"(?:[.+~-]|(?=[a-z]))(?:a|b|rc|dev|post|cu|deb|ubuntu|u)?[0-9]++"
 _VERSION: Final = re.compile(
-    rf"(?<![\w.])(?!{_IP_ADDRESS})v?[0-9]+(?:\.[0-9]+)+(?:[.+~-]?(?:a|b|rc|dev|post|cu|deb|ubuntu|u)?[0-9]+)*(?![\w+~])"
+    rf"(?<![\w.])(?!{_IP_ADDRESS})v?[0-9]++(?:\.[0-9]++){{1,6}}+(?:{_SUFFIX}){{0,3}}+(?![\w+~])"
     r"|(?<=@sha256:)[0-9a-f]{64}\b"
 )
 """A version with a point in it, or the digest of an image."""
@@ -51,7 +52,7 @@ _HASH: Final = re.compile(
 )
 """What changes with the version of a locked package: hashes, the platforms of its wheels, their sizes and times."""
 _ADDRESS: Final = re.compile(
-    r"(?:[a-z][a-z0-9+.-]*:|(?<![^\s'\"=(]))//[^\s/'\"]+(?:/[^\s/'\"?]+(?=/))?|git@[\w.-]+"
+    r"(?:(?<![\w+.-])[a-z][a-z0-9+.-]{0,20}:|(?<![^\s'\"=(]))//[^\s/'\"]+(?:/[^\s/'\"?]+(?=/))?|git@[\w.-]+"
     rf"|(?<![^\s'\"=(])(?:[a-z0-9-]+\.)+[a-z]{{2,}}(?:/[^\s/'\"]+)?(?=/)|(?<![\w.])(?!127\.|0\.0\.0\.0){_IP_ADDRESS}",
     re.IGNORECASE,
 )
