@@ -70,11 +70,11 @@ def test_a_value_that_is_not_yaml_is_a_finding() -> None:
 @pytest.mark.parametrize(
     ("argument", "message"),
     [
-        ("sizes[9]=v6e-256", "sizes has 2 items, counted from 0, and no item 9"),
-        ("name[0]=a", "name is no list, and has no item 0"),
-        ("sizes.0=v6e-256", "sizes is a list, and has no key 0"),
-        ("sizes.0.x=v6e-256", "sizes is a list, and has no key 0"),
-        ("sizes.first=v6e-256", "sizes is a list, and has no key first"),
+        ("sizes[9]=v6e-256", "sizes has no [9]: it is a list of 2 items, counted from 0"),
+        ("name[0]=a", "name has no [0]: it is no list"),
+        ("sizes.0=v6e-256", "sizes has no 0: it is a list of 2 items, counted from 0"),
+        ("sizes.0.x=v6e-256", "sizes has no 0: it is a list of 2 items, counted from 0"),
+        ("sizes.first=v6e-256", "sizes has no first: it is a list of 2 items, counted from 0"),
     ],
 )
 def test_an_item_that_a_list_cannot_have_is_a_finding(argument: str, message: str) -> None:

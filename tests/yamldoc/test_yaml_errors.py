@@ -27,7 +27,12 @@ NUMBERS: Final = {
         "write 20000000, without separators; if it is text, put it in quotes",
     ),
 }
-ALL: Final = NO_SPACE | UNCLOSED | NUMBERS
+QUOTES: Final = {
+    "a: @b\nc: 1\n": ({"a": "@b", "c": 1}, "put the whole value in quotes: '@b'"),
+    "a:\n  b: it's: c\n": ({"a": {"b": "it's: c"}}, "put the whole value in quotes: 'it''s: c'"),
+    "a: 100%\nb: %c\n": ({"a": "100%", "b": "%c"}, "put the whole value in quotes: '%c'"),
+}
+ALL: Final = QUOTES | NO_SPACE | UNCLOSED | NUMBERS
 
 
 @pytest.mark.parametrize("text", ALL)
@@ -45,14 +50,14 @@ def test_the_edit_gives_what_was_meant(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "data"),
     [
-        ("{a: 2, 000, b: 1}", {"a": 2, "000": None, "b": 1}),
+        ("{a: b, 000, c: 1}", {"a": "b", "000": None, "c": 1}),
         ("{a: 2,000: 1}", {"a": 2, "000": 1}),
         ("{a: 2,00}", {"a": 2, "00": None}),
         ('{"a": 2,"000": null}', {"a": 2, "000": None}),
     ],
 )
 def test_other_keys_of_digits_stay_keys(text: str, data: Any) -> None:
-    """Digits are a key if a space or a quote precedes them, a value follows them, or they are no group of three."""
+    """Digits are a key if no number precedes them, a value follows them, or they are no group of three."""
     document = read_text(text, "a.yaml")
     assert document.findings == ()
     assert document.data == data

@@ -80,17 +80,13 @@ def _missing_item(root: Node, change: Change) -> Finding | None:
     node: Node | None = root
     for depth, step in enumerate(change.path):
         children: Any = node.children if node else ()
-        is_list, name, message = isinstance(children, list), dotted(change.path[:depth]), ""
-        hint = f"write its whole value: --set {name}=VALUE"
-        if is_list and isinstance(step, str):
-            message = f"{name} is a list, and has no key {quote_key(step)}"
-            hint = f"write {name}[{step}]" if step.isascii() and step.isdecimal() else hint
-        elif is_list and isinstance(step, int) and step > len(children):
-            message = f"{name} has {format_count(len(children), 'item')}, counted from 0, and no item {step}"
-            hint = f"write {name}[{len(children)}], which adds an item, or a smaller number"
-        elif isinstance(step, int) and not is_list:
-            message = f"{name} is no list, and has no item {step}"
-        if message:
+        is_list, is_index, name = isinstance(children, list), isinstance(step, int), dotted(change.path[:depth])
+        if is_list != is_index or (isinstance(step, int) and step > len(children)):
+            kind = (
+                f"it is a list of {format_count(len(children), 'item')}, counted from 0" if is_list else "it is no list"
+            )
+            message = f"{name} has no {dotted((step,))}: {kind}"
+            hint = f"write the number of an item, as {name}[0], or the whole value: --set {name}=VALUE"
             return Finding.of("TPU007", message, Location(change.origin, 1, 1, 1, change.start), help=hint)
         node = dict(paths.children(children)).get(step)
     return None

@@ -6,7 +6,7 @@ wrong.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Final
 
@@ -119,7 +119,7 @@ class NodeBuilder:
             try:
                 value = resolve_scalar(text)
             except NumberRefusedError as error:
-                self._report("TPU006", str(error), event, help=error.help)
+                self._report("TPU006", str(error), event, help="write another number; if it is text, put it in quotes")
                 # Any number serves: the finding is an error, so the value is never used.
                 value = 0
         node = Node(event.start_mark, event.end_mark, value, text)
@@ -137,7 +137,8 @@ class NodeBuilder:
             name = self._key(key)
             # Read before the key is checked, because the events of the value must be consumed in any case.
             child = self._value(next(events), events, depth)
-            if event.flow_style and _continues_number(last, key, child):
+            is_group = re.fullmatch("[0-9]{3}", name) and child.value is None and not child.text
+            if event.flow_style and is_group and type(last.value) is int:
                 last.text, last.end = f"{last.text},{name}", key.end_mark
                 continue
             last = child
@@ -150,8 +151,12 @@ class NodeBuilder:
                 continue
             keys[name] = Node(key.start_mark, key.end_mark, name, name)
             children[name], data[name] = child, child.value
-        if event.flow_style:
-            self._report_separated_numbers(children.values(), event)
+        for child in children.values() if event.flow_style else ():
+            if "," in child.text and type(child.value) is int:
+                message = f"in braces, a comma ends a value: {child.text} is not one number"
+                hint = f"write {child.text.replace(',', '')}, without separators; if it is text, put it in quotes"
+                location = range_of_marks(self.name, child.start, child.end)
+                self._keep(Finding.of("TPU006", message, location, help=hint), event)
         node = Node(event.start_mark, key.end_mark, data)
         node.children, node.keys = children, keys
         return self._anchored(event, node) if event.anchor else node
@@ -160,12 +165,8 @@ class NodeBuilder:
         if type(event) is ScalarEvent:
             self._check_scalar(event)
             return str(event.value)
-        if type(event) is MappingStartEvent and event.flow_style:
-            message = "a mapping is used as a key, as in {{ x }}: templates are not supported"
-            hint = "put the text in quotes, or write the text that the template would produce"
-            raise self._abort("TPU011", message, event, hint)
-        message = "a key must be text, not a list, a mapping or an alias"
-        raise self._abort("TPU011", message, event, "write the key itself")
+        message = "a key must be text, not a list, an alias, or a mapping as in the template {{ x }}"
+        raise self._abort("TPU011", message, event, "write the text itself; one in braces needs quotes")
 
     def _sequence(self, event: Any, events: Iterator[Any], depth: int) -> Node:
         self._refuse_tag(event)
@@ -209,9 +210,8 @@ class NodeBuilder:
         if event.tag is None:
             return
         tag = f"!!{event.tag.removeprefix(_YAML_TAG_PREFIX)}" if event.tag.startswith(_YAML_TAG_PREFIX) else event.tag
-        hint = "put the value in quotes instead" if tag == "!!str" else "leave the tag out"
         message = f"the tag {format_value(tag, quoted=False)} is not supported: a spec has only plain values"
-        finding = self._finding("TPU011", message, event, help=hint)
+        finding = self._finding("TPU011", message, event, help="leave the tag out")
         # The event's range includes the value after the tag; the finding is about the tag alone.
         line, column = finding.location[1:3]
         self._keep(finding._replace(location=Location(self.name, line, column, line, column + len(tag))), event)
@@ -220,14 +220,6 @@ class NodeBuilder:
         location = range_of_marks(self.name, first.start, first.end)
         message = f"the key {quote_key(name)} is written twice; the first is on line {location.line}"
         self._report("TPU003", message, event, help="delete one of the two", related=((location, "the first one"),))
-
-    def _report_separated_numbers(self, nodes: Iterable[Node], event: Any) -> None:
-        for node in nodes:
-            if "," in node.text and type(node.value) is int:
-                message = f"in braces, a comma ends a value: {node.text} is not one number"
-                hint = f"write {node.text.replace(',', '')}, without separators; {_QUOTE_TEXT}"
-                location = range_of_marks(self.name, node.start, node.end)
-                self._keep(Finding.of("TPU006", message, location, help=hint), event)
 
     def _report(self, id: str, message: str, event: Any, **options: Any) -> None:
         self._keep(self._finding(id, message, event, **options), event)
@@ -243,19 +235,6 @@ class NodeBuilder:
 
     def _finding(self, id: str, message: str, event: Any, **options: Any) -> Finding:
         return Finding.of(id, message, range_of_marks(self.name, event.start_mark, event.end_mark), **options)
-
-
-def _continues_number(number: Node, key: Any, value: Node) -> bool:
-    """Return True if a key without a value is a group of digits behind the comma of a number: `{max_usd: 2,000}`."""
-    return (
-        type(number.value) is int
-        and re.fullmatch("[0-9]{1,3}(,[0-9]{3})*", number.text) is not None
-        and (key.start_mark.line, key.start_mark.column) == (number.end.line, number.end.column + 1)
-        and re.fullmatch("[0-9]{3}", getattr(key, "value", "")) is not None
-        and key.implicit[0]
-        and value.value is None
-        and not value.text
-    )
 
 
 # Plain scalars.
@@ -278,15 +257,13 @@ _NOT_FINITE: Final = r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
 MAX_NUMBER_LENGTH: Final = 40
 """Maximum characters of a number: more than any count, rate or 64-bit identifier needs."""
 
-_QUOTE_TEXT: Final = "if it is text, put it in quotes"
-
 
 class NumberRefusedError(ValueError):
     """A number that no spec can use: infinite, not a number, out of range, or longer than MAX_NUMBER_LENGTH."""
 
-    def __init__(self, message: str, help: str) -> None:
-        super().__init__(message)
-        self.help = help
+    def __init__(self, text: str) -> None:
+        limits = f"a number has up to {MAX_NUMBER_LENGTH} characters, is finite, and lies between 1e-308 and 1e308"
+        super().__init__(f"{format_value(text, quoted=False)} is out of range: {limits}")
 
 
 def resolve_scalar(text: str) -> Scalar:
@@ -304,22 +281,16 @@ def resolve_scalar(text: str) -> Scalar:
 @lru_cache(maxsize=1024)
 def _number(text: str) -> Scalar:
     decimal = _DECIMAL.fullmatch(text)
-    if not decimal and not (text.startswith(("0o", "0x")) and re.fullmatch(_OCTAL_OR_HEXADECIMAL, text)):
-        if text.lower().endswith(("inf", "nan")) and re.fullmatch(_NOT_FINITE, text):
-            raise NumberRefusedError(f"{text} is not a finite number", f'write a number, or "{text}" if it is text')
-        return text
+    is_other = not decimal and text.startswith(("0o", "0x")) and re.fullmatch(_OCTAL_OR_HEXADECIMAL, text)
+    is_infinite = not decimal and text.lower().endswith(("inf", "nan")) and re.fullmatch(_NOT_FINITE, text)
     # Checked before the conversion, whose time is quadratic in the number of digits.
-    if len(text) > MAX_NUMBER_LENGTH:
-        message = f"the number has {len(text)} characters; the maximum is {MAX_NUMBER_LENGTH}"
-        raise NumberRefusedError(message, f"write fewer digits; {_QUOTE_TEXT}")
+    if is_infinite or ((decimal or is_other) and len(text) > MAX_NUMBER_LENGTH):
+        raise NumberRefusedError(text)
     if not decimal:
-        return int(text, 0)
+        return int(text, 0) if is_other else text
     value = float(text) if any(decimal.groups()) else int(text)
-    if value in (float("inf"), float("-inf")):
-        message = f"{text} is beyond the range of a 64-bit floating-point number"
-        raise NumberRefusedError(message, f"write a number below 1e308; {_QUOTE_TEXT}")
     # A mantissa with a digit other than 0 that becomes 0 has underflowed.
-    if value == 0 and re.search("[1-9]", text.lower().partition("e")[0]):
-        message = f"{text} is too small for a 64-bit floating-point number"
-        raise NumberRefusedError(message, f"write a number above 1e-308; {_QUOTE_TEXT}")
+    has_underflowed = value == 0 and re.search("[1-9]", text.lower().partition("e")[0])
+    if has_underflowed or value in (float("inf"), float("-inf")):
+        raise NumberRefusedError(text)
     return value

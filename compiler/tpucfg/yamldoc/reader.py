@@ -1,7 +1,6 @@
 """Read a file, bytes or a text as a Document, and find config files: every mistake is a finding, never an exception."""
 
 import re
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path as FilePath
@@ -20,19 +19,13 @@ MAX_FILE_BYTES: Final = 1 << 20
 """A thousand times the size of a long spec."""
 _FIRST_READ_BYTES: Final = 1 << 16
 """Nearly every spec is smaller; a buffer for the maximum is allocated only for a larger file."""
-_AMBIGUOUS: Final = {
-    "\x85": "line separator",
-    "\u2028": "line separator",
-    "\u2029": "line separator",
-    "\ufeff": "byte order mark",
-}
+_AMBIGUOUS: Final = "\x85\u2028\u2029\ufeff"
 """Characters that some versions of YAML read as a line break or drop, and other versions keep."""
 # Strings, not compiled patterns: few texts are searched with them, and compiling costs start-up time.
-_REFUSED: Final = f"[{NEVER_ALLOWED}{''.join(_AMBIGUOUS)}]"
+_REFUSED: Final = f"[{NEVER_ALLOWED}{_AMBIGUOUS}]"
 # Possessive, and with an optional closing quote: an unclosed string is scanned only once.
 _STRING_OR_TAB: Final = r'"(?:[^"\\]++|\\.)*+"?|\t'
 _ESCAPE: Final = r"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|.)"
-_SAVE_AS_UTF_8: Final = "save the file as UTF-8"
 
 
 def read_file(path: FilePath, display_name: str | None = None, *, several: bool = False) -> Document:
@@ -91,24 +84,20 @@ def _unreadable(name: str, finding: Finding, text: str = "") -> Document:
 
 def _undecodable(content: bytes, error: UnicodeDecodeError, name: str) -> Document:
     """Return a document whose text has replacement characters, so that the finding can show the line."""
-    if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
-        message = "the file is UTF-16; a spec must be UTF-8"
-        return _unreadable(name, Finding.of("TPU001", message, Location(name), help=_SAVE_AS_UTF_8))
     # Columns are counted in error.object, which unlike the content has no byte order mark.
     before = error.object[: error.start].decode("utf-8", "replace")
     line, column = line_and_column(before, len(before))
     message = f"the byte 0x{error.object[error.start]:02x} is not UTF-8"
-    finding = Finding.of("TPU001", message, Location(name, line, column, line, column + 1), help=_SAVE_AS_UTF_8)
+    location = Location(name, line, column, line, column + 1)
+    finding = Finding.of("TPU001", message, location, help="save the file as UTF-8")
     return _unreadable(name, finding, content.decode("utf-8-sig", "replace"))
 
 
 def _refused_character(match: re.Match[str], name: str) -> Finding:
-    code, (line, column) = f"U+{ord(match[0]):04X}", line_and_column(match.string, match.start())
-    location = Location(name, line, column, line, column + 1)
-    if kind := _AMBIGUOUS.get(match[0]):
-        message = f"unexpected {kind} {code}: YAML readers disagree on its meaning"
-        return Finding.of("TPU011", message, location, help="delete it")
-    return Finding.of("TPU002", f"this is not YAML: unexpected control character {code}", location, help="delete it")
+    line, column = line_and_column(match.string, match.start())
+    message = f"this is not YAML: parsers refuse the character U+{ord(match[0]):04X}, or disagree on its meaning"
+    id_ = "TPU011" if match[0] in _AMBIGUOUS else "TPU002"
+    return Finding.of(id_, message, Location(name, line, column, line, column + 1), help="delete it")
 
 
 def _json_as_yaml(text: str) -> str:

@@ -1,193 +1,125 @@
 """Explain a syntax error of the YAML parser, at the location of the mistake.
 
 The parser stops where it cannot continue, which is often below the mistake: an unclosed quote is noticed at the end of
-the file. What has no explanation here is reported with the parser's own message.
+the file. So common repairs are tried on the lines where the mistake may be; the first with which the parser gets
+further is the help. Where none does, the error is reported with the parser's own message.
 """
 
 import re
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from math import inf
 from typing import Any, Final
 
-from yaml import MarkedYAMLError, ScalarEvent
+from yaml import MarkedYAMLError
 
 from tpucfg.findings import Finding, Location
 from tpucfg.named_tuple import NamedTuple
-from tpucfg.text_format import printable, split_lines
+from tpucfg.text_format import split_lines
 from tpucfg.yamldoc.parser import parse_events
 
+_PLAIN_VALUE: Final = r"""(\s*(?:- +)*+[^\s:#][^:]*: +)([^\s\[{"'|>&*!#].*)"""
+"""A key with a value that has no quotes. Possessive: else, a long row of dashes would take quadratic time."""
 _QUOTE_OR_DELETE: Final = "if this is part of a text, put the whole text in quotes; if not, delete it"
 
 
-class _SyntaxError(NamedTuple):
-    """The parser's error, and the text that it read. Marks, lines and columns count from 0 here."""
+class _Repair(NamedTuple):
+    """Another text of one line."""
 
-    problem: str
-    mark: Any
-    """The position where the parser stopped."""
-    context: Any
-    """The start of the construct that the parser could not end, or None."""
-    in_brackets: bool
-    rows: list[str]
-    name: str
-
-    def row(self, mark: Any) -> str:
-        """Return the line of a mark; an empty line after the end of the text."""
-        return self.rows[mark.line] if mark.line < len(self.rows) else ""
-
-    def rest(self) -> str:
-        """Return the text of the line from the position where the parser stopped."""
-        return self.row(self.mark)[self.mark.column :]
-
-    def location(self, line: int, start: int, end: int = 0) -> Location:
-        """Return a range of one line, at least one character long."""
-        with_text = [number for number, row in enumerate(self.rows) if row.strip()]
-        # The parser may stop after the last line with text: then the finding is at the end of that line.
-        if line > (last := with_text[-1] if with_text else 0):
-            line, start, end = last, len(self.rows[last].rstrip()), 0
-        return Location(self.name, line + 1, start + 1, line + 1, max(end, start + 1) + 1)
-
-    def finding(self, message: str, location: Location, help: str, opened: Location | None = None) -> Finding:
-        """Return the finding. `opened` is the location of the bracket that is not closed."""
-        language = "JSON" if self.name.endswith(".json") else "YAML"
-        related = ((opened, "opened here"),) if opened and opened[:3] != location[:3] else ()
-        return Finding.of("TPU002", f"this is not {language}: {message}", location, help=help, related=related)
+    row: str
+    start: int
+    """The column of the mistake, from 0."""
+    message: str
+    help: str
+    width: int = 0
+    """The characters of the mistake; 0 for all up to the end of the line."""
 
 
 def syntax_finding(error: Any, text: str, name: str) -> Finding:
     """Return the finding for a parser error. `text` is what the parser read."""
-    problem, mark = str(error.problem or error.context), error.problem_mark or error.context_mark
-    syntax_error = _SyntaxError(
-        problem, mark, error.context_mark, "flow" in str(error.context), split_lines(text), name
-    )
-    if mark is None:
-        return syntax_error.finding(problem, Location(name), _QUOTE_OR_DELETE)
-    elsewhere = _merge_conflict(syntax_error) or _quote_of_later_lines(syntax_error, text)
-    return elsewhere or _explained(syntax_error) or _unexplained(syntax_error)
-
-
-def _explained(error: _SyntaxError) -> Finding | None:
-    # libyaml and PyYAML describe a tab in several ways, so it is recognized in the text.
-    if error.rest().startswith("\t"):
-        location = error.location(error.mark.line, error.mark.column)
-        return error.finding("a tab is used where YAML allows only spaces", location, "replace the tab by spaces")
-    explain = next((explain for pattern, explain in _EXPLAINERS.items() if re.search(pattern, error.problem)), None)
-    return explain(error) if explain else None
-
-
-def _unexplained(error: _SyntaxError) -> Finding:
-    opened = error.location(error.context.line, error.context.column) if error.in_brackets else None
-    closing = re.search("',' or '(.)'", error.problem)
+    rows, opened = split_lines(text), error.context_mark
+    mark = error.problem_mark or opened
+    conflict = next((number for number, row in enumerate(rows) if row.startswith("<<<<<<< ")), None)
+    if conflict is not None:  # https://git-scm.com/docs/git-merge
+        hint = "keep one of the two versions, and delete the lines that start with <<<<<<<, ======= and >>>>>>>"
+        return _finding("a merge conflict is not resolved", hint, _range(rows, conflict, 0, name), name)
+    for line in _suspects(rows, mark, opened) if mark else ():
+        for repair in _repairs(rows[line], _line_above(rows, line)):
+            if _error_line("\n".join((*rows[:line], repair.row, *rows[line + 1 :]))) > mark.line:
+                location = _range(rows, line, repair.start, name, repair.width)
+                return _finding(repair.message, repair.help, location, name)
+    problem = str(error.problem or error.context)
+    closing = re.search("',' or '(.)'", problem)
     hint = f"add a comma, or close with {closing[1]}" if closing else _QUOTE_OR_DELETE
-    location = error.location(error.mark.line, error.mark.column)
+    location = _range(rows, mark.line, mark.column, name, 1) if mark else Location(name)
+    start = _range(rows, opened.line, opened.column, name, 1) if closing and opened else location
+    row = rows[mark.line] if mark and mark.line < len(rows) else ""
     # In brackets the parser stops at the colon after a missing comma: the mistake is before the colon's key.
-    if opened and error.rest().startswith(":"):
-        before = error.row(error.mark)[: error.mark.column].rstrip()
+    if closing and row[mark.column :].startswith(":"):
+        before = row[: mark.column].rstrip()
         location = location._replace(column=max(before.rfind(char) for char in "\t ,[{") + 2)
-    return error.finding(error.problem, location, hint, opened)
+    return _finding(problem, hint, location, name, ((start, "opened here"),) if start[:3] != location[:3] else ())
 
 
-def _merge_conflict(error: _SyntaxError) -> Finding | None:
-    """Return the finding for a conflict that git has marked: https://git-scm.com/docs/git-merge."""
-    for number, row in enumerate(error.rows):
-        if row.startswith("<<<<<<< "):
-            location = error.location(number, 0, len(row.rstrip()))
-            hint = "keep one of the two versions, and delete the lines that start with <<<<<<<, ======= and >>>>>>>"
-            return error.finding("a merge conflict is not resolved", location, hint)
-    return None
+def _finding(message: str, hint: str, location: Location, name: str, related: Any = ()) -> Finding:
+    language = "JSON" if name.endswith(".json") else "YAML"
+    return Finding.of("TPU002", f"this is not {language}: {message}", location, help=hint, related=related)
 
 
-def _unclosed_quote(error: _SyntaxError) -> Finding:
-    mark = error.context or error.mark
-    quote = error.row(mark)[mark.column : mark.column + 1]
-    location = error.location(mark.line, mark.column)
-    return error.finding("this quoted text is never closed", location, f"close it with {quote}")
+def _range(rows: Sequence[str], line: int, start: int, name: str, width: int = 0) -> Location:
+    """Return a range of one line, by default to its end; after the last line with text, the end of that line."""
+    if line > (last := max((number for number, row in enumerate(rows) if row.strip()), default=0)):
+        line, start, width = last, len(rows[last].rstrip()), 1
+    end = start + width if width else len(rows[line].rstrip())
+    return Location(name, line + 1, start + 1, line + 1, max(end, start + 1) + 1)
 
 
-def _quote_of_later_lines(error: _SyntaxError, text: str) -> Finding | None:
-    """Return the finding for a quote that is not closed, if the first quote of a later value has closed it."""
-    last: Any = None
-    with suppress(MarkedYAMLError):
-        for event in parse_events(text):
-            last = event if isinstance(event, ScalarEvent) else last
-    if last is None or last.style not in ("'", '"') or last.end_mark.line != error.mark.line:
-        return None
-    first, *later = (row for row in error.rows[last.start_mark.line : error.mark.line + 1] if row.strip())
-    # The lines of a text in quotes are indented deeper than its key; the keys after it are not.
-    if all(_indentation(row) > _indentation(first) for row in later):
-        return None
-    location = error.location(last.start_mark.line, last.start_mark.column)
-    message = f"this quoted text is not closed before line {error.mark.line + 1}"
-    return error.finding(message, location, f"close it with {last.style}")
+def _error_line(text: str) -> float:
+    """Return the line on which the parser stops, from 0; infinite for a text that it reads to its end."""
+    try:
+        for _ in parse_events(text):
+            pass
+    except MarkedYAMLError as error:
+        mark: Any = error.problem_mark or error.context_mark
+        return float(mark.line) if mark else -1
+    return inf
 
 
-def _unexpected_colon(error: _SyntaxError) -> Finding | None:
-    """Explain a colon inside an unquoted value, or a line above that has no space behind its colon."""
-    row, line = error.row(error.mark), error.mark.line
-    # Possessive: without it, a long row of dashes without a colon takes quadratic time.
-    key = re.match(r"\s*(?:- +)*+[^\s:#][^:]*: +", row[: error.mark.column])
-    if key:
-        value = row[key.end() :].rstrip()
-        quoted = printable(value).replace("'", "''")
-        location = error.location(line, key.end(), key.end() + len(value))
-        hint = f"put the whole value in quotes: '{quoted}'"
-        return error.finding("this unquoted value contains a colon and a space", location, hint)
-    if re.match(r"\s*(?:- +)*+[^\s:#]+:[{\[]", row):
-        return _key_without_colon(error, line, _indentation(row))
-    return _wrong_indentation(error)
+def _suspects(rows: Sequence[str], mark: Any, opened: Any) -> Iterator[int]:
+    """Yield the lines where the mistake may be: where the parser stopped, above it, and where an open text starts."""
+    above = range(min(mark.line, len(rows)) - 1, -1, -1)
+    with_text = (line for line in above if rows[line].strip() and not rows[line].lstrip().startswith("#"))
+    open_quotes = (line for line in above if any(rows[line].count(quote) % 2 for quote in "\"'"))
+    lines = (mark.line, next(with_text, 0), opened.line if opened else 0, next(open_quotes, 0))
+    yield from (line for line in dict.fromkeys(lines) if line < len(rows))
 
 
-def _wrong_indentation(error: _SyntaxError) -> Finding | None:
-    """Explain a first key of a line whose indentation is none above, or that follows a line without a colon."""
-    row, above = error.row(error.mark), _line_above(error)
-    indentation = _indentation(row)
-    if above is None or not re.match(r"\s*[^\s:#-][^:]*:(\s|$)", row):
-        return None
-    expected = _indentation(above[1])
-    if expected == indentation:
-        has_colon = re.search(r":(\s|$)", above[1])
-        return None if has_colon else _key_without_colon(error, above[0], expected)
-    message = f"this line is indented by {indentation}, and the one above it by {expected}"
-    location = error.location(error.mark.line, indentation, row.index(":"))
-    hint = f"indent it by {expected}, if it belongs beside the line above"
-    related = error.location(above[0], expected, len(above[1].rstrip()))
-    return error.finding(message, location, hint)._replace(related=((related, "the line above"),))
+def _line_above(rows: Sequence[str], line: int) -> str:
+    above = (row for row in reversed(rows[:line]) if row.strip() and not row.lstrip().startswith("#"))
+    return next(above, "")
 
 
-def _missing_colon(error: _SyntaxError) -> Finding:
-    start = error.context or error.mark
-    return _key_without_colon(error, start.line, start.column)
-
-
-def _after_the_document(error: _SyntaxError) -> Finding | None:
-    """Explain a first line without a space behind its colon, which a comment follows."""
-    above = _line_above(error)
-    return _key_without_colon(error, above[0], 0) if above and re.match(r"[\w-]+:\S", above[1]) else None
-
-
-def _key_without_colon(error: _SyntaxError, line: int, column: int) -> Finding:
-    """Explain a line that is neither a key with its value nor the continuation of a text."""
-    text = error.rows[line][column:].rstrip()
+def _repairs(row: str, above: str) -> Iterator[_Repair]:
+    """Yield the repairs of a line, given the line above it."""
+    text, indentation, expected = row.strip(), _indentation(row), _indentation(above)
+    if "\t" in row:
+        message = "a tab is used where YAML allows only spaces"
+        yield _Repair(row.replace("\t", "  "), row.index("\t"), message, "replace the tab by spaces", 1)
+    for quote in "\"'":
+        if row.count(quote) % 2:
+            yield _Repair(row + quote, row.rindex(quote), "this quoted text is not closed", f"close it with {quote}")
+    if match := re.fullmatch(_PLAIN_VALUE, row.rstrip()):
+        quoted = "'{}'".format(match[2].replace("'", "''"))
+        hint = f"put the whole value in quotes: {quoted}"
+        yield _Repair(match[1] + quoted, match.start(2), "this value needs quotes", hint)
+    if indentation != expected:
+        message = f"this line is indented by {indentation}, and the one above it by {expected}"
+        hint = f"indent it by {expected}, if it belongs beside the line above"
+        yield _Repair(" " * expected + text, indentation, message, hint)
     key, _, value = text.partition(":") if ":" in text else text.partition(" ")
-    location = error.location(line, column, column + len(text))
-    hint = printable(f"write {key}: {value.strip()}".rstrip())
-    return error.finding("a key needs a colon and a space before its value", location, hint)
-
-
-def _line_above(error: _SyntaxError) -> tuple[int, str] | None:
-    rows = list(enumerate(error.rows[: error.mark.line]))
-    return next(((number, row) for number, row in reversed(rows) if row.strip() and row.lstrip()[0] != "#"), None)
+    entry = f"{key}: {value.strip()}".rstrip()
+    message = "a key needs a colon and a space before its value"
+    yield _Repair(" " * indentation + entry, indentation, message, f"write {entry}")
 
 
 def _indentation(row: str) -> int:
-    return len(row) - len(row.lstrip())
-
-
-_EXPLAINERS: Final[dict[str, Callable[[_SyntaxError], Finding | None]]] = {
-    "values are not allowed": _unexpected_colon,
-    "expected ':'": _missing_colon,
-    "expected key": _wrong_indentation,
-    "expected <document start>": _after_the_document,
-    "unexpected (end of stream|document indicator)": _unclosed_quote,
-}
-"""By a part of the parser's message: the function that explains it, or returns None for the parser's own text."""
+    return len(row) - len(row.lstrip(" "))
