@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from io import StringIO
 from typing import Any, Final
 
@@ -16,10 +16,6 @@ _INVISIBLE: Final = {0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFF
 _PLAIN_WORD: Final = r'"([A-Za-z][A-Za-z0-9_./-]*(?::[A-Za-z0-9_./-]+)*)"'
 _YAML_KEYWORDS: Final = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
 _MAX_PATH_LENGTH: Final = 80
-_MIN_SIMILARITY: Final = 0.6
-"""The smallest ratio of difflib at which two words share most of their letters."""
-_SEPARATORS: Final = r"[\s_.-]+"
-_WORDS: Final = r"[A-Za-z0-9][\sA-Za-z0-9_.-]*"
 
 
 def dotted(path: Sequence[str | int], root: str = "the file") -> str:
@@ -142,7 +138,7 @@ def line_and_column(text: str, offset: int) -> tuple[int, int]:
 
 def yaml_example(value: Any) -> str:
     """Return a value as it would be written in a spec, on one line and with as few quotes as possible."""
-    if isinstance(value, str) and not re.match("[0-9]", value):
+    if isinstance(value, str) and not re.match("[0-9]", value) and value.lower() not in _YAML_KEYWORDS:
         return value
     return re.sub(_PLAIN_WORD, _unquoted, json.dumps(value, ensure_ascii=False))
 
@@ -171,36 +167,3 @@ def suggestion(text: str, names: Sequence[str], otherwise: str) -> str:
 def letters(text: str) -> str:
     """Return the letters and digits of a name, in lower case."""
     return re.sub(r"[^a-z0-9]", "", text.lower())
-
-
-def sorted_by_similarity(text: str, names: Sequence[str]) -> Sequence[str]:
-    """Return the names, similar ones first if a list would not show them all."""
-    if len(names) <= MAX_LISTED:
-        return names
-    from difflib import SequenceMatcher
-
-    matcher = SequenceMatcher(b=text[:100].lower())
-
-    def ratio(name: str) -> float:
-        matcher.set_seq1(name.lower())
-        return matcher.ratio() if matcher.quick_ratio() > _MIN_SIMILARITY else 0
-
-    return sorted(names, key=ratio, reverse=True)
-
-
-def corrected(text: str, is_valid: Callable[[str], bool], *, key: bool = False) -> str | None:
-    """Return a valid form of the text, in another case or with other separators; None if there is none."""
-    return next((form for form in _other_forms(text, key) if form and form != text and is_valid(form)), None)
-
-
-def _other_forms(text: str, key: bool) -> Iterator[str]:
-    if key:
-        yield text.lstrip("-")
-    text = text.strip()
-    yield text
-    if re.fullmatch(_WORDS, text):
-        lower = text.lower()
-        yield from (lower, text.upper(), lower.removeprefix("tpu-"), re.sub(r"-[a-z]$", "", lower))
-        for separator in "-_":
-            joined = re.sub(_SEPARATORS, separator, text).strip(separator)
-            yield from (joined, joined.lower())

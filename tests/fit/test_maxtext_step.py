@@ -66,7 +66,7 @@ def test_another_program_needs_a_step(folder: Folder) -> None:
     folder.spec(OWN[0])
     status, _, errors = folder.fit()
     assert status == 1
-    assert "error[TPU005]: trainer.fit names no training step, and the spec has no `flags: maxtext`" in errors
+    assert "error[TPU005]: trainer.fit needs a training step, of trainer.fit.step or `flags: maxtext`" in errors
     assert 'help: set trainer.fit.step to "trainer.fit:abstract_step"' in errors
 
 

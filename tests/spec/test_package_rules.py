@@ -50,18 +50,17 @@ def test_a_package_without_a_build_file_is_a_warning(tmp_path: Path) -> None:
     (tmp_path / "trainer").mkdir()
     (finding,) = findings_for(tmp_path)
     assert finding.message == (
-        "there is neither setup.py nor pyproject.toml; gcloud looks in the folder above trainer, "
-        "and builds it without its requirements"
+        "gcloud finds no setup.py or pyproject.toml beside trainer, and builds it without requirements"
     )
     assert finding.help == "write a setup.py beside trainer"
 
 
 def test_a_build_file_inside_the_package_is_a_warning(tmp_path: Path) -> None:
-    """The message names a setup.py inside the package, and the help the folder to move it to."""
+    """The help moves a setup.py inside the package to the folder that gcloud looks in."""
     (tmp_path / "trainer").mkdir()
     (tmp_path / "trainer" / "setup.py").touch()
     (finding,) = findings_for(tmp_path)
-    assert finding.message.startswith("setup.py is in trainer itself; gcloud looks in the folder above trainer")
+    assert finding.message.startswith("gcloud finds no setup.py or pyproject.toml beside trainer")
     assert finding.help == "move setup.py up, beside trainer"
 
 

@@ -297,8 +297,8 @@ def test_each_environment_needs_a_ladder() -> None:
     [
         ({"warmup_step": 1}, "did you mean warmup_steps?"),
         ({"Batch_size": 8}, "did you mean batch_size?"),
-        ({"train_steps": 100}, "override batch_size"),
-        ({"epochs": 1}, "override batch_size"),
+        ({"train_steps": 100}, "delete train_steps: it follows from the batch size"),
+        ({"epochs": 1}, "delete epochs: it follows from the batch size"),
         ({"seed": 1}, "add seed to training.steps"),
     ],
 )
@@ -323,11 +323,11 @@ def test_flags_name_settings_of_the_training() -> None:
     assert loaded(spec(training__flags={"epochs": "e", "learning_rate": None}))[1] == ()
 
 
-@pytest.mark.parametrize(("id_", "reason"), [("TPU999", "there is no finding"), ("TPU004", "cannot be allowed")])
-def test_only_an_allowable_finding_can_be_allowed(id_: str, reason: str) -> None:
+@pytest.mark.parametrize("id_", ["TPU999", "TPU004"])
+def test_only_an_allowable_finding_can_be_allowed(id_: str) -> None:
     """An unknown id is an error, and so is the id of a finding that cannot be allowed."""
     _, findings = loaded(spec(allow={id_: "because"}))
-    assert reason in finding_with_id("TPU007", findings).message
+    assert finding_with_id("TPU007", findings).message.startswith(f"{id_} cannot be allowed")
 
 
 def test_mistakes_of_different_kinds_are_reported_in_one_run() -> None:

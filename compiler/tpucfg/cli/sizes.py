@@ -8,7 +8,7 @@ from tpucfg.catalog import Catalog, Generation, Slice
 from tpucfg.cli.options import TakenByOption, format_option, option
 from tpucfg.cli.table import Cell, known, text_table
 from tpucfg.refusal import RefusalError, UsageError
-from tpucfg.text_format import corrected, format_value, json_text, listed, suggestion
+from tpucfg.text_format import format_value, json_text, listed, suggestion
 
 _CURRENT: Final = ("v5e", "v5p", "v6e", "tpu7x")
 """The generations that are listed unless the command names another, or asks for all."""
@@ -75,8 +75,7 @@ def _generation(catalog: Catalog, name: str) -> Generation:
 def _unknown_region(region: str, target: str | None, known: Sequence[str]) -> RefusalError:
     """Return the error for a region that offers no size; if it is a zone, the help suggests its region."""
     for_target = f" for {target}" if target else ""
-    near = corrected(region, known.__contains__) or region
-    hint = suggestion(near, known, f"regions with TPUs{for_target}: {', '.join(known)}")
+    hint = suggestion(region, known, f"regions with TPUs{for_target}: {', '.join(known)}")
     return RefusalError(f"no size is offered in {format_value(region, quoted=False)}{for_target}", hint)
 
 

@@ -73,6 +73,23 @@ def resolve_references(schema: Mapping[str, Any], part: Any) -> Mapping[str, Any
     return part if isinstance(part, dict) else {}
 
 
+def sections_of_key(name: str, key: str) -> Iterator[KeyPath]:
+    """Yield the path of each object of a schema that has a key, the nearest to the root first; `<name>` is any name."""
+    schema = load_schema(name)
+    queue: list[tuple[KeyPath, Any, tuple[str, ...]]] = [((), schema, ())]
+    # The list grows while it is iterated, as the queue of a breadth-first search.
+    for path, part, outer in queue:
+        reference = part.get("$ref", "")
+        if reference and reference in outer:
+            continue
+        resolved = resolve_references(schema, part)
+        members = resolved.get("properties", {})
+        if key in members:
+            yield path
+        below = [*members.items(), ("<name>", resolved.get("additionalProperties")), (0, resolved.get("items"))]
+        queue += [((*path, step), child, (*outer, reference)) for step, child in below if isinstance(child, dict)]
+
+
 @cache
 def _fast_validator(name: str) -> Any:
     # Imported here, so that commands without validation start faster.

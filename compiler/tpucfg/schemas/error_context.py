@@ -12,7 +12,8 @@ from jsonschema.validators import extend
 
 from tpucfg.findings import MAX_FINDINGS
 from tpucfg.named_tuple import NamedTuple
-from tpucfg.schemas import SPEC, RuleIds, load_schema, resolve_references
+from tpucfg.paths import grouped
+from tpucfg.schemas import SPEC, RuleIds, load_schema, resolve_references, sections_of_key
 from tpucfg.schemas.spec_keys import implied_value, key_advice, synonym, value_advice
 from tpucfg.text_format import dotted, format_value, nearest, yaml_example
 from tpucfg.yamldoc import KeyPath
@@ -47,13 +48,23 @@ class ErrorContext(NamedTuple):
     """One error of jsonschema, with everything that its explanation needs."""
 
     error: Any
-    schema: Mapping[str, Any]
-    """The whole schema, in which references are resolved."""
+    name: str
+    """The name of the schema."""
     ids: RuleIds
     source_text: Callable[[KeyPath], str]
     """Returns the source text of a scalar."""
     data: Any = None
     """The whole document."""
+
+    @property
+    def schema(self) -> Mapping[str, Any]:
+        """The whole schema, in which references are resolved."""
+        return load_schema(self.name)
+
+    def takes(self, value: Any) -> bool:
+        """Return True if the part of the schema that refuses the invalid value takes another one."""
+        validator = strict_validator(self.name).evolve(schema=self.error.schema)
+        return value is not None and bool(validator.is_valid(value))
 
     @property
     def path(self) -> KeyPath:
@@ -111,16 +122,14 @@ class ErrorContext(NamedTuple):
         return value_advice(self.path, self.error.instance) if self.ids == SPEC else ""
 
     @property
-    def misplaced_keys(self) -> dict[str, list[str]]:
-        """By missing required member: the object's keys that belong inside it."""
-        misplaced: dict[str, list[str]] = {}
-        for key in islice(self.error.instance, MAX_FINDINGS) if isinstance(self.error.instance, dict) else ():
-            section = section_of_key(key, self.schema, self.path) or ""
-            for member in self.error.schema.get("required", ()):
-                inside_member = f"under {dotted((*self.path, member))}"
-                if member not in self.error.instance and section.removesuffix("[]") == inside_member:
-                    misplaced.setdefault(member, []).append(key)
-        return {} if self.intended_keys else misplaced
+    def misplaced_keys(self) -> dict[str | int, list[str]]:
+        """By missing member of the root: the root's keys that belong inside it."""
+        if self.path or self.intended_keys or not isinstance(self.error.instance, dict):
+            return {}
+        required = {*self.error.schema.get("required", ())} - self.error.instance.keys()
+        first_keys = islice(self.error.instance, MAX_FINDINGS)
+        sections = ((next(sections_of_key(self.name, key), ()), key) for key in first_keys)
+        return grouped((section[0], key) for section, key in sections if section and section[0] in required)
 
     @property
     def misplaced_in_override(self) -> str:
@@ -167,32 +176,3 @@ def _first_example(annotations: Mapping[str, Any], key: KeyPath) -> str:
 def did_you_mean(near: str | None) -> str:
     """Return a help line with the name that was most likely meant, or an empty text."""
     return f"did you mean {near}?" if near else ""
-
-
-def section_of_key(key: str, schema: Mapping[str, Any], path: KeyPath) -> str | None:
-    """Return the section that has a key, such as `under training`; of several, the nearest to the root."""
-    if key in schema.get("properties", {}):
-        return "at the top of the file" if path else None
-    return next((f"under {section}" for section, names in _sections(schema) if key in names), None)
-
-
-def _sections(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield every object below the root with its members, breadth first, each definition once."""
-    queue: list[tuple[str, Any]] = [("", schema)]
-    seen: set[str] = set()
-    # The list grows while it is iterated, as the queue of a breadth-first search.
-    for section, part in queue:
-        reference = part.get("$ref")
-        if reference in seen:
-            continue
-        seen.update([reference] if reference else [])
-        resolved = resolve_references(schema, part)
-        members = resolved.get("properties", {})
-        if section:
-            yield section.removeprefix("."), members
-        children = [(f"{section}.{name}", member) for name, member in members.items()]
-        children += [
-            (f"{section}.<name>", resolved.get("additionalProperties")),
-            (f"{section}[]", resolved.get("items")),
-        ]
-        queue += [(name, member) for name, member in children if isinstance(member, dict)]

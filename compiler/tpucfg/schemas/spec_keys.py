@@ -1,20 +1,21 @@
 """Edits for unknown keys and values of a spec: the place, the form or the name in which the spec takes them.
 
 The names are data of the schema. `x-synonyms` has names of other tools for the keys or values of a section, and
-`x-opposites` names of switches with the opposite meaning. `x-derived` has names of values that a section does not need,
-by reason; `x-elsewhere`, at the root, names of what no section has a key for, by what decides it. `x-replaced` has
-keys of other tools and of the services' APIs whose values have another form here, by the key that has their meaning.
+`x-opposites` names of switches with the opposite meaning. `x-derived` has names of values that a section, or at the
+root any section, does not need, by what decides them. `x-replaced` has keys of other tools and of the services' APIs
+whose values have another form here, by the key that has their meaning.
 
 Every help line is an edit that works: it names a place that takes the key and does not have it yet.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 from tpucfg.named_tuple import NamedTuple
-from tpucfg.paths import value_at
-from tpucfg.schemas import load_schema, resolve_references
+from tpucfg.paths import value_at, values_at
+from tpucfg.schemas import load_schema, resolve_references, sections_of_key
 from tpucfg.text_format import dotted, letters, nearest, quote_key, yaml_example
 from tpucfg.yamldoc import KeyPath
 
@@ -25,7 +26,6 @@ _RESERVATION: Final = re.compile(
     r"reservations/([a-z](?:[-a-z0-9]{0,61}[a-z0-9])?)"
 )
 """A reservation in the form of an API, which may have a zone that the spec works out itself."""
-_RESERVED: Final = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?")
 _REGION: Final = re.compile(r"(?:^|/locations/)([a-z]+-[a-z]+[0-9]+)(?:-[a-z])?(?=$|/)")
 """The region of itself, of a zone, or of a cluster's location."""
 _SECONDS: Final = re.compile(r"[1-9][0-9]{0,8}[smhd]?")
@@ -53,35 +53,34 @@ def value_advice(path: KeyPath, value: Any) -> str:
 def _text_advice(path: KeyPath, section: KeyPath, text: str) -> str:
     name, synonyms = _reservation_name(text), _annotation(section, "x-synonyms")
     meant = _meant(synonyms, text)
-    if section == (*_CAPACITY, "reservation") and name and name != text:
-        return f"set {dotted(path)} to {name}"
     if section == _CAPACITY and meant == "reservation":
         return "for example: capacity: {reservation: chat-2026}"
-    if section == _CAPACITY and not meant and (name or _RESERVED.fullmatch(text)):
-        meant = None if name else nearest(text, [word for word in synonyms if word != "reservation"])
-        if not meant:
+    if section == _CAPACITY and not meant:
+        meant = nearest(text, [word for word in synonyms if word != "reservation"])
+        if name or not meant:
             return f"set {dotted(path)} to {yaml_example({'reservation': name or text})}"
+    if section == (*_CAPACITY, "reservation") and name and name != text:
+        return f"set {dotted(path)} to {name}"
     return f"did you mean {meant}?" if meant else ""
 
 
 _SMALLER_IS_BETTER: Final = ("loss", "perplexity", "error")
 """Words in the names of metrics."""
+_LOCATED: Final = ("zone", "zones", "cluster", "region")
+"""The keys of an environment whose values have its region."""
 
 
 def implied_value(data: Any, path: KeyPath) -> str | None:
     """Return the value of a missing key that others decide, such as the region of an environment's zones; else None."""
-    environments = value_at(data, ("environments",))
-    layers = [*environments.values()] if isinstance(environments, dict) else []
-    texts: list[Any] = []
+    environments = [value for _, value in values_at(data, "environments.*")]
+    texts: Iterable[Any] = ()
     match path:
         case ("training", "tuned_on"):
-            texts = [value_at(layer, ("sizes", 0)) for layer in (data, *layers)]
+            texts = (value_at(layer, ("sizes", 0)) for layer in (data, *environments))
         case ("environments", _, "region"):
-            own = value_at(data, path[:2])
-            zones = value_at(own, ("zones",))
-            places = [value_at(own, ("zone",)), *(zones.values() if isinstance(zones, dict) else ())]
-            places += [value_at(own, ("cluster",)), *(value_at(layer, ("region",)) for layer in layers)]
-            texts = [match[1] for place in places if isinstance(place, str) and (match := _REGION.search(place))]
+            places = ((layer, key) for layer in (value_at(data, path[:2]), *environments) for key in _LOCATED)
+            values = (text for layer, key in places for _, text in values_at(value_at(layer, (key,)), "**"))
+            texts = (match[1] for text in values if isinstance(text, str) and (match := _REGION.search(text)))
         case ("gate", "goal"):
             metric = str(value_at(data, ("gate", "metric")))
             texts = ["min"] if any(word in metric.lower() for word in _SMALLER_IS_BETTER) else []
@@ -169,16 +168,21 @@ class _UnknownKey(NamedTuple):
         return self.at(*path) is not _ABSENT
 
     def listed_under(self, keyword: str, path: KeyPath) -> str | None:
-        """Return the entry of an annotation at a path that lists the key, in any case and with dashes."""
-        word = self.key.lower().replace("-", "_")
-        return next((entry for entry, words in _annotation(path, keyword).items() if word in words), None)
+        """Return the entry of an annotation at a path that lists the key."""
+        entries = _annotation(path, keyword).items()
+        return next((entry for entry, words in entries if letters(self.key) in map(letters, words)), None)
 
-    def environments(self) -> list[str]:
-        """Return the environments to which the layer applies, in the order of the file."""
-        if self.layer[:1] == ("environments",):
-            return [str(self.layer[1])]
+    @property
+    def names(self) -> dict[str | int, str | int]:
+        """The environment and the size of the layer, or of each."""
         environments = self.at("environments")
-        return list(environments) if isinstance(environments, dict) else []
+        only = next(iter(environments)) if isinstance(environments, dict) and len(environments) == 1 else "<name>"
+        return {"environments": only, "overrides": "<size>"} | dict(zip(self.layer[::2], self.layer[1::2], strict=True))
+
+    def located(self, section: KeyPath) -> KeyPath:
+        """Return the path of a section with the names of the layer."""
+        steps = pairwise(("", *section))
+        return tuple(self.names.get(before, step) if step == "<name>" else step for before, step in steps)
 
     def deletion(self, *existing: str | int) -> str:
         """Return the edit for a key whose meaning an existing key has."""
@@ -188,23 +192,19 @@ class _UnknownKey(NamedTuple):
         """Return the edit that gives the key's meaning to another key."""
         if self.has(*place, key):
             return self.deletion(*place, key)
-        return f"replace it by {key}: {yaml_example(value)} {_where(place)}"
+        return f"replace it by {key}: {yaml_example(value)} {where(place)}"
 
 
-def _where(place: KeyPath) -> str:
+def where(place: KeyPath) -> str:
+    """Return the place of a section in a sentence."""
     return f"under {dotted(place)}" if place else "at the top of the file"
 
 
 def _of_a_size(unknown: _UnknownKey) -> str | None:
-    """Return the edit for a zone or a topology, which the spec takes by size."""
-    names, layer = unknown.environments(), unknown.layer
-    environment = names[0] if len(names) == 1 else "<name>"
-    size = str(layer[-1]) if layer[-2:-1] == ("overrides",) else "<size>"
-    zone: KeyPath = ("environments", environment, "zones", size)
-    places: Mapping[str, KeyPath] = {"zone": zone, "zones": zone, "topology": ("overrides", size, "topology")}
-    place = places.get(unknown.key)
-    if place is None or not isinstance(unknown.value, str):
+    """Return the edit for a zone, which an environment takes by size."""
+    if unknown.key not in ("zone", "zones") or not isinstance(unknown.value, str):
         return None
+    place = (*unknown.located(("environments", "<name>")), "zones", unknown.names["overrides"])
     if unknown.has(*place):
         return unknown.deletion(*place)
     return f"delete {unknown.key}, and set {dotted(place)} to {yaml_example(unknown.value)}"
@@ -226,8 +226,9 @@ def _steps_of_override(unknown: _UnknownKey) -> str | None:
 
 def _replaced(unknown: _UnknownKey) -> str | None:
     """Return the edit for a key of another tool, or of a service's API, whose value has another form here."""
-    meant = unknown.listed_under("x-replaced", ())
-    if meant is None or (unknown.section and unknown.section[0] not in ("trainer", "targets")):
+    in_capacity = unknown.section == _CAPACITY  # a mapping in place of a name: `{type: spot}`, `{spot: true}`
+    meant = "capacity" if in_capacity else unknown.listed_under("x-replaced", ())
+    if meant is None or (unknown.section and unknown.section[0] not in ("trainer", "targets", "capacity")):
         return None
     text = str(unknown.value)
     if unknown.value in (None, False):
@@ -235,14 +236,12 @@ def _replaced(unknown: _UnknownKey) -> str | None:
     if meant == "trainer.max_run_duration":
         duration = (text if text[-1:].isalpha() else f"{text}s") if _SECONDS.fullmatch(text) else "12h"
         return unknown.replacement((*unknown.layer, "trainer"), "max_run_duration", duration)
-    word = unknown.key if unknown.value is True else text
-    value = {"reservation": _reservation_name(text) or text} if meant == "reservation" else _capacity_word(word)
-    return unknown.replacement(unknown.layer, "capacity", value or "spot")
-
-
-def _capacity_word(text: str) -> str | None:
-    word = _meant(_annotation(_CAPACITY, "x-synonyms"), text)
-    return None if word == "reservation" else word
+    synonyms = _annotation(_CAPACITY, "x-synonyms")
+    words = [word for each in (text, unknown.key) if (word := _meant(synonyms, each)) not in (None, "reservation")]
+    if in_capacity:
+        return f"set {dotted(unknown.path)} to {words[0]}" if words else ""
+    value = {"reservation": _reservation_name(text) or text} if meant == "reservation" else [*words, "spot"][0]
+    return unknown.replacement(unknown.layer, "capacity", value)
 
 
 def _reservation_name(text: str) -> str | None:
@@ -253,18 +252,10 @@ def _reservation_name(text: str) -> str | None:
     return f"{match[1]}reservations/{match[2]}" if match[1] else match[2]
 
 
-def _derived(unknown: _UnknownKey) -> str | None:
-    reason = unknown.listed_under("x-derived", unknown.path)
+def _explained(unknown: _UnknownKey) -> str | None:
+    """Return the edit for a key whose meaning something else decides, here or in every section."""
+    reason = unknown.listed_under("x-derived", unknown.path) or unknown.listed_under("x-derived", ())
     return f"delete {unknown.name}: {reason}" if reason else None
-
-
-def _capacity_form(unknown: _UnknownKey) -> str | None:
-    """Return the edit for a mapping in place of a capacity that has no name: `{type: spot}`, `{spot: true}`."""
-    if unknown.section != _CAPACITY:
-        return None
-    texts = (unknown.value, unknown.key) if isinstance(unknown.value, str) else (unknown.key,)
-    word = next((word for text in texts if (word := _capacity_word(text))), None)
-    return f"set {dotted(unknown.path)} to {word}" if word else ""
 
 
 def _synonym(unknown: _UnknownKey) -> str | None:
@@ -301,75 +292,39 @@ def _misplaced(unknown: _UnknownKey) -> str | None:
     """Return the edit that moves a key to a section that takes it."""
     place = next((place for place in _places(unknown) if place != unknown.path), None)
     if place is None:
-        return None
+        # A key of another target is no misspelling of one that this target has.
+        is_of_target = unknown.section[:1] == ("targets",) and any(sections_of_key("tpucfg", unknown.key))
+        return f"delete {unknown.name}" if is_of_target else None
     present = _present(unknown, place, unknown.key)
     if present == unknown.key:
         return f"delete {dotted((*unknown.path, unknown.key))}: {dotted((*place, unknown.key))} is already set"
     instead = f"in place of {present}, " if present else ""
-    return f"{unknown.name} belongs {_where(place)}: move it there, {instead}or delete it"
-
-
-def _of_another_target(unknown: _UnknownKey) -> str | None:
-    """Return the edit for a key that another target has: it is no misspelling of a key that this target has."""
-    if unknown.section[:1] != ("targets",) or len(unknown.section) != len(("targets", "gke")):
-        return None
-    others = _schema_at(("targets",)).get("properties", {})
-    return f"delete {unknown.name}" if any(_takes(("targets", name), unknown.key) for name in others) else None
-
-
-def _elsewhere(unknown: _UnknownKey) -> str | None:
-    """Return the edit for a key that no section has, with what decides it."""
-    reason = unknown.listed_under("x-elsewhere", ())
-    names = unknown.environments()
-    return reason and f"delete {unknown.name}: {reason.format(environment=names[0] if len(names) == 1 else '<name>')}"
+    return f"{unknown.name} belongs {where(place)}: move it there, {instead}or delete it"
 
 
 def _places(unknown: _UnknownKey) -> Iterator[KeyPath]:
-    """Yield the paths of the mappings that take a key; mappings of the same layer come first."""
-    layer, key = unknown.layer, unknown.key
+    """Yield the paths of the sections that take a key, those of the same layer first."""
     if _is_step_setting(unknown):
         yield ("training", "steps")
-    sections: list[KeyPath] = [("trainer",), ("targets",)]
-    if unknown.section[:1] != ("targets",):
-        sections.append(("targets", _target_of(unknown)))
-    if _takes(("environments", "", "overrides", ""), key):
-        yield layer
-    # A fit is set once, at the top: a layer has the properties of `trainer_layer`.
-    inner = ("environments", "") if layer else ()
-    yield from ((*layer, *section) for section in sections if _takes((*inner, *section), key))
-    # Figures of one size stand in `overrides`, and not in an environment's.
-    if layer[2:3] == ("overrides",) and _takes(("overrides", ""), key):
-        yield ("overrides", layer[3])
-    if _takes((), key):
-        yield ()
-    if _takes(("environments", ""), key) and (names := unknown.environments()):
-        missing = [name for name in names if not unknown.has("environments", name, key)] or names[:1]
-        yield ("environments", missing[0] if len(missing) == 1 else "<name>")
-    yield from (section for section in (("training",), ("gate",)) if _takes(section, key))
+    places = map(unknown.located, sections_of_key("tpucfg", unknown.key))
+    for place in sorted(places, key=lambda place: -len({*place} & {*unknown.layer})):
+        if place[-2:-1] != ("targets",) or place[-1] == _target_of(unknown):
+            yield place
 
 
-def _takes(path: KeyPath, key: str) -> bool:
-    """Return True if the schema names a key for the mapping at a path; an empty step is any name."""
-    return key in _schema_at(path).get("properties", {})
-
-
-def _target_of(unknown: _UnknownKey) -> str:
+def _target_of(unknown: _UnknownKey) -> Any:
     """Return the target of the layer's environment, or of most."""
     own = unknown.at(*unknown.layer[:2], "target") if unknown.layer[:1] == ("environments",) else _ABSENT
-    target = unknown.at("target") if own is _ABSENT else own
-    return target if isinstance(target, str) else ""
+    return unknown.at("target") if own is _ABSENT else own
 
 
 _EDITS: Final[tuple[Callable[[_UnknownKey], str | None], ...]] = (
-    _derived,
+    _explained,
     _synonym,
-    _capacity_form,
     _of_a_size,
     _opposite,
     _steps_of_override,
     _replaced,
     _misplaced,
-    _elsewhere,
-    _of_another_target,
 )
 """The first edit that applies is the advice."""

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from tpucfg.findings import Finding
+from tpucfg.schemas import load_schema
 from tpucfg.spec.layers import (
     LAYERED,
     Layered,
@@ -20,11 +21,6 @@ from tpucfg.yamldoc import Document, KeyPath
 
 PROGRAMS: Final = (("image",), ("package", "module"))
 """The keys of the two kinds of trainer: a container, or a Python package and its module. One kind is needed."""
-_EXAMPLES: Final = {
-    "image": "us-docker.pkg.dev/my-project/train/mnist:1.0",
-    "package": "gs://my-bucket/trainer-0.1.tar.gz",
-    "module": "trainer.task",
-}
 _NAMED_ENTRIES: Final = ("args", "env", "secrets", "mounts", "xla_flags")
 """The mappings of a trainer whose keys a team names itself."""
 _Job = tuple[str, str]
@@ -151,50 +147,31 @@ def _check_programs(document: Document) -> Iterator[Finding]:
         message = f"{dotted(path)} removes the program: a trainer needs image, or package and module"
         hint = deletion_help(document, path)
         if path[0] == "trainer":
-            hint = f"set {dotted(path)} to {_EXAMPLES[str(path[-1])]}, or to your own"
+            example = load_schema("tpucfg")["$defs"]["trainer"]["properties"][str(path[-1])]["examples"][0]
+            hint = f"set {dotted(path)} to {example}, or to your own"
         yield document.finding("TPU005", message, path, at_key=True, help=hint)
 
 
-def _check_fit_gate(document: Document) -> Iterator[Finding]:
-    """Yield an error if `gate.fit` asks for the fit of a job whose spec names no step to compile."""
+def _check_fit(document: Document) -> Iterator[Finding]:
+    """Yield an error for the first job whose fit `gate.fit` or `trainer.fit` asks for, without a step to compile."""
+    flags = document.data["training"].get("flags", {})
+    has_own_step = (flags if isinstance(flags, str) else flags.get("preset")) is not None
     gate = document.data.get("gate", {})
-    if not gate.get("fit"):
-        return
-    for name, size in _jobs(document):
-        if merge_layers(document.data, name, size).value["trainer"].get("fit") is None:
-            message = f"gate.fit needs trainer.fit, which names the step to compile: {size} of {name} has none"
-            alternative = "delete gate.fit" if len(gate) > 1 else "delete gate"
-            hint = f"{_step_help(document)}, or {alternative}"
-            if removals := [*_removals(document, name, size, "fit")]:
-                hint = f"{deletion_help(document, removals[-1])}, or {alternative}"
-            yield document.finding("TPU005", message, ("gate", "fit"), at_key=True, help=hint)
-            return
-
-
-def _check_fit_step(document: Document) -> Iterator[Finding]:
-    """Yield an error for the first job whose `trainer.fit` names no function, and whose framework has no own step."""
-    if _has_own_step(document):
-        return
     for name, size in _jobs(document):
         layers = merge_layers(document.data, name, size)
         fit = layers.value["trainer"].get("fit")
-        if fit is not None and fit.get("step") is None:
-            path = layers.source(("trainer", "fit"))
-            message = f"{dotted(path)} names no training step, and the spec has no `flags: maxtext`, which has its own"
-            yield document.finding("TPU005", message, path, at_key=True, help=_step_help(document, path))
-            return
-
-
-def _has_own_step(document: Document) -> bool:
-    flags = document.data["training"].get("flags", {})
-    return (flags if isinstance(flags, str) else flags.get("preset")) is not None
-
-
-def _step_help(document: Document, path: KeyPath = ("trainer", "fit")) -> str:
-    """Return the edit that names a step to compile."""
-    if _has_own_step(document):
-        return f"set {dotted(path)} to {{}}, for the step of the framework"
-    return f'set {dotted(path)}.step to "trainer.fit:abstract_step"'
+        if (not gate.get("fit")) if fit is None else (has_own_step or fit.get("step")):
+            continue
+        path = ("gate", "fit") if fit is None else layers.source(("trainer", "fit"))
+        section = dotted(("trainer", "fit") if fit is None else path)
+        hint = f"set {section} to {{}}" if has_own_step else f'set {section}.step to "trainer.fit:abstract_step"'
+        removals = [] if fit is not None else [*_removals(document, name, size, "fit")]
+        hint = deletion_help(document, removals[-1]) if removals else hint
+        hint += f", or delete {'gate.fit' if len(gate) > 1 else 'gate'}" if fit is None else ""
+        needed = "a training step, of trainer.fit.step or `flags: maxtext`"
+        message = f"{dotted(path)} needs {needed}, and {size} of {name} has none"
+        yield document.finding("TPU005", message, path, at_key=fit is None, help=hint)
+        return
 
 
 def _removals(document: Document, environment: str, size: str, key: str) -> Iterator[KeyPath]:
@@ -211,7 +188,6 @@ _RULES: Final[Mapping[Callable[[Document], Iterator[Finding]], frozenset[str]]] 
     _check_kinds_of_args: frozenset(("environments", "sizes", "overrides", "trainer", "probe", "tune")),
     _check_removals: frozenset(("environments", "sizes", "overrides", "probe", *LAYERED)),
     _check_programs: frozenset(("environments", "sizes", "trainer")),
-    _check_fit_gate: frozenset(("environments", "sizes", "overrides", "trainer", "training", "gate")),
-    _check_fit_step: frozenset(("environments", "sizes", "overrides", "trainer", "training")),
+    _check_fit: frozenset(("environments", "sizes", "overrides", "trainer", "training")),
 }
 """The rules, each with the sections that it compares."""

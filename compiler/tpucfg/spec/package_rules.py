@@ -61,10 +61,9 @@ def _local_package(project: Project, path: KeyPath, package: str, folder: Path) 
         hint = f"create {package}, or name a package that is built and in Cloud Storage: gs://…"
         yield project.document.finding("TPU053", message, path, help=hint)
     elif not _build_file(package_folder.parent):
-        problem, hint = f"there is neither {' nor '.join(_BUILD_FILES)}", f"write a setup.py beside {package}"
-        if misplaced_file := _build_file(package_folder):
-            problem, hint = f"{misplaced_file} is in {package} itself", f"move {misplaced_file} up, beside {package}"
-        message = f"{problem}; gcloud looks in the folder above {package}, and builds it without its requirements"
+        own = _build_file(package_folder)
+        hint = f"move {own} up, beside {package}" if own else f"write a setup.py beside {package}"
+        message = f"gcloud finds no {' or '.join(_BUILD_FILES)} beside {package}, and builds it without requirements"
         yield project.document.finding("TPU053", message, path, help=hint)
 
 

@@ -11,9 +11,9 @@ from tpucfg.named_tuple import NamedTuple
 from tpucfg.paths import values_at
 from tpucfg.spec.credentials import credentials_in, hidden_text, without_credentials
 from tpucfg.spec.layers import present_layers
-from tpucfg.spec.placeholders import PLACEHOLDERS, placeholder_findings
+from tpucfg.spec.placeholders import placeholder_findings
 from tpucfg.spec.presets import FIGURES, NAMED_FIGURES
-from tpucfg.spec.project import RESERVED_LABELS, Project, build_project, listed_paths, overridable
+from tpucfg.spec.project import Project, build_project, listed_paths, overridable
 from tpucfg.text_format import dotted, format_value, listed, nearest, quote_key, yaml_example
 from tpucfg.yamldoc import Document, KeyPath, count_values_and_depth
 from tpucfg.yamldoc.reader import read_file
@@ -101,19 +101,17 @@ def semantic_findings(document: Document, broken: frozenset[str]) -> Iterator[Fi
 
 
 def _check_ladders(document: Document) -> Iterator[Finding]:
-    if "sizes" in document.data:
-        return
-    hint = "add sizes: [v2-8, v2-32]"
     environments = document.data["environments"]
-    if not any("sizes" in environment for environment in environments.values()):
-        message = "the file needs the key sizes, as no environment has its own"
-        yield document.finding("TPU005", message, ("sizes",), at_key=True, help=hint)
-        return
-    for name, environment in environments.items():
-        if "sizes" not in environment:
-            message = f"environments.{name} has no sizes, and there are none at the top level"
-            path = ("environments", name)
-            yield document.finding("TPU005", message, path, at_key=True, help=f"{hint}, here or at the top level")
+    without = [] if "sizes" in document.data else [name for name in environments if "sizes" not in environments[name]]
+    has_none = without == [*environments]
+    for name in without[:1] if has_none else without:
+        path: KeyPath = ("sizes",) if has_none else ("environments", name)
+        subject = "no environment has sizes" if has_none else f"{dotted(path)} has no sizes"
+        message, hint = (
+            f"{subject}, and there are none at the top level",
+            "add sizes: [v2-8, v2-32], here or at the top",
+        )
+        yield document.finding("TPU005", message, path, at_key=True, help=hint)
 
 
 def _check_override_keys(document: Document) -> Iterator[Finding]:
@@ -129,10 +127,6 @@ def _unknown_override(document: Document, size: str, key: str, known: tuple[str,
     from tpucfg.schemas.spec_keys import key_advice
 
     path, name, near = ("overrides", size), quote_key(key), nearest(key, known)
-    if key in {"train_steps", "train_tokens", "epochs"}:
-        reason = "it follows from the batch size, so that each rung sees the same examples"
-        message, hint = f"{dotted(path)} cannot set {key}: {reason}", f"override batch_size, or change training.{key}"
-        return document.finding("TPU004", message, (*path, key), at_key=True, help=hint)
     hint = f"did you mean {near}?" if near else f"add {name} to training.steps if it is counted in steps, or delete it"
     hint = key_advice(document.data, path, key, document.data["overrides"][size][key]) or hint
     message, details = f"{dotted(path)} has no key {name}", (f"it takes: {listed(known)}",)
@@ -149,8 +143,8 @@ def _check_step_keys(document: Document) -> Iterator[Finding]:
             message = f"{key} cannot be a key of training.steps: it is the name of another setting"
             path: KeyPath = ("training", "steps", key)
             value = document.data["training"]["steps"][key]
-            hint = key_advice(document.data, path[:-1], key, value)
-            hint = hint if hint.startswith(f"{key} belongs") else "rename it; training.flags sets the name of its flag"
+            advice = key_advice(document.data, path[:-1], key, value)
+            hint = advice or "rename it; training.flags sets the name of its flag"
             yield document.finding("TPU007", message, path, at_key=True, help=hint)
 
 
@@ -162,8 +156,6 @@ def _check_flag_keys(document: Document) -> Iterator[Finding]:
         if key not in (*settings, "preset"):
             near, name = nearest(key, settings), quote_key(key)
             hint = f"did you mean {near}?" if near else f"delete training.flags.{name}"
-            if key in PLACEHOLDERS and not near:
-                hint = f"{hint}, and pass ${{{key}}} by a flag of trainer.args"
             message, path = f"training.flags has {name}, which is not a setting of training", ("training", "flags", key)
             details = (f"it takes: {listed(settings)}",)
             yield document.finding("TPU004", message, path, at_key=True, help=hint, details=details)
@@ -175,10 +167,7 @@ def _check_allowed_ids(document: Document) -> Iterator[Finding]:
         if id_ in allowable:
             yield from _check_allowed_places(document, id_, value)
             continue
-        message, hint = f"there is no finding {id_}", f"delete allow.{id_}"
-        if id_ in RULES:
-            message = f"{id_} ({RULES[id_].title}) cannot be allowed: it is not a matter of judgment"
-            hint = f"{hint}, and fix the finding"
+        message, hint = f"{id_} cannot be allowed: it is no finding about a matter of judgment", f"delete allow.{id_}"
         details = ("tpucfg explain lists the findings that can be allowed",)
         yield document.finding("TPU007", message, ("allow", id_), at_key=True, help=hint, details=details)
 
@@ -202,16 +191,6 @@ def _check_allowed_places(document: Document, id_: str, value: Any) -> Iterator[
             near = nearest(text, tuple(known))
             place = (*path, "path", index) if isinstance(value["path"], list) else (*path, "path")
             yield document.finding("TPU007", message, place, help=f"did you mean {near}?" if near else deletion)
-
-
-def _check_labels(document: Document) -> Iterator[Finding]:
-    for name, environment in document.data["environments"].items():
-        for key in environment.get("labels", {}):
-            if key in RESERVED_LABELS:
-                path = ("environments", name, "labels", key)
-                message = f"{dotted(path[:-1])} cannot set {key}: tpucfg sets this label on the bucket and the jobs"
-                hint = f"delete {key}, or give it another key"
-                yield document.finding("TPU007", message, path, at_key=True, help=hint)
 
 
 def _check_soft_delete(document: Document) -> Iterator[Finding]:
@@ -257,7 +236,6 @@ _RULES: Final[Mapping[Callable[[Document], Iterator[Finding]], frozenset[str]]] 
     _check_step_keys: frozenset(("training",)),
     _check_flag_keys: frozenset(("training",)),
     _check_allowed_ids: frozenset(("allow",)),
-    _check_labels: frozenset(("environments",)),
     _check_soft_delete: frozenset(("environments",)),
     _check_exit_codes: frozenset(("trainer", "environments", "overrides")),
     _check_repeated_values: frozenset(("trainer", "targets", "overrides")),

@@ -7,7 +7,7 @@ from typing import Final
 from tpucfg.findings import Finding
 from tpucfg.paths import leaf_paths, value_at
 from tpucfg.spec.layers import PROBE, present_layers
-from tpucfg.text_format import dotted, format_value, listed, sorted_by_similarity
+from tpucfg.text_format import dotted, format_value, listed
 from tpucfg.yamldoc import Document, KeyPath
 
 PLACEHOLDERS: Final[Mapping[str, str]] = {
@@ -129,7 +129,7 @@ def _bad_placeholder(source: str, name: str | None, path: KeyPath, document: Doc
     near = nearest_figure(name, known)
     message = f"{dotted(path)} has the unknown placeholder {shown}"
     hint = f"did you mean ${{{near}}}?" if near else f"write ${shown} if it is meant as text"
-    names = [f"${{{key}}}" for key in sorted_by_similarity(name, known)]
+    names = [f"${{{key}}}" for key in known]
     return Finding.of("TPU009", message, location, help=hint, details=(f"the placeholders are: {listed(names)}",))
 
 
