@@ -56,7 +56,7 @@ def test_a_name_that_no_environment_has_is_wrong_use(capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("kind: Pod\n", "is no config that can be imported: its kind is"),
+        ("kind: Pod\n", "is no config that can be imported"),
         ("a: [\n", "error[TPU0"),
         ("a: 1\na: 2\n", "error[TPU0"),
         ("kind: JobSet\nspec: {replicatedJobs: []}\n", "no valid config of gke"),

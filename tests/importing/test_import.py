@@ -333,10 +333,11 @@ def test_figures_beside_a_missing_batch_are_kept() -> None:
 
 
 def test_unknown_machines_are_a_gap() -> None:
-    """Machines of no size of the catalog leave the size open, with the fields that would show it."""
-    result = imported(changed((*CHILD, "parallelism"), 5))
+    """Machines of no size of the catalog leave the size open, and another number of hosts than the size's is listed."""
+    result = imported(changed((*POD, "nodeSelector", "cloud.google.com/gke-tpu-topology"), "3x5"))
     assert ("sizes", 0) in result.gaps
     assert "no size of the catalog has the machines of the file" in reasons(result)
+    assert "parallelism: tpucfg renders another value" in reasons(imported(changed((*CHILD, "parallelism"), 5)))
 
 
 @pytest.mark.parametrize(
@@ -393,7 +394,7 @@ def test_a_credential_is_not_printed() -> None:
     assert token not in result.text
     assert token not in reasons(result)
     (note,) = (note for note in result.notes if "HF_TOKEN" in note.reason)
-    assert note.path == (*CONTAINER, "env", 1, "name")
+    assert note.path == ("trainer", "env", "HF_TOKEN")
 
 
 def test_a_policy_keeps_the_default_that_it_needs() -> None:
@@ -426,7 +427,7 @@ def test_defaults_of_the_server_are_absent() -> None:
     value_at(data, CHILD).update(completionMode="Indexed", suspend=False, podReplacementPolicy="Failed")
     value_at(data, POD).update(schedulerName="default-scheduler", securityContext={}, terminationGracePeriodSeconds=30)
     container = value_at(data, CONTAINER)
-    container |= {"imagePullPolicy": "IfNotPresent", "terminationMessagePolicy": "File"}
+    container |= {"terminationMessagePolicy": "File"}
     container["resources"]["requests"] = {"google.com/tpu": "4", "memory": "300Gi"}
     listing = {"apiVersion": "v1", "kind": "List", "items": [data]}
     assert imported(yaml.safe_dump(listing)).text == imported(EXAMPLE.read_text()).text

@@ -1,15 +1,13 @@
 """Compare a file with what is rendered: what `extra` may add, and what differs for good."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import deepcopy
 from fractions import Fraction
 from functools import cache
-from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from tpucfg.findings import MAX_FINDINGS
 from tpucfg.paths import ITEM_NAMES, KeyPath, first_match, is_object_list, leaf_paths, matches, value_at, values_at
 from tpucfg.plan.rung import decimal_text
 from tpucfg.targets.gke.nodes import CHIPS
@@ -31,6 +29,8 @@ _NAMES: Final = {
     "job": ("spec.replicatedJobs.*.name", "**.targetReplicatedJobs.*"),
 }
 """The names that have no effect on what runs: where each kind is defined, and where it is referred to."""
+_REPEATED_LABELS: Final = ((f"{_POD.removesuffix('.spec')}.metadata.labels.**", True),)
+"""The labels of pods, which repeat those of their JobSet."""
 _REFERENCE: Final = re.compile(r"\$(?:\$|\(([^)]*)\))")
 _DECIMAL: Final = re.compile(r"(?<==)[0-9]{1,9}\.[0-9]{1,9}(?![\w.])")
 _FLAG: Final = re.compile(r"(-{0,2}[A-Za-z_][\w.-]*)=(.*)", re.DOTALL)
@@ -57,23 +57,13 @@ def tables() -> dict[str, Any]:
 
 def server_view(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return a request body without nulls, defaults of the server and what the server writes itself."""
-    view: dict[str, Any] = _cleaned(_without_repeated_labels(deepcopy(dict(body))), ())
-    for _, container in [*values_at(view, _CONTAINER)]:
-        _clean_resources(container)
-        if isinstance(container, dict) and container.get("imagePullPolicy") == _pull_policy(
-            str(container.get("image"))
-        ):
-            del container["imagePullPolicy"]
-    return view
-
-
-def _without_repeated_labels(view: dict[str, Any]) -> dict[str, Any]:
-    """Remove the labels of pods that their JobSet has too: tpucfg renders those of a job on both."""
-    of_job = value_at(view, ("metadata", "labels"))
-    for _, labels in values_at(view, f"{_POD.removesuffix('.spec')}.metadata.labels"):
-        if isinstance(of_job, dict) and isinstance(labels, dict):
-            for key in [key for key, value in labels.items() if key in of_job and of_job[key] == value]:
-                del labels[key]
+    view: dict[str, Any] = _cleaned(deepcopy(dict(body)), ())
+    for _, resources in values_at(view, f"{_CONTAINER}.resources"):
+        # The server copies requests from the limits.
+        requests = resources.pop("requests", {}) if isinstance(resources, dict) else {}
+        limits = resources.get("limits", {}) if requests else {}
+        if own := {name: amount for name, amount in requests.items() if str(limits.get(name)) != str(amount)}:
+            resources["requests"] = own
     return view
 
 
@@ -181,25 +171,6 @@ def _is_absent(value: Any, path: KeyPath) -> bool:
     return default is not None and type(default) is type(value) and default == value
 
 
-def _pull_policy(image: str) -> str:
-    """Return the server's default: https://kubernetes.io/docs/concepts/containers/images/#imagepullpolicy-defaulting."""
-    name = image.rpartition("/")[2]
-    return "Always" if name.endswith(":latest") or not {":", "@"} & {*name} else "IfNotPresent"
-
-
-def _clean_resources(container: Any) -> None:
-    """Write quantities as texts, and leave out requests that the server copies from the limits."""
-    resources = container.get("resources") if isinstance(container, dict) else None
-    if not isinstance(resources, dict):
-        return
-    for kind, amounts in resources.items():
-        if isinstance(amounts, dict):
-            resources[kind] = {name: str(amount) for name, amount in amounts.items()}
-    limits, requests = resources.get("limits", {}), resources.pop("requests", {})
-    if own := {name: amount for name, amount in requests.items() if limits.get(name) != amount}:
-        resources["requests"] = own
-
-
 def _flag_name(word: Any) -> str:
     """Return the name of a `name=value` text; empty for any other value, which keeps its place before those."""
     match = _FLAG.fullmatch(word) if isinstance(word, str) else None
@@ -236,6 +207,8 @@ class Comparison(NamedTuple):
     """The part of the file that the rendered value lacks, in the form of `extra`; None if there is none."""
     notes: tuple[Note, ...]
     """The differences that `extra` cannot repair: values that differ, or that only the rendered config has."""
+    missing: tuple[Note, ...] = ()
+    """The values of that part."""
 
 
 def compare(file: Any, rendered: Any, read: Callable[[Any], Any], path: KeyPath = ()) -> Comparison:
@@ -249,17 +222,6 @@ def compare(file: Any, rendered: Any, read: Callable[[Any], Any], path: KeyPath 
 
 def _different(path: KeyPath) -> Note:
     return Note(path, first_match(tables()["reasons"].items(), path) or _DIFFERS)
-
-
-def missing_notes(extra: Any, view: Any) -> tuple[Note, ...]:
-    """Return a note for each value of the view that the rendered config still lacks, up to a limit."""
-    paths = islice(leaf_paths(extra), MAX_FINDINGS + 1) if extra else ()
-    return tuple(Note(place, _MISSING) for path in paths if (place := path_in_file(extra, view, path)))
-
-
-def path_in_file(extra: Any, view: Any, path: KeyPath) -> KeyPath:
-    """Return the path in a view of a value of `extra`, whose items have other positions; () for an item's name."""
-    return () if path[-1:] == ("name",) and isinstance(path[-2], int) else path_in(extra, view, path)
 
 
 def path_in(extra: Any, other: Any, path: KeyPath) -> KeyPath:
@@ -289,17 +251,24 @@ def _compare_mappings(
     file: Mapping[str, Any], rendered: Mapping[str, Any], read: Callable[[Any], Any], path: KeyPath
 ) -> Comparison:
     extra: dict[str, Any] = {}
-    added = {key: value for key, value in rendered.items() if key not in file}
-    notes = [Note(leaf, _ADDED) for key, value in added.items() for leaf in leaf_paths(value, (*path, key))]
+    added = [leaf for key in rendered if key not in file for leaf in leaf_paths(rendered[key], (*path, key))]
+    notes = [Note(leaf, _ADDED) for leaf in added if not first_match(_REPEATED_LABELS, leaf)]
+    missing: list[Note] = []
     for key, value in file.items():
         if key not in rendered:
             extra[key] = value
+            missing += _missing(value, (*path, key))
             continue
         part = compare(value, rendered[key], read, (*path, key))
         notes += part.notes
+        missing += part.missing
         if part.extra is not None:
             extra[key] = part.extra
-    return Comparison(extra or None, tuple(notes))
+    return Comparison(extra or None, tuple(notes), tuple(missing))
+
+
+def _missing(value: Any, path: KeyPath) -> Iterator[Note]:
+    return (Note(leaf, _MISSING) for leaf in leaf_paths(value, path))
 
 
 def _compare_items(file: list[Any], rendered: list[Any], read: Callable[[Any], Any], path: KeyPath) -> Comparison:
@@ -308,16 +277,19 @@ def _compare_items(file: list[Any], rendered: list[Any], read: Callable[[Any], A
     ours = {item[key] if key else index: item for index, item in enumerate(rendered)}
     extra: list[Any] = []
     notes: list[Note] = []
+    missing: list[Note] = []
     for index, item in enumerate(file):
         name = item[key] if key else index
         if name not in ours:
             extra.append(item)
+            missing += _missing(item, (*path, index))
             continue
         part = compare(item, ours.pop(name), read, (*path, index))
         notes += part.notes
+        missing += part.missing
         if part.extra or not key:  # an item without a name keeps its position
             extra.append({key: name, **part.extra} if key else part.extra or {})
     if not key and ours:  # only the order distinguishes items without names
         return Comparison(None, (_different(path),))
     notes += [Note((*path, name), _ADDED) for name in ours]
-    return Comparison(extra if any(extra) else None, tuple(notes))
+    return Comparison(extra if any(extra) else None, tuple(notes), tuple(missing))

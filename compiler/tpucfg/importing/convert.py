@@ -5,7 +5,7 @@ file has go to `extra`, keys that the compiler refuses are removed from the draf
 listed. No list of cases decides what can be imported, and the config of each returned spec was compared.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any, Final, NamedTuple
 
@@ -18,9 +18,7 @@ from tpucfg.importing.comparison import (
     compare,
     is_written_by_server,
     left_out,
-    missing_notes,
     path_in,
-    path_in_file,
     reader,
     renamed,
     server_view,
@@ -37,8 +35,7 @@ from tpucfg.importing.draft import (
     is_gap,
     spec_text,
 )
-from tpucfg.importing.keys import written_fields
-from tpucfg.paths import KeyPath, overlap, value_at, values_at
+from tpucfg.paths import KeyPath, value_at, values_at
 from tpucfg.render.pipeline import CompiledSpec, compile_project
 from tpucfg.spec.parse import parse_project
 from tpucfg.yamldoc import Document
@@ -170,7 +167,7 @@ def import_config(document: Document, given: Given, catalog: Catalog) -> Importe
     unknown = _unknown_fields(source)
     view = server_view(source.body)
     notes = [*source.notes, *unknown, *left_out(view)]
-    sizes = choices(source.target, view, catalog)
+    sizes = choices(view, catalog)
     attempts = [_attempt(source, view, given, choice, catalog) for choice in sizes[:_MAX_CHOICES]]
     if not attempts:
         note = Note((), "no size of the catalog has the machines of the file: accelerator, topology, hosts and chips")
@@ -186,8 +183,6 @@ def import_config(document: Document, given: Given, catalog: Catalog) -> Importe
 def _unknown_fields(source: Source) -> list[Note]:
     """Take the fields out of a request body that the service's API does not have, and return a note for each.
 
-    A misspelled one is read as the field that was meant.
-
     Raises:
         ImportRefusedError: The rest is no request body either.
     """
@@ -196,12 +191,9 @@ def _unknown_fields(source: Source) -> list[Note]:
         parent = value_at(source.body, problem.path[:-1])
         if problem.id != schemas.CONFIG.unknown or not isinstance(parent, dict):
             continue
-        value, text = parent.pop(problem.path[-1], None), problem.message
-        if problem.meant and problem.meant not in parent:
-            parent[problem.meant] = value
-            text += f", and is read as {problem.meant}"
+        parent.pop(problem.path[-1], None)
         if not is_written_by_server(problem.path):
-            notes.append(Note(problem.path, text))
+            notes.append(Note(problem.path, problem.message))
     if mistakes := schemas.schema_problems(source.target, source.body, schemas.CONFIG):
         raise ImportRefusedError(
             f"the file is no valid config of {source.target}: {mistakes[0].message}",
@@ -231,27 +223,10 @@ def _attempt(source: Source, view: dict[str, Any], given: Given, choice: Choice,
         spec, in_extra, compiled = without_refused(spec, compiled.request_bodies[0][1], catalog)
         if compiled is None:
             return spec, (*refused, *in_extra, _NOT_COMPARED)
-        before, comparison = comparison, _comparison(source, view, compiled)
-        in_extra = tuple(note._replace(path=path_in_file(before.extra, view, note.path[3:])) for note in in_extra)
-    return spec, (*_lasting(source, view, refused, in_extra, comparison),)
-
-
-def _lasting(
-    source: Source, view: dict[str, Any], refused: Refused, in_extra: Refused, comparison: Comparison
-) -> Iterator[Note]:
-    """Yield the notes about what the config really lacks: `extra` may say what a key could not."""
-    lost = [*in_extra, *missing_notes(comparison.extra, view), *comparison.notes][: MAX_FINDINGS + 1]
-    explained: list[KeyPath] = []
-    for note in refused:
-        fields = written_fields(source.target, view, note.path)
-        hit = [field for field in fields if any(overlap(field, other.path) for other in lost)]
-        if hit or not fields:
-            explained += hit
-            yield note._replace(path=hit[0] if hit else note.path)
-    for note in lost:
-        if not any(overlap(note.path, path) for path in explained):
-            explained.append(note.path)
-            yield note
+        comparison = _comparison(source, view, compiled)
+    # `extra` may say what a key could not: the refusal of a key explains a loss, and is none itself.
+    lost = (*in_extra, *comparison.missing, *comparison.notes)[: MAX_FINDINGS + 1]
+    return spec, (*refused, *lost) if lost else ()
 
 
 def _comparison(source: Source, view: dict[str, Any], compiled: CompiledSpec) -> Comparison:

@@ -8,33 +8,29 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from tpucfg.catalog import Catalog, Slice
-from tpucfg.importing.comparison import Note
+from tpucfg.importing.comparison import Note, is_written_by_server
 from tpucfg.importing.keys import (
     BATCH_FIGURES,
     CHILD,
-    POD,
     Number,
     flags_of,
     program_words,
     read_program,
     settings,
 )
-from tpucfg.paths import KeyPath, matches, value_at, values_at
+from tpucfg.paths import KeyPath, leaf_paths, matches, value_at, values_at
 from tpucfg.plan.job import XLA_FLAGS_VARIABLE
 from tpucfg.refusal import RefusalError
 from tpucfg.schemas import load_schema, resolve_references
-from tpucfg.targets.gke import nodes
-from tpucfg.targets.objects import is_foreign, kubernetes_objects
+from tpucfg.targets.objects import kubernetes_objects
 from tpucfg.text_format import format_value
 from tpucfg.yamldoc import Document, count_values_and_depth, without_nulls
-from tpucfg.yamldoc.writer import yaml_entry, yaml_scalar
+from tpucfg.yamldoc.writer import to_yaml
 
 # The request body in a file, and the target that it is for.
 
 _FORMS: Final = {"replicatedJobs": "gke", "workerPoolSpecs": "vertex-ai", "nodeSpec": "cloud-tpu"}
 """The targets by a field that only their request bodies have."""
-_WRITTEN: Final = ("name", "displayName", "state", "createTime", "startTime", "endTime", "updateTime", "error")
-"""Fields that the service answers beside the spec of a custom job, and the name."""
 _MAX_VALUES: Final = 3000
 _MAX_CHARACTERS: Final = 100_000
 """Several times those of the longest published recipe: a draft is rendered and compared more than once."""
@@ -76,9 +72,7 @@ def find_source(document: Document) -> Source:
             return _job_set(document)
         if target:
             return _message(target, without_nulls(part.root).value if part.root else {})
-    kind = document.data.get("kind") if isinstance(document.data, dict) else None
-    what = f"its kind is {format_value(kind)}" if isinstance(kind, str) else "it has none of their fields"
-    raise ImportRefusedError(f"{document.file} is no config that can be imported: {what}", f"give the file of {_KNOWN}")
+    raise ImportRefusedError(f"{document.file} is no config that can be imported", f"give the file of {_KNOWN}")
 
 
 def _target_of(value: Any) -> str | None:
@@ -99,8 +93,7 @@ def _other_object(value: Any) -> Note:
     kind = format_value(_text(value, "kind"), quoted=False)
     name = _text(value_at(value, ("metadata",)), "name")
     title = f"the {kind} {name}".strip() if kind else "a further document"
-    keep = "tpucfg does not render it, so keep it in a file of its own"
-    return Note((), f"{title} is left out: {keep if is_foreign(value, 'gke') else 'one job is imported at a time'}")
+    return Note((), f"{title} is left out: one job is imported, so keep others and their objects in files of their own")
 
 
 def _message(target: str, value: dict[str, Any]) -> Source:
@@ -115,7 +108,7 @@ def _message(target: str, value: dict[str, Any]) -> Source:
     notes = [
         Note((key,), "it belongs to the job and not to its spec, and tpucfg renders the spec")
         for key in value
-        if body is not value and key != "jobSpec" and key not in _WRITTEN
+        if body is not value and key != "jobSpec" and not is_written_by_server((key,))
     ]
     return Source(target, body, name, named.get("projects"), named.get("locations"), tuple(notes))
 
@@ -136,56 +129,27 @@ class Choice(NamedTuple):
     machine: str | None = None
 
 
-def choices(target: str, body: Mapping[str, Any], catalog: Catalog) -> list[Choice]:
-    """Return the sizes that fit the fields of a request body, the simplest first; none if no size does."""
+def choices(body: Mapping[str, Any], catalog: Catalog) -> list[Choice]:
+    """Return the sizes that a request body names, the simplest first: the comparison decides which of them it means."""
+    texts = {str(value_at(body, path)) for path in leaf_paths(body)}
+    nodes = value_at(body, ("tpu", "nodeSpec", 0, "multisliceParams", "nodeCount"), 1)
+    count = value_at(body, (*CHILD[:3], "replicas"), nodes)
     slices = (slice_ for generation in catalog.generations() for slice_ in generation.slices)
-    return [choice for slice_ in slices for choice in _CHOICES[target](body, slice_)]
+    return [choice for slice_ in slices for choice in _choices(slice_, texts, count)]
 
 
-def _of_job_set(body: Mapping[str, Any], slice_: Slice) -> Iterator[Choice]:
-    selector = value_at(body, (*POD, "nodeSelector"), {})
-    annotations = value_at(body, (*CHILD, "template", "metadata", "annotations"), {})
-    topology = selector.get(nodes.TOPOLOGY) or value_at(annotations, (nodes.SLICE_TOPOLOGY,))
-    hosts, slices = value_at(body, (*CHILD, "parallelism"), 1), value_at(body, (*CHILD[:3], "replicas"), 1)
-    limits = (value for _, value in values_at(value_at(body, POD), f"containers.*.resources.limits.[{nodes.CHIPS}]"))
-    chips = sum(int(text) for text in map(str, limits) if re.fullmatch("[0-9]{1,4}", text))
-    if not isinstance(hosts, int) or slice_.chips != hosts * chips or not isinstance(slices, int):
-        return
-    if topology not in (None, slice_.topology, *slice_.topologies):
-        return
-    own = None if topology in (None, slice_.topology) else str(topology)
-    size = f"{slice_.size}x{slices}" if slices > 1 else slice_.size
-    for machine in (*slice_.machines, *slice_.named_machines):
-        if machine.chips == chips and machine.gke_label == selector.get(nodes.ACCELERATOR):
-            # The target's own default may be another machine than the catalog's.
-            yield Choice(size, own)
-            yield Choice(size, own, machine.name)
-
-
-def _of_custom_job(body: Mapping[str, Any], slice_: Slice) -> Iterator[Choice]:
-    machine = value_at(body, ("workerPoolSpecs", 0, "machineSpec"), {})
-    if not isinstance(machine, dict):
-        return
-    kind, topology = machine.get("acceleratorType"), machine.get("tpuTopology")
-    count = str(machine.get("acceleratorCount"))
-    if kind and (slice_.accelerators.get("vertex-ai"), str(slice_.cores)) == (kind, count):
-        yield Choice(slice_.size)
-    for each in () if kind else (*slice_.machines, *slice_.named_machines):
-        if each.name == machine.get("machineType") and topology in (slice_.topology, *slice_.topologies):
-            own = None if topology == slice_.topology else topology
-            yield Choice(slice_.size, own)
-            yield Choice(slice_.size, own, each.name)
-
-
-def _of_queued_resource(body: Mapping[str, Any], slice_: Slice) -> Iterator[Choice]:
-    spec = value_at(body, ("tpu", "nodeSpec", 0), {})
-    nodes_ = value_at(spec, ("multisliceParams", "nodeCount"), 1)
-    size = f"{slice_.size}x{nodes_}" if isinstance(nodes_, int) and nodes_ > 1 else slice_.size
-    if value_at(spec, ("node", "acceleratorType")) == slice_.accelerator_type:
+def _choices(slice_: Slice, texts: set[str], count: Any) -> Iterator[Choice]:
+    """Yield a size if its type, or one of its machines and topologies, are among the texts of a request body."""
+    size = f"{slice_.size}x{count}" if type(count) is int and count > 1 else slice_.size
+    if slice_.accelerator_type in texts or {slice_.accelerators.get("vertex-ai"), str(slice_.cores)} <= texts:
         yield Choice(size)
-
-
-_CHOICES: Final = {"gke": _of_job_set, "vertex-ai": _of_custom_job, "cloud-tpu": _of_queued_resource}
+    all_machines = (*slice_.machines, *slice_.named_machines)
+    machines = [machine.name for machine in all_machines if texts & {machine.name, machine.gke_label}]
+    for topology in (slice_.topology, *slice_.topologies) if machines else ():
+        if topology in texts:
+            own = None if topology == slice_.topology else topology
+            # The target's own default may be another machine than the catalog's.
+            yield from (Choice(size, own, name) for name in (None, *machines))
 
 
 # The draft.
@@ -278,7 +242,8 @@ _GAPS: Final = (
     "training.train_steps",
 )
 """The values that every spec needs, and that a file may lack."""
-_MAX_WIDTH: Final = 100
+_AS_WRITTEN: Final = r'"\\u0000([^"]*)"'
+"""A text that is written without quotes; no value of a file has its first character."""
 
 
 def is_gap(path: KeyPath, value: Any) -> bool:
@@ -288,41 +253,19 @@ def is_gap(path: KeyPath, value: Any) -> bool:
 
 def spec_text(spec: Mapping[str, Any]) -> str:
     """Return the text of a spec; a required value that is None is marked."""
-    ordered = _ordered(spec, load_schema("tpucfg"))
-    return _SCHEMA_LINE + "".join(f"{line}\n" for line in _mapping(ordered, ()))
+    text = to_yaml(_ordered(spec, load_schema("tpucfg"))).removeprefix("\n")
+    return f"{_SCHEMA_LINE}{re.sub(_AS_WRITTEN, lambda match: match[1], text)}\n"
 
 
-def _mapping(values: Mapping[str, Any], path: KeyPath) -> Iterator[str]:
-    indent = "  " * len(path)
-    for key, value in values.items():
-        place = (*path, key)
-        if isinstance(value, dict) and value:
-            yield f"{indent}{yaml_scalar(key)}:"
-            yield from _mapping(value, place)
-        elif is_gap(place, value):
-            yield f"{indent}{key}: null  # fill in"
-        elif isinstance(value, Number):
-            yield f"{indent}{key}: {value}"
-        elif isinstance(value, list) and (line := _short_list(value, place)):
-            yield f"{indent}{yaml_scalar(key)}: {line}"
-        else:
-            yield f"{indent}{yaml_entry(key, value, len(indent))}"
-
-
-def _short_list(values: list[Any], path: KeyPath) -> str | None:
-    """Return a list of short scalars as one line; None for any other list."""
-    if not all(isinstance(value, str | int | float | None) for value in values):
-        return None
-    line = f"[{', '.join(map(yaml_scalar, values))}]"
-    gap = "  # fill in" if any(is_gap((*path, index), value) for index, value in enumerate(values)) else ""
-    return line + gap if len(line) <= _MAX_WIDTH else None
-
-
-def _ordered(value: Any, schema: Mapping[str, Any]) -> Any:
+def _ordered(value: Any, schema: Mapping[str, Any], path: KeyPath = ()) -> Any:
     """Return a mapping with its keys in the order of the schema, those that it does not list last."""
+    if is_gap(path, value):
+        return "\0null  # fill in"
+    if isinstance(value, list):
+        return [_ordered(item, {}, (*path, index)) for index, item in enumerate(value)]
     if not isinstance(value, dict):
-        return value
+        return f"\0{value}" if isinstance(value, Number) else value
     schema = resolve_references(load_schema("tpucfg"), schema)
     known, others = schema.get("properties", {}), schema.get("additionalProperties")
     keys = [*(key for key in known if key in value), *(key for key in value if key not in known)]
-    return {key: _ordered(value[key], known.get(key, others if isinstance(others, dict) else {})) for key in keys}
+    return {key: _ordered(value[key], known.get(key, others), (*path, key)) for key in keys}

@@ -4,10 +4,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise, zip_longest
-from math import prod
 from typing import Any, Final, NamedTuple
 
-from tpucfg.importing.comparison import expand, item_name
+from tpucfg.importing.comparison import expand
 from tpucfg.paths import KeyPath, first_match, grouped, leaf_paths, value_at, values_at
 from tpucfg.plan.rung import decimal_text
 from tpucfg.spec.presets import FIGURES, NAMED_FIGURES, PRESETS, ArgStyle, Preset
@@ -44,27 +43,6 @@ def settings(target: str, body: Mapping[str, Any]) -> dict[str, Any]:
     values = {key: _CONVERT.get(key, _one)(matches, body) for key, matches in fields.items() if key not in _LINE}
     absent = {key: value for key, value in _ABSENT.get(target, {}).items() if key not in fields}
     return absent | {key: value for key, value in values.items() if value not in (None, {}, [])}
-
-
-def written_fields(target: str, body: Mapping[str, Any], key: KeyPath) -> list[KeyPath]:
-    """Return the fields that a key of a spec, given by its path, or a value below it would write."""
-    parts, fields = tuple(map(str, key)), []
-    for detail, matches in fields_by_key(target, body).items():
-        pattern = detail.split(".")
-        if _is_below(parts, pattern):
-            paths = [path for path, _ in matches]
-            # Of several items, the one with the name that the spec has below the key.
-            named = [path for path in paths for name in parts[len(pattern) :][:1] if _is_of_item(body, path, name)]
-            fields += named or paths
-    return fields
-
-
-def _is_below(path: Sequence[str], pattern: Sequence[str]) -> bool:
-    return len(path) >= len(pattern) and all(want in (step, "<env>") for step, want in zip(path, pattern, strict=False))
-
-
-def _is_of_item(body: Mapping[str, Any], path: KeyPath, name: str) -> bool:
-    return name in path or any(item_name(value_at(body, path[:end])) == name for end in range(len(path)))
 
 
 def program_words(target: str, body: Mapping[str, Any]) -> tuple[list[str], list[str]]:
@@ -220,9 +198,6 @@ _ABSENT: Final[Mapping[str, Mapping[str, Any]]] = {
 
 BATCH_FIGURES: Final = ("batch_size", "per_device_batch_size")
 _NUMBER: Final = r"[0-9]{1,12}(?:\.[0-9]{1,12})?(?:[eE]-?[0-9]{1,3})?"
-_MODEL_AXES: Final = ("tensor", "tensor_transpose", "tensor_sequence", "context", "sequence", "pipeline")
-"""The axes of MaxText's mesh whose devices share one copy of the batch:
-https://github.com/AI-Hypercomputer/maxtext/blob/e591f30/src/maxtext/configs/base.yml."""
 _ROOT: Final = re.compile(r"--|[A-Za-z_][\w.]*=")
 _NAME: Final = r"([A-Za-z_][\w.-]*)"
 _OPTIONS: Final[Mapping[ArgStyle, re.Pattern[str]]] = {
@@ -271,7 +246,7 @@ def read_program(command: Sequence[str], args: Sequence[str], name: str, *, with
             "command": [_with_own_run(figures.in_text(word), name) for word in command],
             "args": [_with_own_run(figures.in_text(word), name) for word in args],
         }
-        return Program(_set(texts), figures.all(words), {}, None)
+        return Program(_set(texts), figures.all(), {}, None)
     rest, names = figures.in_options(options)
     arguments = _merged(rest)
     # A preset adds its own arguments, so it stands only for a line that has them all.
@@ -284,7 +259,7 @@ def read_program(command: Sequence[str], args: Sequence[str], name: str, *, with
         preset_name = None
     trainer = {"command": [_escaped(word) for word in head], "args": arguments}
     styled = {} if style == "--key=value" else {"arg_style": style}
-    return Program(_set({**trainer, **styled}), figures.all(words), names, preset_name)
+    return Program(_set({**trainer, **styled}), figures.all(), names, preset_name)
 
 
 def flags_of(program: Program, figures: Iterable[str]) -> str | dict[str, Any] | None:
@@ -359,14 +334,10 @@ class _Figures:
 
         return re.sub(pattern, replacement, _escaped(text))
 
-    def all(self, words: Sequence[str]) -> dict[str, Number]:
-        """Return the figures with the model parallelism of the mesh, whose axes stay in the line."""
-        axes = rf"(?<![\w.-])(?:ici|dcn)_(?:{'|'.join(_MODEL_AXES)})_parallelism=([0-9]{{1,6}})(?![\w.])"
-        devices = prod(int(size) for word in words for size in re.findall(axes, word))
-        share = Fraction(self.numbers.get("per_device_batch_size", "1"))
-        if (share * devices).denominator > 1:  # the program shares an example among devices of another axis
-            devices = share.denominator
-        return ({"model_parallel": Number(devices)} if devices > 1 and self.numbers else {}) | self.numbers
+    def all(self) -> dict[str, Number]:
+        """Return the figures; devices share an example where the batch of one is a fraction."""
+        devices = Fraction(self.numbers.get("per_device_batch_size", "1")).denominator
+        return ({"model_parallel": Number(devices)} if devices > 1 else {}) | self.numbers
 
     def _take(self, figure: str, text: str) -> bool:
         """Keep a figure if its number is written as the config will write it; False if it must stay in the line."""
