@@ -21,21 +21,7 @@ _STAGED: Final = ".tpucfg-staged"
 _LEFTOVER: Final = rf"\..+{re.escape(_STAGED)}-[0-9]+-[0-9]+"
 """The name of a staged file. If no run has the lock, the run that wrote the file was killed."""
 _SERIAL: Final = count()
-_SPACE_HELP: Final = "free some space"
-_ACCESS_HELP: Final = "give yourself permission to read and write it, and to write to its folder"
-_MOVE_HELP: Final = "move it away"
-_ERROR_TEXTS: Final = {
-    errno.ENOSPC: ("the disk is full", _SPACE_HELP),
-    errno.EDQUOT: ("the disk quota is used up", _SPACE_HELP),
-    errno.EFBIG: ("the file has reached the system's size limit", _SPACE_HELP),
-    errno.EACCES: ("permission denied", _ACCESS_HELP),
-    errno.EPERM: ("permission denied", _ACCESS_HELP),
-    errno.EROFS: ("the file system is read-only", _ACCESS_HELP),
-    errno.ENOTDIR: ("its folder is a file or a symbolic link", _MOVE_HELP),
-    errno.EEXIST: ("its folder is a file", _MOVE_HELP),
-    errno.EISDIR: ("it is a folder, not a file", _MOVE_HELP),
-    errno.ELOOP: ("it is a symbolic link, which is not followed", _MOVE_HELP),
-}
+_HELP: Final = "check the free space, its permissions, and that it is a file in a folder, without links"
 
 
 def open_regular_file(path: Path, *, follow_links: bool = True) -> BinaryIO:
@@ -71,20 +57,21 @@ def read_result_file(path: Path, max_bytes: int) -> bytes:
     Raises:
         OSError: It is missing, or cannot be read.
     """
-    refuse_linked_folder(path)
+    refuse_links(path)
     with open_regular_file(path, follow_links=False) as file:
         return file.read(max_bytes + 1)
 
 
-def refuse_linked_folder(path: Path) -> None:
-    """Raise NotADirectoryError if the folder of a file is a symbolic link; only the spec's own folder may be one."""
-    if path.parent.is_symlink():
-        raise NotADirectoryError(errno.ENOTDIR, "")
+def refuse_links(path: Path) -> None:
+    """Raise OSError if a file or its folder is a symbolic link; only the spec's own folder may be one."""
+    if path.is_symlink() or path.parent.is_symlink():
+        raise OSError(errno.ELOOP, "it or its folder is a symbolic link, which is not followed")
 
 
 def explain_error(error: OSError) -> tuple[str, str]:
-    """Return the cause of an error about a file of results, and a help line."""
-    return _ERROR_TEXTS.get(error.errno or 0, (error.strerror or str(error), _MOVE_HELP))
+    """Return the cause of an error about a file in the system's words, and a help line."""
+    reason = error.strerror or str(error)
+    return f"{reason[:1].lower()}{reason[1:]}", _HELP
 
 
 def is_file(path: Path) -> bool:

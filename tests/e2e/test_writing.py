@@ -176,19 +176,19 @@ def test_a_full_disk_changes_no_file(tmp_path: Path, arguments: str, folder: str
     assert "changed" not in result.stdout
     assert (tmp_path / "out").read_text() == ""
     *_, error, hint = (tmp_path / "err").read_text().splitlines()
-    assert (error[:8], folder in error, error.rpartition(": ")[2]) == ("tpucfg: ", True, "the disk is full")
-    assert hint == "help: make room and run it again"
+    assert (error[:8], folder in error, error.rpartition(": ")[2]) == ("tpucfg: ", True, "no space left on device")
+    assert hint.startswith("help: check the free space")
 
 
 @IN_A_NAMESPACE
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        ("render --spec new.yaml --out disk/output", "the file system is read-only"),
-        ("render --spec new.yaml --out disk/output --prune", "the file system is read-only"),
-        ("render --spec new.yaml --out disk/other", "the file system is read-only"),
+        ("render --spec new.yaml --out disk/output", "read-only file system"),
+        ("render --spec new.yaml --out disk/output --prune", "read-only file system"),
+        ("render --spec new.yaml --out disk/other", "read-only file system"),
         ("render --spec new.yaml --out disk/output --check", ""),
-        ("init disk/project --name mnist", "the file system is read-only"),
+        ("init disk/project --name mnist", "read-only file system"),
     ],
 )
 def test_a_read_only_folder_is_an_error(tmp_path: Path, arguments: str, error: str) -> None:

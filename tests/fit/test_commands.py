@@ -446,7 +446,7 @@ def test_a_linked_folder_is_not_followed(tmp_path: Path) -> None:
     write_spec(tmp_path, GATED, {"v2-8": 3, "v2-32": 3})
     (tmp_path / "results").rename(tmp_path / "elsewhere")
     (tmp_path / "results").symlink_to("elsewhere")
-    message = "results/fit.json:1:1: error[TPU109]: fit.json: its folder is a file or a symbolic link"
+    message = "results/fit.json:1:1: error[TPU109]: fit.json: it or its folder is a symbolic link"
     assert message in tpucfg(tmp_path, "check").out
     assert tpucfg(tmp_path, "submit").out == ""
 

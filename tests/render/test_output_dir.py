@@ -146,7 +146,7 @@ def test_stale_files_are_searched_in_the_given_folders(tmp_path: Path) -> None:
 def test_a_folder_in_the_place_of_a_file_is_an_error(tmp_path: Path) -> None:
     """A folder at the path of a config is named, and is not removed."""
     (tmp_path / FIRST).mkdir(parents=True)
-    with pytest.raises(OutputError, match=r"^\S+/config.yaml: expected a file, found a folder"):
+    with pytest.raises(OutputError, match=r"^\S+/config.yaml: is a directory"):
         compare_files(tmp_path, FILES)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal
 
-from tpucfg.fs import is_file, output_lock, sorted_glob, staged_files
+from tpucfg.fs import explain_error, is_file, output_lock, sorted_glob, staged_files
 from tpucfg.named_tuple import NamedTuple
 from tpucfg.refusal import RefusalError
 
@@ -20,14 +20,6 @@ _SIZE_NAME: Final = re.compile(r"[a-z0-9]{1,20}-[0-9]{1,6}(x[0-9]{1,3})?")
 _HEADER: Final = b"# Made by tpucfg "
 """The first bytes of every config in YAML."""
 _MOVE_AWAY: Final = "move it away, or choose another folder"
-_REASONS: Final = {
-    errno.ENOSPC: ("the disk is full", "make room and run it again"),
-    errno.EACCES: ("permission denied", "choose a folder that you may write to"),
-    errno.EPERM: ("permission denied", "choose a folder that you may write to"),
-    errno.EROFS: ("the file system is read-only", "choose another folder"),
-    errno.EISDIR: ("expected a file, found a folder", _MOVE_AWAY),
-}
-"""The problem and the help, by error number."""
 _BLOCKED: Final = (errno.ENOTDIR, errno.EEXIST, errno.ENOENT)
 """The error numbers of a path that contains something other than a folder."""
 
@@ -200,7 +192,6 @@ def _is_own_config(path: Path, size: str) -> bool:
 
 
 def _output_error(error: OSError, path: str | Path) -> OutputError:
-    problem, hint = _REASONS.get(error.errno or 0, (error.strerror or str(error), "choose another folder"))
     name = error.filename2 or error.filename
     failed_path = (
         name if isinstance(name, str) else str(path)
@@ -208,7 +199,8 @@ def _output_error(error: OSError, path: str | Path) -> OutputError:
     if error.errno in _BLOCKED and (obstacle := _obstacle(failed_path)):
         kind = "a broken link" if obstacle.is_symlink() else "a file"
         return OutputError(f"{obstacle}: expected a folder, found {kind}", _MOVE_AWAY)
-    return OutputError(f"{failed_path}: {problem}", hint)
+    reason, hint = explain_error(error)
+    return OutputError(f"{failed_path}: {reason}", f"{hint}; or choose another folder")
 
 
 def _obstacle(path: str) -> Path | None:

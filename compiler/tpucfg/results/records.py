@@ -22,7 +22,7 @@ from tpucfg.fs import (
     explain_error,
     output_lock,
     read_result_file,
-    refuse_linked_folder,
+    refuse_links,
     sorted_glob,
     staged_files,
 )
@@ -315,7 +315,7 @@ def append_record(folder: Path, environment: str, record: Record) -> Path:
     if len(line) > MAX_LINE_LENGTH:  # the line has to be readable, and its figures decide most
         line = record_line(record._replace(program={"figures": record.program.get("figures", {})})).encode()
     try:
-        refuse_linked_folder(path)
+        refuse_links(path)
         with output_lock(path.parent, [str(path.parent)]), staged_files() as stage:
             content = _content(path)
             line_break = b"\n" if content and not content.endswith(b"\n") else b""
