@@ -12,8 +12,6 @@ SECRET: Final = "[secret]"  # noqa: S105 - the mark that replaces a secret
 REDACTED: Final = "[redacted]"
 """The mark that replaces the name of a person in an address."""
 
-_PAIR: Final = {"name", "value"}
-"""The keys of an item of a container's environment."""
 _SERVICE_ACCOUNT_DOMAIN: Final = r"(?i)(?:^|\.)gserviceaccount\.com$"
 # The lengths are bounded to keep the search linear in the length of a hostile text.
 _ADDRESS: Final = (
@@ -119,7 +117,7 @@ def has_token(text: str) -> bool:
 
 def redact_report(text: str) -> str:
     """Return a findings report whose quoted lines show no value of a secret name."""
-    return redact(re.sub(_SOURCE_LINE, _redact_source_line, text))
+    return redact(re.sub(_SOURCE_LINE, lambda line: redact_row(line[0]), text))
 
 
 def redact_value(value: Any) -> Any:
@@ -129,27 +127,17 @@ def redact_value(value: Any) -> Any:
 
 def redact_field(names: Sequence[str], value: Any) -> Any:
     """Return a value redacted, given the keys that lead to it: any text under a name such as `api_key` is a secret."""
-    secret_name = ""
-    for name in names:
-        secret_name = _secret_name(secret_name, name)
-    return _redact_tree(value, secret_name)
-
-
-def _secret_name(outer: str, name: str) -> str:
-    """Return the name that makes the value of a key secret, its own or that of a mapping around it, if there is one."""
-    return name if has_secret_name(name) else outer
+    return _redact_tree(value, next(filter(has_secret_name, reversed(names)), ""))
 
 
 def _redact_tree(value: Any, secret_name: str) -> Any:
     """Return plain data redacted; `secret_name` is empty unless it is below a secret name."""
     if isinstance(value, dict):
-        own_name = value.get("name")
-        pair_name = own_name if value.keys() == _PAIR and isinstance(own_name, str) else ""
+        own_name = value.get("name") if value.keys() == {"name", "value"} else None
+        names = {key: own_name if key == "value" and isinstance(own_name, str) else key for key in value}
         return {
-            redact(key): _redact_tree(
-                item, _secret_name(secret_name, pair_name if key == "value" and pair_name else key)
-            )
-            for key, item in value.items()
+            redact(key): _redact_tree(value[key], name if has_secret_name(name) else secret_name)
+            for key, name in names.items()
         }
     if isinstance(value, list):
         return [_redact_tree(item, secret_name) for item in value]
@@ -164,9 +152,8 @@ def _redact_assignment(match: "re.Match[str]") -> str:
     return match[0].replace(inner, SECRET) if _is_hidden(match["name"] or match["flag"], inner) else match[0]
 
 
-def _redact_source_line(match: "re.Match[str]") -> str:
-    """Return a quoted line without its end, from the value of the first secret name on."""
-    line = match[0]
+def redact_row(line: str) -> str:
+    """Return a line of YAML without its end, from the value of the first secret name on."""
     for name in re.finditer(_SOURCE_NAME, line):
         # In a flow mapping, further keys follow the value.
         value = re.split(r"[,}\]]| #", line[name.end() :], maxsplit=1)[0]

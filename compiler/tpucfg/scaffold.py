@@ -112,11 +112,15 @@ EXAMPLE: Final = "git+https://github.com/OWNER/tpucfg@COMMIT"
 _PATH: Final = r"https://[A-Za-z0-9.-]+(?::[0-9]+)?/[A-Za-z0-9._~/%+-]+"
 _GIT: Final = re.compile(rf"git\+{_PATH}@(?:[0-9a-f]{{40}}|[0-9a-f]{{64}})")
 _ARCHIVE: Final = re.compile(rf"{_PATH}/tpucfg-[A-Za-z0-9._%+-]+\.(?:whl|tar\.gz)#sha256=[0-9a-f]{{64}}")
-_FOLDER: Final = "this tpucfg was installed from a folder, which other machines do not have"
 
 
 class UnknownSourceError(Exception):
     """Another machine cannot install this program from where it came from; the message is the reason."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this tpucfg was not installed from an address that is public and pinned by a commit or a hash"
+        )
 
 
 def requirement_of(address: str) -> str:
@@ -139,13 +143,10 @@ def installed_requirement() -> str:
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:
-        origin = distribution("tpucfg").read_text("direct_url.json")
+        # Without a record it is from the package index, where anyone could register the name.
+        return requirement_of_origin(distribution("tpucfg").read_text("direct_url.json") or "")
     except PackageNotFoundError:
-        raise UnknownSourceError(_FOLDER) from None
-    if origin is not None:
-        return requirement_of_origin(origin)
-    # Anyone could register the name, and their program would run in every workflow that installs it.
-    raise UnknownSourceError("the name tpucfg on the package index does not belong to this project yet")
+        raise UnknownSourceError from None
 
 
 def requirement_of_origin(origin: str) -> str:
@@ -155,12 +156,9 @@ def requirement_of_origin(origin: str) -> str:
         UnknownSourceError: The origin is not public, or not pinned.
     """
     try:
-        fields = json.loads(origin)
-        if "dir_info" in fields:
-            raise UnknownSourceError(_FOLDER)
-        return requirement_of(_address(fields))
+        return requirement_of(_address(json.loads(origin)))
     except (ValueError, TypeError, AttributeError, KeyError):
-        raise UnknownSourceError("this tpucfg was not installed from a public, pinned address") from None
+        raise UnknownSourceError from None
 
 
 def _address(origin: Any) -> str:

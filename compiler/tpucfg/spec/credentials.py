@@ -11,7 +11,7 @@ from typing import Any, Final
 from tpucfg.findings import Finding
 from tpucfg.named_tuple import NamedTuple
 from tpucfg.paths import grouped
-from tpucfg.spec.layers import PROBE, present_layers
+from tpucfg.spec.layers import LAYERED, PROBE, present_layers
 from tpucfg.text_format import dotted, split_lines
 from tpucfg.yamldoc import Document, KeyPath, Node
 
@@ -22,18 +22,8 @@ _HINTS: Final = str.split(
 """One of them occurs in every name of a credential, and in every token of a known form."""
 _MIN_LENGTH: Final = 6
 """The least characters of a credential: an address with a password, `//u:p@h`, has more."""
-_SECTIONS: Final = (
-    ("trainer", "env"),
-    ("trainer", "args"),
-    ("args",),
-    ("trainer", "command"),
-    ("trainer", "secrets"),
-)
-"""The sections of a layer whose values reach the program, besides `extra`."""
-_PAIR: Final = frozenset(("name", "value"))
-"""The keys of an environment variable in a pod."""
-_ROW: Final = r"""^\s*(?:- )?["']?(?P<name>[A-Za-z_][A-Za-z0-9_.-]*)["']?\s*:\s+(?P<value>\S.*)$"""
-"""A key and its value, in a text that is not YAML."""
+_WORDS: Final = ("args", "command")
+"""The keys of lists whose items have no names."""
 _HEX_KEY: Final = "[0-9a-f]{32,}"
 """The form of many keys, such as those of Weights & Biases, which no secret has as its name."""
 _FLAG: Final = r"(?:--)?(?P<name>[A-Za-z_][A-Za-z0-9_.-]{0,98})=(?P<value>.*)"
@@ -55,17 +45,20 @@ class Credential(NamedTuple):
     """A value of the program or of `extra` that is a credential by its name, or has the form of a known token."""
 
     path: KeyPath
-    """The path of the variable or flag in the spec."""
+    """The path of the value in the spec; of a flag with several values, that of the flag."""
     layer: KeyPath
     """The path of the layer that sets it."""
     values: tuple[KeyPath, ...]
-    """The path of each value: a flag may have a list of them."""
+    """The path of each value."""
     name: str
     """The name of the variable, flag or field."""
-    is_variable: bool = True
-    """False for a flag and a field, whose value the program has to read from a variable instead."""
-    by: str = _NAME
+    by: str
     """The part that shows it: `name` or `form`."""
+
+    @property
+    def is_variable(self) -> bool:
+        """False for a flag and a field, whose value the program has to read from a variable instead."""
+        return self.path[-2] in ("env", "secrets") or self.path[-1] == "value"
 
     @property
     def variable(self) -> str:
@@ -90,23 +83,18 @@ class Credential(NamedTuple):
 
 
 def credentials_in(document: Document) -> Iterator[Credential]:
-    """Yield the credentials in the variables, the flags and `extra` of every layer; the document may be invalid."""
+    """Yield the credentials in the layered keys of every layer; the document may be invalid."""
     for layer in present_layers(document) if _may_have_credentials(document) else ():
-        targets = document.node((*layer, "targets"))
-        extras = tuple(("targets", target, "extra") for target in (targets.keys if targets else ()))
-        for keys in (*_SECTIONS, *extras):
-            if node := document.node((*layer, *keys)):
-                yield from _in_section(node, layer, keys)
+        nodes = ((key, document.node((*layer, key))) for key in (*LAYERED, "args"))
+        values = (value for key, node in nodes if node for value in _credentials_below(node, (*layer, key)))
+        for path, of_path in grouped((_without_index(value.path), value) for value in values).items():
+            name = "TOKEN" if of_path[0].name in _WORDS else of_path[0].name
+            yield Credential(path, layer, tuple(value.path for value in of_path), name, of_path[0].by)
 
 
-def _in_section(node: Node, layer: KeyPath, keys: tuple[str, ...]) -> Iterator[Credential]:
-    """Yield the credentials of a section; a flag with several values is one."""
-    values_below = _credentials_below(node, (*layer, *keys))
-    depth = None if keys[-1] == "extra" else len(layer + keys) + 1
-    for path, values in grouped((value.path[:depth], value) for value in values_below).items():
-        is_variable = keys[-1] in {"env", "secrets"} or path[-1] == "value"
-        name = values[0].name or "TOKEN"
-        yield Credential(path, layer, tuple(value.path for value in values), name, is_variable, values[0].by)
+def _without_index(path: KeyPath) -> KeyPath:
+    """Return the path of a flag for one of its values; a word of a command line has only its own."""
+    return path[:-1] if isinstance(path[-1], int) and path[-2] not in _WORDS else path
 
 
 class _Value(NamedTuple):
@@ -159,7 +147,7 @@ def _children(node: Node, name: str) -> Iterator[tuple[str | int, Node, str]]:
     if isinstance(node.value, list):
         yield from ((index, child, name) for index, child in enumerate(children))
         return
-    pair = node.value["name"] if node.value.keys() == _PAIR else None
+    pair = node.value["name"] if node.value.keys() == {"name", "value"} else None
     for key, child in children.items():
         yield key, child, pair if key == "value" and isinstance(pair, str) else key
 
@@ -214,11 +202,11 @@ def _hide(rows: list[str], node: Node) -> None:
 
 
 def _hidden_row(row: str) -> str:
-    match = re.match(_ROW, row)
-    if match is None:
-        return _blank(row) if _credential_in("", row)[1] else row
-    is_credential = _credential_in(match["name"], match["value"].strip("\"' "))[1]
-    return row[: match.start("value")] + _blank(match["value"]) if is_credential else row
+    """Return a line of a text that is not YAML without what a report would hide."""
+    from tpucfg.redaction import SECRET, has_token, redact_row
+
+    shown = "" if has_token(row) else redact_row(row).removesuffix(SECRET)
+    return shown + _blank(row[len(shown) :])
 
 
 def _blank(text: str) -> str:
