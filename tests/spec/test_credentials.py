@@ -227,6 +227,17 @@ def test_a_token_of_a_known_form_is_an_error_under_any_name(kind: str) -> None:
         assert token not in "".join(finding.lines)
 
 
+def test_each_layered_key_is_searched() -> None:
+    """A setting that is neither a variable nor a flag may have a token too; keys of an environment have none."""
+    token = TOKENS["hf"]
+    findings = compiled(spec(trainer__xla_flags={"v2": [f"--xla_a={token}"]})).findings
+    (finding,) = (finding for finding in findings if finding.id == "TPU017")
+    assert finding.message.startswith("trainer.xla_flags.v2 has the form of a credential")
+    labels = {"labels": {"key": VALUE}}
+    environments = {"dev": {"project": "my-project-dev", "region": "us-central1", **labels}}
+    assert "TPU017" not in ids(compiled(spec(environments=environments)).findings)
+
+
 @pytest.mark.parametrize(
     "value",
     [
