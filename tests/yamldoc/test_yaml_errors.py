@@ -68,3 +68,19 @@ def test_text_behind_a_quoted_text_of_several_lines() -> None:
     (finding,) = read_text('a: "b\n  c" d\ne: 1\n', "a.yaml").findings
     assert finding.location.line == 2
     assert finding.message.endswith("did not find expected key")
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "API_KEY: @q7v2m9x4k1w8",
+        "API_KEY:q7v2m9x4k1w8",
+        "API_KEY q7v2m9x4k1w8",
+        "A: @hf_q7v2m9x4k1w8q7v2m9x4k1w8q7v2m9x4k1w8",
+    ],
+)
+def test_an_edit_shows_no_credential(row: str) -> None:
+    """The help names the edit without the value."""
+    (finding,) = read_text(f"{row}\nb: 1\n", "a.yaml").findings
+    assert finding.help.startswith(("put the whole value in quotes", "write "))
+    assert "q7v2m9x4k1w8" not in "".join(finding.lines)

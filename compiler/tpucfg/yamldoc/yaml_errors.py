@@ -14,6 +14,7 @@ from yaml import MarkedYAMLError
 
 from tpucfg.findings import Finding, Location
 from tpucfg.named_tuple import NamedTuple
+from tpucfg.redaction import has_token, redact_row
 from tpucfg.text_format import split_lines
 from tpucfg.yamldoc.parser import parse_events
 
@@ -46,7 +47,9 @@ def syntax_finding(error: Any, text: str, name: str) -> Finding:
         for repair in _repairs(rows[line], _line_above(rows, line)):
             if _error_line("\n".join((*rows[:line], repair.row, *rows[line + 1 :]))) > mark.line:
                 location = _range(rows, line, repair.start, name, repair.width)
-                return _finding(repair.message, repair.help, location, name)
+                has_secret = has_token(repair.row) or redact_row(repair.row) != repair.row
+                hint = repair.help.partition(": ")[0] if has_secret else repair.help
+                return _finding(repair.message, hint, location, name)
     problem = str(error.problem or error.context)
     closing = re.search("',' or '(.)'", problem)
     hint = f"add a comma, or close with {closing[1]}" if closing else _QUOTE_OR_DELETE
