@@ -20,6 +20,8 @@ from tpucfg.yamldoc.parser import parse_events
 
 _PLAIN_VALUE: Final = r"""(\s*(?:- +)*+[^\s:#][^:]*: +)([^\s\[{"'|>&*!#].*)"""
 """A key with a value that has no quotes. Possessive: else, a long row of dashes would take quadratic time."""
+_MAX_TRIED: Final = 1 << 16
+"""The characters of a text of which repairs are tried, as each is parsed again: more than those of a long spec."""
 _QUOTE_OR_DELETE: Final = "if this is part of a text, put the whole text in quotes; if not, delete it"
 
 
@@ -43,7 +45,7 @@ def syntax_finding(error: Any, text: str, name: str) -> Finding:
     if conflict is not None:  # https://git-scm.com/docs/git-merge
         hint = "keep one of the two versions, and delete the lines that start with <<<<<<<, ======= and >>>>>>>"
         return _finding("a merge conflict is not resolved", hint, _range(rows, conflict, 0, name), name)
-    for line in _suspects(rows, mark, opened) if mark else ():
+    for line in _suspects(rows, mark, opened) if mark and len(text) <= _MAX_TRIED else ():
         for repair in _repairs(rows[line], _line_above(rows, line)):
             if _error_line("\n".join((*rows[:line], repair.row, *rows[line + 1 :]))) > mark.line:
                 location = _range(rows, line, repair.start, name, repair.width)
