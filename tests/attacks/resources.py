@@ -62,52 +62,55 @@ ATTACKS: Final = (
     Attack(
         "deletion-without-prefix",
         edit("stacks/bucket.py", (', "matches_prefixes": [TMP_PREFIX]', "")),
-        ("deletes all objects `14` days after their creation (`lifecycleRules`)", "`TPU096`"),
+        ("has another lifecycle rule, `Delete: every object, age 14` (`lifecycleRules`)", "`TPU096`"),
     ),
     Attack(
         "deletion-by-an-empty-prefix",
         edit("stacks/bucket.py", ("[TMP_PREFIX]", '[TMP_PREFIX, ""]')),
-        ("deletes all objects `14` days after their creation (`lifecycleRules`)", "`TPU096`"),
+        (
+            "has another lifecycle rule, `Delete: every object, age 14, matchesPrefixes tmp/` (`lifecycleRules`)",
+            "`TPU096`",
+        ),
     ),
     Attack(
         "deletion-at-once",
         edit("stacks/bucket.py", ('"age": TMP_DAYS, "matches_prefixes"', '"age": 0, "matches_prefixes"')),
-        ("deletes objects below `tmp/` at once (`lifecycleRules`)",),
+        ("has another lifecycle rule, `Delete: matchesPrefixes tmp/` (`lifecycleRules`)",),
     ),
     Attack(
         "deletion-earlier",
         edit("stacks/bucket.py", ("TMP_DAYS: Final = 14", "TMP_DAYS: Final = 1")),
-        ("deletes objects below `tmp/` `1` days after their creation (`lifecycleRules`)",),
+        ("has another lifecycle rule, `Delete: age 1, matchesPrefixes tmp/` (`lifecycleRules`)",),
     ),
     Attack(
         "deletion-of-checkpoints",
         _rule('"age": 3, "matches_prefixes": ["checkpoints/"]'),
-        ("deletes objects below `checkpoints/` `3` days after their creation (`lifecycleRules`)",),
+        ("has another lifecycle rule, `Delete: age 3, matchesPrefixes checkpoints/` (`lifecycleRules`)",),
     ),
     Attack(
         "deletion-hidden-in-many-prefixes",
         _rule(f'"age": 3, "matches_prefixes": [{_PREFIXES}, "jobs/"]'),
-        ("deletes objects below `jobs/, a0/", "and 36 more` `3` days", "`TPU096`"),
+        ("has another lifecycle rule, `Delete: age 3, matchesPrefixes a0/", "checkpoints below jobs/ would be lost"),
     ),
     Attack(
         "deletion-by-suffix",
         _rule('"age": 1, "matches_suffixes": [".ckpt"]'),
-        ("deletes objects ending in `.ckpt` `1` days after their creation (`lifecycleRules`)", "`TPU096`"),
+        ("has another lifecycle rule, `Delete: age 1, matchesSuffixes .ckpt` (`lifecycleRules`)", "`TPU096`"),
     ),
     Attack(
         "deletion-by-date",
         _rule('"created_before": "2030-01-01"'),
-        ("deletes all objects created before `2030-01-01` (`lifecycleRules`)", "`TPU096`"),
+        ("has another lifecycle rule, `Delete: every object, createdBefore 2030-01-01` (`lifecycleRules`)", "`TPU096`"),
     ),
     Attack(
         "deletion-of-old-versions",
         _rule('"num_newer_versions": 1, "with_state": "ARCHIVED"'),
-        ("deletes noncurrent versions of all objects that have `1` newer versions (`lifecycleRules`)",),
+        ("has another lifecycle rule, `Delete: every object, numNewerVersions 1, withState ARCHIVED`",),
     ),
     Attack(
         "storage-class-that-costs",
         _rule('"age": 1', '"type": "SetStorageClass", "storage_class": "ARCHIVE"'),
-        ("has the rule `SetStorageClass ARCHIVE` for all objects `1` days after their creation",),
+        ("has another lifecycle rule, `SetStorageClass ARCHIVE: every object, age 1`",),
         status=0,
     ),
     Attack(
@@ -193,7 +196,7 @@ ATTACKS: Final = (
             edit("tpucfg.yaml", ("    region: us-central1          #", "    region: europe-west4 #")),
             _rule('"age": 3, "matches_prefixes": ["jobs/mnist/"]'),
         ),
-        ("deletes objects below `jobs/mnist/` `3` days after their creation (`lifecycleRules`)",),
+        ("has another lifecycle rule, `Delete: age 3, matchesPrefixes jobs/mnist/` (`lifecycleRules`)",),
     ),
     Attack(
         "new-bucket-that-deletes",
@@ -203,7 +206,7 @@ ATTACKS: Final = (
             'lifecycle_rules=[{"action": {"type": "Delete"}, "condition": {"age": 3}}], '
             "opts=ResourceOptions(protect=True))"
         ),
-        ("`TPU096` storage.Bucket more deletes all objects 3 days after their creation (lifecycleRules)",),
+        ("`TPU096` storage.Bucket more has the lifecycle rule Delete: every object, age 3",),
         status=0,
     ),
     Attack(
@@ -240,7 +243,7 @@ ATTACKS: Final = (
     Attack(
         "deletion-in-a-preview",
         _preview({}, {"lifecycleRules": _ANYTHING}),
-        ("deletes all objects `3` days after their creation (`lifecycleRules`)", "`TPU096`"),
+        ("has another lifecycle rule, `Delete: every object, age 3` (`lifecycleRules`)", "`TPU096`"),
         arguments=_PREVIEW,
     ),
     Attack(

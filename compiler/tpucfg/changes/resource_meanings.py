@@ -27,7 +27,7 @@ from tpucfg.changes.resources import KNOWN_TYPES, REMOVING_OPS, UNKNOWN, Step, h
 from tpucfg.changes.statements import Statement
 from tpucfg.infra import resource_rules
 from tpucfg.infra.grants import is_grant, power_of
-from tpucfg.infra.resource_rules import DEFAULT_SOFT_DELETE_SECONDS
+from tpucfg.infra.resource_rules import DEFAULT_SOFT_DELETE_SECONDS, LifecycleRule, lifecycle_rules
 from tpucfg.infra.resources import ACCOUNT, BUCKET, Resource, boolean
 from tpucfg.paths import KeyPath, matches
 from tpucfg.redaction import SECRET
@@ -284,8 +284,8 @@ OTHER_MEANINGS: Final = (
 # Sentences about changed resources, apart from grants: their options, their inputs, and rules that delete objects.
 
 
-_TEMPORARY: Final = "tmp/"
-"""The prefix whose objects the bundled stack program deletes."""
+_USUAL_RULES: Final = (LifecycleRule("Delete", {"matchesPrefixes": ["tmp/"]}),)
+"""The deletions of the bundled stack program, at any age."""
 _BUCKET_DEFAULTS: Final = {"softDeletePolicy": {"retentionDurationSeconds": DEFAULT_SOFT_DELETE_SECONDS}}
 _KINDS: Final[Mapping[str, str]] = {
     BUCKET: "bucket",
@@ -310,7 +310,7 @@ def _statements(step: Step) -> Iterator[Statement]:
     if (resource := after or before) and step.op != "same" and not is_left:
         kind = _kind(resource)
         if kind == "bucket" and after:
-            yield from _lifecycle_statements(before.inputs if before else {}, after.inputs, is_new=before is None)
+            yield from _lifecycle_statements(before, after)
         yield from _compared(_facts(kind, before, "exists"), _facts(kind, after, step.op), is_gone=after is None)
 
 
@@ -348,7 +348,7 @@ def _property(change: FactChange) -> str:
 
 
 def _is_hidden(value: Any) -> bool:
-    return isinstance(value, str) and value.startswith((SECRET, UNKNOWN))
+    return isinstance(value, str) and (SECRET in value or UNKNOWN in value)
 
 
 def _kind(resource: Resource) -> str:
@@ -359,22 +359,16 @@ def _kind(resource: Resource) -> str:
 # Lifecycle rules
 
 
-def _lifecycle_statements(before: Mapping[str, Any], after: Mapping[str, Any], *, is_new: bool) -> Iterator[Statement]:
-    """Yield what the rules of a bucket do that no rule did before, those that reach the jobs first."""
-    old, new = resource_rules.lifecycle_rules(before) or (), resource_rules.lifecycle_rules(after)
-    if new is None or (not is_new and (SECRET in str(new) or UNKNOWN in str(new))):
+def _lifecycle_statements(before: Resource | None, after: Resource) -> Iterator[Statement]:
+    """Yield the rules of a bucket that it did not have; a new one may delete its temporary objects."""
+    old, new = lifecycle_rules(before.inputs) if before else _USUAL_RULES, lifecycle_rules(after.inputs)
+    if new is None:
         yield Statement("sets {} to a value that is not known here", ("lifecycleRules",), Risk.DESTRUCTIVE)
-    wider = [rule for rule in new or () if not any(resource_rules.covers(other, rule) for other in old)]
-    for rule in sorted(wider, key=lambda rule: not rule.reaches_jobs):
-        template, values = resource_rules.describe_reach(rule, [prefix for other in old for prefix in other.prefixes])
-        # In a new bucket, a rule for the whole bucket is a finding, and one for temporary objects is no risk.
-        is_temporary = rule.prefixes and all(prefix.startswith(_TEMPORARY) for prefix in rule.prefixes)
-        is_known = is_new and rule.action == resource_rules.DELETE and (rule.reaches_jobs or is_temporary)
+    for rule in new or ():
+        is_known = any(resource_rules.covers(other, rule) for other in old or ()) and not _is_hidden(rule.text)
         if rule.action != resource_rules.ABORT_UPLOAD and not is_known:
-            risk = Risk.CAUTION if is_new or rule.storage_class else Risk.DESTRUCTIVE
-            is_deletion, action = rule.action == resource_rules.DELETE, f"{rule.action} {rule.storage_class}".strip()
-            text = f"deletes {template} ({{}})" if is_deletion else f"has the rule {{}} for {template} ({{}})"
-            yield Statement(text, (*(() if is_deletion else (action,)), *values, "lifecycleRules"), risk)
+            risk = Risk.CAUTION if before is None or rule.action.startswith("SetStorageClass") else Risk.DESTRUCTIVE
+            yield Statement("has another lifecycle rule, {} ({})", (rule.text, "lifecycleRules"), risk)
 
 
 # Facts
