@@ -107,7 +107,7 @@ ATTACKS: Final = (
             'gcp.organizations.IAMMember("g", org_id="123456", role="roles/resourcemanager.organizationAdmin", '
             f'member="{_TEAM}")'
         ),
-        ("on the organization `123456` to `group:team@example.com`", "`TPU098`", "who can then grant access in it"),
+        ("on the organization `123456` to `group:team@example.com`", "`TPU098`", "or grant access in it"),
         status=0,
     ),
     Attack(
@@ -154,7 +154,7 @@ ATTACKS: Final = (
         ),
         (
             "grants `roles/storage.admin` on the project `my-project-dev` to `group:x@evil.example`",
-            "replaces the whole IAM policy of the project `my-project-dev`",
+            "is of the type `gcp:projects/iAMPolicy:IAMPolicy`, about which this review has no rules",
             "`TPU098`",
         ),
         status=0,
@@ -172,7 +172,7 @@ ATTACKS: Final = (
     Attack(
         "predefined-public-access-list",
         _declare('gcp.storage.BucketACL("g", bucket="b", predefined_acl="publicRead")'),
-        ("grants `READER` on the bucket `b` to everyone, through `allUsers`", "`TPU091`"),
+        ("names everyone, through `publicRead`, in `predefinedAcl`", "`TPU091`"),
         status=0,
     ),
     Attack(
@@ -282,10 +282,7 @@ ATTACKS: Final = (
         ),
         (
             "/roles/tpu.mnist.dev` on the project",
-            (
-                "`storage.buckets.get`, `storage.objects.delete`, `secretmanager.versions.access` for everything in "
-                "that project"
-            ),
+            ("`storage.buckets.get`, `storage.objects.delete`, `secretmanager.versions.access`"),
         ),
         status=0,
     ),
@@ -313,10 +310,7 @@ ATTACKS: Final = (
             edit("tpucfg.yaml", ("trainer:\n", "trainer:\n  max_run_duration: 1h\n")),
             append("stacks/Pulumi.prod.yaml", "  mnist:deletionRole: organizations/123456789012/roles/superAdmin\n"),
         ),
-        (
-            "grants `organizations/123456789012/roles/superAdmin` on the project `my-project-prod` to",
-            "its permissions are unknown, as no stack program declares this custom role",
-        ),
+        ("grants `organizations/123456789012/roles/superAdmin` on the project `my-project-prod` to",),
         status=0,
     ),
     Attack(

@@ -88,7 +88,7 @@ def test_retention_of_data_and_of_access() -> None:
     assert texts(grant, grant._replace(retain=True))[0][1] is Risk.ACCESS
     assert texts(None, grant._replace(retain=True))[0][1] is Risk.ACCESS
     for resource in (grant, Resource("gcp:projects/service:Service", "s", {})):
-        assert [risk for _, risk in texts(resource._replace(retain=True), resource)] == [Risk.CAUTION]
+        assert [risk for _, risk in texts(resource._replace(retain=True), resource)] == [DESTRUCTIVE]
     assert texts(grant._replace(retain=True), None)[0][0].endswith("the access remains (retainOnDelete)")
 
 

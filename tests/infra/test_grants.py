@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tpucfg.infra.grants import Grant, Target, grants_of, is_public
+from tpucfg.infra.grants import Grant, Target, grants_of, public_names
 from tpucfg.infra.resources import Resource
 
 TEAM = "group:team@example.com"
@@ -25,11 +25,11 @@ def grants(type_: str, **inputs: Any) -> tuple[Grant, ...]:
         ("gcp:projects/iAMMember:IAMMember", {"project": "p"}, Target("project", "p")),
         ("gcp:projects/iAMMember:IAMMember", {"project": "projects/p"}, Target("project", "p")),
         ("gcp:folder/iAMMember:IAMMember", {"folder": "folders/7"}, Target("folder", "7")),
-        ("gcp:organizations/iAMMember:IAMMember", {"orgId": "9"}, Target("organization", "9")),
+        ("gcp:organizations/iAMMember:IAMMember", {"orgId": "9"}, Target("org", "9")),
         (
             "gcp:serviceAccount/iAMMember:IAMMember",
             {"serviceAccountId": "projects/p/serviceAccounts/a@p.iam.gserviceaccount.com"},
-            Target("account", "a@p.iam.gserviceaccount.com"),
+            Target("service account", "a@p.iam.gserviceaccount.com"),
         ),
         (
             "gcp:secretmanager/secretIamMember:SecretIamMember",
@@ -47,7 +47,7 @@ def grants(type_: str, **inputs: Any) -> tuple[Grant, ...]:
             {"bucket": "b", "managedFolder": "jobs/"},
             Target("managed folder", "b/jobs/"),
         ),
-        ("gcp:projects/iAMMember:IAMMember", {}, Target("project", "")),
+        ("gcp:projects/iAMMember:IAMMember", {}, Target("resource", "g")),
     ],
 )
 def test_grant_names_its_object(type_: str, inputs: dict[str, Any], expected: Target) -> None:
@@ -69,7 +69,6 @@ def test_grant_names_its_object(type_: str, inputs: dict[str, Any], expected: Ta
             {"policyData": POLICY},
             [("roles/a", TEAM), ("roles/a", "allUsers")],
         ),
-        ("gcp:storage/defaultObjectACL:DefaultObjectACL", {"predefinedAcl": "publicRead"}, [("READER", "allUsers")]),
         (
             "gcp:storage/bucketAccessControl:BucketAccessControl",
             {"role": "WRITER", "entity": "domain-example.com"},
@@ -106,7 +105,9 @@ def test_title_of_a_condition_restricts_nothing() -> None:
     assert expressions == ["", "[not a text]", "x", "[secret]", "[not a text]"]
 
 
-def test_public_members_are_recognized_in_any_case() -> None:
-    """Case and spaces around a member do not hide it."""
-    assert all(is_public(member) for member in ("allUsers", " allusers", "ALLAUTHENTICATEDUSERS\n"))
-    assert not is_public("group:allUsers@example.com")
+def test_public_names_are_found_in_any_case_and_place() -> None:
+    """Members and predefined lists are found at any depth, and in policies; the name of a group is none."""
+    places = {"member": " ALLUSERS", "rules": [{"who": ["allAuthenticatedUsers"]}], "predefinedAcl": "publicRead"}
+    names = [name for name, _ in public_names(Resource("gcp:x/y:Z", "z", {**places, "policyData": POLICY}))]
+    assert names == ["ALLUSERS", "allAuthenticatedUsers", "publicRead", "allUsers"]
+    assert public_names(Resource("gcp:x/y:Z", "z", {"member": "group:allUsers@example.com"})) == ()

@@ -137,25 +137,6 @@ def test_production_bucket_has_to_be_protected(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("retain", "force_destroy", "effect"),
-    [
-        (True, False, "leave it behind with its objects, and remove the jobs' access"),
-        (False, True, "delete it with its objects"),
-        (False, False, "delete it if empty"),
-    ],
-)
-def test_unprotected_bucket_message_has_the_effect_of_a_destroy(
-    tmp_path: Path, retain: bool, force_destroy: bool, effect: str
-) -> None:
-    """The message distinguishes a bucket that stays behind, one deleted with its objects, and one deleted if empty."""
-    bucket = Resource(BUCKET, "data", {**GOOD, "forceDestroy": force_destroy}, retain=retain)
-    project = project_of(tmp_path, "prod")
-    (finding,) = resource_findings(EnvironmentResources(project.environments["prod"], (bucket,), {}), project)
-
-    assert finding.message == f"storage.Bucket data of prod is not protected: pulumi destroy would {effect}"
-
-
 def test_allowed_resource_finding_is_not_reported_as_unused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A check, which knows no resources, does not report an `allow` entry for a resource finding as unused."""
     spec = specs.write(tmp_path, specs.spec(env="prod", allow={"TPU094": "rebuilt nightly"}))

@@ -14,7 +14,6 @@ GOOD = {
     "bucketUrl": "gs://acme-dev-mnist-dev-us-central1",
     "region": "us-central1",
     "project": "acme-dev",
-    "tpuAgent": "service-123456789012@cloud-tpu.iam.gserviceaccount.com",
     "workloadServiceAccount": "tpu-mnist-dev@acme-dev.iam.gserviceaccount.com",
 }
 
@@ -34,14 +33,14 @@ def test_outputs_equal_to_the_spec_have_no_finding(tmp_path: Path, capsys: pytes
 
 @pytest.mark.parametrize("key", GOOD)
 def test_missing_output_is_an_error(tmp_path: Path, key: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each of the six outputs is required."""
+    """Each of the five outputs is required."""
     outputs = {name: value for name, value in GOOD.items() if name != key}
 
     assert check_outputs(tmp_path, outputs, "--env", "dev") == 1
     assert f"the stack dev has no output {key}:" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("key", [key for key in GOOD if key != "tpuAgent"])
+@pytest.mark.parametrize("key", GOOD)
 def test_different_output_is_an_error_with_both_values(
     tmp_path: Path, key: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.changes.facts import (
     ABSENT,
     Comparison,
@@ -26,7 +25,7 @@ from tpucfg.changes.facts import (
 from tpucfg.changes.resources import KNOWN_TYPES, REMOVING_OPS, UNKNOWN, Step, holds_data
 from tpucfg.changes.statements import Statement
 from tpucfg.infra import resource_rules
-from tpucfg.infra.grants import is_grant, power_of
+from tpucfg.infra.grants import is_grant, is_powerful
 from tpucfg.infra.resource_rules import DEFAULT_SOFT_DELETE_SECONDS, LifecycleRule, lifecycle_rules
 from tpucfg.infra.resources import ACCOUNT, BUCKET, Resource, boolean
 from tpucfg.paths import KeyPath, matches
@@ -34,14 +33,6 @@ from tpucfg.redaction import SECRET
 from tpucfg.text_format import dotted, format_value, listed
 
 _MAX_ITEMS: Final = 6
-_DELETION: Final = frozenset(
-    permission
-    for facts in TARGET_FACTS.values()
-    for permission in (*facts.deletion_permissions, *facts.one_host_deletion_permissions)
-)
-"""The permissions by which slices delete themselves at their deadline and after the program's end."""
-_DELETION_ROLE: Final = re.compile(r"^projects/[^/]+/roles/tpu\.[^/]+$")
-"""The custom role by which a job deletes its own slice: see `deletion_role_id`."""
 GUARDS: Final = re.compile("protect|prevent|retain|retention|recover|backup|versioning|(?-i:Hold)", re.IGNORECASE)
 """Names of inputs that guard data, whatever the type."""
 LOSSES: Final = re.compile("delet|destroy|drop|expir|ttl$|overwrite|purge|cleanup|force|lifecycle", re.IGNORECASE)
@@ -68,28 +59,18 @@ def differs(absent: str) -> Condition:
 def added_items(change: FactChange, _: Comparison) -> _Applies:
     """Apply to items that the base does not have; permissions to take over accounts come first, as lists are cut."""
     items = [item for item in _items(change.after) if item not in _items(change.before)]
-    items.sort(key=lambda item: not power_of(item))
+    items.sort(key=lambda item: not is_powerful(item))
     return (listed(items, _MAX_ITEMS),) if items else False
+
+
+def lost_items(change: FactChange, comparison: Comparison) -> _Applies:
+    """Apply to items that only the base has."""
+    return added_items(change._replace(before=change.after, after=change.before), comparison)
 
 
 def other_items(change: FactChange, comparison: Comparison) -> _Applies:
     """Apply to items that the base does not have, or else to those that only the base has."""
-    return added_items(change, comparison) or added_items(
-        change._replace(before=change.after, after=change.before), comparison
-    )
-
-
-def lost_deletion(change: FactChange, _: Comparison) -> _Applies:
-    """Apply to a role that loses permissions by which slices delete themselves."""
-    kept = _items(change.after)
-    lost = [name for name in _items(change.before) if name in _DELETION and name not in kept]
-    return (listed(lost, _MAX_ITEMS),) if lost else False
-
-
-def loses_deletion_role(change: FactChange, comparison: Comparison) -> _Applies:
-    """Apply to the member that had the role by which a job deletes its own slice."""
-    role, _ = comparison.pair(change.scope, "grant", "role")
-    return (str(change.before),) if _DELETION_ROLE.search(str(role)) else False
+    return added_items(change, comparison) or lost_items(change, comparison)
 
 
 def operation(*ops: str) -> Condition:
@@ -219,8 +200,8 @@ def _event(pattern: str, risk: Risk, condition: Condition, sentence: str) -> Mea
 
 
 _CAUTION, _ACCESS, _UNKNOWN, _LOSS = Risk.CAUTION, Risk.ACCESS, Risk.UNKNOWN, Risk.DESTRUCTIVE
-_NO_DELETION: Final = "running slices can no longer delete themselves; let bounded ones end first"
-_NOT_LEFT: Final = "is no longer left behind when it is removed from the stack"
+_NOT_LEFT: Final = "is no longer left behind when it is removed from the stack: what it holds would be deleted"
+_WITHOUT: Final = "let running slices end first, as they may then fail to write, or to delete themselves"
 _MOVES: Final = "unless an alias matches its old place, it is deleted and created anew"
 _DECIDES: Final = "has {}, which changes what an update does"
 _WITHOUT_LOSS: Final = ("additionalSecretOutputs", "deleteBeforeReplace", "hooks", "version")
@@ -248,8 +229,8 @@ MEANINGS: Final = (
     _event("service.operation", _CAUTION, disables_service, "is disabled for the whole project (disableOnDestroy)"),
     _input("service.disableOnDestroy", _CAUTION, not_off, "is disabled for the whole project when it is removed"),
     _input("role.permissions", _ACCESS, added_items, "gives everyone who has the role {}"),
-    _event("role.permissions", _CAUTION, lost_deletion, f"loses {{}}: {_NO_DELETION}"),
-    _input("grant.member", _CAUTION, loses_deletion_role, f"takes the role from {{}}: {_NO_DELETION}"),
+    _event("role.permissions", _CAUTION, lost_items, f"loses {{}}: {_WITHOUT}"),
+    _input("grant.member", _CAUTION, differs("none"), f"has the member {{}} instead of {{}}: {_WITHOUT}"),
     _event("*.operation", _UNKNOWN, operation("import"), "takes over what exists in the cloud, with all it contains"),
     _event("unknown.operation", _UNKNOWN, unknown_type, "is of the type {}, about which this review has no rules"),
     # https://www.pulumi.com/docs/iac/concepts/resources/options/
@@ -261,8 +242,7 @@ MEANINGS: Final = (
     *(_option(f"option.*.{name}", _UNKNOWN, _DECIDES) for name in _WITHOUT_LOSS),
     # Without data, a resource that is deleted and created anew is the same as before.
     _option("option.data.parent", _LOSS, f"moves to {{}} from {{}}: {_MOVES}", differs("the stack")),
-    _option("option.data.retainOnDelete", _LOSS, f"{_NOT_LEFT}: its data would be deleted", removed),
-    *(_option(f"option.{group}.retainOnDelete", _CAUTION, _NOT_LEFT, removed) for group in ("other", "grant")),
+    _option("option.*.retainOnDelete", _LOSS, _NOT_LEFT, removed),
     _option("*option.grant.retainOnDelete", _ACCESS, "remains when the stack no longer declares it", added),
     _option("old option.grant.retainOnDelete", _ACCESS, "stays in the cloud: the access remains", removed),
     *map(Meaning, _HARMLESS),
@@ -352,8 +332,7 @@ def _is_hidden(value: Any) -> bool:
 
 
 def _kind(resource: Resource) -> str:
-    is_known_grant = resource.type in KNOWN_TYPES or is_grant(resource)
-    return _KINDS.get(resource.type, "grant" if is_known_grant else "unknown")
+    return _KINDS.get(resource.type, "grant" if resource.type in KNOWN_TYPES else "unknown")
 
 
 # Lifecycle rules

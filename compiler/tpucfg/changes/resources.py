@@ -5,9 +5,7 @@ and broader grants, basic roles, public members, and opened buckets.
 """
 
 import re
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 from tpucfg.changes.facts import Change, Risk
@@ -15,14 +13,12 @@ from tpucfg.changes.statements import Statement
 from tpucfg.infra.grants import (
     BASIC_ROLES,
     CUSTOM_ROLE,
-    PUBLIC,
     Grant,
     Target,
     grants_of,
-    is_public,
-    power_of,
-    target_of,
-    unparsed_policy,
+    is_powerful,
+    permissions_of,
+    public_names,
 )
 from tpucfg.infra.resources import ACCOUNT, BUCKET, Resource
 from tpucfg.redaction import SECRET, redact
@@ -160,34 +156,22 @@ _BARRIERS: Final[Mapping[str, tuple[Any, str]]] = {
 """Inputs of a bucket, with the value that closes it, and the access that this prevents:
 https://cloud.google.com/storage/docs/public-access-prevention and
 https://cloud.google.com/storage/docs/uniform-bucket-level-access."""
-_NARROW_TO_BROAD: Final = (
-    ("roles/storage.objectViewer", "roles/storage.objectUser", "roles/storage.objectAdmin", "roles/storage.admin"),
-    ("roles/viewer", "roles/editor", "roles/owner"),
-)
-"""Roles of which each includes the permissions of those before it:
-https://cloud.google.com/storage/docs/access-control/iam-roles and
-https://cloud.google.com/iam/docs/roles-overview#basic."""
-_MAX_MENTIONS: Final = 20
-"""Limit of places outside grants that name the public, for one resource."""
 _MAX_PERMISSIONS: Final = 6
-_UNKNOWN_ROLE: Final = re.compile(r"(projects|organizations)/[^/]+/roles/")
-_UNNAMED: Final = "without a name"
-_UNKNOWN_PERMISSIONS: Final = "its permissions are unknown, as no stack program declares this custom role"
-
-
-_Roles = Mapping[str, AbstractSet[str]]
-"""The conditions under which a member has each role."""
+_MAX_NAMES: Final = 20
+"""Limit of inputs that name the public, for one resource."""
 
 
 class _Context(NamedTuple):
     """Grants and objects of all steps, with which a single grant is compared."""
 
-    held: Mapping[tuple[str, Target], _Roles]
-    """All grants before the change, by member and object."""
+    held: frozenset[Grant]
+    """All grants before the change."""
+    conditioned: frozenset[Grant]
+    """The same without their conditions."""
+    revoked: frozenset[Grant]
+    """Those that end, without the names of their objects, which a moved bucket changes."""
     created: frozenset[Target]
     """The buckets and accounts that the change creates."""
-    revoked: "Counter[Grant]"
-    """Grants that end, each of which excuses an equal one on a created object."""
     permissions: Mapping[str, tuple[str, ...]]
     """The permissions of each custom role after the change, by the role's name in grants."""
     is_new: bool
@@ -198,15 +182,16 @@ def access_statements(steps: Sequence[Step]) -> list[tuple[Statement, ...]]:
     """Return sentences about the access that each step adds.
 
     A grant that any resource gave before adds nothing. Nor does one on a bucket that the change creates, if the change
-    also revokes an equal grant elsewhere: the grant moves with its data. Nor does one whose role becomes narrower, or
-    one of a new environment on a bucket or an account that it creates itself.
+    also revokes an equal grant elsewhere: the grant moves with its data. Nor does one of a new environment on a bucket
+    or an account that it creates itself.
     """
     held = {grant for step in steps for grant in grants_of(step.before)}
     given = {grant for step in steps for grant in grants_of(step.after)}
     context = _Context(
-        _by_member(held),
+        frozenset(held),
+        frozenset(grant._replace(condition="") for grant in held),
+        frozenset(map(_movable, held - given)),
         frozenset(_created_targets(steps)),
-        Counter(map(_movable, held - given)),
         dict(role for step in steps for role in _custom_roles(step.after)),
         all(step.before is None for step in steps),
     )
@@ -214,99 +199,59 @@ def access_statements(steps: Sequence[Step]) -> list[tuple[Statement, ...]]:
         (
             *_new_grants(step, context),
             *_opened_buckets(step.before, step.after),
-            *_replaced_policies(step),
-            *_public_mentions(step.before, step.after),
+            *_public_names(step),
         )
         for step in steps
     ]
 
 
-def _by_member(grants: Iterable[Grant]) -> Mapping[tuple[str, Target], _Roles]:
-    grouped: dict[tuple[str, Target], dict[str, set[str]]] = {}
-    for grant in grants:
-        roles = grouped.setdefault((grant.member, grant.on), {})
-        roles.setdefault(grant.role, set()).add(grant.condition)
-    return grouped
-
-
 def _new_grants(step: Step, context: _Context) -> Iterator[Statement]:
     for grant in grants_of(step.after):
         # Two hidden values look equal even if they differ.
-        is_comparable = step.op == "same" or not _is_hidden(grant)
-        previous = context.held.get((grant.member, grant.on), {}) if is_comparable else {}
-        if _is_contained(grant, previous):
-            continue
-        movable = _movable(grant)
-        # Each revoked grant excuses one new grant only: two would give access to a second bucket.
-        if _is_created(grant.on, context) and context.revoked[movable] > 0:
-            context.revoked[movable] -= 1
-        elif is_public(grant.member) or not _is_own(grant, previous, context):
-            yield _statement(grant, previous, context.permissions.get(grant.role, ()))
+        is_comparable = step.op == "same" or {SECRET, UNKNOWN}.isdisjoint((*grant[:2], grant.on.name, grant.condition))
+        is_held = is_comparable and not context.held.isdisjoint((grant, grant._replace(condition="")))
+        if not is_held and not _is_expected(grant, context):
+            yield _statement(grant, context)
 
 
-def _statement(grant: Grant, previous: _Roles, permissions: Sequence[str]) -> Statement:
+def _statement(grant: Grant, context: _Context) -> Statement:
     kind = re.sub("[^A-Za-z ]", "", grant.on.kind)
-    template, values = f"grants {{}} on the {kind} {{}} to {{}}", [grant.role, grant.on.name or _UNNAMED, grant.member]
-    risk = Risk.PUBLIC if is_public(grant.member) else Risk.ACCESS
-    if risk is Risk.PUBLIC:
-        template = f"grants {{}} on the {kind} {{}} to everyone, through {{}}"
-    elif grant.role in previous:
+    template, values = f"grants {{}} on the {kind} {{}} to {{}}", [grant.role, grant.on.name, grant.member]
+    if grant not in context.held and grant._replace(condition="") in context.conditioned:
         template += " under another condition than before" if grant.condition else " without the condition that it had"
     if grant.condition:
         template, values = f"{template}, if {{}}", [*values, grant.condition]
     # A custom role's name is chosen freely: only its permissions are the access.
-    if permissions:
-        ordered = sorted(permissions, key=lambda permission: not power_of(permission))
-        reach = "in" if grant.condition else "for everything in"
-        template += f": {listed(['{}'] * len(ordered), _MAX_PERMISSIONS)} {reach} that {kind}"
-        values += ordered[:_MAX_PERMISSIONS]
-    elif _UNKNOWN_ROLE.match(grant.role):
-        template += f": {_UNKNOWN_PERMISSIONS}"
-    return Statement(template, tuple(map(redact, values)), risk)
+    if permissions := sorted(context.permissions.get(grant.role, ()), key=lambda name: not is_powerful(name)):
+        template += f": {listed(['{}'] * len(permissions), _MAX_PERMISSIONS)}"
+        values += permissions[:_MAX_PERMISSIONS]
+    return Statement(template, tuple(map(redact, values)), Risk.ACCESS)
 
 
 def _movable(grant: Grant) -> Grant:
-    """Return a grant without the name of its object, which a moved bucket changes."""
     return grant._replace(on=Target(grant.on.kind, ""))
 
 
 def _custom_roles(resource: Resource | None) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the name of a custom role as grants write it, and its permissions."""
-    match = CUSTOM_ROLE.search(resource.type) if resource else None
-    if resource is None or match is None:
-        return
-    parent = resource.inputs.get("project" if match[1] == "projects" else "orgId")
-    permissions = resource.inputs.get("permissions")
-    if isinstance(permissions, list):
-        texts = tuple(permission for permission in permissions if isinstance(permission, str))
-        yield f"{match[1]}/{parent}/roles/{resource.inputs.get('roleId')}", texts
+    if resource and (match := CUSTOM_ROLE.search(resource.type)):
+        parent = resource.inputs.get("project" if match[1] == "projects" else "orgId")
+        yield f"{match[1]}/{parent}/roles/{resource.inputs.get('roleId')}", permissions_of(resource)
 
 
-def _is_own(grant: Grant, previous: _Roles, context: _Context) -> bool:
-    """Return True for a grant of a new environment on what it creates, which holds no data yet."""
-    is_new = context.is_new and grant.role not in previous
-    return is_new and _is_created(grant.on, context) and grant.role not in BASIC_ROLES and not _lends_account(grant)
+def _is_expected(grant: Grant, context: _Context) -> bool:
+    """Return True for a grant on what the change creates that moves there, or is of a new environment."""
+    if not _is_created(grant.on, context):
+        return False
+    is_own = context.is_new and grant.role not in BASIC_ROLES and not _lends_account(grant)
+    return is_own or _movable(grant) in context.revoked
 
 
 def _lends_account(grant: Grant) -> bool:
     """Return True if the member can act as the account, unless it is a pod of the account's own project."""
-    if grant.on.kind != "account" or not power_of(grant.role):
-        return False
     project = grant.on.name.partition("@")[2].removesuffix(".iam.gserviceaccount.com")
-    return not grant.member.startswith(f"serviceAccount:{project}.svc.id.goog[")
-
-
-def _is_hidden(grant: Grant) -> bool:
-    return bool({SECRET, UNKNOWN} & {grant.role, grant.member, grant.condition, grant.on.name})
-
-
-def _is_contained(grant: Grant, previous: _Roles) -> bool:
-    """Return True if the member had the role or a broader one, under an equal condition or none."""
-    return any({"", grant.condition} & previous.get(role, frozenset()) for role in (grant.role, *_broader(grant.role)))
-
-
-def _broader(role: str) -> tuple[str, ...]:
-    return next((row[row.index(role) + 1 :] for row in _NARROW_TO_BROAD if role in row), ())
+    is_pod = grant.member.startswith(f"serviceAccount:{project}.svc.id.goog[")
+    return grant.on.kind == "service account" and is_powerful(grant.role) and not is_pod
 
 
 def _is_created(target: Target, context: _Context) -> bool:
@@ -332,7 +277,7 @@ def _own_targets(resource: Resource | None) -> Iterator[Target]:
     if resource.type == ACCOUNT and isinstance(account, str) and isinstance(project, str):
         # A project of a domain, `example.com:my-project`, is `my-project.example.com` in an address.
         host = ".".join(reversed(project.split(":")))
-        yield Target("account", f"{account}@{host}.iam.gserviceaccount.com")
+        yield Target("service account", f"{account}@{host}.iam.gserviceaccount.com")
 
 
 def _opened_buckets(before: Resource | None, after: Resource | None) -> Iterator[Statement]:
@@ -343,37 +288,8 @@ def _opened_buckets(before: Resource | None, after: Resource | None) -> Iterator
             yield Statement(f"no longer prevents {barred}: {{}}", (key,), Risk.ACCESS)
 
 
-def _replaced_policies(step: Step) -> Iterator[Statement]:
-    # A policy replaces all grants at once, also those that were never declared.
-    policy = unparsed_policy(step.after)
-    if step.after is None or policy is None or step.op == "same":
-        return
-    # Two secrets look equal even if they differ.
-    if policy != unparsed_policy(step.before) or policy in (SECRET, UNKNOWN):
-        yield Statement(
-            "replaces the whole IAM policy of {}: {}", (target_of(step.after).text, "policyData"), Risk.ACCESS
-        )
-
-
-def _public_mentions(before: Resource | None, after: Resource | None) -> Iterator[Statement]:
-    """Yield the inputs outside grants that name the public, such as a rule of a federation or of a policy."""
-    if after is None or any(is_public(grant.member) for grant in grants_of(after)):
-        return
-    known = {*_mentions(before.inputs if before else {})}
-    new = [mention for mention in dict.fromkeys(_mentions(after.inputs)) if mention not in known]
-    for key, member in new[:_MAX_MENTIONS]:
-        yield Statement("names everyone, through {}, in {}", (member, key), Risk.PUBLIC)
-
-
-def _mentions(inputs: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the top-level input and the public member for each text that contains one."""
-    for key, value in inputs.items():
-        stack = [value]
-        while stack:
-            item = stack.pop()
-            if isinstance(item, Mapping):
-                stack += [*item.keys(), *item.values()]
-            elif isinstance(item, list):
-                stack += item
-            elif isinstance(item, str):
-                yield from ((key, member) for member in PUBLIC if member in item)
+def _public_names(step: Step) -> Iterator[Statement]:
+    """Yield the inputs that name the public, such as a grant, a rule of a federation or of a policy."""
+    known = {*public_names(step.before)}
+    for name in [name for name in public_names(step.after) if name not in known][:_MAX_NAMES]:
+        yield Statement("names everyone, through {}, in {}", name, Risk.PUBLIC)

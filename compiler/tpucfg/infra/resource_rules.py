@@ -11,17 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from tpucfg.catalog import TARGET_FACTS
 from tpucfg.findings import Finding, collect
-from tpucfg.infra.grants import (
-    BASIC_ROLES,
-    CUSTOM_ROLE,
-    GRANTING,
-    IMPERSONATING,
-    Grant,
-    grants_of,
-    is_grant,
-    is_public,
-    power_of,
-)
+from tpucfg.infra.grants import BASIC_ROLES, Grant, grants_of, is_grant, is_powerful, permissions_of, public_names
 from tpucfg.infra.resources import BUCKET, EnvironmentResources, Resource, boolean, input_at, number
 from tpucfg.plan import bucket_of
 from tpucfg.plan.identities import identities
@@ -36,8 +26,9 @@ DEFAULT_SOFT_DELETE_SECONDS: Final = 604_800
 _EXCEPTION: Final = "roles/ml.serviceAgent"
 """The one role for service agents that the stack grants, on the target ai-platform only, whose guide requires it:
 docs/bootstrap.md lists what it allows. The review still shows the grant."""
-_WIDE_TARGETS: Final = ("project", "folder", "organization")
+_WIDE_TARGETS: Final = ("project", "folder", "org")
 """Objects that contain every bucket and account of a project."""
+_POWER: Final = "act as every service account in it, or grant access in it to anyone"
 _DEFAULT_ACCOUNT: Final = re.compile(
     r"serviceAccount:.*(-compute@developer|@appspot|@cloudbuild|@cloudservices)\.gserviceaccount\.com"
 )
@@ -81,6 +72,9 @@ def resource_findings(declared: EnvironmentResources, project: Project) -> tuple
 
 
 def _grant_violations(resource: Resource, environment: Environment) -> Iterator[Violation]:
+    for name, key in public_names(resource):  # CKV_GCP_28; GCP-0001
+        text = f"names everyone, through {name}, in {key}"
+        yield Violation("TPU091", text, "name the people, groups or accounts that need it")
     for grant in grants_of(resource):
         for id_, reason, help_ in _grant_problems(grant, environment):
             yield Violation(id_, f"grants {grant.text}{reason}", help_)
@@ -88,8 +82,6 @@ def _grant_violations(resource: Resource, environment: Environment) -> Iterator[
 
 def _grant_problems(grant: Grant, environment: Environment) -> Iterator[tuple[str, str, str]]:
     """Yield the id of each rule that a grant breaks, the reason and the edit."""
-    if is_public(grant.member):  # CKV_GCP_28; GCP-0001
-        yield "TPU091", "", "name the people, groups or accounts that need it"
     if _DEFAULT_ACCOUNT.fullmatch(grant.member):  # CKV_GCP_46 to CKV_GCP_48; GCP-0004, GCP-0006, GCP-0008
         reason = ", a default account that everything without an account of its own runs as"
         yield "TPU088", reason, "grant it to an account that only these jobs run as"
@@ -99,22 +91,18 @@ def _grant_problems(grant: Grant, environment: Environment) -> Iterator[tuple[st
         yield "TPU095", ": the role has thousands of permissions", "grant a role of the one service that is used"
     # CKV_GCP_41, CKV_GCP_42, CKV_GCP_44, CKV_GCP_45, CKV_GCP_49; GCP-0005, GCP-0007, GCP-0009, GCP-0011
     is_exception = grant.role == _EXCEPTION and TARGET_FACTS[environment.target].has_tenant_project
-    if grant.on.kind in _WIDE_TARGETS and power_of(grant.role) and not is_exception:
+    if grant.on.kind in _WIDE_TARGETS and is_powerful(grant.role) and not is_exception:
         fix = "grant the role on the one account or bucket that is used, or a narrower role"
-        yield "TPU098", f", who can then {power_of(grant.role)}", fix
+        yield "TPU098", f", who can then {_POWER}", fix
 
 
 # Roles and locations
 
 
 def _role_violations(resource: Resource, _: Environment) -> Iterator[Violation]:
-    permissions = resource.inputs.get("permissions") if CUSTOM_ROLE.search(resource.type) else None
-    for power in (IMPERSONATING, GRANTING):
-        listed_permissions = permissions if isinstance(permissions, list) else []
-        names = [name for name in listed_permissions if isinstance(name, str) and power_of(name) == power]
-        if names:
-            text = f"has {listed(names)}: a member with the role on a project can {power}"
-            yield Violation("TPU098", text, "leave the permission out of the role")
+    if names := list(filter(is_powerful, permissions_of(resource))):
+        text = f"has {listed(names)}: a member with the role on a project can {_POWER}"
+        yield Violation("TPU098", text, "leave the permission out of the role")
 
 
 def _location_violations(resource: Resource, environment: Environment) -> Iterator[Violation]:
@@ -148,7 +136,8 @@ def _bucket_violations(resource: Resource, environment: Environment) -> Iterator
     is_production = environment.name in PRODUCTION
     if is_production and not resource.protect:
         fix = f"set environments.{environment.name}.protect to true"
-        yield Violation("TPU094", f"is not protected: {_destroy_effect(resource)}", fix)
+        text = "is not protected: pulumi destroy would delete it, or leave it behind without the jobs' access"
+        yield Violation("TPU094", text, fix)
     if is_production or environment.protect:
         yield from _final_deletions(resource)
 
@@ -161,14 +150,6 @@ def _final_deletions(resource: Resource) -> Iterator[Violation]:
     if boolean(resource.inputs.get("forceDestroy")) and resource.protect:
         text = "would be deleted with all its objects (forceDestroy)"
         yield Violation("TPU097", text, "set forceDestroy to false in stacks/")
-
-
-def _destroy_effect(resource: Resource) -> str:
-    """Return the effect of `pulumi destroy` on an unprotected bucket."""
-    if resource.retain:
-        return "pulumi destroy would leave it behind with its objects, and remove the jobs' access"
-    force = boolean(resource.inputs.get("forceDestroy"))
-    return f"pulumi destroy would delete it{' with its objects' if force else ' if empty'}"
 
 
 _RULES: Final = (_grant_violations, _role_violations, _location_violations, _bucket_violations)
@@ -252,14 +233,6 @@ def _texts(value: Any) -> tuple[str, ...]:
 # The outputs of a stack, `pulumi stack output --json`, compared with the spec
 
 
-SERVICE_AGENT: Final = "tpuAgent"
-"""The output with the TPU service agent. The spec determines only its form: Google assigns the project's number."""
-_AGENT_PATTERN: Final = re.compile(r"service-[0-9]+@cloud-tpu\.iam\.gserviceaccount\.com")
-"""https://cloud.google.com/iam/docs/service-agents."""
-_TENANT_AGENT_PATTERN: Final = re.compile(r"[^@ :]+@[a-z0-9.-]+\.gserviceaccount\.com")
-"""The form on targets whose service has the TPUs in its own project, and chooses the account's name."""
-
-
 def expected_outputs(project: Project, environment: Environment) -> Mapping[str, tuple[Any, KeyPath]]:
     """Return each output that the spec determines, with the spec path that it follows from."""
     accounts = list(dict.fromkeys(identity.email for identity in identities(project, environment)))
@@ -310,29 +283,16 @@ def _differences(
 ) -> Iterator[Finding]:
     expected = expected_outputs(project, environment)
     update = f"bring the stack up to date: pulumi up --stack {environment.name}"
-    for key in (*expected, SERVICE_AGENT):
+    for key, (value, path) in expected.items():
         if key not in outputs:
             message = f"the stack {environment.name} has no output {key}: its last update is incomplete or outdated"
             yield Finding.of("TPU084", message, document.key_location((key,)), help=update)
             continue
         actual = f"the stack {environment.name} has {key} {format_value(outputs[key], quoted=False)}"
         location = document.value_location((key,))
-        if key == SERVICE_AGENT:
-            if not _is_service_agent(outputs[key], environment):
-                denied = f"jobs on {environment.target} would be denied access to the bucket"
-                message = f"{actual}, which is not a TPU service agent: {denied}"
-                form = "the form is service-NUMBER@cloud-tpu.iam.gserviceaccount.com, with the project's number"
-                yield Finding.of("TPU084", message, location, help=update, details=(form,))
-            continue
-        value, path = expected[key]
         if outputs[key] != value:
             required = f"requires {key} {format_value(value, quoted=False)}"
             message = f"{actual}, but the spec {required}: jobs would use a resource that does not exist"
             fix = f"{update}; or revert the change of the spec"
             related = ((project.document.value_location(path), required),)
             yield Finding.of("TPU084", message, location, help=fix, related=related)
-
-
-def _is_service_agent(account: Any, environment: Environment) -> bool:
-    pattern = _TENANT_AGENT_PATTERN if TARGET_FACTS[environment.target].has_tenant_project else _AGENT_PATTERN
-    return isinstance(account, str) and pattern.fullmatch(account) is not None
