@@ -13,15 +13,13 @@ outcome of each `refresh` step: https://github.com/pulumi/pulumi/issues/16278.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import takewhile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from tpucfg.changes.facts import ABSENT, Change, Risk, redact_change
+from tpucfg.changes.facts import Change, Risk, redact_change
 from tpucfg.changes.preview_events import (
     NO_OPS,
     REFRESH,
-    REPLACING_OPS,
     Event,
     JsonPiece,
     change_steps,
@@ -36,29 +34,10 @@ from tpucfg.changes.resources import ResourceChange, Step, access_statements, ho
 from tpucfg.changes.statements import Statement
 from tpucfg.changes.tree_diff import value_changes
 from tpucfg.infra.grants import is_grant
-from tpucfg.infra.resources import BUCKET, Resource, sort_resources
-from tpucfg.paths import KeyPath, sort_keys, value_at
+from tpucfg.infra.resources import Resource, sort_resources
+from tpucfg.paths import sort_keys
 from tpucfg.redaction import redact
 from tpucfg.text_format import printable
-
-COMPUTED: Final = frozenset(
-    (
-        "createTime",
-        "effectiveAnnotations",
-        "effectiveLabels",
-        "effectiveTime",
-        "etag",
-        "fingerprint",
-        "generation",
-        "metageneration",
-        "pulumiLabels",
-        "timeCreated",
-        "updateTime",
-        "updated",
-    )
-)
-"""Properties at any depth that Google or the provider calculates: they differ without anybody's doing, or repeat a
-property that differs too. https://www.pulumi.com/registry/packages/gcp/api-docs/storage/bucket/#outputs."""
 
 
 class Drift(NamedTuple):
@@ -78,10 +57,8 @@ class Drift(NamedTuple):
     """True if the update creates the deleted resource again."""
     changes: tuple[Change, ...] = ()
     """The properties of the program, or of the provider's own comparison, that differ."""
-    unmanaged: tuple[Change, ...] = ()
-    """The properties that differ although no program sets them."""
-    reverted: tuple[KeyPath, ...] = ()
-    """The paths of the changes that the update sets back."""
+    reverted: bool = False
+    """True if the update sets the properties that differ as the program declares them."""
     statements: tuple[Statement, ...] = ()
     """Sentences about access that the difference opens, or that the update grants again."""
 
@@ -98,8 +75,7 @@ class Drift(NamedTuple):
     @property
     def risk(self) -> Risk:
         """The risk; never DESTRUCTIVE, as the change does not make it."""
-        least = Risk.CAUTION if self.deleted or self.changes else Risk.NONE
-        return max((statement.risk for statement in self.statements), default=least)
+        return max((statement.risk for statement in self.statements), default=Risk.CAUTION)
 
 
 def separate_drift(environment: str, steps: Sequence[Step]) -> tuple[list[Step], tuple[Drift, ...]]:
@@ -132,76 +108,43 @@ def _find_drift(
     environment: str, steps: Iterable[Step], states: Mapping[str, tuple[Resource, Step]]
 ) -> tuple[Drift, ...]:
     """Return the resources that differ in the cloud, sorted, without personal data and secrets."""
-    updates = {step.urn: step for step in steps if step.op not in NO_OPS}
-    deleted = [resource for resource, state in states.values() if state.after is None]
-    buckets = {resource.inputs.get("name") for resource in deleted if resource.type == BUCKET}
+    updates = {step.urn: step for step in steps if step.op not in {"same", *NO_OPS}}
     drifts: list[Drift] = []
-    for urn, (resource, state) in states.items():
-        has_data = holds_data(resource.type, is_grant=is_grant(resource))
-        drift = Drift(environment, urn, resource.type, redact(resource.name), has_data)
+    for urn, (recorded, state) in states.items():
+        has_data = holds_data(recorded.type, is_grant=is_grant(recorded))
+        drift = Drift(environment, urn, recorded.type, redact(recorded.name), has_data)
+        declared = updates[urn].after if urn in updates else None
         if state.after is None:
-            drifts.append(_deletion(drift, resource, updates.get(urn), buckets))
-        elif changes := _property_changes(resource, state):
-            drifts.append(_difference(drift, resource, state, changes, updates.get(urn)))
+            statements = _access(None, declared) if declared else ()
+            drifts.append(drift._replace(deleted=True, recreated=declared is not None, statements=statements))
+        elif changes := _property_changes(recorded, state):
+            values = {**state.after.inputs, **state.outputs[1]}
+            drifted = {key: values[key] for change in changes if (key := str(change.path[0])) in values}
+            statements = _access(recorded, recorded._replace(inputs={**recorded.inputs, **drifted}))
+            shown = tuple(map(redact_change, changes))
+            drifts.append(drift._replace(changes=shown, reverted=declared is not None, statements=statements))
     return tuple(sorted(drifts, key=lambda drift: (drift.type, drift.name, drift.urn)))
 
 
-def _deletion(drift: Drift, resource: Resource, update: Step | None, buckets: Collection[Any]) -> Drift:
-    """Return the drift of a resource that was deleted in the cloud, as these buckets were."""
-    declared = update.after if update else None
-    # A grant on a deleted bucket is gone with it, and gives access to a new, empty one.
-    follows_bucket = resource.inputs.get("bucket") in buckets
-    statements = _access(None, declared) if declared and not follows_bucket else ()
-    return drift._replace(deleted=True, recreated=declared is not None, statements=statements)
-
-
-def _difference(drift: Drift, recorded: Resource, state: Step, changes: Sequence[Change], update: Step | None) -> Drift:
-    declared = update.after.inputs if update and update.after else {}
-    managed = {*recorded.inputs, *declared, *state.differs}
-    values = {**state.outputs[1], **state.after.inputs} if state.after else {}
-    drifted = {key: values[key] for change in changes if (key := str(change.path[0])) in values}
-    return drift._replace(
-        changes=tuple(redact_change(change) for change in changes if change.path[0] in managed),
-        unmanaged=tuple(redact_change(change) for change in changes if change.path[0] not in managed),
-        reverted=tuple(redact_change(change).path for change in changes if _is_reverted(change.path, recorded, update)),
-        statements=_access(recorded, recorded._replace(inputs={**recorded.inputs, **drifted})),
-    )
-
-
 def _property_changes(recorded: Resource, state: Step) -> list[Change]:
-    """Return the inputs that differ, and the outputs that differ although the inputs of that name are equal."""
+    """Return what differs of the properties that the program sets, or the provider compares; Google adds others."""
     if state.after is None:
         return []
-    inputs = _value_changes(recorded.inputs, state.after.inputs, frozenset())
-    shown = [change for change in inputs if not differs_only_in_case(change)]
-    # A provider that returns no inputs, or properties that the program leaves to Google, show only in the outputs.
-    seen = {"location", *(change.path[0] for change in shown)}
-    outputs = _value_changes(*state.outputs, COMPUTED)
-    return [*shown, *(change for change in outputs if change.path[0] not in seen)]
+    managed = {*recorded.inputs, *state.differs}
+    # A provider that returns no inputs shows the difference only in the outputs.
+    before, after = (
+        {key: _essential(value) for key, value in {**resource.inputs, **outputs}.items() if key in managed}
+        for resource, outputs in zip((recorded, state.after), state.outputs, strict=True)
+    )
+    return [change for change in value_changes(sort_keys(before), sort_keys(after)) if not differs_only_in_case(change)]
 
 
-def _value_changes(before: Mapping[str, Any], after: Mapping[str, Any], ignored: frozenset[str]) -> Iterator[Change]:
-    return value_changes(*(sort_keys(_essential(values, ignored)) for values in (before, after)))
-
-
-def _essential(value: Any, ignored: frozenset[str]) -> Any:
-    """Return a value without ignored properties, and without empty ones, which providers add and drop at will."""
+def _essential(value: Any) -> Any:
+    """Return a value without empty properties, which providers add and drop at will."""
     if isinstance(value, Mapping):
-        items = ((key, _essential(item, ignored)) for key, item in value.items() if key not in ignored)
+        items = ((key, _essential(item)) for key, item in value.items())
         return {key: item for key, item in items if item not in ({}, [], "", None)}
-    return [_essential(item, ignored) for item in value] if isinstance(value, list) else value
-
-
-def _is_reverted(path: KeyPath, recorded: Resource, update: Step | None) -> bool:
-    """Return True if the update gives a property the value that it had before it drifted."""
-    if update is None or update.after is None or update.op not in {"update", *REPLACING_OPS}:
-        return False
-    declared = update.after.inputs
-    if path[0] not in recorded.inputs and path[0] not in declared:
-        return str(path[0]) in update.differs
-    # Items of lists have other indices in other lists, so a list counts as a whole.
-    keys = tuple(takewhile(lambda step: isinstance(step, str), path))
-    return bool(value_at(declared, keys, ABSENT) == value_at(recorded.inputs, keys, ABSENT))
+    return [_essential(item) for item in value] if isinstance(value, list) else value
 
 
 def _access(before: Resource | None, after: Resource) -> tuple[Statement, ...]:

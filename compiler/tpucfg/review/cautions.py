@@ -146,8 +146,7 @@ def _environment_cautions(environment: EnvironmentReview) -> Iterator[Caution]:
         yield from _change_cautions(change)
     yield from _shared_caution(Risk.UNKNOWN, [change for change in changes if change.only_declared], _ONLY_DECLARED)
     for drift in environment.preview.drift:
-        if drift.risk:
-            yield Caution(drift.risk, drift_line(drift), is_drift=True)
+        yield Caution(drift.risk, drift_line(drift), is_drift=True)
     for finding in environment.findings:
         message = _without_environment(environment.environment, finding.message)
         yield Caution(Risk.CAUTION, f"{code(finding.id)} {prose(redact(message))}")

@@ -21,7 +21,6 @@ from tpucfg.review.effects import (
     Part,
     cost_parts,
     cost_phrase,
-    drift_block,
     finding_blocks,
     fit_block,
     impact_parts,
@@ -58,7 +57,7 @@ def repository_headline(reviewed: RepositoryReview) -> str:
 
 def headline(review: Review) -> str:
     """Return the review of one spec in one line."""
-    drifted = sum(bool(drift.risk) for environment in review.environments for drift in environment.preview.drift)
+    drifted = sum(len(environment.preview.drift) for environment in review.environments)
     drift = f"; {format_count(drifted, 'resource')} differ{'s' * (drifted == 1)} in the cloud" if drifted else ""
     return f"{_change_headline(review)}{drift}"
 
@@ -171,7 +170,7 @@ def _effects(review: Review) -> Iterator[Part]:
         yield f"{format_config_counts(review.difference)}.".capitalize()
     if reason := review.not_run:
         yield f"Resource changes are not known: {prose(reason.reason)}. To show them: {code(reason.command)}."
-    yield from (*cost_parts(review), fit_block(review), *impact_parts(review), drift_block(review))
+    yield from (*cost_parts(review), fit_block(review), *impact_parts(review))
     yield from finding_blocks(review)
     yield from resource_folds(review.environments)
     yield from config_folds(review.difference)

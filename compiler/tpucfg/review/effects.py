@@ -1,4 +1,4 @@
-"""Effects of a change on the jobs, as parts of a comment: cost, fit, impact, drift, warnings."""
+"""Effects of a change on the jobs, as parts of a comment: cost, fit, impact, warnings."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +14,7 @@ from tpucfg.fit.rung_fit import RungFit, short_amount, verdict_text
 from tpucfg.markdown import code, html, items, prose, table
 from tpucfg.number_format import format_percent
 from tpucfg.redaction import redact
-from tpucfg.review.folds import Fold, count_fitting, cut_middle, drift_line, fold
+from tpucfg.review.folds import Fold, count_fitting, cut_middle, fold
 from tpucfg.review.review import Review
 from tpucfg.text_format import format_count, format_value, listed
 
@@ -159,17 +159,6 @@ def _column_title(name: str, learning_rate_rule: str) -> str:
         return f"{name} ({learning_rate_rule} rule)"
     # A name with an underscore is a key of `steps` in the spec.
     return code(name) if "_" in name else prose(name)
-
-
-def drift_block(review: Review) -> str:
-    """Return what differs in the cloud without being a caution."""
-    lines = [
-        f"**{prose(environment.environment)}**: {cut_middle(drift_line(drift), _MAX_STATEMENT_LENGTH)}"
-        for environment in review.environments
-        for drift in environment.preview.drift
-        if not drift.risk
-    ]
-    return f"**Drift**\n\n{items(lines, _MAX_STATEMENTS)}" if lines else ""
 
 
 # Warnings

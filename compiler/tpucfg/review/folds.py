@@ -309,16 +309,10 @@ def drift_line(drift: Drift) -> str:
         recreation = f"; the update creates it again{empty}{grants}" if drift.recreated else ""
         return f"{label} was deleted in the cloud{content}{recreation}"
     opened = "".join(f" {text};" for text in access)
-    changes = _drift_changes(drift)
+    opening = {value for statement in drift.statements for value in statement.values}
+    # First those that open access.
+    changes = sorted(drift.changes, key=lambda change: change.path[0] not in opening)
     labels = change_labels(changes)
     names = [code(change_sentence(change, label)) for change, label in zip(changes, labels, strict=True)]
-    kept = [change for change in changes if change.path not in drift.reverted]
-    exceptions = f", except {listed([*map(code, dict.fromkeys(change_labels(kept)))], _MAX_CHANGES)}" if kept else ""
-    outcome = f"the update reverts it{exceptions}" if drift.reverted else "the update leaves it"
-    return f"{label}{opened} differs in the cloud: {listed(names, _MAX_CHANGES)}; {outcome}"
-
-
-def _drift_changes(drift: Drift) -> list[Change]:
-    """Return all differences, first those that open access, last those of properties that no program sets."""
-    opening = {value for statement in drift.statements for value in statement.values}
-    return [*sorted(drift.changes, key=lambda change: change.path[0] not in opening), *drift.unmanaged]
+    outcome = "sets it as declared" if drift.reverted else "leaves it"
+    return f"{label}{opened} differs in the cloud: {listed(names, _MAX_CHANGES)}; the update {outcome}"
