@@ -95,7 +95,7 @@ def test_incomplete_preview_is_completed_by_the_program(
 
     comment = review(capsys, "--preview", f"dev={failed}")
 
-    assert "changes to resources are unknown: pulumi preview failed" in comment
+    assert "changes to resources are unknown: pulumi preview did not complete" in comment
     assert "(protected-replacement.jsonl)" in comment
     assert 'resource "tpu-agent-on-data-us-central1" cannot be deleted' in comment
     assert "delete storage.Bucket data-us-central1" in comment

@@ -69,7 +69,7 @@ def scan_json(data: bytes) -> Iterator[JsonPiece]:
         start = spaces.end() if spaces else position
         line += text.count("\n", position, start)
         if text[start] == "{":
-            piece, last = _parse_object(text, start, line, end)
+            piece, last = _parse_object(text, start, line)
         else:
             last = _line_end(text, start)
             piece = JsonPiece(line, None, text[start:last].rstrip())
@@ -78,16 +78,13 @@ def scan_json(data: bytes) -> Iterator[JsonPiece]:
         position = last + 1
 
 
-def _parse_object(text: str, start: int, line: int, end: int) -> tuple[JsonPiece, int]:
+def _parse_object(text: str, start: int, line: int) -> tuple[JsonPiece, int]:
     """Return the object that begins at `start`, and the index of the last character to skip."""
     try:
         value, object_end = _DECODER.raw_decode(text, start)
     except (RecursionError, ValueError) as error:
-        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        if isinstance(error, json.JSONDecodeError):
-            is_cut = error.pos >= end or error.msg.startswith("Unterminated string")
-            line += text.count("\n", start, error.pos)
-            reason = "it ends in the middle of an object" if is_cut else f"{error.msg} in column {error.colno}"
+        line += text.count("\n", start, getattr(error, "pos", start))
+        reason = f"invalid JSON: {error}" if isinstance(error, ValueError) else "invalid JSON: it is nested too deeply"
         return JsonPiece(line, None, reason, broken=True), len(text)
     return JsonPiece(line, {key: _clean(item, _MAX_DEPTH) for key, item in value.items()}), object_end - 1
 

@@ -177,8 +177,7 @@ _COLORS: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|<\{%[^%]*%\}>")
 """Escape sequences of a terminal, and Pulumi's own color tags, which it leaves in messages of policies."""
 _PREFIX: Final = re.compile(r"(?:warning: )?(?:error: )?(?:[Pp]review failed: |an unhandled error occurred: )?")
 _STACK_NOT_FOUND: Final = re.compile(r"no stack named '[^']*' found")
-_GENERIC_ERRORS: Final = ("preview failed", "update failed")
-"""Messages of the engine's last error, which add nothing to the errors before it."""
+_INCOMPLETE: Final = "pulumi preview did not complete"
 _MANDATORY: Final = "mandatory"
 """The enforcement level that stops an update: https://www.pulumi.com/docs/insights/policy/."""
 
@@ -259,7 +258,7 @@ def read_preview(environment: str, file: str, data: bytes) -> Preview:
         changes=resource_changes(environment, steps),
         before=sort_resources(step.before for step in steps if step.before),
         after=sort_resources(step.after for step in steps if step.after),
-        failure=next(_failures(_Content(file, pieces, events)), None),
+        failure=_failure(file, pieces, events),
         # Sorted, as the order of parallel events differs from run to run.
         violations=tuple(sorted(_violations(events))),
         warnings=tuple(sorted([*unknown_operations(engine), *_warnings(events)])),
@@ -304,65 +303,30 @@ def _warnings(events: Sequence[Event]) -> Iterator[str]:
 # Failures
 
 
-class _Content(NamedTuple):
-    """The content of a preview's file."""
-
-    file: str
-    pieces: Sequence[JsonPiece]
-    events: Sequence[Event]
-
-    def failure(self, line: int | None, reason: str, messages: Sequence[str] = ()) -> Failure:
-        lines = [line for message in messages for line in _message_lines(message)]
-        more = [f"… and {len(lines) - _MAX_LINES} more lines"] if len(lines) > _MAX_LINES else []
-        return Failure(f"{self.file}:{line}" if line else self.file, reason, (*lines[:_MAX_LINES], *more))
-
-    @property
-    def text_lines(self) -> list[JsonPiece]:
-        """The lines between the JSON objects, without warnings about the machine unless there is nothing else."""
-        lines = [piece for piece in self.pieces if piece.text and not piece.broken]
-        return [piece for piece in lines if not _HOST_WARNINGS.search(piece.text)] or lines
-
-
-def _failures(content: _Content) -> Iterator[Failure]:
-    """Yield the reasons why the preview is incomplete, the most informative first; only that one is looked for."""
-    if not content.pieces:
-        yield content.failure(1, "the file is empty: pulumi preview printed nothing")
-    if errors := _error_messages(content.events):
-        yield content.failure(None, "pulumi preview failed", errors)
-    if broken := next((piece for piece in content.pieces if piece.broken), None):
-        yield content.failure(broken.line, f"invalid JSON: {printable(broken.text)}")
-    if not content.events:
-        yield _not_started(content)
-    # An error that was printed between the events, such as a lost connection.
-    first = next((piece.line for piece in content.text_lines if piece.text.startswith("error:")), None)
-    if first is not None:
-        messages = [piece.text for piece in content.text_lines if piece.line >= first]
-        yield content.failure(first, "pulumi preview failed", messages)
-    if not any(event.kind == "summary" for event in content.events):
-        yield content.failure(content.pieces[-1].line, "the preview has no summary: its output was cut off")
-    for event in content.events:
-        if event.kind == "policy" and event.text("enforcementLevel") == _MANDATORY:
-            yield content.failure(None, "a mandatory policy is violated")
-        if event.kind == "summary" and event.text("result") == "failed":
-            yield content.failure(None, "pulumi preview failed without an error message")
+def _failure(file: str, pieces: Sequence[JsonPiece], events: Sequence[Event]) -> Failure | None:
+    """Return the reason why a preview is incomplete: errors, or no summary of a success; None if it is complete."""
+    lines = [piece for piece in pieces if piece.text and not piece.broken]
+    lines = [piece for piece in lines if not _HOST_WARNINGS.search(piece.text)] or lines
+    # Without events, any line is the reason; between them, what starts as an error, such as a lost connection.
+    first = next((index for index, piece in enumerate(lines) if not events or piece.text.startswith("error:")), None)
+    located = [piece for piece in pieces if piece.broken] + (lines[first:] if first is not None else [])
+    messages = [*_error_messages(events), *(piece.text for piece in located)]
+    outcomes = {event.text(key) for event in events for key in ("result", "enforcementLevel")}
+    is_successful = outcomes.isdisjoint(("failed", _MANDATORY)) and any(event.kind == "summary" for event in events)
+    if is_successful and not messages:
+        return None
+    location = f"{file}:{located[0].line}" if located else file
+    if any(map(_STACK_NOT_FOUND.search, messages)):
+        return Failure(location, NO_STACK)
+    shown = [line for message in messages for line in _message_lines(message)]
+    more = [f"… and {len(shown) - _MAX_LINES} more lines"] if len(shown) > _MAX_LINES else []
+    return Failure(location, _INCOMPLETE, (*shown[:_MAX_LINES], *more))
 
 
 def _error_messages(events: Sequence[Event]) -> list[str]:
+    """Return the errors, sorted: the engine works on resources in parallel, and their order differs from run to run."""
     errors = [event for event in events if event.kind == "diagnostic" and event.text("severity") == "error"]
-    informative = [event for event in errors if _diagnostic_message(event).lower() not in _GENERIC_ERRORS] or errors
-    # The engine works on resources in parallel: the order of their errors, and the lines, differ from run to run.
-    informative.sort(key=lambda event: (event.text("urn"), _diagnostic_message(event)))
-    return [_diagnostic_message(event) for event in informative]
-
-
-def _not_started(content: _Content) -> Failure:
-    messages = [piece.text for piece in content.text_lines]
-    line = content.text_lines[0].line if messages else content.pieces[0].line
-    if any(_STACK_NOT_FOUND.search(message) for message in messages):
-        return content.failure(line, NO_STACK, messages)
-    if messages:
-        return content.failure(line, "pulumi preview failed before it started", messages)
-    return content.failure(line, "the file is not the output of pulumi preview --json")
+    return sorted(map(_diagnostic_message, errors))
 
 
 def _diagnostic_message(event: Event) -> str:
