@@ -170,7 +170,7 @@ def test_shallow_clone_has_help_to_fetch(repository: Repository, tmp_path: Path)
 
     message = refusal(first, None, tmp_path / "c" / "tpucfg.yaml")
 
-    assert f"git fetch --depth=1 origin {first}" in message
+    assert f"git fetch origin {first}" in message
     assert "fetch-depth: 0" in message
 
 

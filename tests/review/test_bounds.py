@@ -91,12 +91,10 @@ def test_comment_never_exceeds_the_limit(head: str, groups: list[list[str]], max
 
 
 def test_long_value_is_cut_in_its_middle() -> None:
-    """Its beginning and end stay, and the number of characters between them."""
+    """The values before and after it stay, and the number of characters between them."""
     line = f"**prod**: grants {code('roles/x')} to {code('a' + 'x' * 21_000 + 'z')}, if {code('c' * 100)}"
     cut = cut_middle(line, 700)
-    assert cut.startswith("**prod**: grants `roles/x` to `axxx")
-    assert " … 20,752 characters cut … `xxx" in cut
-    assert cut.endswith(f"xxxz`, if `{'c' * 100}`")
+    assert cut == f"**prod**: grants `roles/x` to  … 21,004 characters cut … , if `{'c' * 100}`"
 
 
 def test_member_is_printed_whole() -> None:
@@ -143,8 +141,8 @@ def test_twenty_long_cautions_hide_none() -> None:
 
 def test_each_risk_has_its_line_before_any_has_a_second() -> None:
     """Without room for all, every kind of risk is shown, and the number of the others by risk."""
-    many = [caution(Risk.DESTRUCTIVE, n, 9_000) for n in range(500)]
-    block = bound_cautions([*many, caution(Risk.CAUTION, 0, 9_000), caution(Risk.ACCESS, 0, 9_000)])
+    many = [caution(Risk.DESTRUCTIVE, n, 900) for n in range(500)]
+    block = bound_cautions([*many, caution(Risk.CAUTION, 0, 900), caution(Risk.ACCESS, 0, 900)])
     risks = [line.risk for line in block.lines]
     assert risks == sorted(risks, reverse=True)
     assert {*risks} == {Risk.DESTRUCTIVE, Risk.ACCESS, Risk.CAUTION}

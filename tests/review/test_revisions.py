@@ -61,7 +61,7 @@ def test_merge_base_is_shown(repository: Repository, capsys: pytest.CaptureFixtu
     ids = create_branch(repository)
 
     assert commit_range(capsys, "--base", "main", "--head", "topic") == (
-        f"_From {ids['merge_base'][:12]}, the merge base with `main`, to `topic` ({ids['topic'][:12]})._"
+        f"_From `main` (merge base {ids['merge_base'][:12]}) to `topic` ({ids['topic'][:12]})._"
     )
 
 
@@ -70,9 +70,10 @@ def test_merge_into_base_shows_the_merged_commit(repository: Repository, capsys:
     ids = create_branch(repository)
     repository.git("switch", "--quiet", "--detach", "main")
     repository.git("merge", "--quiet", "--no-ff", "topic", "--message=x")
+    merge = repository.git("rev-parse", "HEAD")[:12]
 
     assert commit_range(capsys, "--base", "HEAD^1", "--head", "HEAD") == (
-        f"_From `HEAD^1` ({ids['main'][:12]}) to `HEAD`, which merges {ids['topic'][:12]} into the base._"
+        f"_From `HEAD^1` ({ids['main'][:12]}) to `HEAD` ({merge}), which merges {ids['topic'][:12]} into the base._"
     )
     assert "which merges" not in commit_range(capsys, "--base", "HEAD^2", "--head", "HEAD")
 
@@ -81,7 +82,7 @@ def test_repository_without_commits_is_shown(repository: Repository, capsys: pyt
     """In a repository without commits the line contains no id for base."""
     repository.git("update-ref", "-d", "HEAD")
 
-    assert commit_range(capsys, "--base", "HEAD") == "_From nothing (`HEAD` has no commits yet) to the working tree._"
+    assert commit_range(capsys, "--base", "HEAD") == "_From `HEAD` (no commits yet) to the working tree._"
 
 
 def test_name_of_a_branch_is_escaped(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
@@ -110,7 +111,7 @@ def test_folder_as_revision_has_help(repository: Repository, capsys: pytest.Capt
 
     assert run(["review", "--base", "some configs"]) == 1
     printed = capsys.readouterr().err
-    assert "there is no revision some configs in this repository; it is a folder" in printed
+    assert "there is no revision some configs in this repository" in printed
     assert "tpucfg diff 'some configs' OTHER" in printed
 
 

@@ -28,12 +28,9 @@ _SURROUNDING_FILES: Final = (
 ResolveToolchain and searchup in https://github.com/pulumi/pulumi/blob/master/sdk/python/toolchain/toolchain.go.
 """
 _COMMENT: Final = re.compile(r"(?:^|\s)#.*", re.MULTILINE)
-_WORD_ENDS: Final = re.compile(r"[\s\"'=;,\\\[\]]+")
-_LOCAL: Final = re.compile(r"-[A-Za-z](?!-)|file:(?://)?")
-"""Starts of a word that its path follows without a space: an option of one letter, and the scheme of a local file."""
+_WORD_ENDS: Final = re.compile(r"[\s\"'=:;,\\\[\]]+")
 _PATH: Final = re.compile(r"[\w@+.-]*/[\w@+./-]*|[\w@+-][\w@+.-]*\.[A-Za-z]\w*|\.\.?")
 """A word that is a path wherever it is: with a slash, or with the ending of a file."""
-_VALUE: Final = re.compile(r"[\w@+./-]+")
 _STACK_FILE: Final = re.compile(r"Pulumi\.[^.].*\.(?:ya?ml|json)")
 _STACK_SPEC: Final = re.compile(r"^\s*[\"']?[\w-]+:spec[\"']?\s*:\s*[\"']?([^\s\"'#]+)", re.MULTILINE)
 """The setting of a stack that names its spec."""
@@ -143,8 +140,7 @@ def _included_paths(tree: Tree, paths: ProgramPaths) -> tuple[PurePosixPath, ...
     included = included_paths(tree, requirements, paths.program)
     # The whole repository is no part of the program.
     whole = {paths.spec_folder, *paths.spec_folder.parents}
-    builds = [path / build for path in included for build in (*BUILD_FILES, "setup.cfg") if path in whole]
-    return (*(path for path in included if path not in whole), *builds)
+    return tuple(path for path in included if path not in whole)
 
 
 def included_paths(
@@ -174,14 +170,11 @@ def included_paths(
 
 
 def _named_paths(text: str) -> Iterator[str]:
-    """Yield the words of a requirements file that can be paths: those that look like one, and values of options."""
-    previous = ""
+    """Yield the words of a requirements file that look like a path, also after an option of one letter."""
     for word in _WORD_ENDS.split(_COMMENT.sub("", text)):
-        name = _LOCAL.sub("", word, count=1) if _LOCAL.match(word) else word
-        is_value = name != word or previous.startswith("-")
-        if not name.startswith("-") and (_VALUE if is_value else _PATH).fullmatch(name):
+        name = re.sub("^-[A-Za-z]", "", word)
+        if _PATH.fullmatch(name):
             yield name
-        previous = word
 
 
 # The files of two revisions
@@ -234,28 +227,21 @@ def _changed_paths(repository: Repository, base: str, head: str | None) -> froze
     if head is not None:
         return _paths(split_nul(repository.git("diff-tree", "-r", "-z", "--name-only", "--no-renames", base, head)))
     root = repository.at_root()
-    parts = split_nul(root.git("diff-index", "-z", "--no-renames", base))
-    new = root.git("ls-files", "-z", "--others", "--exclude-standard")
-    return (_paths(parts[1::2]) | _paths(split_nul(new))) - _touched_paths(root, parts)
+    listings = (
+        root.git("diff-index", "-z", "--name-only", "--no-renames", base),
+        root.git("ls-files", "-z", "--others", "--exclude-standard"),
+    )
+    candidates = _paths(name for listing in listings for name in split_nul(listing))
+    # The index of a copied checkout has other times: git would refresh it by running the repository's own filters.
+    before, after = (_contents(tree_of(repository, commit), candidates) for commit in (base, None))
+    return frozenset(path for path, *_ in before ^ after)
 
 
-def _touched_paths(root: Repository, parts: Sequence[bytes]) -> frozenset[PurePosixPath]:
-    """Return the files of a difference that only have another time than the index, as in a copy of a checkout.
-
-    Git would find them by refreshing the index, for which it runs the repository's own filters.
-    """
-    unread = [
-        (path, old_id)
-        for (old_mode, mode, old_id, id_, _), path in zip(map(bytes.split, parts[::2]), parts[1::2], strict=True)
-        if old_mode[1:] == mode
-        and mode.startswith(b"100")
-        and not id_.strip(b"0")
-        and b"\n" not in path
-        and os.access(root.folder / os.fsdecode(path), os.R_OK)
-    ]
-    names = b"".join(path + b"\n" for path, _ in unread)
-    ids = root.git("hash-object", "--no-filters", "--stdin-paths", stdin=names).split()
-    return _paths(path for (path, old_id), id_ in zip(unread, ids, strict=True) if id_ == old_id)
+def _contents(tree: Tree, paths: Collection[PurePosixPath]) -> set[tuple[PurePosixPath, str, Content]]:
+    """Return those of the files that a tree has, each with its kind and what identifies its content."""
+    entries = [entry for entry in tree.entries([PurePosixPath()]) if entry.path in paths] if paths else []
+    contents = zip(entries, tree.contents(entries), strict=True)
+    return {(entry.path, entry.kind, content) for entry, content in contents}
 
 
 def _paths(names: Iterable[bytes]) -> frozenset[PurePosixPath]:
@@ -263,20 +249,9 @@ def _paths(names: Iterable[bytes]) -> frozenset[PurePosixPath]:
 
 
 def changed_below(tree: TreeChange, paths: Sequence[PurePosixPath]) -> tuple[PurePosixPath, ...]:
-    """Return the files at or below the given paths whose content differs, sorted.
-
-    Raises:
-        GitError: A revision cannot be read.
-    """
-    if tree.base is None:
-        return ()
-    after, before = ({*_identified(revision, [*revision.entries(paths)])} for revision, _ in tree.trees)
-    return tuple(sorted({path for path, *_ in before ^ after}))
-
-
-def _identified(revision: Tree, entries: Sequence[TreeEntry]) -> Iterator[tuple[PurePosixPath, str, Content]]:
-    for entry, content in zip(entries, revision.contents(entries), strict=True):
-        yield entry.path, entry.kind, content
+    """Return the files at or below the given paths that differ, sorted."""
+    is_given = {*paths}.isdisjoint
+    return tuple(sorted(path for path in tree.changed if tree.base and not is_given((path, *path.parents))))
 
 
 # Specs

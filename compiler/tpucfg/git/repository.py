@@ -132,22 +132,14 @@ class Repository(NamedTuple):
         """Return the error for a revision that does not exist, with the most probable fix."""
         output = self.git("for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags", "refs/remotes")
         names = output.decode(errors="replace").split()
-        message = f"there is no revision {revision} in this repository"
-        if is_directory(Path(revision)):
-            command = f"tpucfg diff {shlex.quote(revision)} OTHER"
-            return RevisionError(f"{message}; it is a folder", f"compare two folders of configs with: {command}")
-        known = f"give one of the branches and tags: {listed(names)}"
         # A fresh clone has only the default branch; every other one is origin/NAME.
         remote = next((name for name in names if name.endswith(f"/{revision}")), None)
-        if near := remote or nearest(revision, names):
-            return RevisionError(f"{message}; did you mean {near}?", known)
-        if self.git("rev-parse", "--is-shallow-repository").strip() == b"true":
-            return RevisionError(
-                f"{message}, which is a shallow clone",
-                f"fetch it: git fetch --depth=1 origin {revision}; or, in actions/checkout, set fetch-depth: 0",
-            )
-        fetch = "fetch what is missing: git fetch origin"
-        return RevisionError(message, f"{known}; or {fetch}" if names else fetch)
+        near = remote or nearest(revision, names)
+        message = f"there is no revision {revision} in this repository{f'; did you mean {near}?' if near else ''}"
+        known = f"give one of the branches and tags: {listed(names)}; " if names else ""
+        fetch = f"fetch it: git fetch origin {revision}, or fetch-depth: 0 in actions/checkout"
+        folders = f"or compare two folders: tpucfg diff {shlex.quote(revision)} OTHER"
+        return RevisionError(message, f"{known}{fetch}; {folders}")
 
 
 def find_repository(folder: Path) -> Repository:

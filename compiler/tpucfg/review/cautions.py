@@ -13,12 +13,13 @@ from tpucfg.paths import grouped
 from tpucfg.redaction import redact
 from tpucfg.review.folds import count_fitting, cut_middle, drift_line
 from tpucfg.review.review import EnvironmentReview, RepositoryReview, Review
-from tpucfg.text_format import format_count, listed
+from tpucfg.text_format import format_count, format_value, listed
 
 _MAX_BLOCK_BYTES: Final = 36_000
 """Limit for all cautions: the other blocks fit into a comment beside them."""
-_LINE_LENGTHS: Final = (1_500, 700)
-"""The limit for a caution, and the one where the cautions do not fit otherwise. A grant fits into each."""
+_MAX_LINE_LENGTH: Final = 1_200
+"""The limit for a caution, into which a grant fits whose values have each the limit of a value."""
+_MAX_NAME_LENGTH: Final = 100
 _FINDING: Final = ": error[TPU"
 """A finding among the lines that a program printed."""
 _MAX_SHARED: Final = 3
@@ -82,15 +83,10 @@ def bound_cautions(cautions: Sequence[Caution]) -> Block:
     ordered = sorted(dict.fromkeys(cautions), key=lambda caution: -caution.risk)
     firsts = {caution.risk: caution for caution in reversed(ordered)}.values()
     turns = [*sorted(firsts, key=lambda caution: -caution.risk), *(item for item in ordered if item not in firsts)]
-    block = Block(())
-    for length in _LINE_LENGTHS:
-        lines = [cut_middle(caution.text, length) for caution in turns]
-        count = count_fitting(lines, _MAX_BLOCK_BYTES)
-        shown = [caution._replace(text=line) for caution, line in zip(turns, lines[:count], strict=False)]
-        block = Block(tuple(sorted(shown, key=lambda caution: -caution.risk)), tuple(turns[count:]))
-        if not block.omitted:
-            break
-    return block
+    lines = [cut_middle(caution.text, _MAX_LINE_LENGTH) for caution in turns]
+    count = count_fitting(lines, _MAX_BLOCK_BYTES)
+    shown = [caution._replace(text=line) for caution, line in zip(turns, lines[:count], strict=False)]
+    return Block(tuple(sorted(shown, key=lambda caution: -caution.risk)), tuple(turns[count:]))
 
 
 def repository_cautions(reviewed: RepositoryReview) -> list[Caution]:
@@ -189,4 +185,4 @@ def _without_environment(environment: str, message: str) -> str:
 
 
 def _label(change: ResourceChange) -> str:
-    return f"{code(change.kind)} {code(change.name)}"
+    return f"{code(change.kind)} {code(format_value(change.name, quoted=False, max_length=_MAX_NAME_LENGTH))}"

@@ -31,10 +31,8 @@ _MAX_FOLDS: Final = 60
 _MAX_TITLES: Final = 16
 _TITLES_BYTES: Final = 4_000
 """Reserved for the line that names omitted folds."""
-_MAX_WORD: Final = 250
-"""Characters of a word or a value in a line that is cut: the longest member of a grant is shorter."""
-_CODE: Final = re.compile(r"(?P<fence>`+)(?!`) ?(?P<value>.+?) ?(?<!`)(?P=fence)(?!`)")
-_WORD: Final = re.compile(rf"{_CODE.pattern}\s*|(?:\\.|[^\s`\\])+\s*|.\s*")
+_WORD: Final = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)\s*|(?:\\.|[^\s`\\])+\s*|.\s*")
+"""A word of Markdown, or a value as code, with the spaces after it."""
 
 
 class Fold(NamedTuple):
@@ -122,34 +120,18 @@ def _cut(text: str, max_bytes: int) -> str:
 
 
 def cut_middle(line: str, max_length: int) -> str:
-    """Return a line of Markdown of about the given length: first long values are cut in their middle, then the line.
+    """Return a line of Markdown of about the given length, cut in its middle at the bounds of words and values.
 
     The number of characters that are cut replaces them. Beginning and end stay, as either can decide what is allowed.
+    Each value of a statement is cut before, so that many of them fit.
     """
     if len(line) <= max_length:
         return line
-    words = [_cut_word(match[0]) for match in _WORD.finditer(line)]
-    if sum(map(len, words)) <= max_length:
-        return "".join(words)
+    words = [match[0] for match in _WORD.finditer(line)]
     first = _count_within(words, max_length // 2)
     last = len(words) - _count_within(words[first:][::-1], max_length // 2)
-    return f"{''.join(words[:first])}{_gap(sum(map(len, words[first:last])))}{''.join(words[last:])}"
-
-
-def _cut_word(word: str) -> str:
-    if len(word) <= _MAX_WORD:
-        return word
-    half = _MAX_WORD // 2
-    if value := _CODE.match(word):
-        text = value["value"]
-        return f"{code(text[:half])}{_gap(len(text) - 2 * half)}{code(text[-half:])}{word[value.end() :][:half]}"
-    # Without the half of an escape sequence, which could make markup of the other half.
-    start, end = re.sub(r"[^A-Za-z0-9]+$", "", word[:half]), re.sub(r"^[^A-Za-z0-9]+", "", word[-half:])
-    return f"{start}{_gap(len(word) - len(start) - len(end))}{end}"
-
-
-def _gap(characters: int) -> str:
-    return f" … {characters:,} characters cut … "
+    cut = sum(map(len, words[first:last]))
+    return f"{''.join(words[:first])} … {cut:,} characters cut … {''.join(words[last:])}"
 
 
 def _count_within(words: Sequence[str], max_length: int) -> int:
