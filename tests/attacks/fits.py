@@ -126,14 +126,14 @@ ATTACKS: Final = (
     Attack(
         "larger-step-that-was-not-compiled",
         _LARGER_STEP,
-        (f"the fit is not known any more, as `{PROGRAM}` changed since it was compiled",),
+        (f"the fit is not known any more: outdated by a change of `{PROGRAM}`",),
         status=0,
         base=_base,
     ),
     Attack(
         "results-deleted",
         delete(_FILE),
-        ("the fit is not known any more, as `results/fit.json` has no result of it",),
+        ("the fit is not known any more: not compiled",),
         status=0,
         base=_base,
     ),
@@ -204,7 +204,7 @@ ATTACKS: Final = (
     Attack(
         "results-of-another-project",
         _run_file(lambda repository: fit_path(repository.folder).read_bytes().replace(b'"mnist"', b'"other"')),
-        ("the fit is not known from this run: its job has no result of it",),
+        ("the fit is not known from this run: not compiled",),
         status=0,
         base=_base,
         arguments=_RUN,

@@ -89,7 +89,7 @@ def sentences(changes: FitChanges) -> list[tuple[str, Risk]]:
             None,
             [
                 (
-                    "the fit is not known any more, as results/fit.json has no result of it",
+                    "the fit is not known any more: not compiled",
                     Risk.CAUTION,
                 )
             ],
@@ -128,7 +128,7 @@ def test_a_changed_program_makes_the_fit_unknown(tmp_path: Path) -> None:
     base, head = revision(tmp_path / "base", SPEC, 4), revision(tmp_path / "head", SPEC, None, "step = 2\n")
     fit_path(tmp_path / "head").parent.mkdir()
     fit_path(tmp_path / "head").write_bytes(fit_path(tmp_path / "base").read_bytes())
-    text = "dev: v3-8: the fit is not known any more, as trainer/fit.py changed since it was compiled"
+    text = "dev: v3-8: the fit is not known any more: outdated by a change of trainer/fit.py"
     assert sentences(compute_fits(base, head, None)) == [(text, Risk.CAUTION)]
 
 
@@ -176,8 +176,8 @@ def test_a_result_that_was_not_committed_is_no_caution(tmp_path: Path, committed
     assert not changes.is_change
 
 
-MISSING: Final = "the fit is not known from this run: its job has no result of it"
-ELSE: Final = "the fit is not known from this run: the result of its job is of another version of the program (%s)"
+MISSING: Final = "the fit is not known from this run: not compiled"
+ELSE: Final = "the fit is not known from this run: outdated by a change of %s"
 
 
 @pytest.mark.parametrize(

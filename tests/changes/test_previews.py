@@ -214,10 +214,12 @@ def test_parts_of_a_replacement_are_one_change() -> None:
     assert numbers(read_text("\n".join(parts)).changes) == {"replace": 4}
 
 
-def test_unknown_operation_is_a_warning() -> None:
+def test_unknown_operation_is_what_its_states_are() -> None:
     """An operation of a newer engine is not ignored silently."""
-    preview = read_text(step("transmogrify", {"inputs": {}}, {"inputs": {}}))
-    assert preview.warnings == ('the preview contains an unknown operation, "transmogrify" of data',)
+    states = {"inputs": {"name": "a"}}
+    pairs: list[tuple[Any, Any]] = [(states, {"inputs": {"name": "b"}}), (states, None), (None, states)]
+    operations = [[change.op for change in read_text(step("transmogrify", *pair)).changes] for pair in pairs]
+    assert operations == [["update"], ["delete"], ["create"]]
 
 
 def test_import_is_a_change_and_a_read_is_none() -> None:

@@ -4,12 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from repositories import project
 from tpucfg.changes.facts import Risk
 from tpucfg.changes.programs import program_statements
-from tpucfg.changes.revisions import CompiledRevision, open_compiled_revisions
-from tpucfg.git.snapshots import CompareRequest, Snapshot
-from tpucfg.plan import Selection
+from tpucfg.changes.revisions import CompiledRevision
+from tpucfg.git.snapshots import Snapshot
 
 
 def revision(folder: Path, files: dict[str, str], project: str = "") -> CompiledRevision:
@@ -46,19 +44,6 @@ def test_thousands_of_files_are_one_sentence(tmp_path: Path) -> None:
     files = {f"l{index:04}": "file 1" for index in range(3000)}
     (located,) = program_statements(revision(tmp_path / "a", {}), revision(tmp_path / "b", files))
     assert "and 2994 more" in located.plain
-
-
-def test_a_spec_that_leaves_its_program_is_one_caution(tmp_path: Path) -> None:
-    """The files that it no longer has beside it are no changed ones."""
-    repository = project(tmp_path / "project")
-    (repository.folder / "t").mkdir()
-    repository.git("mv", "tpucfg.yaml", "t/tpucfg.yaml")
-    repository.commit()
-    request = CompareRequest("HEAD~1", "HEAD", repository.folder / "t" / "tpucfg.yaml", with_program=True)
-    with open_compiled_revisions(request, Selection()) as (before, after):
-        (moved,) = program_statements(before, after)
-    assert moved.plain.startswith("spec moved from tpucfg.yaml to t/tpucfg.yaml, away from its stack program")
-    assert moved.statement.risk is Risk.UNKNOWN
 
 
 @pytest.mark.parametrize(

@@ -228,7 +228,7 @@ def fit_statements(
     scoped: list[tuple[Scope, Statement]] = []
     for key in sorted_keys(new.rungs):
         rung, before = new.rungs[key], old.rungs[key].committed if key in old.rungs else None
-        statements = (*_worse(before, rung.best, new), *_changed_claims(before, rung, has_gate=has_gate))
+        statements = (*_worse(before, rung.best), *_changed_claims(before, rung, has_gate=has_gate))
         scoped += [(key, statement) for statement in statements]
     yield from group_by_config(scoped, configs)
 
@@ -242,15 +242,14 @@ def run_statements(new: RevisionFits, configs: Sequence[Scope]) -> Iterator[Loca
     yield from group_by_config(scoped, configs)
 
 
-def _worse(before: RungFit | None, after: RungFit, revision: RevisionFits) -> Iterator[Statement]:
+def _worse(before: RungFit | None, after: RungFit) -> Iterator[Statement]:
     """Yield the sentence about a rung that no longer fits, is no longer known to, or hardly does."""
     old, new = before.current if before else None, after.current
     was = f"was {_amount(old)}" if old else ""
     if new is None:
         if old:
-            reason, values = _unknown_reason(after, revision)
             # Without the amount, so that rungs share a line: the block about fits has it.
-            yield Statement(f"the fit is not known any more, as {reason}", values, Risk.CAUTION, _NOT_ANY_MORE)
+            yield _unknown("the fit is not known any more", after, Risk.CAUTION, _NOT_ANY_MORE)
         return
     amount = f"{memory_text(new.memory)}{'' if after.is_trusted else _AS_COMMITTED}"
     if not new.fits:
@@ -262,15 +261,6 @@ def _worse(before: RungFit | None, after: RungFit, revision: RevisionFits) -> It
         free = format_percent(Fraction(max(0, new.memory.headroom), max(1, new.memory.available)))
         template = f"the training step leaves only {free} of the memory free: {amount}{f', {was}' if was else ''}"
         yield Statement(template, (), Risk.CAUTION, "little memory left")
-
-
-def _unknown_reason(fit: RungFit, revision: RevisionFits) -> tuple[str, tuple[str, ...]]:
-    """Return the reason why a fit is not known, as a template and its values."""
-    if revision.problem:
-        return "{} cannot be read", (_FILE,)
-    if fit.result is None:
-        return "{} has no result of it", (_FILE,)
-    return "{} changed since it was compiled", (listed(fit.changes),)
 
 
 def _changed_claims(before: RungFit | None, rung: KnownRung, *, has_gate: bool) -> Iterator[Statement]:
@@ -299,7 +289,7 @@ def _compared_with_run(rung: KnownRung) -> Iterator[Statement]:
         return
     committed = rung.committed.current
     if (result := rung.run.current) is None:
-        yield _missing_from_run(rung.run)
+        yield _unknown("the fit is not known from this run", rung.run, Risk.UNKNOWN, _NOT_FROM_THIS_RUN)
     elif committed is None:
         text = "{} does not have the result of this run: commit what {} writes"
         yield Statement(text, (_FILE, "tpucfg fit"))
@@ -308,11 +298,10 @@ def _compared_with_run(rung: KnownRung) -> Iterator[Statement]:
         yield Statement(text, (_FILE,), Risk.CAUTION, "a committed fit contradicts this run")
 
 
-def _missing_from_run(fit: RungFit) -> Statement:
-    reason, values = "its job has no result of it", tuple[str, ...]()
-    if fit.result:
-        reason, values = "the result of its job is of another version of the program ({})", (listed(fit.changes),)
-    return Statement(f"the fit is not known from this run: {reason}", values, Risk.UNKNOWN, _NOT_FROM_THIS_RUN)
+def _unknown(text: str, fit: RungFit, risk: Risk, headline: str) -> Statement:
+    if not fit.changes:
+        return Statement(f"{text}: {fit.verdict}", (), risk, headline)
+    return Statement(f"{text}: {fit.verdict} by a change of {{}}", (listed(fit.changes),), risk, headline)
 
 
 def _figures(result: FitResult) -> tuple[object, ...]:

@@ -15,7 +15,6 @@ from tpucfg.changes.resources import UNKNOWN, Op, Step
 from tpucfg.infra.resources import Resource
 from tpucfg.paths import grouped
 from tpucfg.redaction import SECRET
-from tpucfg.text_format import format_value
 
 _MAX_DEPTH: Final = 64
 """Levels of a value; deeper ones are dropped. Properties of resources have a dozen levels at most."""
@@ -181,6 +180,7 @@ NO_OPS: Final = frozenset(
     ("read", "read-replacement", "read-discard", REFRESH, "discard-replaced", "remove-pending-replace", "diff")
 )
 """Operations that change nothing in the cloud."""
+_KNOWN_OPS: Final = frozenset((*_OPS, *REPLACING_OPS, *NO_OPS))
 
 
 def other_stack(events: Iterable[Event], environment: str) -> str:
@@ -209,6 +209,9 @@ def engine_steps(events: Iterable[Event]) -> Iterator[Step]:
                 _resource(type_, name, state) if state is not None and op not in ops else None
                 for state, ops in zip(states, hidden, strict=True)
             )
+            if op not in _KNOWN_OPS:
+                # An operation of a newer engine: its states are all that is known.
+                op = "update" if before and after else "delete" if before else "create"
             outputs = (_mapping(states[0], "outputs"), _mapping(states[1], "outputs"))
             if not type_.startswith("pulumi:"):
                 yield Step(before, after, op, _texts(data.get("keys")), _texts(data.get("diffs")), urn, outputs)
@@ -237,17 +240,6 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 
 # The change
-
-
-def unknown_operations(steps: Iterable[Step]) -> list[str]:
-    """Return a warning for each operation of a newer engine, which may change something."""
-    known = {*_OPS, *REPLACING_OPS, *NO_OPS}
-    return [
-        f"the preview contains an unknown operation, {format_value(step.op)} of "
-        f"{format_value(_type_and_name(step.urn)[1], quoted=False)}"
-        for step in steps
-        if step.op not in known
-    ]
 
 
 def change_steps(steps: Sequence[Step]) -> list[Step]:

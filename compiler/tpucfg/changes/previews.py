@@ -27,7 +27,6 @@ from tpucfg.changes.preview_events import (
     events_of,
     other_stack,
     scan_json,
-    unknown_operations,
 )
 from tpucfg.changes.resource_diff import differs_only_in_case, input_changes, resource_changes
 from tpucfg.changes.resources import ResourceChange, Step, access_statements, holds_data
@@ -261,7 +260,7 @@ def read_preview(environment: str, file: str, data: bytes) -> Preview:
         failure=_failure(file, pieces, events),
         # Sorted, as the order of parallel events differs from run to run.
         violations=tuple(sorted(_violations(events))),
-        warnings=tuple(sorted([*unknown_operations(engine), *_warnings(events)])),
+        warnings=tuple(sorted(_warnings(events))),
         drift=drift,
         is_refreshed=any(step.op == REFRESH for step in engine),
     )

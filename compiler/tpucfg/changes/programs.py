@@ -75,11 +75,7 @@ def program_statements(before: CompiledRevision, after: CompiledRevision) -> Ite
     old, new = before.snapshot.program_files, after.snapshot.program_files
     # Two files without an identity may have different contents.
     changed = [path for path in sorted({*old, *new}) if old.get(path) != new.get(path) or not new[path]]
-    if changed and not new and (moved_from := before.snapshot.renamed_from):
-        text = "spec moved from {} to {}, away from its stack program: no Pulumi project is beside it now"
-        values = (moved_from, after.snapshot.repository_path)
-        yield LocatedStatement("", Statement(text, values, Risk.UNKNOWN, "spec moved"))
-    elif changed:
+    if changed:
         text = "stack program changed in {}: this review knows only the resources that it declares under mocks"
         yield LocatedStatement("", Statement(text, (listed(changed, _MAX_FILES),), Risk.UNKNOWN))
     names = [project.name for revision in (before, after) if (project := pulumi_project(revision.snapshot.spec.parent))]
