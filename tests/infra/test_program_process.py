@@ -87,12 +87,14 @@ def test_program_receives_no_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert result.reason.endswith("ValueError: []")
 
 
-def test_program_finds_no_credentials_of_the_user(tmp_path: Path) -> None:
+def test_program_finds_no_credentials_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every folder in which a tool looks for credentials is one that is empty, and deleted after the run."""
+    monkeypatch.setenv("CLOUDSDK_CONFIG", str(tmp_path))
     prepended = """
 import os
-names = ("HOME", "XDG_CONFIG_HOME", "CLOUDSDK_CONFIG", "PULUMI_HOME")
-raise ValueError([sorted({os.environ[name] for name in names}), os.listdir(os.path.expanduser("~"))])
+names = ("XDG_CONFIG_HOME", "CLOUDSDK_CONFIG", "PULUMI_HOME")
+folders = {os.environ.get(name, os.environ["HOME"]) for name in names}
+raise ValueError([sorted(folders), os.listdir(os.path.expanduser("~"))])
 """
     result = _run(tmp_path, prepended)["dev"]
 

@@ -116,13 +116,8 @@ _KINDS: Final[Mapping[str, str]] = {
     "diagnosticEvent": "diagnostic",
     "policyEvent": "policy",
     "summaryEvent": "summary",
-    **dict.fromkeys(
-        ("preludeEvent", "cancelEvent", "stdoutEvent", "policyLoadEvent", "progressEvent", "startDebuggingEvent"),
-        # These have no content, but show that the file is a preview, if an incomplete one.
-        "progress",
-    ),
 }
-"""The events of the stream."""
+"""The events of the stream that have a content; others show that the file is a preview, if an incomplete one."""
 _DOCUMENT_KEYS: Final = frozenset(("steps", "changeSummary", "diagnostics"))
 """Keys of the document; each of them can be missing."""
 
@@ -145,11 +140,10 @@ def events_of(value: Mapping[str, Any]) -> Iterator[Event]:
     if not _DOCUMENT_KEYS.isdisjoint(value):
         yield from _events_of_document(value)
         return
-    for key in value.keys() & _KINDS.keys():
-        kind, data = _KINDS[key], value[key]
-        if kind in {"step", "outcome"} and isinstance(data, dict):
-            data = data.get("metadata")
-        if isinstance(data, dict):
+    for key, item in value.items():
+        kind = _KINDS.get(key, "progress" if key.endswith("Event") else "")
+        data = item.get("metadata") if kind in {"step", "outcome"} and isinstance(item, dict) else item
+        if kind and isinstance(data, dict):
             yield Event(kind, data)
 
 

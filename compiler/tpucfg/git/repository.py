@@ -1,6 +1,7 @@
 """Read-only access to a git repository through the installed `git` command: revisions, files, contents."""
 
 import os
+import re
 import shlex
 import subprocess
 from collections.abc import Sequence
@@ -12,17 +13,9 @@ from tpucfg.refusal import RefusalError
 from tpucfg.text_format import listed, nearest, printable
 
 _MAX_ERROR_LINES: Final = 5
-# Git sets these for its hooks. They would redirect every command to the repository of the hook, and not to the one
-# that contains the spec.
-_HOOK_VARIABLES: Final = (
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_INDEX_FILE",
-    "GIT_COMMON_DIR",
-    "GIT_NAMESPACE",
-    "GIT_PREFIX",
-    "GIT_CEILING_DIRECTORIES",
-)
+# Git sets variables for its hooks that redirect every command to the repository of the hook, and not to the one that
+# contains the spec. Those with settings stay: a container can trust a folder by them.
+_HOOK_VARIABLE: Final = re.compile("GIT_(?!CONFIG)")
 _GIT_SETTINGS: Final = {
     "LC_ALL": "C",  # error messages are matched in English
     "GIT_LITERAL_PATHSPECS": "1",  # a path such as `:(top)` or `a*b` is a file name and no pattern
@@ -168,7 +161,7 @@ def _run_git(folder: Path, *arguments: str, stdin: bytes = b"") -> bytes:
     try:
         process = subprocess.run(
             ["git", "-C", os.fspath(folder), *arguments],
-            env={key: value for key, value in os.environ.items() if key not in _HOOK_VARIABLES} | _GIT_SETTINGS,
+            env={key: value for key, value in os.environ.items() if not _HOOK_VARIABLE.match(key)} | _GIT_SETTINGS,
             input=stdin,
             capture_output=True,
             check=False,

@@ -250,20 +250,9 @@ MAX_LOG_BYTES: Final = 2**16
 """Limit of what a log shows of a program's prints: hundreds of warnings."""
 _PASSED_VARIABLES: Final = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "PYTHONPATH")
 """The only variables of this process that a program gets."""
-_FOLDER_VARIABLES: Final = (
-    "HOME",
-    "XDG_CACHE_HOME",
-    "XDG_CONFIG_HOME",
-    "XDG_DATA_HOME",
-    "XDG_RUNTIME_DIR",
-    "XDG_STATE_HOME",
-    "CLOUDSDK_CONFIG",
-    "PULUMI_HOME",
-    "TMPDIR",
-    "TEMP",
-    "TMP",
-)
-"""Folders in which tools look for credentials and settings, or write; a program gets an empty one for all of them."""
+_FOLDER_VARIABLES: Final = ("HOME", "TMPDIR")
+"""A program gets an empty folder for both. Without variables of their own, tools look for credentials and settings, and
+write, below the first: gcloud, Pulumi, and what follows the XDG base directories."""
 _MALFORMED: Final = "the result of the stack program's process is malformed"
 _PREFIX: Final = "  | "
 # GitHub's runner reads a command from `##[` anywhere in a line, but from `::` only after leading spaces:
