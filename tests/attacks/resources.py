@@ -117,7 +117,7 @@ ATTACKS: Final = (
         "soft-delete-off",
         edit("stacks/bucket.py", ("settings.soft_delete_days * 86_400", "0")),
         (
-            "loses protection: `softDeletePolicy.retentionDurationSeconds` is `0`, previously `2592000`",
+            "can lose data: `softDeletePolicy.retentionDurationSeconds` is `0`, previously `2592000`",
             "`TPU097` storage.Bucket data-us-central1 keeps no deleted objects",
         ),
     ),
@@ -132,7 +132,7 @@ ATTACKS: Final = (
             "stacks/bucket.py",
             ('        soft_delete_policy={"retention_duration_seconds": settings.soft_delete_days * 86_400},\n', ""),
         ),
-        ("loses protection: `softDeletePolicy.retentionDurationSeconds` is `604800`",),
+        ("can lose data: `softDeletePolicy.retentionDurationSeconds` is `604800`",),
     ),
     Attack(
         "force-destroy",
@@ -158,7 +158,7 @@ ATTACKS: Final = (
     Attack(
         "retention-shortened",
         edit("stacks/bucket.py", ('"retention_period": 864000', '"retention_period": 86400')),
-        ("loses protection: `retentionPolicy.retentionPeriod` is `86400`, previously `864000`",),
+        ("can lose data: `retentionPolicy.retentionPeriod` is `86400`, previously `864000`",),
         base=_argument('retention_policy={"retention_period": 864000}'),
     ),
     Attack(
@@ -218,7 +218,7 @@ ATTACKS: Final = (
     Attack(
         "secret-no-longer-protected-by-its-service",
         edit("stacks/__main__.py", ("deletion_protection=True", "deletion_protection=False")),
-        ("loses protection: `deletionProtection`",),
+        ("can lose data: `deletionProtection`",),
         base=_declare(f"{_STATEFUL}, deletion_protection=True)"),
     ),
     Attack(

@@ -56,12 +56,12 @@ def sentences(*steps: Step) -> list[tuple[Risk, str]]:
         ({"softDeletePolicy": None}, DELETE, "Seconds is 604800, previously 2592000"),
         ({"forceDestroy": True}, DELETE, "can lose data: forceDestroy is true, previously false"),
         ({"forceDestroy": "true"}, DELETE, "can lose data: forceDestroy is true, previously false"),
-        ({"versioning": {"enabled": False}}, DELETE, "loses protection: versioning.enabled is false"),
-        ({"versioning": None}, DELETE, "loses protection: versioning.enabled is not set"),
+        ({"versioning": {"enabled": False}}, DELETE, "can lose data: versioning.enabled is false"),
+        ({"versioning": None}, DELETE, "can lose data: versioning.enabled is not set"),
         ({"encryption": None}, CAUTION, "encrypts new objects with Google's own keys, previously with k (encryption)"),
         ({"logging": {"logBucket": "{x}"}}, UNCLEAR, "has another logging.logBucket: {x}, previously l; no rule knows"),
         ({"retentionPolicy": {"isLocked": True}}, UNCLEAR, "has another retentionPolicy.isLocked: true, previously"),
-        ({"defaultEventBasedHold": False}, DELETE, "loses protection: defaultEventBasedHold is false"),
+        ({"defaultEventBasedHold": False}, DELETE, "can lose data: defaultEventBasedHold is false"),
         ({"storageClass": "ARCHIVE"}, CAUTION, "stores new objects as ARCHIVE, previously as STANDARD (storageClass)"),
         ({"cors": [{"origins": ["*"]}]}, UNCLEAR, "has another cors"),
     ],
@@ -98,7 +98,7 @@ def test_first_declaration_is_compared_with_the_default() -> None:
     seconds = "softDeletePolicy.retentionDurationSeconds"
     off = bucket(softDeletePolicy={"retentionDurationSeconds": 0})
     assert sentences(Step(undeclared, off, "update")) == [
-        (DELETE, f"loses protection: {seconds} is 0, previously 604800 (softDeletePolicy)")
+        (DELETE, f"can lose data: {seconds} is 0, previously 604800 (softDeletePolicy)")
     ]
 
 
@@ -128,7 +128,7 @@ NO_RULES = "about which this review has no rules"
 @pytest.mark.parametrize(
     ("type_", "before", "after", "risk", "text"),
     [
-        (STORED, {"deletionProtection": True}, {"deletionProtection": False}, DELETE, "loses protection: deletion"),
+        (STORED, {"deletionProtection": True}, {"deletionProtection": False}, DELETE, "can lose data: deletion"),
         (STORED, {"versionDestroyTtl": "864000s"}, {"versionDestroyTtl": "86400s"}, DELETE, "is 86400s, previously"),
         (STORED, {}, {"expireTime": "2026-01-01T00:00:00Z"}, DELETE, "can lose data: expireTime is 2026-01-01"),
         (SQL_TYPE, {}, {"deletionProtection": False}, DELETE, "deletionProtection is false, previously not set"),

@@ -89,21 +89,12 @@ def unknown_type(change: FactChange, comparison: Comparison) -> _Applies:
     return False if change.after is ABSENT else (str(comparison.pair(change.scope, "unknown", TYPE)[1]),)
 
 
-def loses_protection(change: FactChange, comparison: Comparison) -> _Applies:
-    """Apply to a guard that gets weaker, or to a safe value that is lost."""
+def can_lose(change: FactChange, comparison: Comparison) -> _Applies:
+    """Apply to a guard of data that gets weaker, and to an input by which data is deleted."""
     if _is_new(change, comparison):
         return False
-    if has_name(change, GUARDS):
-        return described(change) if _is_weaker(change) else False
-    is_lost = change.before in _SAFE_VALUES and change.after not in _SAFE_VALUES
-    return described(change) if has_name(change, LOSSES) and is_lost else False
-
-
-def can_lose(change: FactChange, comparison: Comparison) -> _Applies:
-    """Apply to an input by which data is deleted."""
-    is_set = change.after is not ABSENT and boolean(change.after) is not False and change.after not in _SAFE_VALUES
-    is_loss = has_name(change, LOSSES) and not has_name(change, GUARDS)
-    return described(change) if is_loss and is_set and not _is_new(change, comparison) else False
+    is_harm = _is_weaker(change) if has_name(change, GUARDS) else has_name(change, LOSSES) and _deletes(change)
+    return described(change) if is_harm else False
 
 
 def described(change: FactChange, _: Comparison | None = None) -> tuple[str, ...]:
@@ -133,6 +124,11 @@ def _is_weaker(change: FactChange) -> bool:
     is_longer = before is not None and after is not None and after > before
     # The number 1 is no switch that is on.
     return not (is_longer or str(change.after).lower() == "true" or change.after in _SAFE_VALUES)
+
+
+def _deletes(change: FactChange) -> bool:
+    is_set = change.after is not ABSENT and boolean(change.after) is not False
+    return change.after not in _SAFE_VALUES and (is_set or change.before in _SAFE_VALUES)
 
 
 # Values
@@ -206,13 +202,14 @@ _MOVES: Final = "unless an alias matches its old place, it is deleted and create
 _DECIDES: Final = "has {}, which changes what an update does"
 _WITHOUT_LOSS: Final = ("additionalSecretOutputs", "deleteBeforeReplace", "hooks", "version")
 _BY_DEFAULT: Final = differs("the default one")
-_LESS: Final = "loses protection: {} is {}, previously {}"
 _LOSES: Final = "can lose data: {} is {}, previously {}"
 MEANINGS: Final = (
     # https://cloud.google.com/storage/docs
-    *(_input(f"bucket.{key}.*", _LOSS, loses_protection, _LESS) for key in ("softDeletePolicy", "versioning")),
+    *(
+        _input(f"bucket.{key}", _LOSS, can_lose, _LOSES)
+        for key in ("softDeletePolicy.*", "versioning.*", "forceDestroy")
+    ),
     _input("bucket.storageClass", _CAUTION, differs("STANDARD"), "stores new objects as {}, previously as {}"),
-    _input("bucket.forceDestroy", _LOSS, can_lose, _LOSES),
     _input(
         "bucket.encryption.*",
         _CAUTION,
@@ -252,7 +249,6 @@ OTHER_MEANINGS: Final = (
     _option("option.**", _LOSS, _DECIDES),
     _option("new option.**", _UNKNOWN, "has {}, whose effect this review cannot show"),
     Meaning("*option.**"),
-    _event("**", _LOSS, loses_protection, _LESS),
     _event("**", _LOSS, can_lose, _LOSES),
     # The type's own sentence is about all other inputs.
     Meaning("unknown.**"),
