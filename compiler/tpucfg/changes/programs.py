@@ -22,6 +22,8 @@ _MAX_FILES: Final = 6
 _MAX_DECLARATIONS: Final = 6
 _DEFAULT_INPUTS: Final = ("project", "region", "zone")
 """Inputs of Google's provider that are only defaults; each resource of the bundled program sets its own."""
+_CODE_OPTIONS: Final = ("pluginDownloadURL", "version", "envVarMappings")
+"""Options by which a provider is other code."""
 
 
 class Problem(NamedTuple):
@@ -103,7 +105,8 @@ def _declarations(declared: EnvironmentResources) -> Iterator[tuple[str, Any]]:
     """Yield what a program declares beside resources: features of the engine, and values of its providers."""
     yield from ((f"{feature.kind} {feature.name}", "") for feature in declared.unseen)
     for provider in declared.providers:
-        for key, value in {**provider.options, **provider.inputs, **provider.secrets}.items():
+        options = {key: value for key, value in provider.options.items() if key in _CODE_OPTIONS}
+        for key, value in {**options, **provider.inputs, **provider.secrets}.items():
             if key not in _DEFAULT_INPUTS:
                 yield f"{key} of the provider {provider.name}", value
 
