@@ -105,7 +105,7 @@ _HASHES = ("a" * 64, "b" * 64)
     ],
 )
 def test_newer_versions_are_a_change(old: str, new: str, texts: str) -> None:
-    """The lines are seen without opening the file, and nobody is asked to judge them."""
+    """The lines are seen without opening the file, and are no risk."""
     file = PurePosixPath("Dockerfile")
     first, *more = build_statements([file], (), {file: old.encode()}, {file: new.encode()})
     assert (first.plain, first.statement.risk) == (_SENTENCE, Risk.NONE)

@@ -50,7 +50,7 @@ _HASH: Final = re.compile(
     r"(?: --hash=\S+)+|\b[0-9a-f]{32,128}\b|\bsha512-[\w+/=]+|(?<=/)[0-9a-f]{2}(?=/)"
     r"|-(?:py|cp|pp)[0-9][\w.]*-[\w.]+-[\w.]+\.whl|(?:size|upload-time) = \"?[0-9][0-9TZ:.-]*"
 )
-"""What changes with the version of a locked package: hashes, the platforms of its wheels, their sizes and times."""
+"""Parts of a locked package that change with its version: hashes, the platforms of its wheels, sizes and times."""
 _ADDRESS: Final = re.compile(
     r"(?:(?<![\w+.-])[a-z][a-z0-9+.-]{0,20}:|(?<![^\s'\"=(]))//[^\s/'\"]+(?:/[^\s/'\"?]+(?=/))?|git@[\w.-]+"
     rf"|(?<![^\s'\"=(])(?:[a-z0-9-]+\.)+[a-z]{{2,}}(?:/[^\s/'\"]+)?(?=/)|(?<![\w.])(?!127\.|0\.0\.0\.0){_IP_ADDRESS}",
