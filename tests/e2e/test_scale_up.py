@@ -578,7 +578,7 @@ def test_an_unreadable_file_is_one_error(scale_up: Run, tmp_path: Path) -> None:
     (tmp_path / "results" / "dev.jsonl").mkdir(parents=True)
     result = scale_up("status")
     assert "results/dev.jsonl cannot be read: fix it first\n" in result.stdout
-    assert "results/dev.jsonl:1:1: error[TPU100]: it is a folder, not a file\n" in result.stderr
+    assert "results/dev.jsonl:1:1: error[TPU100]: is a directory\n" in result.stderr
 
 
 def test_probes_open_the_ladder(scale_up: Run, tmp_path: Path) -> None:

@@ -577,6 +577,8 @@ def test_files_that_an_image_is_made_of_are_followed(
     (repository.folder / "tool.py").write_text("import re\n")
     (folder / "start").write_text("#!/bin/sh\n")
     (folder / "README.md").write_text("About it.\n")
+    (repository.folder / "results").mkdir(exist_ok=True)
+    (repository.folder / "results" / "dev.jsonl~").write_text("")
     (folder / "data.bin").write_bytes(b"\0")
     assert run(["review", "--base", "HEAD"]) == 0
     comment = capsys.readouterr().out
@@ -587,4 +589,4 @@ def test_files_that_an_image_is_made_of_are_followed(
     assert "`image/start` drops `set -e`: more than newer versions" in comment
     assert "`image/data.bin` cannot be read by this review" in comment
     (unjudged,) = re.findall("_Changed, and not judged by this review: (.*)._", comment)
-    assert re.findall(r"[\w/]+\.\w+", unjudged) == ["image/README.md", "tool.py"]
+    assert re.findall(r"[\w/]+\.\w+", unjudged) == ["image/README.md", "results/dev.jsonl", "tool.py"]

@@ -34,6 +34,8 @@ _PATH: Final = re.compile(r"[\w@+.-]*/[\w@+./-]*|[\w@+-][\w@+.-]*\.[A-Za-z]\w*|\
 _STACK_FILE: Final = re.compile(r"Pulumi\.[^.].*\.(?:ya?ml|json)")
 _STACK_SPEC: Final = re.compile(r"^\s*[\"']?[\w-]+:spec[\"']?\s*:\s*[\"']?([^\s\"'#]+)", re.MULTILINE)
 """The setting of a stack that names its spec."""
+_RESULTS: Final = (".json", ".jsonl")
+"""The ends of results: of compilations and searches, and of records."""
 _MAX_INCLUDED: Final = 1_000
 _NOT_LOCAL: Final = ("gs://", "${")
 """A `package` that contains one of these is not a folder of the repository."""
@@ -328,7 +330,8 @@ def other_paths(
 ) -> Collection[PurePosixPath]:
     """Return the changed files that are neither judged, specs, their results, nor of Pulumi projects beside them."""
     results = {spec.parent / FIT_FILE.parent for spec in specs}
-    others = {path for path in tree.changed.difference(specs, judged) if results.isdisjoint(path.parents)}
+    changed = tree.changed.difference(specs, judged)
+    others = {path for path in changed if path.parent not in results or path.suffix not in _RESULTS}
     for revision, files in tree.trees:
         # Most changes are of specs alone, and no project has to be read for them.
         for _, paths in _pulumi_paths(revision, files, specs) if others else ():
