@@ -166,8 +166,8 @@ class _Context(NamedTuple):
 
     held: frozenset[Grant]
     """All grants before the change."""
-    conditioned: frozenset[Grant]
-    """The same without their conditions."""
+    unconditioned: frozenset[Grant]
+    """All grants before the change, without their conditions."""
     revoked: frozenset[Grant]
     """Those that end, without the names of their objects, which a moved bucket changes."""
     created: frozenset[Target]
@@ -217,7 +217,7 @@ def _new_grants(step: Step, context: _Context) -> Iterator[Statement]:
 def _statement(grant: Grant, context: _Context) -> Statement:
     kind = re.sub("[^A-Za-z ]", "", grant.on.kind)
     template, values = f"grants {{}} on the {kind} {{}} to {{}}", [grant.role, grant.on.name, grant.member]
-    if grant not in context.held and grant._replace(condition="") in context.conditioned:
+    if grant not in context.held and grant._replace(condition="") in context.unconditioned:
         template += " under another condition than before" if grant.condition else " without the condition that it had"
     if grant.condition:
         template, values = f"{template}, if {{}}", [*values, grant.condition]

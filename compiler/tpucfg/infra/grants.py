@@ -33,8 +33,8 @@ _PATH_PREFIX: Final = re.compile(r"^(projects/[^/]+/serviceAccounts|projects|fol
 def public_names(resource: Resource | None) -> tuple[tuple[str, str], ...]:
     """Return each name of the public in the inputs of a resource, with the top-level input that has it."""
     inputs = resource.inputs if resource else {}
-    found = ((name, key) for key, value in inputs.items() for name in _PUBLIC.findall(json.dumps(value, default=str)))
-    return tuple(dict.fromkeys(found))
+    names = ((name, key) for key, value in inputs.items() for name in _PUBLIC.findall(json.dumps(value, default=str)))
+    return tuple(dict.fromkeys(names))
 
 
 class Target(NamedTuple):
