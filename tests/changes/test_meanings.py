@@ -112,6 +112,7 @@ EXAMPLES: Final = (
     Example(("argument", "save=false"), _A, "", _CAUTION, "which checkpoints are written"),
     Example(("argument", "max_to_keep"), "5", "1", _CAUTION, "which checkpoints are written"),
     Example(("argument", "overwrite"), _A, "true", _CAUTION, "which checkpoints are written"),
+    Example(("argument", "from-scratch"), _A, None, _CAUTION, "which checkpoints are written"),
     Example(("argument", "use_savgol"), _A, "true", _NONE, "argument use_savgol added"),
     Example(("argument", "save_steps"), _A, "100", _NONE, "argument save_steps added", _NEW),
     Example(("argument", "--a"), "${bucket}/a", "gs://mine/a", _NONE, "argument --a changed"),

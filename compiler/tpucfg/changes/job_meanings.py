@@ -319,7 +319,7 @@ def _folders(pattern: str) -> Iterator[Meaning]:
     yield caution(pattern, "jobs can write to one folder, and change each other's files", of_job)
 
 
-_LOADED: Final = re.compile(r"(?<![a-z])(?:resume|restore|overwrite|max_to_keep)(?![a-z])", re.IGNORECASE)
+_LOADED: Final = re.compile(r"(?i)(?<![a-z])(?:resume|restore|overwrite|keep|retention|purge|reset|scratch)(?![a-z])")
 """Words in the names of what decides which checkpoints are kept and loaded."""
 
 
