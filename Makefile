@@ -36,13 +36,13 @@ setup: $(VENV)/development ## install all packages for development, including Pu
 quick: setup ## run the tests of what has changed since main; takes less than a minute
 	$(PYTEST) -m 'not slow' $$($(BIN)/python tools/changed_tests.py)
 
-test: setup ## run the fast tests, and some tests of each slow kind; takes three minutes
+test: setup ## run the fast tests, and some tests of each slow kind; takes four minutes
 	$(PYTEST) -m 'not slow or sample'
 
-slow-test: setup ## run the slow tests that neither `test` nor one of the targets below runs; takes nine minutes
+slow-test: setup ## run the slow tests that neither `test` nor one of the targets below runs
 	$(PYTEST) -m 'slow and not (sample or $(APART))'
 
-test-all: test slow-test ## run both, which takes twelve minutes on two cores
+test-all: test slow-test ## run both
 
 heavy-test: setup ## deploy stacks, compile for TPUs, train, fuzz, run workflows and documents, and Google's and Kubernetes' code
 	$(PYTEST) -m '(engine or tpu_compiler or trainer or fuzz or official or workflow or documents) and not sample'

@@ -323,13 +323,13 @@ _LOADED: Final = re.compile(r"(?i)(?<![a-z])(?:resume|restore|overwrite|keep|ret
 """Words in the names of what decides which checkpoints are kept and loaded."""
 
 
-_UNSAFE: Final = re.compile(r"trust_?remote|pickle|unsafe|insecure|weights_?only|verify", re.IGNORECASE)
+_UNSAFE: Final = re.compile(r"trust[-_]?remote|pickle|unsafe|insecure|weights[-_]?only|verify", re.IGNORECASE)
 """Words in the names of switches by which a program loads code, or checks less."""
 
 
 def is_unsafe(change: FactChange, _: Comparison) -> bool:
     """Apply to a switch that is set, and is named after what is not safe."""
-    return change.after is not ABSENT and _UNSAFE.search(str(change.name[-1]).replace("-", "_")) is not None
+    return change.after is not ABSENT and _UNSAFE.search(str(change.name[-1])) is not None
 
 
 def _of_checkpoints(change: FactChange, _: Comparison) -> bool:

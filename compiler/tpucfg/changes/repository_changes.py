@@ -113,13 +113,13 @@ def build_statements(
     Args:
         changed: Those that differ.
         programs: Those of them that are programs of images.
-        before: All such files of the base, with their contents.
+        before: The same files of the base with their contents, and all others of it if there are programs.
         after: Those that differ and that head has, with their contents; None for what cannot be read.
     """
     unread = [path for path, content in after.items() if content is None or b"\0" in content]
     yield from _of_files(changed, "{} changed: what is built or run with it differs from now on", Risk.NONE, _HEADLINE)
     yield from _of_files(unread, "{} cannot be read by this review, and images are built by it", Risk.CAUTION, "")
-    known = {address for content in before.values() for address in _addresses(content)}
+    known = {address for content in before.values() for address in _addresses(content)} if programs else set()
     for path in sorted({*changed}.difference(unread)):
         contents = [files.get(path) or b"" for files in (before, after)]
         if path in programs and not contents[1].startswith(b"#!"):
@@ -135,10 +135,10 @@ def _difference(
 ) -> Iterator[LocatedStatement]:
     """Yield a statement with the lines that a file adds and drops, and the reason for a caution, if there is one."""
     # A line of hashes has nothing to read.
-    old, new = (dict.fromkeys(line for line in lines if _form(line).strip(" \\")) for lines in (before, after))
-    forms = {*map(_form, old)}
+    old, new = ({line: form for line in lines if (form := _form(line)).strip(" \\")} for lines in (before, after))
+    forms = {*old.values()}
     # What is new comes first, and not only its version.
-    added = sorted((line for line in new if line not in old), key=lambda line: _form(line) in forms)
+    added = sorted((line for line in new if line not in old), key=lambda line: new[line] in forms)
     dropped = [line for line in old if line not in new]
     events = [f"{verb} {_places(lines)}" for verb, lines in (("adds", added), ("drops", dropped)) if lines]
     text = f"{{}} {' and '.join(events) or 'has other hashes, or its lines in another order'}"

@@ -83,8 +83,6 @@ class StackProgram(NamedTuple):
     """The Pulumi project's name, which is the namespace of the stacks' config."""
     is_own: bool
     """True for a program beside the spec, False for the bundled one."""
-    has_project: bool
-    """True if there is a Pulumi project beside the spec."""
     shown: str
     """The path of `__main__.py`, relative to the spec's folder."""
 
@@ -95,7 +93,7 @@ def find_program(spec: Path) -> StackProgram:
     is_own = pulumi is not None and is_file(pulumi.program / "__main__.py")
     folder = pulumi.program if pulumi and is_own else data_folder("stacks")
     shown = os.path.relpath(folder / "__main__.py", spec.parent) if is_own else "stacks/__main__.py"
-    return StackProgram(folder.resolve(), pulumi.name if pulumi else "tpucfg", is_own, pulumi is not None, shown)
+    return StackProgram(folder.resolve(), pulumi.name if pulumi else "tpucfg", is_own, shown)
 
 
 def run_stack_program(spec: Path, project: Project, name: str) -> EnvironmentResources:

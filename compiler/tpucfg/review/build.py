@@ -144,27 +144,22 @@ def repository_changes(scope: ReviewScope) -> tuple[tuple[LocatedStatement, ...]
     if tree.base is None:
         return (), ()
     of_ci = changed_below(tree, ci_paths(tree.before | tree.after))
-    builds, named = _build_files(tree)
-    others = other_paths(tree, (*scope.requests, *scope.others), (*of_ci, *builds))
-    programs = program_paths(others, tree.before | tree.after)
+    requirements = requirements_paths(tree.before | tree.after) if tree.changed else ()
+    named = {path for side, _ in tree.trees for path in included_paths(side, requirements)}
+    builds = {*build_paths(tree.changed), *named.intersection(tree.changed)}
+    unjudged = other_paths(tree, (*scope.requests, *scope.others), (*of_ci, *builds))
+    programs = program_paths(unjudged, tree.before | tree.after)
     changed = sorted({*builds, *programs})
     statements = [*ci_statements(of_ci)]
     if changed:
         (head, _), (base, files) = tree.trees
-        old = read_files(base, sorted({*build_paths(files), *({*changed, *named}.intersection(files))}))
+        # The addresses of a program are compared with those of all files of images.
+        others = {*build_paths(files), *named} if programs else set()
+        old = read_files(base, sorted({*changed, *others}.intersection(files)))
         new = read_files(head, changed)
         contents = {path: new.get(path) for path in changed if path in tree.after}
         statements += build_statements(changed, programs, old, contents)
-    return tuple(statements), tuple(redact(str(path)) for path in sorted({*others}.difference(programs)))
-
-
-def _build_files(tree: TreeChange) -> tuple[Collection[PurePosixPath], Collection[PurePosixPath]]:
-    """Return the changed files that images are built from, and all files that requirements name."""
-    if not tree.changed:
-        return (), ()
-    requirements = requirements_paths(tree.before | tree.after)
-    named = {path for side, _ in tree.trees for path in included_paths(side, requirements)}
-    return {*build_paths(tree.changed), *named.intersection(tree.changed)}, named
+    return tuple(statements), tuple(redact(str(path)) for path in sorted({*unjudged}.difference(programs)))
 
 
 def build_review(before: CompiledRevision, after: CompiledRevision, given: GivenFiles) -> Review:
