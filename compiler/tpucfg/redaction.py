@@ -41,6 +41,8 @@ _ASSIGNMENT: Final = (
 """`NAME=value`, `--name=value` or `--name value` in a command, a script or the parameters of an address."""
 _SOURCE_LINE: Final = r"(?m)^ *[0-9]+ \| .*$"
 _SOURCE_NAME: Final = r"(?<![A-Za-z0-9_.-])(?P<name>[A-Za-z_-][A-Za-z0-9_.-]*)[\"']? *: *(?=[^\s])"
+_MAX_VALUE: Final = 500
+"""Characters of a quoted line's value that are read, to keep the search linear; a longer secret is hidden unread."""
 
 _SECRET_WORDS: Final = (
     *("key", "token", "secret", "password", "passwd", "pwd", "pass", "passphrase", "credential", "creds", "dsn", "pat"),
@@ -154,10 +156,11 @@ def _redact_assignment(match: "re.Match[str]") -> str:
 
 def redact_row(line: str) -> str:
     """Return a line of YAML without its end, from the value of the first secret name on."""
-    for name in re.finditer(_SOURCE_NAME, line):
+    names = (name for name in re.finditer(_SOURCE_NAME, line) if has_secret_name(name["name"]))
+    for name in names:
         # In a flow mapping, further keys follow the value.
-        value = re.split(r"[,}\]]| #", line[name.end() :], maxsplit=1)[0]
-        if _is_hidden(name["name"], value.strip("\"' ")):
+        value = re.split(r"[,}\]]| #", line[name.end() : name.end() + _MAX_VALUE + 1], maxsplit=1)[0]
+        if len(value) > _MAX_VALUE or _is_hidden(name["name"], value.strip("\"' ")):
             return line[: name.end()] + SECRET
     return line
 
