@@ -7,7 +7,6 @@ from typing import Any, Final, TypeAlias
 from typer.main import get_command
 
 from refpages import GENERATED, prose
-from tpucfg.cli import exit_codes
 from tpucfg.cli.app import COMMANDS, app
 
 _INTRO: Final = """\
@@ -22,6 +21,12 @@ _STATUSES: Final = """\
 
 | status | meaning |
 |---|---|
+| 0 | done, possibly with warnings |
+| 1 | findings of level error, or a refusal |
+| 2 | wrong use of the command |
+| 3 | done, and there are differences, where an option asks for this status |
+| 130 | interrupted by Ctrl-C; `fit`, `tune` and `submit` also by SIGTERM or SIGHUP |
+| 141 | the reader of the output closed the pipe |
 """
 _SELECTION: Final = ("--spec", "--env", "--size", "--target", "--run", "--step", "--set", "--probe")
 """Options that most commands have; each is described once."""
@@ -35,7 +40,7 @@ def page() -> str:
     contexts = _contexts()
     options = {name: [*_options(context)] for name, context in contexts.items()}
     selection = _selection(options.values())
-    parts = [f"{GENERATED}\n\n", _INTRO, "\n", *_overview(contexts), "\n", _STATUSES, *_statuses(), "\n"]
+    parts = [f"{GENERATED}\n\n", _INTRO, "\n", *_overview(contexts), "\n", _STATUSES, "\n"]
     parts += [f"## {_SELECTION_TITLE}\n\n", *map(_option, selection), "\n"]
     commands = (line for name in contexts for line in _command(name, contexts[name], options[name], selection))
     return "".join([*parts, *commands]).rstrip("\n") + "\n"
@@ -68,10 +73,6 @@ def _overview(contexts: Mapping[str, Any]) -> Iterator[str]:
     yield "| command | |\n|---|---|\n"
     for name, context in contexts.items():
         yield f"| [`tpucfg {name}`](#tpucfg-{name}) | {_paragraphs(context)[0]} |\n"
-
-
-def _statuses() -> Iterator[str]:
-    yield from (f"| {status} | {meaning} |\n" for status, meaning in exit_codes.MEANINGS.items())
 
 
 def _command(name: str, context: Any, options: Sequence[Option], selection: Sequence[Option]) -> Iterator[str]:

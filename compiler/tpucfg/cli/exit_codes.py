@@ -2,7 +2,7 @@
 
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -18,16 +18,6 @@ INTERRUPTED: Final = 130
 """Ctrl-C: 128 and the number of the signal, as shells report it; also SIGTERM and SIGHUP, where they act as Ctrl-C."""
 BROKEN_PIPE: Final = 141
 """The reader of the output, such as `head`, has closed the pipe: 128 and the number of the signal."""
-
-MEANINGS: Final[Mapping[int, str]] = {
-    0: "done, possibly with warnings",
-    ERRORS: "findings of level error, or a refusal",
-    USAGE: "wrong use of the command",
-    DIFFERENT: "done, and there are differences, where an option asks for this status",
-    INTERRUPTED: "interrupted by Ctrl-C; `fit`, `tune` and `submit` also by SIGTERM or SIGHUP",
-    BROKEN_PIPE: "the reader of the output closed the pipe",
-}
-"""Every exit status, for scripts that call a command."""
 
 
 class CommandExit(Exception):  # noqa: N818 - it also ends commands that found no error
