@@ -160,7 +160,7 @@ def test_what_an_ended_job_left_is_deleted_alone(tmp_path: Path) -> None:
     assert (job.status, job.created()) == (1, [])
     (line,) = [line for line in job.errors.splitlines() if line.startswith("help: delete it: ")]
     assert (line.count("delete secretsyncs"), line.count("delete jobset")) == (1, 0)
-    assert "a job of this name has ended, and was deleted without it" in job.errors
+    assert "already exists, left by an earlier job" in job.errors
 
 
 def test_an_existing_job_can_be_watched_deleted_or_named_anew(tmp_path: Path) -> None:

@@ -183,18 +183,16 @@ class _Questions:
             self._problems[problem.format(**values)] = fix.format(**values)
 
     def _judge_existing(self, job: Manifest, *, goes_on: bool) -> None:
+        if not self._existing:
+            return
+        is_there = job in self._existing
+        state = ", so the job may be running, and was left as it is" if is_there else ", left by an earlier job"
+        watch = f"watch it: {self._submission.watch.bash()}; or " if is_there else ""
+        deletion = "; ".join(step.delete.bash() for step in reversed(self._existing))
         # A run that goes on keeps its name: another one would begin at step 0.
         rename = "" if goes_on else "; or add --run ID, which is in names"
         names = listed([step.name for step in self._existing])
-        if job in self._existing:
-            deletion = "; ".join(command.bash() for command in self._submission.deletes)
-            watch = self._submission.watch.bash()
-            fix = f"watch it: {watch}; or delete it: {deletion}{rename}"
-            self._problems[f"{names} already exists, so the job may be running, and was left as it is"] = fix
-        elif self._existing:
-            deletion = "; ".join(step.delete.bash() for step in reversed(self._existing))
-            message = f"{names} already exists: a job of this name has ended, and was deleted without it"
-            self._problems[message] = f"delete it: {deletion}{rename}"
+        self._problems[f"{names} already exists{state}"] = f"{watch}delete it: {deletion}{rename}"
 
     def raise_problems(self) -> None:
         """Print the problems.
