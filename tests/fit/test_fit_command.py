@@ -130,12 +130,12 @@ def test_a_reused_result_is_as_committed(folder: Folder) -> None:
     _, out, err = folder.fit("--jobs", "1")
     assert err.count("unchanged, as committed") == 2
     note = (
-        "v5litepod-16: the step is unchanged, and its figures are as committed in results/fit.json; compile it again "
-        "with: tpucfg fit --size v5litepod-16 --fresh"
+        "the step is unchanged, and its figures are as committed in results/fit.json; --fresh compiles it again: "
+        "on v5litepod-16"
     )
     assert note in out.splitlines()
     assert "unchanged, as committed" not in folder.fit("--fresh")[2]
-    assert "- v5litepod-16, v5litepod-64: the step is unchanged" in folder.fit("--format", "markdown")[1]
+    assert "compiles it again: on v5litepod-16, v5litepod-64" in folder.fit("--format", "markdown")[1]
     data = json.loads(folder.fit("--format", "json")[1])
     assert {rung["as_committed"] for row in data["environments"] for rung in row["rungs"]} == {True}
 

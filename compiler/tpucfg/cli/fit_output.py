@@ -11,7 +11,7 @@ from tpucfg.fit.fit_file import NAME, FitResult, Memory, Part, forecast_payload
 from tpucfg.fit.fit_findings import HOST_OFFLOAD
 from tpucfg.fit.forecast import UNBOUNDED, Run, StepInterval, lower_bound, run_of, step_interval, utilization
 from tpucfg.fit.launcher import Outcome
-from tpucfg.fit.rung_fit import fit_command, gib, interval_text, step_time
+from tpucfg.fit.rung_fit import gib, interval_text, step_time
 from tpucfg.number_format import UNKNOWN, format_dollars, format_percent, format_rounded
 from tpucfg.paths import grouped
 from tpucfg.plan import Job, LadderGroup, group_ladders
@@ -179,7 +179,6 @@ def _notes(fits: Fits, project: Project) -> Iterator[str]:
         sizes = [f"{size} {hours} hours{usd.format(dollars or UNKNOWN)}" for size, (hours, dollars) in cells.items()]
         if sizes:
             yield f"a probe of {format_count(project.probe.steps, 'step')}: {'; '.join(sizes)}"
-    yield from _committed_note(fits, project)
 
 
 def _rung_data(row: RungRow, project: Project) -> dict[str, Any]:
@@ -201,7 +200,7 @@ def _rung_data(row: RungRow, project: Project) -> dict[str, Any]:
         "least_step_seconds": row.bound,
         "forecast_step_seconds": interval_data(row.forecast),
         "model": forecast_payload(result.forecast) if result and result.forecast else None,
-        "train_steps": row.job.rung.train_steps,
+        "train_steps": steps,
         "least_hours": least.hours if least else None,
         "forecast_hours": [run.hours for run in runs],
         "probe_hours": [run.hours for run in probes],
@@ -231,18 +230,6 @@ def _hours(hours: Fraction) -> str:
     return f"<{float(_MIN_HOURS)}" if 0 < hours < _MIN_HOURS else format_rounded(hours)
 
 
-def _committed_note(fits: Fits, project: Project) -> Iterator[str]:
-    """Yield a note about the figures that this run has not computed itself."""
-    committed = [(group.environments, row.job.size) for group, rows in fits for row in rows if row.outcome.is_committed]
-    if committed:
-        names = dict.fromkeys(name for names, _ in committed for name in names)
-        sizes = [*dict.fromkeys(size for _, size in committed)]
-        yield (
-            f"{listed(sizes)}: the step is unchanged, and its figures are as committed in results/{NAME}; compile it "
-            f"again with: {fit_command(project, [*names], *sizes)} --fresh"
-        )
-
-
 def _headroom(result: FitResult | None) -> str:
     if result is None:
         return "not compiled"
@@ -264,6 +251,8 @@ def _rung_notes(row: RungRow) -> Iterator[str]:
         yield "step is that of the record"
     if row.job.slice.peak_tflops is None:
         yield "no page states the peak, so the least time is not known"
+    if row.outcome.is_committed:
+        yield f"the step is unchanged, and its figures are as committed in results/{NAME}; --fresh compiles it again"
 
 
 def _unforecast(result: FitResult, forecast: StepInterval | None) -> str:
