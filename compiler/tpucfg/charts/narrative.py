@@ -16,8 +16,6 @@ MAX_COUNT_LENGTH: Final = 11
 """Characters: `999,999,999`. A longer count is rounded; the table of the ladder shows it in full."""
 MAX_RATE_LENGTH: Final = 12
 """Characters: `0.0000565685`, six digits."""
-MAX_PROSE_COUNT_LENGTH: Final = 19
-"""Characters in a sentence: `999,999,999,999,999`."""
 RING_NOTE: Final = "A ring: the spec sets this figure for this rung."
 
 UNKNOWN_MEMORY_NOTE: Final = f"{UNKNOWN}: not known until tpucfg fit compiles it."
@@ -135,12 +133,12 @@ def _examples_text(rungs: Sequence[Rung]) -> str:
         return f"{epochs} on every rung" if len(rungs) > 1 else epochs
     unit = "tokens" if all(rung.tokens for rung in rungs) else "examples"
     counts = [(rung.tokens if unit == "tokens" else rung.examples) or 0 for rung in rungs]
-    lowest, highest = (count_text(count, max_length=MAX_PROSE_COUNT_LENGTH) for count in (min(counts), max(counts)))
+    lowest, highest = min(counts), max(counts)
     if len(rungs) == 1:
-        return f"{lowest} {unit}"
-    # Rounding up the steps may add examples. Different long counts may round to equal texts, so both are compared.
-    same = "the same " if min(counts) == max(counts) else ""
-    return f"{same}{lowest}{'' if lowest == highest else f' to {highest}'} {unit} on every rung"
+        return f"{lowest:,} {unit}"
+    # Rounding up the steps may add examples.
+    amount = f"the same {lowest:,}" if lowest == highest else f"{lowest:,} to {highest:,}"
+    return f"{amount} {unit} on every rung"
 
 
 # The figures that change with the number of cores.
@@ -191,10 +189,10 @@ _FIGURES: Final[Mapping[str, tuple[str, Callable[[Rung], Cell]]]] = {
 """The figures in the chart, in this order: the colour of each, and its value and label on a rung."""
 
 
-def count_text(count: int, *, max_length: int = MAX_COUNT_LENGTH) -> str:
+def count_text(count: int) -> str:
     """Return a count as `16,384`, or as `1.05e15` if that would be too long."""
     text = f"{count:,}"
-    return text if len(text) <= max_length else format_rounded(Fraction(count))
+    return text if len(text) <= MAX_COUNT_LENGTH else format_rounded(Fraction(count))
 
 
 def rate_text(text: str) -> str:
