@@ -76,7 +76,8 @@ def print_report(report: Report, format: str) -> None:
         sys.stdout.write(json_text(_data(report)))
         return
     print(printable(report.title), end="\n\n")
-    memory = Section("the largest micro-batch that fits, as compiled", _memory_rows(report))
+    rows = [[*_memory_cells(report, line)] for line in _sorted_lines(report)]
+    memory = Section("the largest micro-batch that fits, as compiled", rows)
     rankings = [
         Section(
             _order_title(report, ranking),
@@ -97,30 +98,19 @@ def _order_title(report: Report, ranking: Ranking) -> str:
     return f"order by {ranking.unit} of {span}; candidates of one rank are equal within the error of the forecast"
 
 
-def _memory_rows(report: Report) -> list[list[Cell]]:
-    rows = []
-    for line in _sorted_lines(report):
-        largest, refused = frontier(line, report.trials)
-        shown = largest or refused
-        memory = shown.result.memory if shown and shown.result else None
-        accumulation = largest.outcome.job.rung.grad_accum or 1 if largest else None
-        rows.append(
-            [
-                *_value_cells(report, line.candidates[0]),
-                ("micro-batch", f"{largest.micro_batch:,}" if largest else "none" if refused else UNKNOWN),
-                ("grad_accum", known(accumulation, "{:,}".format)),
-                ("HBM GiB", known(memory, used_text)),
-                ("available", known(memory, lambda each: gib(each.available))),
-                ("next larger", _refusal_text(report, line, refused, largest)),
-            ]
-        )
-    return rows
-
-
-def _refusal_text(report: Report, line: Line, refused: Trial | None, largest: Trial | None) -> str:
-    if refused is None or refused.result is None:
-        return "" if largest else "failed" if report.is_tried(line) else "not tried"
-    return f"{refused.micro_batch:,} needs ≥ {gib(refused.result.memory.used)}"
+def _memory_cells(report: Report, line: Line) -> Iterator[Cell]:
+    largest, refused = frontier(line, report.trials)
+    shown = largest or refused
+    memory = shown.result.memory if shown and shown.result else None
+    yield from _value_cells(report, line.candidates[0])
+    yield "micro-batch", f"{largest.micro_batch:,}" if largest else "none" if refused else UNKNOWN
+    yield "grad_accum", known(largest, lambda trial: f"{trial.outcome.job.rung.grad_accum or 1:,}")
+    yield "HBM GiB", known(memory, used_text)
+    yield "available", known(memory, lambda each: gib(each.available))
+    if refused and refused.result:
+        yield "next larger", f"{refused.micro_batch:,} needs ≥ {gib(refused.result.memory.used)}"
+    else:
+        yield "next larger", "" if largest else "failed" if report.is_tried(line) else "not tried"
 
 
 def _sorted_lines(report: Report) -> list[Line]:
