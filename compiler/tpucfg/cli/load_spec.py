@@ -121,11 +121,17 @@ def print_result(path: str | Path, findings: Sequence[Finding], source: str, *, 
     if in_full or errors(serious):
         print_findings(serious, {str(path): source})
     elif serious:
-        count, pronoun = format_count(len(serious), "warning"), "it" if len(serious) == 1 else "them"
         import shlex
 
-        option = "" if str(path) == str(SPEC) else f" --spec {shlex.quote(str(path))}"
-        print(printable(f"{path}: {count}; tpucfg check{option} shows {pronoun}"), file=sys.stderr)
+        count, pronoun = format_count(len(serious), "warning"), "it" if len(serious) == 1 else "them"
+        command = shlex.join(command_words("check", path))
+        print(printable(f"{path}: {count}; {command} shows {pronoun}"), file=sys.stderr)
+
+
+def command_words(name: str, spec: str | Path, **options: str | None) -> list[str]:
+    """Return a tpucfg command about a spec, with the options that have a value."""
+    given = {"spec": None if str(spec) == str(SPEC) else str(spec), **options}
+    return ["tpucfg", name, *(word for option, value in given.items() if value for word in (f"--{option}", value))]
 
 
 def print_findings(findings: Sequence[Finding], sources: Mapping[str, str]) -> None:

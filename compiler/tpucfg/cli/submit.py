@@ -10,6 +10,7 @@ from tpucfg.catalog import Catalog
 from tpucfg.cli import options
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.load_spec import (
+    command_words,
     load_compiled,
     load_fits,
     print_findings,
@@ -197,19 +198,9 @@ def _render_command(
 ) -> list[str]:
     """Return the command that prints the job's config."""
     is_json = isinstance(submission.start, Command) and submission.start.config_format == "json"
-    values = {
-        "--spec": None if spec == SPEC else str(spec),
-        "--env": job.environment.name,
-        "--size": job.size,
-        "--target": chosen.target,
-        "--run": job.run,
-        "--format": "json" if is_json else None,
-    }
-    words = (word for option, value in values.items() if value for word in (option, value))
+    options = {"target": chosen.target, "run": job.run, "format": "json" if is_json else None}
     return [
-        "tpucfg",
-        "render",
-        *words,
+        *command_words("render", spec, env=job.environment.name, size=job.size, **options),
         *(word for step in steps or () for word in ("--step", step)),
         *set_options(job.changes),
         *(["--probe"] if job.whole else []),

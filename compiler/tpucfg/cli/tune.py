@@ -12,7 +12,7 @@ from tpucfg.catalog import Catalog
 from tpucfg.cli import options
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.fit import Progress, compilable_file, compilation_limits, keep_each, require_written
-from tpucfg.cli.load_spec import load_compiled, print_findings, require_none, single_job
+from tpucfg.cli.load_spec import command_words, load_compiled, print_findings, require_none, single_job
 from tpucfg.cli.options import DEFAULT_TIME_LIMIT, SPEC, format_option, option, selection
 from tpucfg.cli.tune_output import Report, candidate_name, print_report
 from tpucfg.findings import Level, collect
@@ -46,6 +46,7 @@ from tpucfg.fit.tune_search import (
 from tpucfg.fs import staged_files
 from tpucfg.plan import Job
 from tpucfg.plan.job import program_of
+from tpucfg.plan.selection import set_options
 from tpucfg.refusal import RefusalError, UsageError
 from tpucfg.results.cost import price_per_hour
 from tpucfg.results.evaluation import records_of_programs
@@ -96,12 +97,13 @@ def tune(
     print_report(Report(job, choices, candidates, unseen, lines, by_step, rankings), format)
     sys.stdout.flush()
     names = {id(trial.outcome.job): candidate_name(trial.candidate, choices) for trial in trials}
+    repeated = command_words("tune", spec, env=env, size=size, sizes=sizes)
     failed = failure_findings(
         project,
         [each.outcome for each in trials],
         spec.parent,
         limits.seconds,
-        command=_command(spec, env, size, sizes, changes),
+        command=shlex.join([*repeated, *set_options(changes or ())]),
         name=lambda job: names[id(job)],
     )
     # Where others were compiled, the search has its result.
@@ -113,13 +115,6 @@ def tune(
     if write:
         own = (ranking.rows for ranking in rankings if ranking.batch_size == job.rung.batch_size)
         _write(spec, catalog, next(own, ()))
-
-
-def _command(spec: Path, env: str | None, size: str | None, sizes: str | None, changes: list[str] | None) -> str:
-    """Return the command that repeats the search."""
-    given = [("--spec", None if spec == SPEC else str(spec)), ("--env", env), ("--size", size), ("--sizes", sizes)]
-    given += [("--set", change) for change in changes or ()]
-    return shlex.join(["tpucfg", "tune", *(word for name, value in given if value for word in (name, value))])
 
 
 def _rung(

@@ -144,8 +144,7 @@ def _flag_text(value: Any) -> str:
 def _ranking_cells(report: Report, ranking: Ranking, row: Row) -> Iterator[Cell]:
     money = format_dollars if ranking.unit == "USD" else format_rounded
     measured = " measured" if row.is_measured else ""
-    if any(each.interval for each in ranking.rows):
-        yield "rank", str(row.rank) if row.rank else UNKNOWN
+    yield "rank", known(row.rank, str)
     yield from _value_cells(report, row.trial.candidate)
     yield "micro-batch", f"{row.trial.micro_batch:,}"
     yield "grad_accum", f"{row.trial.outcome.job.rung.grad_accum or 1:,}"
