@@ -61,17 +61,11 @@ def fit(
     catalog = Catalog()
     project, compiled = load_compiled(spec, catalog, selection(env, size, changes=changes))
     file = compilable_file(project, compiled.jobs, spec)
+    known = file._replace(results={}) if fresh else file
     ended, write_error = keep_each(
         file.path,
         FitProgress(sum(job.settings.trainer.fit is not None for job in compiled.jobs)),
-        partial(
-            compile_rungs,
-            project,
-            compiled.jobs,
-            file._replace(results={}) if fresh else file,
-            spec.parent.resolve(),
-            limits,
-        ),
+        partial(compile_rungs, project, compiled.jobs, known, spec.parent.resolve(), limits),
         partial(_write, project, file.path),
     )
     order = {fit_key(job): index for index, job in enumerate(compiled.jobs)}

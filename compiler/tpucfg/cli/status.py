@@ -12,14 +12,7 @@ from tpucfg.cli.exit_codes import terminations_as_interrupts
 from tpucfg.cli.load_spec import load_compiled, require_none
 from tpucfg.cli.options import SPEC, format_option, option, selection
 from tpucfg.cli.table import Cell, Line, Section, known, print_sections
-from tpucfg.number_format import (
-    UNKNOWN,
-    floor_percent,
-    format_dollars,
-    format_metric,
-    format_rate,
-    format_rounded,
-)
+from tpucfg.number_format import UNKNOWN, floor_percent, format_dollars, format_metric, format_rate, format_rounded
 from tpucfg.paths import grouped
 from tpucfg.plan import Job
 from tpucfg.refusal import UsageError
@@ -96,11 +89,7 @@ def _sections(
     for ladder in ladders:
         name, target, region = ladder.environment.name, ladder.environment.target, ladder.environment.region
         rows = [[*_cells(each, ladder)] for each in ladder.rungs]
-        lines: list[Line] = [
-            *_notes(ladder),
-            *run_steps(ladder, catalog),
-            *next_steps(ladder),
-        ]
+        lines: list[Line] = [*_notes(ladder), *run_steps(ladder, catalog), *next_steps(ladder)]
         yield Section(f"{name}: {target} in {region}, {ladder.results.file}", rows, _below(lines))
         if name in answers:
             yield live_section(ladder, answers[name], asked)
