@@ -165,7 +165,7 @@ def test_what_an_ended_job_left_is_deleted_alone(tmp_path: Path) -> None:
 
 def test_an_existing_job_can_be_watched_deleted_or_named_anew(tmp_path: Path) -> None:
     """The help of AlreadyExists has the commands, and the existing job is left."""
-    job = Submitted(tmp_path, gke_spec(), objects=OBJECTS[2:])
+    job = Submitted(tmp_path, gke_spec(), objects=OBJECTS)
     (line,) = [line for line in job.errors.splitlines() if line.startswith("help: watch it: ")]
     assert f"delete it: kubectl {CONTEXT} --namespace=default delete jobset/{NAME}; kubectl" in line
     assert line.endswith("or add --run ID, which is in names")
