@@ -119,6 +119,21 @@ def test_alias_names_the_resource_it_continues() -> None:
     assert (change.op, [statement.plain for statement in change.statements]) == ("update", ["takes over b (aliases)"])
 
 
+def test_many_aliases_and_items_are_compared_in_linear_time() -> None:
+    """Each alias is looked up among the removed resources, and each item among those of the base."""
+    old, new = (
+        [
+            *(Resource(BUCKET, f"{name}{i}", {}, options={"aliases": [{"name": f"a{i}"}]}) for i in range(4_000)),
+            Resource("a:b:C", "c", {}, options={"ignoreChanges": [f"{name}{i}" for i in range(4_000)]}),
+        ]
+        for name in "ab"
+    )
+
+    changes = program_changes(_environment(*old), _environment(*new))
+
+    assert {change.op for change in changes} == {"same"}
+
+
 def declaration(before: EnvironmentResources, after: EnvironmentResources) -> list[Any]:
     """Return the statements about providers and features."""
     return [located.statement for located in declaration_statements({"dev": before}, {"dev": after})]

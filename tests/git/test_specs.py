@@ -72,7 +72,7 @@ def test_a_spec_of_another_name_is_that_of_a_stack(repository: Repository) -> No
     """A file that a stack reads as its spec is one, wherever the stack's file stands."""
     write(repository, "a/prod.yaml", "a/other.yaml")
     write(repository, "a/Pulumi.yaml", text="name: x\nstackConfigDir: stacks\n")
-    write(repository, "a/stacks/Pulumi.prod.yaml", text="config:\n  x:spec: ./prod.yaml # of prod\n")
+    write(repository, "a/stacks/Pulumi.prod.yaml", text="config:\n  x:spec: ./prod.yaml # of prod\n" + "\n" * 100_000)
     base = repository.commit()
     write(repository, "a/prod.yaml", text="version: 2\n")
 

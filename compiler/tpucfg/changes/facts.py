@@ -7,7 +7,7 @@ and a reader has to judge it.
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import Enum, IntEnum
 from functools import cache, cached_property, lru_cache
 from typing import Any, Final, NamedTuple
@@ -190,10 +190,10 @@ class Comparison:
         return frozenset((fact.name, repr(fact.value)) for fact in self._known)
 
     @cached_property
-    def known_texts(self) -> tuple[tuple[str, str], ...]:
-        """The texts that the base has somewhere, each with its kind."""
-        pairs = {(str(fact.name[0]), text) for fact in self._known for text in texts_of(fact.value)}
-        return tuple(sorted(pairs))
+    def known_texts(self) -> Mapping[str, Collection[str]]:
+        """The texts that the base has somewhere, by their kinds."""
+        texts = grouped((str(fact.name[0]), text) for fact in self._known for text in texts_of(fact.value))
+        return {kind: frozenset(of_kind) for kind, of_kind in texts.items()}
 
 
 def texts_of(value: Any) -> list[str]:

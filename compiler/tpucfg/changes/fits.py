@@ -26,7 +26,7 @@ from tpucfg.fit.rung_fit import (
 )
 from tpucfg.git.repository import Repository
 from tpucfg.git.snapshots import Snapshot
-from tpucfg.git.trees import FIT_FILE, TreeEntry, follow_paths, read_contents
+from tpucfg.git.trees import FIT_FILE, CommitTree, TreeEntry, follow_paths
 from tpucfg.number_format import format_percent
 from tpucfg.paths import grouped
 from tpucfg.text_format import listed
@@ -321,7 +321,7 @@ class CommittedProgramFiles(ProgramFiles):
 
     def __init__(self, repository: Repository, commit: str, folder: PurePosixPath) -> None:
         super().__init__(repository.folder)
-        self._repository = repository
+        self._tree = CommitTree(repository, commit)
         self._prefix = f"{commit}:{folder.as_posix()}/" if folder.parts else f"{commit}:"
         self._known: dict[str, str | None] = {}
         self._remaining_bytes = _MAX_BYTES
@@ -343,11 +343,11 @@ class CommittedProgramFiles(ProgramFiles):
         asked = [path for path in paths if _LINE_BREAK not in path and ".." not in path.split("/")]
         chosen: dict[str, TreeEntry] = {}
         requests = [self._prefix + path for path in asked]
-        for path, blob in zip(asked, follow_paths(self._repository, requests), strict=True) if asked else ():
+        for path, blob in zip(asked, follow_paths(self._tree.repository, requests), strict=True) if asked else ():
             if blob and blob.kind == "blob" and blob.size <= min(MAX_SOURCE_BYTES, self._remaining_bytes):
                 self._remaining_bytes -= blob.size
                 chosen[path] = TreeEntry(PurePosixPath(path), "file", blob.id, blob.size)
-        contents = read_contents(self._repository, [*chosen.values()])
+        contents = self._tree.read([*chosen.values()])
         self._known.update((path, content_hash(content)) for path, content in zip(chosen, contents, strict=True))
 
 

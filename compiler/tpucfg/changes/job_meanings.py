@@ -7,6 +7,7 @@ what is listed here as harmless is none: the fields of the services are too many
 import re
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Any, Final
 
@@ -90,8 +91,10 @@ def _is_read(reference: str, change: FactChange, comparison: Comparison) -> bool
     return comparison.pair(Scope(change.scope.environment), "bucket to read", url)[1] is not ABSENT
 
 
+# Cached, as each new address is looked up in all texts of the base.
+@lru_cache(maxsize=1)
 def _known_references(comparison: Comparison) -> set[str]:
-    return {match for _, text in comparison.known_texts for match in _REFERENCE.findall(text)}
+    return _references([text for texts in comparison.known_texts.values() for text in texts])
 
 
 def _other_bucket(change: FactChange, comparison: Comparison) -> tuple[str, ...]:
@@ -102,14 +105,14 @@ def _other_address(change: FactChange, comparison: Comparison) -> tuple[str, ...
     """Return the first new address; without a scheme, a path or a port, only a name that means a host shows one."""
     references, text = _new_references(change, comparison), str(change.after)
     is_host = _HOST_NAMES.search(str(change.name[-1])) and re.fullmatch(rf"{_HOST}|[\w-]+:[0-9]{{2,5}}", text)
-    is_new = text != change.before and all(text != known for _, known in comparison.known_texts)
+    is_new = text != change.before and all(text not in texts for texts in comparison.known_texts.values())
     return tuple(references[:1]) or ((text,) if is_host and is_new else ())
 
 
 def _leads_out(change: FactChange, _: Comparison) -> tuple[str, ...]:
     """Return the first new path that leaves a folder: `${bucket}/../other` can be a file of another bucket."""
     old, new = (
-        [word for text in texts_of(value) if _PARENT_FOLDER in text for word in _WORD_ENDS.split(text)]
+        dict.fromkeys(word for text in texts_of(value) if _PARENT_FOLDER in text for word in _WORD_ENDS.split(text))
         for value in change[2:4]
     )
     return tuple(word for word in new if _PARENT_FOLDER in word.split("/")[1:] and word not in old)[:1]
@@ -135,7 +138,7 @@ def _other_image(change: FactChange, comparison: Comparison) -> tuple[str, ...]:
     if not isinstance(change.after, str):
         return ()
     name = _image_name(change.after)
-    texts = [text for kind, text in comparison.known_texts if kind.endswith("image")]
+    texts = [text for kind, texts in comparison.known_texts.items() if kind.endswith("image") for text in texts]
     known = {_image_name(text) for text in (*texts, *texts_of(change.before))}
     is_usual = name in known if known else _PROJECT_REGISTRY.match(name)
     return () if is_usual else (name,)
@@ -251,7 +254,7 @@ def _loses_limit(change: FactChange, comparison: Comparison) -> bool:
     if kept(change, comparison):
         # What limits each attempt is a limit too.
         return change.after is not ABSENT and (change.before is ABSENT or change.after == NO_DURATION)
-    kinds = {kind for kind, _ in comparison.known_texts}
+    kinds = comparison.known_texts
     return added(change, comparison) and bool(kinds) and str(change.name[0]) not in kinds
 
 

@@ -105,15 +105,13 @@ def _pairs(
 ) -> Iterator[tuple[Resource | None, Resource | None]]:
     """Yield each resource before and after: by its identity in the stack, or else by an alias in head."""
     before, after = _by_key(base), _by_key(head)
-    removed = {key: before[key] for key in before if key not in after}
+    removed = grouped((key[1:], key) for key in sorted(before, reverse=True) if key not in after)
     for key, resource in sorted(after.items(), key=lambda item: item[0]):
-        aliased = next((old for old in sorted(removed) if old[1:] in _aliases(resource)), None)
-        if key in before:
-            yield before[key], resource
-        else:
-            yield removed.pop(aliased) if aliased else None, resource
-    for key in sorted(removed):
-        yield removed[key], None
+        aliased = [removed[name] for name in _aliases(resource) if removed.get(name)] if key not in before else []
+        old = min(aliased, key=lambda keys: keys[-1]).pop() if aliased else key
+        yield before.get(old), resource
+    for key in sorted(key for keys in removed.values() for key in keys):
+        yield before[key], None
 
 
 def _by_key(declared: EnvironmentResources | None) -> dict[tuple[str, str, str], Resource]:

@@ -58,7 +58,8 @@ def differs(absent: str) -> Condition:
 
 def added_items(change: FactChange, _: Comparison) -> _Applies:
     """Apply to items that the base does not have; permissions to take over accounts come first, as lists are cut."""
-    items = [item for item in _items(change.after) if item not in _items(change.before)]
+    known = {*_items(change.before)}
+    items = [item for item in _items(change.after) if item not in known]
     items.sort(key=lambda item: not is_powerful(item))
     return (listed(items, _MAX_ITEMS),) if items else False
 

@@ -171,9 +171,9 @@ class _Context(NamedTuple):
     revoked: frozenset[Grant]
     """Those that end, without the names of their objects, which a moved bucket changes."""
     created: frozenset[Target]
-    """The buckets and accounts that the change creates."""
+    """The buckets and accounts that the change creates; in a preview, their names can be known after the update."""
     permissions: Mapping[str, tuple[str, ...]]
-    """The permissions of each custom role after the change, by the role's name in grants."""
+    """The permissions of each custom role after the change, the powerful ones first, by the role's name in grants."""
     is_new: bool
     """True if no resource existed before."""
 
@@ -222,7 +222,7 @@ def _statement(grant: Grant, context: _Context) -> Statement:
     if grant.condition:
         template, values = f"{template}, if {{}}", [*values, grant.condition]
     # A custom role's name is chosen freely: only its permissions are the access.
-    if permissions := sorted(context.permissions.get(grant.role, ()), key=lambda name: not is_powerful(name)):
+    if permissions := context.permissions.get(grant.role):
         template += f": {listed(['{}'] * len(permissions), _MAX_PERMISSIONS)}"
         values += permissions[:_MAX_PERMISSIONS]
     return Statement(template, tuple(map(redact, values)), Risk.ACCESS)
@@ -236,12 +236,13 @@ def _custom_roles(resource: Resource | None) -> Iterator[tuple[str, tuple[str, .
     """Yield the name of a custom role as grants write it, and its permissions."""
     if resource and (match := CUSTOM_ROLE.search(resource.type)):
         parent = resource.inputs.get("project" if match[1] == "projects" else "orgId")
-        yield f"{match[1]}/{parent}/roles/{resource.inputs.get('roleId')}", permissions_of(resource)
+        permissions = sorted(permissions_of(resource), key=lambda name: not is_powerful(name))
+        yield f"{match[1]}/{parent}/roles/{resource.inputs.get('roleId')}", tuple(permissions)
 
 
 def _is_expected(grant: Grant, context: _Context) -> bool:
     """Return True for a grant on what the change creates that moves there, or is of a new environment."""
-    if not _is_created(grant.on, context):
+    if grant.on not in context.created:
         return False
     is_own = context.is_new and grant.role not in BASIC_ROLES and not _lends_account(grant)
     return is_own or _movable(grant) in context.revoked
@@ -254,17 +255,11 @@ def _lends_account(grant: Grant) -> bool:
     return grant.on.kind == "service account" and is_powerful(grant.role) and not is_pod
 
 
-def _is_created(target: Target, context: _Context) -> bool:
-    """Return True if the change creates the object; in a preview, its name can be known only after the update."""
-    return target in context.created or (
-        target.name == UNKNOWN and any(created.kind == target.kind for created in context.created)
-    )
-
-
 def _created_targets(steps: Sequence[Step]) -> Iterator[Target]:
     existing = {target for step in steps for target in _own_targets(step.before)}
-    for step in steps:
-        yield from (target for target in _own_targets(step.after) if target not in existing)
+    for target in (target for step in steps for target in _own_targets(step.after)):
+        if target not in existing:
+            yield from (target, Target(target.kind, UNKNOWN))
 
 
 def _own_targets(resource: Resource | None) -> Iterator[Target]:

@@ -32,7 +32,7 @@ _WORD_ENDS: Final = re.compile(r"[\s\"'=:;,\\\[\]]+")
 _PATH: Final = re.compile(r"[\w@+.-]*/[\w@+./-]*|[\w@+-][\w@+.-]*\.[A-Za-z]\w*|\.\.?")
 """A word that is a path wherever it is: with a slash, or with the ending of a file."""
 _STACK_FILE: Final = re.compile(r"Pulumi\.[^.].*\.(?:ya?ml|json)")
-_STACK_SPEC: Final = re.compile(r"^\s*[\"']?[\w-]+:spec[\"']?\s*:\s*[\"']?([^\s\"'#]+)", re.MULTILINE)
+_STACK_SPEC: Final = re.compile(r"^[ \t]*[\"']?[\w-]+:spec[\"']?\s*:\s*[\"']?([^\s\"'#]+)", re.MULTILINE)
 """The setting of a stack that names its spec."""
 _RESULTS: Final = (".json", ".jsonl")
 """The ends of results: of compilations and searches, and of records."""
@@ -332,8 +332,9 @@ def other_paths(
     results = {spec.parent / FIT_FILE.parent for spec in specs}
     changed = tree.changed.difference(specs, judged)
     others = {path for path in changed if path.parent not in results or path.suffix not in _RESULTS}
-    for revision, files in tree.trees:
-        # Most changes are of specs alone, and no project has to be read for them.
-        for _, paths in _pulumi_paths(revision, files, specs) if others else ():
-            others = {path for path in others.difference(paths.files) if {*paths.roots}.isdisjoint(path.parents)}
-    return others
+    # Most changes are of specs alone, and no project has to be read for them.
+    trees = tree.trees if others else ()
+    projects = [paths for revision, files in trees for _, paths in _pulumi_paths(revision, files, specs)]
+    single = {path for paths in projects for path in paths.files}
+    is_outside = {root for paths in projects for root in paths.roots}.isdisjoint
+    return {path for path in others - single if is_outside(path.parents)}

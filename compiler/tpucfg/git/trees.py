@@ -82,8 +82,22 @@ class CommitTree(NamedTuple):
                     yield TreeEntry(path, _KINDS_BY_MODE.get(mode, "file"), id_.decode(), length)
 
     def read(self, entries: Sequence[TreeEntry]) -> Iterator[bytes]:
-        """Yield the contents of the entries, in order."""
-        return read_contents(self.repository, entries)
+        """Yield the contents of the entries, in order, from one git process.
+
+        `git cat-file --batch` prints for each file a line `ID TYPE SIZE`, the content, and a line break.
+        """
+        if not entries:
+            return
+        ids = "".join(f"{entry.id}\n" for entry in entries)
+        output = self.repository.git("cat-file", "--batch", stdin=ids.encode())
+        position = 0
+        for entry in entries:
+            start = output.find(b"\n", position) + 1
+            header = output[position:start].split()
+            if len(header) != 3 or int(header[2]) != entry.size:  # noqa: PLR2004 - id, type, size
+                raise GitError(f"git cat-file: {entry.path} is missing from this clone")
+            yield output[start : start + entry.size]
+            position = start + entry.size + 1
 
     def contents(self, entries: Sequence[TreeEntry]) -> Iterator[Content]:
         """Yield the identities of the entries' contents, in order; links are followed within the commit."""
@@ -185,25 +199,6 @@ def _is_inside(path: PurePosixPath) -> bool:
 
 
 # Objects of a repository
-
-
-def read_contents(repository: Repository, entries: Sequence[TreeEntry]) -> Iterator[bytes]:
-    """Yield the contents of the entries, in order, from one git process.
-
-    `git cat-file --batch` prints for each file a line `ID TYPE SIZE`, the content, and a line break.
-    """
-    if not entries:
-        return
-    ids = "".join(f"{entry.id}\n" for entry in entries)
-    output = repository.git("cat-file", "--batch", stdin=ids.encode())
-    position = 0
-    for entry in entries:
-        start = output.find(b"\n", position) + 1
-        header = output[position:start].split()
-        if len(header) != 3 or int(header[2]) != entry.size:  # noqa: PLR2004 - id, type, size
-            raise GitError(f"git cat-file: {entry.path} is missing from this clone")
-        yield output[start : start + entry.size]
-        position = start + entry.size + 1
 
 
 class Blob(NamedTuple):
