@@ -39,8 +39,6 @@ _FLAG_KINDS: Final = ("argument", "variable")
 """The kinds whose values are texts of a command line, and whose names are words of it."""
 _SUBJECTS: Final = dict.fromkeys(("option", "environment", "training"), "setting")
 """The words for kinds of facts that are keys of the spec."""
-_PLAIN_KINDS: Final = (*_FLAG_KINDS, "price", "training", "XLA flag")
-"""The kinds whose values are always texts, which are written without quotes."""
 
 
 class Effect(NamedTuple):
@@ -66,7 +64,8 @@ def effect_of(change: FactChange, meaning: Meaning, values: tuple[str, ...] = ()
     """Return a change with its meaning, and the values of its condition, as it is shown, without secrets."""
     kind, *name = change.name
     label = change.name[_count_literal(meaning.pattern) if meaning.subject else 1 :]
-    is_text = kind in _PLAIN_KINDS
+    # Only in `extra` can a number and its text differ.
+    is_text = kind != "field"
     # The name of a secret's variable would make a reference to the secret, or a reason, look like a secret.
     value = Change(() if kind in ("secret", "allow") else tuple(name), change.before, change.after)
     shown = show_change(redact_change(value), max_length=_MAX_LENGTH, flag=is_text)

@@ -20,7 +20,10 @@ from tpucfg.changes.facts import (
     added,
     by_name,
     compare,
+    loss,
     removed,
+    sentence,
+    worse,
 )
 from tpucfg.changes.resources import KNOWN_TYPES, REMOVING_OPS, UNKNOWN, Step, holds_data
 from tpucfg.changes.statements import Statement
@@ -177,23 +180,18 @@ _HARMLESS: Final = (
 # The table
 
 
-def _input(pattern: str, risk: Risk, condition: Condition, sentence: str) -> Meaning:
+def _input(pattern: str, risk: Risk, condition: Condition, text: str) -> Meaning:
     """Return a row about an input of a resource that exists before and after."""
 
     def applies(change: FactChange, comparison: Comparison) -> bool | tuple[str, ...]:
         operations = comparison.pair(change.scope, str(change.name[0]), OPERATION)
         return False if ABSENT in operations else condition(change, comparison)
 
-    return Meaning(pattern, risk, when=applies, sentence=f"{sentence} ({{}})")
+    return Meaning(pattern, risk, when=applies, sentence=f"{text} ({{}})")
 
 
-def _option(pattern: str, risk: Risk, sentence: str, condition: Condition = added_items) -> Meaning:
-    return Meaning(pattern, risk, when=condition, sentence=f"{sentence} ({{}})")
-
-
-def _event(pattern: str, risk: Risk, condition: Condition, sentence: str) -> Meaning:
-    """Return a row about a resource, or about what is common to inputs of any type."""
-    return Meaning(pattern, risk, when=condition, sentence=sentence)
+def _option(pattern: str, risk: Risk, text: str, condition: Condition = added_items) -> Meaning:
+    return Meaning(pattern, risk, when=condition, sentence=f"{text} ({{}})")
 
 
 _CAUTION, _ACCESS, _UNKNOWN, _LOSS = Risk.CAUTION, Risk.ACCESS, Risk.UNKNOWN, Risk.DESTRUCTIVE
@@ -218,19 +216,18 @@ MEANINGS: Final = (
         "encrypts new objects with {}, previously with {}",
     ),
     # https://cloud.google.com/iam/docs/service-accounts-delete-undelete
-    _event(
+    worse(
         "account.operation",
-        _CAUTION,
-        operation(*REMOVING_OPS),
         "is deleted: grants to it end everywhere, and a new account of the same name does not get them back",
+        operation(*REMOVING_OPS),
     ),
-    _event("service.operation", _CAUTION, disables_service, "is disabled for the whole project (disableOnDestroy)"),
+    worse("service.operation", "is disabled for the whole project (disableOnDestroy)", disables_service),
     _input("service.disableOnDestroy", _CAUTION, not_off, "is disabled for the whole project when it is removed"),
     _input("role.permissions", _ACCESS, added_items, "gives everyone who has the role {}"),
-    _event("role.permissions", _CAUTION, lost_items, f"loses {{}}: {_WITHOUT}"),
+    worse("role.permissions", f"loses {{}}: {_WITHOUT}", lost_items),
     _input("grant.member", _CAUTION, differs("none"), f"has the member {{}} instead of {{}}: {_WITHOUT}"),
-    _event("*.operation", _UNKNOWN, operation("import"), "takes over what exists in the cloud, with all it contains"),
-    _event("unknown.operation", _UNKNOWN, unknown_type, "is of the type {}, about which this review has no rules"),
+    sentence("*.operation", "takes over what exists in the cloud, with all it contains", operation("import"), _UNKNOWN),
+    sentence("unknown.operation", "is of the type {}, about which this review has no rules", unknown_type, _UNKNOWN),
     # https://www.pulumi.com/docs/iac/concepts/resources/options/
     _option("option.*.aliases", _UNKNOWN, "takes over {}"),
     _option(
@@ -250,10 +247,10 @@ OTHER_MEANINGS: Final = (
     _option("option.**", _LOSS, _DECIDES),
     _option("new option.**", _UNKNOWN, "has {}, whose effect this review cannot show"),
     Meaning("*option.**"),
-    _event("**", _LOSS, can_lose, _LOSES),
+    loss("**", _LOSES, when=can_lose),
     # The type's own sentence is about all other inputs.
     Meaning("unknown.**"),
-    _event("**", _UNKNOWN, described, "has another {}: {}, previously {}; no rule knows its effect"),
+    sentence("**", "has another {}: {}, previously {}; no rule knows its effect", described, _UNKNOWN),
 )
 """Rows for changes that no row above matches; the first row that applies supplies the sentence."""
 

@@ -39,11 +39,6 @@ class TreeEntry(NamedTuple):
     """Git's id of the content, or a submodule's commit. In a working tree, the index has it; empty for a new file."""
     size: int
 
-    @property
-    def is_readable(self) -> bool:
-        """True for a file, and no symbolic link or submodule, that is not too large to be read."""
-        return self.kind == "file" and self.size <= MAX_FILE_BYTES
-
 
 class Content(NamedTuple):
     """The identity of the content that a path leads to."""
@@ -185,8 +180,8 @@ def tree_of(repository: Repository, commit: str | None) -> Tree:
 
 
 def read_files(tree: Tree, paths: Sequence[PurePosixPath]) -> Mapping[PurePosixPath, bytes]:
-    """Return the contents of those paths that are readable files."""
-    entries = [entry for entry in tree.entries(files=paths) if entry.is_readable]
+    """Return the contents of those paths that are files, no links or submodules, and not too large to be read."""
+    entries = [entry for entry in tree.entries(files=paths) if entry.kind == "file" and entry.size <= MAX_FILE_BYTES]
     return dict(zip((entry.path for entry in entries), tree.read(entries), strict=True))
 
 

@@ -150,8 +150,9 @@ def _has_own_marker(spec: str) -> bool:
 
 
 def _commit_range(reviewed: RepositoryReview) -> str:
-    snapshots = next(((review.before.snapshot, review.after.snapshot) for review in reviewed.reviews), None)
-    return format_commit_range(*snapshots) if snapshots else ""
+    """Return both revisions as a line of Markdown."""
+    ranges = (map(_format_commit, (review.before.snapshot, review.after.snapshot)) for review in reviewed.reviews)
+    return next((f"_From {' to '.join(commits)}._" for commits in ranges), "")
 
 
 def _caution_block(reviewed: RepositoryReview) -> str:
@@ -237,11 +238,6 @@ _SOURCES: Final[Mapping[Source, str]] = {
 }
 """The sources of resources, with places for the revision and for the programs that are not its own."""
 _NO_DRIFT: Final = f"not detected without {code('--refresh')} and {code('PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true')}"
-
-
-def format_commit_range(before: Snapshot, after: Snapshot) -> str:
-    """Return both revisions as a line of Markdown."""
-    return f"_From {_format_commit(before)} to {_format_commit(after)}._"
 
 
 def _format_commit(snapshot: Snapshot) -> str:
