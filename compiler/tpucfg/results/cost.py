@@ -14,7 +14,7 @@ from tpucfg.spec import CapacityKind, Prices, Settings
 from tpucfg.targets import RequestBody
 from tpucfg.text_format import format_count
 
-_SECONDS_PER_HOUR: Final = 3600
+SECONDS_PER_HOUR: Final = 3600
 
 
 class Cost(NamedTuple):
@@ -85,7 +85,7 @@ def costs(
             price_per_hour(rung.slice, prices, each.capacity.kind),
             forecast.source if forecast else None,
             run_hours(count, forecast.throughput if forecast else None),
-            Fraction(duration.seconds, _SECONDS_PER_HOUR) if duration else None,
+            Fraction(duration.seconds, SECONDS_PER_HOUR) if duration else None,
             None if is_measured else run_hours(count, slowest.get(rung.size)),
             is_of_other=forecast is not None and not is_measured,
         )
@@ -110,7 +110,7 @@ def forecast_throughputs(slices: Sequence[Slice], measured: Mapping[str, Fractio
 
 def run_hours(examples: int | None, throughput: Fraction | None) -> Fraction | None:
     """Return the duration of a run; None if either is not known."""
-    return examples / throughput / _SECONDS_PER_HOUR if examples is not None and throughput else None
+    return examples / throughput / SECONDS_PER_HOUR if examples is not None and throughput else None
 
 
 def price_per_hour(slice_: Slice, prices: Prices, capacity: CapacityKind) -> Fraction | None:
@@ -156,7 +156,7 @@ class RunLimit(NamedTuple):
     @property
     def counted_hours(self) -> Fraction | None:
         """The limit of all counted attempts in hours; None if there is none."""
-        return None if self.seconds is None else self.seconds * self.attempts / _SECONDS_PER_HOUR
+        return None if self.seconds is None else self.seconds * self.attempts / SECONDS_PER_HOUR
 
 
 def run_limit(job: Job, body: RequestBody) -> RunLimit:

@@ -35,10 +35,8 @@ class RungRecords(NamedTuple):
     @property
     def measured(self) -> Record | None:
         """The record whose throughput is shown: that of a probe if there is one, else of a whole run."""
-        counted = (self.probe, self.whole, self.other)
-        return next((record for record in counted if record and record.metric(THROUGHPUT)), None) or next(
-            (record for record in counted if record), None
-        )
+        known = [record for record in (self.probe, self.whole, self.other) if record]
+        return next((record for record in known if record.metric(THROUGHPUT)), known[0] if known else None)
 
     @property
     def throughput(self) -> Fraction | None:
@@ -125,8 +123,7 @@ def recorded_changes(results: Results, name: str, run: str) -> tuple[str, ...]:
 
 def recorded_folder(results: Results, name: str, run: str) -> str | None:
     """Return the folder in which the last record of a run with one has its checkpoints."""
-    folders = [each.folder for each in _of_run(results, name, run, is_probe=False) if each.folder]
-    return folders[-1] if folders else None
+    return next((each.folder for each in reversed(_of_run(results, name, run, is_probe=False)) if each.folder), None)
 
 
 def _of_run(results: Results, name: str, run: str, *, is_probe: bool) -> list[Record]:

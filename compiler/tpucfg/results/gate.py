@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from tpucfg.catalog import Catalog
 from tpucfg.findings import Finding
 from tpucfg.number_format import floor_percent, format_dollars, format_metric
+from tpucfg.paths import grouped
 from tpucfg.plan import Job, Selection, SelectionError, run_progress_in
 from tpucfg.plan.run_progress import examples_of_run
 from tpucfg.plan.rung import NO_OVERRIDE
@@ -265,9 +266,12 @@ def run_steps(status: LadderStatus, catalog: Catalog) -> Iterator[NextStep]:
     project, environment = status.project, status.environment
     if status.results.findings:
         return
-    names = (record.run for record in status.results.records if record.step)
-    for run in filter(None, dict.fromkeys(names)):
-        parts = run_parts({environment.name: status.results}, run)
+    records = grouped((record.run, record) for record in status.results.records)
+    for run, of_run in records.items():
+        if not (run and any(record.step for record in of_run)):
+            continue
+        results = status.results._replace(records=tuple(of_run))
+        parts = run_parts({environment.name: results}, run)
         try:
             progress = run_progress_in(project, catalog, environment, Selection(run=run, recorded=parts))
         except SelectionError as error:
@@ -279,7 +283,7 @@ def run_steps(status: LadderStatus, catalog: Catalog) -> Iterator[NextStep]:
         size = progress.last.size
         seen = f", with {progress.seen.examples:,} of {int(promised):,} examples seen" if promised else ""
         yield NextStep(f"the run {run} is at step {progress.seen.step:,} on {size}{seen}")
-        changes = recorded_changes(status.results, project.name, run)
+        changes = recorded_changes(results, project.name, run)
         options = ("--run", run, *set_options(changes))
         fallback = project.overrides.get(size, NO_OVERRIDE).fallback
         for other in dict.fromkeys((size, *fallback)):

@@ -26,7 +26,7 @@ from typing import IO, Any, Final, NamedTuple
 
 from tpucfg.plan import Job
 from tpucfg.redaction import redact
-from tpucfg.results.cost import price_per_hour, run_limit
+from tpucfg.results.cost import SECONDS_PER_HOUR, price_per_hour, run_limit
 from tpucfg.results.log_metrics import (
     SHOWN_STEP,
     LogObject,
@@ -198,7 +198,6 @@ def _error_text(program: str, status: int, errors: IO[bytes]) -> str:
 # The jobs.
 
 _JOBS_AT_ONCE: Final = 8
-_SECONDS_PER_HOUR: Final = 3600
 
 
 class LiveJob(NamedTuple):
@@ -260,7 +259,7 @@ def live_job(project: Project, job: Job, body: RequestBody, answers: Answers, no
 
 
 def _hours(start: datetime, end: datetime) -> Fraction:
-    return Fraction(max(0, round((end - start).total_seconds())), _SECONDS_PER_HOUR)
+    return Fraction(max(0, round((end - start).total_seconds())), SECONDS_PER_HOUR)
 
 
 # The progress in the end of a log: the last step, and the time of a step.
