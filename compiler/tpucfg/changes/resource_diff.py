@@ -206,5 +206,8 @@ def _are_equal(previewed: Statement, declared: Statement) -> bool:
 
 def _matches(previewed: str, declared: str) -> bool:
     """Compare texts without their case, which Google changes, and with numbers instead of the mocks' placeholders."""
+    # Compiling a pattern takes a hundred times as long as comparing texts, and one resource can have many sentences.
+    if not PROJECT_NUMBER.search(declared):
+        return previewed.casefold() == declared.casefold() or declared == UNKNOWN
     parts = (re.escape(part.casefold()) for part in PROJECT_NUMBER.split(declared))
-    return bool(re.fullmatch("[0-9]+".join(parts), previewed.casefold())) or declared == UNKNOWN
+    return bool(re.fullmatch("[0-9]+".join(parts), previewed.casefold()))

@@ -282,7 +282,7 @@ def _statements(step: Step) -> Iterator[Statement]:
     yield from _compared(_options(kind, before), _options(kind, after), is_gone=after is None)
     is_left = before is not None and after is None and before.retain
     if (resource := after or before) and step.op != "same" and not is_left:
-        kind = _kind(resource)
+        kind = _KINDS.get(resource.type, "grant" if resource.type in KNOWN_TYPES else "unknown")
         if kind == "bucket" and after:
             yield from _lifecycle_statements(before, after)
         yield from _compared(_facts(kind, before, "exists"), _facts(kind, after, step.op), is_gone=after is None)
@@ -323,10 +323,6 @@ def _property(change: FactChange) -> str:
 
 def _is_hidden(value: Any) -> bool:
     return isinstance(value, str) and (SECRET in value or UNKNOWN in value)
-
-
-def _kind(resource: Resource) -> str:
-    return _KINDS.get(resource.type, "grant" if resource.type in KNOWN_TYPES else "unknown")
 
 
 # Lifecycle rules
