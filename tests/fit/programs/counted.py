@@ -16,12 +16,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax._src.interpreters.mlir import make_ir_context
 from jax.experimental import pallas as pl
 from jax.experimental.custom_partitioning import custom_partitioning
 from jax.sharding import AbstractMesh, AxisType
 from jax.sharding import PartitionSpec as P
+from jaxlib.mlir import ir
 
-from stablehlo_flops import count_work
+import stablehlo_flops
 
 PROGRAMS: Final[dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]] = {}
 
@@ -228,13 +230,37 @@ add("fft", lambda x: jnp.fft.fft(x).real, SQUARE)
 add("random", lambda key: jax.random.normal(key, (8, 8)), np.zeros(2, np.uint32))
 
 
+def calls_of_calls(operation: str) -> ir.Module:
+    """Return a module of forty functions, which call the next one twice: with equal operands, or with others."""
+    array = "tensor<4x4xf32>"
+    functions = "".join(
+        f"func.func @f{number}(%x: {array}) -> {array} {{\n"
+        f"%1 = stablehlo.{operation} : {array}\n%2 = stablehlo.{operation} : {array}\n"
+        f"%3 = call @f{number + 1}(%1) : ({array}) -> {array}\n%4 = call @f{number + 1}(%2) : ({array}) -> {array}\n"
+        f"%5 = stablehlo.add %3, %4 : {array}\nreturn %5 : {array}\n}}\n"
+        for number in range(40)
+    )
+    last = f"func.func @f40(%x: {array}) -> {array} {{\nreturn %x : {array}\n}}\n"
+    return ir.Module.parse(f"module {{\n{functions.replace('@f0', '@main')}{last}}}", make_ir_context())
+
+
+def count(module: ir.Module) -> tuple[int, int, list[str]]:
+    """Return the work of a module, or why it has none."""
+    try:
+        work = stablehlo_flops.count_work(module)
+    except ValueError as error:
+        return 0, 0, [str(error)]
+    return work.flops, work.flops_8bit, sorted(work.uncounted)
+
+
 def main() -> None:
     """Print the counts of every program."""
-    counts = {}
+    stablehlo_flops.MAX_NODES = 10_000
+    counts = {"calls of calls": count(calls_of_calls("add %x, %x"))}
+    counts["calls of other calls"] = count(calls_of_calls("optimization_barrier %x"))
     for name, (function, arguments) in PROGRAMS.items():
         lowered = jax.jit(function).trace(*arguments).lower(lowering_platforms=("tpu",))
-        work = count_work(lowered.as_text())
-        counts[name] = [work.flops, work.flops_8bit, sorted(work.uncounted)]
+        counts[name] = count(lowered.compiler_ir())
     sys.stdout.write(json.dumps(counts))
 
 

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from collectives import CHIPS, Network
 from hlo_clock import schedule
-from stablehlo_flops import Work, count_work
-from stablehlo_module import empty_array
+from stablehlo_flops import count_work
+from stablehlo_work import Work
 from tpu_topology import (
     Refusal,
     available_hbm,
@@ -157,8 +157,8 @@ def lower(step: Step, devices: Sequence[Any], answers: Answers, changed: Mapping
         lowered = _in_program(traced.lower)
     text = lowered.as_text()
     _check_device_count(text, len(devices))
-    if empty := empty_array(text):
-        message = f"the step has an array without elements, {empty}, so it does not do the work of a real step"
+    if empty := re.search(r"tensor<(?:[0-9]+x)*0x[^>]*>", text):
+        message = f"the step has an array without elements, {empty[0]}, so it does not do the work of a real step"
         raise StepError("wrong-return", f"{message}; give every dimension a size, such as that of the batch")
     settings = repr(sorted(changed.items())) if changed else ""
     digest = hashlib.sha256((text + _compiler_options(lowered) + settings).encode()).hexdigest()
@@ -233,7 +233,7 @@ def compile_lowered(lowered: Lowered, available: int, network: Network | None) -
         raise StepError("refused", describe(error), error) from None
     else:
         figures = _accepted(compiled, available, network)
-    work = _or_default(lambda: count_work(lowered.text), Work(uncounted=frozenset(("all FLOPs",))))
+    work = _or_default(lambda: count_work(lowered.lowered.compiler_ir()), Work(uncounted=frozenset(("all FLOPs",))))
     return {
         **figures,
         "flops": work.flops,

@@ -1,9 +1,8 @@
 """The floating-point operations of a step, counted over its StableHLO with the trip counts of its loops.
 
-Counted are matrix multiplications and convolutions, which run on the matrix units whose peak the catalog states; a
-multiply-add counts as two operations. Each count is the least that the step can need, because a lower bound of its time
-is calculated from it: nothing whose result is not used, of equal operations one, of a conditional the cheapest branch.
-XLA's own cost analysis counts the body of a loop once.
+Each count is the least that the step can need, because a lower bound of its time is calculated from it: nothing whose
+result is not used, of equal operations one, of a conditional the cheapest branch. XLA's own cost analysis counts the
+body of a loop once.
 """
 
 from __future__ import annotations
@@ -11,29 +10,24 @@ from __future__ import annotations
 import math
 import operator
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from stablehlo_module import Operation, StableHloError, Tensor, convolution_multiplications, parse_module
+from stablehlo_work import NOTHING, Work, attribute_text, inner_operations, operation_work
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
 Value = tuple[int, int]
 """The number of a node, and of one of its results."""
 
-_MAX_NODES: Final = 300_000
+MAX_NODES: Final = 300_000
 """A program with this many operations, calls expanded, takes a few seconds."""
 _MAX_SWEEPS: Final = 8
-_MAX_DEPTH: Final = 100
-_RETURNS: Final = frozenset(("return", "func.return", "stablehlo.return", "sdy.return"))
-_CALLS: Final = frozenset(("call", "func.call", "stablehlo.composite", "sdy.named_computation"))
+_RETURNS: Final = frozenset(("func.return", "stablehlo.return", "sdy.return"))
+_CALLED: Final = {"func.call": "callee", "stablehlo.composite": "decomposition"}
+"""The attribute that names the function of a call."""
 _UNIQUE: Final = frozenset(("stablehlo.optimization_barrier", "stablehlo.custom_call", "stablehlo.rng"))
 """Operations of which two equal ones are not one."""
-_SILENT: Final = re.compile(
-    r"Sharding|SPMD|xla\.sdy|annotate_device_placement|MoveTo|TopK|AllocateBuffer|.*callback|.*Barrier"
-)
-"""Calls of the compiler and of the host without a matrix multiplication."""
-_SOLVERS: Final = frozenset(("stablehlo.cholesky", "stablehlo.triangular_solve", "stablehlo.fft"))
 _ARITHMETIC: Final[Mapping[str, Callable[[int, int], int]]] = {
     "stablehlo.add": operator.add,
     "stablehlo.subtract": operator.sub,
@@ -44,55 +38,36 @@ _ARITHMETIC: Final[Mapping[str, Callable[[int, int], int]]] = {
 _MIRRORED: Final = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "NE": "NE"}
 
 
-class Work(NamedTuple):
-    """The operations of a program on all devices together."""
-
-    flops: int = 0
-    """Operations on operands of which at least one is wider than 8 bits."""
-    flops_8bit: int = 0
-    """Operations on operands of at most 8 bits, which run faster on some generations."""
-    uncounted: frozenset[str] = frozenset()
-    """Names of the operations whose work is missing, or present in part."""
-
-    def plus(self, other: Work) -> Work:
-        """Return the work of both programs."""
-        return Work(self.flops + other.flops, self.flops_8bit + other.flops_8bit, self.uncounted | other.uncounted)
-
-    def times(self, count: int) -> Work:
-        """Return the work of a program that runs `count` times; of one that never runs, nothing is missing."""
-        return Work(self.flops * count, self.flops_8bit * count, self.uncounted if count else frozenset())
-
-
-NOTHING: Final = Work()
-
-
-def count_work(text: str) -> Work:
-    """Return the work of a program.
+def count_work(module: Any) -> Work:
+    """Return the work of a program: a module of MLIR, as `Lowered.compiler_ir` of JAX returns it.
 
     Raises:
-        StableHloError: The text has another form than expected, or is too large.
+        ValueError: It is too large. Modules of a later JAX may raise any exception.
     """
-    module = parse_module(text)
-    functions = {each.attribute(r"@([\w$.-]+)"): each for each in module.regions[0].operations if each.regions}
-    program = _Program(functions, _meshes(module))
-    if "main" not in functions:
-        raise StableHloError("no function main")
+    operations = [*inner_operations(module.operation)]
+    functions = {each.attributes["sym_name"].value: each for each in operations if each.name == "func.func"}
+    # The sizes of the axes by mesh.
+    meshes = {
+        each.attributes["sym_name"].value: {
+            axis: int(size) for axis, size in re.findall(r'"([^"]+)"=([0-9]+)', attribute_text(each, "mesh"))
+        }
+        for each in operations
+        if each.name == "sdy.mesh"
+    }
+    program = _Program(functions, meshes)
     start = program.node((), None)
-    arguments = [(start, index) for index, _ in enumerate(functions["main"].arguments)]
-    try:
-        results = program.run(functions["main"], arguments, 0)
-    except RecursionError:
-        raise StableHloError("too many nested calls") from None
+    arguments = [(start, index) for index, _ in enumerate(functions["main"].regions[0].blocks[0].arguments)]
+    results = program.run(functions["main"], arguments)
     return program.sweep(0, program.count, {node: {index} for node, index in results} | _demand(results))
 
 
-def _meshes(module: Operation) -> dict[str, dict[str, int]]:
-    """Return the sizes of the axes by mesh."""
-    meshes = [each for each in module.regions[0].operations if each.name == "sdy.mesh"]
-    return {
-        each.attribute(r"@([\w$.-]+)"): {axis: int(size) for axis, size in re.findall(r'"([^"]+)"=([0-9]+)', each.text)}
-        for each in meshes
-    }
+def _signature(operation: Any) -> Hashable:
+    """Return what equal operations share beside their operands."""
+    attributes = operation.attributes
+    named = (attributes[index] for index in range(len(attributes)))
+    types = tuple(each.type for each in operation.results)
+    inner = tuple(map(_signature, inner_operations(operation)))
+    return operation.name, tuple((each.name, each.attr) for each in named), types, inner
 
 
 def _demand(values: Sequence[Value]) -> dict[int, set[int]]:
@@ -117,7 +92,7 @@ class _Region(NamedTuple):
 class _Program:
     """The operations as numbered nodes, of which equal ones are one; a node comes behind those that it uses."""
 
-    def __init__(self, functions: Mapping[str, Operation], meshes: Mapping[str, Mapping[str, int]]) -> None:
+    def __init__(self, functions: Mapping[str, Any], meshes: Mapping[str, Mapping[str, int]]) -> None:
         self._functions = functions
         self._meshes = meshes
         self._operands: list[tuple[Value, ...]] = []
@@ -127,7 +102,7 @@ class _Program:
         self._steps: dict[Value, tuple[Value, int]] = {}
         """A value that is another one and a constant."""
         self._compared: dict[Value, tuple[str, Value, Value]] = {}
-        self._scopes: list[dict[object, tuple[Value, ...]]] = [{}]
+        self._scopes: list[dict[Hashable, tuple[Value, ...]]] = [{}]
 
     @property
     def count(self) -> int:
@@ -136,70 +111,69 @@ class _Program:
 
     def node(self, operands: tuple[Value, ...], work: Work | None) -> int:
         """Add a node and return its number."""
-        if self.count >= _MAX_NODES:
-            raise StableHloError("too many operations")
+        if self.count >= MAX_NODES:
+            raise ValueError("too many operations")
         self._operands.append(operands)
         if work and work != NOTHING:
             self._work[self.count - 1] = work
         return self.count - 1
 
-    def run(self, function: Operation, arguments: Sequence[Value], depth: int) -> tuple[Value, ...]:
+    def run(self, function: Any, arguments: Sequence[Value]) -> tuple[Value, ...]:
         """Add the nodes of a function that is called, and return its results."""
-        if depth > _MAX_DEPTH:
-            raise StableHloError("too many nested calls")
-        names = dict(zip(function.arguments, arguments))  # noqa: B905 - of equal length
-        return self._block(function.regions[0].operations, names, depth)
+        return self._block(function.regions[0].blocks[0], arguments, {})
 
-    def _block(self, operations: Sequence[Operation], names: dict[str, Value], depth: int) -> tuple[Value, ...]:
-        for each in operations:
-            operands = tuple(_value(names, name) for name in each.operands)
-            if each.name in _RETURNS:
+    def _block(self, block: Any, arguments: Sequence[Value], values: dict[Any, Value]) -> tuple[Value, ...]:
+        """Add the nodes of a block, and return what it returns; `values` has those of the blocks around it."""
+        values.update(zip(block.arguments, arguments))  # noqa: B905 - of equal length
+        for each in block.operations:
+            operation = each.operation
+            operands = tuple(values[operand] for operand in operation.operands)
+            if operation.name in _RETURNS:
                 return operands
-            names.update(zip(each.results, self._results(each, operands, names, depth)))  # noqa: B905 - of equal length
+            results = self._results(operation, operands, values)
+            values.update(zip(operation.results, results))  # noqa: B905 - of equal length
         return ()
 
-    def _results(
-        self, operation: Operation, operands: tuple[Value, ...], names: dict[str, Value], depth: int
-    ) -> tuple[Value, ...]:
-        if operation.name in _CALLS and not operation.regions:
-            return self._call(operation, operands, depth)
+    def _results(self, operation: Any, operands: tuple[Value, ...], values: dict[Any, Value]) -> tuple[Value, ...]:
+        if operation.name in _CALLED:
+            return self._call(operation.attributes[_CALLED[operation.name]].value, operands)
         if operation.name == "stablehlo.while":
-            return self._loop(operation, operands, names, depth)
+            return self._loop(operation, operands, values)
         if operation.name in {"stablehlo.case", "stablehlo.if", "sdy.manual_computation", "sdy.named_computation"}:
-            return self._branches(operation, operands, names, depth)
-        key = (operation.name, re.sub(r"%[\w$.#-]+", "", operation.text), operands)
+            return self._branches(operation, operands, values)
+        key = (_signature(operation), operands)
         known = None if operation.name in _UNIQUE else self._find(key)
         if known is None:
-            number = self.node(operands, _work(operation))
+            number = self.node(operands, operation_work(operation))
             known = tuple((number, index) for index in range(len(operation.results)))
             self._scopes[-1][key] = known
             self._note(operation, operands, (number, 0))
         return known
 
-    def _find(self, key: object) -> tuple[Value, ...] | None:
+    def _find(self, key: Hashable) -> tuple[Value, ...] | None:
         return next((scope[key] for scope in reversed(self._scopes) if key in scope), None)
 
-    def _call(self, operation: Operation, operands: tuple[Value, ...], depth: int) -> tuple[Value, ...]:
-        name = operation.attribute(r"decomposition = @([\w$.-]+)") or operation.attribute(r"@([\w$.-]+)")
-        if name not in self._functions:
-            raise StableHloError(f"no function {name}")
+    def _call(self, name: str, operands: tuple[Value, ...]) -> tuple[Value, ...]:
         known = self._find((name, operands))
         if known is None:
-            known = self._scopes[-1][name, operands] = self.run(self._functions[name], operands, depth + 1)
+            known = self._scopes[-1][name, operands] = self.run(self._functions[name], operands)
         return known
 
-    def _note(self, operation: Operation, operands: tuple[Value, ...], value: Value) -> None:
+    def _note(self, operation: Any, operands: tuple[Value, ...], value: Value) -> None:
         """Note integers, comparisons and sums, from which trip counts follow."""
         name, integers = operation.name, [self._integers.get(each) for each in operands]
-        if name == "stablehlo.constant":
-            number = operation.attribute(r"dense<(-?[0-9]+)> : tensor<u?i[0-9]+>")
+        if name == "stablehlo.constant" and not operation.results[0].type.shape:
+            number = re.match(r"dense<(-?[0-9]+)> : tensor<u?i[0-9]+>", attribute_text(operation, "value"))
             if number:
-                self._integers[value] = int(number)
+                self._integers[value] = int(number[1])
         elif name in {"stablehlo.convert", "stablehlo.reshape"} and integers[0] is not None:
             self._integers[value] = integers[0]
         elif name == "stablehlo.compare":
             left, right = operands
-            self._compared[value] = (operation.attribute(r"\b(LT|LE|GT|GE|NE|EQ)\b"), left, right)
+            direction = attribute_text(operation, "comparison_direction")[
+                -3:-1
+            ]  # `#stablehlo<comparison_direction LT>`
+            self._compared[value] = (direction, left, right)
         elif name in _ARITHMETIC and len(operands) == 2:  # noqa: PLR2004 - two operands
             self._note_sum(name, operands, integers, value)
 
@@ -215,38 +189,34 @@ class _Program:
             self._steps[value] = (operands[0], -second)
 
     def _inner(
-        self, operations: Sequence[Operation], names: dict[str, Value], depth: int
+        self, region: Any, arguments: Sequence[Value], values: dict[Any, Value]
     ) -> tuple[int, int, tuple[Value, ...]]:
         """Add the nodes of a region; its operations are equal to ones outside, but not the other way round."""
         start = self.count
         self._scopes.append({})
-        results = self._block(operations, names, depth + 1)
+        results = self._block(region.blocks[0], arguments, values)
         self._scopes.pop()
         return start, self.count, results
 
-    def _branches(
-        self, operation: Operation, operands: tuple[Value, ...], names: dict[str, Value], depth: int
-    ) -> tuple[Value, ...]:
+    def _branches(self, operation: Any, operands: tuple[Value, ...], values: dict[Any, Value]) -> tuple[Value, ...]:
         first = self.count
-        own = dict(zip(operation.arguments, operands))  # noqa: B905 - only a manual computation has arguments
-        branches = tuple(self._inner(each.operations, {**names, **own}, depth) for each in operation.regions)
-        axes = self._meshes.get(operation.attribute(r"<@([\w$.-]+)")) or next(iter(self._meshes.values()), {})
-        manual = re.findall(r'"([^"]+)"', operation.attribute(r"manual_axes=\{([^}]*)\}"))
+        branches = tuple(self._inner(region, operands, values) for region in operation.regions)
+        mesh = re.search(r"<@([\w$.-]+)", attribute_text(operation, "in_shardings"))
+        axes = self._meshes.get(mesh[1] if mesh else "") or next(iter(self._meshes.values()), {})
+        manual = re.findall(r'"([^"]+)"', attribute_text(operation, "manual_axes"))
         number = self.node(operands, None)
         self._regions[number] = _Region(first, branches, times=math.prod(axes[axis] for axis in manual))
         return tuple((number, index) for index in range(len(operation.results)))
 
-    def _loop(
-        self, operation: Operation, operands: tuple[Value, ...], names: dict[str, Value], depth: int
-    ) -> tuple[Value, ...]:
+    def _loop(self, operation: Any, operands: tuple[Value, ...], values: dict[Any, Value]) -> tuple[Value, ...]:
         state = self.node((), None)
-        own = {name: (state, index) for index, name in enumerate(operation.arguments)}
+        own = [(state, index) for index in range(len(operands))]
         condition, body = operation.regions
-        run = self._inner(body.operations, {**names, **own}, depth)
+        run = self._inner(body, own, values)
         for index, (returned, initial) in enumerate(zip(run[2], operands)):  # noqa: B905 - of equal length
             if returned == (state, index) and initial in self._integers:
                 self._integers[returned] = self._integers[initial]
-        test = self._inner(condition.operations, {**names, **own}, depth)
+        test = self._inner(condition, own, values)
         trips = self._trips(state, operands, run[2], test[2][0])
         number = self.node(operands, None)
         missing = frozenset() if trips is not None else frozenset(("while",))
@@ -320,78 +290,3 @@ class _Program:
             for node, indices in own.items():
                 demand.setdefault(node, set()).update(indices)
         return works, demand
-
-
-def _value(names: Mapping[str, Value], name: str) -> Value:
-    if name not in names:
-        name = name.removesuffix("#0")
-        if name not in names:
-            raise StableHloError(f"no value {name}")
-    return names[name]
-
-
-# The work of one operation.
-
-
-def _work(operation: Operation) -> Work | None:
-    name = operation.name
-    if name in _RULES:
-        return _RULES[name](operation)
-    if name in _SOLVERS:
-        return Work(uncounted=frozenset((name.removeprefix("stablehlo."),)))
-    inner = (_work(each) for region in operation.regions for each in region.operations)
-    return Work(uncounted=frozenset((name,))) if any(each not in {None, NOTHING} for each in inner) else None
-
-
-def _dot_general(operation: Operation) -> Work:
-    lhs, rhs, out = operation.types
-    contracted = operation.attribute(r"(?:lhs_contracting_dimensions = |contracting_dims = )\[([^\]]*)\]")
-    return _multiplications(out.size * math.prod(lhs.shape[int(axis)] for axis in _listed(contracted)), lhs, rhs)
-
-
-def _ragged_dot(operation: Operation) -> Work:
-    """Count every row of the left operand once: it belongs to one group, whose sizes are data."""
-    lhs, rhs, *_ = operation.types
-    names = ("rhs_contracting_dimensions", "rhs_batching_dimensions", "rhs_group_dimensions")
-    bound = {axis for name in names for axis in operation.numbers(name)}
-    free = math.prod(size for axis, size in enumerate(rhs.shape) if axis not in bound)
-    return _multiplications(lhs.size * free, lhs, rhs)
-
-
-def _convolution(operation: Operation) -> Work:
-    lhs, rhs, out = operation.types
-    return _multiplications(convolution_multiplications(lhs, rhs, out, operation), lhs, rhs)
-
-
-def _custom_call(operation: Operation) -> Work | None:
-    """Return the estimate of a kernel's author: the work of a kernel depends on its grid and its conditions."""
-    target = operation.attribute(r'@"?([\w$.-]+)')
-    if target == "tpu_custom_call":
-        estimate = operation.attribute(r"cost_estimate[^{}]{1,10}\{[^{}]*?flops(?:\\22|[\\\"]){1,4}: ?([0-9]{1,20})")
-        if not estimate:
-            return Work(uncounted=frozenset(("pallas_call",)))
-        return _of_width(int(estimate), is_8bit=any(each.is_8bit for each in operation.types[:-1]))
-    if target == "SPMDFullToShardShape":
-        return Work(uncounted=frozenset(("shard_map without Shardy",)))
-    return None if _SILENT.match(target) else Work(uncounted=frozenset((target[:100],)))
-
-
-def _listed(text: str) -> list[int]:
-    return [int(each) for each in text.split(",") if each.strip()]
-
-
-def _multiplications(count: int, lhs: Tensor, rhs: Tensor) -> Work:
-    """Return the work of multiplications, each with an addition."""
-    return _of_width(2 * count, is_8bit=lhs.is_8bit and rhs.is_8bit)
-
-
-def _of_width(flops: int, *, is_8bit: bool) -> Work:
-    return Work(flops_8bit=flops) if is_8bit else Work(flops)
-
-
-_RULES: Final[Mapping[str, Callable[[Operation], Work | None]]] = {
-    "chlo.ragged_dot": _ragged_dot,
-    "stablehlo.convolution": _convolution,
-    "stablehlo.custom_call": _custom_call,
-    "stablehlo.dot_general": _dot_general,
-}
