@@ -29,7 +29,8 @@ def map_shared(
         portable: Returns a result as it is sent from the second process; None for one to compute here instead.
     """
     first, second = items, items[:0]
-    if len(items) >= MIN_SHARED_ITEMS and _has_second_core():
+    # A fork needs a core of its own. Only on Linux: elsewhere it may break system libraries.
+    if len(items) >= MIN_SHARED_ITEMS and sys.platform == "linux" and len(os.sched_getaffinity(0)) > 1:
         first, second = items[: len(items) // 2], items[len(items) // 2 :]
     if not second:
         yield from map(function, first)
@@ -39,11 +40,6 @@ def map_shared(
         received = receive() or [None] * len(second)
     for item, result in zip(second, received, strict=True):
         yield function(item) if result is None else result
-
-
-def _has_second_core() -> bool:
-    """Return True if a fork has a core of its own. Only on Linux: elsewhere a fork may break system libraries."""
-    return sys.platform == "linux" and len(os.sched_getaffinity(0)) > 1
 
 
 @contextmanager
