@@ -81,6 +81,7 @@ def test_source_lines_of_findings_show_blanks_for_invisible_characters() -> None
     assert underline.rstrip() == "  |         ^"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["é", "e\u0301", "\u3164", "漢", "\u1100\u1161"])
 def test_long_texts_take_linear_time(part: str) -> None:
     """Half a million characters are printed within seconds."""

@@ -136,6 +136,7 @@ def test_long_input_is_read_in_linear_time(line: str) -> None:
     assert read_text(line * 1_000_000).failure
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "part", ["a@", "a.", "a@b.", "urn:pulumi:a::b::", "-----BEGIN ", "//a:b", "x\n", "\x1b[", "hf_"]
 )

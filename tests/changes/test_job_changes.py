@@ -115,6 +115,7 @@ def test_new_environment_has_only_its_dangers() -> None:
     assert cautions(spec(environments=dev), spec(environments=_LOCATIONS)) == []
 
 
+@pytest.mark.slow
 def test_huge_extra_hides_nothing() -> None:
     """Of thousands of new fields the dangerous ones have statements of their own."""
     annotations = {f"a{number}": "x" * 50 for number in range(1500)}

@@ -205,6 +205,7 @@ def test_a_file_of_an_image_that_cannot_be_read_is_a_caution() -> None:
     assert [item.statement.risk for item in more] == [Risk.CAUTION]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [" ", "1.", "1.1-1", "a.", "//a", " --hash=a", "-cp1", "\\ "])
 def test_a_long_line_takes_linear_time(text: str) -> None:
     """A quarter of a megabyte on one line is read within seconds."""

@@ -56,6 +56,7 @@ def test_every_key_has_its_entry() -> None:
             assert prose(clause) in entry, key.dotted
 
 
+@pytest.mark.slow
 def test_an_example_is_valid_at_its_place() -> None:
     """The example of an entry is one line of YAML, and a spec with it at the key's path has no invalid key or value."""
     for key in KEYS:

@@ -1,7 +1,6 @@
 """The shell blocks of the documentation, compared with real output."""
 
 from pathlib import Path
-from typing import Final
 
 import pytest
 import readme_blocks
@@ -13,13 +12,7 @@ def _name(page: Path) -> str:
     return page.relative_to(readme_blocks.ROOT).as_posix()
 
 
-PAGES: Final = [
-    pytest.param(page, id=_name(page), marks=pytest.mark.sample if _name(page) == "README.md" else ())
-    for page in readme_blocks.pages()
-]
-
-
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", readme_blocks.pages(), ids=_name)
 def test_shell_blocks_are_up_to_date(page: Path) -> None:
     """Each shell block of the page, run in a copy of the checkout, prints exactly the output that the page shows."""
     differences = [str(difference) for difference in readme_blocks.differences(page)]

@@ -286,6 +286,7 @@ def test_a_large_text_is_read_in_linear_time() -> None:
     assert time.monotonic() - start < 60  # 2 seconds on an idle core
 
 
+@pytest.mark.slow
 def test_nested_calls_end() -> None:
     """Thirty computations that each call the next one twice are a billion calls."""
     computations = [

@@ -75,6 +75,7 @@ def test_files_that_are_read_are_recorded(files: Path, program: str, names: list
     assert opened(files, program) == names
 
 
+@pytest.mark.slow
 def test_files_are_bounded(files: Path) -> None:
     """A program that reads its data set neither fills the result nor makes each command read all of it."""
     many = "for number in range(1500): open(f'{number}', 'w').close()\nfor number in range(1500): open(f'{number}')"

@@ -107,6 +107,7 @@ def counts() -> Mapping[str, tuple[int, int, list[str]]]:
     return {name: (wide, narrow, uncounted) for name, (wide, narrow, uncounted) in json.loads(process.stdout).items()}
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("counted")  # one process lowers all programs
 @pytest.mark.parametrize("name", EXPECTED)
 def test_operations_are_those_of_the_closed_form(name: str) -> None:

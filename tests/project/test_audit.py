@@ -62,7 +62,6 @@ def test_lock_without_vulnerabilities_passes(service: Service, capsys: pytest.Ca
     assert 0 < int(output.split()[1]) <= packages
 
 
-@pytest.mark.sample
 def test_lock_with_a_vulnerability_fails(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
     """A vulnerability is printed with its package and the fixed version, and fails the audit with either option."""
     service.vulnerable_package = "jinja2"

@@ -40,6 +40,7 @@ def test_check_passes_a_valid_spec(project: Path) -> None:
     assert process.returncode == 0, process.stdout + process.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("files", [("wrong/tpucfg.yaml", "tpucfg.yaml"), ("tpucfg.yaml", "wrong/tpucfg.yaml")])
 def test_check_fails_for_any_invalid_spec(project: Path, files: tuple[str, ...]) -> None:
     """All files are checked, and the finding is located in its own file."""

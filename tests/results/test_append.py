@@ -144,6 +144,7 @@ def test_concurrent_writers_append_whole_lines(tmp_path: Path) -> None:
         assert numbers == list(range(150))
 
 
+@pytest.mark.slow
 def test_a_writer_that_is_killed_leaves_whole_lines(tmp_path: Path) -> None:
     """At whatever moment a writer is killed, the file has whole lines, and the lock is released."""
     for _ in range(6):
@@ -244,6 +245,7 @@ def test_another_kind_of_file_is_an_error(tmp_path: Path, kind: str) -> None:
     assert excinfo.value.help
 
 
+@pytest.mark.slow
 def test_a_file_does_not_grow_beyond_the_limit(tmp_path: Path) -> None:
     """A record that would make the file unreadable is refused, and the others are kept."""
     (tmp_path / "results").mkdir()

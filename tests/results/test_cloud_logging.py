@@ -265,6 +265,7 @@ def test_a_byte_order_mark_is_ignored(prefix: str) -> None:
     assert parse(prefix + gcloud([vertex(0, metrics(1))]))["examples_per_second"] == 1
 
 
+@pytest.mark.slow
 def test_a_large_list_takes_little_memory() -> None:
     """Reading fifty megabytes of entries, or of blanks between them, takes less than 30 megabytes."""
     for between in ("", " " * 50_000):

@@ -57,6 +57,7 @@ def test_invalid_config_is_rejected(target: str, path: Path) -> None:
     assert not validator_of(target)(read(path))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("target", "path"), samples.of_kinds("good"), ids=samples.name)
 def test_single_mutation_is_rejected(target: str, path: Path) -> None:
     """A misspelt field, a wrong enum value, a null or a wrong type is rejected at every level."""

@@ -86,6 +86,7 @@ def test_a_generated_value_is_a_credential(name: str, value: str) -> None:
     assert value not in "".join(finding.lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["key_", "Aa", "/a", "; ", "\n\t ", "$(", "+", "a=", "a1", "a!1"])
 def test_hostile_texts_take_linear_time(part: str) -> None:
     """A megabyte is decided within seconds."""

@@ -127,6 +127,7 @@ def test_both_validators_agree_on_the_corpus() -> None:
         assert schemas.is_valid(name, data) == is_valid_to_jsonschema(name, data), (name, data)
 
 
+@pytest.mark.slow
 @given(mutated())
 @example(("tpucfg", spec(version=1.0)))
 @example(("tpucfg", spec(version=True)))
@@ -146,6 +147,7 @@ def test_both_validators_agree_on_mutated_data(case: tuple[str, Any]) -> None:
     assert schemas.is_valid(name, data) == is_valid_to_jsonschema(name, data)
 
 
+@pytest.mark.slow
 @given(mutated())
 @example(("tpucfg", spec(training=None)))
 @example(("tpucfg", spec(training=[])))

@@ -144,6 +144,7 @@ def test_every_field_has_an_origin() -> None:
         assert unknown == []
 
 
+@pytest.mark.slow
 def test_every_size_fits_schema_and_rules() -> None:
     """The request body of every supported size is valid for the API's schema and the target's rules."""
     supported = [slice_ for slice_ in CATALOG.all() if "cloud-tpu" in slice_.targets]

@@ -188,7 +188,6 @@ def test_only_googles_registries_get_the_token(host: Host, image: str, registry:
     assert bool(host.calls("curl")) == bool(registry)
 
 
-@pytest.mark.sample
 def test_the_script_passes_shellcheck() -> None:
     """Shellcheck has no remark about a script with or without login, flags and variables."""
     everything = {**BOUNDED, "secrets": {"A": "a/1"}, "mounts": {"/data": "${bucket}"}}

@@ -370,6 +370,7 @@ HOST = "instanceTemplate__properties"
 SCHEDULING = f"{HOST}__scheduling"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "path", "words"),
     [

@@ -213,6 +213,7 @@ def test_one_field_is_one_finding_for_all_environments() -> None:
     assert finding.location == document(result.project.document.text).key_location(extra)
 
 
+@pytest.mark.slow
 @EVERY_JOB
 def test_no_value_raises_an_exception(target: str, size: str, changes: dict[str, Any]) -> None:
     """A value of any type at any place of the message is merged or refused, and the target's values stay."""

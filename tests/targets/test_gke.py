@@ -220,6 +220,7 @@ def test_no_pod_is_privileged_or_on_the_hosts_network() -> None:
         assert [volume for volume in pod["volumes"] if "hostPath" in volume] == []
 
 
+@pytest.mark.slow
 def test_every_size_fits_schema_and_rules() -> None:
     """The request body for every size and machine is valid for schema and rules, and each field has an origin."""
     assert {slice_.generation for slice_ in SUPPORTED} == {"v3", "v4", "v5e", "v5p", "v6e", "tpu7x"}

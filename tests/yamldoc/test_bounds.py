@@ -76,6 +76,7 @@ LONG_TEXTS: Final = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", LONG_TEXTS.values(), ids=LONG_TEXTS)
 def test_no_regular_expression_takes_quadratic_time(text: str) -> None:
     """A long text that nearly matches a pattern is answered within the time limit."""

@@ -72,6 +72,7 @@ def test_fields_of_extra_are_written_in_order(target: str, extra: dict[str, Any]
     assert round_trip_finding(render_config(job_, merged_request_body(job_).body)) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_every_size_is_written_completely(target: str) -> None:
     """For every size and target, the text has all fields of the request body."""

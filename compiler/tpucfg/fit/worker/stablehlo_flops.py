@@ -170,9 +170,8 @@ class _Program:
             self._integers[value] = integers[0]
         elif name == "stablehlo.compare":
             left, right = operands
-            direction = attribute_text(operation, "comparison_direction")[
-                -3:-1
-            ]  # `#stablehlo<comparison_direction LT>`
+            # `#stablehlo<comparison_direction LT>`
+            direction = attribute_text(operation, "comparison_direction")[-3:-1]
             self._compared[value] = (direction, left, right)
         elif name in _ARITHMETIC and len(operands) == 2:  # noqa: PLR2004 - two operands
             self._note_sum(name, operands, integers, value)
