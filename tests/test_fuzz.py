@@ -20,7 +20,7 @@ from fuzz.tally import Tally, cases_of, merge, run_all
 from spec_factory import ROOT
 
 COUNT: Final = 2_500
-BATCHES: Final = 25
+BATCHES: Final = 50
 
 
 @pytest.mark.fuzz

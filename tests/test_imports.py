@@ -75,7 +75,6 @@ PINNED: dict[tuple[str, ...], set[str]] = {
 """The watched packages that each command needs."""
 
 
-@pytest.mark.sample
 @pytest.mark.parametrize("arguments", PINNED, ids=" ".join)
 def test_a_command_imports_only_what_it_needs(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     """A command imports the watched packages that it is listed with, and no other."""

@@ -43,6 +43,7 @@ def as_previewed(changes: tuple[ResourceChange, ...]) -> list[Any]:
     return [json.loads(text.replace(PROJECT_NUMBER, str(specs.NUMBER))) for text in (fields, inputs)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(SCENARIOS.keys() - {"spec-broken", "config-error", "protected-replacement"}))
 def test_program_and_engine_agree(name: str, tmp_path: Path) -> None:
     """Operation, reasons, protection, retention, access and each input are those of the engine's preview."""

@@ -132,6 +132,7 @@ def with_many_keys(target: str) -> dict[str, Any]:
     return data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", EXTRA)
 @settings(max_examples=10)
 @given(draw=st.data())

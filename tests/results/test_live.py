@@ -246,6 +246,7 @@ def test_a_service_that_does_not_answer_is_named(ask: Ask, answer: str, message:
     assert unanswered.command.startswith("gcloud ai custom-jobs list ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", [None, "text", [[]], {"metadata": {"name": "x"}, "status": [7]}])
 @pytest.mark.parametrize("target", RUNNING)
 def test_answers_of_another_form_are_no_crash(ask: Ask, target: str, answer: Any) -> None:

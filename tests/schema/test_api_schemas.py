@@ -111,6 +111,7 @@ def _changed(config: Any, location: KeyPath, key: str, field: dict[str, Any]) ->
     return changed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", MODULES)
 def test_generated_schema_is_valid_and_closed(target: str) -> None:
     """Each file is a valid schema of draft 2020-12, names its source, and has only closed objects."""

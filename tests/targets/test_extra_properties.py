@@ -54,6 +54,7 @@ def kept(result: Merged, body: RequestBody) -> bool:
     return all(value_at(result.body, path) == value_at(body, path) for path in leaves(body))
 
 
+@pytest.mark.slow
 @EVERY_JOB
 def test_no_extra_changes_a_value_of_the_target(target: str, size: str, changes: dict[str, Any]) -> None:
     """Whatever a random `extra` sets, every value that the target wrote stays."""

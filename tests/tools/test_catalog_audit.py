@@ -132,6 +132,7 @@ def check_planted(data: Path, row: Row, python: str) -> None:
         assert message in problem
 
 
+@pytest.mark.slow
 @each_planted
 def test_a_wrong_row_is_reported_by_file_and_line(data: Path, row: Row, tmp_path: Path) -> None:
     """With recorded answers, each wrong row fails, and the line names the file, the line, and both figures."""
