@@ -11,7 +11,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/pytest -n auto --dist loadgroup
 # The kinds of slow tests that have a target of their own.
-APART := official or workflow or documents or engine or tpu_compiler or trainer or fuzz or cluster or machine
+HEAVY := engine or programs or tpu_compiler or trainer or fuzz or official or workflow or documents
+APART := $(HEAVY) or cluster or machine
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-annotate --no-emit-index-url
 
@@ -44,8 +45,8 @@ slow-test: setup ## run the slow tests that neither `test` nor one of the target
 
 test-all: test slow-test ## run both
 
-heavy-test: setup ## deploy stacks, compile for TPUs, train, fuzz, run workflows and documents, and Google's and Kubernetes' code
-	$(PYTEST) -m '(engine or tpu_compiler or trainer or fuzz or official or workflow or documents) and not sample'
+heavy-test: setup ## deploy and review stacks, compile for TPUs, train, fuzz, run workflows, documents, and Google's and Kubernetes' code
+	$(PYTEST) -m '($(HEAVY)) and not sample'
 
 cluster-test: setup ## run jobs on a real Kubernetes cluster with JobSet and Kueue, on nodes without machines
 	$(PYTEST) -m cluster
@@ -63,7 +64,7 @@ machine: setup ## boot machines whose start-up script ends their slice; as root,
 	$(BIN)/pytest -m machine tests/machine
 
 frozen-test: setup ## compare findings, configs and reviews of recorded histories with the frozen data
-	$(BIN)/python tests/frozen/freeze.py --compare bad examples review # slow-test reviews the attacks
+	$(BIN)/python tests/frozen/freeze.py --compare bad examples review # heavy-test reviews the attacks
 
 lint: setup lint-trainer-jax lint-trainer-tensorflow ## run ruff and mypy
 	$(BIN)/ruff check

@@ -23,7 +23,9 @@ def test_ci_runs_every_target_with_tests() -> None:
     called = {word for line in re.findall(r"make (.+)", (ROOT / ".ci/run").read_text()) for word in line.split()}
 
     assert with_tests.keys() - {"quick"} <= called
-    (apart,) = re.findall(r"^APART := (.+)", makefile, re.MULTILINE)
-    kinds = {*apart.split(" or ")}
-    selections = re.findall(r"-m ('[^']+'|\S+)", " ".join(with_tests.values()).replace(r"$(APART)", ""))
+    heavy, apart = re.findall(r"^(?:HEAVY|APART) := (?:\$\(HEAVY\) or )?(.+)", makefile, re.MULTILINE)
+    kinds = {*f"{heavy} or {apart}".split(" or ")}
+    selections = re.findall(
+        r"-m ('[^']+'|\S+)", " ".join(with_tests.values()).replace(r"$(APART)", "").replace(r"$(HEAVY)", heavy)
+    )
     assert kinds <= {*re.findall(r"\w+", " ".join(selections))}
