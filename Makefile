@@ -37,7 +37,7 @@ setup: $(VENV)/development ## install all packages for development, including Pu
 quick: setup ## run the tests of what has changed since main; takes less than a minute
 	$(PYTEST) -m 'not slow' $$($(BIN)/python tools/changed_tests.py)
 
-test: setup ## run the fast tests, and some tests of each slow kind; takes three minutes
+test: setup ## run the fast tests, and some of the slow kinds; takes three minutes
 	$(PYTEST) -m 'not slow or sample'
 
 slow-test: setup ## run the slow tests that neither `test` nor one of the targets below runs
