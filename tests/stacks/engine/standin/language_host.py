@@ -5,7 +5,6 @@ This one runs the program in its own process, with its own interpreter, and igno
 tests only: if the real host is on the PATH, the tests use that one.
 """
 
-import contextlib
 import os
 import runpy
 import stat
@@ -70,9 +69,13 @@ def main() -> None:
     sys.stdout.write(f"{port}\n")
     sys.stdout.flush()
     server.start()
-    # The engine stops its hosts with an interrupt.
-    with contextlib.suppress(KeyboardInterrupt):
+    # The engine stops its hosts with an interrupt, after an error also a host whose program still runs. The real host
+    # interrupts the program then. Here both are one process, which ends at once: an interpreter that shuts down starts
+    # no more threads, and the SDK would report that as an error of the program.
+    try:
         threading.Event().wait()
+    except KeyboardInterrupt:
+        os._exit(0)
 
 
 if __name__ == "__main__":
