@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Literal
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
-from tpucfg.cli.options import SPEC
 from tpucfg.findings import Finding, errors
 from tpucfg.plan import Job, Selection
 from tpucfg.refusal import UsageError
 from tpucfg.render.pipeline import CompiledSpec, compile_spec_file
-from tpucfg.spec import Project
+from tpucfg.spec import Project, command_words
 from tpucfg.spec.credentials import hidden_text
 from tpucfg.spec.parse import parse_project
 from tpucfg.text_format import format_count, printable
@@ -126,12 +125,6 @@ def print_result(path: str | Path, findings: Sequence[Finding], source: str, *, 
         count, pronoun = format_count(len(serious), "warning"), "it" if len(serious) == 1 else "them"
         command = shlex.join(command_words("check", path))
         print(printable(f"{path}: {count}; {command} shows {pronoun}"), file=sys.stderr)
-
-
-def command_words(name: str, spec: str | Path, **options: str | None) -> list[str]:
-    """Return a tpucfg command about a spec, with the options that have a value."""
-    given = {"spec": None if str(spec) == str(SPEC) else str(spec), **options}
-    return ["tpucfg", name, *(word for option, value in given.items() if value for word in (f"--{option}", value))]
 
 
 def print_findings(findings: Sequence[Finding], sources: Mapping[str, str]) -> None:

@@ -10,7 +10,6 @@ from tpucfg.catalog import Catalog
 from tpucfg.cli import options
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.load_spec import (
-    command_words,
     load_compiled,
     load_fits,
     print_findings,
@@ -27,7 +26,7 @@ from tpucfg.plan.run_progress import Progress, progress_lines
 from tpucfg.plan.selection import set_options
 from tpucfg.refusal import RefusalError, UsageError
 from tpucfg.render.pipeline import CompiledSpec, render_configs
-from tpucfg.spec import Project
+from tpucfg.spec import Project, command_words
 from tpucfg.spec.placeholders import RUN_PLACEHOLDERS, used_placeholders
 from tpucfg.targets import RequestBody, target_named
 from tpucfg.targets.commands import Command, Manifests, Submission, SubmissionError
@@ -200,8 +199,7 @@ def _render_command(
     is_json = isinstance(submission.start, Command) and submission.start.config_format == "json"
     options = {"target": chosen.target, "run": job.run, "format": "json" if is_json else None}
     return [
-        *command_words("render", spec, env=job.environment.name, size=job.size, **options),
-        *(word for step in steps or () for word in ("--step", step)),
+        *command_words("render", spec, env=job.environment.name, size=job.size, **options, step=steps),
         *set_options(job.changes),
         *(["--probe"] if job.whole else []),
     ]

@@ -12,7 +12,7 @@ from tpucfg.catalog import Catalog
 from tpucfg.cli import options
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.fit import Progress, compilable_file, compilation_limits, keep_each, require_written
-from tpucfg.cli.load_spec import command_words, load_compiled, print_findings, require_none, single_job
+from tpucfg.cli.load_spec import load_compiled, print_findings, require_none, single_job
 from tpucfg.cli.options import DEFAULT_TIME_LIMIT, SPEC, format_option, option, selection
 from tpucfg.cli.tune_output import Report, candidate_name, print_report
 from tpucfg.findings import Level, collect
@@ -51,7 +51,7 @@ from tpucfg.refusal import RefusalError, UsageError
 from tpucfg.results.cost import price_per_hour
 from tpucfg.results.evaluation import records_of_programs
 from tpucfg.results.records import THROUGHPUT, Results, read_records
-from tpucfg.spec import Project
+from tpucfg.spec import Project, command_words
 from tpucfg.text_format import format_count, format_value
 from tpucfg.yamldoc.reader import read_file
 

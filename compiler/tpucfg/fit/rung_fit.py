@@ -14,7 +14,7 @@ from tpucfg.fit.inputs import FitInputs, fit_inputs
 from tpucfg.fs import open_regular_file
 from tpucfg.number_format import format_rounded
 from tpucfg.plan import Job, flag_name
-from tpucfg.spec import SPEC_NAME, Project
+from tpucfg.spec import Project, command_words
 from tpucfg.spec.placeholders import used_placeholders
 from tpucfg.text_format import format_count, format_value
 
@@ -239,13 +239,10 @@ def _figures(result: FitResult | None) -> Hashable:
 
 def fit_command(project: Project, environments: Sequence[str], *sizes: str) -> str:
     """Return the command that compiles rungs in some environments, quoted for a shell; without sizes, all rungs."""
-    spec = project.document.file
-    words = ["tpucfg", "fit", *(() if spec == SPEC_NAME else ("--spec", spec))]
     wanted = {*sizes}
     compiled = {name for name, other in project.environments.items() if not sizes or wanted & {*other.sizes}}
-    if {*environments} != compiled:
-        words += [word for name in environments for word in ("--env", name)]
-    return shlex.join([*words, *(word for size in sizes for word in ("--size", size))])
+    named = () if {*environments} == compiled else environments
+    return shlex.join(command_words("fit", project.document.file, env=named, size=sizes))
 
 
 # The words for memory, times, work and outdated results, so that every output describes them in the same way.

@@ -13,7 +13,7 @@ from tpucfg.plan.rung import probe_rung
 from tpucfg.results.cost import Cost, costs
 from tpucfg.results.evaluation import RungEvaluation, evaluate_rungs, records_of_programs
 from tpucfg.results.records import Results, read_records
-from tpucfg.spec import SPEC_NAME, Environment, Gate, Probe, Project, Settings
+from tpucfg.spec import Environment, Gate, Probe, Project, Settings, command_words
 
 # Imported by the function that reads fits: most specs name no training step.
 if TYPE_CHECKING:
@@ -117,9 +117,7 @@ class LadderStatus(NamedTuple):
 
 def command_line(project: Project, environment: str, name: str, size: str, *options: str) -> str:
     """Return a tpucfg command line about one rung, quoted for a shell."""
-    file = project.document.file
-    spec = [] if file == SPEC_NAME else ["--spec", file]
-    return shlex.join(["tpucfg", name, *spec, "--env", environment, "--size", size, *options])
+    return shlex.join([*command_words(name, project.document.file, env=environment, size=size), *options])
 
 
 def ladder_status(project: Project, catalog: Catalog, environment: Environment, folder: Path) -> LadderStatus:

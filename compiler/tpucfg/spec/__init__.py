@@ -1,5 +1,7 @@
 """The spec, tpucfg.yaml: parsing, rules, and the resulting immutable values."""
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 from tpucfg.spec.layers import (
@@ -27,6 +29,14 @@ from tpucfg.spec.settings import (
 SPEC_NAME: Final = "tpucfg.yaml"
 """The spec that commands read without --spec. A file of this name in a repository is a spec."""
 
+
+def command_words(name: str, spec: str | Path, **options: str | Sequence[str] | None) -> list[str]:
+    """Return a tpucfg command about a spec, with the options that have a value, once for each of several values."""
+    given = {"spec": "" if str(spec) == SPEC_NAME else str(spec), **options}
+    values = {option: [value] if isinstance(value, str) else value for option, value in given.items() if value}
+    return ["tpucfg", name, *(word for option in values for value in values[option] for word in (f"--{option}", value))]
+
+
 __all__ = [
     "LAYERED",
     "PRESET",
@@ -49,6 +59,7 @@ __all__ = [
     "Settings",
     "Trainer",
     "Training",
+    "command_words",
     "deletion_help",
     "layer_scope",
     "layers_of",
