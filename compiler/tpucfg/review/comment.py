@@ -26,7 +26,7 @@ from tpucfg.review.effects import (
 )
 from tpucfg.review.folds import Fold, config_folds, join_within_limit, resource_folds
 from tpucfg.review.review import EnvironmentReview, RepositoryReview, Review, Source
-from tpucfg.spec import SPEC_NAME
+from tpucfg.spec import SPEC_NAME, command_words
 from tpucfg.text_format import format_count, listed
 
 _MAX_PHRASES: Final = 4
@@ -276,9 +276,7 @@ def _errors(revision: CompiledRevision) -> Iterator[str]:
 
 def check_command(*revisions: CompiledRevision) -> str:
     """Return the command that prints all findings about specs, quoted for a shell."""
-    paths = [revision.snapshot.display_path for revision in revisions]
-    options = [] if paths == [SPEC_NAME] else [word for path in paths for word in ("--spec", path)]
-    return shlex.join(["tpucfg", "check", *options])
+    return shlex.join(command_words("check", *(revision.snapshot.display_path for revision in revisions)))
 
 
 # The last line

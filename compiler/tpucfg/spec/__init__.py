@@ -30,9 +30,10 @@ SPEC_NAME: Final = "tpucfg.yaml"
 """The spec that commands read without --spec. A file of this name in a repository is a spec."""
 
 
-def command_words(name: str, spec: str | Path, **options: str | Sequence[str] | None) -> list[str]:
-    """Return a tpucfg command about a spec, with the options that have a value, once for each of several values."""
-    given = {"spec": "" if str(spec) == SPEC_NAME else str(spec), **options}
+def command_words(name: str, *specs: str | Path, **options: str | Sequence[str] | None) -> list[str]:
+    """Return a tpucfg command about specs, with the options that have a value, once for each of several values."""
+    paths = [str(spec) for spec in specs]
+    given = {"spec": () if paths == [SPEC_NAME] else paths, **options}
     values = {option: [value] if isinstance(value, str) else value for option, value in given.items() if value}
     return ["tpucfg", name, *(word for option in values for value in values[option] for word in (f"--{option}", value))]
 
