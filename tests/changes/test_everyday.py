@@ -13,6 +13,7 @@ from tpucfg.changes.costs import compute_costs
 from tpucfg.changes.impact import compute_impact
 from tpucfg.changes.records import read_revision_records
 from tpucfg.changes.revisions import open_compiled_revisions
+from tpucfg.git.repository import find_repository
 from tpucfg.git.snapshots import CompareRequest
 from tpucfg.plan import Selection
 
@@ -46,7 +47,8 @@ def test_ordinary_work_is_reported_without_noise(change: dict[str, Any], templat
     repository.commit()
     _apply(repository, change["edit"])
 
-    request = CompareRequest("HEAD", None, repository.spec, with_program=False)
+    opened = find_repository(repository.folder)
+    request = CompareRequest("HEAD", None, repository.spec, with_program=False, repository=opened)
     with open_compiled_revisions(request, Selection()) as (before, after):
         difference = config_difference(before.configs, after.configs)
         records = read_revision_records(before), read_revision_records(after)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from repositories import Repository, project
+from tpucfg.git.repository import find_repository
 from tpucfg.git.snapshots import CompareRequest, open_snapshots
 
 
@@ -18,7 +19,8 @@ def repository(tmp_path: Path) -> Repository:
 
 def versions(spec: Path) -> tuple[Mapping[str, str], Mapping[str, str]]:
     """Return the files of HEAD and of the working tree by path."""
-    with open_snapshots(CompareRequest("HEAD", None, spec, with_program=True)) as (before, after):
+    request = CompareRequest("HEAD", None, spec, with_program=True, repository=find_repository(spec.parent))
+    with open_snapshots(request) as (before, after):
         return before.program_files, after.program_files
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from repositories import Repository, project
-from tpucfg.git.repository import RevisionError
+from tpucfg.git.repository import RevisionError, find_repository
 from tpucfg.git.snapshots import CompareRequest, Snapshot, open_snapshots
 
 
@@ -19,7 +19,8 @@ def snapshots(
     base: str, head: str | None, spec: Path, *, with_program: bool = False, from_merge_base: bool = False
 ) -> Iterator[tuple[Snapshot, Snapshot]]:
     """Open the snapshots of both revisions."""
-    with open_snapshots(CompareRequest(base, head, spec, with_program, from_merge_base)) as opened:
+    request = CompareRequest(base, head, spec, with_program, from_merge_base, find_repository(spec.parent))
+    with open_snapshots(request) as opened:
         yield opened
 
 

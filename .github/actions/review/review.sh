@@ -7,6 +7,9 @@
 # it has none, the comment states that.
 set -euo pipefail
 
+# As in tpucfg itself: no folder of the change is a repository, and none of its commands runs.
+git() { command git -c safe.bareRepository=explicit -c core.fsmonitor= -c core.hooksPath=/dev/null "$@"; }
+
 arguments=(--base "$BASE" --head HEAD --fail-on "$FAIL_ON")
 [ -z "$SPEC" ] || arguments+=(--spec "$SPEC")
 if [ -n "$RESOURCES" ]; then

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 from tpucfg.cli.exit_codes import DIFFERENT, CommandExit
 from tpucfg.cli.options import SPEC, choice_option, environment_name_form, format_option, option
 from tpucfg.fs import open_regular_file
-from tpucfg.git.repository import find_repository
 from tpucfg.refusal import RefusalError, UsageError
 from tpucfg.text_format import printable
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from tpucfg.changes.fits import RunFits
     from tpucfg.changes.previews import Preview
     from tpucfg.changes.programs import ResourceFiles
+    from tpucfg.git.snapshots import CompareRequest
     from tpucfg.infra.resources import ResourceFile
     from tpucfg.review.build import GivenFiles, ReviewScope
     from tpucfg.review.cautions import Verdict
@@ -78,9 +78,9 @@ def review(
 
     if resources and run_program:
         raise UsageError("--resources and --run-program exclude each other", "leave out --run-program")
-    folder = (spec or [SPEC])[0].parent
-    files = read_review_files(preview or (), fit or (), resources, folder, head)
     request = CompareRequest(base, head, SPEC, with_program=True, from_merge_base=True)
+    request = request._replace(repository=request.open_repository(*(spec or ())))
+    files = read_review_files(preview or (), fit or (), resources, request)
     scope = find_review_scope(request, spec or ())
     files.require_folders(scope)
     # Before any program runs: where the system does not prevent it, a program could change these files.
@@ -191,7 +191,7 @@ class ReviewFiles(NamedTuple):
 
 
 def read_review_files(
-    previews: Sequence[str], fits: Sequence[str], resources: tuple[Path, Path] | None, folder: Path, head: str | None
+    previews: Sequence[str], fits: Sequence[str], resources: tuple[Path, Path] | None, request: "CompareRequest"
 ) -> ReviewFiles:
     """Read each file within its limits, before any program runs.
 
@@ -202,15 +202,14 @@ def read_review_files(
         previews: The values of --preview.
         fits: The values of --fit.
         resources: The value of --resources.
-        folder: A folder of the repository under review.
-        head: The revision under review; None for the working tree.
+        request: The revisions under review.
 
     Raises:
         RefusalError: A value has another form, a preview cannot be read, or a file is part of the change.
         RevisionError: The repository or the revision cannot be read.
     """
     preview_files, fit_files = _parse(_PREVIEW, previews), _parse(_FIT, fits)
-    _require_independent((*preview_files.values(), *fit_files.values(), *(resources or ())), folder, head)
+    _require_independent((*preview_files.values(), *fit_files.values(), *(resources or ())), request)
     return ReviewFiles(
         {owner: _read_preview(owner[1], path) for owner, path in preview_files.items()},
         {owner: _read_fits(path) for owner, path in fit_files.items()},
@@ -237,11 +236,11 @@ def _parse(option: str, values: Sequence[str]) -> dict[_Owner, Path]:
     return files
 
 
-def _require_independent(paths: Iterable[Path], folder: Path, head: str | None) -> None:
+def _require_independent(paths: Iterable[Path], request: "CompareRequest") -> None:
     """Refuse files that are part of the change under review: its author decides what they contain."""
-    repository = find_repository(folder)
+    repository = request.open_repository()
     for path in paths:
-        if repository.tracks(path, head):
+        if repository.tracks(path, request.head):
             message = f"{path} is part of the change under review, so it proves nothing about that change"
             command = f"git rm --cached {quote(printable(str(path)))}"
             raise RefusalError(message, f"write it to a file that is not committed, or remove it: {command}")

@@ -36,6 +36,9 @@ _STACK_SPEC: Final = re.compile(r"^[ \t]*[\"']?[\w-]+:spec[\"']?\s*:\s*[\"']?([^
 """The setting of a stack that names its spec."""
 _RESULTS: Final = (".json", ".jsonl")
 """The ends of results: of compilations and searches, and of records."""
+# A .gitmodules of the change can have git leave out submodules; the last option takes precedence over it. A submodule
+# with changes of its own is no change of its revision, so git does not have to be started in it.
+_NAMES_OF_CHANGES: Final = ("-z", "--name-only", "--no-renames", "--ignore-submodules=dirty")
 _MAX_INCLUDED: Final = 1_000
 _NOT_LOCAL: Final = ("gs://", "${")
 """A `package` that contains one of these is not a folder of the repository."""
@@ -220,18 +223,16 @@ def _commit_files(repository: Repository, commit: str) -> frozenset[PurePosixPat
 
 def _working_files(repository: Repository) -> frozenset[PurePosixPath]:
     """Return the files of the working tree: tracked ones, and new ones that are not ignored."""
-    root = repository.at_root()
-    listing = root.git("ls-files", "-z", "--cached", "--others", "--exclude-standard")
-    return frozenset(path for path in _paths(split_nul(listing)) if os.path.lexists(root.folder / path))
+    listing = repository.git("ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    return frozenset(path for path in _paths(split_nul(listing)) if os.path.lexists(repository.folder / path))
 
 
 def _changed_paths(repository: Repository, base: str, head: str | None) -> frozenset[PurePosixPath]:
     if head is not None:
-        return _paths(split_nul(repository.git("diff-tree", "-r", "-z", "--name-only", "--no-renames", base, head)))
-    root = repository.at_root()
+        return _paths(split_nul(repository.git("diff-tree", "-r", *_NAMES_OF_CHANGES, base, head)))
     listings = (
-        root.git("diff-index", "-z", "--name-only", "--no-renames", base),
-        root.git("ls-files", "-z", "--others", "--exclude-standard"),
+        repository.git("diff-index", *_NAMES_OF_CHANGES, base),
+        repository.git("ls-files", "-z", "--others", "--exclude-standard"),
     )
     candidates = _paths(name for listing in listings for name in split_nul(listing))
     # The index of a copied checkout has other times: git would refresh it by running the repository's own filters.

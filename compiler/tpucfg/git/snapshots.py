@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
 
 from tpucfg.git.changed_files import BUILD_FILES, package_folder, program_files, program_paths
-from tpucfg.git.repository import Repository, RevisionError, UnreadableSpecError, find_repository, split_nul
+from tpucfg.git.repository import Repository, RevisionError, UnreadableSpecError, split_nul, working_repository
 from tpucfg.git.trees import FIT_FILE, MAX_FILE_BYTES, CommitTree, export_files, tree_of
 from tpucfg.infra.stack_files import PROJECT_FILES, pulumi_project
 from tpucfg.yamldoc.reader import read_file
@@ -80,6 +80,25 @@ class CompareRequest(NamedTuple):
     """Export the stack program and everything else beside the spec, and not only what a check reads."""
     from_merge_base: bool = False
     """Compare with the merge base of the two revisions instead of `base` itself."""
+    repository: Repository | None = None
+    """The repository to read; None for the one of the working folder."""
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The words of the command that compares the revisions, without the spec."""
+        if not self.with_program:
+            return ("diff", self.base, *((self.head,) if self.head else ()))
+        return ("review", "--base", self.base, *(("--head", self.head) if self.head else ()))
+
+    def open_repository(self, *specs: Path) -> Repository:
+        """Return the repository, seen from the folder of the first of the given specs, which all have to be in it.
+
+        Raises:
+            RevisionError: There is no repository, or another one answers in the folder of a spec.
+        """
+        repository = self.repository or working_repository(specs, self.command)
+        seen = [repository.seen_from(spec, self.command) for spec in specs]
+        return seen[0] if seen else repository
 
 
 class CommitRange(NamedTuple):
@@ -112,7 +131,7 @@ def open_snapshots(request: CompareRequest) -> Iterator[tuple[Snapshot, Snapshot
     Raises:
         RevisionError: A revision cannot be read, or neither has a spec.
     """
-    repository = find_repository(request.spec.parent)
+    repository = request.open_repository(request.spec)
     given_base, base, head = resolve_commits(repository, request)
     path = repository.prefix / request.spec.name
     with ExitStack() as stack:

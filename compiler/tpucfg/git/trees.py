@@ -113,7 +113,6 @@ class WorkingTree(NamedTuple):
     """The files of the working tree that git knows or would add: tracked ones, and new ones that are not ignored."""
 
     repository: Repository
-    """Seen from its root."""
 
     def entries(
         self, folders: Sequence[PurePosixPath] = (), files: Sequence[PurePosixPath] = ()
@@ -176,7 +175,7 @@ Tree = CommitTree | WorkingTree
 
 def tree_of(repository: Repository, commit: str | None) -> Tree:
     """Return the files of a commit; None for the working tree."""
-    return CommitTree(repository, commit) if commit else WorkingTree(repository.at_root())
+    return CommitTree(repository, commit) if commit else WorkingTree(repository)
 
 
 def read_files(tree: Tree, paths: Sequence[PurePosixPath]) -> Mapping[PurePosixPath, bytes]:

@@ -32,7 +32,7 @@ from tpucfg.git.changed_files import (
     other_paths,
     read_tree_change,
 )
-from tpucfg.git.repository import RevisionError, find_repository
+from tpucfg.git.repository import RevisionError
 from tpucfg.git.snapshots import CompareRequest, resolve_commits
 from tpucfg.git.trees import read_files
 from tpucfg.infra.resource_rules import resource_findings
@@ -76,13 +76,13 @@ def find_review_scope(request: CompareRequest, specs: Sequence[Path] = ()) -> Re
         RevisionError: A revision does not exist, or two of the specs are the same.
     """
     given = _requests_by_path(request, specs)
-    repository = find_repository(specs[0].parent if specs else Path())
+    repository = request.open_repository(*specs[:1])
     commits = resolve_commits(repository, request)
     tree = read_tree_change(repository, commits.base, commits.head if request.head is not None else None)
     if specs:
         return ReviewScope(given, (), tree, is_of_repository=False)
     scope = find_affected_specs(tree)
-    root = repository.at_root().folder
+    root = repository.folder
     current = Path.cwd().resolve()
     requests = {path: request._replace(spec=Path(os.path.relpath(root / path, current))) for path in scope.affected}
     if not requests and not scope.others:
@@ -100,7 +100,7 @@ def without_renamed_specs(reviews: Iterable[Review]) -> tuple[Review, ...]:
 def _requests_by_path(request: CompareRequest, specs: Sequence[Path]) -> Mapping[PurePosixPath, CompareRequest]:
     requests: dict[PurePosixPath, CompareRequest] = {}
     for spec in specs:
-        path = find_repository(spec.parent).prefix / spec.name
+        path = request.open_repository(spec).prefix / spec.name
         if path in requests:
             raise RevisionError(f"--spec {spec} is given twice", "give each spec once")
         requests[path] = request._replace(spec=spec)
