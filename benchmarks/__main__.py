@@ -13,7 +13,15 @@ from typing import Final
 from benchmarks import cold_start, environments, fit, large_repositories, peers, throughput
 
 RESULTS: Final = Path(__file__).with_name("RESULTS.md")
-_PACKAGES: Final = ("tpucfg", "typer", "jinja2", "jsonschema", "jsonschema-rs", "pyyaml", "check-jsonschema")
+_PACKAGES: Final = (
+    "tpucfg",
+    "typer",
+    "jinja2",
+    "jsonschema",
+    "jsonschema-rs",
+    "pyyaml",
+    "check-jsonschema",
+)
 
 _PAGE: Final = """\
 # Benchmarks
@@ -59,7 +67,9 @@ def main() -> None:
     """Measure and print the page; print missed goals to stderr."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure tpucfg.")
     parser.add_argument("--write", action="store_true", help=f"write {RESULTS.name} too")
-    parser.add_argument("--rounds", type=int, default=40, metavar="N", help="runs of each command (default: 40)")
+    parser.add_argument(
+        "--rounds", type=int, default=40, metavar="N", help="runs of each command (default: 40)"
+    )
     options = parser.parse_args()
     tpucfg, check_jsonschema = environments.tpucfg(), environments.check_jsonschema()
     starts = cold_start.measure(tpucfg, check_jsonschema, options.rounds)
@@ -85,7 +95,9 @@ def main() -> None:
     )
     print(page, end="")
     if options.write:
-        RESULTS.write_text(page + kept_sections(RESULTS.read_text(encoding="utf-8")), encoding="utf-8")
+        RESULTS.write_text(
+            page + kept_sections(RESULTS.read_text(encoding="utf-8")), encoding="utf-8"
+        )
     missed = [f"{goal.command} against {goal.reference}" for goal in cold_start.missed(starts)]
     missed += throughput.missed(many) + large_repositories.missed(large) + peers.missed(comparison)
     if missed:
@@ -104,7 +116,10 @@ def _processor() -> str:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         return platform.machine()
-    return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), platform.machine())
+    return next(
+        (line.partition(": ")[2] for line in lines if line.startswith("model name")),
+        platform.machine(),
+    )
 
 
 def _memory_gb() -> float:
@@ -116,9 +131,15 @@ def _versions(programs: tuple[Path, ...]) -> str:
     versions: dict[str, str] = {}
     for folder in programs:
         command = [str(folder / "pip"), "list", "--format", "json", "--disable-pip-version-check"]
-        packages = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-        versions |= {package["name"].lower().replace("_", "-"): package["version"] for package in packages}
-    return ", ".join([f"Python {platform.python_version()}", *(f"{name} {versions[name]}" for name in _PACKAGES)])
+        packages = json.loads(
+            subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        )
+        versions |= {
+            package["name"].lower().replace("_", "-"): package["version"] for package in packages
+        }
+    return ", ".join(
+        [f"Python {platform.python_version()}", *(f"{name} {versions[name]}" for name in _PACKAGES)]
+    )
 
 
 if __name__ == "__main__":

@@ -21,7 +21,9 @@ class Goal(NamedTuple):
 CHECK_IMPORTS: Final = 'python -c "import typer, yaml, jsonschema_rs"'
 RENDER_IMPORTS: Final = 'python -c "import typer, jinja2, yaml, jsonschema_rs"'
 """The packages that a command imports: a lower bound for its time."""
-CHECKOUT: Final = "import sys; sys.path.insert(0, 'compiler'); from tpucfg.__main__ import main; main()"
+CHECKOUT: Final = (
+    "import sys; sys.path.insert(0, 'compiler'); from tpucfg.__main__ import main; main()"
+)
 """Runs the command of this checkout, with the bytecode of an earlier run, and with templates and catalog as sources."""
 GOALS: Final = (
     Goal("tpucfg --version", 'python -c "import typer"', 1.3),

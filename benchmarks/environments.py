@@ -13,7 +13,17 @@ def tpucfg() -> Path:
     """Install this checkout's wheel with its locked dependencies; return the folder of programs."""
     programs = _environment("tpucfg", ROOT / "requirements.txt")
     dist = _CACHE / "dist"
-    _run(sys.executable, "-m", "hatchling", "build", "--clean", "--target", "wheel", "--directory", str(dist))
+    _run(
+        sys.executable,
+        "-m",
+        "hatchling",
+        "build",
+        "--clean",
+        "--target",
+        "wheel",
+        "--directory",
+        str(dist),
+    )
     (wheel,) = dist.glob("*.whl")
     _run(str(programs / "pip"), "install", "--quiet", "--no-deps", "--force-reinstall", str(wheel))
     return programs
@@ -28,7 +38,14 @@ def _environment(name: str, requirements: Path) -> Path:
     programs = _CACHE / name / "bin"
     if not (programs / "pip").exists():
         _run(sys.executable, "-m", "venv", str(_CACHE / name))
-    _run(str(programs / "pip"), "install", "--quiet", "--disable-pip-version-check", "-r", str(requirements))
+    _run(
+        str(programs / "pip"),
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "-r",
+        str(requirements),
+    )
     return programs
 
 

@@ -105,12 +105,24 @@ def measure(rung: Rung, python: Path, *, fresh: bool) -> Measurement | None:
     """Compile a rung, or return its measurement of an earlier time; None if its compilation failed."""
     times = rung.folder / f"{rung.environment}-{rung.size}.json"
     if fresh or not times.exists():
-        command = [sys.executable, "-m", "tpucfg", "fit", "--env", rung.environment, "--size", rung.size]
+        command = [
+            sys.executable,
+            "-m",
+            "tpucfg",
+            "fit",
+            "--env",
+            rung.environment,
+            "--size",
+            rung.size,
+        ]
         environment = {**os.environ, "PATH": f"{python.parent}:{os.environ['PATH']}"}
         environment["PYTHONPATH"] = str(ROOT / "compiler")
         start = time.perf_counter()
         subprocess.run(
-            [*command, "--fresh", "--time-limit", _TIME_LIMIT], cwd=rung.folder, env=environment, check=False
+            [*command, "--fresh", "--time-limit", _TIME_LIMIT],
+            cwd=rung.folder,
+            env=environment,
+            check=False,
         )
         seconds = time.perf_counter() - start
     else:
@@ -139,7 +151,9 @@ def report(measurements: Sequence[Measurement]) -> Iterator[str]:
             gib(result.memory.available),
             step_time(bound) if bound else "does not fit",
             f"{seconds:.0f}",
-            f"[{rung.run.source}]({rung.run.url}): {rung.run.outcome}" if rung.run and rung.run.url else "",
+            f"[{rung.run.source}]({rung.run.url}): {rung.run.outcome}"
+            if rung.run and rung.run.url
+            else "",
         )
         yield f"| {' | '.join(cells)} |"
 
@@ -161,7 +175,12 @@ def contradictions(measurements: Sequence[Measurement]) -> list[str]:
 
 def section(measurements: Sequence[Measurement], note: str = "") -> str:
     """Return the section of the results, with a note about the machine."""
-    versions = sorted({f"jax {result.compiler.jax}, libtpu {result.compiler.libtpu}" for _, result, _ in measurements})
+    versions = sorted(
+        {
+            f"jax {result.compiler.jax}, libtpu {result.compiler.libtpu}"
+            for _, result, _ in measurements
+        }
+    )
     return _SECTION.format(
         heading=HEADING,
         day=f"{datetime.now(UTC):%Y-%m-%d}",
@@ -174,13 +193,28 @@ def section(measurements: Sequence[Measurement], note: str = "") -> str:
 
 def main() -> None:
     """Measure all rungs, and print or write the section; print contradictions to stderr."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.fit", description="Compile programs for TPUs.")
-    parser.add_argument("--write", action="store_true", help=f"write the section into {RESULTS.name} too")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.fit", description="Compile programs for TPUs."
+    )
+    parser.add_argument(
+        "--write", action="store_true", help=f"write the section into {RESULTS.name} too"
+    )
     parser.add_argument("--fresh", action="store_true", help="measure all rungs again")
-    parser.add_argument("--note", default="", metavar="TEXT", help="a note about the machine, such as its other load")
-    parser.add_argument("--only", metavar="NAME", help="measure the rungs of one program or size; use earlier others")
+    parser.add_argument(
+        "--note",
+        default="",
+        metavar="TEXT",
+        help="a note about the machine, such as its other load",
+    )
+    parser.add_argument(
+        "--only",
+        metavar="NAME",
+        help="measure the rungs of one program or size; use earlier others",
+    )
     options = parser.parse_args()
-    python = Path(os.environ.get("TPUCFG_TPU_PYTHON") or ROOT / ".venv" / "tpu-compiler" / "bin" / "python")
+    python = Path(
+        os.environ.get("TPUCFG_TPU_PYTHON") or ROOT / ".venv" / "tpu-compiler" / "bin" / "python"
+    )
     measurements = []
     for rung in rungs():
         if not options.only or options.only in {rung.program, rung.size, rung.folder.name}:
@@ -195,7 +229,10 @@ def main() -> None:
     problems = contradictions(complete)
     if problems or len(complete) < len(measurements):
         failed = len(measurements) - len(complete)
-        print(f"contradicted: {', '.join(problems) or 'none'}; not compiled: {failed}", file=sys.stderr)
+        print(
+            f"contradicted: {', '.join(problems) or 'none'}; not compiled: {failed}",
+            file=sys.stderr,
+        )
 
 
 def replaced(page: str, text: str) -> str:

@@ -5,7 +5,12 @@ from typing import Final, NamedTuple
 
 from tpucfg.catalog import Catalog, Slice
 
-_REGIONS: Final = {"v2": "us-central1", "v4": "us-central2", "v5e": "us-west4", "tpu7x": "us-central1"}
+_REGIONS: Final = {
+    "v2": "us-central1",
+    "v4": "us-central2",
+    "v5e": "us-west4",
+    "tpu7x": "us-central1",
+}
 _DEFAULT_REGION: Final = "us-east5"
 _GKE_ONLY: Final = frozenset({"tpu7x"})
 
@@ -56,9 +61,7 @@ class Run(NamedTuple):
 
 _EASYLM: Final = "https://github.com/young-geng/EasyLM/issues"
 _RECIPES: Final = "https://github.com/AI-Hypercomputer/tpu-recipes/blob/main/training"
-_V5E: Final = (
-    "https://github.com/AI-Hypercomputer/maxtext/tree/0ed7bd529b9d690570473c3525d1efeda6b6c944/MaxText/configs/v5e"
-)
+_V5E: Final = "https://github.com/AI-Hypercomputer/maxtext/tree/0ed7bd529b9d690570473c3525d1efeda6b6c944/MaxText/configs/v5e"
 
 RUNS: Final = (
     Run(
@@ -94,7 +97,12 @@ RUNS: Final = (
     ),
     Run(
         *("llama3-8b-v6e-16", "chat", "llama3-8b", "v6e-16", 48, 8192),
-        *(True, "tpu-recipes", f"{_RECIPES}/trillium/Llama3.1-8B-MaxText/v6e-16", "trains, 3.39 s a step"),
+        *(
+            True,
+            "tpu-recipes",
+            f"{_RECIPES}/trillium/Llama3.1-8B-MaxText/v6e-16",
+            "trains, 3.39 s a step",
+        ),
         "MaxText moves activations of each layer to the host's memory, here they are recomputed.",
     ),
     Run(
@@ -104,7 +112,12 @@ RUNS: Final = (
     ),
     Run(
         *("mixtral-v6e-256", "fit/moe", "mixtral-8x7b", "v6e-256", 3072, 4096),
-        *(None, "tpu-recipes", f"{_RECIPES}/trillium/Mixtral-8x7B-MaxText", "trains, 13.5 s a step"),
+        *(
+            None,
+            "tpu-recipes",
+            f"{_RECIPES}/trillium/Mixtral-8x7B-MaxText",
+            "trains, 13.5 s a step",
+        ),
         "no verdict can be compared, as MaxText moves the inputs of the layers to the host's memory: 12 GiB a device, "
         "which here stay. Here Adam's first moment is in bfloat16.",
     ),
@@ -133,8 +146,13 @@ def spec_text(run: Run) -> str:
         model=run.model,
         batch_size=run.batch_size,
         sequence_length=run.sequence_length,
-        step="trainer:abstract_step" if run.program.startswith("fit/") else "trainer.fit:abstract_step",
+        step="trainer:abstract_step"
+        if run.program.startswith("fit/")
+        else "trainer.fit:abstract_step",
         args=", ".join(
-            ['sequence_length: "${sequence_length}"', *(f"{key}: {value}" for key, value in run.args.items())]
+            [
+                'sequence_length: "${sequence_length}"',
+                *(f"{key}: {value}" for key, value in run.args.items()),
+            ]
         ),
     )

@@ -28,7 +28,9 @@ def main(folder: str, *options: str) -> int:
             print(f"refused  {file.name}: {error}")
             continue
         # What no import carries over changes nothing about the job.
-        differing = [note for note in imported.notes if note.reason not in tables()["left_out"].values()]
+        differing = [
+            note for note in imported.notes if note.reason not in tables()["left_out"].values()
+        ]
         equal += not differing
         print(f"{'differs' if differing else 'equal':<8} {file.name}")
         for note in imported.notes:

@@ -18,7 +18,9 @@ MAX_DIFF_RATIO: Final = 3.0
 MAX_REVIEW_SECONDS: Final = 1.0
 _ENVIRONMENTS: Final = 50
 """The most that a spec may have."""
-_SIZES: Final = "v5litepod-8, v5litepod-16, v5litepod-32, v5litepod-64, v5litepod-128, v5litepod-256"
+_SIZES: Final = (
+    "v5litepod-8, v5litepod-16, v5litepod-32, v5litepod-64, v5litepod-128, v5litepod-256"
+)
 REVIEWED_CONFIGS: Final = _ENVIRONMENTS * len(_SIZES.split())
 ALL_CONFIGS: Final = ("train_steps: 64000", "train_steps: 32000")
 """An edit of the spec that changes every config."""
@@ -110,7 +112,8 @@ def _write_trees(program: str, workdir: Path) -> None:
 def write_repository(folder: Path, edit: tuple[str, str]) -> None:
     """Write a git repository with a spec of many configs, which an edit in the working tree changes."""
     environments = (
-        f"  e{number}: {{project: my-project-{number}, region: us-west4}}" for number in range(1, _ENVIRONMENTS)
+        f"  e{number}: {{project: my-project-{number}, region: us-west4}}"
+        for number in range(1, _ENVIRONMENTS)
     )
     _, _, other_sizes = _SIZES.partition(", ")
     text = _SPEC.format(sizes=_SIZES, other_sizes=other_sizes, environments="\n".join(environments))
@@ -127,7 +130,8 @@ def missed(costs: Mapping[str, Cost]) -> list[str]:
     goals = {
         "diff": costs[_DIFF].seconds <= MAX_DIFF_RATIO * costs[_GIT].seconds,
         "check": costs[_CHECK].seconds < costs[_SCRIPT].seconds,
-        "review": costs[_REVIEW_ALL].cpu_seconds - costs[_REVIEW_ONE].cpu_seconds <= MAX_REVIEW_SECONDS,
+        "review": costs[_REVIEW_ALL].cpu_seconds - costs[_REVIEW_ONE].cpu_seconds
+        <= MAX_REVIEW_SECONDS,
     }
     return [f"{name} of many configs" for name, met in goals.items() if not met]
 
@@ -139,7 +143,9 @@ def report(costs: Mapping[str, Cost]) -> Iterator[str]:
     for command, reference, goal in COMPARISONS:
         cost, other = costs[command], costs[reference]
         times = f"{cost.seconds:.2f} | {cost.cpu_seconds:.2f} | {cost.peak_bytes / 1e6:.0f}"
-        others = f"{other.seconds:.2f} | {other.cpu_seconds:.2f} | {cost.seconds / other.seconds:.2f}"
+        others = (
+            f"{other.seconds:.2f} | {other.cpu_seconds:.2f} | {cost.seconds / other.seconds:.2f}"
+        )
         yield f"| {_code(command)} | {times} | {_code(reference)} | {others} | {goal} |"
 
 

@@ -37,38 +37,77 @@ class Tool(NamedTuple):
 
 
 def _render(program: str, count: int) -> Sequence[str]:
-    specs = (argument for number in range(count // len(SIZES)) for argument in ("--spec", f"{number}.yaml"))
+    specs = (
+        argument
+        for number in range(count // len(SIZES))
+        for argument in ("--spec", f"{number}.yaml")
+    )
     return (program, "render", *specs)
 
 
-_FULL_VALIDATION: Final = "each spec; each config, parsed again, by the API's schema and the service's rules"
+_FULL_VALIDATION: Final = (
+    "each spec; each config, parsed again, by the API's schema and the service's rules"
+)
 
 TOOLS: Final = (
-    Tool("tpucfg", "files", _FULL_VALIDATION, lambda program, count: (*_render(program, count), "--out", "out")),
+    Tool(
+        "tpucfg",
+        "files",
+        _FULL_VALIDATION,
+        lambda program, count: (*_render(program, count), "--out", "out"),
+    ),
     Tool("tpucfg (printed)", "a text", _FULL_VALIDATION, _render),
     Tool(
         "script",
         "files",
         "each config, parsed again, by the API's schema",
-        lambda program, _: (program, str(_HERE / "script" / "render.py"), "variants.json", _SCHEMA, "out"),
+        lambda program, _: (
+            program,
+            str(_HERE / "script" / "render.py"),
+            "variants.json",
+            _SCHEMA,
+            "out",
+        ),
     ),
     Tool(
         "cue",
         "a text",
         "each config, by a schema for CUE",
-        lambda program, _: (program, "export", str(_HERE / "cue" / "configs.cue"), "variants.json", "-e", "configs"),
+        lambda program, _: (
+            program,
+            "export",
+            str(_HERE / "cue" / "configs.cue"),
+            "variants.json",
+            "-e",
+            "configs",
+        ),
     ),
     Tool(
         "helm",
         "a text",
         "only the values, by a schema",
-        lambda program, _: (program, "template", "configs", str(_HERE / "helm"), "-f", "variants.json"),
+        lambda program, _: (
+            program,
+            "template",
+            "configs",
+            str(_HERE / "helm"),
+            "-f",
+            "variants.json",
+        ),
     ),
     Tool(
         "jsonnet",
         "files",
         "nothing",
-        lambda program, _: (program, "-J", ".", "-m", "out", "-c", str(_HERE / "jsonnet" / "configs.jsonnet")),
+        lambda program, _: (
+            program,
+            "-J",
+            ".",
+            "-m",
+            "out",
+            "-c",
+            str(_HERE / "jsonnet" / "configs.jsonnet"),
+        ),
     ),
 )
 
@@ -83,9 +122,15 @@ def measure(tpucfg: Path, rounds: int) -> dict[str, dict[int, Cost]]:
         workdir = Path(folder)
         list(write_specs(workdir))
         for count in COUNTS:
-            (workdir / "variants.json").write_text(json.dumps({"variants": list(variants(count))}), encoding="utf-8")
+            (workdir / "variants.json").write_text(
+                json.dumps({"variants": list(variants(count))}), encoding="utf-8"
+            )
             for tool, program in installed:
-                if program and max((cost.seconds for cost in costs[tool.name].values()), default=0) < _MAX_SECONDS:
+                if (
+                    program
+                    and max((cost.seconds for cost in costs[tool.name].values()), default=0)
+                    < _MAX_SECONDS
+                ):
                     command = tool.command(program, count)
                     costs[tool.name][count] = min(_run(command, workdir) for _ in range(rounds))
     return costs
@@ -113,9 +158,15 @@ def variants(count: int) -> Iterator[Mapping[str, object]]:
 
 def missed(costs: Mapping[str, Mapping[int, Cost]]) -> list[str]:
     """Return the missed goals: be faster than the script, which writes files too, and than CUE, which prints."""
-    seconds = {name: cost[max(COUNTS)].seconds for name, cost in costs.items() if max(COUNTS) in cost}
+    seconds = {
+        name: cost[max(COUNTS)].seconds for name, cost in costs.items() if max(COUNTS) in cost
+    }
     pairs = (("tpucfg", "script"), ("tpucfg (printed)", "cue"))
-    return [f"faster than {other}" for own, other in pairs if other in seconds and seconds[own] >= seconds[other]]
+    return [
+        f"faster than {other}"
+        for own, other in pairs
+        if other in seconds and seconds[own] >= seconds[other]
+    ]
 
 
 def report(costs: Mapping[str, Mapping[int, Cost]]) -> Iterator[str]:
@@ -126,7 +177,8 @@ def report(costs: Mapping[str, Mapping[int, Cost]]) -> Iterator[str]:
     tools = {tool.name: tool for tool in TOOLS}
     for name, costs_by_count in costs.items():
         seconds = " | ".join(
-            f"{costs_by_count[count].seconds:.2f}" if count in costs_by_count else "–" for count in COUNTS
+            f"{costs_by_count[count].seconds:.2f}" if count in costs_by_count else "–"
+            for count in COUNTS
         )
         peak = max(cost.peak_bytes for cost in costs_by_count.values()) / 1e6
         description = f"{tools[name].output} | {tools[name].validation}"

@@ -58,7 +58,9 @@ def measure(tpucfg: Path, rounds: int) -> dict[int, Cost]:
             for count in COUNTS:
                 shutil.rmtree(workdir / "out", ignore_errors=True)
                 options = [argument for spec in specs[:count] for argument in ("--spec", spec)]
-                costs_by_count[count].append(run([str(tpucfg / "tpucfg"), "render", "--out", "out", *options], workdir))
+                costs_by_count[count].append(
+                    run([str(tpucfg / "tpucfg"), "render", "--out", "out", *options], workdir)
+                )
                 _check_complete(workdir / "out", count)
     return {count: min(costs, key=_core_seconds) for count, costs in costs_by_count.items()}
 
@@ -72,7 +74,10 @@ def write_specs(workdir: Path) -> Iterator[str]:
     """Write specs of different projects with different values; yield their names."""
     for number in range(max(COUNTS)):
         text = _SPEC.format(
-            number=number, sizes=", ".join(SIZES), batch=8 * (64 + number % 128), steps=6400 + 64 * (number % 100)
+            number=number,
+            sizes=", ".join(SIZES),
+            batch=8 * (64 + number % 128),
+            steps=6400 + 64 * (number % 100),
         )
         (workdir / f"{number}.yaml").write_text(text, encoding="utf-8")
         yield f"{number}.yaml"
@@ -87,7 +92,9 @@ def _check_complete(out: Path, count: int) -> None:
 
 def _per_config(costs: Mapping[int, Cost], smaller: int, larger: int) -> float:
     """Return the core seconds per additional config between two numbers of specs, without start-up."""
-    return (costs[larger].cpu_seconds - costs[smaller].cpu_seconds) / ((larger - smaller) * len(SIZES))
+    return (costs[larger].cpu_seconds - costs[smaller].cpu_seconds) / (
+        (larger - smaller) * len(SIZES)
+    )
 
 
 def missed(costs: Mapping[int, Cost]) -> list[str]:
@@ -96,7 +103,8 @@ def missed(costs: Mapping[int, Cost]) -> list[str]:
     goals = {
         "configs per second": many * len(SIZES) / costs[many].cpu_seconds >= MIN_CONFIGS_PER_SECOND,
         "memory": costs[many].peak_bytes <= MAX_MEMORY,
-        "linear growth": _per_config(costs, some, many) <= MAX_GROWTH * _per_config(costs, few, some),
+        "linear growth": _per_config(costs, some, many)
+        <= MAX_GROWTH * _per_config(costs, few, some),
     }
     return [name for name, met in goals.items() if not met]
 
@@ -111,5 +119,8 @@ def report(costs: Mapping[int, Cost]) -> Iterator[str]:
         times = f"{cost.seconds:.2f} | {cost.cpu_seconds:.2f} | {configs / cost.cpu_seconds:,.0f}"
         yield f"| {count:,} | {configs:,} | {times} | {per_config} | {cost.peak_bytes / 1e6:.0f} |"
     yield ""
-    speed, memory = f"{MIN_CONFIGS_PER_SECOND:,} configs per core second", f"under {MAX_MEMORY / 1e6:.0f} MB"
+    speed, memory = (
+        f"{MIN_CONFIGS_PER_SECOND:,} configs per core second",
+        f"under {MAX_MEMORY / 1e6:.0f} MB",
+    )
     yield f"Goals with {max(COUNTS):,} specs: {speed}, {memory}, linear growth."

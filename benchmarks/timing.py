@@ -32,7 +32,9 @@ def run(command: Sequence[str], workdir: Path) -> Cost:
     Raises:
         CommandError: The command failed.
     """
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(_PYTHON_VARIABLES)}
+    environment = {
+        key: value for key, value in os.environ.items() if not key.startswith(_PYTHON_VARIABLES)
+    }
     discarded = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0) for stream in (0, 1, 2)]
     with chdir(workdir):
         start = time.perf_counter()

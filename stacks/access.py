@@ -39,13 +39,21 @@ def grant_access(
     agent_member = Output.concat("serviceAccount:", agent.email)
     own = logical_name(settings.region)
     if TARGET_FACTS[settings.target].agent_uses_bucket:
-        _grant(f"tpu-agent-on-{own}", bucket, OBJECT_USER, agent_member, options.create([agent.identity]))
+        _grant(
+            f"tpu-agent-on-{own}",
+            bucket,
+            OBJECT_USER,
+            agent_member,
+            options.create([agent.identity]),
+        )
     for email, label in account_labels(settings).items():
         _grant_objects(label, own, bucket, OBJECT_USER, email, options, account_created)
         for url in settings.reads:
             name = url.removeprefix("gs://")
             # Not protected: removing access has to be possible in one step, even in a protected environment.
-            _grant_objects(label, name, name, OBJECT_VIEWER, email, options, account_created, protect=False)
+            _grant_objects(
+                label, name, name, OBJECT_VIEWER, email, options, account_created, protect=False
+            )
     for member in settings.config.bucket_members:
         _grant(f"{member}-on-{own}", bucket, OBJECT_USER, member, options.create(protect=False))
     _grant_images(settings, options, account_created)
@@ -103,12 +111,22 @@ def _grant_objects(
     """Grant an account the objects of a bucket and, after that, the bucket's properties."""
     member = f"serviceAccount:{email}"
     # One after the other, so that a missing account is waited for and explained once.
-    objects = _grant(f"{label}-on-{name}", bucket, role, member, options.create(depends_on, protect=protect))
+    objects = _grant(
+        f"{label}-on-{name}", bucket, role, member, options.create(depends_on, protect=protect)
+    )
     properties = f"{label}-on-properties-of-{name}"
-    _grant(properties, bucket, BUCKET_READER, member, options.create([*depends_on, objects], protect=protect))
+    _grant(
+        properties,
+        bucket,
+        BUCKET_READER,
+        member,
+        options.create([*depends_on, objects], protect=protect),
+    )
 
 
-def _grant_images(settings: Settings, options: ResourceOptionsFactory, depends_on: Sequence[Resource]) -> None:
+def _grant_images(
+    settings: Settings, options: ResourceOptionsFactory, depends_on: Sequence[Resource]
+) -> None:
     """Let those who pull the jobs' images read the repositories."""
     for email, repository in settings.image_pulls:
         path = f"{repository.project}/{repository.location}/{repository.name}"
@@ -124,7 +142,10 @@ def _grant_images(settings: Settings, options: ResourceOptionsFactory, depends_o
 
 
 def _grant_workload_identity(
-    identity: Identity, settings: Settings, options: ResourceOptionsFactory, depends_on: Sequence[Resource]
+    identity: Identity,
+    settings: Settings,
+    options: ResourceOptionsFactory,
+    depends_on: Sequence[Resource],
 ) -> None:
     """Allow the pods' Kubernetes service account to act as the jobs' account."""
     is_first = identity == settings.identities[0]

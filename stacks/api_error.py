@@ -27,7 +27,11 @@ class ApiError(NamedTuple):
 
     def retry_command(self, settings: Settings) -> str:
         """Return the command to run after the fix: for a deletion, either `up` or `destroy`."""
-        return "the same command" if self.operation == "delete" else f"pulumi up --stack {settings.environment}"
+        return (
+            "the same command"
+            if self.operation == "delete"
+            else f"pulumi up --stack {settings.environment}"
+        )
 
     def import_command(self, id_: str, settings: Settings) -> str:
         """Return the command that imports the existing resource into the stack.

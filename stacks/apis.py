@@ -8,7 +8,11 @@ from settings import Settings
 
 
 def enable_api(
-    service: str, settings: Settings, options: ResourceOptionsFactory, *, protect: bool | None = None
+    service: str,
+    settings: Settings,
+    options: ResourceOptionsFactory,
+    *,
+    protect: bool | None = None,
 ) -> Resource:
     """Declare that an API is enabled in the environment's project."""
     return gcp.projects.Service(

@@ -38,7 +38,9 @@ def check_existing_bucket(settings: Settings, provider: gcp.Provider) -> None:
     """
     path = f"environments.{settings.environment}.bucket"
     try:
-        actual = gcp.storage.get_bucket(name=settings.bucket, opts=pulumi.InvokeOptions(provider=provider))
+        actual = gcp.storage.get_bucket(
+            name=settings.bucket, opts=pulumi.InvokeOptions(provider=provider)
+        )
     except Exception as error:  # noqa: BLE001 - the SDK has no exception type of its own for a failed look-up
         raise _refusal(
             f"the bucket {settings.bucket} cannot be read: {str(error).strip()}",
@@ -64,7 +66,10 @@ def check_existing_bucket(settings: Settings, provider: gcp.Provider) -> None:
 
 
 def _grant_key(
-    settings: Settings, options: ResourceOptionsFactory, provider: gcp.Provider, apis: list[Resource]
+    settings: Settings,
+    options: ResourceOptionsFactory,
+    provider: gcp.Provider,
+    apis: list[Resource],
 ) -> Resource:
     """Let Cloud Storage encrypt with the key, as its own agent of the project."""
     agent = gcp.storage.get_project_service_account(
@@ -84,7 +89,10 @@ def _refusal(message: str, help: str) -> pulumi.RunError:
 
 
 def create_bucket(
-    settings: Settings, options: ResourceOptionsFactory, provider: gcp.Provider, apis: list[Resource]
+    settings: Settings,
+    options: ResourceOptionsFactory,
+    provider: gcp.Provider,
+    apis: list[Resource],
 ) -> gcp.storage.Bucket:
     """Declare the bucket."""
     if settings.kms_key:
@@ -106,8 +114,14 @@ def create_bucket(
         versioning={"enabled": False},
         lifecycle_rules=[
             # Every deletion has a prefix, so that no rule ever applies to data or checkpoints.
-            {"action": {"type": "Delete"}, "condition": {"age": TMP_DAYS, "matches_prefixes": [TMP_PREFIX]}},
-            {"action": {"type": "AbortIncompleteMultipartUpload"}, "condition": {"age": UPLOAD_DAYS}},
+            {
+                "action": {"type": "Delete"},
+                "condition": {"age": TMP_DAYS, "matches_prefixes": [TMP_PREFIX]},
+            },
+            {
+                "action": {"type": "AbortIncompleteMultipartUpload"},
+                "condition": {"age": UPLOAD_DAYS},
+            },
         ],
         labels=dict(settings.labels),
         opts=options.create(apis, retain_on_delete=settings.keep_data),

@@ -36,8 +36,12 @@ class Environment(pulumi.ComponentResource):
         names = agent_names(settings, provider)
         if not settings.creates_bucket:
             check_existing_bucket(settings, provider)
-        apis = [enable_api(service, settings, options) for service in TARGET_FACTS[settings.target].apis]
-        own_bucket = create_bucket(settings, options, provider, apis) if settings.creates_bucket else None
+        apis = [
+            enable_api(service, settings, options) for service in TARGET_FACTS[settings.target].apis
+        ]
+        own_bucket = (
+            create_bucket(settings, options, provider, apis) if settings.creates_bucket else None
+        )
         bucket = own_bucket.name if own_bucket else settings.bucket
         agent = create_agent(names, options, apis)
         account = create_account(settings, options, apis)

@@ -51,7 +51,14 @@ _ROLES_BY_TYPE: Final = {
 
 def help_for(error: ApiError, settings: Settings) -> str:
     """Return consequence and fix of an error; empty if the provider's message is all that is known."""
-    return next((explain(error, settings) for pattern, explain in _EXPLANATIONS if pattern.search(error.message)), "")
+    return next(
+        (
+            explain(error, settings)
+            for pattern, explain in _EXPLANATIONS
+            if pattern.search(error.message)
+        ),
+        "",
+    )
 
 
 def _bucket_name_taken(_: ApiError, settings: Settings) -> str:
@@ -115,21 +122,32 @@ def _api_disabled(error: ApiError, settings: Settings) -> str:
 
 def _permission_denied(error: ApiError, settings: Settings) -> str:
     permission = _permission(error.message)
-    role = next((role for prefix, role in _ROLES if permission and permission.startswith(prefix)), None)
+    role = next(
+        (role for prefix, role in _ROLES if permission and permission.startswith(prefix)), None
+    )
     role = role or _ROLES_BY_TYPE.get(error.type, "the role that bootstrap names")
     missing = f"the permission {permission}" if permission else "a permission"
     if error.type == SECRET_GRANT:
         # On the secret alone: another team may own its project.
         secret, project = _secret_of(error, settings)
-        place, command = f"on the secret {secret} of {project}", f"gcloud secrets add-iam-policy-binding {secret}"
+        place, command = (
+            f"on the secret {secret} of {project}",
+            f"gcloud secrets add-iam-policy-binding {secret}",
+        )
         command += f" --project={project}"
     elif error.type == IMAGE_GRANT:
         return _denied_repository(error, settings, missing, role)
     elif error.type == BUCKET_GRANT and error.inputs.get("bucket") not in (None, settings.bucket):
         bucket = error.inputs["bucket"]
-        place, command = f"on the bucket {bucket}", f"gcloud storage buckets add-iam-policy-binding gs://{bucket}"
+        place, command = (
+            f"on the bucket {bucket}",
+            f"gcloud storage buckets add-iam-policy-binding gs://{bucket}",
+        )
     else:
-        place, command = f"in {settings.project}", f"gcloud projects add-iam-policy-binding {settings.project}"
+        place, command = (
+            f"in {settings.project}",
+            f"gcloud projects add-iam-policy-binding {settings.project}",
+        )
     return (
         f"the caller of pulumi lacks {missing} {place}: {error.consequence}.\n"
         f"help: {command} --member=user:YOU@example.com --role={role}; all roles that pulumi up needs: {BOOTSTRAP}"
@@ -138,8 +156,13 @@ def _permission_denied(error: ApiError, settings: Settings) -> str:
 
 def _denied_repository(error: ApiError, settings: Settings, missing: str, role: str) -> str:
     """Name the grant that the repository's owner can make instead: it may belong to another team."""
-    name, location, project = (error.inputs.get(key, "") for key in ("repository", "location", "project"))
-    member, repository = error.inputs.get("member", "MEMBER"), f"{name} --location={location} --project={project}"
+    name, location, project = (
+        error.inputs.get(key, "") for key in ("repository", "location", "project")
+    )
+    member, repository = (
+        error.inputs.get("member", "MEMBER"),
+        f"{name} --location={location} --project={project}",
+    )
     command = f"gcloud artifacts repositories add-iam-policy-binding {repository}"
     return (
         f"the caller of pulumi lacks {missing} on the repository {name} of {project}: {error.consequence}, and its "
@@ -152,7 +175,10 @@ def _denied_repository(error: ApiError, settings: Settings, missing: str, role: 
 
 def _secret_of(error: ApiError, settings: Settings) -> tuple[str, str]:
     """Return the secret's name and project."""
-    name, project = error.inputs.get("secretId") or "SECRET", error.inputs.get("project") or settings.project
+    name, project = (
+        error.inputs.get("secretId") or "SECRET",
+        error.inputs.get("project") or settings.project,
+    )
     return str(name).rpartition("/")[2], str(project)
 
 
@@ -192,7 +218,10 @@ def _role_reserved(error: ApiError, settings: Settings) -> str:
 
 
 def _permission(message: str) -> str | None:
-    match = re.search(r"Permission '?([a-z]+\.[A-Za-z.]+)'? denied|does not have ([a-z]+\.[A-Za-z.]+) access", message)
+    match = re.search(
+        r"Permission '?([a-z]+\.[A-Za-z.]+)'? denied|does not have ([a-z]+\.[A-Za-z.]+) access",
+        message,
+    )
     return (match[1] or match[2]) if match else None
 
 
@@ -253,10 +282,15 @@ _EXPLANATIONS: Final[tuple[tuple[re.Pattern[str], _Explanation], ...]] = (
     # The provider's own text: https://github.com/hashicorp/terraform-provider-google/blob/main/google/services/resourcemanager/resource_google_project_iam_custom_role.go
     (re.compile(r"Custom project role \S+ already exists and must be imported"), _role_exists),
     # https://github.com/GoogleCloudPlatform/gke-autoneg-controller/issues/71
-    (re.compile(r"Error 400\b.*role_id \(\S+\) which has been marked for deletion", re.DOTALL), _role_reserved),
+    (
+        re.compile(r"Error 400\b.*role_id \(\S+\) which has been marked for deletion", re.DOTALL),
+        _role_reserved,
+    ),
     (re.compile(r"Error 404\b.*\bSecret \[\S+\] not found", re.DOTALL), _secret_missing),
     (
-        re.compile(r"Error 400\b.*Identity (Pool|Namespace) does not exist", re.DOTALL | re.IGNORECASE),
+        re.compile(
+            r"Error 400\b.*Identity (Pool|Namespace) does not exist", re.DOTALL | re.IGNORECASE
+        ),
         _no_identity_pool,
     ),
     (retry.UNUSABLE_API, _api_disabled),

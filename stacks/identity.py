@@ -43,11 +43,15 @@ def agent_names(settings: Settings, provider: gcp.Provider) -> AgentNames:
         # In the service's tenant project: https://cloud.google.com/ai-platform/training/docs/using-tpus#tpu-access.
         names = ml_service.names(settings)
         return AgentNames(Output.from_input(names.tpu_account), names.project, is_derived=False)
-    email = Output.format("service-{0}@cloud-tpu.iam.gserviceaccount.com", _project_number(settings, provider))
+    email = Output.format(
+        "service-{0}@cloud-tpu.iam.gserviceaccount.com", _project_number(settings, provider)
+    )
     return AgentNames(email, settings.project, is_derived=True)
 
 
-def create_agent(names: AgentNames, options: ResourceOptionsFactory, apis: list[Resource]) -> ServiceAgent:
+def create_agent(
+    names: AgentNames, options: ResourceOptionsFactory, apis: list[Resource]
+) -> ServiceAgent:
     """Declare the TPU service identity, in the project that the target's guide requires."""
     identity = gcp.projects.ServiceIdentity(
         "tpu-agent", project=names.project, service=TPU_API, opts=options.create(apis)

@@ -15,7 +15,9 @@ LOG_WRITER: Final = "roles/logging.logWriter"
 """Writes log entries, and reads none: https://cloud.google.com/logging/docs/access-control."""
 
 
-def grant_log_writing(settings: Settings, options: ResourceOptionsFactory, depends_on: Sequence[Resource]) -> None:
+def grant_log_writing(
+    settings: Settings, options: ResourceOptionsFactory, depends_on: Sequence[Resource]
+) -> None:
     """Declare that each account may write log entries: without it, docker would not start the program."""
     if not TARGET_FACTS[settings.target].writes_logs:
         return

@@ -60,7 +60,11 @@ def _request_names(settings: Settings) -> Names:
 
 
 def _error_message(settings: Settings, url: str, error: Exception) -> str:
-    cause = f"the answer has no {error}" if isinstance(error, KeyError) else (str(error) or type(error).__name__)
+    cause = (
+        f"the answer has no {error}"
+        if isinstance(error, KeyError)
+        else (str(error) or type(error).__name__)
+    )
     stack = settings.environment
     return (
         f"the TPU account of AI Platform in {settings.project} cannot be looked up ({url}: {cause}). The service was "

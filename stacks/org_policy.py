@@ -6,14 +6,18 @@ from typing import Final
 from api_error import ApiError
 from settings import Settings
 
-CONSTRAINT: Final = re.compile(r"\bconstraints/([a-z][A-Za-z.]*[A-Za-z])|(do not belong to a permitted customer)")
+CONSTRAINT: Final = re.compile(
+    r"\bconstraints/([a-z][A-Za-z.]*[A-Za-z])|(do not belong to a permitted customer)"
+)
 """The name of a constraint, and the one error that may omit it. Examples:
 
 - https://github.com/PaloAltoNetworks/terraform-google-vmseries-modules/issues/148 (412, a bucket's location)
 - https://github.com/terraform-google-modules/terraform-example-foundation/issues/1454 (400, members of a role)
 - https://github.com/googlemaps/js-route-optimization-app/issues/198 (400, members of a role, without the name)
 """
-PERIMETER: Final = re.compile(r"vpcServiceControlsUniqueIdentifier(?:: (\S+))?|SECURITY_POLICY_VIOLATED")
+PERIMETER: Final = re.compile(
+    r"vpcServiceControlsUniqueIdentifier(?:: (\S+))?|SECURITY_POLICY_VIOLATED"
+)
 """https://github.com/terraform-google-modules/terraform-example-foundation/issues/974 (403)."""
 
 

@@ -25,7 +25,9 @@ class ResourceOptionsFactory:
     def create(self, depends_on: Sequence[pulumi.Resource] = (), **options: Any) -> ResourceOptions:
         """Return the options of one resource; `options` are added to the shared ones."""
         hooks = pulumi.ResourceHookBinding(on_error=[self._hook])
-        return ResourceOptions(parent=self._parent, depends_on=list(depends_on), hooks=hooks, **options)
+        return ResourceOptions(
+            parent=self._parent, depends_on=list(depends_on), hooks=hooks, **options
+        )
 
     async def _on_error(self, failure: pulumi.ErrorHookArgs) -> bool:
         """Return True to try again: transient errors are retried, all others are explained."""
@@ -34,7 +36,9 @@ class ResourceOptionsFactory:
         if retry.is_transient(message) and await retry.wait_after(len(failure.errors)):
             return True
         inputs = failure.new_inputs or failure.old_inputs or {}
-        error = ApiError(failure.type, failure.name, failure.urn, inputs, message, failure.failed_operation)
+        error = ApiError(
+            failure.type, failure.name, failure.urn, inputs, message, failure.failed_operation
+        )
         explanation = help_for(error, self._settings)
         if explanation:
             pulumi.log.error(explanation)

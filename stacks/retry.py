@@ -39,7 +39,11 @@ def is_transient(message: str) -> bool:
 def wait_before(retry: int) -> float | None:
     """Return the seconds to wait before a retry, counted from 1; None once the limit is reached."""
     waited = FIRST_WAIT_SECONDS * (2 ** (retry - 1) - 1)
-    return min(FIRST_WAIT_SECONDS * 2 ** (retry - 1), MAX_WAIT_SECONDS - waited) if waited < MAX_WAIT_SECONDS else None
+    return (
+        min(FIRST_WAIT_SECONDS * 2 ** (retry - 1), MAX_WAIT_SECONDS - waited)
+        if waited < MAX_WAIT_SECONDS
+        else None
+    )
 
 
 async def wait_after(failures: int) -> bool:

@@ -21,7 +21,9 @@ SECRETS_API: Final = "secretmanager.googleapis.com"
 https://cloud.google.com/secret-manager/docs/configuring-secret-manager."""
 
 
-def grant_secrets(settings: Settings, options: ResourceOptionsFactory, depends_on: Sequence[Resource]) -> None:
+def grant_secrets(
+    settings: Settings, options: ResourceOptionsFactory, depends_on: Sequence[Resource]
+) -> None:
     """Declare the access of each account to the secrets of its own jobs."""
     readers = [*_readers(settings)]
     if not readers:
@@ -43,7 +45,9 @@ def _readers(settings: Settings) -> Iterator[tuple[str, str, SecretName]]:
     """Yield the start of the grant's name, the member and the secret."""
     labels = account_labels(settings)
     # Sets, because several Kubernetes accounts can act as one Google account.
-    by_account = {(identity.email, secret) for identity in settings.identities for secret in identity.secrets}
+    by_account = {
+        (identity.email, secret) for identity in settings.identities for secret in identity.secrets
+    }
     for email, secret in sorted(by_account):
         yield labels[email], f"serviceAccount:{email}", secret
     for identity in settings.identities:
@@ -52,7 +56,9 @@ def _readers(settings: Settings) -> Iterator[tuple[str, str, SecretName]]:
             # that it is annotated with; as it may act as that account anyway, this gives it nothing more:
             # https://github.com/GoogleCloudPlatform/secrets-store-csi-driver-provider-gcp/blob/main/auth/auth.go
             member = kubernetes_member(identity, settings)
-            yield from ((f"pods-{identity.kubernetes}", member, secret) for secret in identity.secrets)
+            yield from (
+                (f"pods-{identity.kubernetes}", member, secret) for secret in identity.secrets
+            )
 
 
 def _short_name(secret: SecretName, settings: Settings) -> str:

@@ -124,7 +124,9 @@ def settings_of(project: Project, stack: str, config: StackConfig) -> Settings:
         )
     environment = project.environments[stack]
     owned = identities(project, environment)
-    jobs = _checked_jobs(project, environment, creates_account=any(identity.is_created for identity in owned))
+    jobs = _checked_jobs(
+        project, environment, creates_account=any(identity.is_created for identity in owned)
+    )
     deleting = [job for job in jobs if deletes_its_slice(job.target, job.settings)]
     _check_members(stack, owned, config)
     return Settings(
@@ -145,7 +147,9 @@ def settings_of(project: Project, stack: str, config: StackConfig) -> Settings:
         identities=owned,
         account_id=account_id(name=project.name, environment=stack),
         deletion_role_id=deletion_role_id(name=project.name, environment=stack),
-        deletion_permissions=deletion_permissions(environment.target, [job.slice.hosts for job in deleting]),
+        deletion_permissions=deletion_permissions(
+            environment.target, [job.slice.hosts for job in deleting]
+        ),
         deletion_condition=deletion_condition(
             environment.target, [job.name for job in deleting if job.slice.hosts == 1]
         ),
@@ -153,7 +157,9 @@ def settings_of(project: Project, stack: str, config: StackConfig) -> Settings:
     )
 
 
-def _checked_jobs(project: Project, environment: Environment, *, creates_account: bool) -> list[Job]:
+def _checked_jobs(
+    project: Project, environment: Environment, *, creates_account: bool
+) -> list[Job]:
     """Check only the stack's own environment: another team's error must not block this one's update."""
     compiled = compile_project(project, Catalog(), Selection(environments=(environment.name,)))
     account_findings = long_account_id(project, environment) if creates_account else ()
@@ -237,7 +243,9 @@ def _root() -> Path:
 def _raise_errors(findings: Sequence[Finding], sources: Mapping[str, str]) -> None:
     if findings:
         count = f"{len(findings)} error{'s' if len(findings) > 1 else ''}"
-        raise pulumi.RunError(f"{count}, and nothing was changed\n{report(list(findings), sources).rstrip()}")
+        raise pulumi.RunError(
+            f"{count}, and nothing was changed\n{report(list(findings), sources).rstrip()}"
+        )
 
 
 def _run_error(message: str, help: str) -> pulumi.RunError:

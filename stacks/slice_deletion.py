@@ -10,14 +10,18 @@ from resource_options import ResourceOptionsFactory
 from settings import Settings
 
 
-def grant_deletion(settings: Settings, options: ResourceOptionsFactory, depends_on: Sequence[Resource]) -> None:
+def grant_deletion(
+    settings: Settings, options: ResourceOptionsFactory, depends_on: Sequence[Resource]
+) -> None:
     """Declare the role and its grants, for the accounts whose jobs delete their slices.
 
     The grants are on the project, as a slice has no policy before it exists. On Compute Engine, a condition on the name
     leaves the environment's own instances; Cloud TPU and managed instance groups have no condition on names, so that a
     job could delete any slice of the project there: https://cloud.google.com/iam/docs/conditions-resource-attributes.
     """
-    accounts = dict.fromkeys(identity.email for identity in settings.identities if identity.deletes_slices)
+    accounts = dict.fromkeys(
+        identity.email for identity in settings.identities if identity.deletes_slices
+    )
     if not accounts:
         return
     role, depends_on = settings.config.deletion_role, list(depends_on)

@@ -45,7 +45,12 @@ PACKAGE: dict[str, Any] = {
 }
 OF_MACHINE: dict[str, dict[str, Any]] = {
     "basic": {"scaleTier": "BASIC_TPU"},
-    "legacy": {"scaleTier": "CUSTOM", "masterType": "complex_model_m", "workerType": "cloud_tpu", "workerCount": 1},
+    "legacy": {
+        "scaleTier": "CUSTOM",
+        "masterType": "complex_model_m",
+        "workerType": "cloud_tpu",
+        "workerCount": 1,
+    },
     "compute-engine": {
         "scaleTier": "CUSTOM",
         "masterType": "n1-highcpu-16",
@@ -67,7 +72,11 @@ def merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
         key: merged(below[key], value) if isinstance(value, dict) and key in below else value
         for key, value in above.items()
     }
-    return {key: value for key, value in {**below, **updates}.items() if value is not None or key not in above}
+    return {
+        key: value
+        for key, value in {**below, **updates}.items()
+        if value is not None or key not in above
+    }
 
 
 def container(**changes: Any) -> dict[str, Any]:
@@ -86,4 +95,8 @@ def located_text(finding: Finding, data: dict[str, Any]) -> str:
     """Return the text at the location of a finding; for a list, its opening bracket."""
     location = finding.location
     line = json.dumps(data, indent=1).splitlines()[location.line - 1]
-    return line[location.column - 1 : location.end_column - 1 if location.line == location.end_line else None]
+    return line[
+        location.column - 1 : location.end_column - 1
+        if location.line == location.end_line
+        else None
+    ]

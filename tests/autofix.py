@@ -30,7 +30,11 @@ def _replace(document: Document, finding: Finding, new: str) -> str | None:
         return None
     rows = document.text.split("\n")
     row, start, end = rows[location.line - 1], location.column - 1, location.end_column - 1
-    quote = row[start] if row[start : start + 1] in ('"', "'") and row[start:end].endswith(row[start]) else ""
+    quote = (
+        row[start]
+        if row[start : start + 1] in ('"', "'") and row[start:end].endswith(row[start])
+        else ""
+    )
     quote = "" if new[:1] in ('"', "[", "{") or not re.match(r"[a-zA-Z$]", new) else quote
     rows[location.line - 1] = f"{row[:start]}{quote}{new}{quote}{row[end:]}"
     return "\n".join(rows)
@@ -47,7 +51,9 @@ def _set(document: Document, _: Finding, path: str, value: str) -> str | None:
     return _edited(document, _path(document, path), _value(value))
 
 
-def _set_both(document: Document, finding: Finding, path: str, value: str, other: str, other_value: str) -> str | None:
+def _set_both(
+    document: Document, finding: Finding, path: str, value: str, other: str, other_value: str
+) -> str | None:
     edited = _set(document, finding, path, value)
     return _set(read_text(edited, document.file), finding, other, other_value) if edited else None
 
@@ -60,12 +66,16 @@ def _example(document: Document, finding: Finding, value: str) -> str | None:
     if finding.location == document.key_location(path):
         return _replace(document, finding, value)
     key = f"{path[-1]}: "
-    return _edited(document, path, _value(value.removeprefix(key) if isinstance(path[-1], str) else value))
+    return _edited(
+        document, path, _value(value.removeprefix(key) if isinstance(path[-1], str) else value)
+    )
 
 
 def _delete(document: Document, finding: Finding, path: str) -> str | None:
     known = _path(document, path)
-    return _edited(document, known if document.node(known) else _path_at(document, finding), _DELETED)
+    return _edited(
+        document, known if document.node(known) else _path_at(document, finding), _DELETED
+    )
 
 
 def _delete_at_location(document: Document, finding: Finding) -> str | None:
@@ -106,7 +116,10 @@ def _quote(document: Document, finding: Finding) -> str | None:
 
 def _close(document: Document, finding: Finding, sign: str) -> str | None:
     """Append the closing sign to the line; to the opening line if the finding has one."""
-    rows, line = document.text.split("\n"), (finding.related[0][0] if finding.related else finding.location).line
+    rows, line = (
+        document.text.split("\n"),
+        (finding.related[0][0] if finding.related else finding.location).line,
+    )
     rows[line - 1] += sign
     return "\n".join(rows)
 
@@ -142,7 +155,9 @@ def _moved(document: Document, path: KeyPath, below: str, key: str, value: Any) 
     parent = document.node(path[:-1])
     removed = path[:-1] if parent is not None and len(parent.value) == 1 and len(path) > 2 else path
     rest = read_text(_edited(document, removed, _DELETED), document.file)
-    section = () if below == "at the top of the file" else _path(document, below.removeprefix("under "))
+    section = (
+        () if below == "at the top of the file" else _path(document, below.removeprefix("under "))
+    )
     return _edited(rest, (*section, key), value)
 
 
@@ -156,7 +171,9 @@ def _move_keys(document: Document, _: Finding, source: str, target: str) -> str 
     return edited.text
 
 
-def _rename(document: Document, _: Finding, source: str, target: str, left: str | None) -> str | None:
+def _rename(
+    document: Document, _: Finding, source: str, target: str, left: str | None
+) -> str | None:
     """Apply `rename X to Y, without A (a reason) and B (another)`."""
     path, new = _path(document, source), target.rpartition(".")[2]
     node = document.node(path)
@@ -168,14 +185,18 @@ def _rename(document: Document, _: Finding, source: str, target: str, left: str 
     return _edited(rest, (*path[:-1], new), value)
 
 
-def _move_some(document: Document, finding: Finding, keys: str, target: str, source: str) -> str | None:
+def _move_some(
+    document: Document, finding: Finding, keys: str, target: str, source: str
+) -> str | None:
     """Apply `move A and B to X, and delete Y`."""
     path, edited = _path(document, source), document
     for key in re.findall(r"\w+", keys.replace(" and ", " ")):
         value = document.node((*path, key))
         if value is None:
             return None
-        edited = read_text(_edited(edited, (*_path(edited, target), key), value.value), document.file)
+        edited = read_text(
+            _edited(edited, (*_path(edited, target), key), value.value), document.file
+        )
     return _delete(edited, finding, source)
 
 
@@ -215,7 +236,10 @@ _EDITS: Final[tuple[tuple[str, Callable[..., str | None]], ...]] = (
     (r"delete \w+, and set (\S+) to (.+)", _delete_and_set),
     (r"delete it(?: here, and .*)?", _delete_at_location),
     (r"delete this, or .*", _delete_span),
-    (r"delete (?!it\b)([\w-]+(?:[.\[][\w.\[\]-]+)*)(?:: .*|, and .*|, which .*|,? or .*)?", _delete),
+    (
+        r"delete (?!it\b)([\w-]+(?:[.\[][\w.\[\]-]+)*)(?:: .*|, and .*|, which .*|,? or .*)?",
+        _delete,
+    ),
     (r"(\w+) belongs (under \S+|at the top of the file): move it there.*", _move),
     (r"(?:.*, and )?replace it by (\w+: .+) (under \S+|at the top of the file)", _replace_by_line),
     (r"add (\w+: .+?)(?:, here or .*|, or another .*)?", _add),
@@ -243,7 +267,9 @@ def _edited(document: Document, path: KeyPath | None, value: Any) -> str:
 def _path(document: Document, text: str) -> KeyPath:
     """Return the path that a message writes with dots; a key of the document may contain dots itself."""
     known = {dotted(path): path for path, _ in _nodes((), document.root)}
-    parent = next((path for path in sorted(known, key=len, reverse=True) if text.startswith(f"{path}.")), "")
+    parent = next(
+        (path for path in sorted(known, key=len, reverse=True) if text.startswith(f"{path}.")), ""
+    )
     return known.get(text) or (*known.get(parent, ()), *text.removeprefix(f"{parent}.").split("."))
 
 

@@ -65,7 +65,11 @@ def has_several_documents(name: str) -> bool:
 def arguments(file: Path) -> list[str]:
     """Return the arguments of tpucfg that check the file from its own folder."""
     kind, *target = file.name.split(".")[:-1]
-    return ["check", "--config", file.name, "--target", *target] if kind == "config" else ["check", "--spec", file.name]
+    return (
+        ["check", "--config", file.name, "--target", *target]
+        if kind == "config"
+        else ["check", "--spec", file.name]
+    )
 
 
 def run_check(file: Path, *more: str) -> tuple[int, str, str]:
@@ -79,8 +83,14 @@ def run_check(file: Path, *more: str) -> tuple[int, str, str]:
             return run(["submit"]), err.getvalue(), ""
         if file.parent.name.startswith(_COMPILED):
             status = run(["fit"])
-            return status, re.sub(r"^[0-9]+/[0-9]+ .*\n", "", err.getvalue(), flags=re.MULTILINE), ""
-        outputs = ["--stack-outputs", "outputs.json"] if (file.parent / "outputs.json").exists() else []
+            return (
+                status,
+                re.sub(r"^[0-9]+/[0-9]+ .*\n", "", err.getvalue(), flags=re.MULTILINE),
+                "",
+            )
+        outputs = (
+            ["--stack-outputs", "outputs.json"] if (file.parent / "outputs.json").exists() else []
+        )
         status = run([*arguments(file), *outputs, *more])
     return status, out.getvalue(), err.getvalue()
 
@@ -91,19 +101,26 @@ def _check_resources(file: Path) -> tuple[int, str]:
     assert project
     (entry,) = json.loads((file.parent / "resources.json").read_text())
     resources = tuple(Resource(**resource) for resource in entry["resources"])
-    declared = EnvironmentResources(project.environments[entry["name"]], resources, entry["outputs"])
+    declared = EnvironmentResources(
+        project.environments[entry["name"]], resources, entry["outputs"]
+    )
     findings = resource_findings(declared, project)
     return int(bool(errors(findings))), report(findings, {file.name: file.read_text()})
 
 
 def is_case_of_check(folder: Path) -> bool:
     """Return True if `tpucfg check` prints the findings, and no other command."""
-    return not (folder / "resources.json").exists() and not folder.name.startswith((*_REFUSED, *_COMPILED))
+    return not (folder / "resources.json").exists() and not folder.name.startswith(
+        (*_REFUSED, *_COMPILED)
+    )
 
 
 def has_one_file(folder: Path) -> bool:
     """Return True if the case is about a single file."""
-    return not any((folder / name).exists() for name in ("Pulumi.yaml", "outputs.json", "resources.json", "results"))
+    return not any(
+        (folder / name).exists()
+        for name in ("Pulumi.yaml", "outputs.json", "resources.json", "results")
+    )
 
 
 def findings_of(document: Document, file: Path) -> tuple[Finding, ...]:

@@ -45,7 +45,11 @@ class OpenedPage(NamedTuple):
         overlaps = []
         for chart in self.page.evaluate(BOXES):
             labels = chart["texts"]
-            overlaps += [f"{box['text']!r} leaves the chart" for box in labels if not _is_inside(box, chart["frame"])]
+            overlaps += [
+                f"{box['text']!r} leaves the chart"
+                for box in labels
+                if not _is_inside(box, chart["frame"])
+            ]
             overlaps += [
                 f"{box['text']!r} touches {other['text'] or 'a mark'!r}"
                 for index, box in enumerate(labels)

@@ -38,7 +38,9 @@ _PERMISSIONS: Final = {
 https://cloud.google.com/storage/docs/access-control/iam-json
 """
 _REPLACE: Final = "storage.objects.delete"
-_PATH: Final = re.compile(r"/(?:upload/|download/)?storage/v1/b/(?P<bucket>[^/]+)(?P<objects>/o(?:/(?P<name>[^/]+))?)?")
+_PATH: Final = re.compile(
+    r"/(?:upload/|download/)?storage/v1/b/(?P<bucket>[^/]+)(?P<objects>/o(?:/(?P<name>[^/]+))?)?"
+)
 _TIME: Final = "2026-01-01T00:00:00.000Z"
 """The time at which each object was created and updated."""
 
@@ -55,7 +57,9 @@ class Buckets(ThreadingHTTPServer):
         """Content by URL, such as `gs://bucket/name`."""
         self.uploads: list[bytearray] = []
         """Content that each upload in chunks has received so far."""
-        self.roles: dict[str, frozenset[str]] = defaultdict(lambda: frozenset(["roles/storage.objectUser"]))
+        self.roles: dict[str, frozenset[str]] = defaultdict(
+            lambda: frozenset(["roles/storage.objectUser"])
+        )
         """The roles that the caller has, by bucket."""
         self.used: set[tuple[str, str]] = set()
         """Each bucket with each permission that a request needed."""
@@ -71,12 +75,18 @@ class Buckets(ThreadingHTTPServer):
     def below(self, folder: str) -> dict[str, bytes]:
         """Return the objects in a folder, by their names inside it."""
         prefix = f"{folder}/"
-        return {url.removeprefix(prefix): data for url, data in self.objects.items() if url.startswith(prefix)}
+        return {
+            url.removeprefix(prefix): data
+            for url, data in self.objects.items()
+            if url.startswith(prefix)
+        }
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # otherwise, each response waits for 40 ms between its headers and its content
+    disable_nagle_algorithm = (
+        True  # otherwise, each response waits for 40 ms between its headers and its content
+    )
     server: Buckets
 
     def handle(self) -> None:
@@ -100,7 +110,9 @@ class _Handler(BaseHTTPRequestHandler):
         name = unquote((match and match["name"]) or "")
         kind = "object" if name else "objects" if match and match["objects"] else "bucket"
         if match is None or (kind, self.command) not in _PERMISSIONS:
-            self._send_error(HTTPStatus.NOT_IMPLEMENTED, f"not part of the stand-in: {self.command} {self.path}")
+            self._send_error(
+                HTTPStatus.NOT_IMPLEMENTED, f"not part of the stand-in: {self.command} {self.path}"
+            )
             return
         bucket, folder = match["bucket"], f"gs://{match['bucket']}/"
         if self.command == "POST":
@@ -169,12 +181,21 @@ class _Handler(BaseHTTPRequestHandler):
         data = self.server.objects[folder + name]
         times = dict.fromkeys(("timeCreated", "updated"), _TIME)
         # The generation only has to differ between two contents.
-        return {"name": name, "size": str(len(data)), "generation": str(abs(hash(data)) or 1), **times}
+        return {
+            "name": name,
+            "size": str(len(data)),
+            "generation": str(abs(hash(data)) or 1),
+            **times,
+        }
 
     def _list(self, folder: str, query: dict[str, str]) -> None:
         """Send the objects with a prefix; with a delimiter, those below it as common prefixes."""
         prefix, delimiter = query.get("prefix", ""), query.get("delimiter")
-        names = sorted(url.removeprefix(folder) for url in self.server.objects if url.startswith(folder + prefix))
+        names = sorted(
+            url.removeprefix(folder)
+            for url in self.server.objects
+            if url.startswith(folder + prefix)
+        )
         prefixes: list[str] = []
         if delimiter:
             parts = [name.removeprefix(prefix).partition(delimiter) for name in names]
@@ -197,11 +218,18 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(HTTPStatus.PARTIAL_CONTENT, data[start:stop], extent)
 
     def _send(
-        self, status: HTTPStatus, content: bytes | dict[str, Any] = b"", headers: dict[str, str] | None = None
+        self,
+        status: HTTPStatus,
+        content: bytes | dict[str, Any] = b"",
+        headers: dict[str, str] | None = None,
     ) -> None:
         data = content if isinstance(content, bytes) else json.dumps(content).encode()
         kind = "application/octet-stream" if isinstance(content, bytes) else "application/json"
-        generation = {"X-Goog-Generation": str(abs(hash(content)) or 1)} if isinstance(content, bytes) else {}
+        generation = (
+            {"X-Goog-Generation": str(abs(hash(content)) or 1)}
+            if isinstance(content, bytes)
+            else {}
+        )
         self.send_response(status)
         for name, value in {"Content-Type": kind, **generation, **(headers or {})}.items():
             self.send_header(name, value)

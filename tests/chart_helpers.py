@@ -15,9 +15,13 @@ from tpucfg.plan.selection import group_ladders
 GENERATIONS: Final = tuple(generation.name for generation in CATALOG.generations())
 
 
-def narratives(plan: Plan, measured: Mapping[str, MeasuredThroughput] | None = None) -> list[Narrative]:
+def narratives(
+    plan: Plan, measured: Mapping[str, MeasuredThroughput] | None = None
+) -> list[Narrative]:
     """Return the narratives of all ladders."""
-    return [build_narrative(plan.project, group, measured or {}) for group in group_ladders(plan.jobs)]
+    return [
+        build_narrative(plan.project, group, measured or {}) for group in group_ladders(plan.jobs)
+    ]
 
 
 def svg_of(plan: Plan, measured: Mapping[str, MeasuredThroughput] | None = None) -> str:
@@ -36,7 +40,9 @@ def random_spec(seed: int) -> dict[str, Any]:
     tuned_on, grad_accum = "v4-8", rng.choice([1, 2, 8])
     data = spec(
         name=rng.choice(["m", "mnist", "a-name-with-thirty-characters0"]),
-        environments={name: _random_environment(rng) for name in ("dev", "an-environment-with-30-letters")},
+        environments={
+            name: _random_environment(rng) for name in ("dev", "an-environment-with-30-letters")
+        },
         training={
             "tuned_on": tuned_on,
             "batch_size": 8 * grad_accum * 10 ** rng.randint(0, 13),
@@ -47,7 +53,9 @@ def random_spec(seed: int) -> dict[str, Any]:
     )
     if rng.random() < 0.8:
         data["training"]["learning_rate"] = rng.choice([1, 0.1, 0.00123, 1e-7, 12345.678])
-    sizes = sorted({size for environment in data["environments"].values() for size in environment["sizes"]})
+    sizes = sorted(
+        {size for environment in data["environments"].values() for size in environment["sizes"]}
+    )
     overridden = rng.choice(sizes)
     slice_ = CATALOG.find(overridden)
     assert slice_ is not None

@@ -58,10 +58,18 @@ class ComputeApi:
             return status, answer[1]
         if path.endswith("/wait"):
             self.unavailable -= 1
-            return (200, self._wait(path.removesuffix("/wait"))) if self.unavailable < 0 else (503, "no healthy server")
+            return (
+                (200, self._wait(path.removesuffix("/wait")))
+                if self.unavailable < 0
+                else (503, "no healthy server")
+            )
         self.requests.append((method, path))
         if method == "GET":
-            return (200, self.objects[path]) if path in self.objects else (404, _error("was not found"))
+            return (
+                (200, self.objects[path])
+                if path in self.objects
+                else (404, _error("was not found"))
+            )
         return self._delete(path) if method == "DELETE" else self._create(path, body)
 
     def _create(self, path: str, body: Any) -> tuple[int, Any]:
@@ -92,7 +100,12 @@ class ComputeApi:
     def _operation(self, method: str, path: str, body: Any) -> dict[str, Any]:
         name = f"/compute/v1/operations/operation-{len(self._operations)}"
         self._operations[name] = method, path, body
-        return {"kind": "compute#operation", "name": name.rpartition("/")[2], "status": "RUNNING", **self._link(name)}
+        return {
+            "kind": "compute#operation",
+            "name": name.rpartition("/")[2],
+            "status": "RUNNING",
+            **self._link(name),
+        }
 
     def _link(self, name: str) -> dict[str, str]:
         return {"selfLink": f"{self.url}{name}"}
@@ -106,7 +119,11 @@ class ComputeApi:
         if method == "DELETE":
             self.objects.pop(path, None)
         elif collection == self.failing:
-            return operation | {"error": {"errors": [{"code": "ZONE_RESOURCE_POOL_EXHAUSTED", "message": "no TPUs"}]}}
+            return operation | {
+                "error": {
+                    "errors": [{"code": "ZONE_RESOURCE_POOL_EXHAUSTED", "message": "no TPUs"}]
+                }
+            }
         elif collection == self.slow:
             return operation | {"status": "RUNNING"}
         else:

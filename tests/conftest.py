@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from repositories import Repository
 
 REQUIRE: Final = "TPUCFG_REQUIRE_BROWSER"
-TPU_PYTHON: Final = Path(__file__).resolve().parent.parent / ".venv" / "tpu-compiler" / "bin" / "python"
+TPU_PYTHON: Final = (
+    Path(__file__).resolve().parent.parent / ".venv" / "tpu-compiler" / "bin" / "python"
+)
 """Python of the environment that `make tpu-compiler` builds; TPUCFG_TPU_PYTHON replaces it."""
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome")
 

@@ -39,12 +39,16 @@ def main() -> None:
     for number in range(times):
         if fresh:
             shutil.rmtree(OUTPUT, ignore_errors=True)
-        counts[run_and_kill(commands[number % len(commands)], rng, longest, watching=number % 2 == 0)] += 1
+        counts[
+            run_and_kill(commands[number % len(commands)], rng, longest, watching=number % 2 == 0)
+        ] += 1
         counts[state_of_output(outputs)] += 1
     sys.stdout.write(json.dumps(counts))
 
 
-def run_and_kill(command: Sequence[str], rng: random.Random, longest: float, *, watching: bool) -> str:
+def run_and_kill(
+    command: Sequence[str], rng: random.Random, longest: float, *, watching: bool
+) -> str:
     """Return `killed` if the signal ended the child, or `done` if the child had ended before."""
     child = start(command)
     if watching:
@@ -81,7 +85,11 @@ def has_staged_file() -> bool:
 
 def contents(folder: Path) -> dict[str, bytes]:
     """Return every file below a folder."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 def state_of_output(outputs: Sequence[dict[str, bytes]]) -> str:
@@ -93,8 +101,12 @@ def state_of_output(outputs: Sequence[dict[str, bytes]]) -> str:
     left = contents(OUTPUT)
     moved = {path: content for path, content in left.items() if STAGED not in path}
     for path, content in moved.items():
-        assert content in [output.get(path) for output in outputs], f"{path} is incomplete: {content!r}"
-    state = "whole" if any(moved == output for output in outputs) else "mixed" if moved else "nothing"
+        assert content in [output.get(path) for output in outputs], (
+            f"{path} is incomplete: {content!r}"
+        )
+    state = (
+        "whole" if any(moved == output for output in outputs) else "mixed" if moved else "nothing"
+    )
     return f"{state}, staged files left" if len(left) > len(moved) else state
 
 

@@ -20,7 +20,14 @@ _KEYS: Final[Mapping[str, Sequence[str]]] = {
         "topology.kubernetes.io/zone",
         "cloud.google.com/gke-nodepool",
     ),
-    "metadata": ("startup-script", "startup-script-url", "shutdown-script", "user-data", "ssh-keys", "tpu-env"),
+    "metadata": (
+        "startup-script",
+        "startup-script-url",
+        "shutdown-script",
+        "user-data",
+        "ssh-keys",
+        "tpu-env",
+    ),
     "limits": ("google.com/tpu", "cloud-tpus.google.com/v3", "cpu"),
     "requests": ("google.com/tpu", "cloud-tpus.google.com/preemptible-v3", "memory"),
     "overhead": ("google.com/tpu", "cpu"),
@@ -57,7 +64,11 @@ _TEXTS: Final[Mapping[str, Sequence[str]]] = {
         "TPU_VISIBLE_CHIPS",
     ),
     "mountPath": (
-        *(f"{folder}shm{rest}" for folder in ("/dev/", "dev/", "/dev//") for rest in ("", "/", "/x")),
+        *(
+            f"{folder}shm{rest}"
+            for folder in ("/dev/", "dev/", "/dev//")
+            for rest in ("", "/", "/x")
+        ),
         "/data",
     ),
     "operator": ("Exists", "Equal", "In"),
@@ -98,23 +109,42 @@ class _Random:
         if isinstance(schema.get("additionalProperties"), dict):
             keys = [*_KEYS.get(name, ()), *(own or ()), "x"]
             chosen = self._rng.sample(keys, min(len(keys), self._rng.randint(1, 2)))
-            return {key: self.value(schema["additionalProperties"], None, key, depth + 1) for key in chosen}
+            return {
+                key: self.value(schema["additionalProperties"], None, key, depth + 1)
+                for key in chosen
+            }
         if schema.get("type") == "array":
-            return [self._item(schema["items"], own, name, depth) for _ in range(self._rng.randint(1, 2))]
+            return [
+                self._item(schema["items"], own, name, depth)
+                for _ in range(self._rng.randint(1, 2))
+            ]
         return self._scalar(schema, own, name)
 
     def _object(self, schema: Schema, own: Mapping[str, Any] | None, depth: int) -> dict[str, Any]:
         properties = schema["properties"]
         keys = set() if own is not None else set(schema.get("required", ()))
-        likely = [key for key in own or () if key in properties and isinstance(own[key] if own else None, dict | list)]
+        likely = [
+            key
+            for key in own or ()
+            if key in properties and isinstance(own[key] if own else None, dict | list)
+        ]
         if likely and self._rng.random() < 0.9:
             keys.add(self._rng.choice(likely))
         if depth < 14:
-            keys.update(self._rng.sample(sorted(properties), min(len(properties), self._rng.randint(0, 2))))
-        return {key: self.value(properties[key], (own or {}).get(key), key, depth + 1) for key in sorted(keys)}
+            keys.update(
+                self._rng.sample(sorted(properties), min(len(properties), self._rng.randint(0, 2)))
+            )
+        return {
+            key: self.value(properties[key], (own or {}).get(key), key, depth + 1)
+            for key in sorted(keys)
+        }
 
     def _item(self, schema: Schema, own: Any, name: str, depth: int) -> Any:
-        item = self._rng.choice(own) if isinstance(own, list) and own and self._rng.random() < 0.7 else None
+        item = (
+            self._rng.choice(own)
+            if isinstance(own, list) and own and self._rng.random() < 0.7
+            else None
+        )
         value = self.value(schema, item, name, depth + 1)
         return {**value, **_names(item)} if isinstance(item, dict) else value
 
@@ -128,7 +158,9 @@ class _Random:
         if kind != "string":
             return self._rng.choice(_SINGLE[kind])
         texts = [*schema.get("examples", ()), *_TEXTS.get(name, ())] or ["x"]
-        return self._rng.choice([*texts, own] if isinstance(own, str) and "pattern" not in schema else texts)
+        return self._rng.choice(
+            [*texts, own] if isinstance(own, str) and "pattern" not in schema else texts
+        )
 
 
 class Field(NamedTuple):
@@ -150,17 +182,24 @@ class _Fields:
     def __init__(self, root: Schema) -> None:
         self._root = root
 
-    def below(self, schema: Schema, own: Any, name: str, parents: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+    def below(
+        self, schema: Schema, own: Any, name: str, parents: tuple[str, ...]
+    ) -> Iterator[tuple[str, Any]]:
         """Yield the fields of a value with their names, each as a value that contains only this field."""
         reference = str(schema.get("$ref", ""))
         if reference and parents.count(reference) > 0:
             return
-        parents, schema = (*parents, reference) if reference else parents, resolved(self._root, schema)
+        parents, schema = (
+            (*parents, reference) if reference else parents,
+            resolved(self._root, schema),
+        )
         if "properties" in schema:
             required = {} if isinstance(own, dict) else self._required(schema)
             for key, value_schema in schema["properties"].items():
                 own_value = own.get(key) if isinstance(own, dict) else None
-                for path, value in self.below(value_schema, own_value, f"{name}.{key}" if name else key, parents):
+                for path, value in self.below(
+                    value_schema, own_value, f"{name}.{key}" if name else key, parents
+                ):
                     yield path, {**required, key: value}
         elif isinstance(schema.get("additionalProperties"), dict):
             for key in (*(own or ()), *_KEYS.get(name.rpartition(".")[2], ()), "x"):
@@ -170,7 +209,9 @@ class _Fields:
         else:
             yield name, self.sample(schema)
 
-    def _items(self, schema: Schema, own: Any, name: str, parents: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+    def _items(
+        self, schema: Schema, own: Any, name: str, parents: tuple[str, ...]
+    ) -> Iterator[tuple[str, Any]]:
         if "properties" not in resolved(self._root, schema):
             yield name, [self.sample(schema)]
             return

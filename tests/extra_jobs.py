@@ -11,7 +11,10 @@ from tpucfg.targets import RequestBody, target_named
 from tpucfg.targets.extra import Merged, merge_extra
 from tpucfg.yamldoc.document import KeyPath
 
-ENV: Final = {"env": {"A": "1", "EMPTY": ""}, "xla_flags": {"v5e": ["--xla_a=1"], "v6e": ["--xla_a=1"]}}
+ENV: Final = {
+    "env": {"A": "1", "EMPTY": ""},
+    "xla_flags": {"v5e": ["--xla_a=1"], "v6e": ["--xla_a=1"]},
+}
 FULL: Final = {
     **ENV,
     "secrets": {"TOKEN": "hf/3"},
@@ -22,9 +25,17 @@ FULL: Final = {
 _DISK: Final = {"source": "projects/acme/zones/us-central1-a/disks/data"}
 EVERYTHING: Final[tuple[tuple[str, str, dict[str, Any]], ...]] = (
     ("vertex-ai", "v2-32", {"trainer": ENV}),
-    ("vertex-ai", "v5litepod-16", {"trainer": {**ENV, "max_run_duration": "1h"}, "capacity": {"reservation": "r"}}),
+    (
+        "vertex-ai",
+        "v5litepod-16",
+        {"trainer": {**ENV, "max_run_duration": "1h"}, "capacity": {"reservation": "r"}},
+    ),
     ("vertex-ai", "v5litepod-4", {"trainer": {**ENV, "restarts": 0}, "capacity": "spot"}),
-    ("cloud-tpu", "v5litepod-16", {"trainer": ENV, "capacity": "spot", "environment": {"labels": {"a": "b"}}}),
+    (
+        "cloud-tpu",
+        "v5litepod-16",
+        {"trainer": ENV, "capacity": "spot", "environment": {"labels": {"a": "b"}}},
+    ),
     ("cloud-tpu", "v6e-16x2", {"trainer": ENV, "options": {"network": "n"}}),
     (
         "cloud-tpu",
@@ -32,12 +43,21 @@ EVERYTHING: Final[tuple[tuple[str, str, dict[str, Any]], ...]] = (
         {
             "trainer": FULL,
             "capacity": {"reservation": "r"},
-            "options": {"subnetwork": "s", "external_ips": False, "tags": ["t"], "data_disks": [_DISK]},
+            "options": {
+                "subnetwork": "s",
+                "external_ips": False,
+                "tags": ["t"],
+                "data_disks": [_DISK],
+            },
         },
     ),
     ("compute-engine", "v6e-4", {"trainer": ENV, "environment": {"labels": {"a": "b"}}}),
     ("compute-engine", "v6e-16", {"trainer": ENV, "capacity": "spot", "options": {"network": "n"}}),
-    ("compute-engine", "v6e-8", {"trainer": FULL, "capacity": "flex-start", "options": {"external_ips": False}}),
+    (
+        "compute-engine",
+        "v6e-8",
+        {"trainer": FULL, "capacity": "flex-start", "options": {"external_ips": False}},
+    ),
     (
         "compute-engine",
         "tpu7x-128",
@@ -48,7 +68,11 @@ EVERYTHING: Final[tuple[tuple[str, str, dict[str, Any]], ...]] = (
             "environment": {"labels": {"a": "b"}},
         },
     ),
-    ("gke", "v6e-16", {"trainer": ENV, "options": {"queue": "q"}, "environment": {"labels": {"a": "b"}}}),
+    (
+        "gke",
+        "v6e-16",
+        {"trainer": ENV, "options": {"queue": "q"}, "environment": {"labels": {"a": "b"}}},
+    ),
     ("gke", "v6e-16x2", {"trainer": ENV, "capacity": {"reservation": "r"}}),
     ("gke", "v6e-16x2", {"trainer": ENV, "options": {"queue": "q", "topology_aware": True}}),
     ("gke", "v5litepod-1", {"trainer": ENV}),
@@ -63,11 +87,17 @@ EVERYTHING: Final[tuple[tuple[str, str, dict[str, Any]], ...]] = (
     ),
     ("gke", "tpu7x-128", {"trainer": FULL, "options": {"compute_class": "c", "queue": "q"}}),
     ("ai-platform", "v2-8", {"trainer": {"runtime": "2.2"}}),
-    ("ai-platform", "v2-8", {"trainer": {"runtime": "2.2", "max_run_duration": "1h"}, "options": {"machine": "basic"}}),
+    (
+        "ai-platform",
+        "v2-8",
+        {"trainer": {"runtime": "2.2", "max_run_duration": "1h"}, "options": {"machine": "basic"}},
+    ),
 )
 """Jobs that use most settings of their target."""
 EVERY_JOB: Final = pytest.mark.parametrize(
-    ("target", "size", "changes"), EVERYTHING, ids=lambda value: value if isinstance(value, str) else "with"
+    ("target", "size", "changes"),
+    EVERYTHING,
+    ids=lambda value: value if isinstance(value, str) else "with",
 )
 
 

@@ -24,7 +24,12 @@ RESULT: Final[dict[str, Any]] = {
     "flops": 10**14,
     "flops_8bit": 0,
     "uncounted": [],
-    "forecast": {"seconds": 2.5, "parts": {"products": 2.0, "fusions": 0.5}, "is_reliable": True, "uncounted": []},
+    "forecast": {
+        "seconds": 2.5,
+        "parts": {"products": 2.0, "fusions": 0.5},
+        "is_reliable": True,
+        "uncounted": [],
+    },
     "seconds": {"lower": 0.5, "compile": 30.25},
 }
 """The result of a step that is compiled and fits."""

@@ -28,7 +28,9 @@ def add_step(repository: Repository) -> None:
     program.write_text("def abstract_step(devices, flags): ...\n")
 
 
-def compiled(folder: Path, memory: Mapping[str, float], compiler: Compiler | None = None) -> list[FitResult]:
+def compiled(
+    folder: Path, memory: Mapping[str, float], compiler: Compiler | None = None
+) -> list[FitResult]:
     """Return a result for each rung of the spec in a folder whose size has an amount of memory, in GiB.
 
     A step that needs more than is available is refused.
@@ -53,7 +55,10 @@ def compiled(folder: Path, memory: Mapping[str, float], compiler: Compiler | Non
 
 
 def write_fits(
-    repository: Repository, memory: Mapping[str, float], path: Path | None = None, compiler: Compiler | None = None
+    repository: Repository,
+    memory: Mapping[str, float],
+    path: Path | None = None,
+    compiler: Compiler | None = None,
 ) -> Path:
     """Write the results for the spec as it is now, by default to the committed file."""
     path = path or fit_path(repository.folder)

@@ -6,7 +6,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from spec_factory import planned, project
-from tpucfg.fit.fit_file import Compiler, FitKey, FitResult, Forecast, Memory, fit_file_text, fit_path
+from tpucfg.fit.fit_file import (
+    Compiler,
+    FitKey,
+    FitResult,
+    Forecast,
+    Memory,
+    fit_file_text,
+    fit_path,
+)
 from tpucfg.fit.inputs import FitInputs, fit_inputs
 from tpucfg.fit.rung_fit import fit_key
 from tpucfg.plan import Job
@@ -36,12 +44,17 @@ def result_of(spec_project: Project, job: Job, **changes: Any) -> FitResult:
     return RESULT._replace(key=fit_key(job), inputs=inputs, **changes)
 
 
-def results_text(data: Any, used: Mapping[str, float], available: float = 7.48, **changes: Any) -> str:
+def results_text(
+    data: Any, used: Mapping[str, float], available: float = 7.48, **changes: Any
+) -> str:
     """Return the file of results for a spec, with the memory in GiB of some rungs: `dev/v2-8`, or `v2-8` of dev.
 
     A rung that needs more than is available was refused. `changes` are other values of every result.
     """
-    spec_project, jobs = project(data), {f"{job.environment.name}/{job.size}": job for job in planned(data).jobs}
+    spec_project, jobs = (
+        project(data),
+        {f"{job.environment.name}/{job.size}": job for job in planned(data).jobs},
+    )
     results = []
     for name, amount in used.items():
         fits = amount <= available
@@ -51,7 +64,9 @@ def results_text(data: Any, used: Mapping[str, float], available: float = 7.48, 
     return fit_file_text(results)
 
 
-def write_spec(folder: Path, data: Any, used: Mapping[str, float] | None = None, **changes: Any) -> Path:
+def write_spec(
+    folder: Path, data: Any, used: Mapping[str, float] | None = None, **changes: Any
+) -> Path:
     """Write a spec, and the results of its rungs beside it if there are any; return the path of the spec."""
     (folder / "results").mkdir(parents=True, exist_ok=True)
     path = folder / "tpucfg.yaml"

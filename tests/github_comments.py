@@ -89,7 +89,10 @@ class Comments:
         if method == "POST":
             self.add(body["body"], BOT)
             return 201, self.listed[-1]
-        comment = next((own for own in self.listed if own["id"] == number and own["user"]["login"] == BOT), None)
+        comment = next(
+            (own for own in self.listed if own["id"] == number and own["user"]["login"] == BOT),
+            None,
+        )
         if comment is None:
             return 404, {"message": "Not Found"}
         comment["body"] = body["body"]

@@ -63,7 +63,10 @@ class Runner:
         document = yaml.safe_load(workflow.read_text())
         variables = document.get("env", {})
         self.environment = {**variables, **self.environment}
-        self.context = {**self.context, **{f"env.{name}": value for name, value in variables.items()}}
+        self.context = {
+            **self.context,
+            **{f"env.{name}": value for name, value in variables.items()},
+        }
         for name, job in document["jobs"].items():
             needs = [job["needs"]] if isinstance(job.get("needs"), str) else job.get("needs", [])
             assert set(needs) <= self.jobs.keys(), "a job follows those it needs"
@@ -81,7 +84,9 @@ class Runner:
             self.jobs[name].summary = summary.read_text() if summary.exists() else ""
         return self.jobs
 
-    def _run_steps(self, job: Job, steps: list[dict[str, Any]], workspace: Path, inputs: Mapping[str, str]) -> bool:
+    def _run_steps(
+        self, job: Job, steps: list[dict[str, Any]], workspace: Path, inputs: Mapping[str, str]
+    ) -> bool:
         """Run the steps; return True if all succeeded."""
         succeeded = True
         for step in steps:
@@ -90,7 +95,9 @@ class Runner:
                 succeeded = self._run_step(job, step, workspace, inputs) and succeeded
         return succeeded
 
-    def _run_step(self, job: Job, step: dict[str, Any], workspace: Path, inputs: Mapping[str, str]) -> bool:
+    def _run_step(
+        self, job: Job, step: dict[str, Any], workspace: Path, inputs: Mapping[str, str]
+    ) -> bool:
         values = {**inputs, "runner.temp": str(self._temp_folder(workspace))}
         arguments = {key: self._text(value, values) for key, value in step.get("with", {}).items()}
         uses = step.get("uses")
@@ -101,20 +108,33 @@ class Runner:
         else:
             name = uses.partition("@")[0]
             has_passed = name != self.failing and _ACTIONS[name](self, workspace, arguments)
-            if has_passed and "id" in step and (self.folder / "artifacts" / arguments["name"]).exists():
-                self.outputs[f"steps.{step['id']}.outputs.artifact-id"] = f"id of {arguments['name']}"
+            if (
+                has_passed
+                and "id" in step
+                and (self.folder / "artifacts" / arguments["name"]).exists()
+            ):
+                self.outputs[f"steps.{step['id']}.outputs.artifact-id"] = (
+                    f"id of {arguments['name']}"
+                )
         if not has_passed and step.get("continue-on-error"):
             return True
         if not has_passed:
             job.result = "failure"
         return has_passed
 
-    def _command(self, job: Job, step: dict[str, Any], workspace: Path, inputs: Mapping[str, str]) -> bool:
+    def _command(
+        self, job: Job, step: dict[str, Any], workspace: Path, inputs: Mapping[str, str]
+    ) -> bool:
         text = self.replacements.get(step.get("name", ""), step["run"])
-        assert not _EXPRESSION.search(text), "untrusted text reaches a script only through the environment"
+        assert not _EXPRESSION.search(text), (
+            "untrusted text reaches a script only through the environment"
+        )
         script = self.folder / "script.sh"
         script.write_text(text)
-        files = {f"GITHUB_{name}": str(self.folder / f"{name}-{len(job.ran)}") for name in ("OUTPUT", "ENV", "PATH")}
+        files = {
+            f"GITHUB_{name}": str(self.folder / f"{name}-{len(job.ran)}")
+            for name in ("OUTPUT", "ENV", "PATH")
+        }
         own = {key: self._text(value, inputs) for key, value in step.get("env", {}).items()}
         environment = {
             **self.environment,
@@ -148,14 +168,20 @@ class Runner:
         folder.mkdir(exist_ok=True)
         return folder
 
-    def _action(self, job: Job, folder: Path, arguments: Mapping[str, str], workspace: Path) -> bool:
+    def _action(
+        self, job: Job, folder: Path, arguments: Mapping[str, str], workspace: Path
+    ) -> bool:
         action = yaml.safe_load((folder / "action.yml").read_text())
         assert action["runs"]["using"] == "composite"
         assert arguments.keys() <= action["inputs"].keys()
-        defaults = {key: self._text(value.get("default", ""), {}) for key, value in action["inputs"].items()}
+        defaults = {
+            key: self._text(value.get("default", ""), {}) for key, value in action["inputs"].items()
+        }
         inputs = {f"inputs.{key}": value for key, value in {**defaults, **arguments}.items()}
         inputs["path of the action"] = str(folder)
-        assert all("shell" in step for step in action["runs"]["steps"]), "each step of an action names its shell"
+        assert all("shell" in step for step in action["runs"]["steps"]), (
+            "each step of an action names its shell"
+        )
         return self._run_steps(job, action["runs"]["steps"], workspace, inputs)
 
     def _text(self, value: object, inputs: Mapping[str, str]) -> str:
@@ -165,7 +191,9 @@ class Runner:
             str(value).lower() if isinstance(value, bool) else str(value),
         )
 
-    def _condition_is_met(self, condition: object, succeeded: bool, workspace: Path | None = None) -> bool:
+    def _condition_is_met(
+        self, condition: object, succeeded: bool, workspace: Path | None = None
+    ) -> bool:
         """Return True if a step or job runs; without a condition it runs if everything before it succeeded."""
         if condition is None:
             return succeeded
@@ -201,11 +229,16 @@ class Runner:
             ],
             ["checkout", "--quiet", "--detach", "FETCH_HEAD"],
         ]
-        return all(subprocess.run([*git, *command], check=False).returncode == 0 for command in commands)
+        return all(
+            subprocess.run([*git, *command], check=False).returncode == 0 for command in commands
+        )
 
     def upload(self, workspace: Path, arguments: Mapping[str, str]) -> bool:
         """Store a file or folder for later jobs, under a name that is new in the run."""
-        source, artifact = workspace / arguments["path"], self.folder / "artifacts" / arguments["name"]
+        source, artifact = (
+            workspace / arguments["path"],
+            self.folder / "artifacts" / arguments["name"],
+        )
         if artifact.exists():
             return False
         if source.is_dir():

@@ -42,7 +42,11 @@ def project(target: str, *sizes: str, **changes: Any) -> Project:
         "sizes": list(sizes),
         "environments": {"dev": environment},
         "trainer": {"image": IMAGE, **changes.pop("trainer", {})},
-        "training": {"tuned_on": sizes[0], "batch_size": 8 * (tuned_on.cores if tuned_on else 1), "train_steps": 1000},
+        "training": {
+            "tuned_on": sizes[0],
+            "batch_size": 8 * (tuned_on.cores if tuned_on else 1),
+            "train_steps": 1000,
+        },
         "targets": {target: changes.pop("options", {})},
         **changes,
     }
@@ -53,7 +57,12 @@ def project(target: str, *sizes: str, **changes: Any) -> Project:
 
 def labels(size: str, run: str = "") -> dict[str, str]:
     """Return the labels that every job of such a project has."""
-    own = {"project": "mnist", "environment": "dev", "size": size, "run": run or f"mnist-dev-{size}"}
+    own = {
+        "project": "mnist",
+        "environment": "dev",
+        "size": size,
+        "run": run or f"mnist-dev-{size}",
+    }
     return {f"tpucfg-{key}": value for key, value in own.items()}
 
 
@@ -63,12 +72,18 @@ def job(target: str, size: str, *, run: str | None = None, **changes: Any) -> Jo
     return only_job
 
 
-def compiled(target: str, *sizes: str, run: str | None = None, probes: bool = False, **changes: Any) -> CompiledSpec:
+def compiled(
+    target: str, *sizes: str, run: str | None = None, probes: bool = False, **changes: Any
+) -> CompiledSpec:
     """Return the compiled project with its findings."""
-    return compile_project(project(target, *sizes, **changes), CATALOG, Selection(run=run, probe=probes))
+    return compile_project(
+        project(target, *sizes, **changes), CATALOG, Selection(run=run, probe=probes)
+    )
 
 
-def leaves(body: RequestBody | list[Any], path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+def leaves(
+    body: RequestBody | list[Any], path: tuple[str | int, ...] = ()
+) -> Iterator[tuple[str | int, ...]]:
     """Yield the path of every scalar and every empty list or mapping."""
     items = body.items() if isinstance(body, dict) else enumerate(body)
     for key, value in items:
@@ -100,7 +115,12 @@ def gcloud_refusal(argv: Sequence[str], folder: Path) -> str | None:
     if shutil.which("gcloud") is None:
         pytest.skip("gcloud is missing")
     lint = ["gcloud", "meta", "lint-gcloud-commands", f"--command-string={shlex.join(argv)}"]
-    settings = os.environ | {"CLOUDSDK_CONFIG": str(folder), "CLOUDSDK_CORE_DISABLE_USAGE_REPORTING": "1"}
-    (answer,) = json.loads(subprocess.run(lint, env=settings, check=True, capture_output=True).stdout)
+    settings = os.environ | {
+        "CLOUDSDK_CONFIG": str(folder),
+        "CLOUDSDK_CORE_DISABLE_USAGE_REPORTING": "1",
+    }
+    (answer,) = json.loads(
+        subprocess.run(lint, env=settings, check=True, capture_output=True).stdout
+    )
     error: str | None = answer["error_message"]
     return error

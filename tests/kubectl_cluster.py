@@ -21,7 +21,14 @@ RESOURCES: Final = {
     "JobSet": "jobsets.jobset.x-k8s.io",
     "Job": "jobs.batch",
 }
-EMPTY: Final = {"objects": [], "nodes": 4, "missing_kinds": [], "errors": {}, "calls": [], "warnings": []}
+EMPTY: Final = {
+    "objects": [],
+    "nodes": 4,
+    "missing_kinds": [],
+    "errors": {},
+    "calls": [],
+    "warnings": [],
+}
 """The state of a cluster; `errors` has the text of the error by the kind that is created, with `dry ` for a dry run."""
 
 
@@ -34,7 +41,11 @@ def install_kubectl(programs: Path, state: Path, **values: Any) -> None:
     from jobs import program  # only here: each call of the stand-in would import the compiler, too
 
     state.write_text(json.dumps(EMPTY | values))
-    program(programs, "kubectl", f'exec {shlex.join([sys.executable, "-SE", __file__, str(state)])} "$@"')
+    program(
+        programs,
+        "kubectl",
+        f'exec {shlex.join([sys.executable, "-SE", __file__, str(state)])} "$@"',
+    )
 
 
 def cluster(state: Path) -> dict[str, Any]:
@@ -57,7 +68,10 @@ def _main(state: Path, argv: list[str]) -> int:
 
 def _create(data: dict[str, Any], _: list[str], argv: list[str]) -> int:
     body = json.loads(sys.stdin.read())
-    kind, name = body["kind"], body["metadata"].get("name", body["metadata"].get("generateName", "") + "x2b4c")
+    kind, name = (
+        body["kind"],
+        body["metadata"].get("name", body["metadata"].get("generateName", "") + "x2b4c"),
+    )
     is_dry = "--dry-run=server" in argv
     if kind in data["missing_kinds"]:
         namespace = body["metadata"]["namespace"]
@@ -83,7 +97,9 @@ def _create(data: dict[str, Any], _: list[str], argv: list[str]) -> int:
     if not is_dry:
         data["objects"].append(key)
     group = RESOURCES[kind].partition(".")[2]
-    return _print(f"{kind.lower()}{group and '.' + group}/{name} created{' (server dry run)' if is_dry else ''}")
+    return _print(
+        f"{kind.lower()}{group and '.' + group}/{name} created{' (server dry run)' if is_dry else ''}"
+    )
 
 
 def _get(data: dict[str, Any], words: list[str], _: list[str]) -> int:
@@ -95,8 +111,14 @@ def _get(data: dict[str, Any], words: list[str], _: list[str]) -> int:
     if resource == "nodes":
         return _print("\n".join(f"node/n{number}" for number in range(data["nodes"])))
     if resource in data["missing_kinds"]:
-        return _fail(f'error: the server doesn\'t have a resource type "{resource.partition(".")[0]}"')
-    keys = [key for key in data["objects"] if key.partition("/")[0].startswith(resource) and key.endswith(f"/{name}")]
+        return _fail(
+            f'error: the server doesn\'t have a resource type "{resource.partition(".")[0]}"'
+        )
+    keys = [
+        key
+        for key in data["objects"]
+        if key.partition("/")[0].startswith(resource) and key.endswith(f"/{name}")
+    ]
     return _print("\n".join(keys))
 
 
@@ -104,7 +126,11 @@ def _delete(data: dict[str, Any], words: list[str], argv: list[str]) -> int:
     resource, _, name = words[0].partition("/")
     if error := data["errors"].get(f"delete {resource}"):
         return _fail(error)
-    keys = [key for key in data["objects"] if key.partition("/")[0].startswith(resource) and key.endswith(f"/{name}")]
+    keys = [
+        key
+        for key in data["objects"]
+        if key.partition("/")[0].startswith(resource) and key.endswith(f"/{name}")
+    ]
     if not keys and "--ignore-not-found" not in argv:
         return _fail(f'Error from server (NotFound): {resource} "{name}" not found')
     data["objects"] = [key for key in data["objects"] if key not in keys]

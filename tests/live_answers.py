@@ -28,7 +28,9 @@ NO_QUOTA: Final = (
     "couldn't assign flavors to pod set slice: insufficient unused quota for google.com/tpu in flavor tpu, "
     "4 more needed"
 )
-NO_CAPACITY: Final = "The zone 'projects/my-project/zones/us-east5-a' does not have enough resources available."
+NO_CAPACITY: Final = (
+    "The zone 'projects/my-project/zones/us-east5-a' does not have enough resources available."
+)
 
 Answers = Mapping[str, Any]
 """The answer of a client by words of its command line, the first of which match: JSON, a text, or an error."""
@@ -36,16 +38,28 @@ Answers = Mapping[str, Any]
 
 def condition(kind: str, status: str = "True", **fields: str) -> dict[str, Any]:
     """Return a condition of Kubernetes."""
-    return {"type": kind, "status": status, "lastTransitionTime": "2026-03-01T11:00:00Z", "reason": "Because", **fields}
+    return {
+        "type": kind,
+        "status": status,
+        "lastTransitionTime": "2026-03-01T11:00:00Z",
+        "reason": "Because",
+        **fields,
+    }
 
 
-def jobset(*conditions: Mapping[str, Any], restarts: int = 0, suspend: bool = False) -> dict[str, Any]:
+def jobset(
+    *conditions: Mapping[str, Any], restarts: int = 0, suspend: bool = False
+) -> dict[str, Any]:
     """Return a JobSet with one slice."""
     counts = {"ready": 0, "succeeded": 0, "failed": 0, "active": 1, "suspended": 0}
     return {
         "apiVersion": "jobset.x-k8s.io/v1alpha2",
         "kind": "JobSet",
-        "metadata": {"name": "mnist-dev-v6e-16", "uid": "5f1c", "creationTimestamp": "2026-03-01T09:00:00Z"},
+        "metadata": {
+            "name": "mnist-dev-v6e-16",
+            "uid": "5f1c",
+            "creationTimestamp": "2026-03-01T09:00:00Z",
+        },
         "spec": {"suspend": suspend, "replicatedJobs": []},
         "status": {
             "conditions": [*conditions],
@@ -57,10 +71,16 @@ def jobset(*conditions: Mapping[str, Any], restarts: int = 0, suspend: bool = Fa
 
 def pod(index: int, phase: str = "Running", **status: Any) -> dict[str, Any]:
     """Return a pod of a JobSet."""
-    labels = {"jobset.sigs.k8s.io/job-index": "0", "batch.kubernetes.io/job-completion-index": str(index)}
+    labels = {
+        "jobset.sigs.k8s.io/job-index": "0",
+        "batch.kubernetes.io/job-completion-index": str(index),
+    }
     started = {"startTime": START} if phase != "Pending" else {}
     name = f"mnist-dev-v6e-16-slice-0-{index}-x2b4c"
-    return {"metadata": {"name": name, "labels": labels}, "status": {"phase": phase, **started, **status}}
+    return {
+        "metadata": {"name": name, "labels": labels},
+        "status": {"phase": phase, **started, **status},
+    }
 
 
 def pods(*items: Mapping[str, Any]) -> dict[str, Any]:
@@ -71,7 +91,14 @@ def pods(*items: Mapping[str, Any]) -> dict[str, Any]:
 def workloads(message: str = NO_QUOTA) -> dict[str, Any]:
     """Return the workload of a suspended JobSet."""
     pending = condition("QuotaReserved", "False", reason="Pending", message=message)
-    return {"items": [{"metadata": {"name": "jobset-mnist-dev-v6e-16-1a2b3"}, "status": {"conditions": [pending]}}]}
+    return {
+        "items": [
+            {
+                "metadata": {"name": "jobset-mnist-dev-v6e-16-1a2b3"},
+                "status": {"conditions": [pending]},
+            }
+        ]
+    }
 
 
 def entries(*lines: str) -> list[dict[str, Any]]:
@@ -88,7 +115,9 @@ def entries(*lines: str) -> list[dict[str, Any]]:
 
 STEPS: Final = tuple(f"step {number * 20:,} of 1,000: loss 0.5" for number in range(1, 7))
 """Lines of the included trainer, the last at step 120; a step takes half a second."""
-KUBERNETES_LOG: Final = "".join(f"2026-03-01T10:0{number}:00.000000000Z {line}\n" for number, line in enumerate(STEPS))
+KUBERNETES_LOG: Final = "".join(
+    f"2026-03-01T10:0{number}:00.000000000Z {line}\n" for number, line in enumerate(STEPS)
+)
 """The lines as `kubectl logs --timestamps` prints them, one a minute; a step takes three seconds."""
 RUNNING: Final[Mapping[str, Answers]] = {
     "gke": {
@@ -155,9 +184,15 @@ def install_clients(folder: Path, answers: Answers) -> Path:
     """Put a kubectl and a gcloud with these answers into a folder for the PATH, and return the file of their calls."""
     folder.mkdir(exist_ok=True)
     (folder / "answers.json").write_text(
-        json.dumps([[words, isinstance(answer, Failing), answer] for words, answer in answers.items()])
+        json.dumps(
+            [[words, isinstance(answer, Failing), answer] for words, answer in answers.items()]
+        )
     )
     for name in ("kubectl", "gcloud"):
-        program(folder, name, f'exec {shlex.join([sys.executable, "-SE", str(STAND_IN), str(folder), name])} "$@"')
+        program(
+            folder,
+            name,
+            f'exec {shlex.join([sys.executable, "-SE", str(STAND_IN), str(folder), name])} "$@"',
+        )
     (folder / "calls").touch()
     return folder / "calls"

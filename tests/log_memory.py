@@ -18,7 +18,9 @@ except LogError:
 
 def peak_kilobytes(log: Iterable[bytes]) -> int:
     """Return by how much the peak memory of the process grows while it reads a log without metrics."""
-    with subprocess.Popen([sys.executable, "-c", _SCRIPT], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as reader:
+    with subprocess.Popen(
+        [sys.executable, "-c", _SCRIPT], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as reader:
         assert reader.stdin
         assert reader.stdout
         with reader.stdin as pipe:

@@ -39,7 +39,9 @@ def serving_json(handle: Handle) -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
         def _respond(self) -> None:
             request = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            status, body = handle(self.command, self.path, self.headers, json.loads(request) if request else None)
+            status, body = handle(
+                self.command, self.path, self.headers, json.loads(request) if request else None
+            )
             data = json.dumps(body).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json; charset=utf-8")

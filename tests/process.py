@@ -58,4 +58,6 @@ def wait_for_reader(process: Popen[Any], pipe: int) -> None:
 
 
 def _state(process: Popen[Any]) -> str:
-    return Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+    return (
+        Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+    )

@@ -73,12 +73,20 @@ def run_workflow(
         "vars.PULUMI_BACKEND_URL": (engine or {}).get("PULUMI_BACKEND_URL", ""),
         "secrets.PULUMI_CONFIG_PASSPHRASE": (engine or {}).get("PULUMI_CONFIG_PASSPHRASE", ""),
     }
-    names = {"API_URL": comments.url, "SERVER_URL": SERVER, "REPOSITORY": comments.repository, "RUN_ID": "42"}
-    machine = {**machine_environment(**{f"GITHUB_{name}": value for name, value in names.items()}), **(engine or {})}
+    names = {
+        "API_URL": comments.url,
+        "SERVER_URL": SERVER,
+        "REPOSITORY": comments.repository,
+        "RUN_ID": "42",
+    }
+    machine = {
+        **machine_environment(**{f"GITHUB_{name}": value for name, value in names.items()}),
+        **(engine or {}),
+    }
     machine["PATH"] = f"{Path(sys.executable).parent}:{machine['PATH']}"
     machine.update(tools)
     # The packages are those that the tests run with.
     install = {"Install": f'[ "$GITHUB_JOB" != preview ] || ln -s "{sys.prefix}" .venv'}
-    return Runner(folder, proposal.folder, context, machine, {**install, **replacements}, failing).run(
-        proposal.folder / WORKFLOW
-    )
+    return Runner(
+        folder, proposal.folder, context, machine, {**install, **replacements}, failing
+    ).run(proposal.folder / WORKFLOW)

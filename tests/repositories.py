@@ -37,7 +37,11 @@ class Repository:
     def git(self, *arguments: str) -> str:
         """Run a git command and return its output."""
         process = subprocess.run(
-            ["git", "-C", str(self.folder), *arguments], env=ENVIRONMENT, check=True, capture_output=True, text=True
+            ["git", "-C", str(self.folder), *arguments],
+            env=ENVIRONMENT,
+            check=True,
+            capture_output=True,
+            text=True,
         )
         return process.stdout.strip()
 
@@ -64,6 +68,9 @@ NEW: Final = ("--target", "vertex-ai", "--infra")
 def project(folder: Path, *arguments: str) -> Repository:
     """Create a repository with one commit, of the project that `tpucfg init` writes."""
     repository = Repository(folder)
-    assert run(["init", str(folder), "--name", "mnist", "--install-from", ADDRESS, *NEW, *arguments]) == 0
+    assert (
+        run(["init", str(folder), "--name", "mnist", "--install-from", ADDRESS, *NEW, *arguments])
+        == 0
+    )
     repository.commit()
     return repository

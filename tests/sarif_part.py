@@ -22,10 +22,16 @@ _MESSAGE: Final = _closed("text", text=_TEXT)
 _COUNT: Final = {"type": "integer", "minimum": 1}
 _LEVEL: Final = {"enum": ["none", "note", "warning", "error"]}
 _REGION: Final = _closed(
-    "startLine startColumn endLine endColumn", startLine=_COUNT, startColumn=_COUNT, endLine=_COUNT, endColumn=_COUNT
+    "startLine startColumn endLine endColumn",
+    startLine=_COUNT,
+    startColumn=_COUNT,
+    endLine=_COUNT,
+    endColumn=_COUNT,
 )
 _URI: Final = {"type": "string", "pattern": r"^[A-Za-z0-9_.~/%-]+$"}
-_PHYSICAL: Final = _closed("artifactLocation region", artifactLocation=_closed("uri", uri=_URI), region=_REGION)
+_PHYSICAL: Final = _closed(
+    "artifactLocation region", artifactLocation=_closed("uri", uri=_URI), region=_REGION
+)
 _RULE: Final = _closed(
     "id shortDescription help defaultConfiguration",
     id={"type": "string", "pattern": "^TPU[0-9]{3}$"},
@@ -40,12 +46,18 @@ _RESULT: Final = _closed(
     ruleIndex={"type": "integer", "minimum": 0},
     level=_LEVEL,
     message=_MESSAGE,
-    locations={"type": "array", "minItems": 1, "items": _closed("physicalLocation", physicalLocation=_PHYSICAL)},
+    locations={
+        "type": "array",
+        "minItems": 1,
+        "items": _closed("physicalLocation", physicalLocation=_PHYSICAL),
+    },
     relatedLocations={
         "type": "array",
         "minItems": 1,
         "uniqueItems": True,
-        "items": _closed("id message physicalLocation", id=_COUNT, message=_MESSAGE, physicalLocation=_PHYSICAL),
+        "items": _closed(
+            "id message physicalLocation", id=_COUNT, message=_MESSAGE, physicalLocation=_PHYSICAL
+        ),
     },
 )
 _DRIVER: Final = _closed(
@@ -54,7 +66,9 @@ _DRIVER: Final = _closed(
     semanticVersion=_TEXT,
     rules={"type": "array", "uniqueItems": True, "items": _RULE},
 )
-_SCHEMA: Final[dict[str, Any]] = {"$schema": {"type": "string", "pattern": r"^https://.*sarif-schema-2\.1\.0\.json$"}}
+_SCHEMA: Final[dict[str, Any]] = {
+    "$schema": {"type": "string", "pattern": r"^https://.*sarif-schema-2\.1\.0\.json$"}
+}
 WRITTEN: Final = _closed(
     "$schema version runs",
     **_SCHEMA,

@@ -56,7 +56,9 @@ def deadline_of(script: str) -> str:
     """Return the script of the deadline's unit: the start-up script up to its use writes it to a folder."""
     functions = script.partition("\nwrite_deadline ")[0]
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run(["/bin/bash", "-c", f'{functions}\nwrite_deadline "$1"', "bash", folder], check=True)
+        subprocess.run(
+            ["/bin/bash", "-c", f'{functions}\nwrite_deadline "$1"', "bash", folder], check=True
+        )
         return Path(folder, DEADLINE).read_text(encoding="utf-8")
 
 
@@ -71,7 +73,9 @@ class Host:
     """A machine whose programs only record their arguments; a reboot stops the container with status 255."""
 
     def __init__(self, folder: Path) -> None:
-        self.programs, self.calls_folder, self.state = (folder / name for name in ("programs", "calls", "state"))
+        self.programs, self.calls_folder, self.state = (
+            folder / name for name in ("programs", "calls", "state")
+        )
         for subfolder in (self.programs, self.calls_folder, self.state):
             subfolder.mkdir(parents=True)
         program(self.programs, "docker", DOCKER)
@@ -90,8 +94,14 @@ class Host:
             (self.state / "root" / folder).mkdir(parents=True, exist_ok=True)
             script = script.replace(f"/{folder}/", f"{self.state}/root/{folder}/")
         file.write_bytes(script.encode())
-        paths = {"CALLS": str(self.calls_folder), "STATE": str(self.state), "PATH": f"{self.programs}:/usr/bin:/bin"}
-        return subprocess.run(["/bin/bash", file], env=paths | variables, capture_output=True, check=False)
+        paths = {
+            "CALLS": str(self.calls_folder),
+            "STATE": str(self.state),
+            "PATH": f"{self.programs}:/usr/bin:/bin",
+        }
+        return subprocess.run(
+            ["/bin/bash", file], env=paths | variables, capture_output=True, check=False
+        )
 
     def calls(self, name: str, *first_arguments: str) -> list[list[str]]:
         """Return the exact arguments of each call of a program that begins with these arguments, in order."""

@@ -24,13 +24,17 @@ def compiled_revision(data: Any | None) -> CompiledRevision:
         return CompiledRevision(snapshot, None, (), (), "")
     parsed = project(data)
     compiled = compile_project(parsed, CATALOG)
-    return CompiledRevision(snapshot, parsed, compiled.request_bodies, compiled.findings, parsed.document.text)
+    return CompiledRevision(
+        snapshot, parsed, compiled.request_bodies, compiled.findings, parsed.document.text
+    )
 
 
 def impact(before: Any | None, after: Any | None) -> Impact:
     """Return the impact of the change."""
     revisions = compiled_revision(before), compiled_revision(after)
-    return compute_impact(*revisions, config_difference(*(revision.configs for revision in revisions)))
+    return compute_impact(
+        *revisions, config_difference(*(revision.configs for revision in revisions))
+    )
 
 
 def statements(before: Any | None, after: Any | None) -> list[str]:
@@ -41,7 +45,10 @@ def statements(before: Any | None, after: Any | None) -> list[str]:
 def scaling_table(before: Any | None, after: Any | None) -> dict[str, dict[str, str]]:
     """Return the cells of the scaling table by rung and column."""
     rows = impact(before, after).rows
-    return {row_label(row): {name: rung_cell(row, name) for name in changed_columns(rows)} for row in rows}
+    return {
+        row_label(row): {name: rung_cell(row, name) for name in changed_columns(rows)}
+        for row in rows
+    }
 
 
 def costs(
@@ -52,7 +59,11 @@ def costs(
 ) -> CostChanges:
     """Return the changes to the cost; the records of `dev` are examples per second by size, and stay by default."""
     records = [
-        RevisionRecords({"dev": {size: Fraction(str(rate)) for size, rate in rates.items()}} if rates else {})
+        RevisionRecords(
+            {"dev": {size: Fraction(str(rate)) for size, rate in rates.items()}} if rates else {}
+        )
         for rates in (recorded, recorded if recorded_by_head is None else recorded_by_head)
     ]
-    return compute_costs(compiled_revision(before), compiled_revision(after), (records[0], records[1]))
+    return compute_costs(
+        compiled_revision(before), compiled_revision(after), (records[0], records[1])
+    )

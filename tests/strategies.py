@@ -21,7 +21,11 @@ def corpus() -> list[tuple[str, Any]]:
 def _corpus() -> Iterator[tuple[str, Any]]:
     yield "tpucfg", deepcopy(SPEC)
     yield "tpucfg", read_file(ROOT / "tests/spec/every_key.yaml").data
-    for path in (ROOT / "tpucfg.yaml", *ROOT.glob("examples/**/tpucfg.yaml"), *ROOT.glob("tests/bad/**/*.yaml")):
+    for path in (
+        ROOT / "tpucfg.yaml",
+        *ROOT.glob("examples/**/tpucfg.yaml"),
+        *ROOT.glob("tests/bad/**/*.yaml"),
+    ):
         yield "tpucfg", read_file(path).data
     for path in ROOT.glob("tests/official/samples/*/*/*.yaml"):
         yield path.parts[-3], yaml.safe_load(path.read_text())
@@ -99,14 +103,22 @@ def mutated(draw: st.DrawFn, names: tuple[str, ...] = ()) -> tuple[str, Any]:
         if not containers:
             return name, draw(others)
         container: Any = draw(st.sampled_from(containers))
-        key = draw(st.sampled_from(list(container) if isinstance(container, dict) else range(len(container))))
+        key = draw(
+            st.sampled_from(
+                list(container) if isinstance(container, dict) else range(len(container))
+            )
+        )
         action = draw(st.sampled_from(["replace", "remove", "add"]))
         if action == "remove":
             del container[key]
         elif action == "add" and isinstance(container, dict):
-            container[draw(st.sampled_from(["x", "a b", "é", "X\n", "extra", "TPU021", "v3-8", "", "a" * 300]))] = (
-                deepcopy(draw(others))
-            )
+            container[
+                draw(
+                    st.sampled_from(
+                        ["x", "a b", "é", "X\n", "extra", "TPU021", "v3-8", "", "a" * 300]
+                    )
+                )
+            ] = deepcopy(draw(others))
         elif action == "add":
             container.append(deepcopy(draw(others)))
         else:

@@ -55,7 +55,9 @@ def assert_output_is_exact(file: Path) -> None:
     status, out, err = run_check(file)
     path = file.parent / "expected.txt"
     expected = path.read_text() if path.exists() else ""
-    assert out == expected, f"review the difference; if it is right: cd {path.parent} && tpucfg check > expected.txt"
+    assert out == expected, (
+        f"review the difference; if it is right: cd {path.parent} && tpucfg check > expected.txt"
+    )
     assert err == ""
     assert status == (1 if ": error[" in out else 0)
 
@@ -63,7 +65,9 @@ def assert_output_is_exact(file: Path) -> None:
 def assert_one_mistake_is_one_finding(folder: Path) -> None:
     """Require the one finding that the case is named for, besides notes; a case named `several` has several."""
     findings = re.findall(
-        r"^\S+: (error|warning|note)\[(TPU\d{3})\]: ", (folder / "expected.txt").read_text(), re.MULTILINE
+        r"^\S+: (error|warning|note)\[(TPU\d{3})\]: ",
+        (folder / "expected.txt").read_text(),
+        re.MULTILINE,
     )
     serious = [id_ for level, id_ in findings if level != "note"] or [id_ for _, id_ in findings]
     if folder.name.startswith("several-"):
@@ -75,7 +79,9 @@ def assert_one_mistake_is_one_finding(folder: Path) -> None:
 def assert_locations_are_in_the_text(file: Path, findings: Sequence[Finding]) -> None:
     """Require that every location is a range of the file, and findings are sorted by location."""
     rows = file.read_bytes().decode(errors="replace").removeprefix("\ufeff").splitlines() or [""]
-    assert [finding.location for finding in findings] == sorted(finding.location for finding in findings)
+    assert [finding.location for finding in findings] == sorted(
+        finding.location for finding in findings
+    )
     related = [location for finding in findings for location, _ in finding.related]
     for location in [*(finding.location for finding in findings), *related]:
         assert location.file == file.name
@@ -94,21 +100,35 @@ def assert_findings_are_readable(findings: Sequence[Finding]) -> None:
             assert len(text) < 400
 
 
-def assert_allowed_findings_become_notes(file: Path, document: Document, findings: Sequence[Finding]) -> None:
+def assert_allowed_findings_become_notes(
+    file: Path, document: Document, findings: Sequence[Finding]
+) -> None:
     """Require that an allowable finding becomes a note if the spec gives a reason."""
-    for id_ in {finding.id for finding in findings if RULES[finding.id].allowable and finding.level != "note"}:
+    for id_ in {
+        finding.id
+        for finding in findings
+        if RULES[finding.id].allowable and finding.level != "note"
+    }:
         allowance: Any = "it is meant"
         if RULES[id_].only_by_path:
-            paths = [finding.message.partition(" has the ")[0] for finding in findings if finding.id == id_]
+            paths = [
+                finding.message.partition(" has the ")[0]
+                for finding in findings
+                if finding.id == id_
+            ]
             allowance = {"path": paths, "reason": "it is meant"}
         data = {**document.data, "allow": {**document.data.get("allow", {}), id_: allowance}}
         after = findings_of(read_text(json.dumps(data), file.name), file)
         assert {other.level for other in after if other.id == id_} == {"note"}
 
 
-def assert_findings_can_be_fixed(file: Path, document: Document | None, findings: Sequence[Finding]) -> None:
+def assert_findings_can_be_fixed(
+    file: Path, document: Document | None, findings: Sequence[Finding]
+) -> None:
     """Require that help or `allow` resolves each finding, or a `fixed.*` the case."""
-    fixed_by_help = [document is not None and help_resolves(file, document, finding) for finding in findings]
+    fixed_by_help = [
+        document is not None and help_resolves(file, document, finding) for finding in findings
+    ]
     fixed = next(file.parent.glob("fixed.*"), None)
     if fixed is None:
         for finding, is_fixed in zip(findings, fixed_by_help, strict=True):
@@ -131,7 +151,9 @@ def help_resolves(file: Path, document: Document, finding: Finding) -> bool:
         return False
     before = findings_of(document, file)
     after = findings_of(read_text(text, file.name, several=has_several_documents(file.name)), file)
-    assert occurrences(after)[identity(finding)] < occurrences(before)[identity(finding)], finding.help
+    assert occurrences(after)[identity(finding)] < occurrences(before)[identity(finding)], (
+        finding.help
+    )
     return True
 
 

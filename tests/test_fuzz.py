@@ -29,7 +29,9 @@ def test_every_input_is_handled(batch: int) -> None:
     """No input causes an exception, a hang, or an error without location and id; valid inputs render."""
     tally = run_all(cases_of(1, range(batch * COUNT // BATCHES, (batch + 1) * COUNT // BATCHES)))
     assert tally.inputs.total() == COUNT // BATCHES
-    assert not tally.failures, "\n\n".join(f"{why}\n{case.to_json()}" for case, why in tally.failures[:3])
+    assert not tally.failures, "\n\n".join(
+        f"{why}\n{case.to_json()}" for case, why in tally.failures[:3]
+    )
 
 
 def test_input_depends_only_on_seed_and_number() -> None:
@@ -45,9 +47,18 @@ def test_input_creates_no_file_outside_its_folder(tmp_path: Path) -> None:
     """No file is created behind a link out of the folder, to a neighbour or to the root."""
     (tmp_path / "base").mkdir()
     (tmp_path / "neighbour").mkdir()
-    links = [Entry("far", "link", os.fsencode(tmp_path / "neighbour")), Entry("up", "link", b"../" * 6 + b"neighbour")]
-    behind = [Entry(f"{link.path}/made", sort) for link in links for sort in ("file", "folder", "link", "pipe")]
-    folder = Case("tree", 0, (*links, *behind, Entry("made", "file")), ()).lay_out(tmp_path / "base")
+    links = [
+        Entry("far", "link", os.fsencode(tmp_path / "neighbour")),
+        Entry("up", "link", b"../" * 6 + b"neighbour"),
+    ]
+    behind = [
+        Entry(f"{link.path}/made", sort)
+        for link in links
+        for sort in ("file", "folder", "link", "pipe")
+    ]
+    folder = Case("tree", 0, (*links, *behind, Entry("made", "file")), ()).lay_out(
+        tmp_path / "base"
+    )
     assert sorted(path.name for path in folder.iterdir()) == ["far", "made", "up"]
     assert list((tmp_path / "neighbour").iterdir()) == []
 
@@ -62,7 +73,12 @@ def test_input_creates_no_file_outside_its_folder(tmp_path: Path) -> None:
         Completed(("render",), 5, "a: 1\n", ""),
         Completed(("render",), 0, "a: \x1b[2J\n", ""),
         Completed(("render",), 0, "", "tpucfg.yaml:1:1: error[TPU002]: the text is not YAML\n"),
-        Completed(("render",), 1, "", "tpucfg: internal error (ValueError: x); no partial file was written\nhelp: x\n"),
+        Completed(
+            ("render",),
+            1,
+            "",
+            "tpucfg: internal error (ValueError: x); no partial file was written\nhelp: x\n",
+        ),
         Completed(("render",), 1, "", "Traceback (most recent call last):\nhelp: x\ntpucfg: x\n"),
     ],
     ids=repr,
@@ -78,7 +94,9 @@ def test_program_runs_inputs_in_subprocesses(tmp_path: Path) -> None:
     """`make fuzz` adds up the results of all subprocesses and prints them as Markdown."""
     command = [sys.executable, "-m", "fuzz", "--inputs", "30", "--seed", "9", "--processes", "2"]
     environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'tests'}:{ROOT / 'compiler'}"}
-    completed = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    completed = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
     assert completed.returncode == 0, completed.stderr
     assert "| inputs | 30 |" in completed.stdout
     assert "30 of 30 inputs, 0 failed" in completed.stderr

@@ -90,7 +90,9 @@ def test_a_command_imports_only_what_it_needs(tmp_path: Path, arguments: tuple[s
         (("submit",), {"yaml", "jsonschema_rs", "tpucfg.fit", "tpucfg.results"}),
     ],
 )
-def test_a_spec_with_a_step_needs_few_more(tmp_path: Path, arguments: tuple[str, ...], packages: set[str]) -> None:
+def test_a_spec_with_a_step_needs_few_more(
+    tmp_path: Path, arguments: tuple[str, ...], packages: set[str]
+) -> None:
     """With `trainer.fit`, commands read the fits, and import nothing else."""
     path = tmp_path / "tpucfg.yaml"
     path.write_text(json.dumps(spec(trainer__fit={"step": "trainer.fit:abstract_step"})))
@@ -100,20 +102,34 @@ def test_a_spec_with_a_step_needs_few_more(tmp_path: Path, arguments: tuple[str,
 def test_jsonschema_is_imported_only_for_an_invalid_spec(tmp_path: Path) -> None:
     """jsonschema, the slowest import of all, explains the errors of a spec and is imported only if there are any."""
     (tmp_path / "wrong.yaml").write_text(json.dumps({"version": 2}))
-    assert "jsonschema" in imported(tmp_path, "check", "--spec", str(tmp_path / "wrong.yaml"), status=1)
+    assert "jsonschema" in imported(
+        tmp_path, "check", "--spec", str(tmp_path / "wrong.yaml"), status=1
+    )
 
 
 def test_readers_of_fits_do_not_import_what_compiles(tmp_path: Path) -> None:
     """A command that reads results/fit.json starts no process, so it does not import what `tpucfg fit` needs."""
-    (tmp_path / "tpucfg.yaml").write_text(json.dumps(spec(trainer__fit={"step": "trainer.fit:abstract_step"})))
+    (tmp_path / "tpucfg.yaml").write_text(
+        json.dumps(spec(trainer__fit={"step": "trainer.fit:abstract_step"}))
+    )
     for command in ("check", "ladder", "submit"):
         imported(tmp_path, command, "--spec", str(tmp_path / "tpucfg.yaml"))
-        modules = {name for name in (tmp_path / "modules").read_text().split() if name.startswith("tpucfg.fit.")}
+        modules = {
+            name
+            for name in (tmp_path / "modules").read_text().split()
+            if name.startswith("tpucfg.fit.")
+        }
         assert "tpucfg.fit.rung_fit" in modules
-        assert not modules & {"tpucfg.fit.launcher", "tpucfg.fit.worker_process", "tpucfg.fit.failure_findings"}
+        assert not modules & {
+            "tpucfg.fit.launcher",
+            "tpucfg.fit.worker_process",
+            "tpucfg.fit.failure_findings",
+        }
 
 
-@pytest.mark.parametrize("target", ["vertex-ai", "ai-platform", "cloud-tpu", "compute-engine", "gke"])
+@pytest.mark.parametrize(
+    "target", ["vertex-ai", "ai-platform", "cloud-tpu", "compute-engine", "gke"]
+)
 def test_no_target_imports_unneeded_packages(tmp_path: Path, target: str) -> None:
     """For every target, the commands import no package that none of them needs."""
     size = "v6e-4" if target == "compute-engine" else "v3-8"

@@ -11,9 +11,39 @@ from tpucfg import markdown
 from tpucfg.review.folds import fold
 from tpucfg.text_format import printable
 
-HOSTILE = ["```", "<script>alert(1)</script>", "a|b", "@team", "#123", "x`y``z", "`", "``", " ", "a\\|b", "\\"]
-HOSTILE += ["line\nbreak", "\u202eevil", "&lt;", "<!-- x -->", "1. one", "- item", "# head", "> quote", "~~x~~"]
-HOSTILE += ["**b**", "[x](y)", "www.example.com", "https://github.com/a/b/issues/1", "GH-1", "$x$", "</details>"]
+HOSTILE = [
+    "```",
+    "<script>alert(1)</script>",
+    "a|b",
+    "@team",
+    "#123",
+    "x`y``z",
+    "`",
+    "``",
+    " ",
+    "a\\|b",
+    "\\",
+]
+HOSTILE += [
+    "line\nbreak",
+    "\u202eevil",
+    "&lt;",
+    "<!-- x -->",
+    "1. one",
+    "- item",
+    "# head",
+    "> quote",
+    "~~x~~",
+]
+HOSTILE += [
+    "**b**",
+    "[x](y)",
+    "www.example.com",
+    "https://github.com/a/b/issues/1",
+    "GH-1",
+    "$x$",
+    "</details>",
+]
 HOSTILE += ["</code>", "| --- |", "~~~", "$`x`$", ":tada:"]
 TEXT = st.text() | st.sampled_from(HOSTILE) | st.lists(st.sampled_from(HOSTILE)).map("".join)
 RENDERER = MarkdownIt("gfm-like", {"linkify": False, "html": True})
@@ -77,7 +107,9 @@ def test_a_fence_contains_every_line(text: str) -> None:
 @given(TEXT, TEXT)
 def test_a_table_row_keeps_its_cells(first: str, second: str) -> None:
     """Cells of any content leave the number of cells in a row unchanged."""
-    page = rendered(markdown.table(["a", "b"], [[markdown.code(first), markdown.prose(second)]], numbers=[1]))
+    page = rendered(
+        markdown.table(["a", "b"], [[markdown.code(first), markdown.prose(second)]], numbers=[1])
+    )
     assert page.elements.count("td") == 2
     assert page.elements.count("tr") == 2
     assert set(page.elements) <= {"table", "thead", "tbody", "tr", "th", "td", "code"}
@@ -86,7 +118,9 @@ def test_a_table_row_keeps_its_cells(first: str, second: str) -> None:
 @given(TEXT, TEXT)
 def test_fold_contains_its_body(summary: str, text: str) -> None:
     """The summary and the body are inside the folded part, and the following text is outside."""
-    folded = fold("", f"{markdown.html_code(summary)} {markdown.html(summary)}", [markdown.fence(text)])
+    folded = fold(
+        "", f"{markdown.html_code(summary)} {markdown.html(summary)}", [markdown.fence(text)]
+    )
     page = rendered(f"{folded.text}\n\nafter")
     assert page.elements[:3] == ["details", "summary", "code"]
     assert plain(page.text).startswith(plain(f"{printable(summary)} {printable(summary)}"))
@@ -94,7 +128,17 @@ def test_fold_contains_its_body(summary: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["@team", "a@b", "#123", "org/repo#1", "GH-12", "!7", "https://github.com/a/b/issues/1", "www.a.b"]
+    "text",
+    [
+        "@team",
+        "a@b",
+        "#123",
+        "org/repo#1",
+        "GH-12",
+        "!7",
+        "https://github.com/a/b/issues/1",
+        "www.a.b",
+    ],
 )
 def test_prose_contains_no_reference(text: str) -> None:
     """Mentions, references and addresses are split by a zero-width space, so that services do not find them."""

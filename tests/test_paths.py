@@ -2,7 +2,16 @@
 
 import pytest
 
-from tpucfg.paths import KeyPath, first_match, leaf_paths, matches, overlap, pattern_steps, value_at, values_at
+from tpucfg.paths import (
+    KeyPath,
+    first_match,
+    leaf_paths,
+    matches,
+    overlap,
+    pattern_steps,
+    value_at,
+    values_at,
+)
 
 DATA = {"a": [{"name": "x", "n": 1}, {"name": "y"}], "l": {"k.io/q": "v"}, "e": {}}
 
@@ -47,7 +56,9 @@ def test_the_first_row_decides() -> None:
 def test_values_are_found_by_path_and_by_pattern() -> None:
     """Missing steps, indices out of range and steps into scalars lead to the default."""
     assert value_at(DATA, ("a", 1, "name")) == "y"
-    assert [value_at(DATA, path, "-") for path in (("a", 2), ("a", "0"), ("a", 0, "n", "m"), ("x",))] == ["-"] * 4
+    assert [
+        value_at(DATA, path, "-") for path in (("a", 2), ("a", "0"), ("a", 0, "n", "m"), ("x",))
+    ] == ["-"] * 4
     assert list(values_at(DATA, "a.*.name")) == [(("a", 0, "name"), "x"), (("a", 1, "name"), "y")]
     assert list(values_at(DATA, "**.[k.*]")) == [(("l", "k.io/q"), "v")]
     assert [path for path, _ in values_at(DATA, "a.**")] == [
@@ -57,7 +68,13 @@ def test_values_are_found_by_path_and_by_pattern() -> None:
 
 def test_leaves_are_scalars_and_empty_values() -> None:
     """Every scalar and every empty value is a leaf, in the order of the data."""
-    assert list(leaf_paths(DATA)) == [("a", 0, "name"), ("a", 0, "n"), ("a", 1, "name"), ("l", "k.io/q"), ("e",)]
+    assert list(leaf_paths(DATA)) == [
+        ("a", 0, "name"),
+        ("a", 0, "n"),
+        ("a", 1, "name"),
+        ("l", "k.io/q"),
+        ("e",),
+    ]
 
 
 def test_a_path_overlaps_those_above_and_below() -> None:

@@ -17,7 +17,10 @@ JWT = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJhY21lIn0.c2lnbmF0dXJlLXNpZ25hdHVyZQ"
     [
         ("user:ada@example.com", "user:[redacted]@example.com"),
         ("USER:Ada.L+x@Example.com", "USER:[redacted]@Example.com"),
-        ("user:ada@example.com-on-data-us-central1", "user:[redacted]@example.com-on-data-us-central1"),
+        (
+            "user:ada@example.com-on-data-us-central1",
+            "user:[redacted]@example.com-on-data-us-central1",
+        ),
         ("user%3Aada%40example.com", "user%3A[redacted]%40example.com"),
         ("deleted:user:ada@example.com?uid=1", "deleted:user:[redacted]@example.com?uid=1"),
         (
@@ -25,7 +28,10 @@ JWT = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJhY21lIn0.c2lnbmF0dXJlLXNpZ25hdHVyZQ"
             "[redacted]@example.com does not have storage.buckets.create",
         ),
         ("group:team@example.com", "group:team@example.com"),
-        ("serviceAccount:tpu@acme.iam.gserviceaccount.com", "serviceAccount:tpu@acme.iam.gserviceaccount.com"),
+        (
+            "serviceAccount:tpu@acme.iam.gserviceaccount.com",
+            "serviceAccount:tpu@acme.iam.gserviceaccount.com",
+        ),
         ("tpu@acme.iam.gserviceaccount.com", "tpu@acme.iam.gserviceaccount.com"),
         ("us-docker.pkg.dev/a/b@sha256:0123", "us-docker.pkg.dev/a/b@sha256:0123"),
         ("--token ya29.a0AfH6SMBx_y-z.more", "--token [secret]"),
@@ -46,7 +52,10 @@ JWT = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJhY21lIn0.c2lnbmF0dXJlLXNpZ25hdHVyZQ"
             "jdbc:postgresql://h/db?user=me;password=hunter2;ssl=true",
             "jdbc:postgresql://h/db?user=me;password=[secret];ssl=true",
         ),
-        ("export WANDB_API_KEY=hunter2 HF_HOME=/cache", "export WANDB_API_KEY=[secret] HF_HOME=/cache"),
+        (
+            "export WANDB_API_KEY=hunter2 HF_HOME=/cache",
+            "export WANDB_API_KEY=[secret] HF_HOME=/cache",
+        ),
         ("docker run -e PGPASSWORD='my pass' i", "docker run -e PGPASSWORD='[secret]' i"),
         ("python t.py --api_key hunter2 --steps 10", "python t.py --api_key [secret] --steps 10"),
         ("--max_tokens 512 --token-file=/run/t", "--max_tokens 512 --token-file=/run/t"),
@@ -73,7 +82,9 @@ def test_redaction_of_assignments_is_idempotent(text: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", ["a=", "--a ", "a='", 'a="', "--", "a.b-c_", "//a:", "token=", "@a", "x: ", "key: "])
+@pytest.mark.parametrize(
+    "part", ["a=", "--a ", "a='", 'a="', "--", "a.b-c_", "//a:", "token=", "@a", "x: ", "key: "]
+)
 def test_hostile_texts_take_linear_time(part: str) -> None:
     """Half a megabyte is redacted within seconds."""
     text = part * (500_000 // len(part))
@@ -83,7 +94,9 @@ def test_hostile_texts_take_linear_time(part: str) -> None:
     assert time.process_time() - start < 4
 
 
-@pytest.mark.parametrize("key", ["WANDB_API_KEY", "password", "client_secret", "HF_TOKEN", "--api-key", "credentials"])
+@pytest.mark.parametrize(
+    "key", ["WANDB_API_KEY", "password", "client_secret", "HF_TOKEN", "--api-key", "credentials"]
+)
 def test_a_value_with_a_secret_name_is_redacted(key: str) -> None:
     """A text under a secret name is redacted before and after a change, at any depth."""
     change = redact_change(Change(("env", key), "hunter2", ABSENT))
@@ -93,7 +106,11 @@ def test_a_value_with_a_secret_name_is_redacted(key: str) -> None:
 
 def test_everything_below_a_secret_name_is_redacted() -> None:
     """The items of a list and the values of a mapping are secret, but neither numbers nor references to a secret."""
-    data = {"api_key": ["a", {"prod": "b", "version": "3"}], "env": [{"name": "HF_TOKEN", "value": "c"}], "steps": "7"}
+    data = {
+        "api_key": ["a", {"prod": "b", "version": "3"}],
+        "env": [{"name": "HF_TOKEN", "value": "c"}],
+        "steps": "7",
+    }
     assert redact_value(data) == {
         "api_key": ["[secret]", {"prod": "[secret]", "version": "3"}],
         "env": [{"name": "HF_TOKEN", "value": "[secret]"}],
@@ -129,7 +146,13 @@ def test_quoted_lines_of_findings(line: str, expected: str) -> None:
 
 def test_similar_names_are_not_secret() -> None:
     """A number of tokens, the name of a KMS key and an empty value stay."""
-    for key, value in (("max_tokens", "512"), ("kmsKeyName", "k"), ("token", ""), ("tokenizer", "bpe"), ("token", 7)):
+    for key, value in (
+        ("max_tokens", "512"),
+        ("kmsKeyName", "k"),
+        ("token", ""),
+        ("tokenizer", "bpe"),
+        ("token", 7),
+    ):
         assert redact_change(Change((key,), ABSENT, value)).after == value
 
 

@@ -41,11 +41,20 @@ def test_public_origin_is_pinned(origin: Any, requirement: str) -> None:
     "origin",
     [
         {"url": "file:///home/me/tpucfg", "dir_info": {"editable": True}},
-        {"url": "file:///home/me/tpucfg-0.1.0-py3-none-any.whl", "archive_info": {"hashes": {"sha256": HASH}}},
+        {
+            "url": "file:///home/me/tpucfg-0.1.0-py3-none-any.whl",
+            "archive_info": {"hashes": {"sha256": HASH}},
+        },
         {"url": WHEEL, "archive_info": {}},
         {"url": WHEEL},
-        {"url": "ssh://git@github.com/acme/tpucfg", "vcs_info": {"vcs": "git", "commit_id": COMMIT}},
-        {"url": "https://user:****@github.com/acme/tpucfg", "vcs_info": {"vcs": "git", "commit_id": COMMIT}},
+        {
+            "url": "ssh://git@github.com/acme/tpucfg",
+            "vcs_info": {"vcs": "git", "commit_id": COMMIT},
+        },
+        {
+            "url": "https://user:****@github.com/acme/tpucfg",
+            "vcs_info": {"vcs": "git", "commit_id": COMMIT},
+        },
         {"url": "https://example.com/tpucfg", "vcs_info": {"vcs": "hg", "commit_id": COMMIT}},
         {"url": "https://example.com/it's", "vcs_info": {"vcs": "git", "commit_id": COMMIT}},
         [],

@@ -26,7 +26,11 @@ def test_invisible_characters_are_escaped(char: str) -> None:
     """A character that shows nothing is escaped in messages, in JSON and in YAML, which still read as the same text."""
     text = f"mnist{char}:1.0"
     assert not is_visible(text)
-    assert printable(text) == f"mnist\\u{ord(char):04x}:1.0" if ord(char) <= 0xFFFF else "\\U000" in printable(text)
+    assert (
+        printable(text) == f"mnist\\u{ord(char):04x}:1.0"
+        if ord(char) <= 0xFFFF
+        else "\\U000" in printable(text)
+    )
     assert char not in json_text({"image": text})
     yaml_text = to_yaml(text)
     assert char not in yaml_text
@@ -35,7 +39,8 @@ def test_invisible_characters_are_escaped(char: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["mnist", "größe", "ตัวอย่าง", "हिन्दी", "日本語", "한국어", "emoji 🚀", "Ada Lovelace", "→ × …"]
+    "text",
+    ["mnist", "größe", "ตัวอย่าง", "हिन्दी", "日本語", "한국어", "emoji 🚀", "Ada Lovelace", "→ × …"],
 )
 def test_languages_are_not_escaped(text: str) -> None:
     """Words of any language are shown as they are, if they are written as Unicode recommends."""

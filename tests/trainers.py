@@ -29,11 +29,15 @@ TIMEOUT_SECONDS: Final = 300
 _ARGS: Final[Mapping[str, Callable[[Any], list[str]]]] = {
     "vertex-ai": lambda config: config["workerPoolSpecs"][0]["containerSpec"]["args"],
     "ai-platform": lambda config: config["trainingInput"]["args"],
-    "gke": lambda config: config["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]["containers"][0][
-        "args"
-    ],
-    "compute-engine": lambda config: _container_args(_host(config)["metadata"]["items"][0]["value"]),
-    "cloud-tpu": lambda config: _container_args(config["tpu"]["nodeSpec"][0]["node"]["metadata"]["startup-script"]),
+    "gke": lambda config: config["spec"]["replicatedJobs"][0]["template"]["spec"]["template"][
+        "spec"
+    ]["containers"][0]["args"],
+    "compute-engine": lambda config: _container_args(
+        _host(config)["metadata"]["items"][0]["value"]
+    ),
+    "cloud-tpu": lambda config: _container_args(
+        config["tpu"]["nodeSpec"][0]["node"]["metadata"]["startup-script"]
+    ),
 }
 """Functions that return the trainer's flags in a config, by target."""
 
@@ -67,7 +71,11 @@ class Run(NamedTuple):
 
     def losses(self) -> dict[str, float]:
         """Return the printed losses by step."""
-        steps = [line.removeprefix("step ").split(" of ") for line in self.lines if line.startswith("step ")]
+        steps = [
+            line.removeprefix("step ").split(" of ")
+            for line in self.lines
+            if line.startswith("step ")
+        ]
         return {step: float(rest.partition(": loss ")[2]) for step, rest in steps}
 
 
@@ -80,13 +88,19 @@ class Trainer(NamedTuple):
 
     def flags(self, size: str) -> list[str]:
         """Return the exact flags of the rendered config."""
-        (config,) = configs((self.folder / "tpucfg.yaml").read_text(), environments=("dev",), sizes=(size,))
+        (config,) = configs(
+            (self.folder / "tpucfg.yaml").read_text(), environments=("dev",), sizes=(size,)
+        )
         return _ARGS[self.target](config.request_body)
 
-    def start(self, module: str, flags: Sequence[str], **environment: str) -> "subprocess.Popen[str]":
+    def start(
+        self, module: str, flags: Sequence[str], **environment: str
+    ) -> "subprocess.Popen[str]":
         """Start the trainer, or another module, with no settings of the machine's accelerators."""
         inherited = {
-            key: value for key, value in os.environ.items() if not key.startswith(("JAX_", "XLA_", "TPU_", "OMPI_"))
+            key: value
+            for key, value in os.environ.items()
+            if not key.startswith(("JAX_", "XLA_", "TPU_", "OMPI_"))
         }
         quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", "JAX_PLATFORMS": "cpu", "CUDA_VISIBLE_DEVICES": ""}
         return subprocess.Popen(
@@ -120,7 +134,10 @@ def wait_for(process: "subprocess.Popen[str]") -> Run:
 
 def new(folder: Path, framework: str, target: str = "vertex-ai", *, quick: bool = True) -> Trainer:
     """Create a project named mnist in a new folder; if `quick`, with the short run of QUICK."""
-    assert run(["init", str(folder), "--name", "mnist", "--target", target, "--trainer", framework]) == 0
+    assert (
+        run(["init", str(folder), "--name", "mnist", "--target", target, "--trainer", framework])
+        == 0
+    )
     if quick:
         spec = folder / "tpucfg.yaml"
         text = spec.read_text()

@@ -4,7 +4,9 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
-_CHARACTERS: Final = st.characters(exclude_categories=["C", "Zl", "Zp"]) | st.sampled_from("\t\n\"'\\😀")
+_CHARACTERS: Final = st.characters(exclude_categories=["C", "Zl", "Zp"]) | st.sampled_from(
+    "\t\n\"'\\😀"
+)
 TEXTS: Final = st.text(_CHARACTERS, max_size=12)
 DATA: Final = st.recursive(
     st.none()
@@ -52,7 +54,11 @@ CONSTRUCTS: Final[dict[str, Any]] = {
     "é: 日本\n😀: {ß: 1}\n": {"é": "日本", "😀": {"ß": 1}},
     "a: [\n  1,\n  2\n]\n": {"a": [1, 2]},
     "{}": {},
-    '{"a":1,"b":[true,false,null],"c":{"d":"\\u00e9\\/"}}': {"a": 1, "b": [True, False, None], "c": {"d": "é/"}},
+    '{"a":1,"b":[true,false,null],"c":{"d":"\\u00e9\\/"}}': {
+        "a": 1,
+        "b": [True, False, None],
+        "c": {"d": "é/"},
+    },
     '\t{\n\t"a":\t[1,\t2],\t"b":\t"x\\ty"\t}\t\n\t\n': {"a": [1, 2], "b": "x\ty"},
     '{"a": "\\ud83d\\ude00", "\\uD83D\\uDE00": "\\\\ud83d"}': {"a": "😀", "😀": "\\ud83d"},
     "{a: \"x\ty\", b: 'x'}": {"a": "x\ty", "b": "x"},

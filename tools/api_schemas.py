@@ -28,7 +28,11 @@ def schemas() -> dict[str, Schema]:
     bodies[discovery.COMPUTE_ENGINE.target] = discovery.documents_schema(discovery.COMPUTE_ENGINE)
     bodies |= {"gke": jobset.schema(), **secrets.schemas()}
     return {
-        name: {"$schema": DIALECT, "$id": f"urn:tpucfg:schema:{name}", **patterns.with_messages(body)}
+        name: {
+            "$schema": DIALECT,
+            "$id": f"urn:tpucfg:schema:{name}",
+            **patterns.with_messages(body),
+        }
         for name, body in bodies.items()
     }
 
@@ -42,25 +46,35 @@ def _lines(value: object, indent: str) -> str:
     if not isinstance(value, dict) or not _is_broken(value):
         return json.dumps(value, sort_keys=True, ensure_ascii=False)
     deeper = indent + "  "
-    members = ",\n".join(f"{deeper}{json.dumps(key)}: {_lines(value[key], deeper)}" for key in sorted(value))
+    members = ",\n".join(
+        f"{deeper}{json.dumps(key)}: {_lines(value[key], deeper)}" for key in sorted(value)
+    )
     return f"{{\n{members}\n{indent}}}"
 
 
 def _is_broken(value: Schema) -> bool:
     """Return True for a message, or a table of messages or fields; any other object is written on one line."""
-    return "properties" in value or (bool(value) and all(isinstance(member, dict) for member in value.values()))
+    return "properties" in value or (
+        bool(value) and all(isinstance(member, dict) for member in value.values())
+    )
 
 
 def differences(path: Path, text: str) -> Iterator[str]:
     """Yield the lines of a unified diff between the file and its expected text."""
     committed = path.read_text(encoding="utf-8") if path.exists() else ""
-    return difflib.unified_diff(committed.splitlines(), text.splitlines(), "committed", "generated", lineterm="", n=0)
+    return difflib.unified_diff(
+        committed.splitlines(), text.splitlines(), "committed", "generated", lineterm="", n=0
+    )
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Write or check the files; return the exit status."""
-    parser = argparse.ArgumentParser(description="Generate the JSON Schemas of the targets' request bodies.")
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a file would change")
+    parser = argparse.ArgumentParser(
+        description="Generate the JSON Schemas of the targets' request bodies."
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; exit 1 if a file would change"
+    )
     check = parser.parse_args(arguments).check
     stale = 0
     for name, schema in schemas().items():

@@ -15,7 +15,12 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-LOCKS: Final = ("requirements.txt", "requirements-infra.txt", "requirements-dev.txt", "benchmarks/requirements.txt")
+LOCKS: Final = (
+    "requirements.txt",
+    "requirements-infra.txt",
+    "requirements-dev.txt",
+    "benchmarks/requirements.txt",
+)
 ACCEPTED: Final[Mapping[str, str]] = {}
 """Vulnerabilities that cannot be exploited here: ids with reasons. Remove an entry when no lock contains it."""
 _TIMEOUT_SECONDS: Final = 20
@@ -36,8 +41,24 @@ class Audit(NamedTuple):
 def audit(lock: str, service: str | None) -> Audit:
     """Audit one lock; `service` replaces the URL of OSV."""
     # --disable-pip: the lock names every version, so nothing has to be resolved or downloaded.
-    options = ["--requirement", lock, "--require-hashes", "--disable-pip", "--format", "json", "--desc", "off"]
-    options += ["--progress-spinner", "off", "--timeout", str(_TIMEOUT_SECONDS), "--vulnerability-service", "osv"]
+    options = [
+        "--requirement",
+        lock,
+        "--require-hashes",
+        "--disable-pip",
+        "--format",
+        "json",
+        "--desc",
+        "off",
+    ]
+    options += [
+        "--progress-spinner",
+        "off",
+        "--timeout",
+        str(_TIMEOUT_SECONDS),
+        "--vulnerability-service",
+        "osv",
+    ]
     options += [part for id_ in ACCEPTED for part in ("--ignore-vuln", id_)]
     options += ["--osv-url", service] if service else []
     command = [sys.executable, "-m", "pip_audit", *options]
@@ -62,8 +83,12 @@ def _vulnerabilities(packages: list[dict[str, Any]]) -> Iterator[str]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Audit each lock and print the results; return the exit status."""
-    parser = argparse.ArgumentParser(description="Audit every locked version for known vulnerabilities.")
-    parser.add_argument("--if-reachable", action="store_true", help="exit 0 if the data is unavailable")
+    parser = argparse.ArgumentParser(
+        description="Audit every locked version for known vulnerabilities."
+    )
+    parser.add_argument(
+        "--if-reachable", action="store_true", help="exit 0 if the data is unavailable"
+    )
     parser.add_argument("--service", metavar="URL", help="URL of OSV's data, if not its own")
     options = parser.parse_args(arguments)
     audits = []

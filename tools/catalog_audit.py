@@ -106,7 +106,13 @@ def _case(slice_: Slice, location: str) -> Case | str:
         # Without the hosts of the catalog, the compiler is a witness of their number.
         del options["chips_per_host_bounds"]
     expected = {"devices": slice_.devices, "hosts": slice_.hosts, "topology": _axes(slice_)}
-    return Case(location, _subject(slice_), {"name": asked.name, "options": options}, expected, asked.devices)
+    return Case(
+        location,
+        _subject(slice_),
+        {"name": asked.name, "options": options},
+        expected,
+        asked.devices,
+    )
 
 
 def _has_own_host(slice_: Slice) -> bool:
@@ -116,7 +122,9 @@ def _has_own_host(slice_: Slice) -> bool:
 
 def _variants(one: Slice) -> Iterator[Slice]:
     """Yield a size on each of its machines and with each of its topologies; none if its topology is unknown."""
-    machines = [one.on_machine(machine.name) for machine in (*one.machines, *one.named_machines)] or [one]
+    machines = [
+        one.on_machine(machine.name) for machine in (*one.machines, *one.named_machines)
+    ] or [one]
     for slice_ in machines:
         yield from (slice_.on_topology(name) for name in slice_.topologies)
 
@@ -133,19 +141,30 @@ def _axes(slice_: Slice) -> list[int]:
 
 def _hbm_case(generation: Generation, location: str) -> Case:
     """Return the question for the HBM of one device of a generation, on its smallest slice."""
-    one = min((slice_ for slice_ in generation.slices if slice_.topology), key=lambda slice_: slice_.chips)
+    one = min(
+        (slice_ for slice_ in generation.slices if slice_.topology), key=lambda slice_: slice_.chips
+    )
     asked = compiler_topology(one)
     if isinstance(asked, UnknownTopology):
         raise UnusableError(f"{location}: {one.size}: {asked.reason}")
     question = {"name": asked.name, "options": dict(asked.options), "hbm": True}
     gib = (one.hbm_gib or 0) / one.devices
-    return Case(location, f"{generation.title}: {gib:g} GiB HBM a device", question, {"hbm": gib}, one.devices)
+    return Case(
+        location,
+        f"{generation.title}: {gib:g} GiB HBM a device",
+        question,
+        {"hbm": gib},
+        one.devices,
+    )
 
 
 def _lines(path: Path) -> dict[str, str]:
     """Return the location of each key of a file of the catalog, and of each of its sizes."""
     document: Any = yaml.compose(path.read_text())
-    rows = [*document.value, *next(value.value for key, value in document.value if key.value == "sizes")]
+    rows = [
+        *document.value,
+        *next(value.value for key, value in document.value if key.value == "sizes"),
+    ]
     shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
     return {key.value: f"{shown}:{key.start_mark.line + 1}" for key, _ in rows}
 
@@ -194,7 +213,12 @@ def _run(python: str, questions: Sequence[Question]) -> tuple[Mapping[str, str],
     text = json.dumps(questions)
     try:
         process = subprocess.run(
-            command, input=text, capture_output=True, text=True, check=False, timeout=TIMEOUT_SECONDS
+            command,
+            input=text,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=TIMEOUT_SECONDS,
         )
         output, messages = process.stdout, process.stderr
     except OSError as error:
@@ -243,8 +267,12 @@ def _plain(value: Any) -> str:
 def main(arguments: list[str] | None = None) -> int:
     """Audit the catalog and print the disagreements; return the exit status."""
     parser = argparse.ArgumentParser(description="Compare the catalog with the TPU compiler.")
-    parser.add_argument("--python", default=str(PYTHON), metavar="PATH", help="a Python with jax[tpu]")
-    parser.add_argument("--data", type=Path, default=DATA, metavar="DIR", help="another directory of catalog data")
+    parser.add_argument(
+        "--python", default=str(PYTHON), metavar="PATH", help="a Python with jax[tpu]"
+    )
+    parser.add_argument(
+        "--data", type=Path, default=DATA, metavar="DIR", help="another directory of catalog data"
+    )
     options = parser.parse_args(arguments)
     try:
         audit = audit_of(options.data.resolve())
@@ -257,8 +285,12 @@ def main(arguments: list[str] | None = None) -> int:
     return int(bool(problems))
 
 
-def _summary(audit: Audit, versions: Mapping[str, str], answers: Sequence[Answer], count: int) -> Iterator[str]:
-    sizes = {case.subject.partition(" as ")[0] for case in audit.cases if "hbm" not in case.expected}
+def _summary(
+    audit: Audit, versions: Mapping[str, str], answers: Sequence[Answer], count: int
+) -> Iterator[str]:
+    sizes = {
+        case.subject.partition(" as ")[0] for case in audit.cases if "hbm" not in case.expected
+    }
     shapes = sum("hbm" not in case.expected for case in audit.cases)
     compiler = f"jax {versions['jax']} and libtpu {versions['libtpu']}"
     result = f"{count} disagreements" if count else "no disagreement"

@@ -39,17 +39,27 @@ def changed_files() -> list[str]:
     base = _git("merge-base", "HEAD", "main").strip()
     if base == _git("rev-parse", "HEAD").strip():
         base = "HEAD~1"
-    return [*_git("diff", "--name-only", base).splitlines(), *_git("ls-files", "-o", "--exclude-standard").splitlines()]
+    return [
+        *_git("diff", "--name-only", base).splitlines(),
+        *_git("ls-files", "-o", "--exclude-standard").splitlines(),
+    ]
 
 
 def mirrored_tests(changed: Iterable[str]) -> list[str]:
     """Return the existing tests for changed paths, the closest first, and at least one."""
     paths = [Path(name) for name in changed]
-    candidates = [*(_file(path) for path in paths), *(folder for path in paths for folder in _folders(path))]
+    candidates = [
+        *(_file(path) for path in paths),
+        *(folder for path in paths for folder in _folders(path)),
+    ]
     chosen: dict[Path, None] = {}
     remaining = MAX_FILES
     for candidate in map(Path, dict.fromkeys(candidates)):
-        if candidate == TESTS or not (ROOT / candidate).exists() or any(path in candidate.parents for path in chosen):
+        if (
+            candidate == TESTS
+            or not (ROOT / candidate).exists()
+            or any(path in candidate.parents for path in chosen)
+        ):
             continue
         count = len([*(ROOT / candidate).rglob("test_*.py")]) or 1
         if count <= remaining:
@@ -62,7 +72,11 @@ def _file(path: Path) -> str:
     """Return the test file of a module, or the test file itself."""
     if path.parts[:2] == ("compiler", "tpucfg"):
         return str(TESTS.joinpath(*path.parts[2:-1], f"test_{path.name}"))
-    return str(path) if path.name.startswith("test_") else str(TESTS / path.parent / f"test_{path.name}")
+    return (
+        str(path)
+        if path.name.startswith("test_")
+        else str(TESTS / path.parent / f"test_{path.name}")
+    )
 
 
 def _folders(path: Path) -> Iterator[str]:
@@ -80,7 +94,9 @@ def _folders(path: Path) -> Iterator[str]:
 
 
 def _git(*arguments: str) -> str:
-    return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
 
 
 if __name__ == "__main__":

@@ -17,7 +17,13 @@ from urllib.parse import unquote, urlsplit
 import yaml
 
 SETTINGS: Final = Path(__file__).resolve().parent.parent / "mkdocs.yml"
-LOADED: Final = {"img": ("src",), "script": ("src",), "link": ("href",), "source": ("src",), "iframe": ("src",)}
+LOADED: Final = {
+    "img": ("src",),
+    "script": ("src",),
+    "link": ("href",),
+    "source": ("src",),
+    "iframe": ("src",),
+}
 """By tag, the attributes whose address a browser loads without a click."""
 UNCHECKED: Final = ("404.html",)
 """Pages with links relative to the root of the host, which is unknown here."""
@@ -55,7 +61,9 @@ class Page(HTMLParser):
         """Collect the links and anchors of a tag."""
         values = {name: value for name, value in attrs if value is not None}
         self.anchors |= {values[name] for name in ("id", "name") if name in values}
-        self.links += [Link(tag, values[name]) for name in {*LOADED.get(tag, ()), "href"} if name in values]
+        self.links += [
+            Link(tag, values[name]) for name in {*LOADED.get(tag, ()), "href"} if name in values
+        ]
 
 
 def broken(site: Path) -> Iterator[str]:
@@ -79,7 +87,12 @@ def _error(link: Link, path: Path, site: Path, pages: Mapping[Path, Page]) -> st
     if not target.is_file() or not target.is_relative_to(site):
         return "does not exist"
     anchor = unquote(parts.fragment)
-    if anchor and target in pages and anchor not in pages[target].parsed.anchors and anchor != "__skip":
+    if (
+        anchor
+        and target in pages
+        and anchor not in pages[target].parsed.anchors
+        and anchor != "__skip"
+    ):
         return "the page has no such anchor"
     return None
 

@@ -11,7 +11,14 @@ from typing import Final, NamedTuple
 ROOT: Final = Path(__file__).resolve().parents[1]
 PACKAGE: Final = Path("compiler/tpucfg")
 _SKIPPED: Final = frozenset(
-    (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
+    (
+        tokenize.COMMENT,
+        tokenize.NL,
+        tokenize.NEWLINE,
+        tokenize.INDENT,
+        tokenize.DEDENT,
+        tokenize.ENDMARKER,
+    )
 )
 
 
@@ -31,7 +38,9 @@ def room_sizes() -> dict[str, Size]:
     for path in map(Path, listed.splitlines()):
         if (ROOT / path).is_file():
             room, *below = path.relative_to(PACKAGE).parts
-            rooms[room if below else "root"].append(count_code_lines((ROOT / path).read_text(encoding="utf-8")))
+            rooms[room if below else "root"].append(
+                count_code_lines((ROOT / path).read_text(encoding="utf-8"))
+            )
     return {room: Size(sum(counts), len(counts)) for room, counts in sorted(rooms.items())}
 
 
@@ -42,7 +51,11 @@ def count_code_lines(text: str) -> int:
         if token.type not in _SKIPPED:
             lines.update(range(token.start[0], token.end[0] + 1))
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+        if (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        ):
             lines.difference_update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
     return len(lines)
 
@@ -50,7 +63,10 @@ def count_code_lines(text: str) -> int:
 def main() -> None:
     """Print a line for each room, and the sum."""
     sizes = room_sizes()
-    for room, size in [*sizes.items(), ("compiler", Size(*map(sum, zip(*sizes.values(), strict=True))))]:
+    for room, size in [
+        *sizes.items(),
+        ("compiler", Size(*map(sum, zip(*sizes.values(), strict=True)))),
+    ]:
         print(f"{room:10} {size.lines:6,} lines in {size.modules:3} modules")
 
 

@@ -36,13 +36,17 @@ class BuildError(Exception):
 def _kubernetes() -> str:
     match = re.search(r"k8s\.io/kubernetes v([0-9.]+)", (MODULE / "go.mod").read_text())
     if match is None:
-        raise BuildError(f"{MODULE / 'go.mod'} requires no k8s.io/kubernetes; restore that line from git")
+        raise BuildError(
+            f"{MODULE / 'go.mod'} requires no k8s.io/kubernetes; restore that line from git"
+        )
     return match[1]
 
 
 def folder() -> Path:
     """Return the folder of the programs, which may not exist."""
-    go = subprocess.run(["go", "env", "GOVERSION"], capture_output=True, text=True, check=False).stdout
+    go = subprocess.run(
+        ["go", "env", "GOVERSION"], capture_output=True, text=True, check=False
+    ).stdout
     content = b"".join((MODULE / name).read_bytes() for name in ("go.mod", "go.sum", "main.go"))
     key = hashlib.sha256(content + go.encode()).hexdigest()[:12]
     return cache_folder() / f"control-plane-{key}"
@@ -56,7 +60,11 @@ def find() -> Path | None:
 def module_folder(module: str) -> Path:
     """Return the folder of a module, such as JobSet's, which has its CRD and the declarations of its webhooks."""
     listed = subprocess.run(
-        ["go", "list", "-m", "-f", "{{.Dir}}", module], cwd=MODULE, capture_output=True, text=True, check=True
+        ["go", "list", "-m", "-f", "{{.Dir}}", module],
+        cwd=MODULE,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return Path(listed.stdout.strip())
 
@@ -68,7 +76,9 @@ def build() -> Path:
         BuildError: Go is missing, or the build failed.
     """
     if shutil.which("go") is None:
-        raise BuildError("Go is not installed, which builds the control plane: https://go.dev/doc/install")
+        raise BuildError(
+            "Go is not installed, which builds the control plane: https://go.dev/doc/install"
+        )
     target = folder()
     target.parent.mkdir(parents=True, exist_ok=True)
     with locked(target.parent / ".control-plane.lock"):
@@ -81,15 +91,24 @@ def _build(target: Path) -> None:
     version = _kubernetes()
     major, minor, _ = version.split(".")
     numbers = {"gitVersion": f"v{version}", "gitMajor": major, "gitMinor": minor}
-    flags = " ".join(["-s -w", *(f"-X {_VERSION}.{name}={value}" for name, value in numbers.items())])
-    unfinished, output_file = target.with_name(f"{target.name}.unfinished"), target.with_name("control-plane.log")
+    flags = " ".join(
+        ["-s -w", *(f"-X {_VERSION}.{name}={value}" for name, value in numbers.items())]
+    )
+    unfinished, output_file = (
+        target.with_name(f"{target.name}.unfinished"),
+        target.with_name("control-plane.log"),
+    )
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir()
-    log(f"building Kubernetes {version}, JobSet, Kueue and KWOK into {target} (twelve minutes of CPU time, once)")
+    log(
+        f"building Kubernetes {version}, JobSet, Kueue and KWOK into {target} (twelve minutes of CPU time, once)"
+    )
     with output_file.open("w") as output:
         for name, package in PROGRAMS.items():
             command = ["go", "build", "-v", "-mod=readonly", "-trimpath", "-ldflags", flags]
-            if run_with_progress([*command, "-o", str(unfinished / name), package], MODULE, output, output_file):
+            if run_with_progress(
+                [*command, "-o", str(unfinished / name), package], MODULE, output, output_file
+            ):
                 raise BuildError(f"`go build {package}` failed; its output: {output_file}")
     for name in LINKS:
         (unfinished / name).symlink_to("kubernetes")
@@ -99,7 +118,9 @@ def _build(target: Path) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Print the folder of the programs; return 1 and print the reason if there is none."""
-    parser = argparse.ArgumentParser(description="Build the control plane of tests/cluster, if it is not built.")
+    parser = argparse.ArgumentParser(
+        description="Build the control plane of tests/cluster, if it is not built."
+    )
     parser.parse_args(arguments)
     try:
         print(build())

@@ -17,12 +17,18 @@ _TAG: Final = re.compile(r"<[^>]+>")
 def add_commands(site: Path) -> None:
     """Add `data-copy` to the terminal sessions in every page of a built site."""
     for page in site.rglob("*.html"):
-        page.write_text(_BLOCK.sub(_with_commands, page.read_text(encoding="utf-8")), encoding="utf-8")
+        page.write_text(
+            _BLOCK.sub(_with_commands, page.read_text(encoding="utf-8")), encoding="utf-8"
+        )
 
 
 def _with_commands(block: re.Match[str]) -> str:
     commands = "\n".join(_commands(unescape(_TAG.sub("", block["code"]))))
-    return f'<div class="highlight" data-copy="{escape(commands)}">{block["code"]}' if commands else block[0]
+    return (
+        f'<div class="highlight" data-copy="{escape(commands)}">{block["code"]}'
+        if commands
+        else block[0]
+    )
 
 
 def _commands(text: str) -> Iterator[str]:

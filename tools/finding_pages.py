@@ -28,8 +28,12 @@ PAGES: Final = ROOT / "docs" / "findings"
 BAD: Final = ROOT / "tests" / "bad"
 INDEX: Final = "index.md"
 
-_HEAD: Final = re.compile(r"^## (TPU\d{3})\b.*\n+(?:\*\*(?:Error|Warning|Note)\*\*.*\n)?", re.MULTILINE)
-_EXAMPLE: Final = re.compile(r"^<!-- example: (\S+)( \.\.\.)? -->\n(?:```text\n.*?^```\n)?", re.DOTALL | re.MULTILINE)
+_HEAD: Final = re.compile(
+    r"^## (TPU\d{3})\b.*\n+(?:\*\*(?:Error|Warning|Note)\*\*.*\n)?", re.MULTILINE
+)
+_EXAMPLE: Final = re.compile(
+    r"^<!-- example: (\S+)( \.\.\.)? -->\n(?:```text\n.*?^```\n)?", re.DOTALL | re.MULTILINE
+)
 _FINDING: Final = re.compile(r"\S+:\d+:\d+: \w+\[(TPU\d+)\]: ")
 _EXCERPT: Final = re.compile(r"(?:^ *\d* *\|.*\n)+", re.MULTILINE)
 _SUMMARY: Final = re.compile(r"\S.*: (no findings|\d+ (errors?|warnings?|notes?))")
@@ -116,8 +120,14 @@ def _row(rule: Rule, page: str) -> str:
 
 def differing() -> OutdatedPages:
     """Yield the outdated pages with their expected text."""
-    written = {path: refreshed(path.read_text(encoding="utf-8")) for path in PAGES.glob("*.md") if path.name != INDEX}
-    return outdated_pages({PAGES / INDEX: index({path.name: text for path, text in written.items()}), **written})
+    written = {
+        path: refreshed(path.read_text(encoding="utf-8"))
+        for path in PAGES.glob("*.md")
+        if path.name != INDEX
+    }
+    return outdated_pages(
+        {PAGES / INDEX: index({path.name: text for path, text in written.items()}), **written}
+    )
 
 
 def main(arguments: list[str] | None = None) -> int:

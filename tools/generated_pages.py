@@ -15,11 +15,16 @@ def outdated_pages(expected: Mapping[Path, str]) -> OutdatedPages:
 
 
 def write_or_check(
-    description: str, differing: Callable[[], OutdatedPages], root: Path, arguments: list[str] | None
+    description: str,
+    differing: Callable[[], OutdatedPages],
+    root: Path,
+    arguments: list[str] | None,
 ) -> int:
     """Write the outdated pages, or only name them with --check; return the exit status."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a page would change")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; exit 1 if a page would change"
+    )
     check = parser.parse_args(arguments).check
     changed = list(differing())
     for path, text in changed:

@@ -19,7 +19,15 @@ from tool_cache import PROGRESS_SECONDS, cache_folder, locked, log
 
 RELEASE: Final = "bookworm"
 PACKAGES: Final = (
-    *("systemd", "systemd-sysv", "curl", "ca-certificates", "openssl", "docker.io", "busybox-static"),
+    *(
+        "systemd",
+        "systemd-sysv",
+        "curl",
+        "ca-certificates",
+        "openssl",
+        "docker.io",
+        "busybox-static",
+    ),
     "libfaketime",
 )
 FAKETIME: Final = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
@@ -59,7 +67,9 @@ def missing() -> str:
         return "machines boot as root on Linux only"
     if RELEASE not in platform.freedesktop_os_release().get("VERSION_CODENAME", ""):
         return f"the tree of a machine is made from apt's own sources, which are not of Debian {RELEASE} here"
-    if lacking := [package for program, package in PROGRAMS.items() if shutil.which(program) is None]:
+    if lacking := [
+        package for program, package in PROGRAMS.items() if shutil.which(program) is None
+    ]:
         return f"programs are missing: apt-get install {' '.join(lacking)}"
     if subprocess.run(["unshare", "--time", "true"], capture_output=True, check=False).returncode:
         return "this kernel has no time namespaces, by which each machine has an uptime of its own"
@@ -107,8 +117,17 @@ def _make(done: Path) -> Path:
 def _debian(target: Path) -> None:
     """Install the packages; apt's own sources are copied, as mmdebstrap's default is the main archive."""
     log(f"making Debian {RELEASE} in {target} (up to a minute, once)")
-    sources = [*Path("/etc/apt").glob("sources.list.d/debian.sources"), *Path("/etc/apt").glob("sources.list")]
-    command = ["mmdebstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}", RELEASE, str(target / "root")]
+    sources = [
+        *Path("/etc/apt").glob("sources.list.d/debian.sources"),
+        *Path("/etc/apt").glob("sources.list"),
+    ]
+    command = [
+        "mmdebstrap",
+        "--variant=minbase",
+        f"--include={','.join(PACKAGES)}",
+        RELEASE,
+        str(target / "root"),
+    ]
     output_file = target / "build.log"
     with output_file.open("w") as output:
         process = subprocess.Popen([*command, *map(str, sources[:1])], stdout=output, stderr=output)
@@ -122,7 +141,8 @@ def _debian(target: Path) -> None:
                 log(f"{time.monotonic() - started:6.0f} s, {last[0][:100]}")
     if process.returncode:
         raise TreeError(
-            "mmdebstrap failed; the end of its output:\n" + "\n".join(output_file.read_text().splitlines()[-15:])
+            "mmdebstrap failed; the end of its output:\n"
+            + "\n".join(output_file.read_text().splitlines()[-15:])
         )
 
 
@@ -135,8 +155,27 @@ def _certificate(target: Path) -> None:
     names = [host if "." in host else f"{host}.googleapis.com" for host in HOSTS]
     days_ago = ["env", f"LD_PRELOAD={FAKETIME}", "FAKETIME=-2d"]
     files = ["-keyout", "/key.pem", "-out", "/certificate.pem", "-days", "3650"]
-    subject = ["-subj", "/CN=stand-ins for tests", "-addext", f"subjectAltName={','.join(f'DNS:{n}' for n in names)}"]
-    _run(["chroot", str(root), *days_ago, "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", *files, *subject])
+    subject = [
+        "-subj",
+        "/CN=stand-ins for tests",
+        "-addext",
+        f"subjectAltName={','.join(f'DNS:{n}' for n in names)}",
+    ]
+    _run(
+        [
+            "chroot",
+            str(root),
+            *days_ago,
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            *files,
+            *subject,
+        ]
+    )
     for name in ("key.pem", "certificate.pem"):
         (root / name).rename(target / name)
     trusted = root / "usr/local/share/ca-certificates/stand-ins.crt"

@@ -26,13 +26,20 @@ def page() -> str:
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(START)
     _, _, after = rest.partition(END)
     rows = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
-    places = [[_job(row), *_first(row), _places(row), row["seen"]["end"], _left(row)] for row in rows if _is_calm(row)]
+    places = [
+        [_job(row), *_first(row), _places(row), row["seen"]["end"], _left(row)]
+        for row in rows
+        if _is_calm(row)
+    ]
     faults: dict[tuple[str, ...], list[str]] = {}
     for row in rows:
         if not _is_calm(row):
             faults.setdefault(tuple(_fault(row)), []).append(_job(row))
     order = [fault for fault, *_ in faults]
-    outcomes = [[*fault, "; ".join(faults[fault])] for fault in sorted(faults, key=lambda fault: order.index(fault[0]))]
+    outcomes = [
+        [*fault, "; ".join(faults[fault])]
+        for fault in sorted(faults, key=lambda fault: order.index(fault[0]))
+    ]
     return f"{before}{START}{_table(_PLACES, places)}\n{_table(_FAULTS, outcomes)}{END}{after}"
 
 
@@ -71,11 +78,21 @@ def _job(row: Mapping[str, Any]) -> str:
     if "queue" in row:
         settings |= {"queue": "tpu"} | ({"topology_aware": True} if row["queue"] != "any" else {})
     settings |= {**row.get("overrides", {}), **row.get("gke", {})}
-    return ", ".join([row["size"], *_settings(settings), *(_settings(row.get("trainer", {})) if _is_calm(row) else ())])
+    return ", ".join(
+        [
+            row["size"],
+            *_settings(settings),
+            *(_settings(row.get("trainer", {})) if _is_calm(row) else ()),
+        ]
+    )
 
 
 def _settings(settings: Mapping[str, Any]) -> Iterator[str]:
-    return (f"`{name}: {_value(value)}`" for name, value in settings.items() if name != "node_service_account")
+    return (
+        f"`{name}: {_value(value)}`"
+        for name, value in settings.items()
+        if name != "node_service_account"
+    )
 
 
 def _value(value: Any) -> str:
@@ -87,7 +104,10 @@ def _value(value: Any) -> str:
 def _places(row: Mapping[str, Any]) -> str:
     places = row["seen"].get("placed", ())
     counts = {place: list(places).count(place) for place in places}
-    return ", ".join(place if count == 1 else f"{count} × {place}" for place, count in counts.items()) or "nowhere"
+    return (
+        ", ".join(place if count == 1 else f"{count} × {place}" for place, count in counts.items())
+        or "nowhere"
+    )
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -103,7 +123,9 @@ def differing() -> OutdatedPages:
 
 def main(arguments: list[str] | None = None) -> int:
     """Write or check the page; return the exit status."""
-    return write_or_check("Generate the tables of outcomes on GKE from the tests.", differing, ROOT, arguments)
+    return write_or_check(
+        "Generate the tables of outcomes on GKE from the tests.", differing, ROOT, arguments
+    )
 
 
 if __name__ == "__main__":

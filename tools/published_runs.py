@@ -38,7 +38,10 @@ FOLDER: Final = ROOT / ".cache" / "published-runs"
 PYTHON: Final = ROOT / ".venv" / "maxtext" / "bin" / "python"
 SECONDS: Final = 3600.0
 _REGIONS: Final = {"v5e": "us-west4", "v5p": "us-east5", "v6e": "us-east5", "tpu7x": "us-central1"}
-_FIGURES: Final = {"per_device_batch_size": "per_device_batch_size", "max_target_length": "sequence_length"}
+_FIGURES: Final = {
+    "per_device_batch_size": "per_device_batch_size",
+    "max_target_length": "sequence_length",
+}
 """MaxText's names of the figures that a spec has under its own."""
 _DEFAULT_LENGTH: Final = 2048
 _HEADER: Final = """\
@@ -66,7 +69,11 @@ def spec_of(run: Mapping[str, Any], flags: list[str], python: Path) -> dict[str,
         "target": "gke",
         "sizes": [run["size"]],
         "environments": {
-            "dev": {"project": "my-project", "region": _REGIONS[size.generation], "kube_context": "train"}
+            "dev": {
+                "project": "my-project",
+                "region": _REGIONS[size.generation],
+                "kube_context": "train",
+            }
         },
         "trainer": {
             "image": "us-docker.pkg.dev/my-project/train/maxtext:0.2.5",
@@ -78,7 +85,9 @@ def spec_of(run: Mapping[str, Any], flags: list[str], python: Path) -> dict[str,
         "training": {
             "tuned_on": run["size"],
             "sequence_length": _DEFAULT_LENGTH,
-            **{name: int(value) if value.is_integer() else value for name, value in figures.items()},
+            **{
+                name: int(value) if value.is_integer() else value for name, value in figures.items()
+            },
             "model_parallel": math.ceil(1 / figures["per_device_batch_size"]),
             "train_steps": 30,
             "flags": "maxtext",
@@ -86,21 +95,31 @@ def spec_of(run: Mapping[str, Any], flags: list[str], python: Path) -> dict[str,
     }
 
 
-def compile_run(run: Mapping[str, Any], all_flags: Mapping[str, str], folder: Path, python: Path) -> Outcome:
+def compile_run(
+    run: Mapping[str, Any], all_flags: Mapping[str, str], folder: Path, python: Path
+) -> Outcome:
     """Compile a run without the flags that the compiler refuses; keep its spec and its result in the folder."""
     asked = all_flags[run["xla_flags"]].split() if "xla_flags" in run else []
-    flags = [*{flag_name(flag): flag for flag in asked}.values()]  # of two with one name, the compiler takes the last
+    flags = [
+        *{flag_name(flag): flag for flag in asked}.values()
+    ]  # of two with one name, the compiler takes the last
     folder.mkdir(parents=True, exist_ok=True)
     while True:
         text = json.dumps(spec_of(run, flags, python), indent=1)
         (folder / "tpucfg.yaml").write_text(text, encoding="utf-8")
         project, findings = project_from_document(read_text(text, "tpucfg.yaml"))
         if project is None:
-            sys.exit(f"{folder.name}: the run makes no spec: {[finding.message for finding in findings]}")
+            sys.exit(
+                f"{folder.name}: the run makes no spec: {[finding.message for finding in findings]}"
+            )
         jobs = plan(project, Catalog(), Selection()).jobs
         file = FitFile(fit_path(folder), {})
-        (outcome,) = compile_rungs(project, jobs, file, folder, Limits(1, SECONDS, 1 << 40), lambda _: None)
-        refused = {error.name: error.reason for error in outcome.failure.flags} if outcome.failure else {}
+        (outcome,) = compile_rungs(
+            project, jobs, file, folder, Limits(1, SECONDS, 1 << 40), lambda _: None
+        )
+        refused = (
+            {error.name: error.reason for error in outcome.failure.flags} if outcome.failure else {}
+        )
         if not refused:
             return outcome
         # The compiler may have a feature on by itself, and ask for `name=false`.
@@ -118,7 +137,9 @@ def step_seconds(run: Mapping[str, Any]) -> float:
         return float(run["tflops"] / run["tflops_per_chip"])
     if "tokens_per_s_per_chip" in run:
         size, args = _slice(run), dict(word.split("=", 1) for word in run["args"].split())
-        tokens = float(args["per_device_batch_size"]) * int(args.get("max_target_length", _DEFAULT_LENGTH))
+        tokens = float(args["per_device_batch_size"]) * int(
+            args.get("max_target_length", _DEFAULT_LENGTH)
+        )
         return tokens * size.devices / size.chips / float(run["tokens_per_s_per_chip"])
     return float(run["step_seconds"])
 
@@ -132,7 +153,11 @@ def row_of(run: Mapping[str, Any], result: FitResult, dropped: list[str]) -> dic
         "title": run["title"],
         "step_seconds": round(step_seconds(run), 4),
         **({"forecast_seconds": round(forecast.seconds, 4)} if forecast else {}),
-        **({"parts": {part: round(seconds, 4) for part, seconds in forecast.parts.items()}} if forecast else {}),
+        **(
+            {"parts": {part: round(seconds, 4) for part, seconds in forecast.parts.items()}}
+            if forecast
+            else {}
+        ),
         "used_for_constants": run.get("seen", False),
         "host_offload": "offload" in run["args"],
         "fits": result.fits,
@@ -141,12 +166,20 @@ def row_of(run: Mapping[str, Any], result: FitResult, dropped: list[str]) -> dic
     }
 
 
-def written(runs: Mapping[str, Any], all_flags: Mapping[str, str]) -> Iterator[tuple[str, dict[str, Any], FitResult]]:
+def written(
+    runs: Mapping[str, Any], all_flags: Mapping[str, str]
+) -> Iterator[tuple[str, dict[str, Any], FitResult]]:
     """Yield the id, the row and the result of each run that was compiled, in the order of the runs."""
     for name, run in runs.items():
         for result in read_fit_file(fit_path(FOLDER / name)).results.values():
             asked = all_flags.get(run.get("xla_flags", ""), "").split()
-            yield name, row_of(run, result, [flag for flag in asked if flag not in result.inputs.xla_flags]), result
+            yield (
+                name,
+                row_of(
+                    run, result, [flag for flag in asked if flag not in result.inputs.xla_flags]
+                ),
+                result,
+            )
 
 
 def write(runs: Mapping[str, Any], all_flags: Mapping[str, str]) -> int:
@@ -154,7 +187,9 @@ def write(runs: Mapping[str, Any], all_flags: Mapping[str, str]) -> int:
     rows, versions = {}, set()
     for name, row, result in written(runs, all_flags):
         rows[name] = row
-        versions.add(f"jax {result.compiler.jax}, libtpu {result.compiler.libtpu}, {result.compiler.framework}")
+        versions.add(
+            f"jax {result.compiler.jax}, libtpu {result.compiler.libtpu}, {result.compiler.framework}"
+        )
     compiled = {name: row for name, row in rows.items() if "forecast_seconds" in row}
     refused = {name: row for name, row in rows.items() if name not in compiled}
     data = {
@@ -180,7 +215,11 @@ def main() -> int:
             outcome = compile_run(runs[name], data["xla_flags"], folder, PYTHON)
             if outcome.result:
                 update_fit_file(fit_path(folder), functools.partial(list, [outcome.result]))
-            reason = f"{outcome.failure.kind}: {outcome.failure.message[:300]}" if outcome.failure else "compiled"
+            reason = (
+                f"{outcome.failure.kind}: {outcome.failure.message[:300]}"
+                if outcome.failure
+                else "compiled"
+            )
             seconds = f" ({outcome.seconds.total:.0f} s)" if outcome.seconds else ""
             print(f"{number}/{len(names)} {name}: {reason}{seconds}", flush=True)
     contradictions = write(runs, data["xla_flags"])

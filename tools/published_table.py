@@ -39,7 +39,13 @@ def _run(row: Mapping[str, Any]) -> list[str]:
     times = [f"{seconds:.2f}" for seconds in (row["step_seconds"], row["forecast_seconds"], *parts)]
     seen = "yes" if row["used_for_constants"] else "no"
     offload = ", offloads to hosts" if row["host_offload"] else ""
-    return [f"{row['title']}, {row['size']}{offload}", *times[:2], _percent(_error(row)), *times[2:], seen]
+    return [
+        f"{row['title']}, {row['size']}{offload}",
+        *times[:2],
+        _percent(_error(row)),
+        *times[2:],
+        seen,
+    ]
 
 
 def errors(rows: Sequence[Mapping[str, Any]]) -> Iterator[list[str]]:
@@ -76,7 +82,9 @@ def differing() -> OutdatedPages:
 
 def main(arguments: list[str] | None = None) -> int:
     """Write or check the page; return the exit status."""
-    return write_or_check("Generate the table of published runs from their data.", differing, ROOT, arguments)
+    return write_or_check(
+        "Generate the table of published runs from their data.", differing, ROOT, arguments
+    )
 
 
 if __name__ == "__main__":

@@ -30,9 +30,15 @@ class EngineError(Exception):
 
 def pinned_version() -> str:
     """Return the version that go.mod pins, such as `3.259.0`."""
-    match = re.search(r"^\s*github\.com/pulumi/pulumi/pkg/v3 v([0-9.]+)", (TOOLS / "go.mod").read_text(), re.MULTILINE)
+    match = re.search(
+        r"^\s*github\.com/pulumi/pulumi/pkg/v3 v([0-9.]+)",
+        (TOOLS / "go.mod").read_text(),
+        re.MULTILINE,
+    )
     if match is None:
-        raise EngineError(f"{TOOLS / 'go.mod'} requires no github.com/pulumi/pulumi/pkg/v3; restore that line from git")
+        raise EngineError(
+            f"{TOOLS / 'go.mod'} requires no github.com/pulumi/pulumi/pkg/v3; restore that line from git"
+        )
     return match[1]
 
 
@@ -92,7 +98,9 @@ def build_engine() -> Path:
 def _no_go_message() -> str:
     on_path = shutil.which("pulumi")
     current = (
-        f"{on_path} is {version_of(Path(on_path)) or 'of an unknown version'}" if on_path else "it is not on the PATH"
+        f"{on_path} is {version_of(Path(on_path)) or 'of an unknown version'}"
+        if on_path
+        else "it is not on the PATH"
     )
     return (
         f"the stack tests need pulumi {pinned_version()} or newer ({current}), and Go is not installed to build it.\n"
@@ -112,13 +120,25 @@ def _build(engine: Path) -> None:
     output_file, unfinished = engine.parent / "build.log", engine.parent / "pulumi.unfinished"
     log(f"building pulumi {version} into {engine.parent} (about three minutes on two cores, once)")
     flags = f"-s -w -X {VERSION_VARIABLE}={version}"
-    command = ["go", "build", "-v", "-mod=readonly", "-o", str(unfinished), "-ldflags", flags, PACKAGE]
+    command = [
+        "go",
+        "build",
+        "-v",
+        "-mod=readonly",
+        "-o",
+        str(unfinished),
+        "-ldflags",
+        flags,
+        PACKAGE,
+    ]
     with output_file.open("w") as output:
         failed = run_with_progress(command, TOOLS, output, output_file)
     if failed:
         raise EngineError(_failure_message(command, output_file))
     if version_of(unfinished) != version:
-        raise EngineError(f"{unfinished} is not version {version}: run `{unfinished} version`; log: {output_file}")
+        raise EngineError(
+            f"{unfinished} is not version {version}: run `{unfinished} version`; log: {output_file}"
+        )
     # Renamed at the end, so that an interrupted build is never used as an engine.
     unfinished.replace(engine)
     log("built")
@@ -134,12 +154,16 @@ def _failure_message(command: list[str], log: Path) -> str:
 
 
 def _raise_no_engine() -> Never:
-    raise EngineError("no pulumi engine yet; `python tools/pulumi_engine.py` builds one (three minutes, once)")
+    raise EngineError(
+        "no pulumi engine yet; `python tools/pulumi_engine.py` builds one (three minutes, once)"
+    )
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Print the engine's path; return 1 and print the reason if there is none."""
-    parser = argparse.ArgumentParser(description="Print the path of a usable pulumi, building it if necessary.")
+    parser = argparse.ArgumentParser(
+        description="Print the path of a usable pulumi, building it if necessary."
+    )
     parser.add_argument("--find", action="store_true", help="do not build: fail if there is none")
     options = parser.parse_args(arguments)
     try:

@@ -70,7 +70,9 @@ class Difference(NamedTuple):
         head = f"{self.page.relative_to(ROOT)}:{self.step.start}: $ {self.step.command}"
         if self.step.expected is None:
             return "\n".join([f"{head}\n  ended with status {self.status}", *self.printed[-20:]])
-        lines = difflib.unified_diff(self.step.expected, self.printed, "the page", "printed", lineterm="", n=1)
+        lines = difflib.unified_diff(
+            self.step.expected, self.printed, "the page", "printed", lineterm="", n=1
+        )
         return "\n".join([head, *lines])
 
 
@@ -125,7 +127,9 @@ def _block(fence: re.Match[str], lines: Sequence[str], start: int) -> Iterator[S
 
 def matches(expected: Sequence[str], printed: Sequence[str]) -> bool:
     """Return True if the lines equal the expected ones, where an elision matches any number of lines."""
-    pattern = "".join(r"(?:.*\n)*?" if line == ELISION else re.escape(line) + r"\n" for line in expected)
+    pattern = "".join(
+        r"(?:.*\n)*?" if line == ELISION else re.escape(line) + r"\n" for line in expected
+    )
     return re.fullmatch(pattern, "".join(f"{line}\n" for line in printed)) is not None
 
 
@@ -167,7 +171,11 @@ def differences(page: Path, tpu_python: Path | None = None) -> Iterator[Differen
         checkout = home / "tpucfg"
         # With the times of the files, so that git's index and Python's bytecode stay valid.
         subprocess.run(["cp", "-Rp", _committed_checkout().name, checkout], check=True)
-        here = checkout / page.parent.relative_to(ROOT) if page.is_relative_to(ROOT / "examples") else checkout
+        here = (
+            checkout / page.parent.relative_to(ROOT)
+            if page.is_relative_to(ROOT / "examples")
+            else checkout
+        )
         programs = [Path(sys.executable).parent]
         if tpu_python:
             programs.insert(0, _python3(home / "python", tpu_python))
@@ -183,14 +191,21 @@ def _committed_checkout() -> tempfile.TemporaryDirectory[str]:
     folder = tempfile.TemporaryDirectory(prefix="tpucfg-")
     location = Path(folder.name)
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    names = subprocess.run(listed, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")
+    names = subprocess.run(
+        listed, cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout.split("\0")
     for name in filter(None, names):
         if (ROOT / name).is_file():
             (location / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, location / name)
     author = ("-c", "user.name=reader", "-c", "user.email=reader@example.com")
     commit = (*author, "commit", "-qm", "start")
-    for arguments in (("init", "--quiet", "--initial-branch=main"), ("add", "."), commit, ("gc", "--quiet")):
+    for arguments in (
+        ("init", "--quiet", "--initial-branch=main"),
+        ("add", "."),
+        commit,
+        ("gc", "--quiet"),
+    ):
         subprocess.run(["git", *arguments], cwd=location, check=True, capture_output=True)
     compileall.compile_dir(location / "compiler", quiet=1)
     return folder
@@ -200,15 +215,23 @@ def _python3(folder: Path, python: Path) -> Path:
     """Create a folder with that Python as `python3`, and return it. A link would not find its environment."""
     folder.mkdir()
     program = folder / "python3"
-    program.write_text(f'#!/bin/sh\nexec {shlex.quote(str(python.absolute()))} "$@"\n', encoding="utf-8")
+    program.write_text(
+        f'#!/bin/sh\nexec {shlex.quote(str(python.absolute()))} "$@"\n', encoding="utf-8"
+    )
     program.chmod(0o755)
     return folder
 
 
-def _run(command: str, here: Path, home: Path, checkout: Path, programs: Sequence[Path]) -> tuple[list[str], int, Path]:
+def _run(
+    command: str, here: Path, home: Path, checkout: Path, programs: Sequence[Path]
+) -> tuple[list[str], int, Path]:
     """Run a command; return its output on both streams, its status, and the shell's folder at its end."""
     end_folder = home / "left"
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("MAKE", "MFLAGS", "PYTEST"))}
+    environment = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith(("MAKE", "MFLAGS", "PYTEST"))
+    }
     environment |= {
         "PATH": ":".join([*map(str, programs), environment["PATH"]]),
         "PYTHONPATH": str(checkout / "compiler"),  # the copy's code, which a page may change
@@ -239,7 +262,9 @@ def write(page: Path, changes: Sequence[Difference]) -> None:
     for _, step, printed, _ in sorted(changes, key=lambda difference: -difference.step.start):
         if step.expected is not None:
             shown = refreshed(step.expected, printed)
-            lines[step.start : step.start + len(step.expected)] = [f"{step.indent}{line}".rstrip() for line in shown]
+            lines[step.start : step.start + len(step.expected)] = [
+                f"{step.indent}{line}".rstrip() for line in shown
+            ]
     page.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -247,8 +272,15 @@ def main(arguments: list[str] | None = None) -> int:
     """Check or refresh the pages; return the exit status."""
     parser = argparse.ArgumentParser(description="Run the commands in the documents.")
     parser.add_argument("--write", action="store_true", help="write the output into the pages")
-    parser.add_argument("--tpu-python", type=Path, metavar="PYTHON", help="run the blocks that need the TPU compiler")
-    parser.add_argument("pages", nargs="*", type=Path, metavar="PAGE", help="default: all documents")
+    parser.add_argument(
+        "--tpu-python",
+        type=Path,
+        metavar="PYTHON",
+        help="run the blocks that need the TPU compiler",
+    )
+    parser.add_argument(
+        "pages", nargs="*", type=Path, metavar="PAGE", help="default: all documents"
+    )
     options = parser.parse_args(arguments)
     difference_count = 0
     for page in [page.resolve() for page in options.pages] or pages():

@@ -34,7 +34,9 @@ def differing() -> OutdatedPages:
 
 def main(arguments: list[str] | None = None) -> int:
     """Write or check the pages; return the exit status."""
-    return write_or_check("Generate docs/reference from the schema and the commands.", differing, ROOT, arguments)
+    return write_or_check(
+        "Generate docs/reference from the schema and the commands.", differing, ROOT, arguments
+    )
 
 
 if __name__ == "__main__":

@@ -16,13 +16,17 @@ CHANGELOG: Final = "CHANGELOG.md"
 VERSION: Final = "compiler/tpucfg/__init__.py"
 PROJECT: Final = "pyproject.toml"
 UNRELEASED: Final = "Unreleased"
-_HEADING: Final = re.compile(r"^## \[(?P<version>[^\]]+)\](?: - (?P<day>\d{4}-\d\d-\d\d))?$", re.MULTILINE)
+_HEADING: Final = re.compile(
+    r"^## \[(?P<version>[^\]]+)\](?: - (?P<day>\d{4}-\d\d-\d\d))?$", re.MULTILINE
+)
 
 
 def version(root: Path = ROOT) -> str:
     """Return the package's version."""
     match = re.search(
-        r'^__version__(?:: [^=]+)? = "([^"]+)"$', (root / VERSION).read_text(encoding="utf-8"), re.MULTILINE
+        r'^__version__(?:: [^=]+)? = "([^"]+)"$',
+        (root / VERSION).read_text(encoding="utf-8"),
+        re.MULTILINE,
     )
     if match is None:
         raise SystemExit(f"{VERSION}: no __version__")

@@ -17,7 +17,8 @@ PROGRESS_SECONDS = 10.0
 def cache_folder() -> Path:
     """Return the folder, which may not exist; TPUCFG_TOOLS_CACHE is one shared by checkouts."""
     return Path(
-        os.environ.get(CACHE_VARIABLE) or Path(__file__).resolve().parent.parent / ".cache" / "tools"
+        os.environ.get(CACHE_VARIABLE)
+        or Path(__file__).resolve().parent.parent / ".cache" / "tools"
     ).absolute()
 
 

@@ -33,7 +33,9 @@ from jax.experimental.topologies import get_topology_desc  # noqa: E402
 def answer(question: dict[str, Any]) -> dict[str, Any]:
     """Return the answer to one question."""
     try:
-        devices: list[Any] = get_topology_desc(question["name"], "tpu", **question["options"]).devices
+        devices: list[Any] = get_topology_desc(
+            question["name"], "tpu", **question["options"]
+        ).devices
     except (RuntimeError, ValueError) as error:
         return {"error": str(error)}
     if question.get("hbm"):
@@ -55,6 +57,8 @@ def refusal(device: Any) -> str:
 
 
 if __name__ == "__main__":
-    print(json.dumps({"jax": jax.__version__, "libtpu": version("libtpu")}), file=ANSWERS, flush=True)
+    print(
+        json.dumps({"jax": jax.__version__, "libtpu": version("libtpu")}), file=ANSWERS, flush=True
+    )
     for asked in json.load(sys.stdin):
         print(json.dumps(answer(asked)), file=ANSWERS, flush=True)

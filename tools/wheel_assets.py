@@ -43,7 +43,9 @@ def _write_data(data: Path, into: Path) -> None:
     into.mkdir(parents=True)
     for path in sorted(data.glob("*.yaml")):
         entries = yaml.safe_load(path.read_bytes())
-        (into / f"{path.stem}.json").write_text(json.dumps(entries, separators=(",", ":")), encoding="utf-8")
+        (into / f"{path.stem}.json").write_text(
+            json.dumps(entries, separators=(",", ":")), encoding="utf-8"
+        )
 
 
 class WheelAssetsHook(BuildHookInterface):  # type: ignore[type-arg] # the builder's configuration is not used

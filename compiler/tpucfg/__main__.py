@@ -33,7 +33,9 @@ def _exit(status: int) -> NoReturn:
     No command leaves a thread, a temporary file or an open file for the interpreter to clean up.
     """
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):  # the reader closed the pipe, or `run` has reported the error
+        with suppress(
+            OSError, ValueError
+        ):  # the reader closed the pipe, or `run` has reported the error
             stream.flush()
     os._exit(status)
 

@@ -21,7 +21,9 @@ _STAGED: Final = ".tpucfg-staged"
 _LEFTOVER: Final = rf"\..+{re.escape(_STAGED)}-[0-9]+-[0-9]+"
 """The name of a staged file. If no run has the lock, the run that wrote the file was killed."""
 _SERIAL: Final = count()
-_HELP: Final = "check the free space, its permissions, and that it is a file in a folder, without links"
+_HELP: Final = (
+    "check the free space, its permissions, and that it is a file in a folder, without links"
+)
 
 
 def open_regular_file(path: Path, *, follow_links: bool = True) -> BinaryIO:
@@ -37,9 +39,13 @@ def open_regular_file(path: Path, *, follow_links: bool = True) -> BinaryIO:
     if str(path).startswith(_DESCRIPTOR_PATHS):
         return path.open("rb")
     # Without O_NONBLOCK, opening a pipe waits for its writer before the type can be checked.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow_links else os.O_NOFOLLOW))
+    descriptor = os.open(
+        path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow_links else os.O_NOFOLLOW)
+    )
     mode = os.fstat(descriptor).st_mode
-    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # fdopen raises an exact error for a folder
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(
+        mode
+    ):  # fdopen raises an exact error for a folder
         os.close(descriptor)
         raise OSError(0, "it is a pipe or a device, not a file")
     try:

@@ -11,14 +11,18 @@ __all__ = ["NamedTuple"]
 if TYPE_CHECKING:
     from typing import NamedTuple
 else:
-    from collections import _tuplegetter  # reads a field five times as fast as a property, where it is in C
+    from collections import (
+        _tuplegetter,
+    )  # reads a field five times as fast as a property, where it is in C
 
     class _Definition(type):
         def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> type:
             new = super().__new__(cls, name, bases, {"__slots__": (), **namespace})
             if fields := tuple(new.__annotations__):
                 new._fields = new.__match_args__ = fields
-                new._field_defaults = {field: namespace[field] for field in fields if field in namespace}
+                new._field_defaults = {
+                    field: namespace[field] for field in fields if field in namespace
+                }
                 for index, field in enumerate(fields):
                     setattr(new, field, _tuplegetter(index, None))
             return new
@@ -33,7 +37,9 @@ else:
                 given = cls._field_defaults | named
                 rest = cls._fields[len(values) :]
                 if not (rest and given.keys() >= {*rest} >= named.keys()):
-                    raise TypeError(f"{cls.__name__} cannot be made of {len(values)} values and {[*named]}")
+                    raise TypeError(
+                        f"{cls.__name__} cannot be made of {len(values)} values and {[*named]}"
+                    )
                 values += tuple([given[field] for field in rest])
             return tuple.__new__(cls, values)
 

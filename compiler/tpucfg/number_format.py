@@ -92,7 +92,11 @@ def _significant(value: Fraction, digits: int) -> str:
     if 10 ** (digits - 1) <= value < _MAX_WHOLE:
         return f"{round(value):,}"
     # Decimal, as a float would overflow or underflow for numbers that a spec or a record may contain.
-    rounded = Context(prec=digits).divide(Decimal(value.numerator), Decimal(value.denominator)).normalize()
+    rounded = (
+        Context(prec=digits)
+        .divide(Decimal(value.numerator), Decimal(value.denominator))
+        .normalize()
+    )
     exponent = rounded.adjusted()
     if -_MAX_PLAIN_EXPONENT <= exponent < max(_MAX_PLAIN_EXPONENT, digits):
         return f"{rounded:,f}"

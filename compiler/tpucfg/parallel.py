@@ -16,7 +16,9 @@ MIN_SHARED_ITEMS: Final = 100
 
 
 def map_shared(
-    function: Callable[[_Item], _Result], items: Sequence[_Item], portable: Callable[[_Result], _Result | None]
+    function: Callable[[_Item], _Result],
+    items: Sequence[_Item],
+    portable: Callable[[_Result], _Result | None],
 ) -> Iterator[_Result]:
     """Yield the result for each item, in order; of many items, a second process takes the second half.
 
@@ -30,7 +32,11 @@ def map_shared(
     """
     first, second = items, items[:0]
     # A fork needs a core of its own. Only on Linux: elsewhere it may break system libraries.
-    if len(items) >= MIN_SHARED_ITEMS and sys.platform == "linux" and len(os.sched_getaffinity(0)) > 1:
+    if (
+        len(items) >= MIN_SHARED_ITEMS
+        and sys.platform == "linux"
+        and len(os.sched_getaffinity(0)) > 1
+    ):
         first, second = items[: len(items) // 2], items[len(items) // 2 :]
     if not second:
         yield from map(function, first)
@@ -49,7 +55,9 @@ def _second_process(work: Callable[[], _Result]) -> Iterator[Callable[[], _Resul
     process = os.fork()
     if not process:
         try:
-            os.close(read_end)  # else the fork would wait for itself to read when this process is killed
+            os.close(
+                read_end
+            )  # else the fork would wait for itself to read when this process is killed
             with os.fdopen(write_end, "wb") as outgoing:
                 pickle.dump(work(), outgoing)
         finally:

@@ -115,9 +115,17 @@ def fields_at(data: Any, pattern: str) -> Iterator[tuple[KeyPath, Any, dict[str,
     parents: list[tuple[KeyPath, Any]] = [((), data)]
     for step in steps:
         if step == "*":
-            parents = [((*path, inner), value) for path, parent in parents for inner, value in children(parent)]
+            parents = [
+                ((*path, inner), value)
+                for path, parent in parents
+                for inner, value in children(parent)
+            ]
         else:
-            parents = [((*path, step), parent.get(step, {})) for path, parent in parents if isinstance(parent, dict)]
+            parents = [
+                ((*path, step), parent.get(step, {}))
+                for path, parent in parents
+                if isinstance(parent, dict)
+            ]
     for path, parent in parents:
         if isinstance(parent, dict):
             yield (*path, key), parent.get(key), parent
@@ -133,7 +141,9 @@ def _walk(data: Any, steps: tuple[str, ...], path: KeyPath) -> Iterator[tuple[Ke
     for step, value in children(data):
         if wanted == "**":
             yield from _walk(value, steps, (*path, step))
-        elif wanted in ("*", str(step)) or ("*" in wanted and _step_regex(wanted).fullmatch(str(step))):
+        elif wanted in ("*", str(step)) or (
+            "*" in wanted and _step_regex(wanted).fullmatch(str(step))
+        ):
             yield from _walk(value, tuple(rest), (*path, step))
 
 
@@ -143,7 +153,10 @@ def _text(path: KeyPath) -> str:
 
 @cache
 def _regex(pattern: str) -> re.Pattern[str]:
-    steps = ("(?:\0[^\0]*)*" if step == "**" else f"\0{_step_regex(step).pattern}" for step in pattern_steps(pattern))
+    steps = (
+        "(?:\0[^\0]*)*" if step == "**" else f"\0{_step_regex(step).pattern}"
+        for step in pattern_steps(pattern)
+    )
     return re.compile("".join(steps), re.DOTALL)
 
 

@@ -45,7 +45,20 @@ _MAX_VALUE: Final = 500
 """Characters of a quoted line's value that are read, to keep the search linear; a longer secret is hidden unread."""
 
 _SECRET_WORDS: Final = (
-    *("key", "token", "secret", "password", "passwd", "pwd", "pass", "passphrase", "credential", "creds", "dsn", "pat"),
+    *(
+        "key",
+        "token",
+        "secret",
+        "password",
+        "passwd",
+        "pwd",
+        "pass",
+        "passphrase",
+        "credential",
+        "creds",
+        "dsn",
+        "pat",
+    ),
     *("keys", "tokens", "secrets", "passwords", "credentials"),
 )
 _MIN_RANDOM: Final = 10
@@ -65,7 +78,10 @@ _REFERENCE: Final = r"\$?\$(?:\{[A-Za-z_][A-Za-z0-9_.]*\}|\([A-Za-z_][A-Za-z0-9_
 
 def has_secret_name(name: str) -> bool:
     """Return True if a word of a name is that of a credential: `WANDB_API_KEY`, `apiKey`, `PGPASSWORD`."""
-    return any(word.rstrip("0123456789").endswith(_SECRET_WORDS) for word in re.split("[-_.]", name.lower()))
+    return any(
+        word.rstrip("0123456789").endswith(_SECRET_WORDS)
+        for word in re.split("[-_.]", name.lower())
+    )
 
 
 def is_random(text: str) -> bool:
@@ -74,7 +90,12 @@ def is_random(text: str) -> bool:
     Its letters, digits and symbols change more often than in names: `q8Zr2LxV0n`, but not `llama3.1-8b-instruct`.
     """
     text = text.strip()
-    if len(text) < _MIN_RANDOM or "${" in text or "://" in text or text.startswith(("/", "./", "../", "~/")):
+    if (
+        len(text) < _MIN_RANDOM
+        or "${" in text
+        or "://" in text
+        or text.startswith(("/", "./", "../", "~/"))
+    ):
         return False
     if re.fullmatch(_UUID, text):
         return True
@@ -136,7 +157,9 @@ def _redact_tree(value: Any, secret_name: str) -> Any:
     """Return plain data redacted; `secret_name` is empty unless it is below a secret name."""
     if isinstance(value, dict):
         own_name = value.get("name") if value.keys() == {"name", "value"} else None
-        names = {key: own_name if key == "value" and isinstance(own_name, str) else key for key in value}
+        names = {
+            key: own_name if key == "value" and isinstance(own_name, str) else key for key in value
+        }
         return {
             redact(key): _redact_tree(value[key], name if has_secret_name(name) else secret_name)
             for key, name in names.items()
@@ -151,7 +174,11 @@ def _redact_tree(value: Any, secret_name: str) -> Any:
 def _redact_assignment(match: "re.Match[str]") -> str:
     value = match["value"] or match["word"]
     inner = value.strip("\"'")
-    return match[0].replace(inner, SECRET) if _is_hidden(match["name"] or match["flag"], inner) else match[0]
+    return (
+        match[0].replace(inner, SECRET)
+        if _is_hidden(match["name"] or match["flag"], inner)
+        else match[0]
+    )
 
 
 def redact_row(line: str) -> str:
@@ -159,7 +186,9 @@ def redact_row(line: str) -> str:
     names = (name for name in re.finditer(_SOURCE_NAME, line) if has_secret_name(name["name"]))
     for name in names:
         # In a flow mapping, further keys follow the value.
-        value = re.split(r"[,}\]]| #", line[name.end() : name.end() + _MAX_VALUE + 1], maxsplit=1)[0]
+        value = re.split(r"[,}\]]| #", line[name.end() : name.end() + _MAX_VALUE + 1], maxsplit=1)[
+            0
+        ]
         if len(value) > _MAX_VALUE or _is_hidden(name["name"], value.strip("\"' ")):
             return line[: name.end()] + SECRET
     return line
@@ -167,6 +196,8 @@ def redact_row(line: str) -> str:
 
 def _redact_person(match: "re.Match[str]") -> str:
     kind = (match["kind"] or "").lower()
-    if kind.startswith(("group", "domain", "serviceaccount")) or re.search(_SERVICE_ACCOUNT_DOMAIN, match["domain"]):
+    if kind.startswith(("group", "domain", "serviceaccount")) or re.search(
+        _SERVICE_ACCOUNT_DOMAIN, match["domain"]
+    ):
         return match[0]
     return f"{match['kind'] or ''}{REDACTED}{match['at']}{match['domain']}"

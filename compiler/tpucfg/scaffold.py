@@ -57,7 +57,13 @@ def project_files(
         infra: True for a project with the Pulumi program and its stacks.
     """
     ladder = TRAINERS[trainer][target] if trainer else TARGET_FACTS[target].first_ladder
-    values = {"name": name, "target": target, "trainer": trainer, "requirement": requirement, **ladder._asdict()}
+    values = {
+        "name": name,
+        "target": target,
+        "trainer": trainer,
+        "requirement": requirement,
+        **ladder._asdict(),
+    }
     parts = {"init": Path()}
     if infra:
         parts["infra"] = Path()
@@ -84,10 +90,15 @@ def workflow_files(requirement: str) -> Iterator[tuple[Path, str]]:
     # A copy of the actions, so that the workflow depends on no other repository.
     actions = data_folder(".github/actions")
     for path in sorted(actions.rglob("*.*")):
-        yield Path(".github", "actions") / path.relative_to(actions), path.read_text(encoding="utf-8")
+        yield (
+            Path(".github", "actions") / path.relative_to(actions),
+            path.read_text(encoding="utf-8"),
+        )
 
 
-def _render_folder(source: str, target: Path, values: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
+def _render_folder(
+    source: str, target: Path, values: Mapping[str, Any]
+) -> Iterator[tuple[Path, str]]:
     """Yield the files below a folder of templates/: those ending in .j2 rendered, all others unchanged."""
     root = data_folder("templates") / source
     for path in sorted(root.rglob("*")):
@@ -111,7 +122,9 @@ EXAMPLE: Final = "git+https://github.com/OWNER/tpucfg@COMMIT"
 # Only characters that need no quotes in a shell or in YAML. There is no user or password: the address is committed.
 _PATH: Final = r"https://[A-Za-z0-9.-]+(?::[0-9]+)?/[A-Za-z0-9._~/%+-]+"
 _GIT: Final = re.compile(rf"git\+{_PATH}@(?:[0-9a-f]{{40}}|[0-9a-f]{{64}})")
-_ARCHIVE: Final = re.compile(rf"{_PATH}/tpucfg-[A-Za-z0-9._%+-]+\.(?:whl|tar\.gz)#sha256=[0-9a-f]{{64}}")
+_ARCHIVE: Final = re.compile(
+    rf"{_PATH}/tpucfg-[A-Za-z0-9._%+-]+\.(?:whl|tar\.gz)#sha256=[0-9a-f]{{64}}"
+)
 
 
 class UnknownSourceError(Exception):

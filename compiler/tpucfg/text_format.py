@@ -8,7 +8,18 @@ from typing import Any, Final
 
 MAX_LISTED: Final = 8
 """The names that a list in a message shows."""
-_INVISIBLE: Final = {0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0, 0x16FE4, 0x1D159}.union(
+_INVISIBLE: Final = {
+    0x34F,
+    0x115F,
+    0x1160,
+    0x17B4,
+    0x17B5,
+    0x2800,
+    0x3164,
+    0xFFA0,
+    0x16FE4,
+    0x1D159,
+}.union(
     range(0x180B, 0x1810), range(0xFE00, 0xFE10), range(0x13441, 0x13447), range(0xE0000, 0xE1000)
 )
 """Fillers, variation selectors and blank symbols: Python calls them printable, but nothing is shown."""
@@ -33,7 +44,11 @@ def dotted(path: Sequence[str | int], root: str = "the file") -> str:
 
 def format_value(value: Any, *, quoted: bool = True, max_length: int = 60) -> str:
     """Return a value for a message: one line, at most `max_length` characters."""
-    text = json.dumps(value, ensure_ascii=False, default=str) if quoted or not isinstance(value, str) else value
+    text = (
+        json.dumps(value, ensure_ascii=False, default=str)
+        if quoted or not isinstance(value, str)
+        else value
+    )
     text = printable(text)
     return text if len(text) <= max_length else f"{text[: max_length - 1]}…"
 
@@ -53,7 +68,9 @@ def json_text(value: Any) -> str:
     json.dump(value, file, indent=2, ensure_ascii=False, default=_json_number)
     text = file.getvalue()
     if not is_visible(text.replace("\n", "")):
-        text = "\n".join(replace_invisible(row, lambda char: json.dumps(char)[1:-1]) for row in text.split("\n"))
+        text = "\n".join(
+            replace_invisible(row, lambda char: json.dumps(char)[1:-1]) for row in text.split("\n")
+        )
     return f"{text}\n"
 
 
@@ -75,7 +92,9 @@ def is_visible(text: str) -> bool:
     in this sense. Letters of two scripts that look alike are not recognized here.
     """
     # Nearly every text is ASCII, where a single test suffices.
-    is_plain = text.isascii() or not (_INVISIBLE.intersection(map(ord, text)) or _looks_like_another(text))
+    is_plain = text.isascii() or not (
+        _INVISIBLE.intersection(map(ord, text)) or _looks_like_another(text)
+    )
     return text.isprintable() and is_plain
 
 
@@ -85,7 +104,11 @@ def replace_invisible(text: str, replacement: Callable[[str], str]) -> str:
         return text
     # Accents are replaced only in a text that another one looks like: many languages are written with them.
     without_accents = not text.isascii() and _looks_like_another(text)
-    hidden = {char for char in {*text} if not is_visible(char) or (without_accents and _is_combining(char))}
+    hidden = {
+        char
+        for char in {*text}
+        if not is_visible(char) or (without_accents and _is_combining(char))
+    }
     return text.translate({ord(char): replacement(char) for char in hidden})
 
 
@@ -138,7 +161,11 @@ def line_and_column(text: str, offset: int) -> tuple[int, int]:
 
 def yaml_example(value: Any) -> str:
     """Return a value as it would be written in a spec, on one line and with as few quotes as possible."""
-    if isinstance(value, str) and not re.match("[0-9]", value) and value.lower() not in _YAML_KEYWORDS:
+    if (
+        isinstance(value, str)
+        and not re.match("[0-9]", value)
+        and value.lower() not in _YAML_KEYWORDS
+    ):
         return value
     return re.sub(_PLAIN_WORD, _unquoted, json.dumps(value, ensure_ascii=False))
 

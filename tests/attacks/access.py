@@ -5,7 +5,9 @@ from typing import Final
 from attacks.attack import Attack, Edit, append, edit, together
 
 _IMPORTS: Final = "\nimport json\n\nimport pulumi_gcp as gcp\n\n"
-_CONDITION: Final = ', condition={"title": "t", "expression": "request.time < timestamp(\'2027-01-01T00:00:00Z\')"}'
+_CONDITION: Final = (
+    ', condition={"title": "t", "expression": "request.time < timestamp(\'2027-01-01T00:00:00Z\')"}'
+)
 _TEAM: Final = "group:team@example.com"
 
 
@@ -44,7 +46,9 @@ _AUDIT: Final = (
     'gcp.projects.IAMAuditConfig("audit", project=settings.project, service="allServices", '
     'audit_log_configs=[{"log_type": "DATA_WRITE"}])\n'
 )
-_ACCOUNT: Final = '"projects/my-project-dev/serviceAccounts/tpu-mnist-dev@my-project-dev.iam.gserviceaccount.com"'
+_ACCOUNT: Final = (
+    '"projects/my-project-dev/serviceAccounts/tpu-mnist-dev@my-project-dev.iam.gserviceaccount.com"'
+)
 
 _ONE_HOST: Final = edit(
     "tpucfg.yaml",
@@ -73,7 +77,10 @@ ATTACKS: Final = (
     ),
     Attack(
         "second-person-of-a-known-domain",
-        edit("stacks/Pulumi.prod.yaml", ('"user:ada@example.com"', '"user:ada@example.com", "user:eve@example.com"')),
+        edit(
+            "stacks/Pulumi.prod.yaml",
+            ('"user:ada@example.com"', '"user:ada@example.com", "user:eve@example.com"'),
+        ),
         ("to `user:[redacted]@example.com`", "`TPU089`"),
         status=0,
         base=_members("user:ada@example.com"),
@@ -91,14 +98,18 @@ ATTACKS: Final = (
     ),
     Attack(
         "role-of-service-agents-on-another-target",
-        _declare(_on_project("roles/ml.serviceAgent", "serviceAccount:x@evil.iam.gserviceaccount.com")),
+        _declare(
+            _on_project("roles/ml.serviceAgent", "serviceAccount:x@evil.iam.gserviceaccount.com")
+        ),
         ("`TPU098`", "grants `roles/ml.serviceAgent` on the project `my-project-dev`"),
         status=0,
     ),
     Attack(
         "grant-in-another-project",
         _declare(_on_project("roles/storage.objectViewer", _TEAM, '"acme-finance"')),
-        ("grants `roles/storage.objectViewer` on the project `acme-finance` to `group:team@example.com`",),
+        (
+            "grants `roles/storage.objectViewer` on the project `acme-finance` to `group:team@example.com`",
+        ),
         status=0,
     ),
     Attack(
@@ -107,12 +118,18 @@ ATTACKS: Final = (
             'gcp.organizations.IAMMember("g", org_id="123456", role="roles/resourcemanager.organizationAdmin", '
             f'member="{_TEAM}")'
         ),
-        ("on the organization `123456` to `group:team@example.com`", "`TPU098`", "or grant access in it"),
+        (
+            "on the organization `123456` to `group:team@example.com`",
+            "`TPU098`",
+            "or grant access in it",
+        ),
         status=0,
     ),
     Attack(
         "grant-on-a-folder",
-        _declare(f'gcp.folder.IAMMember("g", folder="folders/77", role="roles/viewer", member="{_TEAM}")'),
+        _declare(
+            f'gcp.folder.IAMMember("g", folder="folders/77", role="roles/viewer", member="{_TEAM}")'
+        ),
         ("grants `roles/viewer` on the folder `77` to `group:team@example.com`", "`TPU095`"),
         status=0,
     ),
@@ -186,21 +203,28 @@ ATTACKS: Final = (
     ),
     Attack(
         "everyone-in-another-input",
-        _declare('pulumi.CustomResource("gcp:iam/entitlement:Entitlement", "e", {"eligible": [["allUsers"]]})'),
+        _declare(
+            'pulumi.CustomResource("gcp:iam/entitlement:Entitlement", "e", {"eligible": [["allUsers"]]})'
+        ),
         ("is of the type `gcp:iam/entitlement:Entitlement`, about which this review has no rules",),
         status=0,
     ),
     Attack(
         "condition-removed",
         edit("stacks/__main__.py", (_CONDITION, "")),
-        ("grants `roles/storage.objectViewer` on the project `my-project-dev`", "without the condition that it had"),
+        (
+            "grants `roles/storage.objectViewer` on the project `my-project-dev`",
+            "without the condition that it had",
+        ),
         status=0,
         base=_declare(_on_project("roles/storage.objectViewer", _TEAM, more=_CONDITION)),
     ),
     Attack(
         "condition-changed",
         edit("stacks/__main__.py", ("2027-01-01", "2099-01-01")),
-        ("under another condition than before, if `request.time < timestamp('2099-01-01T00:00:00Z')`",),
+        (
+            "under another condition than before, if `request.time < timestamp('2099-01-01T00:00:00Z')`",
+        ),
         status=0,
         base=_declare(_on_project("roles/storage.objectViewer", _TEAM, more=_CONDITION)),
     ),
@@ -219,7 +243,10 @@ ATTACKS: Final = (
     ),
     Attack(
         "condition-of-the-deletion-always-true",
-        edit("stacks/slice_deletion.py", ("expression=settings.deletion_condition", 'expression="true"')),
+        edit(
+            "stacks/slice_deletion.py",
+            ("expression=settings.deletion_condition", 'expression="true"'),
+        ),
         (
             (
                 "under another condition than before, if `true`: `compute.instances.delete`, "
@@ -242,7 +269,9 @@ ATTACKS: Final = (
     ),
     Attack(
         "condition-of-the-deletion-not-a-text",
-        edit("stacks/slice_deletion.py", ("expression=settings.deletion_condition", "expression=1")),
+        edit(
+            "stacks/slice_deletion.py", ("expression=settings.deletion_condition", "expression=1")
+        ),
         ("under another condition than before, if `[not a text]`: `compute.instances.delete`",),
         status=0,
         base=_ONE_HOST,
@@ -251,9 +280,15 @@ ATTACKS: Final = (
         "condition-of-the-deletion-undone-at-its-end",
         edit(
             "stacks/slice_deletion.py",
-            ("expression=settings.deletion_condition", 'expression=settings.deletion_condition + " || true"'),
+            (
+                "expression=settings.deletion_condition",
+                'expression=settings.deletion_condition + " || true"',
+            ),
         ),
-        ("under another condition than before, if `resource.type", '.startsWith("mnist-prod-v6e-4") || true`'),
+        (
+            "under another condition than before, if `resource.type",
+            '.startsWith("mnist-prod-v6e-4") || true`',
+        ),
         status=0,
         base=_ONE_HOST,
     ),
@@ -265,17 +300,23 @@ ATTACKS: Final = (
     ),
     Attack(
         "permissions-of-a-custom-role",
-        edit("stacks/__main__.py", ('"tpu.nodes.list"', '"tpu.nodes.list", "iam.serviceAccounts.getAccessToken"')),
-        ("gives everyone who has the role `iam.serviceAccounts.getAccessToken` (`permissions`)", "`TPU098`"),
+        edit(
+            "stacks/__main__.py",
+            ('"tpu.nodes.list"', '"tpu.nodes.list", "iam.serviceAccounts.getAccessToken"'),
+        ),
+        (
+            "gives everyone who has the role `iam.serviceAccounts.getAccessToken` (`permissions`)",
+            "`TPU098`",
+        ),
         status=0,
         base=_declare(_role('"tpu.nodes.list"')),
     ),
     Attack(
         "custom-role-with-an-innocent-name",
         _declare(
-            _role('"storage.buckets.get", "storage.objects.delete", "secretmanager.versions.access"').replace(
-                'role_id="r"', 'role_id="tpu.mnist.dev"'
-            )
+            _role(
+                '"storage.buckets.get", "storage.objects.delete", "secretmanager.versions.access"'
+            ).replace('role_id="r"', 'role_id="tpu.mnist.dev"')
             + "\n"
             + 'gcp.projects.IAMMember("g", project=settings.project, '
             f'role=f"projects/{{settings.project}}/roles/tpu.mnist.dev", member="{_TEAM}")'
@@ -292,7 +333,10 @@ ATTACKS: Final = (
             edit("tpucfg.yaml", ("target: vertex-ai", "target: cloud-tpu")),
             edit(
                 "tpucfg.yaml",
-                ("trainer:\n", "trainer:\n  secrets: {KEY: projects/acme-finance/secrets/signing/versions/1}\n"),
+                (
+                    "trainer:\n",
+                    "trainer:\n  secrets: {KEY: projects/acme-finance/secrets/signing/versions/1}\n",
+                ),
             ),
         ),
         (
@@ -308,9 +352,14 @@ ATTACKS: Final = (
         together(
             edit("tpucfg.yaml", ("target: vertex-ai", "target: cloud-tpu")),
             edit("tpucfg.yaml", ("trainer:\n", "trainer:\n  max_run_duration: 1h\n")),
-            append("stacks/Pulumi.prod.yaml", "  mnist:deletionRole: organizations/123456789012/roles/superAdmin\n"),
+            append(
+                "stacks/Pulumi.prod.yaml",
+                "  mnist:deletionRole: organizations/123456789012/roles/superAdmin\n",
+            ),
         ),
-        ("grants `organizations/123456789012/roles/superAdmin` on the project `my-project-prod` to",),
+        (
+            "grants `organizations/123456789012/roles/superAdmin` on the project `my-project-prod` to",
+        ),
         status=0,
     ),
     Attack(
@@ -350,7 +399,12 @@ ATTACKS: Final = (
     ),
     Attack(
         "default-account",
-        _declare(_on_project("roles/storage.objectViewer", "serviceAccount:123-compute@developer.gserviceaccount.com")),
+        _declare(
+            _on_project(
+                "roles/storage.objectViewer",
+                "serviceAccount:123-compute@developer.gserviceaccount.com",
+            )
+        ),
         ("`TPU088`", "a default account that everything without an account of its own runs as"),
         status=0,
     ),
@@ -387,7 +441,10 @@ ATTACKS: Final = (
         together(
             edit(
                 "tpucfg.yaml",
-                ("  prod:\n", "  test:\n    project: my-project-test\n    region: us-central1\n  prod:\n"),
+                (
+                    "  prod:\n",
+                    "  test:\n    project: my-project-test\n    region: us-central1\n  prod:\n",
+                ),
             ),
             append(
                 "stacks/__main__.py",
@@ -396,7 +453,10 @@ ATTACKS: Final = (
                 f'role="roles/storage.objectViewer", member="{_TEAM}")\n',
             ),
         ),
-        ("**test**", "on the bucket `my-project-prod-mnist-prod-us-central1` to `group:team@example.com`"),
+        (
+            "**test**",
+            "on the bucket `my-project-prod-mnist-prod-us-central1` to `group:team@example.com`",
+        ),
         status=0,
     ),
     Attack(
@@ -404,7 +464,10 @@ ATTACKS: Final = (
         together(
             edit(
                 "tpucfg.yaml",
-                ("  prod:\n", "  test:\n    project: my-project-test\n    region: us-central1\n  prod:\n"),
+                (
+                    "  prod:\n",
+                    "  test:\n    project: my-project-test\n    region: us-central1\n  prod:\n",
+                ),
             ),
             append(
                 "stacks/__main__.py",

@@ -25,7 +25,12 @@ ATTACKS: Final = (
     invisible("grapheme-joiner", "\u034f", r"\u034f"),
     invisible("vowel", "\u17b4", r"\u17b4"),
     invisible("zero-width-space", "\u200b", r"\u200b"),
-    changed("full-width-digits", "12", "１２", r"from `12` to `\uff11\uff12` (characters that look alike differ)"),
+    changed(
+        "full-width-digits",
+        "12",
+        "１２",
+        r"from `12` to `\uff11\uff12` (characters that look alike differ)",
+    ),
     changed("kelvin-sign", "K", "\u212a", r"to `\u212a`"),
     secret("access-key", "AWS_SECRET_ACCESS_KEY"),
     secret("password-run-together", "PGPASSWORD", "123456"),

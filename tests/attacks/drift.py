@@ -13,7 +13,9 @@ ATTACKS: Final = (
     Attack(
         "bucket-opened-in-the-cloud",
         _HARMLESS,
-        ("drift: `storage.Bucket` `data-us-central1` no longer prevents public access to its objects",),
+        (
+            "drift: `storage.Bucket` `data-us-central1` no longer prevents public access to its objects",
+        ),
         status=0,
         arguments=_OPENED,
     ),
@@ -27,14 +29,18 @@ ATTACKS: Final = (
     Attack(
         "bucket-deleted-in-the-cloud",
         _HARMLESS,
-        ("`storage.Bucket` `data-us-central1` was deleted in the cloud with its data; the update creates it again",),
+        (
+            "`storage.Bucket` `data-us-central1` was deleted in the cloud with its data; the update creates it again",
+        ),
         status=0,
         arguments=("--preview", f"dev={FOLDER / 'drift-deleted.jsonl'}"),
     ),
     Attack(
         "revoked-grant-returns",
         _HARMLESS,
-        ("was deleted in the cloud; the update creates it again and grants `roles/storage.objectUser` on the bucket",),
+        (
+            "was deleted in the cloud; the update creates it again and grants `roles/storage.objectUser` on the bucket",
+        ),
         status=0,
         arguments=_OPENED,
     ),

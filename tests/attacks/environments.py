@@ -4,10 +4,14 @@ from typing import Final
 
 from attacks.attack import Attack, edit, together
 
-PROTECT: Final = "    protect: true                # Pulumi refuses to delete or replace resources with data\n"
+PROTECT: Final = (
+    "    protect: true                # Pulumi refuses to delete or replace resources with data\n"
+)
 
 ATTACKS: Final = (
-    Attack("protection-lifted", edit("tpucfg.yaml", (PROTECT, "")), ("**prod**: protection lifted",)),
+    Attack(
+        "protection-lifted", edit("tpucfg.yaml", (PROTECT, "")), ("**prod**: protection lifted",)
+    ),
     Attack(
         "protection-lifted-while-the-program-fails",
         together(

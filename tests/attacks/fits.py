@@ -18,7 +18,9 @@ _LARGER_STEP: Final = append(PROGRAM, "# twice the layers\n")
 _NOT_FROM_THIS_RUN: Final = "the fit is not known from this run"
 _RAISED: Final = "  xla_flags: {v2: [--xla_tpu_max_hbm_size_mib=65536]}\n"
 _NO_LONGER: Final = "the training step no longer fits: at least 23.26 of 7.48 GiB"
-_OTHER_RESULT: Final = "> - **every config**: `results/fit.json` has another result for the same program and flags"
+_OTHER_RESULT: Final = (
+    "> - **every config**: `results/fit.json` has another result for the same program and flags"
+)
 _OPENED: Final = "`gate.fit` lets it start, and did not before: its result in `results/fit.json` is new, as committed"
 _HOSTILE: Final = "x\x1b[2J\u202e</details> | @team `y"
 
@@ -33,7 +35,9 @@ def _fits(memory: dict[str, float]) -> Callable[[Repository], None]:
 
 
 def _of_this_run(memory: dict[str, float]) -> Callable[[Repository], None]:
-    return lambda repository: void(write_fits(repository, memory, repository.folder.parent / "fit.json"))
+    return lambda repository: void(
+        write_fits(repository, memory, repository.folder.parent / "fit.json")
+    )
 
 
 def void(_: object) -> None:
@@ -54,11 +58,16 @@ def _results(change: Callable[[dict[str, Any]], None]) -> Callable[[Repository],
 
 
 def _run_file(content: Callable[[Repository], bytes]) -> Callable[[Repository], None]:
-    return lambda repository: void((repository.folder.parent / "fit.json").write_bytes(content(repository)))
+    return lambda repository: void(
+        (repository.folder.parent / "fit.json").write_bytes(content(repository))
+    )
 
 
 def _one_of_another_version(repository: Repository) -> bytes:
-    results = [result._replace(files={PROGRAM: "0" * 16}) for result in compiled(repository.folder, dict(_KNOWN))]
+    results = [
+        result._replace(files={PROGRAM: "0" * 16})
+        for result in compiled(repository.folder, dict(_KNOWN))
+    ]
     return fit_file_text(results).encode()
 
 
@@ -77,7 +86,10 @@ ATTACKS: Final = (
     Attack(
         "forged-result-without-a-run",
         together(_LARGER_STEP, _fits({**_KNOWN, "v2-8": 1.2})),
-        ("as committed in `results/fit.json`", "- v2-8 in dev, prod: 1.2 of 7.48 GiB (as committed), was 3.2"),
+        (
+            "as committed in `results/fit.json`",
+            "- v2-8 in dev, prod: 1.2 of 7.48 GiB (as committed), was 3.2",
+        ),
         status=0,
         base=_base,
     ),
@@ -90,7 +102,9 @@ ATTACKS: Final = (
     ),
     Attack(
         "lower-result-behind-another-version",
-        together(_fits(dict.fromkeys(_SIZES, 1.2)), _results(lambda result: result.update(libtpu="9.9"))),
+        together(
+            _fits(dict.fromkeys(_SIZES, 1.2)), _results(lambda result: result.update(libtpu="9.9"))
+        ),
         (_OTHER_RESULT,),
         status=0,
         base=_base,
@@ -121,7 +135,9 @@ ATTACKS: Final = (
         together(_LARGER_STEP, _fits(_KNOWN)),
         (_OPENED,),
         status=0,
-        base=together(_base, edit("tpucfg.yaml", ("version: 1\n", "version: 1\ngate: {fit: true}\n"))),
+        base=together(
+            _base, edit("tpucfg.yaml", ("version: 1\n", "version: 1\ngate: {fit: true}\n"))
+        ),
     ),
     Attack(
         "larger-step-that-was-not-compiled",
@@ -147,7 +163,10 @@ ATTACKS: Final = (
     Attack(
         "results-that-cannot-be-read",
         append(_FILE, "x"),
-        ("`results/fit.json` cannot be read: `fit.json: it is not valid JSON", "the fit is not known any more"),
+        (
+            "`results/fit.json` cannot be read: `fit.json: it is not valid JSON",
+            "the fit is not known any more",
+        ),
         status=0,
         base=_base,
     ),
@@ -170,14 +189,18 @@ ATTACKS: Final = (
         edit("tpucfg.yaml", ("gate: {fit: true}\n", "")),
         ("gate `fit` removed (was `true`)",),
         status=0,
-        base=together(_base, edit("tpucfg.yaml", ("version: 1\n", "version: 1\ngate: {fit: true}\n"))),
+        base=together(
+            _base, edit("tpucfg.yaml", ("version: 1\n", "version: 1\ngate: {fit: true}\n"))
+        ),
     ),
     Attack(
         "gate-opened-by-a-committed-result",
         _fits(_KNOWN),
         (_OPENED,),
         status=0,
-        base=together(add_step, edit("tpucfg.yaml", ("version: 1\n", "version: 1\ngate: {fit: true}\n"))),
+        base=together(
+            add_step, edit("tpucfg.yaml", ("version: 1\n", "version: 1\ngate: {fit: true}\n"))
+        ),
     ),
     Attack(
         "limit-of-the-memory-raised",
@@ -196,14 +219,20 @@ ATTACKS: Final = (
     Attack(
         "results-of-another-version-of-the-program",
         _run_file(_one_of_another_version),
-        (f"{_NOT_FROM_THIS_RUN}: the result of its job is of another version of the program (`{PROGRAM}`)",),
+        (
+            f"{_NOT_FROM_THIS_RUN}: the result of its job is of another version of the program (`{PROGRAM}`)",
+        ),
         status=0,
         base=_base,
         arguments=_RUN,
     ),
     Attack(
         "results-of-another-project",
-        _run_file(lambda repository: fit_path(repository.folder).read_bytes().replace(b'"mnist"', b'"other"')),
+        _run_file(
+            lambda repository: (
+                fit_path(repository.folder).read_bytes().replace(b'"mnist"', b'"other"')
+            )
+        ),
         ("the fit is not known from this run: not compiled",),
         status=0,
         base=_base,
@@ -220,7 +249,10 @@ ATTACKS: Final = (
     Attack(
         "no-results-of-this-run",
         _LARGER_STEP,
-        ("the fit is not known from this run: `its job has left no fit.json`", "the fit is not known any more"),
+        (
+            "the fit is not known from this run: `its job has left no fit.json`",
+            "the fit is not known any more",
+        ),
         status=0,
         base=_base,
         arguments=_RUN,
@@ -230,7 +262,9 @@ ATTACKS: Final = (
         together(
             _LARGER_STEP,
             _results(lambda result: result["flags"].update({_HOSTILE: "1"})),
-            _run_file(lambda _: json.dumps({"version": 1, "results": [], _HOSTILE: "@team"}).encode()),
+            _run_file(
+                lambda _: json.dumps({"version": 1, "results": [], _HOSTILE: "@team"}).encode()
+            ),
         ),
         ("the fit is not known from this run", "the fit is not known any more"),
         status=0,
@@ -251,7 +285,11 @@ ATTACKS: Final = (
     ),
     Attack(
         "results-pushed-out-of-the-export",
-        together(_LARGER_STEP, _fits(_TOO_MUCH), *(write(f"a/{number}.txt", "") for number in range(5200))),
+        together(
+            _LARGER_STEP,
+            _fits(_TOO_MUCH),
+            *(write(f"a/{number}.txt", "") for number in range(5200)),
+        ),
         (_NO_LONGER,),
         status=0,
         base=_base,

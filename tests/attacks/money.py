@@ -11,13 +11,19 @@ _PRICES: Final = edit("tpucfg.yaml", (_PRICE, "prices: {v2: 1.5}\n"))
 _TIMEOUT: Final = "  max_run_duration: 2h\n"
 _MODEL_DIR: Final = "    model_dir: ${run_dir}\n"
 _LIMITED: Final = edit("tpucfg.yaml", (_MODEL_DIR, _MODEL_DIR + _TIMEOUT))
-_LARGER: Final = edit("tpucfg.yaml", ("sizes: [v2-8, v2-32, v2-128]", "sizes: [v2-8, v2-32, v2-512]"))
+_LARGER: Final = edit(
+    "tpucfg.yaml", ("sizes: [v2-8, v2-32, v2-128]", "sizes: [v2-8, v2-32, v2-512]")
+)
 _LONGER: Final = edit("tpucfg.yaml", ("train_steps: 4000", "train_steps: 40000"))
-_PROTECT: Final = "    protect: true                # Pulumi refuses to delete or replace resources with data\n"
+_PROTECT: Final = (
+    "    protect: true                # Pulumi refuses to delete or replace resources with data\n"
+)
 
 
 def _record(size: str, rate: float) -> str:
-    return json.dumps({"metrics": {"examples_per_second": rate}, "name": "mnist", "size": size}) + "\n"
+    return (
+        json.dumps({"metrics": {"examples_per_second": rate}, "name": "mnist", "size": size}) + "\n"
+    )
 
 
 def _second_spec(repository: Repository) -> None:
@@ -40,14 +46,22 @@ _ANOTHER_RUNG: Final = (
 _ARGS: Final = "    data_dir: ${bucket}/data\n"
 
 ATTACKS: Final = (
-    Attack("larger-slice", _LARGER, ("; +288.00 " + _FOUR_TIMES_THE_CHIPS,), status=0, base=_PRICES),
     Attack(
-        "larger-slice-without-prices", _LARGER, ("; +192 chips on v2-128 → v2-512, new in dev, prod (+300%)",), status=0
+        "larger-slice", _LARGER, ("; +288.00 " + _FOUR_TIMES_THE_CHIPS,), status=0, base=_PRICES
+    ),
+    Attack(
+        "larger-slice-without-prices",
+        _LARGER,
+        ("; +192 chips on v2-128 → v2-512, new in dev, prod (+300%)",),
+        status=0,
     ),
     Attack(
         "lower-price-beside-a-larger-slice",
         together(_LARGER, edit("tpucfg.yaml", ("v2: 1.5", "v2: 0.3"))),
-        ("; +57.60 " + _FOUR_TIMES_THE_CHIPS, "> - price `v2` changed from `1.5` to `0.3`: everything looks cheaper"),
+        (
+            "; +57.60 " + _FOUR_TIMES_THE_CHIPS,
+            "> - price `v2` changed from `1.5` to `0.3`: everything looks cheaper",
+        ),
         status=0,
         base=_PRICES,
     ),
@@ -61,7 +75,10 @@ ATTACKS: Final = (
     Attack("longer-run", _LONGER, (_RUN_TEN_TIMES,), status=0, base=_RECORDED),
     Attack(
         "longer-run-with-a-forged-record",
-        together(_LONGER, *(append(f"results/{name}.jsonl", _record("v2-8", 1e9)) for name in ("dev", "prod"))),
+        together(
+            _LONGER,
+            *(append(f"results/{name}.jsonl", _record("v2-8", 1e9)) for name in ("dev", "prod")),
+        ),
         (
             _RUN_TEN_TIMES,
             "> - **dev**: results: `v2-8` recorded with `examples_per_second 1000000000`, previously",
@@ -72,7 +89,10 @@ ATTACKS: Final = (
     Attack(
         "longer-run-with-records-removed",
         together(_LONGER, delete("results/dev.jsonl"), delete("results/prod.jsonl")),
-        (_RUN_TEN_TIMES, "> - **dev**: results: 1 record of `results/dev.jsonl` removed or rewritten"),
+        (
+            _RUN_TEN_TIMES,
+            "> - **dev**: results: 1 record of `results/dev.jsonl` removed or rewritten",
+        ),
         status=0,
         base=_RECORDED,
     ),
@@ -106,8 +126,13 @@ ATTACKS: Final = (
     ),
     Attack(
         "time-limit-removed-behind-harmless-phrases-of-the-headline",
-        edit("tpucfg.yaml", (_TIMEOUT, ""), ("version: 1\n", f"version: 1\nallow: {{{_ALLOWED}}}\n")),
-        ("configs changed; cost of a run not limited in every config, TPU041 allowed,", " allowed and 2 more\n"),
+        edit(
+            "tpucfg.yaml", (_TIMEOUT, ""), ("version: 1\n", f"version: 1\nallow: {{{_ALLOWED}}}\n")
+        ),
+        (
+            "configs changed; cost of a run not limited in every config, TPU041 allowed,",
+            " allowed and 2 more\n",
+        ),
         status=0,
         base=_LIMITED,
     ),
@@ -144,10 +169,16 @@ ATTACKS: Final = (
             *(
                 append(f"stacks/Pulumi.{name}.yaml", f"  mnist:bucketMembers: [{members}]\n")
                 for name in ("dev", "prod")
-                for members in (", ".join(f'"group:{name}-{number}@example.com"' for number in range(60)),)
+                for members in (
+                    ", ".join(f'"group:{name}-{number}@example.com"' for number in range(60)),
+                )
             ),
         ),
-        ("**prod**: protection lifted", "`group:dev-59@example.com`", "`group:prod-59@example.com`"),
+        (
+            "**prod**: protection lifted",
+            "`group:dev-59@example.com`",
+            "`group:prod-59@example.com`",
+        ),
     ),
     Attack(
         "lifted-protection-behind-a-huge-difference",
@@ -155,7 +186,10 @@ ATTACKS: Final = (
             edit(
                 "tpucfg.yaml",
                 (_PROTECT, ""),
-                (_ARGS, _ARGS + "".join(f"    flag_{number}: {'é' * 900}\n" for number in range(190))),
+                (
+                    _ARGS,
+                    _ARGS + "".join(f"    flag_{number}: {'é' * 900}\n" for number in range(190)),
+                ),
             ),
         ),
         ("**prod**: protection lifted",),

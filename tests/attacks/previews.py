@@ -24,20 +24,30 @@ def _forged(environment: str, *steps: Mapping[str, Any], stack: str = "") -> Edi
     return write(f"../{environment}.jsonl", text.replace("STACK", stack or environment))
 
 
-def _step(op: str, kind: str, name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Mapping[str, Any]:
+def _step(
+    op: str, kind: str, name: str, old: Mapping[str, Any], new: Mapping[str, Any]
+) -> Mapping[str, Any]:
     """Return a step of a document as `pulumi preview --json` prints it."""
     urn = f"urn:pulumi:STACK::mnist::{kind}::{name}"
     states = {"oldState": old, "newState": new}
     return {"op": op, "urn": urn} | {
-        key: {"urn": urn, "custom": True, "type": kind, **state} for key, state in states.items() if state
+        key: {"urn": urn, "custom": True, "type": kind, **state}
+        for key, state in states.items()
+        if state
     }
 
 
 _BUCKET: Final = ("gcp:storage/bucket:Bucket", "data-us-central1")
 _LABELS: Final = _step("update", *_BUCKET, {"inputs": {}}, {"inputs": {"labels": {"a": "b"}}})
 _LOSING_DATA: Final = edit("tpucfg.yaml", ("  dev:\n", "  dev:\n    keep_data: false\n"))
-_MOVE: Final = edit("tpucfg.yaml", ("region: us-central1          #", "region: europe-west4         #"))
-_VIEWER: Final = {"project": "my-project-prod", "role": "roles/viewer", "member": "user:mallory@example.com"}
+_MOVE: Final = edit(
+    "tpucfg.yaml", ("region: us-central1          #", "region: europe-west4         #")
+)
+_VIEWER: Final = {
+    "project": "my-project-prod",
+    "role": "roles/viewer",
+    "member": "user:mallory@example.com",
+}
 _OBJECT_VIEWER: Final = _VIEWER | {"role": "roles/storage.objectViewer"}
 
 ATTACKS: Final = (
@@ -57,8 +67,19 @@ ATTACKS: Final = (
     Attack(
         "grant-behind-a-preview-of-a-new-stack",
         together(
-            append("stacks/__main__.py", _OWNER.replace("roles/owner", "roles/storage.objectViewer")),
-            _forged("prod", _step("create", "gcp:projects/iAMMember:IAMMember", "x", {}, {"inputs": _OBJECT_VIEWER})),
+            append(
+                "stacks/__main__.py", _OWNER.replace("roles/owner", "roles/storage.objectViewer")
+            ),
+            _forged(
+                "prod",
+                _step(
+                    "create",
+                    "gcp:projects/iAMMember:IAMMember",
+                    "x",
+                    {},
+                    {"inputs": _OBJECT_VIEWER},
+                ),
+            ),
         ),
         ("`roles/storage.objectViewer`",),
         status=0,
@@ -68,7 +89,10 @@ ATTACKS: Final = (
         "preview-shows-a-milder-role",
         together(
             append("stacks/__main__.py", _OWNER),
-            _forged("prod", _step("create", "gcp:projects/iAMMember:IAMMember", "x", {}, {"inputs": _VIEWER})),
+            _forged(
+                "prod",
+                _step("create", "gcp:projects/iAMMember:IAMMember", "x", {}, {"inputs": _VIEWER}),
+            ),
         ),
         ("`roles/owner`", _NOT_IN_PREVIEW),
         status=0,
@@ -77,7 +101,10 @@ ATTACKS: Final = (
     Attack(
         "preview-shows-only-labels-of-the-bucket",
         together(
-            edit("stacks/bucket.py", ('public_access_prevention="enforced"', 'public_access_prevention="inherited"')),
+            edit(
+                "stacks/bucket.py",
+                ('public_access_prevention="enforced"', 'public_access_prevention="inherited"'),
+            ),
             _forged("prod", _LABELS),
         ),
         ("publicAccessPrevention", _NOT_IN_PREVIEW),
@@ -132,7 +159,10 @@ ATTACKS: Final = (
     Attack(
         "rule-broken-behind-a-forged-preview",
         together(
-            edit("stacks/bucket.py", ('public_access_prevention="enforced"', 'public_access_prevention="inherited"')),
+            edit(
+                "stacks/bucket.py",
+                ('public_access_prevention="enforced"', 'public_access_prevention="inherited"'),
+            ),
             write("../prod.jsonl", _NOTHING),
             write("../dev.jsonl", _NOTHING),
         ),
@@ -143,7 +173,11 @@ ATTACKS: Final = (
     Attack(
         "markup-in-a-preview",
         together(
-            _LIFT, write("../prod.jsonl", "error: \n::set-output name=x::y\n</details>\n<!-- tpucfg-review -->\n")
+            _LIFT,
+            write(
+                "../prod.jsonl",
+                "error: \n::set-output name=x::y\n</details>\n<!-- tpucfg-review -->\n",
+            ),
         ),
         ("**prod**: protection lifted", "changes to resources are unknown"),
         arguments=_PROD,

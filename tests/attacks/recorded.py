@@ -46,7 +46,9 @@ def record(name: str, base: _Documents | None, head: _Documents) -> None:
     """Record base and head of an attack; neither, if both are as in the template, which None stands for."""
     (template,) = _read(_TEMPLATE)
     revisions = (base or [template], head)
-    differing = [[_without_template(document, template) for document in documents] for documents in revisions]
+    differing = [
+        [_without_template(document, template) for document in documents] for documents in revisions
+    ]
     path = _FOLDER / f"{name}.json"
     path.unlink(missing_ok=True)
     if any(documents != [{"spec": template["spec"]}] for documents in differing):
@@ -95,12 +97,19 @@ def _less(item: dict[str, Any], known: dict[str, Any] | None) -> dict[str, Any]:
 def _with_template(document: dict[str, Any], template: dict[str, Any]) -> dict[str, Any]:
     known = {item["name"]: item for item in template["environments"]}
     environments = document.get("environments", [{"name": name} for name in known])
-    whole = [item if "problem" in item or item["name"] not in known else _more(item, known) for item in environments]
+    whole = [
+        item if "problem" in item or item["name"] not in known else _more(item, known)
+        for item in environments
+    ]
     return {"spec": document["spec"], "environments": whole, "findings": []}
 
 
 def _more(item: dict[str, Any], known: dict[str, dict[str, Any]]) -> dict[str, Any]:
     template = known[item["name"]]
-    kept = [resource for index, resource in enumerate(template[_RESOURCES]) if index not in item.get("without", ())]
+    kept = [
+        resource
+        for index, resource in enumerate(template[_RESOURCES])
+        if index not in item.get("without", ())
+    ]
     more = {key: value for key, value in item.items() if key not in {_RESOURCES, "without"}}
     return {**template, **more, _RESOURCES: [*kept, *item.get(_RESOURCES, ())]}

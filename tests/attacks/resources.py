@@ -33,7 +33,8 @@ def _without(text: str) -> Edit:
 
 _PREFIXES: Final = ", ".join(f'"a{number}/"' for number in range(40))
 _STATEFUL: Final = (
-    'gcp.secretmanager.Secret("token", project=settings.project, secret_id="token", replication={"auto": {}}'
+    'gcp.secretmanager.Secret("token", project=settings.project, '
+    'secret_id="token", replication={"auto": {}}'
 )
 _BUCKET_STATE: Final = {
     "project": "my-project-dev",
@@ -42,13 +43,19 @@ _BUCKET_STATE: Final = {
     "publicAccessPrevention": "enforced",
     "uniformBucketLevelAccess": True,
 }
-_URN: Final = "urn:pulumi:dev::mnist::tpucfg:index:Environment$gcp:storage/bucket:Bucket::data-us-central1"
+_URN: Final = (
+    "urn:pulumi:dev::mnist::tpucfg:index:Environment$gcp:storage/bucket:Bucket::data-us-central1"
+)
 
 
 def _preview(before: dict[str, object], after: dict[str, object]) -> Edit:
     """Write a preview of dev beside the repository, in which the bucket is updated."""
     states = {
-        key: {"custom": True, "type": "gcp:storage/bucket:Bucket", "inputs": {**_BUCKET_STATE, **inputs}}
+        key: {
+            "custom": True,
+            "type": "gcp:storage/bucket:Bucket",
+            "inputs": {**_BUCKET_STATE, **inputs},
+        }
         for key, inputs in (("oldState", before), ("newState", after))
     }
     document = {"steps": [{"op": "update", "urn": _URN, **states}], "changeSummary": {"update": 1}}
@@ -62,7 +69,10 @@ ATTACKS: Final = (
     Attack(
         "deletion-without-prefix",
         edit("stacks/bucket.py", (', "matches_prefixes": [TMP_PREFIX]', "")),
-        ("has another lifecycle rule, `Delete: every object, age 14` (`lifecycleRules`)", "`TPU096`"),
+        (
+            "has another lifecycle rule, `Delete: every object, age 14` (`lifecycleRules`)",
+            "`TPU096`",
+        ),
     ),
     Attack(
         "deletion-by-an-empty-prefix",
@@ -74,7 +84,10 @@ ATTACKS: Final = (
     ),
     Attack(
         "deletion-at-once",
-        edit("stacks/bucket.py", ('"age": TMP_DAYS, "matches_prefixes"', '"age": 0, "matches_prefixes"')),
+        edit(
+            "stacks/bucket.py",
+            ('"age": TMP_DAYS, "matches_prefixes"', '"age": 0, "matches_prefixes"'),
+        ),
         ("has another lifecycle rule, `Delete: matchesPrefixes tmp/` (`lifecycleRules`)",),
     ),
     Attack(
@@ -85,27 +98,40 @@ ATTACKS: Final = (
     Attack(
         "deletion-of-checkpoints",
         _rule('"age": 3, "matches_prefixes": ["checkpoints/"]'),
-        ("has another lifecycle rule, `Delete: age 3, matchesPrefixes checkpoints/` (`lifecycleRules`)",),
+        (
+            "has another lifecycle rule, `Delete: age 3, matchesPrefixes checkpoints/` (`lifecycleRules`)",
+        ),
     ),
     Attack(
         "deletion-hidden-in-many-prefixes",
         _rule(f'"age": 3, "matches_prefixes": [{_PREFIXES}, "jobs/"]'),
-        ("has another lifecycle rule, `Delete: age 3, matchesPrefixes a0/", "checkpoints below jobs/ would be lost"),
+        (
+            "has another lifecycle rule, `Delete: age 3, matchesPrefixes a0/",
+            "checkpoints below jobs/ would be lost",
+        ),
     ),
     Attack(
         "deletion-by-suffix",
         _rule('"age": 1, "matches_suffixes": [".ckpt"]'),
-        ("has another lifecycle rule, `Delete: age 1, matchesSuffixes .ckpt` (`lifecycleRules`)", "`TPU096`"),
+        (
+            "has another lifecycle rule, `Delete: age 1, matchesSuffixes .ckpt` (`lifecycleRules`)",
+            "`TPU096`",
+        ),
     ),
     Attack(
         "deletion-by-date",
         _rule('"created_before": "2030-01-01"'),
-        ("has another lifecycle rule, `Delete: every object, createdBefore 2030-01-01` (`lifecycleRules`)", "`TPU096`"),
+        (
+            "has another lifecycle rule, `Delete: every object, createdBefore 2030-01-01` (`lifecycleRules`)",
+            "`TPU096`",
+        ),
     ),
     Attack(
         "deletion-of-old-versions",
         _rule('"num_newer_versions": 1, "with_state": "ARCHIVED"'),
-        ("has another lifecycle rule, `Delete: every object, numNewerVersions 1, withState ARCHIVED`",),
+        (
+            "has another lifecycle rule, `Delete: every object, numNewerVersions 1, withState ARCHIVED`",
+        ),
     ),
     Attack(
         "storage-class-that-costs",
@@ -124,20 +150,27 @@ ATTACKS: Final = (
     Attack(
         "soft-delete-shortened",
         edit("stacks/bucket.py", ("settings.soft_delete_days * 86_400", "7 * 86_400")),
-        ("**prod**", "`softDeletePolicy.retentionDurationSeconds` is `604800`, previously `2592000`"),
+        (
+            "**prod**",
+            "`softDeletePolicy.retentionDurationSeconds` is `604800`, previously `2592000`",
+        ),
     ),
     Attack(
         "soft-delete-no-longer-declared",
         edit(
             "stacks/bucket.py",
-            ('        soft_delete_policy={"retention_duration_seconds": settings.soft_delete_days * 86_400},\n', ""),
+            (
+                '        soft_delete_policy={"retention_duration_seconds": settings.soft_delete_days * 86_400},\n',
+                "",
+            ),
         ),
         ("can lose data: `softDeletePolicy.retentionDurationSeconds` is `604800`",),
     ),
     Attack(
         "force-destroy",
         edit(
-            "stacks/bucket.py", ("force_destroy=not settings.keep_data and not settings.protect", "force_destroy=True")
+            "stacks/bucket.py",
+            ("force_destroy=not settings.keep_data and not settings.protect", "force_destroy=True"),
         ),
         (
             "can lose data: `forceDestroy` is `true`",
@@ -147,13 +180,17 @@ ATTACKS: Final = (
     Attack(
         "no-longer-left-behind",
         edit("stacks/bucket.py", (_RETAIN, "retain_on_delete=False")),
-        ("is no longer left behind when it is removed from the stack: its data would be deleted (`retainOnDelete`)",),
+        (
+            "is no longer left behind when it is removed from the stack: its data would be deleted (`retainOnDelete`)",
+        ),
     ),
     Attack(
         "versioning-off",
         edit("stacks/bucket.py", ('versioning={"enabled": True}', 'versioning={"enabled": False}')),
         ("no longer keeps old versions of its objects (`versioning`)",),
-        base=edit("stacks/bucket.py", ('versioning={"enabled": False}', 'versioning={"enabled": True}')),
+        base=edit(
+            "stacks/bucket.py", ('versioning={"enabled": False}', 'versioning={"enabled": True}')
+        ),
     ),
     Attack(
         "retention-shortened",
@@ -163,10 +200,14 @@ ATTACKS: Final = (
     ),
     Attack(
         "own-key-taken-away",
-        _without('        encryption={"default_kms_key_name": "projects/p/locations/l/keyRings/r/cryptoKeys/k"},\n'),
+        _without(
+            '        encryption={"default_kms_key_name": "projects/p/locations/l/keyRings/r/cryptoKeys/k"},\n'
+        ),
         ("encrypts new objects with `Google's own keys`, previously with `projects/p/",),
         status=0,
-        base=_argument('encryption={"default_kms_key_name": "projects/p/locations/l/keyRings/r/cryptoKeys/k"}'),
+        base=_argument(
+            'encryption={"default_kms_key_name": "projects/p/locations/l/keyRings/r/cryptoKeys/k"}'
+        ),
     ),
     Attack(
         "logging-taken-away",
@@ -193,10 +234,14 @@ ATTACKS: Final = (
     Attack(
         "move-that-loses-the-retention-and-adds-a-deletion",
         together(
-            edit("tpucfg.yaml", ("    region: us-central1          #", "    region: europe-west4 #")),
+            edit(
+                "tpucfg.yaml", ("    region: us-central1          #", "    region: europe-west4 #")
+            ),
             _rule('"age": 3, "matches_prefixes": ["jobs/mnist/"]'),
         ),
-        ("has another lifecycle rule, `Delete: age 3, matchesPrefixes jobs/mnist/` (`lifecycleRules`)",),
+        (
+            "has another lifecycle rule, `Delete: age 3, matchesPrefixes jobs/mnist/` (`lifecycleRules`)",
+        ),
     ),
     Attack(
         "new-bucket-that-deletes",
@@ -228,7 +273,9 @@ ATTACKS: Final = (
             '"gcs_data_source": {"bucket_name": "empty"}, "gcs_data_sink": {"bucket_name": settings.bucket}, '
             '"transfer_options": {"delete_objects_unique_in_sink": True}})'
         ),
-        ("is of the type `gcp:storage/transferJob:TransferJob`, about which this review has no rules",),
+        (
+            "is of the type `gcp:storage/transferJob:TransferJob`, about which this review has no rules",
+        ),
         status=0,
     ),
     Attack(
@@ -243,13 +290,20 @@ ATTACKS: Final = (
     Attack(
         "deletion-in-a-preview",
         _preview({}, {"lifecycleRules": _ANYTHING}),
-        ("has another lifecycle rule, `Delete: every object, age 3` (`lifecycleRules`)", "`TPU096`"),
+        (
+            "has another lifecycle rule, `Delete: every object, age 3` (`lifecycleRules`)",
+            "`TPU096`",
+        ),
         arguments=_PREVIEW,
     ),
     Attack(
         "rules-judge-previews-too",
         _preview({}, {"location": "US", "publicAccessPrevention": "inherited"}),
-        ("`TPU090`", "`TPU091`", "no longer prevents public access to its objects: `publicAccessPrevention`"),
+        (
+            "`TPU090`",
+            "`TPU091`",
+            "no longer prevents public access to its objects: `publicAccessPrevention`",
+        ),
         status=0,
         arguments=_PREVIEW,
     ),

@@ -23,7 +23,10 @@ def other_argument(before: str, after: str) -> Edit:
 
 def records(*throughputs: tuple[str, float], padding: int = 0) -> Edit:
     """Write the records of `dev`."""
-    lines = [{"metrics": {"examples_per_second": rate}, "name": "mnist", "size": size} for size, rate in throughputs]
+    lines = [
+        {"metrics": {"examples_per_second": rate}, "name": "mnist", "size": size}
+        for size, rate in throughputs
+    ]
     return write(_RECORDS, "".join(f"{json.dumps(line)}\n" for line in lines) + "\n" * padding)
 
 
@@ -43,9 +46,24 @@ ATTACKS: Final = (
         "(they differ from character 1,044 on)",
     ),
     changed("trailing-space", "a", "a ", '`"a"` to `"a "` (only spaces differ)'),
-    changed("other-letters-that-look-alike", "admin", "\u0430dmin", r"`admin` to `\u0430dmin` (characters that look"),
-    changed("other-form-of-a-letter", "caf\u00e9", "cafe\u0301", r"`caf\u00e9` to `cafe\u0301` (characters that look"),
-    changed("another-person", "jane@example.com", "john@example.com", "to `[redacted]@example.com (another person)`"),
+    changed(
+        "other-letters-that-look-alike",
+        "admin",
+        "\u0430dmin",
+        r"`admin` to `\u0430dmin` (characters that look",
+    ),
+    changed(
+        "other-form-of-a-letter",
+        "caf\u00e9",
+        "cafe\u0301",
+        r"`caf\u00e9` to `cafe\u0301` (characters that look",
+    ),
+    changed(
+        "another-person",
+        "jane@example.com",
+        "john@example.com",
+        "to `[redacted]@example.com (another person)`",
+    ),
     changed("placeholder-as-text", "a", "<env>", "argument `--title` changed from `a` to `<env>`"),
     attack(
         "another-secret",
@@ -58,7 +76,9 @@ ATTACKS: Final = (
         "bare-flag-with-a-value",
         spec(("    fast: null\n", "    fast: given\n")),
         'argument `--fast` changed from `given` to `"given"`',
-        base=spec(("    data_dir: ${bucket}/data\n", "    data_dir: ${bucket}/data\n    fast: null\n")),
+        base=spec(
+            ("    data_dir: ${bucket}/data\n", "    data_dir: ${bucket}/data\n    fast: null\n")
+        ),
     ),
     attack(
         "order-of-arguments",
@@ -92,8 +112,16 @@ ATTACKS: Final = (
     attack(
         "record-of-a-new-environment",
         together(
-            spec(("  prod:\n", "  test:\n    project: my-project-test\n    region: us-central1\n  prod:\n")),
-            write("results/test.jsonl", '{"metrics": {"examples_per_second": 9}, "name": "mnist", "size": "v2-8"}\n'),
+            spec(
+                (
+                    "  prod:\n",
+                    "  test:\n    project: my-project-test\n    region: us-central1\n  prod:\n",
+                )
+            ),
+            write(
+                "results/test.jsonl",
+                '{"metrics": {"examples_per_second": 9}, "name": "mnist", "size": "v2-8"}\n',
+            ),
         ),
         "**test**: results: the gate lets `v2-32` start",
         base=_GATE,

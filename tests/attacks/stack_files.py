@@ -55,10 +55,18 @@ ATTACKS: Final = (
         ("changes to resources are unknown",),
         status=1,
     ),
-    Attack("backend-moved", _project("backend: {url: 'gs://evil'}\n"), _changed("Pulumi.yaml"), status=0),
+    Attack(
+        "backend-moved",
+        _project("backend: {url: 'gs://evil'}\n"),
+        _changed("Pulumi.yaml"),
+        status=0,
+    ),
     Attack(
         "provider-from-the-repository",
-        together(_project("plugins:\n  providers: [{name: gcp, path: ./bin}]\n"), write("bin/pulumi-resource-gcp", "")),
+        together(
+            _project("plugins:\n  providers: [{name: gcp, path: ./bin}]\n"),
+            write("bin/pulumi-resource-gcp", ""),
+        ),
         _changed("Pulumi.yaml, bin/pulumi-resource-gcp"),
         status=0,
     ),
@@ -68,7 +76,8 @@ ATTACKS: Final = (
         _changed("bin/pulumi-resource-gcp"),
         status=0,
         base=together(
-            _project("plugins:\n  providers: [{name: gcp, path: ./bin}]\n"), write("bin/pulumi-resource-gcp", "")
+            _project("plugins:\n  providers: [{name: gcp, path: ./bin}]\n"),
+            write("bin/pulumi-resource-gcp", ""),
         ),
     ),
     Attack(
@@ -89,7 +98,8 @@ ATTACKS: Final = (
     Attack(
         "json-project-file",
         write(
-            "Pulumi.json", '{"name": "mnist", "runtime": "python", "main": "stacks", "backend": {"url": "gs://evil"}}'
+            "Pulumi.json",
+            '{"name": "mnist", "runtime": "python", "main": "stacks", "backend": {"url": "gs://evil"}}',
         ),
         _changed("Pulumi.json"),
         status=0,
@@ -103,7 +113,8 @@ ATTACKS: Final = (
     Attack(
         "project-file-is-a-link",
         together(
-            write("shared.yaml", "name: mnist\nruntime: python\nmain: stacks\n"), link("Pulumi.yaml", "shared.yaml")
+            write("shared.yaml", "name: mnist\nruntime: python\nmain: stacks\n"),
+            link("Pulumi.yaml", "shared.yaml"),
         ),
         ("stack program changed in `Pulumi.yaml, stacks/Pulumi.dev.yaml, stacks",),
         status=0,
@@ -112,7 +123,8 @@ ATTACKS: Final = (
     Attack(
         "stack-file-is-a-link",
         together(
-            write("shared.yaml", f"config: {{mnist:bucketMembers: ['{_EVIL}']}}\n"), link(_STACK, "../shared.yaml")
+            write("shared.yaml", f"config: {{mnist:bucketMembers: ['{_EVIL}']}}\n"),
+            link(_STACK, "../shared.yaml"),
         ),
         _changed(_STACK),
         status=0,
@@ -122,7 +134,10 @@ ATTACKS: Final = (
         write("shared.yaml", f"config: {{mnist:bucketMembers: ['{_EVIL}']}}\n"),
         _changed(_STACK),
         status=0,
-        base=together(write("shared.yaml", "config: {mnist:spec: tpucfg.yaml}\n"), link(_STACK, "../shared.yaml")),
+        base=together(
+            write("shared.yaml", "config: {mnist:spec: tpucfg.yaml}\n"),
+            link(_STACK, "../shared.yaml"),
+        ),
     ),
     Attack(
         "stack-file-leads-out-of-the-repository",
@@ -133,7 +148,11 @@ ATTACKS: Final = (
     ),
     Attack("stack-file-is-too-large", _stack(_LARGE), _changed(_STACK), status=1),
     Attack(
-        "secrets-provider", _stack("secretsprovider: gcpkms://evil\n"), _changed(_STACK), status=0, base=_stack(_SALT)
+        "secrets-provider",
+        _stack("secretsprovider: gcpkms://evil\n"),
+        _changed(_STACK),
+        status=0,
+        base=_stack(_SALT),
     ),
     Attack(
         "encrypted-value-changed",
@@ -163,7 +182,12 @@ ATTACKS: Final = (
         base=_stack("  pulumi:disable-default-providers: ['*']\n"),
     ),
     # The program's files
-    Attack("program-is-a-link", link("stacks/bucket.py", "/srv/evil.py"), _changed("stacks/bucket.py"), status=1),
+    Attack(
+        "program-is-a-link",
+        link("stacks/bucket.py", "/srv/evil.py"),
+        _changed("stacks/bucket.py"),
+        status=1,
+    ),
     Attack(
         "module-behind-a-link-changed",
         write("x/evil.py", "import os\n"),
@@ -171,7 +195,9 @@ ATTACKS: Final = (
         status=0,
         base=together(write("x/evil.py", ""), link("stacks/evil", "../x")),
     ),
-    Attack("module-is-too-large", write("stacks/evil.py", _LARGE), _changed("stacks/evil.py"), status=0),
+    Attack(
+        "module-is-too-large", write("stacks/evil.py", _LARGE), _changed("stacks/evil.py"), status=0
+    ),
     Attack(
         "packages-changed",
         write("stacks/requirements.txt", "pulumi\nevil\n"),

@@ -70,7 +70,9 @@ def review(name: str, attack: Attack, template: Path, folder: Path, fail_on: str
 
     With TPUCFG_RECORD_ATTACKS, what the programs of both revisions declare is recorded before.
     """
-    repository = Repository(Path(shutil.copytree(template, folder / "project", symlinks=True, dirs_exist_ok=True)))
+    repository = Repository(
+        Path(shutil.copytree(template, folder / "project", symlinks=True, dirs_exist_ok=True))
+    )
     if attack.base:
         attack.base(repository)
         repository.commit()
@@ -79,7 +81,9 @@ def review(name: str, attack: Attack, template: Path, folder: Path, fail_on: str
     repository.commit()
     if RECORDS:
         record(name, base, declare(repository))
-    source = ["--run-program"] if name in END_TO_END else ["--resources", *write_resources(name, folder)]
+    source = (
+        ["--run-program"] if name in END_TO_END else ["--resources", *write_resources(name, folder)]
+    )
     options = ["--base", "HEAD~1", "--head", "HEAD", "--fail-on", fail_on]
     return run(["review", *options, *source, *attack.arguments])
 
@@ -101,7 +105,9 @@ def test_attack_is_reported(
 
     comment, log = capsys.readouterr()
     visible = comment.partition("<details")[0]
-    assert [text for text in attack.cautions if not _is_named(text, visible)] == [], f"{visible}\n{log}"
+    assert [text for text in attack.cautions if not _is_named(text, visible)] == [], (
+        f"{visible}\n{log}"
+    )
     assert [text for text in attack.absent if text in comment + log] == []
     assert status == attack.status, log
 
@@ -122,11 +128,15 @@ def test_harmful_change_is_a_caution(
     assert review(name, attack, template, tmp_path, "caution") == DIFFERENT
 
     comment, log = capsys.readouterr()
-    block = "\n".join(line for line in comment.partition("<details")[0].splitlines() if line.startswith("> "))
+    block = "\n".join(
+        line for line in comment.partition("<details")[0].splitlines() if line.startswith("> ")
+    )
     assert [text for text in attack.cautions if text not in block] == [], f"{block}\n{log}"
 
 
 def _is_named(text: str, visible: str) -> bool:
     """Return True if one line has the values of a text; the words around them are free."""
     values = _CODE.findall(text)
-    return any(all(value in line for value in values or [text.strip()]) for line in visible.splitlines())
+    return any(
+        all(value in line for value in values or [text.strip()]) for line in visible.splitlines()
+    )

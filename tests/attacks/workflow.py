@@ -6,11 +6,20 @@ from attacks.attack import Attack, append, delete, edit, link, together, write
 
 _WORKFLOW: Final = ".github/workflows/review.yml"
 _COMMENT: Final = ".github/actions/comment/comment.sh"
-_CHANGED: Final = "changed: continuous integration or another tool decides by it what runs, with which rights"
-_OTHER: Final = "on: pull_request\njobs: {{x: {{runs-on: ubuntu-24.04, {}steps: [{{run: ./x}}]}}}}\n"
+_CHANGED: Final = (
+    "changed: continuous integration or another tool decides by it what runs, with which rights"
+)
+_OTHER: Final = (
+    "on: pull_request\njobs: {{x: {{runs-on: ubuntu-24.04, {}steps: [{{run: ./x}}]}}}}\n"
+)
 
 ATTACKS: Final = (
-    Attack("workflow-changed", append(_WORKFLOW, "# harmless\n"), (f"`{_WORKFLOW}` {_CHANGED}",), status=0),
+    Attack(
+        "workflow-changed",
+        append(_WORKFLOW, "# harmless\n"),
+        (f"`{_WORKFLOW}` {_CHANGED}",),
+        status=0,
+    ),
     Attack("workflow-removed", delete(_WORKFLOW), (f"`{_WORKFLOW}` {_CHANGED}",), status=0),
     Attack(
         "workflow-as-link",
@@ -23,9 +32,16 @@ ATTACKS: Final = (
         edit(".github/workflows/checks.yml", ("--fail-on destructive", "--fail-on none")),
         (f"`.github/workflows/checks.yml` {_CHANGED}",),
         status=0,
-        base=write(".github/workflows/checks.yml", "on: push\n# tpucfg review --fail-on destructive\n"),
+        base=write(
+            ".github/workflows/checks.yml", "on: push\n# tpucfg review --fail-on destructive\n"
+        ),
     ),
-    Attack("comment-script-changed", append(_COMMENT, "exit 0\n"), (f"`{_COMMENT}` {_CHANGED}",), status=0),
+    Attack(
+        "comment-script-changed",
+        append(_COMMENT, "exit 0\n"),
+        (f"`{_COMMENT}` {_CHANGED}",),
+        status=0,
+    ),
     Attack(
         "review-script-changed",
         edit(".github/actions/review/review.sh", ("tpucfg review", "true")),
@@ -47,7 +63,10 @@ ATTACKS: Final = (
     ),
     Attack(
         "second-workflow-may-comment",
-        write(".github/workflows/greet.yml", _OTHER.format("permissions: {{issues: write}}, ".format())),
+        write(
+            ".github/workflows/greet.yml",
+            _OTHER.format("permissions: {{issues: write}}, ".format()),
+        ),
         (f"`.github/workflows/greet.yml` {_CHANGED}",),
         status=0,
     ),

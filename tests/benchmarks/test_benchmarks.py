@@ -24,7 +24,9 @@ pytestmark = pytest.mark.slow
 def test_throughput_specs_are_valid(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The specs have only notes, so that the benchmark measures no error handling."""
     specs = list(throughput.write_specs(tmp_path))[::100]
-    status = run(["check", *(argument for spec in specs for argument in ("--spec", str(tmp_path / spec)))])
+    status = run(
+        ["check", *(argument for spec in specs for argument in ("--spec", str(tmp_path / spec)))]
+    )
 
     output = capsys.readouterr().out
     assert status == 0
@@ -51,7 +53,9 @@ from pathlib import Path
 from benchmarks.timing import run
 print(run([sys.executable, "-c", "b'x' * 400_000_000"], Path({str(tmp_path)!r})).peak_bytes)
 """
-    process = subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True, capture_output=True, text=True)
+    process = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, check=True, capture_output=True, text=True
+    )
 
     assert 400e6 < int(process.stdout) < 450e6
 
@@ -59,7 +63,11 @@ print(run([sys.executable, "-c", "b'x' * 400_000_000"], Path({str(tmp_path)!r}))
 def test_goal_is_missed_above_its_ratio() -> None:
     """The ratio compares wall times, and a ratio equal to the goal is not missed."""
     goal = cold_start.GOALS[0]
-    costs = {name: Cost(1.0, 1.0, 1) for each in cold_start.GOALS for name in (each.command, each.reference)}
+    costs = {
+        name: Cost(1.0, 1.0, 1)
+        for each in cold_start.GOALS
+        for name in (each.command, each.reference)
+    }
     halves = [each for each in cold_start.GOALS if each.max_ratio < 1]
     assert cold_start.missed(costs) == halves
 
@@ -94,8 +102,12 @@ def configs_of(tool: peers.Tool, folder: Path) -> list[Any]:
     program = own.get(tool.name.partition(" ")[0]) or shutil.which(tool.name)
     if program is None:
         pytest.skip(f"{tool.name} is not on the PATH")
-    process = subprocess.run(tool.command(str(program), 10), cwd=folder, check=True, capture_output=True, text=True)
-    texts = [path.read_text() for path in sorted((folder / "out").rglob("*.*")) if path.is_file()] or [process.stdout]
+    process = subprocess.run(
+        tool.command(str(program), 10), cwd=folder, check=True, capture_output=True, text=True
+    )
+    texts = [
+        path.read_text() for path in sorted((folder / "out").rglob("*.*")) if path.is_file()
+    ] or [process.stdout]
     documents = [document for text in texts for document in yaml.safe_load_all(text)]
     return documents[0] if tool.name == "cue" else documents
 
@@ -120,7 +132,9 @@ def tool_named(name: str) -> peers.Tool:
 def test_tpucfg_prints_the_configs_that_it_writes(variants: Path) -> None:
     """Both rows of tpucfg in the table measure equal configs."""
     printed = configs_of(tool_named("tpucfg (printed)"), variants)
-    assert sorted(map(_sorted, printed)) == sorted(map(_sorted, configs_of(tool_named("tpucfg"), variants)))
+    assert sorted(map(_sorted, printed)) == sorted(
+        map(_sorted, configs_of(tool_named("tpucfg"), variants))
+    )
 
 
 @pytest.mark.parametrize("tool", ["cue", "helm", "jsonnet"])
@@ -128,7 +142,9 @@ def test_tools_and_script_generate_equal_configs(tool: str, variants: Path) -> N
     """All tools have the same task: their configs are equal."""
     script_configs = configs_of(tool_named("script"), variants)
     shutil.rmtree(variants / "out")
-    assert sorted(map(_sorted, configs_of(tool_named(tool), variants))) == sorted(map(_sorted, script_configs))
+    assert sorted(map(_sorted, configs_of(tool_named(tool), variants))) == sorted(
+        map(_sorted, script_configs)
+    )
 
 
 def test_goals_compare_files_with_the_script_and_printing_with_cue() -> None:
@@ -142,10 +158,15 @@ def test_goals_compare_files_with_the_script_and_printing_with_cue() -> None:
 
 def test_growth_uses_the_two_largest_measured_counts() -> None:
     """For a slow tool without all measurements, growth uses its own two largest counts."""
-    costs = {"jsonnet": {count: Cost(0.5 + 0.01 * count, 1, int(50e6)) for count in (10, 100, 1_000)}}
+    costs = {
+        "jsonnet": {count: Cost(0.5 + 0.01 * count, 1, int(50e6)) for count in (10, 100, 1_000)}
+    }
     *_, row, _, missing = peers.report(costs)
     assert row == "| jsonnet | 0.60 | 1.50 | 10.50 | – | 10.00 | 50 | files | nothing |"
-    assert missing == "Not measured, as they are not on the PATH: tpucfg, tpucfg (printed), script, cue, helm."
+    assert (
+        missing
+        == "Not measured, as they are not on the PATH: tpucfg, tpucfg (printed), script, cue, helm."
+    )
 
 
 @pytest.mark.parametrize(
@@ -177,7 +198,9 @@ def test_goals_of_large_repositories() -> None:
     assert large_repositories.missed(equal) == ["check of many configs"]
     diff, _, review = (comparison.command for comparison in large_repositories.COMPARISONS)
     slow = equal | {diff: Cost(3.1, 1.0, 1), review: Cost(1.0, 2.1, 1)}
-    assert large_repositories.missed(slow) == [f"{name} of many configs" for name in ("diff", "check", "review")]
+    assert large_repositories.missed(slow) == [
+        f"{name} of many configs" for name in ("diff", "check", "review")
+    ]
 
 
 @pytest.mark.parametrize("published", fit_runs.RUNS, ids=lambda published: published.name)
@@ -201,15 +224,23 @@ def test_a_published_run_has_its_source_and_what_differs() -> None:
     assert len(compared) >= 3
     assert {published.fits for published in compared} == {True, False}
     assert all(
-        published.url.startswith("https://") and published.outcome and published.differs for published in compared
+        published.url.startswith("https://") and published.outcome and published.differs
+        for published in compared
     )
 
 
 def test_twenty_rungs_of_six_generations_are_measured() -> None:
     """They are of at least five programs."""
     folders = [(ROOT / "examples" / name, environment) for name, environment in fit.EXAMPLES]
-    projects = [(load_project(folder / "tpucfg.yaml")[0], environment) for folder, environment in folders]
-    sizes = [size for project, environment in projects if project for size in project.environments[environment].sizes]
+    projects = [
+        (load_project(folder / "tpucfg.yaml")[0], environment) for folder, environment in folders
+    ]
+    sizes = [
+        size
+        for project, environment in projects
+        if project
+        for size in project.environments[environment].sizes
+    ]
     sizes += [published.size for published in fit_runs.RUNS]
     assert len(fit.EXAMPLES) >= 5
     assert len(sizes) >= 20
@@ -219,13 +250,23 @@ def test_twenty_rungs_of_six_generations_are_measured() -> None:
 def test_no_measured_rung_contradicts_a_published_run() -> None:
     """The table has both outcomes: a program that trained on real TPUs fits, and one that did not is refused."""
     table = fit.RESULTS.read_text(encoding="utf-8").partition(fit.HEADING)[2].partition("\n## ")[0]
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if line.startswith("| ")][
-        1:
-    ]
+    rows = [
+        [cell.strip() for cell in line.split("|")[1:-1]]
+        for line in table.splitlines()
+        if line.startswith("| ")
+    ][1:]
     assert len({fit_runs.slice_of(row[1]).generation for row in rows}) >= 6
-    outcomes = {published.outcome: published.fits for published in fit_runs.RUNS if published.fits is not None}
-    published_rows = [(row[-1].partition("): ")[2], row[6] != "does not fit") for row in rows if row[-1]]
-    compared = [(outcomes[outcome], fits) for outcome, fits in published_rows if outcome in outcomes]
+    outcomes = {
+        published.outcome: published.fits
+        for published in fit_runs.RUNS
+        if published.fits is not None
+    }
+    published_rows = [
+        (row[-1].partition("): ")[2], row[6] != "does not fit") for row in rows if row[-1]
+    ]
+    compared = [
+        (outcomes[outcome], fits) for outcome, fits in published_rows if outcome in outcomes
+    ]
     assert len(compared) >= 3
     assert {published for published, _ in compared} == {True, False}
     assert all(published == compiled for published, compiled in compared)
@@ -235,6 +276,9 @@ def test_each_section_of_the_results_is_kept() -> None:
     """Writing one section leaves the others as they are."""
     page = "# Benchmarks\n\n## Cold start\n\na\n\n## Fuzzing\n\nz\n"
     with_fits = fit.replaced(page, f"{fit.HEADING}\n\nb\n")
-    assert with_fits == f"# Benchmarks\n\n## Cold start\n\na\n\n{fit.HEADING}\n\nb\n\n## Fuzzing\n\nz\n"
+    assert (
+        with_fits
+        == f"# Benchmarks\n\n## Cold start\n\na\n\n{fit.HEADING}\n\nb\n\n## Fuzzing\n\nz\n"
+    )
     assert fit.replaced(with_fits, f"{fit.HEADING}\n\nc\n") == with_fits.replace("b\n", "c\n")
     assert kept_sections(with_fits) == f"\n{fit.HEADING}\n\nb\n\n## Fuzzing\n\nz\n"

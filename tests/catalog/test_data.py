@@ -14,7 +14,9 @@ _Row = TypeVar("_Row")
 _Test = Callable[[], None]
 
 
-def _for_each(rows: Sequence[_Row], to_name: Callable[[_Row], str]) -> Callable[[Callable[[_Row], None]], _Test]:
+def _for_each(
+    rows: Sequence[_Row], to_name: Callable[[_Row], str]
+) -> Callable[[Callable[[_Row], None]], _Test]:
     """Decorate a test to check all rows at once: two hundred tests for each invariant take seconds to collect."""
 
     def decorate(test: Callable[[_Row], None]) -> _Test:
@@ -40,7 +42,8 @@ def test_a_source_is_public_and_dated() -> None:
     """Each source has a public address, a dated comparison, and, where it is code, a commit or a release."""
     for source in CATALOG.sources.values():
         assert re.match(
-            r"https://(docs\.cloud\.google\.com|cloud\.google\.com|docs\.jax\.dev|github\.com)/", source.url
+            r"https://(docs\.cloud\.google\.com|cloud\.google\.com|docs\.jax\.dev|github\.com)/",
+            source.url,
         ), source
         assert re.fullmatch(r"20\d\d-\d\d-\d\d", source.read), source
         if "github.com" in source.url:
@@ -142,7 +145,10 @@ def test_cores_of_a_megacore_chip_are_one_device() -> None:
     The table of https://docs.jax.dev/en/latest/_autosummary/jax.experimental.pallas.tpu.ChipVersion.html.
     """
     by_generation = {slice_.generation: slice_.devices // slice_.chips for slice_ in CATALOG.all()}
-    assert by_generation | {"v2": 2, "v3": 2, "v4": 1, "v5e": 1, "v5p": 1, "v6e": 1, "tpu7x": 2} == by_generation
+    assert (
+        by_generation | {"v2": 2, "v3": 2, "v4": 1, "v5e": 1, "v5p": 1, "v6e": 1, "tpu7x": 2}
+        == by_generation
+    )
 
 
 class ChipFigures(NamedTuple):
@@ -191,9 +197,16 @@ def test_the_figures_of_a_chip_are_the_published_ones(generation: Generation) ->
 def test_the_figures_of_a_slice_are_those_of_its_chips(slice_: Slice) -> None:
     """Each figure of a slice is the published one times its chips, and a device has an equal share of its chip."""
     chip = PUBLISHED[slice_.generation]
-    assert (slice_.hbm_gib, slice_.peak_tflops) == (chip.hbm * slice_.chips, chip.bf16 * slice_.chips)
+    assert (slice_.hbm_gib, slice_.peak_tflops) == (
+        chip.hbm * slice_.chips,
+        chip.bf16 * slice_.chips,
+    )
     assert slice_.hbm_gbps == chip.hbm_bandwidth * slice_.chips
-    assert slice_.peak_8bit_tflops == (None if chip.eight_bit is None else chip.eight_bit * slice_.chips)
-    assert slice_.ici_gbps == (None if chip.ici_bandwidth is None else chip.ici_bandwidth * slice_.chips)
+    assert slice_.peak_8bit_tflops == (
+        None if chip.eight_bit is None else chip.eight_bit * slice_.chips
+    )
+    assert slice_.ici_gbps == (
+        None if chip.ici_bandwidth is None else chip.ici_bandwidth * slice_.chips
+    )
     assert slice_.devices_per_chip * slice_.chips == slice_.devices
     assert {*slice_.chip_sources} <= {*CATALOG.sources}

@@ -38,14 +38,20 @@ def find(size: str) -> Slice:
 @pytest.mark.parametrize("size", sorted({row[0] for row in CLAIMS}))
 def test_our_line_equals_the_data_and_another_line_differs(size: str) -> None:
     """Each disputed size has one line equal to the data, and at least one line that differs."""
-    claims = {who: (chips, topology, hosts) for name, who, chips, topology, hosts in CLAIMS if name == size}
+    claims = {
+        who: (chips, topology, hosts)
+        for name, who, chips, topology, hosts in CLAIMS
+        if name == size
+    }
     slice_ = find(size)
     our_claim = claims.pop("tpucfg")
     assert our_claim == (str(slice_.chips), slice_.topology, str(slice_.hosts))
     assert any(claim != our_claim for claim in claims.values())
 
 
-@pytest.mark.parametrize("claim", [row for row in CLAIMS if row[1] != "tpucfg"], ids=lambda row: f"{row[0]} {row[1]}")
+@pytest.mark.parametrize(
+    "claim", [row for row in CLAIMS if row[1] != "tpucfg"], ids=lambda row: f"{row[0]} {row[1]}"
+)
 def test_a_claim_is_consistent_and_has_a_source(claim: Row) -> None:
     """In the lines of other sources, the chips are the product of the topology, and the source is linked."""
     _, who, chips, topology, _ = claim
@@ -95,13 +101,16 @@ def test_our_figures_are_those_of_the_data() -> None:
 
 def test_the_table_of_peaks_equals_the_data() -> None:
     """The figures of a chip, with an empty cell for each that no source states."""
-    peaks = table("| Generation | bf16 TFLOP/s | 8-bit TFLOP/s | HBM GiB | HBM GB/s | Interconnect GB/s | Page |")
+    peaks = table(
+        "| Generation | bf16 TFLOP/s | 8-bit TFLOP/s | HBM GiB | HBM GB/s | Interconnect GB/s | Page |"
+    )
     figures = operator.attrgetter(
         "peak_bf16_tflops_per_chip", "peak_8bit_tflops_per_chip", "hbm_gib_per_chip", "hbm_gbps_per_chip",
         "ici_gbps_per_chip",
     )  # fmt: skip
     assert [row[:-1] for row in peaks] == [
-        (g.name, *("" if figure is None else str(figure) for figure in figures(g))) for g in CATALOG.generations()
+        (g.name, *("" if figure is None else str(figure) for figure in figures(g)))
+        for g in CATALOG.generations()
     ]
 
 
@@ -112,7 +121,10 @@ def test_the_counts_in_the_text_equal_the_data() -> None:
     assert (len(official), len(v5p) - len(official)) == (11, 83)
     assert "states eleven. For the other 83" in PAGE
     unknown = [slice_.size for slice_ in CATALOG.all() if slice_.topology is None]
-    assert f"The shape of {len(unknown)} sizes of TPU v4, from `{unknown[0]}` to `{unknown[-1]}`" in PAGE
+    assert (
+        f"The shape of {len(unknown)} sizes of TPU v4, from `{unknown[0]}` to `{unknown[-1]}`"
+        in PAGE
+    )
 
 
 def test_the_suggestions_on_the_page_are_real() -> None:
@@ -134,9 +146,15 @@ def test_every_link_of_the_page_is_defined_and_used() -> None:
 
 def test_the_readme_names_the_generations_that_each_target_supports() -> None:
     """The README's table has exactly the generations of which each target supports a size."""
-    rows = re.findall(r"^\| \[`([a-z-]+)`\].*\| ([^|]+) \|$", (ROOT / "README.md").read_text(), re.MULTILINE)
-    expected = {target: {*re.findall(r"\b(v\d+[a-z]*|tpu7x)\b", cell.lower())} for target, cell in rows}
+    rows = re.findall(
+        r"^\| \[`([a-z-]+)`\].*\| ([^|]+) \|$", (ROOT / "README.md").read_text(), re.MULTILINE
+    )
+    expected = {
+        target: {*re.findall(r"\b(v\d+[a-z]*|tpu7x)\b", cell.lower())} for target, cell in rows
+    }
 
     assert len(expected) == 5
     for target, generations in expected.items():
-        assert generations == {slice_.generation for slice_ in CATALOG.all() if target in slice_.targets}, target
+        assert generations == {
+            slice_.generation for slice_ in CATALOG.all() if target in slice_.targets
+        }, target

@@ -18,7 +18,9 @@ from tpucfg.catalog.target_facts import TARGET_FACTS
 
 ROOT = Path(__file__).parents[2]
 INDEX: dict[str, Any] = yaml.safe_load((DATA / "index.yaml").read_text())
-FILES: dict[str, Any] = {name: yaml.safe_load((DATA / f"{name}.yaml").read_text()) for name in INDEX}
+FILES: dict[str, Any] = {
+    name: yaml.safe_load((DATA / f"{name}.yaml").read_text()) for name in INDEX
+}
 
 each_file = pytest.mark.parametrize("name", INDEX)
 
@@ -67,9 +69,13 @@ def test_a_file_refers_only_to_its_own_sizes_and_machines(name: str) -> None:
     """Every list of sizes or machines in a file names only those that the file defines."""
     data = FILES[name]
     entries = [*data["targets"].values(), *data["zones"]]
-    named = {size for entry in entries for key in ("sizes", "except") for size in entry.get(key, ())}
+    named = {
+        size for entry in entries for key in ("sizes", "except") for size in entry.get(key, ())
+    }
     assert named <= set(data["sizes"])
-    machines = {machine for row in data["sizes"].values() for machine in row.get("machines", ())} | {data["machine"]}
+    machines = {
+        machine for row in data["sizes"].values() for machine in row.get("machines", ())
+    } | {data["machine"]}
     only_named = {machine for machine, row in data["machines"].items() if row.get("only_named")}
     assert machines - {None} == set(data["machines"]) - only_named
     assert data["generation"] == name
@@ -78,7 +84,11 @@ def test_a_file_refers_only_to_its_own_sizes_and_machines(name: str) -> None:
 def test_every_source_is_cited_and_every_citation_is_a_source() -> None:
     """The sources in `sources.yaml` are exactly those that the data files and the rules of several slices cite."""
     cited = {source for data in FILES.values() for source in _cited(data)}
-    refusals = (OLD_GENERATION, SINGLE_HOST, *(facts.one_slice_refusal for facts in TARGET_FACTS.values()))
+    refusals = (
+        OLD_GENERATION,
+        SINGLE_HOST,
+        *(facts.one_slice_refusal for facts in TARGET_FACTS.values()),
+    )
     cited |= {source for refusal in refusals if refusal for source in refusal.sources}
     assert cited == set(yaml.safe_load((DATA / "sources.yaml").read_text()))
 

@@ -15,7 +15,13 @@ def test_v3_32_is_sixteen_chips_on_four_hosts() -> None:
     """The example of the documentation: 32 cores, 16 chips, 4x4, four hosts of four chips."""
     slice_ = CATALOG.find("v3-32")
     assert slice_ is not None
-    assert (slice_.cores, slice_.chips, slice_.topology, slice_.hosts, slice_.chips_per_host) == (32, 16, "4x4", 4, 4)
+    assert (slice_.cores, slice_.chips, slice_.topology, slice_.hosts, slice_.chips_per_host) == (
+        32,
+        16,
+        "4x4",
+        4,
+        4,
+    )
     assert (slice_.hbm_gib, slice_.peak_tflops) == (512, 1968)
     assert slice_.machine is not None
     assert slice_.machine.gke_label == "tpu-v3-slice"
@@ -38,7 +44,9 @@ def test_each_target_omits_the_sizes_that_its_sources_omit() -> None:
         target: [slice_ for slice_ in CATALOG.all() if target in slice_.targets]
         for target in ("vertex-ai", "cloud-tpu", "gke")
     }
-    generations = {target: {slice_.generation for slice_ in slices} for target, slices in by_target.items()}
+    generations = {
+        target: {slice_.generation for slice_ in slices} for target, slices in by_target.items()
+    }
     assert generations["vertex-ai"] >= {"v2", "v3", "v5e", "v6e", "tpu7x"}
     assert generations["vertex-ai"].isdisjoint({"v4", "v5p"})
     assert [slice_.topology for slice_ in by_target["vertex-ai"] if slice_.generation == "tpu7x"] == [
@@ -49,7 +57,9 @@ def test_each_target_omits_the_sizes_that_its_sources_omit() -> None:
     assert all(slice_.topology and slice_.generation != "v2" for slice_ in by_target["gke"])
 
 
-@pytest.mark.parametrize("size", ["v3-16", "v3", "v3-", "-8", "", "v3-032", "V3-32", "v5e-32", "v3-32 ", "v9-8"])
+@pytest.mark.parametrize(
+    "size", ["v3-16", "v3", "v3-", "-8", "", "v3-032", "V3-32", "v5e-32", "v3-32 ", "v9-8"]
+)
 def test_only_googles_exact_spelling_is_a_size(size: str) -> None:
     """A size that does not exist, or has another spelling, is not found."""
     assert CATALOG.find(size) is None
@@ -87,7 +97,9 @@ def test_a_misspelt_size_has_a_suggestion(text: str, size: str) -> None:
     assert CATALOG.nearest(text) == size
 
 
-@pytest.mark.parametrize("text", ["", "a100-8", "n1-standard-8", "europe-west4", "v3-\N{SUPERSCRIPT TWO}"])
+@pytest.mark.parametrize(
+    "text", ["", "a100-8", "n1-standard-8", "europe-west4", "v3-\N{SUPERSCRIPT TWO}"]
+)
 def test_any_text_has_a_real_suggestion_or_none(text: str) -> None:
     """For any text, the suggestion is an existing size or None, and there is no error."""
     nearest = CATALOG.nearest(text)
@@ -101,7 +113,11 @@ def test_a_two_by_four_slice_is_one_host_unless_the_small_machine_is_chosen() ->
     small = default.on_machine("ct6e-standard-4t")
     assert (default.hosts, default.chips_per_host) == (1, 8)
     assert (small.hosts, small.chips_per_host) == (2, 4)
-    assert (small.chips, small.topology, small.machines) == (default.chips, default.topology, default.machines)
+    assert (small.chips, small.topology, small.machines) == (
+        default.chips,
+        default.topology,
+        default.machines,
+    )
     assert small.on_machine("ct6e-standard-8t") == default
 
 
@@ -109,7 +125,9 @@ def test_a_machine_that_does_not_offer_the_size_is_refused() -> None:
     """The error names the size, the refused machine and the offered ones."""
     slice_ = CATALOG.find("v6e-16")
     assert slice_ is not None
-    with pytest.raises(ValueError, match="v6e-16 is not offered on ct6e-standard-8t, only on ct6e-standard-4t"):
+    with pytest.raises(
+        ValueError, match="v6e-16 is not offered on ct6e-standard-8t, only on ct6e-standard-4t"
+    ):
         slice_.on_machine("ct6e-standard-8t")
 
 
@@ -197,7 +215,12 @@ def test_a_run_reads_only_the_generation_it_uses(tmp_path: Path) -> None:
 def test_a_new_generation_needs_only_data(tmp_path: Path) -> None:
     """A new generation is a file and a line in the index, without code."""
     shutil.copytree(DATA, tmp_path, dirs_exist_ok=True)
-    text = (DATA / "v6e.yaml").read_text().replace("generation: v6e", "generation: v9").replace("v6e-", "v9-")
+    text = (
+        (DATA / "v6e.yaml")
+        .read_text()
+        .replace("generation: v6e", "generation: v9")
+        .replace("v6e-", "v9-")
+    )
     (tmp_path / "v9.yaml").write_text(text)
     with (tmp_path / "index.yaml").open("a") as index:
         index.write("v9: {prefix: v9, aliases: [next]}\n")

@@ -6,7 +6,17 @@ from tpucfg.catalog import Catalog, Slice
 from tpucfg.catalog.target_facts import TARGET_FACTS
 
 CATALOG = Catalog()
-COUNTED = ("chips", "cores", "devices", "hosts", "hbm_gib", "peak_tflops", "peak_8bit_tflops", "hbm_gbps", "ici_gbps")
+COUNTED = (
+    "chips",
+    "cores",
+    "devices",
+    "hosts",
+    "hbm_gib",
+    "peak_tflops",
+    "peak_8bit_tflops",
+    "hbm_gbps",
+    "ici_gbps",
+)
 """The figures that count all slices; every other one is that of a single slice."""
 JOINING = {target for target, facts in TARGET_FACTS.items() if facts.one_slice_refusal is None}
 OF_THE_NAME = ("size", "slices", "targets", "refusals")
@@ -70,7 +80,17 @@ def test_who_takes_them(size: str, targets: tuple[str, ...], reason: str | None)
 
 
 @pytest.mark.parametrize(
-    "size", ["v6e-256x1", "v6e-256x0", "v6e-256x02", "v6e-256x1000", "v6e-256x2x2", "v6e-256X2", "v6e-3x2", "x2"]
+    "size",
+    [
+        "v6e-256x1",
+        "v6e-256x0",
+        "v6e-256x02",
+        "v6e-256x1000",
+        "v6e-256x2x2",
+        "v6e-256X2",
+        "v6e-3x2",
+        "x2",
+    ],
 )
 def test_other_spellings_are_no_size(size: str) -> None:
     """A number from 2 to 999 without leading zeros, behind a size that exists."""

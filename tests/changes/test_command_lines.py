@@ -34,7 +34,11 @@ def test_each_flag_has_its_value(words: list[str], expected: dict[str, Any]) -> 
 
 def test_other_lists_are_not_changed() -> None:
     """A list without flags stays a list, unless its key is that of a command line that has no flags yet."""
-    assert parse_command_lines({"scope": ["a"], "args": [], "ports": [1]}) == {"scope": ["a"], "args": {}, "ports": [1]}
+    assert parse_command_lines({"scope": ["a"], "args": [], "ports": [1]}) == {
+        "scope": ["a"],
+        "args": {},
+        "ports": [1],
+    }
 
 
 def test_flags_of_a_script_are_compared_by_name() -> None:
@@ -55,9 +59,9 @@ def test_flags_of_a_script_are_compared_by_name() -> None:
 
 def test_variables_are_compared_by_name() -> None:
     """The variables of a container become a mapping; a list of other objects with names stays a list."""
-    assert parse_command_lines({"env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]}) == {
-        "env": {"A": "1", "B": "2"}
-    }
+    assert parse_command_lines(
+        {"env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]}
+    ) == {"env": {"A": "1", "B": "2"}}
     twice = [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]
     others = [{"name": "A", "value": "1", "x": 0}]
     assert parse_command_lines([twice, others, []]) == [twice, others, []]

@@ -40,7 +40,15 @@ def committed(repository: Repository, folder: str = "project") -> CommittedProgr
 
 def test_hashes_equal_those_of_a_checkout(repository: Repository) -> None:
     """A module behind a linked folder is one of them."""
-    paths = ["src/trainer/step.py", "trainer/step.py", "a name é.py", "largest.py", "missing.py", "src", "large.py"]
+    paths = [
+        "src/trainer/step.py",
+        "trainer/step.py",
+        "a name é.py",
+        "largest.py",
+        "missing.py",
+        "src",
+        "large.py",
+    ]
     hashes = committed(repository).hashes(paths)
     assert [*hashes] == paths[:4]
     assert hashes == ProgramFiles(repository.folder / "project").hashes(paths)
@@ -55,7 +63,9 @@ def test_nothing_outside_of_the_folder_is_read(repository: Repository, path: str
     assert committed(repository).hash(path) is None
 
 
-def test_all_files_together_are_limited(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_files_together_are_limited(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Files beyond the limit are not known, and those that were read stay known."""
     monkeypatch.setattr(fits, "_MAX_BYTES", 10)
     files = committed(repository)

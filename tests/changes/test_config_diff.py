@@ -16,16 +16,22 @@ def keys(*names: str) -> list[Scope]:
 
 def difference_lines(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     """Return the difference of two sets of configs as lines of text; keys are texts such as `dev/v2-8`."""
-    configs = ({Scope(*name.split("/")): data for name, data in texts.items()} for texts in (before, after))
+    configs = (
+        {Scope(*name.split("/")): data for name, data in texts.items()} for texts in (before, after)
+    )
     return list(text_lines(config_difference(*configs)))
 
 
 def test_common_change_is_printed_once() -> None:
     """A change is printed once, below all configs that have it, which are sorted by size."""
     before = {
-        f"{env}/{size}": {"image": "i:1", "args": [f"--s={size}"]} for env in ("a", "b") for size in ("v2-32", "v2-8")
+        f"{env}/{size}": {"image": "i:1", "args": [f"--s={size}"]}
+        for env in ("a", "b")
+        for size in ("v2-32", "v2-8")
     }
-    after = {name: {**data, "image": "i:2"} for name, data in before.items()} | {"b/v2-8": {"image": "i:3", "args": []}}
+    after = {name: {**data, "image": "i:2"} for name, data in before.items()} | {
+        "b/v2-8": {"image": "i:3", "args": []}
+    }
 
     assert difference_lines(before, after) == [
         "every size of a; b: v2-32",
@@ -42,12 +48,23 @@ def test_changes_that_differ_only_in_size_are_merged() -> None:
     """Paths that contain the size or environment of their config are one change with placeholders."""
     sizes = ("v2-8", "v2-32")
     keys = [(env, size) for env in ("dev", "prod") for size in sizes]
-    before = {f"{env}/{size}": {"args": [f"--dir=gs://old-{env}/jobs/{size}"]} for env, size in keys}
+    before = {
+        f"{env}/{size}": {"args": [f"--dir=gs://old-{env}/jobs/{size}"]} for env, size in keys
+    }
     after = {f"{env}/{size}": {"args": [f"--dir=gs://new-{env}/jobs/{size}"]} for env, size in keys}
-    dev_only = [{name: configs[name] for name in configs if name.startswith("dev")} for configs in (before, after)]
+    dev_only = [
+        {name: configs[name] for name in configs if name.startswith("dev")}
+        for configs in (before, after)
+    ]
 
-    assert difference_lines(before, after)[1] == "  --dir: gs://old-<env>/jobs/<size> → gs://new-<env>/jobs/<size>"
-    assert difference_lines(*dev_only)[1] == "  --dir: gs://old-dev/jobs/<size> → gs://new-dev/jobs/<size>"
+    assert (
+        difference_lines(before, after)[1]
+        == "  --dir: gs://old-<env>/jobs/<size> → gs://new-<env>/jobs/<size>"
+    )
+    assert (
+        difference_lines(*dev_only)[1]
+        == "  --dir: gs://old-dev/jobs/<size> → gs://new-dev/jobs/<size>"
+    )
 
 
 def test_size_in_a_value_of_every_config_is_not_replaced() -> None:
@@ -68,7 +85,9 @@ def test_flag_of_two_command_lines_is_named_by_its_path() -> None:
 
 def test_added_and_removed_configs_are_listed() -> None:
     """Configs that only one revision has are listed and counted."""
-    assert difference_lines({"a/v2-8": {}, "a/v2-32": {}}, {"a/v2-32": {}, "a/v2-128": {}, "b/v2-8": {}}) == [
+    assert difference_lines(
+        {"a/v2-8": {}, "a/v2-32": {}}, {"a/v2-32": {}, "a/v2-128": {}, "b/v2-8": {}}
+    ) == [
         "added: a: v2-128; b: v2-8",
         "removed: a: v2-8",
         "",
@@ -97,7 +116,9 @@ def test_values_are_unambiguous() -> None:
 def test_many_equal_configs_are_one_group() -> None:
     """Sixty configs with two hundred flags each and the same changes form one group."""
     flags = [f"--flag_{number}={number}" for number in range(200)]
-    before = {Scope(f"e{env}", f"v2-{size}"): {"args": flags} for env in range(3) for size in range(20)}
+    before = {
+        Scope(f"e{env}", f"v2-{size}"): {"args": flags} for env in range(3) for size in range(20)
+    }
     after = {key: {"args": [*flags[:100], "--new=1", *flags[101:]]} for key in before}
 
     (group,) = config_difference(before, after).groups
@@ -109,7 +130,10 @@ def test_many_equal_configs_are_one_group() -> None:
 def test_added_mapping_is_split_into_its_values() -> None:
     """Each value of an added mapping is a change, and configs share those that differ only in their own names."""
     after = {
-        f"dev/{size}": {"x": 1, "node": {"spec": [{"id": f"run-{size}", "image": "r/i:1", "zones": ["a", "b"]}]}}
+        f"dev/{size}": {
+            "x": 1,
+            "node": {"spec": [{"id": f"run-{size}", "image": "r/i:1", "zones": ["a", "b"]}]},
+        }
         for size in ("v2-8", "v2-32")
     }
 

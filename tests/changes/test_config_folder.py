@@ -37,7 +37,9 @@ def test_equal_files_are_not_parsed(folders: tuple[Path, Path]) -> None:
 
 
 @pytest.mark.parametrize("other", ["[]", "[ ", None])
-def test_invalid_file_that_differs_is_reported(folders: tuple[Path, Path], other: str | None) -> None:
+def test_invalid_file_that_differs_is_reported(
+    folders: tuple[Path, Path], other: str | None
+) -> None:
     """A file that is invalid on one side only, invalid in two ways, or missing on one side is an error."""
     write(folders[0], bad_yaml="[")
     if other:
@@ -62,7 +64,13 @@ def test_pipe_is_not_waited_for(folders: tuple[Path, Path]) -> None:
 
 def test_rendered_configs_are_known_by_environment_and_size(folders: tuple[Path, Path]) -> None:
     """A second config file of one folder keeps its path as its key and is not dropped."""
-    write(folders[0], dev__v2__config_yaml="1", dev__v2__config_json="1", v2__config_yaml="2", dev__v2__job_yaml="3")
+    write(
+        folders[0],
+        dev__v2__config_yaml="1",
+        dev__v2__config_json="1",
+        v2__config_yaml="2",
+        dev__v2__job_yaml="3",
+    )
     read = read_folders(*folders)
     assert read.before == {
         Scope("dev", "v2"): 1,
@@ -72,15 +80,22 @@ def test_rendered_configs_are_known_by_environment_and_size(folders: tuple[Path,
     }
 
 
-def test_more_files_than_the_limit_are_an_error(folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_files_than_the_limit_are_an_error(
+    folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Files beyond the limit are not silently left out of a comparison."""
     monkeypatch.setattr(reader, "MAX_FILES", 2)
     write(folders[0], a_yaml="1", b_yaml="1", c_yaml="1")
     (finding,) = read_folders(*folders).findings
-    assert (finding.id, finding.message) == ("TPU010", f"{folders[0]} has more than 2 YAML and JSON files")
+    assert (finding.id, finding.message) == (
+        "TPU010",
+        f"{folders[0]} has more than 2 YAML and JSON files",
+    )
 
 
-def test_unreadable_folder_is_an_error(folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_folder_is_an_error(
+    folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Configs of a folder that cannot be listed are not called removed."""
     write(folders[0], dev__v2__config_yaml="1")
     write(folders[1], dev__v2__config_yaml="1")
@@ -93,7 +108,10 @@ def test_unreadable_folder_is_an_error(folders: tuple[Path, Path], monkeypatch: 
 
     monkeypatch.setattr(os, "scandir", refuse)
     (finding,) = read_folders(*folders).findings
-    assert (finding.id, finding.message) == ("TPU001", f"{folders[0]}/dev cannot be read: Permission denied")
+    assert (finding.id, finding.message) == (
+        "TPU001",
+        f"{folders[0]}/dev cannot be read: Permission denied",
+    )
 
 
 _POLICY = "kind: compute#resourcePolicy\nname: a\n"

@@ -20,7 +20,10 @@ def amounts(changes: CostChanges) -> dict[str, tuple[float, float]]:
     for key in COST_TITLES:
         known = [row for row in changes.rows if row.after and cost_growth(row, key) is not None]
         for row in sorted(known, key=lambda row: cost_growth(row, key) or 0):
-            old, new = (round(float(figure_values(figures).get(key, 0)), 3) for figures in (row.before, row.after))
+            old, new = (
+                round(float(figure_values(figures).get(key, 0)), 3)
+                for figures in (row.before, row.after)
+            )
             rounded[key] = (old, new)
     return rounded
 
@@ -53,7 +56,9 @@ def test_money_that_is_known_of_all_configs_comes_first() -> None:
     """The run of a new rung without a record can be the dearest, so the headline has what its hour costs."""
     other = {"project": "p-prod", "region": "us-central1"}
     base = spec(**PRICED, sizes=["v2-8"], training__train_steps=1000, environments__prod=other)
-    head = spec(**PRICED, sizes=["v2-8", "v2-32"], training__train_steps=8000, environments__prod=other)
+    head = spec(
+        **PRICED, sizes=["v2-8", "v2-32"], training__train_steps=8000, environments__prod=other
+    )
     changes = costs(base, head, RECORDED)
     assert unknown(changes, "usd") == 2
     assert cost_phrase(changes) == "+32.00 USD/hour on v2-32, new in dev"
@@ -61,7 +66,11 @@ def test_money_that_is_known_of_all_configs_comes_first() -> None:
 
 def test_reserved_rungs_hide_no_money_of_the_others() -> None:
     """A rung without a cost of its runs is no rung whose cost is not known."""
-    reserved = {**PRICED, "target": "cloud-tpu", "overrides": {"v2-32": {"capacity": {"reservation": "r"}}}}
+    reserved = {
+        **PRICED,
+        "target": "cloud-tpu",
+        "overrides": {"v2-32": {"capacity": {"reservation": "r"}}},
+    }
     changes = costs(spec(**reserved), spec(**reserved, training__train_steps=8000), RECORDED)
     assert cost_phrase(changes) == "+9.10 USD/run on v2-8 in dev (+100%)"
 
@@ -110,7 +119,9 @@ def test_lower_price_hides_no_growth() -> None:
     small, large = spec(sizes=["v2-8"], prices={"v2": 4}), spec(sizes=["v2-32"], prices={"v2": 1})
     assert cost_phrase(costs(small, large)) == "+12.00 USD/hour on v2-8 → v2-32, new in dev (+300%)"
     unpriced = spec(sizes=["v2-32"])
-    assert cost_phrase(costs(small, unpriced)) == "+48.00 USD/hour on v2-8 → v2-32, new in dev (+300%)"
+    assert (
+        cost_phrase(costs(small, unpriced)) == "+48.00 USD/hour on v2-8 → v2-32, new in dev (+300%)"
+    )
     assert "at the prices of the head" in costs(small, large).notes[0]
     assert "prices" not in costs(small, small).notes[0]
 
@@ -150,7 +161,9 @@ def test_chips_and_hours_are_compared_without_prices() -> None:
 def test_generation_without_a_price_is_counted_in_chips() -> None:
     """A rung without a price is not in the sum of dollars, so its chips are compared as well."""
     prices: dict[str, Any] = {"prices": {"v2": 2}, "environments__dev__region": "europe-west4"}
-    changes = costs(spec(**prices, sizes=["v2-8", "v3-32"]), spec(**prices, sizes=["v2-8", "v3-128"]))
+    changes = costs(
+        spec(**prices, sizes=["v2-8", "v3-32"]), spec(**prices, sizes=["v2-8", "v3-128"])
+    )
 
     assert unknown(changes, "usd_per_hour") == 1
     assert cost_phrase(changes) == "+48 chips on v3-32 → v3-128, new in dev (+300%)"
@@ -160,13 +173,17 @@ def test_headline_is_about_one_rung() -> None:
     """A rung without a limit or a price does not change the heading of another one."""
 
     def limited(limit: str, **changes: Any) -> dict[str, Any]:
-        return spec(**PRICED, overrides={"v2-8": {"trainer": {"max_run_duration": limit}}}, **changes)
+        return spec(
+            **PRICED, overrides={"v2-8": {"trainer": {"max_run_duration": limit}}}, **changes
+        )
 
     bounded = costs(limited("1h"), limited("2h"))
     assert cost_phrase(bounded) == "+8.00 USD/run at most on v2-8 in dev (+100%)"
 
     both = {"prices": {"v2": 2}, "environments__dev__region": "europe-west4"}
-    unpriced = costs(spec(**both, sizes=["v2-8", "v3-128"]), spec(**both, sizes=["v2-32", "v3-128"]))
+    unpriced = costs(
+        spec(**both, sizes=["v2-8", "v3-128"]), spec(**both, sizes=["v2-32", "v3-128"])
+    )
     assert cost_phrase(unpriced) == "+24.00 USD/hour on v2-8 → v2-32, new in dev (+300%)"
 
 
@@ -184,7 +201,11 @@ def test_rung_replaced_by_one_without_a_price_is_no_saving() -> None:
 
 def test_cost_that_becomes_unknown_is_shown() -> None:
     """A job that moves to a capacity without a price has no known cost any more, which is no reason to show none."""
-    sizes: dict[str, Any] = {"target": "cloud-tpu", "sizes": ["v2-8"], "prices": {"v2": {"spot": 0.5}}}
+    sizes: dict[str, Any] = {
+        "target": "cloud-tpu",
+        "sizes": ["v2-8"],
+        "prices": {"v2": {"spot": 0.5}},
+    }
     changes = costs(spec(**sizes, capacity="spot"), spec(**sizes, capacity="on-demand"))
     assert unknown(changes, "usd_per_hour") == 1
     assert rung_cell(changes.rows[0], "usd_per_hour") == "2.00 → –"
@@ -193,7 +214,10 @@ def test_cost_that_becomes_unknown_is_shown() -> None:
 def test_removed_rung_beside_unknown_ones_is_no_saving_of_all() -> None:
     """No config of the head has a known cost, though a removed rung had one."""
     prices: dict[str, Any] = {"prices": {"v2": 2}, "environments__dev__region": "europe-west4"}
-    changes = costs(spec(**prices, sizes=["v2-8", "v3-32"]), spec(**prices, sizes=["v3-32"], training__tuned_on="v2-8"))
+    changes = costs(
+        spec(**prices, sizes=["v2-8", "v3-32"]),
+        spec(**prices, sizes=["v3-32"], training__tuned_on="v2-8"),
+    )
     assert unknown(changes, "usd_per_hour") == 1
 
 
@@ -213,7 +237,10 @@ def test_another_capacity_has_another_price() -> None:
 
     assert amounts(costs(spot, spec(**sizes, prices=prices), RECORDED))["usd_per_hour"] == (2, 8)
     without_spot = {"v2": {"on-demand": 2}}
-    assert amounts(costs(spot, spec(**sizes, prices=without_spot), RECORDED))["usd_per_hour"] == (2, 8)
+    assert amounts(costs(spot, spec(**sizes, prices=without_spot), RECORDED))["usd_per_hour"] == (
+        2,
+        8,
+    )
 
 
 def test_length_limit_bounds_the_cost() -> None:
@@ -232,9 +259,16 @@ def test_length_limit_bounds_the_cost() -> None:
 def test_restarts_move_no_deadline() -> None:
     """A run that its deadline ends is not started again, so neither counted nor free restarts make it longer."""
     place = {"dev": {"project": "my-project-dev", "region": "us-east5", "kube_context": "c"}}
-    gke: dict[str, Any] = {"target": "gke", "environments": place, "sizes": ["v6e-8"], "training__tuned_on": "v6e-8"}
+    gke: dict[str, Any] = {
+        "target": "gke",
+        "environments": place,
+        "sizes": ["v6e-8"],
+        "training__tuned_on": "v6e-8",
+    }
     base, longer = (
-        spec(**gke, trainer__restarts=2, trainer__max_run_duration="2h", training__train_steps=steps)
+        spec(
+            **gke, trainer__restarts=2, trainer__max_run_duration="2h", training__train_steps=steps
+        )
         for steps in (4000, 16_000)
     )
     assert statements(costs(base, longer, {"v6e-8": 1000})) == [
@@ -264,7 +298,9 @@ def test_rungs_of_equal_cost_share_a_row() -> None:
     """Environments with equal records have a common row, the largest growth first."""
     place = {"project": "my-project-dev", "region": "us-central1"}
     both = {"environments": {"dev": place, "prod": {**place, "project": "my-project-prod"}}}
-    changes = costs(spec(**both, **PRICED), spec(**both, **PRICED, sizes=["v2-8", "v2-32", "v2-128", "v2-256"]))
+    changes = costs(
+        spec(**both, **PRICED), spec(**both, **PRICED, sizes=["v2-8", "v2-32", "v2-128", "v2-256"])
+    )
 
     assert [(row.size, row.environments) for row in changes.rows if row.differs] == [
         ("v2-256", ("dev", "prod")),
@@ -275,7 +311,9 @@ def test_rungs_of_equal_cost_share_a_row() -> None:
 def test_extreme_numbers_are_computed() -> None:
     """The largest price and the smallest throughput are beyond floats, but not beyond the arithmetic."""
     extreme = spec(prices={"v2": 1e308})
-    changes = costs(extreme, spec(prices={"v2": 1e308}, training__train_steps=8000), {"v2-8": 5e-324})
+    changes = costs(
+        extreme, spec(prices={"v2": 1e308}, training__train_steps=8000), {"v2-8": 5e-324}
+    )
     assert cost_phrase(changes).startswith("+9.1e634 USD")
 
 
@@ -283,7 +321,9 @@ def test_a_price_that_only_the_head_has_is_no_saving() -> None:
     """A job that moves to a capacity without a price in the base has no known cost, whatever the head claims."""
     sizes: dict[str, Any] = {"target": "cloud-tpu", "sizes": ["v2-8"]}
     base = spec(**sizes, prices={"v2": {"on-demand": 2}})
-    changes = costs(base, spec(**sizes, prices={"v2": {"on-demand": 2, "spot": 0.01}}, capacity="spot"))
+    changes = costs(
+        base, spec(**sizes, prices={"v2": {"on-demand": 2, "spot": 0.01}}, capacity="spot")
+    )
     assert unknown(changes, "usd_per_hour") == 1
     first = costs(None, spec(**sizes, prices={"v2": 2}))
     assert amounts(first)["usd_per_hour"] == (0, 8)

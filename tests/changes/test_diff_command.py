@@ -33,7 +33,9 @@ def test_default_head_is_the_working_tree(
     assert capsys.readouterr().out == CHANGED
 
 
-def test_two_revisions_are_compared(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_revisions_are_compared(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Two commits are compared in either direction, whatever is in the working tree."""
     repository.edit(*EDITS)
     repository.commit()
@@ -45,7 +47,9 @@ def test_two_revisions_are_compared(repository: Repository, capsys: pytest.Captu
     assert capsys.readouterr().out == "removed: dev: v2-256\n\n1 config is removed\n"
 
 
-def test_comment_in_the_spec_is_no_change(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+def test_comment_in_the_spec_is_no_change(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A comment in the spec changes no config."""
     repository.edit(("version: 1", "# why\nversion: 1"))
 
@@ -64,7 +68,9 @@ def test_exit_code_is_3_for_differences_if_requested(
     assert capsys.readouterr().err == ""
 
 
-def test_json_has_paths_values_and_configs(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_paths_values_and_configs(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
     """JSON has the path, the values and the configs of each change; an absent value has no key."""
     repository.edit(("    save_checkpoints_steps: 500\n", "    eval_steps: 500\n"))
 
@@ -85,7 +91,9 @@ def test_json_has_paths_values_and_configs(repository: Repository, capsys: pytes
     }
 
 
-def test_rendered_folders_are_compared(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rendered_folders_are_compared(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Two output folders of `render` are compared; the header of a config is not part of it."""
     assert run(["render", "--out", "one"]) == 0
     repository.edit(*EDITS)
@@ -96,21 +104,30 @@ def test_rendered_folders_are_compared(repository: Repository, capsys: pytest.Ca
     assert capsys.readouterr().out == CHANGED
 
 
-def test_other_yaml_and_json_files_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_yaml_and_json_files_are_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Any YAML or JSON file is compared by its data; links, hidden files and other files are skipped."""
     for folder, steps in (("a", 1), ("b", 2)):
         (tmp_path / folder / ".git").mkdir(parents=True)
-        (tmp_path / folder / "job.json").write_text(json.dumps({"command": ["python", "--steps", str(steps)]}))
+        (tmp_path / folder / "job.json").write_text(
+            json.dumps({"command": ["python", "--steps", str(steps)]})
+        )
         (tmp_path / folder / "same.yaml").write_text(f"# {folder}\nx: 1\n")
         (tmp_path / folder / "notes.txt").write_text(folder)
         (tmp_path / folder / ".git" / "x.yaml").write_text(folder)
         (tmp_path / folder / "link.yaml").symlink_to(tmp_path / "a" / "notes.txt")
 
     assert run(["diff", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
-    assert capsys.readouterr().out == "job.json\n  --steps: 1 → 2\n\n1 config changes, 1 stays as it is\n"
+    assert (
+        capsys.readouterr().out
+        == "job.json\n  --steps: 1 → 2\n\n1 config changes, 1 stays as it is\n"
+    )
 
 
-def test_invalid_file_prevents_a_comparison(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_file_prevents_a_comparison(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A file that is not valid YAML is reported with its location, and nothing is printed on stdout."""
     for name in "ab":
         (tmp_path / name).mkdir()
@@ -164,7 +181,9 @@ def test_repository_without_commits_is_an_empty_base(
     capsys.readouterr()
 
     assert run(["diff"]) == 0
-    assert capsys.readouterr().out == "added: dev, prod: v2-8, v2-32, v2-128\n\n6 configs are added\n"
+    assert (
+        capsys.readouterr().out == "added: dev, prod: v2-8, v2-32, v2-128\n\n6 configs are added\n"
+    )
     assert not repository.git("status", "--short", "--untracked-files=no")
 
 
@@ -175,7 +194,9 @@ def test_repository_without_commits_is_an_empty_base(
     indirect=True,
     ids=" ".join,
 )
-def test_flags_are_compared_by_name_on_every_target(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+def test_flags_are_compared_by_name_on_every_target(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Flags are found in lists and in start-up scripts."""
     repository.edit(("batch_size: 1024", "batch_size: 2048"))
 

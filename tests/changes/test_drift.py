@@ -18,17 +18,31 @@ def paths(drift: Drift) -> list[str]:
     return [".".join(map(str, change.path)) for change in drift.changes]
 
 
-def refreshed(recorded: dict[str, Any], current: dict[str, Any] | None, op: str, new: dict[str, Any] | None) -> Preview:
+def refreshed(
+    recorded: dict[str, Any], current: dict[str, Any] | None, op: str, new: dict[str, Any] | None
+) -> Preview:
     """Return the preview of a bucket's refresh and of the step after it; each state is its inputs."""
 
     def state(inputs: dict[str, Any] | None) -> dict[str, Any] | None:
-        return None if inputs is None else {"custom": True, "inputs": inputs, "outputs": {**inputs, "etag": "x"}}
+        return (
+            None
+            if inputs is None
+            else {"custom": True, "inputs": inputs, "outputs": {**inputs, "etag": "x"}}
+        )
 
     old = state(recorded)
     events = [
         {"resourcePreEvent": {"metadata": {"op": "refresh", "urn": URN, "old": old, "new": old}}},
-        {"resOutputsEvent": {"metadata": {"op": "refresh", "urn": URN, "old": old, "new": state(current)}}},
-        {"resourcePreEvent": {"metadata": {"op": op, "urn": URN, "old": state(current), "new": state(new)}}},
+        {
+            "resOutputsEvent": {
+                "metadata": {"op": "refresh", "urn": URN, "old": old, "new": state(current)}
+            }
+        },
+        {
+            "resourcePreEvent": {
+                "metadata": {"op": op, "urn": URN, "old": state(current), "new": state(new)}
+            }
+        },
         {"summaryEvent": {}},
     ]
     return read_text("\n".join(map(json.dumps, events)))
@@ -55,7 +69,10 @@ def test_change_and_drift_of_one_resource_are_apart() -> None:
     assert len(grants) == 2
     for grant in grants:
         assert (grant.deleted, grant.recreated, grant.risk) == (True, True, Risk.ACCESS)
-        assert grant.statements[0].values[2] == "serviceAccount:tpu-mnist-dev@acme-dev.iam.gserviceaccount.com"
+        assert (
+            grant.statements[0].values[2]
+            == "serviceAccount:tpu-mnist-dev@acme-dev.iam.gserviceaccount.com"
+        )
 
 
 def test_deleted_bucket_is_drift() -> None:
@@ -118,13 +135,21 @@ def test_empty_values_are_no_drift(current: dict[str, Any]) -> None:
 
 def test_location_in_another_case_is_no_drift() -> None:
     """Google returns locations in upper case."""
-    assert refreshed({"location": "us-west4"}, {"location": "US-WEST4"}, "same", {"location": "us-west4"}).drift == ()
+    assert (
+        refreshed(
+            {"location": "us-west4"}, {"location": "US-WEST4"}, "same", {"location": "us-west4"}
+        ).drift
+        == ()
+    )
 
 
 def test_secrets_of_drift_are_redacted() -> None:
     """Neither a person's address nor the value of a secret name is in the drift."""
     [drift] = refreshed(
-        {"a": 1, "api_key": ""}, {"a": "jane.doe@example.com", "api_key": "hunter2"}, "same", {"a": 1}
+        {"a": 1, "api_key": ""},
+        {"a": "jane.doe@example.com", "api_key": "hunter2"},
+        "same",
+        {"a": 1},
     ).drift
     assert "jane.doe" not in repr(drift)
     assert "hunter2" not in repr(drift)

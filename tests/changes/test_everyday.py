@@ -40,7 +40,9 @@ def _apply(repository: Repository, edits: list[list[str]]) -> None:
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change["id"])
-def test_ordinary_work_is_reported_without_noise(change: dict[str, Any], template: Path, tmp_path: Path) -> None:
+def test_ordinary_work_is_reported_without_noise(
+    change: dict[str, Any], template: Path, tmp_path: Path
+) -> None:
     """A change of the spec has an effect or a row; only what a reader has to judge is a caution."""
     repository = Repository(Path(shutil.copytree(template, tmp_path / "project")))
     _apply(repository, change.get("before", []))
@@ -57,7 +59,9 @@ def test_ordinary_work_is_reported_without_noise(change: dict[str, Any], templat
 
     assert not before.is_broken
     assert not after.is_broken
-    cautions = [located for located in (*impact.statements, *costs.statements) if located.statement.risk]
+    cautions = [
+        located for located in (*impact.statements, *costs.statements) if located.statement.risk
+    ]
     expected = change.get("cautions", [])
     assert len(cautions) == len(expected), [located.plain for located in cautions]
     assert all(words in located.plain for words, located in zip(expected, cautions, strict=True))

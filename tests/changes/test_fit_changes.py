@@ -26,7 +26,9 @@ Amount = float | None
 """The memory of the step in GiB of 10; None for a rung without a result."""
 
 
-def revision(folder: Path, data: Any, used: Amount, program: str = "step = 1\n", **changes: Any) -> CompiledRevision:
+def revision(
+    folder: Path, data: Any, used: Amount, program: str = "step = 1\n", **changes: Any
+) -> CompiledRevision:
     """Return a revision in a folder, with its program and a committed result."""
     compiled = compiled_revision(data)
     snapshot = compiled.snapshot._replace(spec=folder / "tpucfg.yaml")
@@ -56,7 +58,10 @@ def run_of(revision: CompiledRevision, used: float, **changes: Any) -> RunFits:
 
 def sentences(changes: FitChanges) -> list[tuple[str, Risk]]:
     """Return the sentences about the change, and those about this run."""
-    return [(located.plain, located.statement.risk) for located in (*changes.statements, *changes.notices)]
+    return [
+        (located.plain, located.statement.risk)
+        for located in (*changes.statements, *changes.notices)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -67,9 +72,18 @@ def sentences(changes: FitChanges) -> list[tuple[str, Risk]]:
         (
             4,
             20,
-            [("the training step no longer fits: at least 20 of 10 GiB, as committed, was 4 of 10 GiB", Risk.CAUTION)],
+            [
+                (
+                    "the training step no longer fits: at least 20 of 10 GiB, as committed, was 4 of 10 GiB",
+                    Risk.CAUTION,
+                )
+            ],
         ),
-        (None, 20, [("the training step does not fit: at least 20 of 10 GiB, as committed", Risk.CAUTION)]),
+        (
+            None,
+            20,
+            [("the training step does not fit: at least 20 of 10 GiB, as committed", Risk.CAUTION)],
+        ),
         (20, 21, []),
         (20, 4, []),
         (20, 9.5, []),
@@ -102,7 +116,9 @@ def test_what_becomes_worse_is_a_caution(
     tmp_path: Path, before: Amount, after: Amount, expected: list[tuple[str, Risk]]
 ) -> None:
     """A rung that no longer fits, has little memory left, or is not known any more has a sentence."""
-    changes = compute_fits(revision(tmp_path / "base", SPEC, before), revision(tmp_path / "head", LARGER, after), None)
+    changes = compute_fits(
+        revision(tmp_path / "base", SPEC, before), revision(tmp_path / "head", LARGER, after), None
+    )
     new = [(NEW, Risk.NONE)] * (after is not None)
     assert sentences(changes) == [*[(f"dev: v3-8: {text}", risk) for text, risk in expected], *new]
     assert [row.is_change for row in changes.rows] == [before != after]
@@ -119,37 +135,59 @@ def test_a_spec_without_a_step_has_no_fits(tmp_path: Path) -> None:
 
 def test_a_removed_step_leaves_no_fit(tmp_path: Path) -> None:
     """The step itself has the sentence, and not each rung."""
-    base, head = revision(tmp_path / "base", SPEC, 4), revision(tmp_path / "head", spec(**_V3), None)
+    base, head = (
+        revision(tmp_path / "base", SPEC, 4),
+        revision(tmp_path / "head", spec(**_V3), None),
+    )
     assert compute_fits(base, head, None) == FitChanges()
 
 
 def test_a_changed_program_makes_the_fit_unknown(tmp_path: Path) -> None:
     """The reason names what changed since the compilation."""
-    base, head = revision(tmp_path / "base", SPEC, 4), revision(tmp_path / "head", SPEC, None, "step = 2\n")
+    base, head = (
+        revision(tmp_path / "base", SPEC, 4),
+        revision(tmp_path / "head", SPEC, None, "step = 2\n"),
+    )
     fit_path(tmp_path / "head").parent.mkdir()
     fit_path(tmp_path / "head").write_bytes(fit_path(tmp_path / "base").read_bytes())
     text = "dev: v3-8: the fit is not known any more: outdated by a change of trainer/fit.py"
     assert sentences(compute_fits(base, head, None)) == [(text, Risk.CAUTION)]
 
 
-SAME_PROGRAM: Final = "dev: v3-8: results/fit.json has another result for the same program and flags"
+SAME_PROGRAM: Final = (
+    "dev: v3-8: results/fit.json has another result for the same program and flags"
+)
 OTHER: Final = Compiler("0.10.2", "0.0.43")
 
 
 @pytest.mark.parametrize(
     ("used", "changed"),
-    [(5, {"compiler": OTHER}), (3, {"compiler": OTHER}), (4, {"flops": 1}), (5, {}), (4, {"files": {}})],
+    [
+        (5, {"compiler": OTHER}),
+        (3, {"compiler": OTHER}),
+        (4, {"flops": 1}),
+        (5, {}),
+        (4, {"files": {}}),
+    ],
     ids=["more", "less", "flops", "by-hand", "files"],
 )
-def test_another_result_of_the_same_program_is_a_caution(tmp_path: Path, used: float, changed: dict[str, Any]) -> None:
+def test_another_result_of_the_same_program_is_a_caution(
+    tmp_path: Path, used: float, changed: dict[str, Any]
+) -> None:
     """Its figures or its files differ, by another compiler or by hand, which a file does not tell."""
-    base, head = revision(tmp_path / "base", SPEC, 4), revision(tmp_path / "head", SPEC, used, **changed)
+    base, head = (
+        revision(tmp_path / "base", SPEC, 4),
+        revision(tmp_path / "head", SPEC, used, **changed),
+    )
     assert sentences(compute_fits(base, head, None)) == [(SAME_PROGRAM, Risk.CAUTION)]
 
 
 def test_a_newer_compiler_with_the_same_result_is_no_news(tmp_path: Path) -> None:
     """Only figures are compared."""
-    base, head = revision(tmp_path / "base", SPEC, 4), revision(tmp_path / "head", SPEC, 4, compiler=OTHER)
+    base, head = (
+        revision(tmp_path / "base", SPEC, 4),
+        revision(tmp_path / "head", SPEC, 4, compiler=OTHER),
+    )
     assert sentences(compute_fits(base, head, None)) == []
 
 
@@ -158,7 +196,10 @@ def test_the_result_of_this_run_counts(tmp_path: Path) -> None:
     base, head = (revision(tmp_path / name, SPEC, 4) for name in ("base", "head"))
     changes = compute_fits(base, head, run_of(head, 20))
     [(worse, _), (contradiction, risk)] = sentences(changes)
-    assert worse == "dev: v3-8: the training step no longer fits: at least 20 of 10 GiB, was 4 of 10 GiB"
+    assert (
+        worse
+        == "dev: v3-8: the training step no longer fits: at least 20 of 10 GiB, was 4 of 10 GiB"
+    )
     assert contradiction == "dev: v3-8: results/fit.json has another result than this run"
     assert risk is Risk.CAUTION
     assert len(changes.notices) == 1
@@ -183,9 +224,15 @@ ELSE: Final = "the fit is not known from this run: outdated by a change of %s"
 @pytest.mark.parametrize(
     ("run", "text"),
     [
-        (lambda _: RunFits(FitFile(Path("fit.json"), {}, is_trusted=True)), f"dev: v3-8: {MISSING}"),
+        (
+            lambda _: RunFits(FitFile(Path("fit.json"), {}, is_trusted=True)),
+            f"dev: v3-8: {MISSING}",
+        ),
         (lambda head: run_of(head, 4, files={PROGRAM: "0" * 16}), f"dev: v3-8: {ELSE % PROGRAM}"),
-        (lambda _: RunFits(FitFile(Path("x"), {}), "it is a pipe"), "the fit is not known from this run: it is a pipe"),
+        (
+            lambda _: RunFits(FitFile(Path("x"), {}), "it is a pipe"),
+            "the fit is not known from this run: it is a pipe",
+        ),
     ],
     ids=["missing", "other-program", "unreadable"],
 )
@@ -201,7 +248,9 @@ def test_a_run_without_a_result_is_never_silent(
 
 
 @pytest.mark.parametrize("opened_by", ["committed", "run"])
-def test_a_committed_result_that_opens_the_gate_is_a_caution(tmp_path: Path, opened_by: str) -> None:
+def test_a_committed_result_that_opens_the_gate_is_a_caution(
+    tmp_path: Path, opened_by: str
+) -> None:
     """One of this run is not."""
     gated = spec(trainer__fit=STEP, **_V3, gate={"fit": True})
     base, head = revision(tmp_path / "base", gated, None), revision(tmp_path / "head", gated, 4)
@@ -211,7 +260,9 @@ def test_a_committed_result_that_opens_the_gate_is_a_caution(tmp_path: Path, ope
 
 
 @pytest.mark.parametrize(("available", "is_raised"), [(9, False), (10, False), (64, True)])
-def test_more_memory_of_a_device_is_a_caution(tmp_path: Path, available: int, is_raised: bool) -> None:
+def test_more_memory_of_a_device_is_a_caution(
+    tmp_path: Path, available: int, is_raised: bool
+) -> None:
     """A flag such as --xla_tpu_max_hbm_size_mib raises what the compiler grants, and so can an editor."""
     base = revision(tmp_path / "base", SPEC, 4)
     head = revision(tmp_path / "head", LARGER, 5, memory=Memory(5 * GIB, available * GIB))

@@ -12,7 +12,11 @@ from tpucfg.infra.resources import BUCKET, Resource
 ON_BUCKET = "gcp:storage/bucketIAMMember:BucketIAMMember"
 BINDING = "gcp:storage/bucketIAMBinding:BucketIAMBinding"
 ON_PROJECT = "gcp:projects/iAMMember:IAMMember"
-VIEWER, USER, ADMIN = "roles/storage.objectViewer", "roles/storage.objectUser", "roles/storage.objectAdmin"
+VIEWER, USER, ADMIN = (
+    "roles/storage.objectViewer",
+    "roles/storage.objectUser",
+    "roles/storage.objectAdmin",
+)
 TEAM = "group:team@example.com"
 CLOSED = {"publicAccessPrevention": "enforced", "uniformBucketLevelAccess": True}
 
@@ -69,11 +73,18 @@ def summaries(*pairs: tuple[Resource | None, Resource | None]) -> list[tuple[str
         (grant(ADMIN), grant(VIEWER), [(VIEWER, TEAM, "new")]),
         (grant(VIEWER), grant("roles/custom"), [("roles/custom", TEAM, "new")]),
         (None, grant("roles/owner"), [("roles/owner", TEAM, "new")]),
-        (None, grant(VIEWER, "allUsers"), [(VIEWER, "allUsers", "new"), ("member", "allUsers", "names")]),
+        (
+            None,
+            grant(VIEWER, "allUsers"),
+            [(VIEWER, "allUsers", "new"), ("member", "allUsers", "names")],
+        ),
         (
             None,
             grant(VIEWER, "allAuthenticatedUsers"),
-            [(VIEWER, "allAuthenticatedUsers", "new"), ("member", "allAuthenticatedUsers", "names")],
+            [
+                (VIEWER, "allAuthenticatedUsers", "new"),
+                ("member", "allAuthenticatedUsers", "names"),
+            ],
         ),
         (grant(condition={"expression": "until May"}), grant(), [(USER, TEAM, "unconditional")]),
         (grant(condition={"title": "a"}), grant(condition={"title": "b"}), []),
@@ -87,7 +98,11 @@ def summaries(*pairs: tuple[Resource | None, Resource | None]) -> list[tuple[str
         ),
         (None, bucket(), []),
         (None, Resource(BUCKET, "b", {"name": "b"}), [(key, "", "opens") for key in CLOSED]),
-        (bucket(), bucket(publicAccessPrevention="inherited"), [("publicAccessPrevention", "", "opens")]),
+        (
+            bucket(),
+            bucket(publicAccessPrevention="inherited"),
+            [("publicAccessPrevention", "", "opens")],
+        ),
         (bucket(uniformBucketLevelAccess=False), bucket(uniformBucketLevelAccess=False), []),
         (bucket(uniformBucketLevelAccess=False), bucket(), []),
     ],
@@ -114,28 +129,40 @@ def test_grant_on_an_existing_bucket_is_new() -> None:
 def test_grant_on_another_project_is_new() -> None:
     """Only grants on buckets move: an equal role in another project is more access."""
     before, after = (
-        Resource(ON_PROJECT, "g", {"project": name, "role": "roles/x.y", "member": TEAM}) for name in ("a", "b")
+        Resource(ON_PROJECT, "g", {"project": name, "role": "roles/x.y", "member": TEAM})
+        for name in ("a", "b")
     )
     assert summaries((before, after)) == [("roles/x.y", TEAM, "new")]
 
 
 def new_environment(*grants: Resource) -> list[tuple[str, str]]:
     """Return the object and the reason of each grant of a new environment with a bucket and an account."""
-    account = Resource("gcp:serviceaccount/account:Account", "w", {"accountId": "tpu", "project": "p"})
+    account = Resource(
+        "gcp:serviceaccount/account:Account", "w", {"accountId": "tpu", "project": "p"}
+    )
     pairs = [(None, resource) for resource in (bucket(), account, *grants)]
     return [(widening.values[1], reason(widening)) for widening in widenings(*pairs)]
 
 
 def on_account(role: str, member: str, account: str = "tpu@p.iam.gserviceaccount.com") -> Resource:
     """Return a grant on a service account."""
-    inputs = {"serviceAccountId": f"projects/p/serviceAccounts/{account}", "role": role, "member": member}
+    inputs = {
+        "serviceAccountId": f"projects/p/serviceAccounts/{account}",
+        "role": role,
+        "member": member,
+    }
     return Resource("gcp:serviceaccount/iAMMember:IAMMember", "g", inputs)
 
 
 def test_new_environment_owns_only_what_it_creates() -> None:
     """Grants on the new bucket and the new account are expected; those on anything else are not."""
-    project = Resource(ON_PROJECT, "g", {"project": "p", "role": "roles/ml.serviceAgent", "member": TEAM})
-    assert new_environment(grant(), grant(bucket="prod"), project) == [("prod", "new"), ("p", "new")]
+    project = Resource(
+        ON_PROJECT, "g", {"project": "p", "role": "roles/ml.serviceAgent", "member": TEAM}
+    )
+    assert new_environment(grant(), grant(bucket="prod"), project) == [
+        ("prod", "new"),
+        ("p", "new"),
+    ]
     assert new_environment(grant(member="allUsers"), grant("roles/owner")) == [
         ("member", "names"),
         ("a", "new"),
@@ -148,7 +175,9 @@ def test_only_pods_of_its_project_may_act_as_a_new_account() -> None:
     role = "roles/iam.workloadIdentityUser"
     assert new_environment(on_account(role, own)) == []
     assert new_environment(on_account(role, own.replace(":p.", ":other."))) == [(email, "new")]
-    assert new_environment(on_account("roles/iam.serviceAccountTokenCreator", TEAM)) == [(email, "new")]
+    assert new_environment(on_account("roles/iam.serviceAccountTokenCreator", TEAM)) == [
+        (email, "new")
+    ]
     assert new_environment(on_account(role, own, "other@p.iam.gserviceaccount.com"))[0][1] == "new"
 
 
@@ -174,7 +203,9 @@ def test_hidden_member_of_a_changed_grant_is_new() -> None:
 
 def test_everyone_in_another_input_is_named() -> None:
     """The public is found in any input, once, unless it was there before."""
-    before, after = (Resource("gcp:x/y:Z", "z", {"rules": [{"who": [who]}]}) for who in ("me", "allUsers"))
+    before, after = (
+        Resource("gcp:x/y:Z", "z", {"rules": [{"who": [who]}]}) for who in ("me", "allUsers")
+    )
     assert summaries((before, after)) == [("rules", "allUsers", "names")]
     assert summaries((after, after)) == []
 
@@ -200,14 +231,19 @@ def test_granted_custom_role_has_its_permissions(parent: dict[str, str], role: s
 
     for before in (None, declared):
         (statement,) = widenings((before, declared), (None, grant_on_project))
-        assert statement.plain == f"grants {role} on the project p to {TEAM}: tpu.nodes.delete, tpu.nodes.get"
+        assert (
+            statement.plain
+            == f"grants {role} on the project p to {TEAM}: tpu.nodes.delete, tpu.nodes.get"
+        )
 
 
 def test_grant_of_an_unknown_custom_role_has_no_permissions() -> None:
     """A role that another program declares, or whose permissions are not known yet, is shown by its name only."""
     role = "projects/p/roles/tpu.chat.dev"
     grant_on_project = Resource(ON_PROJECT, "g", {"project": "p", "role": role, "member": TEAM})
-    unknown = custom_role([], project="p")._replace(inputs={"roleId": "tpu.chat.dev", "project": "p"})
+    unknown = custom_role([], project="p")._replace(
+        inputs={"roleId": "tpu.chat.dev", "project": "p"}
+    )
 
     for pairs in ([(None, grant_on_project)], [(None, unknown), (None, grant_on_project)]):
         (statement,) = widenings(*pairs)
@@ -219,7 +255,12 @@ def test_access_to_a_secret_is_always_new() -> None:
     on_secret = Resource(
         "gcp:secretmanager/secretIamMember:SecretIamMember",
         "s",
-        {"project": "p", "secretId": "wandb", "role": "roles/secretmanager.secretAccessor", "member": TEAM},
+        {
+            "project": "p",
+            "secretId": "wandb",
+            "role": "roles/secretmanager.secretAccessor",
+            "member": TEAM,
+        },
     )
 
     assert new_environment(on_secret) == [("p/wandb", "new")]

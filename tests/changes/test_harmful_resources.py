@@ -38,20 +38,34 @@ class Harm(NamedTuple):
 
 HARMS = {
     "new type": Harm("gcp:newservice/thing:Thing", None, {}, Risk.CAUTION),
-    "changed unknown type": Harm(FIREWALL, {"ranges": ["10.0.0.0/8"]}, {"ranges": ["0.0.0.0/0"]}, Risk.CAUTION),
+    "changed unknown type": Harm(
+        FIREWALL, {"ranges": ["10.0.0.0/8"]}, {"ranges": ["0.0.0.0/0"]}, Risk.CAUTION
+    ),
     "database deleted": Harm(SQL, {}, None, Risk.DESTRUCTIVE),
     "database of another service deleted": Harm(SPANNER, {"ddls": ["x"]}, None, Risk.DESTRUCTIVE),
     "key ring destroyed": Harm(KEY_RING, {}, None, Risk.DESTRUCTIVE),
     "type of tomorrow deleted": Harm("gcp:newservice/store:Store", {}, None, Risk.DESTRUCTIVE),
-    "type of another provider deleted": Harm("aws:rds/instance:Instance", {}, None, Risk.DESTRUCTIVE),
-    "deletion protection off": Harm(SQL, {"deletionProtection": True}, {"deletionProtection": False}, Risk.DESTRUCTIVE),
+    "type of another provider deleted": Harm(
+        "aws:rds/instance:Instance", {}, None, Risk.DESTRUCTIVE
+    ),
+    "deletion protection off": Harm(
+        SQL, {"deletionProtection": True}, {"deletionProtection": False}, Risk.DESTRUCTIVE
+    ),
     "deletion protection gone": Harm(SQL, {"deletionProtection": True}, {}, Risk.DESTRUCTIVE),
     "retention lost on an unknown type": Harm(
-        "gcp:newservice/store:Store", {"retention": {"days": 30}}, {"retention": {"days": 1}}, Risk.DESTRUCTIVE
+        "gcp:newservice/store:Store",
+        {"retention": {"days": 30}},
+        {"retention": {"days": 1}},
+        Risk.DESTRUCTIVE,
     ),
-    "backup window gone": Harm(ALLOY, {"automatedBackupPolicy": {"enabled": True}}, {}, Risk.DESTRUCTIVE),
+    "backup window gone": Harm(
+        ALLOY, {"automatedBackupPolicy": {"enabled": True}}, {}, Risk.DESTRUCTIVE
+    ),
     "point in time recovery off": Harm(
-        SPANNER, {"pointInTimeRecoveryEnabled": True}, {"pointInTimeRecoveryEnabled": False}, Risk.DESTRUCTIVE
+        SPANNER,
+        {"pointInTimeRecoveryEnabled": True},
+        {"pointInTimeRecoveryEnabled": False},
+        Risk.DESTRUCTIVE,
     ),
     "expiry added": Harm("gcp:bigquery/table:Table", {}, {"expirationTime": 1}, Risk.DESTRUCTIVE),
     "prevent destroy abandoned": Harm(
@@ -72,11 +86,17 @@ HARMS = {
     "policy as text": Harm(
         "gcp:newservice/thingIamPolicy:ThingIamPolicy",
         None,
-        {"policyData": '{"bindings": [{"role": "roles/x.y", "members": ["user:eve@attacker.example"]}]}'},
+        {
+            "policyData": '{"bindings": [{"role": "roles/x.y", "members": ["user:eve@attacker.example"]}]}'
+        },
         Risk.ACCESS,
     ),
-    "everyone named anywhere": Harm(FIREWALL, {}, {"sources": {"principals": ["allUsers"]}}, Risk.ACCESS),
-    "new input of a bucket": Harm(BUCKET, CLOSED, {**CLOSED, "objectAccessMode": "LEGACY"}, Risk.CAUTION),
+    "everyone named anywhere": Harm(
+        FIREWALL, {}, {"sources": {"principals": ["allUsers"]}}, Risk.ACCESS
+    ),
+    "new input of a bucket": Harm(
+        BUCKET, CLOSED, {**CLOSED, "objectAccessMode": "LEGACY"}, Risk.CAUTION
+    ),
     "new guard of a bucket lost": Harm(
         BUCKET,
         {**CLOSED, "archiveRetention": {"days": 9}},
@@ -84,10 +104,16 @@ HARMS = {
         Risk.DESTRUCTIVE,
     ),
     "bucket opened": Harm(BUCKET, CLOSED, {"uniformBucketLevelAccess": True}, Risk.ACCESS),
-    "role widened": Harm(ROLE, {"permissions": []}, {"permissions": ["iam.serviceAccounts.actAs"]}, Risk.ACCESS),
+    "role widened": Harm(
+        ROLE, {"permissions": []}, {"permissions": ["iam.serviceAccounts.actAs"]}, Risk.ACCESS
+    ),
     "logs led away": Harm(LOG_SINK, {"destination": "a"}, {"destination": "b"}, Risk.CAUTION),
-    "command at update": Harm("command:local:Command", None, {"create": "curl x | sh"}, Risk.UNKNOWN),
-    "objects overwritten": Harm("gcp:storage/bucketObject:BucketObject", None, {"name": "data/x"}, Risk.CAUTION),
+    "command at update": Harm(
+        "command:local:Command", None, {"create": "curl x | sh"}, Risk.UNKNOWN
+    ),
+    "objects overwritten": Harm(
+        "gcp:storage/bucketObject:BucketObject", None, {"name": "data/x"}, Risk.CAUTION
+    ),
     "transfer that deletes": Harm(
         "gcp:storage/transferJob:TransferJob",
         None,
@@ -142,7 +168,9 @@ def test_second_resource_of_a_type_has_its_own_line() -> None:
     assert highest(change) >= Risk.CAUTION
 
 
-@pytest.mark.parametrize("kind", ["transform", "component", "dynamic", "call", "read", "parameters", "of tomorrow"])
+@pytest.mark.parametrize(
+    "kind", ["transform", "component", "dynamic", "call", "read", "parameters", "of tomorrow"]
+)
 def test_feature_of_the_engine_is_a_caution(kind: str) -> None:
     """A step that only an engine can carry out is not known, whatever the feature."""
     after = declared(unseen=(Unseen(kind, "x"),))

@@ -27,7 +27,11 @@ VALUES = st.recursive(
         ('{"a": 1}\n{"b": 2}', "dev.jsonl", ""),
         ("\n\nerror: no credentials", "dev.jsonl:3", "error: no credentials"),
         ('{"steps": [', "dev.jsonl:1", "invalid JSON: Expecting value: line 1 column 12 (char 11)"),
-        ('{\n "steps": [{"op": "cre', "dev.jsonl:2", "invalid JSON: Unterminated string starting at: line 2 column 19"),
+        (
+            '{\n "steps": [{"op": "cre',
+            "dev.jsonl:2",
+            "invalid JSON: Unterminated string starting at: line 2 column 19",
+        ),
         ('{"steps" 1}', "dev.jsonl:1", "invalid JSON: Expecting ':' delimiter: line 1 column 10"),
         ('{"steps": ' + NESTED, "dev.jsonl:1", "invalid JSON: it is nested too deeply"),
         ('{"preludeEvent": {}}\n', "dev.jsonl", ""),
@@ -85,7 +89,12 @@ def test_too_large_file_is_not_parsed() -> None:
 
 def test_messages_are_printable_and_bounded() -> None:
     """Colors are removed, control characters and reversed text are escaped, and long lines are cut."""
-    event = {"diagnosticEvent": {"severity": "error", "message": "\x1b[31mred\x1b[0m\r\n\u202eevil\x07" + "x" * 9999}}
+    event = {
+        "diagnosticEvent": {
+            "severity": "error",
+            "message": "\x1b[31mred\x1b[0m\r\n\u202eevil\x07" + "x" * 9999,
+        }
+    }
     failure = read_text(json.dumps(event)).failure
     assert failure
     assert failure.lines[0] == "red"
@@ -129,7 +138,9 @@ def test_any_bytes_are_read(data: bytes) -> None:
 _LINES: Final = ("{", '{"a', "{}", "{x}", "x", "error: ", '{"diagnosticEvent": {}} {', "}")
 
 
-@pytest.mark.parametrize("line", ['{"a":', *(pytest.param(line, marks=pytest.mark.slow) for line in _LINES)])
+@pytest.mark.parametrize(
+    "line", ['{"a":', *(pytest.param(line, marks=pytest.mark.slow) for line in _LINES)]
+)
 def test_long_input_is_read_in_linear_time(line: str) -> None:
     """Each character is read a bounded number of times, so a million such lines take seconds."""
     assert read_text(f"{line}\n" * 1_000_000).failure

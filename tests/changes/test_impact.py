@@ -25,7 +25,9 @@ def test_warnings_are_new_ended_or_allowed() -> None:
 def test_a_job_that_is_never_deleted_is_a_change() -> None:
     """Without `ttl` a job that has ended stays for 12 hours, and with null for ever."""
     gke: dict[str, Any] = {"target": "gke", "sizes": ["v6e-8"], "training__tuned_on": "v6e-8"}
-    gke["environments"] = {"dev": {"project": "my-project-dev", "region": "us-central1", "kube_context": "c"}}
+    gke["environments"] = {
+        "dev": {"project": "my-project-dev", "region": "us-central1", "kube_context": "c"}
+    }
     assert statements(spec(**gke), spec(**gke, targets={"gke": {"ttl": None}})) == [
         "dev: v6e-8: setting ttl changed from 12h to unlimited"
     ]
@@ -33,9 +35,16 @@ def test_a_job_that_is_never_deleted_is_a_change() -> None:
 
 def test_a_default_that_the_spec_writes_is_no_change() -> None:
     """A default of the schema equals the same value in the spec."""
-    defaults = {"ttl": "12h", "containers_per_host": 1, "host_network": False, "namespace": "default"}
+    defaults = {
+        "ttl": "12h",
+        "containers_per_host": 1,
+        "host_network": False,
+        "namespace": "default",
+    }
     gke: dict[str, Any] = {"target": "gke", "sizes": ["v6e-8"], "training__tuned_on": "v6e-8"}
-    gke["environments"] = {"dev": {"project": "my-project-dev", "region": "us-central1", "kube_context": "c"}}
+    gke["environments"] = {
+        "dev": {"project": "my-project-dev", "region": "us-central1", "kube_context": "c"}
+    }
     assert statements(spec(**gke), spec(**gke, targets={"gke": defaults})) == []
 
 

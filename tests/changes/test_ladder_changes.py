@@ -26,14 +26,19 @@ def test_added_rung_is_compared_with_the_rung_below() -> None:
     """A rung added at the top of a ladder has the factor of its cores."""
     before, after = spec(), spec(sizes=["v2-8", "v2-32", "v2-128"])
 
-    assert statements(before, after) == ["dev: v2-128: added to the ladder, with 4× the cores of v2-32, the rung below"]
+    assert statements(before, after) == [
+        "dev: v2-128: added to the ladder, with 4× the cores of v2-32, the rung below"
+    ]
     assert [*scaling_table(before, after)] == ["v2-32 → v2-128, new in dev"]
     assert statements(after, before) == ["dev: v2-128: removed from the ladder"]
 
 
 def test_shifted_ladder_is_no_replacement() -> None:
     """A rung removed at the bottom is unrelated to one added at the top."""
-    before, after = spec(sizes=["v2-8", "v2-32", "v2-128"]), spec(sizes=["v2-32", "v2-128", "v2-512"])
+    before, after = (
+        spec(sizes=["v2-8", "v2-32", "v2-128"]),
+        spec(sizes=["v2-32", "v2-128", "v2-512"]),
+    )
 
     assert statements(before, after) == [
         "dev: v2-512: added to the ladder, with 4× the cores of v2-128, the rung below",
@@ -65,7 +70,8 @@ def test_new_rung_is_compared_in_its_settings() -> None:
     own = {"capacity": "on-demand", "trainer": {"args": {"data": "y"}, "env": {"DEBUG": "1"}}}
     before = spec(**ladder, sizes=["v2-8", "v2-32"])
     above, alone = (
-        spec(**ladder, sizes=sizes, overrides={"v2-128": own}) for sizes in (["v2-8", "v2-32", "v2-128"], ["v2-128"])
+        spec(**ladder, sizes=sizes, overrides={"v2-128": own})
+        for sizes in (["v2-8", "v2-32", "v2-128"], ["v2-128"])
     )
 
     billed = "machines have another price, and can be missing or taken away"

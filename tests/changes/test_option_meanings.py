@@ -23,20 +23,33 @@ def bucket(**options: Any) -> Resource:
 
 def texts(before: Resource | None, after: Resource | None) -> list[tuple[str, Risk]]:
     """Return the sentences about two versions of a resource."""
-    return [(statement.plain, statement.risk) for statement in resource_statements([Step(before, after, "same")])[0]]
+    return [
+        (statement.plain, statement.risk)
+        for statement in resource_statements([Step(before, after, "same")])[0]
+    ]
 
 
 def test_only_new_items_of_a_list_are_named() -> None:
     """Of `ignoreChanges`, what was ignored before is no news, unless it is no longer ignored."""
-    before, after = bucket(ignoreChanges=["labels", "cors"]), bucket(ignoreChanges=["labels", "versioning"])
+    before, after = (
+        bucket(ignoreChanges=["labels", "cors"]),
+        bucket(ignoreChanges=["labels", "versioning"]),
+    )
 
-    assert texts(before, after) == [("has versioning, which changes what an update does (ignoreChanges)", DESTRUCTIVE)]
+    assert texts(before, after) == [
+        ("has versioning, which changes what an update does (ignoreChanges)", DESTRUCTIVE)
+    ]
     assert texts(bucket(ignoreChanges=["cors"]), bucket())[0][1] is DESTRUCTIVE
 
 
 def test_equal_options_are_no_change() -> None:
     """Options that stay are not reported, and neither is the end of an import."""
-    options = {"ignoreChanges": ["a"], "aliases": [{"name": "x"}], "provider": "gcp", "parent": "a:b:C"}
+    options = {
+        "ignoreChanges": ["a"],
+        "aliases": [{"name": "x"}],
+        "provider": "gcp",
+        "parent": "a:b:C",
+    }
 
     assert texts(bucket(**options), bucket(**options)) == []
     assert texts(bucket(importId="x"), bucket()) == []
@@ -44,7 +57,11 @@ def test_equal_options_are_no_change() -> None:
 
 @pytest.mark.parametrize(
     ("options", "risk"),
-    [({"importId": "x"}, Risk.UNKNOWN), ({"ignoreChanges": ["x"]}, Risk.UNKNOWN), ({"version": "1"}, Risk.UNKNOWN)],
+    [
+        ({"importId": "x"}, Risk.UNKNOWN),
+        ({"ignoreChanges": ["x"]}, Risk.UNKNOWN),
+        ({"version": "1"}, Risk.UNKNOWN),
+    ],
 )
 def test_options_of_a_new_resource(options: dict[str, Any], risk: Risk) -> None:
     """The effect of taking over, or of ignoring changes later, is not known."""
@@ -56,7 +73,11 @@ def test_options_of_a_new_resource(options: dict[str, Any], risk: Risk) -> None:
     [
         ({"aliases": [{"name": "x"}]}, Risk.UNKNOWN, "takes over x"),
         ({"version": "1"}, Risk.UNKNOWN, "has 1, which changes what an update does (version)"),
-        ({"tomorrow": "x"}, Risk.DESTRUCTIVE, "has x, which changes what an update does (tomorrow)"),
+        (
+            {"tomorrow": "x"},
+            Risk.DESTRUCTIVE,
+            "has x, which changes what an update does (tomorrow)",
+        ),
     ],
 )
 def test_option_of_an_existing_resource(options: dict[str, Any], risk: Risk, text: str) -> None:
@@ -88,11 +109,17 @@ def test_retention_of_data_and_of_access() -> None:
     assert texts(grant, grant._replace(retain=True))[0][1] is Risk.ACCESS
     assert texts(None, grant._replace(retain=True))[0][1] is Risk.ACCESS
     for resource in (grant, Resource("gcp:projects/service:Service", "s", {})):
-        assert [risk for _, risk in texts(resource._replace(retain=True), resource)] == [DESTRUCTIVE]
-    assert texts(grant._replace(retain=True), None)[0][0].endswith("the access remains (retainOnDelete)")
+        assert [risk for _, risk in texts(resource._replace(retain=True), resource)] == [
+            DESTRUCTIVE
+        ]
+    assert texts(grant._replace(retain=True), None)[0][0].endswith(
+        "the access remains (retainOnDelete)"
+    )
 
 
-def _environment(*resources: Resource, providers: Any = (), unseen: Any = ()) -> EnvironmentResources:
+def _environment(
+    *resources: Resource, providers: Any = (), unseen: Any = ()
+) -> EnvironmentResources:
     return EnvironmentResources(_Dev(), resources, {}, providers, unseen)  # type: ignore[arg-type] # only its name
 
 
@@ -105,7 +132,9 @@ def test_identity_includes_the_parents() -> None:
     old, new = bucket(parent="a:b:C"), bucket(parent="a:b:D")
     aliased = bucket(parent="a:b:D", aliases=[{"parent": "urn:pulumi:s::p::a:b:C::c"}])
 
-    assert sorted(change.op for change in program_changes(_environment(old), _environment(new))) == ["create", "delete"]
+    assert sorted(
+        change.op for change in program_changes(_environment(old), _environment(new))
+    ) == ["create", "delete"]
     (change,) = program_changes(_environment(old), _environment(aliased))
     assert (change.op, change.destructive) == ("same", True)
 
@@ -116,15 +145,23 @@ def test_alias_names_the_resource_it_continues() -> None:
 
     (change,) = program_changes(_environment(bucket()), _environment(renamed))
 
-    assert (change.op, [statement.plain for statement in change.statements]) == ("update", ["takes over b (aliases)"])
+    assert (change.op, [statement.plain for statement in change.statements]) == (
+        "update",
+        ["takes over b (aliases)"],
+    )
 
 
 def test_many_aliases_and_items_are_compared_in_linear_time() -> None:
     """Each alias is looked up among the removed resources, and each item among those of the base."""
     old, new = (
         [
-            *(Resource(BUCKET, f"{name}{i}", {}, options={"aliases": [{"name": f"a{i}"}]}) for i in range(4_000)),
-            Resource("a:b:C", "c", {}, options={"ignoreChanges": [f"{name}{i}" for i in range(4_000)]}),
+            *(
+                Resource(BUCKET, f"{name}{i}", {}, options={"aliases": [{"name": f"a{i}"}]})
+                for i in range(4_000)
+            ),
+            Resource(
+                "a:b:C", "c", {}, options={"ignoreChanges": [f"{name}{i}" for i in range(4_000)]}
+            ),
         ]
         for name in "ab"
     )
@@ -136,7 +173,9 @@ def test_many_aliases_and_items_are_compared_in_linear_time() -> None:
 
 def declaration(before: EnvironmentResources, after: EnvironmentResources) -> list[Any]:
     """Return the statements about providers and features."""
-    return [located.statement for located in declaration_statements({"dev": before}, {"dev": after})]
+    return [
+        located.statement for located in declaration_statements({"dev": before}, {"dev": after})
+    ]
 
 
 def provider(**inputs: Any) -> Resource:
@@ -152,7 +191,11 @@ def provider(**inputs: Any) -> Resource:
 def test_inputs_of_a_provider_are_named() -> None:
     """Endpoint, account and token are named, without their values; the project is not, and what is gone is not."""
     before = _environment(providers=(provider(billingProject="b"),))
-    after = _environment(providers=(provider(project="q", storageCustomEndpoint="https://x", accessToken="[secret]"),))
+    after = _environment(
+        providers=(
+            provider(project="q", storageCustomEndpoint="https://x", accessToken="[secret]"),
+        )
+    )
 
     (statement,) = declaration(before, after)
 
@@ -165,7 +208,9 @@ def test_inputs_of_a_provider_are_named() -> None:
 
 def test_another_provider_is_destructive() -> None:
     """Another provider can have other credentials."""
-    expected = "gets the provider the default one instead of gcp, and with it other credentials (provider)"
+    expected = (
+        "gets the provider the default one instead of gcp, and with it other credentials (provider)"
+    )
     assert texts(bucket(provider="gcp"), bucket()) == [(expected, DESTRUCTIVE)]
     assert texts(None, bucket(provider="gcp")) == []
 

@@ -15,7 +15,9 @@ from tpucfg.changes.statements import Statement
 BUCKET, GRANT = "gcp:storage/bucket:Bucket", "gcp:storage/bucketIAMMember:BucketIAMMember"
 
 
-def change(op: Any = "update", kind: str = BUCKET, name: str = "data", **more: Any) -> ResourceChange:
+def change(
+    op: Any = "update", kind: str = BUCKET, name: str = "data", **more: Any
+) -> ResourceChange:
     """Return a change of a resource of dev."""
     return ResourceChange("dev", op, kind, name, **more)
 
@@ -26,11 +28,14 @@ def _granted(*values: str) -> Statement:
 
 def created(inputs: Mapping[str, Any], kind: str = GRANT) -> ResourceChange:
     """Return the creation of a resource."""
-    return change("create", kind, inputs=tuple(Change((key,), ABSENT, value) for key, value in inputs.items()))
+    return change(
+        "create", kind, inputs=tuple(Change((key,), ABSENT, value) for key, value in inputs.items())
+    )
 
 
 @pytest.mark.parametrize(
-    "name", ["create", "update", "region-move", "renamed-bucket", "protection-lifted", "member-added"]
+    "name",
+    ["create", "update", "region-move", "renamed-bucket", "protection-lifted", "member-added"],
 )
 def test_change_in_the_preview_is_not_added(name: str) -> None:
     """A preview contains its own changes: it stays as it is."""
@@ -47,11 +52,15 @@ def test_missing_resource_is_added() -> None:
 
 def test_options_of_the_program_are_added() -> None:
     """A preview shows no options such as `ignoreChanges`: that it has none of them is no gap."""
-    ignoring = change("same", statements=(Statement("ignores changes of {}", ("labels",), Risk.DESTRUCTIVE),))
+    ignoring = change(
+        "same", statements=(Statement("ignores changes of {}", ("labels",), Risk.DESTRUCTIVE),)
+    )
     updated = change(inputs=(Change(("labels", "team"), "a", "b"),))
 
     assert complete_preview((), [ignoring]) == (ignoring,)
-    assert complete_preview([updated], [ignoring]) == (updated._replace(statements=ignoring.statements),)
+    assert complete_preview([updated], [ignoring]) == (
+        updated._replace(statements=ignoring.statements),
+    )
 
 
 @pytest.mark.parametrize(
@@ -76,11 +85,16 @@ def test_milder_change_hides_nothing(previewed: ResourceChange, declared: Resour
         ({"location": "EUROPE-WEST4"}, {"location": "europe-west4"}),
         ({"versioning": {"enabled": True, "extra": "default"}}, {"versioning": {"enabled": True}}),
         ({"member": UNKNOWN}, {"member": "serviceAccount:x"}),
-        ({"member": "serviceAccount:service-123@x"}, {"member": "serviceAccount:service-[number of acme-dev]@x"}),
+        (
+            {"member": "serviceAccount:service-123@x"},
+            {"member": "serviceAccount:service-[number of acme-dev]@x"},
+        ),
         ({"role": "r", "provider_default": 1}, {"role": "r"}),
     ],
 )
-def test_values_that_only_google_knows_are_no_gap(previewed: Mapping[str, Any], declared: Mapping[str, Any]) -> None:
+def test_values_that_only_google_knows_are_no_gap(
+    previewed: Mapping[str, Any], declared: Mapping[str, Any]
+) -> None:
     """The provider's defaults and spelling, and values that the mocks cannot know, are no difference."""
     real = created(previewed)
     assert complete_preview([real], [created(declared)]) == (real,)
@@ -112,9 +126,13 @@ def test_many_resources_are_compared_in_linear_time() -> None:
     """Twenty thousand resources of a hostile preview and program take no minutes, nor as many inputs of one."""
     declared = [change(name=f"data-{number}", protection="lifted") for number in range(20_000)]
     start = time.process_time()
-    assert len(complete_preview([one._replace(protection="") for one in declared], declared)) == len(declared)
+    assert len(
+        complete_preview([one._replace(protection="") for one in declared], declared)
+    ) == len(declared)
     inputs = tuple(Change(("labels", f"key-{number}"), "a", "b") for number in range(20_000))
-    assert not complete_preview([change(inputs=inputs)], [change(inputs=inputs[::-1])])[0].only_declared
+    assert not complete_preview([change(inputs=inputs)], [change(inputs=inputs[::-1])])[
+        0
+    ].only_declared
     assert time.process_time() - start < 5
 
 

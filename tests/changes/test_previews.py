@@ -74,7 +74,10 @@ def test_move_that_keeps_data() -> None:
     deleted, created = change_of(preview, BUCKET), change_of(preview, "data-europe-west4")
     assert (deleted.op, deleted.retained, deleted.loses_data) == ("delete", True, False)
     assert inputs(created)["location"] == (ABSENT, "EUROPE-WEST4")
-    assert not any(change.destructive or any(item.opens for item in change.statements) for change in preview.changes)
+    assert not any(
+        change.destructive or any(item.opens for item in change.statements)
+        for change in preview.changes
+    )
 
 
 def test_move_that_loses_data() -> None:
@@ -99,7 +102,9 @@ def test_lifted_protection_is_destructive() -> None:
     """Each unprotected resource is destructive, and the update of the bucket is read as well."""
     preview = read("protection-lifted")
     assert all(change.protection == "lifted" and change.destructive for change in preview.changes)
-    assert inputs(change_of(preview, BUCKET)) == {"softDeletePolicy.retentionDurationSeconds": (2592000, 604800)}
+    assert inputs(change_of(preview, BUCKET)) == {
+        "softDeletePolicy.retentionDurationSeconds": (2592000, 604800)
+    }
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -163,7 +168,10 @@ def test_policy_violations_are_read() -> None:
 def step(op: str, old: dict[str, Any] | None, new: dict[str, Any] | None, **more: Any) -> str:
     """Return a stream of one step, about a bucket, and the summary."""
     urn = "urn:pulumi:dev::tpucfg::gcp:storage/bucket:Bucket::data"
-    states = {key: {"custom": True, **state} if state else None for key, state in (("old", old), ("new", new))}
+    states = {
+        key: {"custom": True, **state} if state else None
+        for key, state in (("old", old), ("new", new))
+    }
     events: list[Any] = [
         {"resourcePreEvent": {"metadata": {"op": op, "urn": urn, **states, **more}}},
         {"summaryEvent": {}},
@@ -173,7 +181,14 @@ def step(op: str, old: dict[str, Any] | None, new: dict[str, Any] | None, **more
 
 def test_internal_properties_are_no_change() -> None:
     """Internal properties of the provider's bridge are ignored; unknown values have a placeholder."""
-    old = {"inputs": {"__defaults": [], "__meta": "1", "url": "gs://a", "rules": [{"__defaults": [], "age": 14}]}}
+    old = {
+        "inputs": {
+            "__defaults": [],
+            "__meta": "1",
+            "url": "gs://a",
+            "rules": [{"__defaults": [], "age": 14}],
+        }
+    }
     new = {
         "inputs": {
             "__defaults": ["x"],
@@ -188,7 +203,10 @@ def test_internal_properties_are_no_change() -> None:
 
 def test_changed_secret_is_reported() -> None:
     """Two secrets look equal, but the update is reported with the property that the engine names."""
-    secret = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "v1:abc"}
+    secret = {
+        "4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270",
+        "ciphertext": "v1:abc",
+    }
     [change] = read_text(
         step(
             "update",
@@ -217,12 +235,20 @@ def test_parts_of_a_replacement_are_one_change() -> None:
 def test_unknown_operation_is_what_its_states_are() -> None:
     """An operation of a newer engine is not ignored silently."""
     states = {"inputs": {"name": "a"}}
-    pairs: list[tuple[Any, Any]] = [(states, {"inputs": {"name": "b"}}), (states, None), (None, states)]
-    operations = [[change.op for change in read_text(step("transmogrify", *pair)).changes] for pair in pairs]
+    pairs: list[tuple[Any, Any]] = [
+        (states, {"inputs": {"name": "b"}}),
+        (states, None),
+        (None, states),
+    ]
+    operations = [
+        [change.op for change in read_text(step("transmogrify", *pair)).changes] for pair in pairs
+    ]
     assert operations == [["update"], ["delete"], ["create"]]
 
 
 def test_import_is_a_change_and_a_read_is_none() -> None:
     """A resource imported into the stack is a change; one that is only read is none."""
-    assert [change.op for change in read_text(step("import", None, {"inputs": {"name": "a"}})).changes] == ["import"]
+    assert [
+        change.op for change in read_text(step("import", None, {"inputs": {"name": "a"}})).changes
+    ] == ["import"]
     assert read_text(step("read", None, {"inputs": {"name": "a"}})).changes == ()

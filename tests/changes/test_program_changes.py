@@ -15,7 +15,9 @@ def revision(folder: Path, files: dict[str, str], project: str = "") -> Compiled
     folder.mkdir()
     if project:
         (folder / "Pulumi.yaml").write_text(f"name: {project}\nruntime: python\n")
-    snapshot = Snapshot("HEAD", folder / "tpucfg.yaml", "tpucfg.yaml", exists=True, program_files=files)
+    snapshot = Snapshot(
+        "HEAD", folder / "tpucfg.yaml", "tpucfg.yaml", exists=True, program_files=files
+    )
     return CompiledRevision(snapshot, None, (), (), "")
 
 
@@ -25,13 +27,19 @@ def revision(folder: Path, files: dict[str, str], project: str = "") -> Compiled
         ({}, {"stacks/a.py": "file 1"}, "stacks/a.py"),
         ({"stacks/a.py": "file 1"}, {}, "stacks/a.py"),
         ({"stacks/a.py": "file 1"}, {"stacks/a.py": "file 1"}, ""),
-        ({"Pulumi.yaml": "file 1", "a": "file 1"}, {"Pulumi.yaml": "file 2", "a": "link 1 b"}, "Pulumi.yaml, a"),
+        (
+            {"Pulumi.yaml": "file 1", "a": "file 1"},
+            {"Pulumi.yaml": "file 2", "a": "link 1 b"},
+            "Pulumi.yaml, a",
+        ),
         ({"a": "link 1 b"}, {"a": "link 2 b"}, "a"),
         ({"a": ""}, {"a": ""}, "a"),
         ({"a": ""}, {}, "a"),
     ],
 )
-def test_changed_files_are_one_caution(tmp_path: Path, old: dict[str, str], new: dict[str, str], expected: str) -> None:
+def test_changed_files_are_one_caution(
+    tmp_path: Path, old: dict[str, str], new: dict[str, str], expected: str
+) -> None:
     """Any file that `pulumi up` reads is in it, and always one whose content is not known."""
     statements = [*program_statements(revision(tmp_path / "a", old), revision(tmp_path / "b", new))]
     assert [(item.statement.values, item.statement.risk) for item in statements] == (
@@ -47,10 +55,17 @@ def test_thousands_of_files_are_one_sentence(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "is_renamed"), [("mnist", "digits", True), ("mnist", "mnist", False), ("", "mnist", False)]
+    ("old", "new", "is_renamed"),
+    [("mnist", "digits", True), ("mnist", "mnist", False), ("", "mnist", False)],
 )
-def test_renamed_project_leaves_its_resources_behind(tmp_path: Path, old: str, new: str, *, is_renamed: bool) -> None:
+def test_renamed_project_leaves_its_resources_behind(
+    tmp_path: Path, old: str, new: str, *, is_renamed: bool
+) -> None:
     """Another name means another stack, which is empty."""
-    statements = program_statements(revision(tmp_path / "a", {}, old), revision(tmp_path / "b", {}, new))
-    expected = [("Pulumi project renamed from mnist to digits", Risk.DESTRUCTIVE)] if is_renamed else []
+    statements = program_statements(
+        revision(tmp_path / "a", {}, old), revision(tmp_path / "b", {}, new)
+    )
+    expected = (
+        [("Pulumi project renamed from mnist to digits", Risk.DESTRUCTIVE)] if is_renamed else []
+    )
     assert [(item.plain.partition(":")[0], item.statement.risk) for item in statements] == expected

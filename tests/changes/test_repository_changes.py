@@ -12,15 +12,27 @@ from tpucfg.changes.repository_changes import build_paths, build_statements, ci_
 
 def test_changed_files_are_one_caution() -> None:
     """Whatever a file contains, and however it is written, a reader has to look at it."""
-    (located,) = ci_statements([PurePosixPath(".github/workflows/a.yml"), PurePosixPath("Jenkinsfile")])
+    (located,) = ci_statements(
+        [PurePosixPath(".github/workflows/a.yml"), PurePosixPath("Jenkinsfile")]
+    )
     assert located.statement.risk is Risk.UNKNOWN
-    assert located.plain.startswith(".github/workflows/a.yml, Jenkinsfile changed: continuous integration or ")
+    assert located.plain.startswith(
+        ".github/workflows/a.yml, Jenkinsfile changed: continuous integration or "
+    )
     assert [*ci_statements([])] == []
 
 
 def test_what_is_hidden_at_the_root_counts_unless_it_is_harmless() -> None:
     """No list of services is complete, so each hidden file counts; other names only where a service reads them."""
-    counted = [".github", ".azuredevops", ".teamcity", ".pre-commit-config.yaml", ".gitmodules", ".vscode", ".envrc"]
+    counted = [
+        ".github",
+        ".azuredevops",
+        ".teamcity",
+        ".pre-commit-config.yaml",
+        ".gitmodules",
+        ".vscode",
+        ".envrc",
+    ]
     named = [
         "Jenkinsfile",
         "ci/azure-pipelines.yml",
@@ -89,8 +101,16 @@ _HASHES = ("a" * 64, "b" * 64)
             "jax==0.10 \\\n  --hash=sha256:8e \\\n  --hash=sha256:7d\n",
             "adds jax==0.10 \\ and drops jax==0.9 \\",
         ),
-        ("FROM python:3.11-slim\n", "FROM python:3.12-slim\n", "adds FROM python:3.12-slim and drops …"),
-        ("RUN apt-get install x=7.8-10+deb12u5\n", "RUN apt-get install x=7.9-1+deb12u6\n", "adds …"),
+        (
+            "FROM python:3.11-slim\n",
+            "FROM python:3.12-slim\n",
+            "adds FROM python:3.12-slim and drops …",
+        ),
+        (
+            "RUN apt-get install x=7.8-10+deb12u5\n",
+            "RUN apt-get install x=7.9-1+deb12u6\n",
+            "adds …",
+        ),
         ("x @ https://h.example/v1.0/x.whl\n", "x @ https://h.example/v1.1/x.whl\n", "adds x @ …"),
         (f"FROM a:1@sha256:{_HASHES[1]}\n", f"FROM a:1@sha256:{_HASHES[0]}\n", "adds …"),
         (
@@ -110,7 +130,9 @@ def test_newer_versions_are_a_change(old: str, new: str, texts: str) -> None:
     first, *more = build_statements([file], (), {file: old.encode()}, {file: new.encode()})
     assert (first.plain, first.statement.risk) == (_SENTENCE, Risk.NONE)
     assert [located.statement.risk for located in more] == [Risk.NONE] * bool(texts)
-    assert all(located.plain.startswith(f"Dockerfile {texts.partition('…')[0]}") for located in more)
+    assert all(
+        located.plain.startswith(f"Dockerfile {texts.partition('…')[0]}") for located in more
+    )
 
 
 @pytest.mark.parametrize(
@@ -159,7 +181,9 @@ def test_more_than_newer_versions_is_a_caution(old: str, new: str) -> None:
 def test_lines_that_are_gone_or_moved_are_a_caution(new: str, words: str) -> None:
     """The dropped line may be a check, a user without rights, or the only place for packages."""
     file = PurePosixPath("build.sh")
-    _, located = build_statements([file], (), {file: b"a\nb\nUSER x\n"}, {file: new.encode()} if new else {})
+    _, located = build_statements(
+        [file], (), {file: b"a\nb\nUSER x\n"}, {file: new.encode()} if new else {}
+    )
     assert located.plain == f"build.sh {words}: more than newer versions"
     assert located.statement.risk is Risk.CAUTION
 
@@ -168,7 +192,9 @@ def test_what_is_new_is_shown_first() -> None:
     """Lists are cut, and newer versions are of less interest."""
     file = PurePosixPath("r.txt")
     old, new = ("".join(f"p{letter}=={number}.0\n" for letter in "abcdef") for number in (1, 2))
-    _, located = build_statements([file], (), {file: old.encode()}, {file: f"{new}evil==1.0\n".encode()})
+    _, located = build_statements(
+        [file], (), {file: old.encode()}, {file: f"{new}evil==1.0\n".encode()}
+    )
     assert located.statement.values[:2] == ("r.txt", "evil==1.0")
     assert " and 3 more and drops " in located.plain
 
@@ -186,7 +212,10 @@ def test_what_is_new_is_shown_first() -> None:
 )
 def test_a_program_in_an_image_is_compared_by_its_addresses(line: str, address: str) -> None:
     """The code of a program changes every day; where it gets other code and data does not."""
-    file, base = PurePosixPath("train/train.py"), {PurePosixPath("Dockerfile"): b"ADD https://github.com/own/a/x /\n"}
+    file, base = (
+        PurePosixPath("train/train.py"),
+        {PurePosixPath("Dockerfile"): b"ADD https://github.com/own/a/x /\n"},
+    )
     _, *more = build_statements([file], [file], base, {file: f"{line}\n".encode()})
     risky = [located.plain for located in more if located.statement.risk]
     assert risky == [f"train/train.py adds {address}: it is new to what is built"] * bool(address)
@@ -195,7 +224,10 @@ def test_a_program_in_an_image_is_compared_by_its_addresses(line: str, address: 
 def test_a_file_of_an_image_that_cannot_be_read_is_a_caution() -> None:
     """A link, a file above the limit, or one that is no text hides where code comes from."""
     file = PurePosixPath("Dockerfile")
-    assert [item.statement.risk for item in build_statements([file], (), {}, {file: None})] == [Risk.NONE, Risk.CAUTION]
+    assert [item.statement.risk for item in build_statements([file], (), {}, {file: None})] == [
+        Risk.NONE,
+        Risk.CAUTION,
+    ]
     assert [item.statement.risk for item in build_statements([file], (), {}, {file: b"\0"})] == [
         Risk.NONE,
         Risk.CAUTION,

@@ -21,13 +21,20 @@ PROJECT_NUMBER = f"[number of {specs.PROJECT}]"
 """Placeholder of the number of the Google Cloud project, which only a preview with credentials knows."""
 
 
-def declared(folder: Path, environment: Mapping[str, Any], config: Mapping[str, Any]) -> EnvironmentResources:
+def declared(
+    folder: Path, environment: Mapping[str, Any], config: Mapping[str, Any]
+) -> EnvironmentResources:
     """Return the resources that the program declares for dev."""
     path = specs.write(folder, specs.spec(dict(environment)))
     project, _ = load_project(path)
     assert project
-    stack = {"tpucfg:spec": str(path), **{f"tpucfg:{key}": json.dumps(value) for key, value in config.items()}}
-    return run_under_mocks(ROOT / "stacks", environment=project.environments["dev"], project="tpucfg", config=stack)
+    stack = {
+        "tpucfg:spec": str(path),
+        **{f"tpucfg:{key}": json.dumps(value) for key, value in config.items()},
+    }
+    return run_under_mocks(
+        ROOT / "stacks", environment=project.environments["dev"], project="tpucfg", config=stack
+    )
 
 
 def changes_of(folder: Path, scenario: Scenario) -> tuple[ResourceChange, ...]:
@@ -40,11 +47,15 @@ def as_previewed(changes: tuple[ResourceChange, ...]) -> list[Any]:
     """Return the changes as plain data, with the project's number as a preview has it."""
     fields = json.dumps([change._replace(inputs=()) for change in changes])
     inputs = json.dumps([sorted(map(repr, change.inputs)) for change in changes])
-    return [json.loads(text.replace(PROJECT_NUMBER, str(specs.NUMBER))) for text in (fields, inputs)]
+    return [
+        json.loads(text.replace(PROJECT_NUMBER, str(specs.NUMBER))) for text in (fields, inputs)
+    ]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(SCENARIOS.keys() - {"spec-broken", "config-error", "protected-replacement"}))
+@pytest.mark.parametrize(
+    "name", sorted(SCENARIOS.keys() - {"spec-broken", "config-error", "protected-replacement"})
+)
 def test_program_and_engine_agree(name: str, tmp_path: Path) -> None:
     """Operation, reasons, protection, retention, access and each input are those of the engine's preview."""
     declared_changes, previewed = changes_of(tmp_path, SCENARIOS[name]), read(name).changes
@@ -81,7 +92,8 @@ def test_immutable_input_forces_a_replacement(type_: str, tmp_path: Path) -> Non
 
     def changed(key: str) -> ResourceChange:
         before, after = (
-            EnvironmentResources(environment, (Resource(type_, "x", {key: value}),), {}) for value in ("a", "b")
+            EnvironmentResources(environment, (Resource(type_, "x", {key: value}),), {})
+            for value in ("a", "b")
         )
         [change] = program_changes(before, after)
         return change

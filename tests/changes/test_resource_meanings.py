@@ -27,7 +27,9 @@ INPUTS: Mapping[str, Any] = {
 DELETE, CAUTION, ACCESS, UNCLEAR = Risk.DESTRUCTIVE, Risk.CAUTION, Risk.ACCESS, Risk.UNKNOWN
 
 
-def bucket(name: str = "data", *, protect: bool = False, retain: bool = False, **changed: Any) -> Resource:
+def bucket(
+    name: str = "data", *, protect: bool = False, retain: bool = False, **changed: Any
+) -> Resource:
     """Return a bucket with some inputs changed, and those of None left out."""
     inputs = {key: value for key, value in {**INPUTS, **changed}.items() if value is not None}
     return Resource(BUCKET, name, inputs, protect, retain)
@@ -40,33 +42,79 @@ def delete_rule(**condition: Any) -> list[Any]:
 
 def sentences(*steps: Step) -> list[tuple[Risk, str]]:
     """Return the risk and the text of every sentence about the steps, apart from grants."""
-    return [(statement.risk, statement.plain) for each in resource_statements(steps) for statement in each]
+    return [
+        (statement.risk, statement.plain)
+        for each in resource_statements(steps)
+        for statement in each
+    ]
 
 
 @pytest.mark.parametrize(
     ("changed", "risk", "text"),
     [
-        ({"lifecycleRules": delete_rule(age=3)}, DELETE, "has another lifecycle rule, Delete: every object, age 3 ("),
-        ({"lifecycleRules": delete_rule(age="3")}, DELETE, "has another lifecycle rule, Delete: every object, age 3 ("),
-        ({"lifecycleRules": "[secret]"}, DELETE, "sets lifecycleRules to a value that is not known here"),
-        ({"lifecycleRules": [{"action": {"type": "delete"}}]}, DELETE, "rule, delete: every object"),
-        ({"softDeletePolicy": {"retentionDurationSeconds": 0}}, DELETE, "Seconds is 0, previously 2592000"),
-        ({"softDeletePolicy": {"retentionDurationSeconds": "604800"}}, DELETE, "Seconds is 604800, previously 2592000"),
+        (
+            {"lifecycleRules": delete_rule(age=3)},
+            DELETE,
+            "has another lifecycle rule, Delete: every object, age 3 (",
+        ),
+        (
+            {"lifecycleRules": delete_rule(age="3")},
+            DELETE,
+            "has another lifecycle rule, Delete: every object, age 3 (",
+        ),
+        (
+            {"lifecycleRules": "[secret]"},
+            DELETE,
+            "sets lifecycleRules to a value that is not known here",
+        ),
+        (
+            {"lifecycleRules": [{"action": {"type": "delete"}}]},
+            DELETE,
+            "rule, delete: every object",
+        ),
+        (
+            {"softDeletePolicy": {"retentionDurationSeconds": 0}},
+            DELETE,
+            "Seconds is 0, previously 2592000",
+        ),
+        (
+            {"softDeletePolicy": {"retentionDurationSeconds": "604800"}},
+            DELETE,
+            "Seconds is 604800, previously 2592000",
+        ),
         ({"softDeletePolicy": UNKNOWN}, DELETE, "sets softDeletePolicy to a value"),
         ({"softDeletePolicy": None}, DELETE, "Seconds is 604800, previously 2592000"),
         ({"forceDestroy": True}, DELETE, "can lose data: forceDestroy is true, previously false"),
         ({"forceDestroy": "true"}, DELETE, "can lose data: forceDestroy is true, previously false"),
         ({"versioning": {"enabled": False}}, DELETE, "can lose data: versioning.enabled is false"),
         ({"versioning": None}, DELETE, "can lose data: versioning.enabled is not set"),
-        ({"encryption": None}, CAUTION, "encrypts new objects with Google's own keys, previously with k (encryption)"),
-        ({"logging": {"logBucket": "{x}"}}, UNCLEAR, "has another logging.logBucket: {x}, previously l; no rule knows"),
-        ({"retentionPolicy": {"isLocked": True}}, UNCLEAR, "has another retentionPolicy.isLocked: true, previously"),
+        (
+            {"encryption": None},
+            CAUTION,
+            "encrypts new objects with Google's own keys, previously with k (encryption)",
+        ),
+        (
+            {"logging": {"logBucket": "{x}"}},
+            UNCLEAR,
+            "has another logging.logBucket: {x}, previously l; no rule knows",
+        ),
+        (
+            {"retentionPolicy": {"isLocked": True}},
+            UNCLEAR,
+            "has another retentionPolicy.isLocked: true, previously",
+        ),
         ({"defaultEventBasedHold": False}, DELETE, "can lose data: defaultEventBasedHold is false"),
-        ({"storageClass": "ARCHIVE"}, CAUTION, "stores new objects as ARCHIVE, previously as STANDARD (storageClass)"),
+        (
+            {"storageClass": "ARCHIVE"},
+            CAUTION,
+            "stores new objects as ARCHIVE, previously as STANDARD (storageClass)",
+        ),
         ({"cors": [{"origins": ["*"]}]}, UNCLEAR, "has another cors"),
     ],
 )
-def test_weakened_bucket_is_a_sentence_with_its_property(changed: dict[str, Any], risk: Risk, text: str) -> None:
+def test_weakened_bucket_is_a_sentence_with_its_property(
+    changed: dict[str, Any], risk: Risk, text: str
+) -> None:
     """Each change that makes a bucket worse has one sentence with its risk, which names the property."""
     actual = sentences(Step(bucket(), bucket(**changed), "update"))
     assert max(found_risk for found_risk, _ in actual) is risk
@@ -106,7 +154,10 @@ def test_first_declaration_is_compared_with_the_default() -> None:
     ("condition", "expected"),
     [
         ({"age": 3, "matchesPrefixes": ["tmp/"]}, []),
-        ({"age": 3}, [(CAUTION, "has another lifecycle rule, Delete: every object, age 3 (lifecycleRules)")]),
+        (
+            {"age": 3},
+            [(CAUTION, "has another lifecycle rule, Delete: every object, age 3 (lifecycleRules)")],
+        ),
     ],
 )
 def test_new_bucket_names_what_it_deletes(condition: dict[str, Any], expected: list[Any]) -> None:
@@ -128,10 +179,34 @@ NO_RULES = "about which this review has no rules"
 @pytest.mark.parametrize(
     ("type_", "before", "after", "risk", "text"),
     [
-        (STORED, {"deletionProtection": True}, {"deletionProtection": False}, DELETE, "can lose data: deletion"),
-        (STORED, {"versionDestroyTtl": "864000s"}, {"versionDestroyTtl": "86400s"}, DELETE, "is 86400s, previously"),
-        (STORED, {}, {"expireTime": "2026-01-01T00:00:00Z"}, DELETE, "can lose data: expireTime is 2026-01-01"),
-        (SQL_TYPE, {}, {"deletionProtection": False}, DELETE, "deletionProtection is false, previously not set"),
+        (
+            STORED,
+            {"deletionProtection": True},
+            {"deletionProtection": False},
+            DELETE,
+            "can lose data: deletion",
+        ),
+        (
+            STORED,
+            {"versionDestroyTtl": "864000s"},
+            {"versionDestroyTtl": "86400s"},
+            DELETE,
+            "is 86400s, previously",
+        ),
+        (
+            STORED,
+            {},
+            {"expireTime": "2026-01-01T00:00:00Z"},
+            DELETE,
+            "can lose data: expireTime is 2026-01-01",
+        ),
+        (
+            SQL_TYPE,
+            {},
+            {"deletionProtection": False},
+            DELETE,
+            "deletionProtection is false, previously not set",
+        ),
         (SQL_TYPE, {}, {"deletionProtection": True}, UNCLEAR, NO_RULES),
         (
             SQL_TYPE,
@@ -140,10 +215,28 @@ NO_RULES = "about which this review has no rules"
             DELETE,
             "settings.backupConfiguration.enabled is false, previously true",
         ),
-        (REPOSITORY, {"deletionPolicy": "PREVENT"}, {}, DELETE, "deletionPolicy is not set, previously PREVENT"),
+        (
+            REPOSITORY,
+            {"deletionPolicy": "PREVENT"},
+            {},
+            DELETE,
+            "deletionPolicy is not set, previously PREVENT",
+        ),
         (REPOSITORY, {}, {"deletionPolicy": "PREVENT"}, UNCLEAR, NO_RULES),
-        (REPOSITORY, {}, {"cleanupPolicies": [{"id": "x"}]}, DELETE, "can lose data: cleanupPolicies"),
-        (ROLE, {"permissions": ["a.b"]}, {"permissions": ["a.b", "c.d"]}, ACCESS, "everyone who has the role c.d"),
+        (
+            REPOSITORY,
+            {},
+            {"cleanupPolicies": [{"id": "x"}]},
+            DELETE,
+            "can lose data: cleanupPolicies",
+        ),
+        (
+            ROLE,
+            {"permissions": ["a.b"]},
+            {"permissions": ["a.b", "c.d"]},
+            ACCESS,
+            "everyone who has the role c.d",
+        ),
         (
             ROLE,
             {"permissions": ["tpu.nodes.delete"]},
@@ -165,15 +258,39 @@ NO_RULES = "about which this review has no rules"
             CAUTION,
             "has the member serviceAccount:b@p instead of serviceAccount:a@p: let running slices end first",
         ),
-        (ACCOUNT, {"disabled": True}, {}, UNCLEAR, "has another disabled: not set, previously true"),
+        (
+            ACCOUNT,
+            {"disabled": True},
+            {},
+            UNCLEAR,
+            "has another disabled: not set, previously true",
+        ),
         (ACCOUNT, {}, {"disabled": True}, UNCLEAR, "has another disabled: true"),
         (ACCOUNT, {}, None, CAUTION, "grants to it end everywhere"),
         (ACCOUNT, {}, {"newInput": 1}, UNCLEAR, "no rule knows its effect"),
         (KEY, None, {"serviceAccountId": "a@b"}, UNCLEAR, NO_RULES),
         (SERVICE, {}, None, CAUTION, "is disabled for the whole project (disableOnDestroy)"),
-        (SERVICE, {"disableOnDestroy": False}, {}, CAUTION, "is disabled for the whole project when it is removed"),
-        (SERVICE, {}, {"disableDependentServices": True}, UNCLEAR, "has another disableDependentServices"),
-        (TRANSFER, None, {"transferOptions": {"deleteObjectsUniqueInSink": True}}, UNCLEAR, NO_RULES),
+        (
+            SERVICE,
+            {"disableOnDestroy": False},
+            {},
+            CAUTION,
+            "is disabled for the whole project when it is removed",
+        ),
+        (
+            SERVICE,
+            {},
+            {"disableDependentServices": True},
+            UNCLEAR,
+            "has another disableDependentServices",
+        ),
+        (
+            TRANSFER,
+            None,
+            {"transferOptions": {"deleteObjectsUniqueInSink": True}},
+            UNCLEAR,
+            NO_RULES,
+        ),
         ("command:local:Command", None, {}, UNCLEAR, "is of the type command:local:Command"),
         ("aws:s3/bucket:Bucket", None, {}, UNCLEAR, "is of the type aws:s3/bucket:Bucket"),
         ("gcp:compute/firewall:Firewall", None, {}, UNCLEAR, NO_RULES),
@@ -184,7 +301,9 @@ def test_other_types_have_sentences_too(
     type_: str, before: dict[str, Any] | None, after: dict[str, Any] | None, risk: Risk, text: str
 ) -> None:
     """Guards of any type, and types that no rule is about, are reported with their risk."""
-    old, new = (None if inputs is None else Resource(type_, "x", inputs) for inputs in (before, after))
+    old, new = (
+        None if inputs is None else Resource(type_, "x", inputs) for inputs in (before, after)
+    )
     op: Op = "create" if old is None else "delete" if new is None else "update"
     actual = sentences(Step(old, new, op))
     assert max(found_risk for found_risk, _ in actual) is risk
@@ -194,7 +313,11 @@ def test_other_types_have_sentences_too(
 def test_each_resource_without_rules_has_its_line() -> None:
     """The second resource of a type is as unknown as the first one, and so is one of a type that exists already."""
     rules = [Resource("gcp:compute/firewall:Firewall", f"r{number}", {}) for number in range(3)]
-    steps = (Step(rules[0], rules[0], "same"), Step(None, rules[1], "create"), Step(None, rules[2], "create"))
+    steps = (
+        Step(rules[0], rules[0], "same"),
+        Step(None, rules[1], "create"),
+        Step(None, rules[2], "create"),
+    )
     assert [risk for risk, _ in sentences(*steps)] == [UNCLEAR, UNCLEAR]
 
 
@@ -202,7 +325,8 @@ def test_changed_secret_is_not_known() -> None:
     """A value that the program wraps as a secret is compared by its digest alone."""
     hidden = {"retentionPolicy": "[secret]"}
     before, after, same = (
-        Resource(BUCKET, "data", {**INPUTS, **hidden}, secrets={"retentionPolicy": digest}) for digest in "aba"
+        Resource(BUCKET, "data", {**INPUTS, **hidden}, secrets={"retentionPolicy": digest})
+        for digest in "aba"
     )
     ((risk, text),) = sentences(Step(before, after, "update"))
     assert (risk, text) == (DELETE, "sets retentionPolicy to a value that is not known here")
@@ -228,15 +352,22 @@ def test_import_is_not_known() -> None:
     [
         (ACCOUNT, ("accountId", "description", "displayName", "project")),
         (ROLE, ("description", "permissions", "project", "roleId", "stage", "title")),
-        (BUCKET, ("location", "name", "project", "publicAccessPrevention", "uniformBucketLevelAccess")),
+        (
+            BUCKET,
+            ("location", "name", "project", "publicAccessPrevention", "uniformBucketLevelAccess"),
+        ),
         (SERVICE, ("disableOnDestroy", "project", "service")),
         (GRANT, ("member", "project", "role")),
         ("gcp:projects/serviceIdentity:ServiceIdentity", ("project", "service")),
     ],
 )
-def test_usual_input_of_a_new_resource_needs_no_sentence(type_: str, names: tuple[str, ...]) -> None:
+def test_usual_input_of_a_new_resource_needs_no_sentence(
+    type_: str, names: tuple[str, ...]
+) -> None:
     """Inputs that the bundled program declares are known; any other is not."""
     usual = dict.fromkeys(names, "a")
     assert sentences(Step(None, Resource(type_, "x", usual), "create")) == []
     if type_ in (ACCOUNT, BUCKET, ROLE):
-        assert sentences(Step(None, Resource(type_, "x", {**usual, "tomorrow": "a"}), "create")) != []
+        assert (
+            sentences(Step(None, Resource(type_, "x", {**usual, "tomorrow": "a"}), "create")) != []
+        )

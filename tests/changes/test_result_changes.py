@@ -21,9 +21,14 @@ V2_32 = _LINE % (4000, "v2-32")
 SLOW = _LINE % (10, "v2-32")
 
 
-def changes(folder: Path, before: str, after: str, data: object = _GATED, base: object = None) -> list[str]:
+def changes(
+    folder: Path, before: str, after: str, data: object = _GATED, base: object = None
+) -> list[str]:
     """Return the statements about two versions of the records of `dev`, and maybe of the spec."""
-    return [located.plain for located in result_statements(*both_records(folder, before, after, data, base))]
+    return [
+        located.plain
+        for located in result_statements(*both_records(folder, before, after, data, base))
+    ]
 
 
 def both_records(
@@ -36,7 +41,11 @@ def both_records(
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
         revision = compiled_revision(source)
-        revisions.append(revision._replace(snapshot=revision.snapshot._replace(spec=folder / name / "tpucfg.yaml")))
+        revisions.append(
+            revision._replace(
+                snapshot=revision.snapshot._replace(spec=folder / name / "tpucfg.yaml")
+            )
+        )
     old, new = map(read_revision_records, revisions)
     return old, new
 
@@ -67,11 +76,15 @@ def both_records(
         (
             V2_8,
             V2_8 + "x\n",
-            ["dev: results: results/dev.jsonl has invalid lines: the gate stays closed until it can be read"],
+            [
+                "dev: results: results/dev.jsonl has invalid lines: the gate stays closed until it can be read"
+            ],
         ),
     ],
 )
-def test_records_that_open_the_gate_are_reported(tmp_path: Path, before: str, after: str, expected: list[str]) -> None:
+def test_records_that_open_the_gate_are_reported(
+    tmp_path: Path, before: str, after: str, expected: list[str]
+) -> None:
     """A record that lets another rung run is named with its figures; records are counted."""
     assert changes(tmp_path, before, after) == expected
 
@@ -113,9 +126,16 @@ def test_program_that_the_records_do_not_have_closes_the_gate(tmp_path: Path) ->
 
 def test_costs_follow_from_the_tokens_of_a_record(tmp_path: Path) -> None:
     """A record counts by the length of its own examples; one that states none, by that of the spec."""
-    training = {"tuned_on": "v2-8", "batch_size": 256, "sequence_length": 512, "train_tokens": 10**9}
+    training = {
+        "tuned_on": "v2-8",
+        "batch_size": 256,
+        "sequence_length": 512,
+        "train_tokens": 10**9,
+    }
     line = json.dumps({**json.loads(V2_8), "figures": {"sequence_length": 2048}})
-    base, head = both_records(tmp_path, f"{line}\n", V2_8, spec(training=training), spec(training=training))
+    base, head = both_records(
+        tmp_path, f"{line}\n", V2_8, spec(training=training), spec(training=training)
+    )
     assert [records.tokens["dev"]["v2-8"] for records in (base, head)] == [1000 * 2048, 1000 * 512]
 
 
@@ -138,16 +158,27 @@ def test_gate_that_is_less_strict_opens_a_rung(tmp_path: Path) -> None:
 
     assert changes(tmp_path / "looser", records, records, loose, _GATED) == [_OPENED % "v2-128"]
     assert changes(tmp_path / "stricter", records, records, _GATED, loose) == [_CLOSED]
-    assert changes(tmp_path / "added", records, records, loose, spec(sizes=["v2-8", "v2-32", "v2-128"])) == []
+    assert (
+        changes(
+            tmp_path / "added", records, records, loose, spec(sizes=["v2-8", "v2-32", "v2-128"])
+        )
+        == []
+    )
 
 
 @pytest.mark.parametrize(("goal", "weaker"), [("max", "0.1"), ("min", "0.95")])
-def test_a_worse_record_that_the_gate_compares_with_is_a_caution(tmp_path: Path, goal: str, weaker: str) -> None:
+def test_a_worse_record_that_the_gate_compares_with_is_a_caution(
+    tmp_path: Path, goal: str, weaker: str
+) -> None:
     """The last record counts, so an appended line is enough; another figure is named, whatever it passes."""
-    gated = spec(sizes=["v2-8", "v2-32"], gate={"metric": "accuracy", "goal": goal, "max_drop": 0.1})
+    gated = spec(
+        sizes=["v2-8", "v2-32"], gate={"metric": "accuracy", "goal": goal, "max_drop": 0.1}
+    )
     line = '{"metrics": {"accuracy": %s, "examples_per_second": 1000}, "name": "mnist", "size": "v2-8"}\n'
     before = line % 0.9
-    words = f"v2-8 recorded with accuracy {weaker}, examples_per_second 1000, previously accuracy 0.9, "
+    words = (
+        f"v2-8 recorded with accuracy {weaker}, examples_per_second 1000, previously accuracy 0.9, "
+    )
     texts = changes(tmp_path, before, before + line % weaker, gated)
     assert any(text.startswith(f"dev: results: {words}") for text in texts)
 
@@ -155,7 +186,9 @@ def test_a_worse_record_that_the_gate_compares_with_is_a_caution(tmp_path: Path,
 def test_a_record_of_another_program_takes_the_place_of_none(tmp_path: Path) -> None:
     """Measuring a changed program is ordinary work, and measuring the same one again has other figures."""
     line = json.dumps({**json.loads(V2_8), "figures": {"batch_size": 8}}) + "\n"
-    assert changes(tmp_path / "other", V2_8, V2_8 + line, spec()) == [f"{_ADDED} (v2-8: examples_per_second 1000)"]
+    assert changes(tmp_path / "other", V2_8, V2_8 + line, spec()) == [
+        f"{_ADDED} (v2-8: examples_per_second 1000)"
+    ]
     again = _LINE % (1010, "v2-8")
     text = "dev: results: v2-8 recorded with examples_per_second 1010, previously examples_per_second 1000"
     assert changes(tmp_path / "same", V2_8, V2_8 + again, spec()) == [text, _ADDED]
@@ -178,6 +211,8 @@ def test_a_record_beyond_the_bound_is_a_caution(tmp_path: Path) -> None:
         write_spec(tmp_path / name, compiled, {"v2-8": 3})
     old, new = both_records(tmp_path, V2_8, V2_8 + fast, compiled)
     caution, *_ = result_statements(old, new)
-    assert caution.plain.startswith("dev: results: TPU108: the record of v2-8 is faster than the TPU can be")
+    assert caution.plain.startswith(
+        "dev: results: TPU108: the record of v2-8 is faster than the TPU can be"
+    )
     assert caution.statement.risk is Risk.CAUTION
     assert [*result_statements(new, new)] == []

@@ -23,7 +23,9 @@ def gke(*, dev: Any = None, prod: Any = None, **changes: Any) -> dict[str, Any]:
 
 def cloud_tpu(**options: Any) -> dict[str, Any]:
     """Return a spec for cloud-tpu with options of it."""
-    return spec(**_SIZES, target="cloud-tpu", environments={"dev": _DEV}, targets={"cloud-tpu": options})
+    return spec(
+        **_SIZES, target="cloud-tpu", environments={"dev": _DEV}, targets={"cloud-tpu": options}
+    )
 
 
 @pytest.mark.parametrize(
@@ -46,7 +48,10 @@ def cloud_tpu(**options: Any) -> dict[str, Any]:
             "prod: v6e-8: setting priority added (high) in environments.prod.overrides.v6e-8: it decides which pods",
         ),
         (gke(trainer__max_run_duration="12h"), "every config: maximum run duration added (12h)"),
-        (gke(trainer__mounts={"/data": "${bucket}/data"}), "every config: mount /data added (${bucket}/data)"),
+        (
+            gke(trainer__mounts={"/data": "${bucket}/data"}),
+            "every config: mount /data added (${bucket}/data)",
+        ),
         (
             gke(trainer__xla_flags={"v6e": ["--xla_a=true", "--xla_b"], "v5e": ["--xla_c=1"]}),
             "every config: XLA flags --xla_a added (true), --xla_b added",
@@ -67,7 +72,8 @@ def test_access_to_a_secret_is_granted_by_name() -> None:
     assert statements(gke(), held) == [f"every config: secret HF_TOKEN added (hf/1): {_GRANTED}"]
     assert impact(gke(), held).statements[0].statement.risk is Risk.ACCESS
     assert statements(held, shared) == [
-        "every config: secret HF_TOKEN changed from hf/1 to projects/shared/secrets/hf/versions/1: " + _GRANTED
+        "every config: secret HF_TOKEN changed from hf/1 to projects/shared/secrets/hf/versions/1: "
+        + _GRANTED
     ]
     assert statements(held, gke(trainer__secrets={"HF_TOKEN": "hf/2"})) == [
         "every config: secret HF_TOKEN changed from hf/1 to hf/2"
@@ -113,9 +119,21 @@ def test_a_secret_of_a_new_rung_is_access() -> None:
             "restarts changed from 3 to 1: a run ends after fewer failures",
         ),
         (gke(), gke(trainer__restarts=0), "restarts added (0): a run ends after fewer failures"),
-        (gke(), gke(trainer__mounts={"/o": "gs://other/x"}), "gs://other is not the environment's bucket"),
-        (gke(trainer__mounts={"/o": "${bucket}"}), gke(), "what the program writes there stays on the machine"),
-        (gke(targets={"gke": {"queue": "q"}}), gke(), "setting queue removed (was q): other quotas apply, or none"),
+        (
+            gke(),
+            gke(trainer__mounts={"/o": "gs://other/x"}),
+            "gs://other is not the environment's bucket",
+        ),
+        (
+            gke(trainer__mounts={"/o": "${bucket}"}),
+            gke(),
+            "what the program writes there stays on the machine",
+        ),
+        (
+            gke(targets={"gke": {"queue": "q"}}),
+            gke(),
+            "setting queue removed (was q): other quotas apply, or none",
+        ),
         (
             gke(),
             gke(targets={"gke": {"image_pull_secrets": ["reg"]}}),
@@ -126,7 +144,11 @@ def test_a_secret_of_a_new_rung_is_access() -> None:
             cloud_tpu(subnetwork="train"),
             "setting subnetwork added (train): the job runs in another network",
         ),
-        (cloud_tpu(), cloud_tpu(tags=["a"]), "setting tags.a added: other firewall rules apply to the hosts"),
+        (
+            cloud_tpu(),
+            cloud_tpu(tags=["a"]),
+            "setting tags.a added: other firewall rules apply to the hosts",
+        ),
         (cloud_tpu(external_ips=False), cloud_tpu(), "hosts get addresses on the internet"),
         (
             cloud_tpu(data_disks=[{"source": _DISK}]),
@@ -135,9 +157,13 @@ def test_a_secret_of_a_new_rung_is_access() -> None:
         ),
     ],
 )
-def test_what_makes_something_worse_is_a_caution(before: dict[str, Any], after: dict[str, Any], caution: str) -> None:
+def test_what_makes_something_worse_is_a_caution(
+    before: dict[str, Any], after: dict[str, Any], caution: str
+) -> None:
     """Costs, limits, networks, data and access that get worse have a sentence with the consequence."""
-    cautions = [located.plain for located in impact(before, after).statements if located.statement.risk]
+    cautions = [
+        located.plain for located in impact(before, after).statements if located.statement.risk
+    ]
     assert any(caution in text for text in cautions), cautions
 
 
@@ -159,10 +185,19 @@ def test_a_target_that_does_not_read_a_closed_network_opens_the_hosts() -> None:
     reported = impact(cloud_tpu(**_CLOSED), moved("compute-engine")).statements
     account = "the settings of the new target name none, so jobs run as the stack's own"
     assert [(located.plain.partition(": ")[2], located.statement.risk) for located in reported] == [
-        ("setting external_ips changed from false to true: hosts get addresses on the internet", Risk.ACCESS),
+        (
+            "setting external_ips changed from false to true: hosts get addresses on the internet",
+            Risk.ACCESS,
+        ),
         ("setting network removed (was train): the job runs in another network", Risk.CAUTION),
-        (f"setting service_account removed (was {_CLOSED['service_account']}): {account}", Risk.CAUTION),
-        ("setting subnetwork removed (was train-us-east5): the job runs in another network", Risk.CAUTION),
+        (
+            f"setting service_account removed (was {_CLOSED['service_account']}): {account}",
+            Risk.CAUTION,
+        ),
+        (
+            "setting subnetwork removed (was train-us-east5): the job runs in another network",
+            Risk.CAUTION,
+        ),
         ("setting target changed from cloud-tpu to compute-engine", Risk.NONE),
     ]
 
@@ -174,7 +209,9 @@ def test_a_target_with_the_same_limits_opens_nothing() -> None:
         "dev: setting target changed from cloud-tpu to compute-engine",
     ]
     (lost, *_) = statements(cloud_tpu(**_CLOSED, tags=["closed"]), along)
-    assert lost == "every config: setting tags.closed removed: other firewall rules apply to the hosts"
+    assert (
+        lost == "every config: setting tags.closed removed: other firewall rules apply to the hosts"
+    )
 
 
 def test_a_service_that_has_no_such_setting_decides_about_addresses() -> None:
@@ -189,9 +226,15 @@ def test_a_service_that_has_no_such_setting_decides_about_addresses() -> None:
 def test_image_that_a_script_started_is_not_new() -> None:
     """On some targets the image is a field and on others a word in a script; another one is a change on each."""
     there = moved("vertex-ai")
-    assert not any("image" in line for line in [*statements(cloud_tpu(), there), *statements(there, cloud_tpu())])
+    assert not any(
+        "image" in line
+        for line in [*statements(cloud_tpu(), there), *statements(there, cloud_tpu())]
+    )
     other = {**there, "trainer": {**there["trainer"], "image": "evil.example/x:1"}}
-    assert any("to evil.example/x:1: code comes from evil.example" in line for line in statements(cloud_tpu(), other))
+    assert any(
+        "to evil.example/x:1: code comes from evil.example" in line
+        for line in statements(cloud_tpu(), other)
+    )
 
 
 def test_addresses_are_named_by_what_hosts_get() -> None:
@@ -213,7 +256,9 @@ def test_addresses_are_named_by_what_hosts_get() -> None:
         (cloud_tpu(), cloud_tpu(external_ips=False)),
     ],
 )
-def test_what_makes_nothing_worse_is_no_caution(before: dict[str, Any], after: dict[str, Any]) -> None:
+def test_what_makes_nothing_worse_is_no_caution(
+    before: dict[str, Any], after: dict[str, Any]
+) -> None:
     """A limit, a reservation, or a host without an address has a sentence without a risk."""
     assert [located.statement.risk for located in impact(before, after).statements] == [Risk.NONE]
 
@@ -231,9 +276,14 @@ def test_a_new_environment_has_no_cautions_for_what_the_others_have() -> None:
     base = {**both, "environments": {"dev": _DEV}}
 
     def cautions(added: dict[str, Any]) -> list[str]:
-        located = impact(base, {**base, "environments": {**base["environments"], "prod": added}}).statements
+        located = impact(
+            base, {**base, "environments": {**base["environments"], "prod": added}}
+        ).statements
         return [each.plain for each in located if each.statement.risk]
 
     assert cautions(_PROD) == []
     (other,) = cautions({**_PROD, "targets": {"gke": {"namespace": "other"}}})
-    assert "setting namespace added (other) in environments.prod: other accounts, quotas and policies" in other
+    assert (
+        "setting namespace added (other) in environments.prod: other accounts, quotas and policies"
+        in other
+    )

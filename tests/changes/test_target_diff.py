@@ -42,10 +42,26 @@ def test_an_account_of_one_target_is_a_difference(tmp_path: Path, capsys: Captur
     own = "tpu-vit-prod@my-project-prod.iam.gserviceaccount.com"
     assert capsys.readouterr().out == f"every job\n  account: {account} → {own}\n\n3 jobs change\n"
     # On gke the setting is the pods' account, which acts as that of the stack.
-    assert run(["diff", "--spec", str(spec), "--target", "compute-engine", "--target", "gke", "--exit-code"]) == 0
+    assert (
+        run(
+            [
+                "diff",
+                "--spec",
+                str(spec),
+                "--target",
+                "compute-engine",
+                "--target",
+                "gke",
+                "--exit-code",
+            ]
+        )
+        == 0
+    )
 
 
-def test_what_hosts_lose_on_the_other_target_is_a_difference(tmp_path: Path, capsys: Captured) -> None:
+def test_what_hosts_lose_on_the_other_target_is_a_difference(
+    tmp_path: Path, capsys: Captured
+) -> None:
     """Hosts that become public, lose a disk or what `extra` adds end a pipeline; equal settings do not."""
     spec = tmp_path / "tpucfg.yaml"
     closed = "{external_ips: false, network: train, tags: [], extra: {queueingPolicy: {}}}"
@@ -74,7 +90,12 @@ def test_what_the_other_target_refuses_is_an_error(capsys: Captured) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["HEAD", *TARGETS], [*TARGETS, "--target", "gke"], ["--target", "gke", "--target", "gke"], ["--target", "tpu"]],
+    [
+        ["HEAD", *TARGETS],
+        [*TARGETS, "--target", "gke"],
+        ["--target", "gke", "--target", "gke"],
+        ["--target", "tpu"],
+    ],
 )
 def test_other_numbers_of_targets_are_usage_errors(arguments: list[str]) -> None:
     """Two targets are different, and are those of the working tree."""
@@ -84,7 +105,9 @@ def test_other_numbers_of_targets_are_usage_errors(arguments: list[str]) -> None
 def test_a_moved_job_is_compared_as_a_job(moved: Repository, capsys: Captured) -> None:
     """After the edit, the diff has what changes for the program, and none of the services' own fields."""
     moved.spec.write_text(
-        EXAMPLE.read_text().replace("wandb/3", "wandb/4").replace("{reservation: vit-2026}", "flex-start")
+        EXAMPLE.read_text()
+        .replace("wandb/3", "wandb/4")
+        .replace("{reservation: vit-2026}", "flex-start")
     )
 
     assert run(["diff"]) == 0

@@ -18,7 +18,10 @@ def test_removed_figure_is_reported_with_its_value() -> None:
     before, after = spec(**STEPS, **RATE), spec(training__learning_rate=WITHOUT)
 
     assert statements(before, after) == ["setting learning_rate removed (was 0.1)"]
-    assert scaling_table(before, after)["v2-8 in dev"] == {"learning rate": "0.1 → –", "warmup_steps": "200 → –"}
+    assert scaling_table(before, after)["v2-8 in dev"] == {
+        "learning rate": "0.1 → –",
+        "warmup_steps": "200 → –",
+    }
     assert statements(after, before)[0] == "setting learning_rate added (0.1)"
 
 
@@ -32,7 +35,8 @@ def test_steps_replaced_by_epochs_are_reported() -> None:
 
 
 @pytest.mark.parametrize(
-    ("share", "text"), [(25, "2.5%"), (2, "0.2%"), (400, "40%"), (1000, "100%"), (Fraction(1, 30), "less than 0.01%")]
+    ("share", "text"),
+    [(25, "2.5%"), (2, "0.2%"), (400, "40%"), (1000, "100%"), (Fraction(1, 30), "less than 0.01%")],
 )
 def test_share_is_never_rounded_to_zero(share: int | Fraction, text: str) -> None:
     """A share above zero is never shown as zero."""
@@ -42,7 +46,10 @@ def test_share_is_never_rounded_to_zero(share: int | Fraction, text: str) -> Non
 @pytest.mark.parametrize(
     ("changed", "cells"),
     [
-        ({"training__batch_size": 2048}, {"global batch": "1,024 → 2,048 (2×)", "learning rate": "0.1"}),
+        (
+            {"training__batch_size": 2048},
+            {"global batch": "1,024 → 2,048 (2×)", "learning rate": "0.1"},
+        ),
         (
             {"training__batch_size": 2048, "training__train_steps": 2000},
             {"steps": "4,000 → 2,000 (0.5×)", "examples": "4,096,000 (as before)"},
@@ -62,7 +69,9 @@ def test_factor_is_in_the_table_of_rungs(changed: dict[str, Any], cells: dict[st
 def test_rate_of_another_magnitude_is_a_caution(rate: float, factor: str) -> None:
     """A hundred times the learning rate is a mistake more often than not."""
     text = f"every config: learning rate is {factor} the previous value: the run can diverge, or learn nothing"
-    sentences = statements(spec(**STEPS, **RATE), spec(**STEPS, **{**RATE, "training__learning_rate": rate}))
+    sentences = statements(
+        spec(**STEPS, **RATE), spec(**STEPS, **{**RATE, "training__learning_rate": rate})
+    )
     assert sentences == ([text] if factor else [])
 
 
@@ -71,7 +80,10 @@ def test_rounded_steps_change_the_factor() -> None:
     before = spec(sizes=["v2-8", "v2-32", "v2-128"], **STEPS)
     after = spec(sizes=["v2-8", "v2-32", "v2-128"], training__train_steps=1000, **STEPS)
 
-    assert scaling_table(before, after)["v2-128 in dev"]["examples"] == "4,096,000 → 1,032,192 (0.252×)"
+    assert (
+        scaling_table(before, after)["v2-128 in dev"]["examples"]
+        == "4,096,000 → 1,032,192 (0.252×)"
+    )
 
 
 def test_first_spec_has_figures_and_names_its_jobs() -> None:

@@ -12,7 +12,9 @@ from tpucfg.changes.tree_diff import matches, value_changes
 
 SCALARS = st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from(["", "a", "b", "name"])
 VALUES = st.recursive(
-    SCALARS, lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.sampled_from("abc"), inner), max_leaves=12
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.sampled_from("abc"), inner),
+    max_leaves=12,
 )
 
 
@@ -62,7 +64,11 @@ def test_insertion_in_a_list_is_one_change(before: str, after: str, expected: li
 def test_item_is_identified_by_its_name() -> None:
     """A changed item is compared with the item of the same name, even if its index changed."""
     before = [{"name": "worker", "image": "i:1"}, {"name": "side", "image": "s:1"}]
-    after = [{"name": "new", "image": "n"}, {"name": "worker", "image": "i:2"}, {"name": "side", "image": "s:1"}]
+    after = [
+        {"name": "new", "image": "n"},
+        {"name": "worker", "image": "i:2"},
+        {"name": "side", "image": "s:1"},
+    ]
 
     assert changes_between(before, after) == [
         Change((0,), ABSENT, {"name": "new", "image": "n"}),

@@ -18,7 +18,9 @@ def browse(chromium: Browser, tmp_path: Path) -> Iterator[Browse]:
         file = tmp_path / name
         file.write_text(text, encoding="utf-8")
         context = chromium.new_context(
-            viewport={"width": 1280, "height": 800}, color_scheme="dark" if scheme == "dark" else "light", offline=True
+            viewport={"width": 1280, "height": 800},
+            color_scheme="dark" if scheme == "dark" else "light",
+            offline=True,
         )
         contexts.append(context)
         return OpenedPage.of(context.new_page(), file)

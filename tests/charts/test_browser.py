@@ -47,7 +47,9 @@ def test_hostile_names_are_shown_as_text(browse: Browse) -> None:
                 title=HOSTILE,
                 notes=(HOSTILE,),
                 rows=tuple(row._replace(size=HOSTILE) for row in chart.rows),
-                columns=tuple(column._replace(title=HOSTILE, change=HOSTILE) for column in chart.columns),
+                columns=tuple(
+                    column._replace(title=HOSTILE, change=HOSTILE) for column in chart.columns
+                ),
             ),
         ),
     )

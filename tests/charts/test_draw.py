@@ -28,7 +28,10 @@ def line_points(svg: str, kind: str) -> list[tuple[float, float]]:
     """Return the points of a column's line."""
     (group,) = [group for group in parsed(svg).iter(f"{SVG}g") if group.get("class") == kind]
     (line,) = [line for line in group.iter(f"{SVG}polyline") if line.get("class") == "path"]
-    return [(float(x), float(y)) for x, y in (point.split(",") for point in line.attrib["points"].split())]
+    return [
+        (float(x), float(y))
+        for x, y in (point.split(",") for point in line.attrib["points"].split())
+    ]
 
 
 def slopes(points: list[tuple[float, float]]) -> list[float]:
@@ -39,7 +42,13 @@ def slopes(points: list[tuple[float, float]]) -> list[float]:
 def test_a_figure_proportional_to_cores_is_a_straight_line() -> None:
     """Rungs are placed by cores and columns share a scale: doubling either has one length."""
     svg = svg_of(
-        planned(spec(sizes=["v2-8", "v2-32", "v2-512"], training__learning_rate=1, training__learning_rate_rule="sqrt"))
+        planned(
+            spec(
+                sizes=["v2-8", "v2-32", "v2-512"],
+                training__learning_rate=1,
+                training__learning_rate_rule="sqrt",
+            )
+        )
     )
 
     batch, steps, rate = (slopes(line_points(svg, kind)) for kind in ("batch", "steps", "rate"))
@@ -75,7 +84,10 @@ def test_marks_are_inside_their_plots(seed: int) -> None:
     for group in parsed(svg_of(plan, random_measured(plan, seed))).iter(f"{SVG}g"):
         lines = [line.attrib for line in group.findall(f"{SVG}line") if line.get("class") == "grid"]
         width = max((float(line["x2"]) for line in lines), default=0)
-        assert all(-0.1 <= float(circle.attrib["cx"]) <= width + 0.6 for circle in group.findall(f"{SVG}circle"))
+        assert all(
+            -0.1 <= float(circle.attrib["cx"]) <= width + 0.6
+            for circle in group.findall(f"{SVG}circle")
+        )
 
 
 def test_the_same_spec_gives_the_same_bytes() -> None:

@@ -21,7 +21,13 @@ SIZES = ["v2-8", "v2-32", "v2-128", "v2-256", "v2-512"]
 DATA = spec(sizes=SIZES, trainer__fit=STEP, training__learning_rate=0.1)
 OLDER = spec(sizes=SIZES, trainer__fit=STEP, training__learning_rate=0.2)
 USED = {"v2-8": 123.45, "v2-32": 7.4, "v2-128": 3.74}
-TEXTS = ["≥ 123.45 of 7.48: does not fit", "7.4 of 7.48: little left", "3.74 of 7.48", "outdated", "–"]
+TEXTS = [
+    "≥ 123.45 of 7.48: does not fit",
+    "7.4 of 7.48: little left",
+    "3.74 of 7.48",
+    "outdated",
+    "–",
+]
 
 
 def fits_of(folder: Path) -> dict[str, RungFit]:

@@ -34,7 +34,9 @@ def labels(chart: Chart) -> dict[str, list[str]]:
 def test_the_words_of_a_ladder_of_three_rungs_are_exact() -> None:
     """The headline has the first and last size, the lead what stays, each column how its figure changes."""
     narrative = narrative_of(
-        sizes=["v2-8", "v2-32", "v2-128"], training__learning_rate=0.1, training__learning_rate_rule="linear"
+        sizes=["v2-8", "v2-32", "v2-128"],
+        training__learning_rate=0.1,
+        training__learning_rate_rule="linear",
     )
 
     assert narrative.headline == "mnist scales from v2-8 to v2-128"
@@ -48,7 +50,11 @@ def test_the_words_of_a_ladder_of_three_rungs_are_exact() -> None:
         "train_steps": ["4,000", "1,000", "250"],
         "learning_rate": ["0.1", "0.4", "1.6"],
     }
-    assert [column.change for column in chart.columns] == ["grows 16×", "falls to 1/16", "grows 16×"]
+    assert [column.change for column in chart.columns] == [
+        "grows 16×",
+        "falls to 1/16",
+        "grows 16×",
+    ]
     assert chart.description.startswith(
         "v2-8, 8 cores: batch_size 1,024, train_steps 4,000, learning_rate 0.1. v2-32, 32 cores: batch_size 4,096,"
     )
@@ -66,7 +72,10 @@ def test_accumulation_has_a_column_and_tokens_a_sentence() -> None:
             "train_tokens": 64_000_000,
         },
     )
-    assert narrative.lead[0] == "4× the cores, the same 64,000,000 tokens on every rung. Tuned on v2-32."
+    assert (
+        narrative.lead[0]
+        == "4× the cores, the same 64,000,000 tokens on every rung. Tuned on v2-32."
+    )
     (chart,) = narrative.charts
     assert labels(chart) == {
         "batch_size": ["64", "64"],
@@ -78,7 +87,9 @@ def test_accumulation_has_a_column_and_tokens_a_sentence() -> None:
 
 def test_epochs_replace_steps() -> None:
     """A run in epochs has a column of epochs, which stay; a missing learning rate has no column."""
-    narrative = narrative_of(training__train_steps=WITHOUT, training__epochs=1, training__learning_rate=WITHOUT)
+    narrative = narrative_of(
+        training__train_steps=WITHOUT, training__epochs=1, training__learning_rate=WITHOUT
+    )
 
     assert narrative.lead[0] == "4× the cores, 1 epoch on every rung. Tuned on v2-8."
     assert [(column.title, column.change) for column in narrative.charts[0].columns] == [
@@ -100,7 +111,10 @@ def test_rounded_steps_show_a_range_of_examples() -> None:
     """If rounding up the steps adds examples, the lead shows the lowest and highest count."""
     narrative = narrative_of(sizes=["v2-8", "v2-128"], training__train_steps=1001)
 
-    assert narrative.lead[0] == "16× the cores, 1,025,024 to 1,032,192 examples on every rung. Tuned on v2-8."
+    assert (
+        narrative.lead[0]
+        == "16× the cores, 1,025,024 to 1,032,192 examples on every rung. Tuned on v2-8."
+    )
 
 
 def test_an_override_is_a_ring() -> None:
@@ -126,7 +140,9 @@ def test_measured_throughput_is_compared_with_linear_scaling() -> None:
 
 def test_an_outdated_measurement_has_a_note() -> None:
     """A speed measured with another program stays in the chart, and a note names its rung."""
-    measured = MeasuredThroughput({"v2-8": Fraction(1000), "v2-32": Fraction(3600)}, ("v2-32", "v2-128"))
+    measured = MeasuredThroughput(
+        {"v2-8": Fraction(1000), "v2-32": Fraction(3600)}, ("v2-32", "v2-128")
+    )
     (narrative,) = narratives(planned(spec(sizes=["v2-8", "v2-32"])), {"dev": measured})
     assert narrative.charts[1].notes == ("v2-32: measured with another program.",)
 
@@ -142,22 +158,34 @@ def test_each_environment_has_its_own_measurements() -> None:
     """Environments with equal ladders share a narrative, which has a chart for each measured one."""
     own = {"project": "my-project-b", "region": "us-central1"}
     plan = planned(
-        spec(environments={"a": {**own, "project": "my-project-a"}, "b": own, "c": own | {"bucket": "my-c"}})
+        spec(
+            environments={
+                "a": {**own, "project": "my-project-a"},
+                "b": own,
+                "c": own | {"bucket": "my-c"},
+            }
+        )
     )
 
     (narrative,) = narratives(
-        plan, {"a": MeasuredThroughput({"v2-8": Fraction(1)}), "c": MeasuredThroughput({"v2-8": Fraction(2)})}
+        plan,
+        {
+            "a": MeasuredThroughput({"v2-8": Fraction(1)}),
+            "c": MeasuredThroughput({"v2-8": Fraction(2)}),
+        },
     )
 
     assert [chart.title.partition(":")[0] for chart in narrative.charts[1:]] == ["a", "c"]
 
 
-@pytest.mark.parametrize(("text", "label"), [("0x1F", "0x1F"), ("0x00000000000F", "15"), ("+.50", "+.50")])
+@pytest.mark.parametrize(
+    ("text", "label"), [("0x1F", "0x1F"), ("0x00000000000F", "15"), ("+.50", "+.50")]
+)
 def test_any_spelling_of_a_number_is_drawn_at_its_value(text: str, label: str) -> None:
     """A number in any spelling of YAML is drawn at its value, and labelled as the trainer gets it."""
-    text_of_spec = json.dumps(spec(training__learning_rate=1, training__learning_rate_rule="keep")).replace(
-        'rate": 1', f'rate": {text}'
-    )
+    text_of_spec = json.dumps(
+        spec(training__learning_rate=1, training__learning_rate_rule="keep")
+    ).replace('rate": 1', f'rate": {text}')
     (narrative,) = narratives(planned(text_of_spec))
 
     assert [cell.text for cell in narrative.charts[0].columns[-1].cells] == [label, label]
@@ -166,7 +194,11 @@ def test_any_spelling_of_a_number_is_drawn_at_its_value(text: str, label: str) -
 def test_long_numbers_are_rounded() -> None:
     """A number that is too long for a column is rounded."""
     assert [count_text(10**9 - 1), count_text(10**15)] == ["999,999,999", "1e15"]
-    assert [rate_text("0.000125"), rate_text("0.000000001250"), rate_text("1e-3")] == ["0.000125", "1.25e-9", "1e-3"]
+    assert [rate_text("0.000125"), rate_text("0.000000001250"), rate_text("1e-3")] == [
+        "0.000125",
+        "1.25e-9",
+        "1e-3",
+    ]
 
 
 @pytest.mark.parametrize(

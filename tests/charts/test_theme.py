@@ -16,7 +16,9 @@ MIN_CONTRAST = 4.5
 def luminance(colour: str) -> float:
     """Return the relative luminance: https://www.w3.org/TR/WCAG22/#dfn-relative-luminance."""
     parts = [int(colour[index : index + 2], 16) / 255 for index in (1, 3, 5)]
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 

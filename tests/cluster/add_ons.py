@@ -16,7 +16,9 @@ _QUICK: Final = {"qps": 1000, "burst": 2000}
 
 
 @contextmanager
-def running_add_ons(cluster: Cluster, folder: Path, module_folder: Callable[[str], Path]) -> Iterator[None]:
+def running_add_ons(
+    cluster: Cluster, folder: Path, module_folder: Callable[[str], Path]
+) -> Iterator[None]:
     """Run the controllers of JobSet and Kueue in the folder of a cluster."""
     with ExitStack() as stack:
         stack.enter_context(_running_jobset(cluster, folder, module_folder("sigs.k8s.io/jobset")))
@@ -51,7 +53,9 @@ def _running_jobset(cluster: Cluster, folder: Path, module: Path) -> Iterator[No
 def _running_kueue(cluster: Cluster, folder: Path, module: Path) -> Iterator[None]:
     webhook, health = free_ports(2)
     components, certificates = module / "config" / "components", folder / "certificates"
-    cluster.define(*(each for path in (components / "crd" / "bases").glob("*.yaml") for each in _read(path)))
+    cluster.define(
+        *(each for path in (components / "crd" / "bases").glob("*.yaml") for each in _read(path))
+    )
     configuration = {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",
@@ -76,7 +80,9 @@ def _running_kueue(cluster: Cluster, folder: Path, module: Path) -> Iterator[Non
     command = [*private, *program, "--feature-gates=VisibilityOnDemand=false"]
     with running(command, folder / "kueue.log", KUBECONFIG=str(cluster.kubeconfig)) as process:
         # Its webhooks are created once it answers: before, they would keep JobSet from creating Jobs.
-        wait_until(lambda: is_listening(webhook) and is_listening(health), process, folder / "kueue.log")
+        wait_until(
+            lambda: is_listening(webhook) and is_listening(health), process, folder / "kueue.log"
+        )
         cluster.create(*_webhooks(components, webhook, certificates, _KUEUE_KINDS, "kueue"))
         cluster.create(*yaml.safe_load_all((Path(__file__).parent / "kueue.yaml").read_text()))
         yield
@@ -94,8 +100,15 @@ def _webhooks(
     configurations = _read(components / "webhook" / "manifests.yaml")
     for configuration in configurations:
         configuration["metadata"]["name"] = f"{prefix}-{configuration['metadata']['name']}"
-        paths = {each["name"]: each["clientConfig"]["service"]["path"] for each in configuration["webhooks"]}
-        chosen = [each for each in configuration["webhooks"] if paths[each["name"]].rpartition("-")[2] in kinds]
+        paths = {
+            each["name"]: each["clientConfig"]["service"]["path"]
+            for each in configuration["webhooks"]
+        }
+        chosen = [
+            each
+            for each in configuration["webhooks"]
+            if paths[each["name"]].rpartition("-")[2] in kinds
+        ]
         for webhook in chosen:
             url = f"https://127.0.0.1:{port}{paths[webhook['name']]}"
             webhook["clientConfig"] = {"url": url, "caBundle": bundle}

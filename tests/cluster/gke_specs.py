@@ -13,7 +13,11 @@ def rendered(**changes: Any) -> list[Config]:
     sizes = changes["sizes"]
     slice_ = CATALOG.find(sizes[0])
     assert slice_
-    environment = {"project": "my-project-dev", "region": slice_.regions(official=True)[0], "kube_context": "c"}
+    environment = {
+        "project": "my-project-dev",
+        "region": slice_.regions(official=True)[0],
+        "kube_context": "c",
+    }
     training = {"tuned_on": sizes[0], "batch_size": 4096 * slice_.devices, "train_steps": 4000}
     data = spec(target="gke", environments={"dev": environment}, training=training, **changes)
     return configs(data)
@@ -24,7 +28,12 @@ def objects(config: Config) -> Iterator[dict[str, Any]]:
     yield from (dict(each) for each in (*config.companions, config.request_body))
     for number, replicated in enumerate(config.request_body["spec"]["replicatedJobs"]):
         metadata = {"name": f"{config.job.name}-{number}", "namespace": "default"}
-        yield {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": replicated["template"]["spec"]}
+        yield {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": metadata,
+            "spec": replicated["template"]["spec"],
+        }
 
 
 def documents(config: Config) -> str:

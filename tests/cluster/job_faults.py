@@ -45,14 +45,28 @@ class Case:
     def changes(self, **more: Any) -> dict[str, Any]:
         """Return the spec's own part: its keys by path."""
         row = self.row
-        options = {"namespace": self.namespace, "service_account": "default", **row.get("gke", {}), **more}
+        options = {
+            "namespace": self.namespace,
+            "service_account": "default",
+            **row.get("gke", {}),
+            **more,
+        }
         if queue := row.get("queue"):
-            options |= {"queue": "tpu"} | ({"topology_aware": True} if queue.startswith("parts") else {})
+            options |= {"queue": "tpu"} | (
+                {"topology_aware": True} if queue.startswith("parts") else {}
+            )
         trainer = {f"trainer__{key}": value for key, value in row.get("trainer", {}).items()}
         capacity = {"capacity": row["capacity"]} if "capacity" in row else {}
         overrides = {"overrides": {row["size"]: row["overrides"]}} if "overrides" in row else {}
         name = {"name": "rival" if more else "t"}
-        return {"sizes": [row["size"]], "targets": {"gke": options}, **trainer, **capacity, **overrides, **name}
+        return {
+            "sizes": [row["size"]],
+            "targets": {"gke": options},
+            **trainer,
+            **capacity,
+            **overrides,
+            **name,
+        }
 
     def script(self) -> Script:
         """Run the job, let the fault happen, let a program that runs end, and note what can be seen."""
@@ -105,7 +119,11 @@ class Case:
             yield from self.until("the deletion", lambda: not run.jobset and not run.all_pods)
         settled = 0
         while settled < 3:  # the pods of a JobSet that failed are deleted
-            settled = 0 if any("deletionTimestamp" in pod["metadata"] for pod in run.all_pods) else settled + 1
+            settled = (
+                0
+                if any("deletionTimestamp" in pod["metadata"] for pod in run.all_pods)
+                else settled + 1
+            )
             yield "the last deletions"
         number = len(run.all_pods)
         pods = {0: "no pod", 1: "1 pod"}.get(number, f"{number} pods")
@@ -137,7 +155,8 @@ class Case:
         """Wait for the end of the job, or until it runs again, without a pod of before."""
         run = self.run
         yield from self.until(
-            "the end, or other pods", lambda: bool(run.end) or (run.is_running and not self.names() & before)
+            "the end, or other pods",
+            lambda: bool(run.end) or (run.is_running and not self.names() & before),
         )
 
     def one_pod(self) -> Any:
@@ -208,7 +227,9 @@ def _preempted(case: Case) -> Script:
     waiting = "suspended" if case.run.is_suspended else "waits"
     case.seen["meanwhile"] = case.run.end or waiting
     rival.end_program(0, rival.pods)
-    yield from case.until("the job after the rival", lambda: bool(case.run.end) or case.run.is_running)
+    yield from case.until(
+        "the job after the rival", lambda: bool(case.run.end) or case.run.is_running
+    )
 
 
 def _deadline(case: Case) -> Script:
@@ -239,7 +260,9 @@ def _quota(case: Case) -> Script:
         case.cluster.request("PATCH", f"{path}/{case.namespace}", {"spec": queue["spec"]})
     else:
         path = f"/api/v1/namespaces/{case.namespace}/resourcequotas/chips"
-        case.cluster.request("PATCH", path, {"spec": {"hard": {f"requests.{CHIPS}": str(case.chips)}}})
+        case.cluster.request(
+            "PATCH", path, {"spec": {"hard": {f"requests.{CHIPS}": str(case.chips)}}}
+        )
     yield from case.until("the start", lambda: case.run.is_running)
 
 
@@ -268,7 +291,9 @@ FAULTS: Final[Mapping[str, Callable[[Case], Script]]] = {
 }
 
 
-def run_all(cluster: Cluster, pools: Sequence[Pool], rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+def run_all(
+    cluster: Cluster, pools: Sequence[Pool], rows: Sequence[Mapping[str, Any]]
+) -> dict[str, dict[str, Any]]:
     """Run all cases at the same time; return what was seen of each."""
     by_name = {pool.name: pool for pool in pools}
     cases = [Case(cluster, by_name, row) for row in rows]
@@ -279,7 +304,9 @@ def run_all(cluster: Cluster, pools: Sequence[Pool], rows: Sequence[Mapping[str,
         for case in cases:
             if script := scripts.get(case.namespace):
                 for run in filter(None, (case.run, case.rival)):
-                    run.seen = seen.get(case.namespace, run.seen._replace(jobsets={}, pods=(), workloads=()))
+                    run.seen = seen.get(
+                        case.namespace, run.seen._replace(jobsets={}, pods=(), workloads=())
+                    )
                 if (problem := _step(script, time.monotonic() > deadline)) is not None:
                     case.seen |= {"problem": problem} if problem else {}
                     del scripts[case.namespace]

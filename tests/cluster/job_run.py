@@ -48,11 +48,16 @@ def snapshots(cluster: Cluster) -> dict[str, Snapshot]:
 class JobRun:
     """A job of one namespace, seen through the latest snapshot."""
 
-    def __init__(self, cluster: Cluster, body: Mapping[str, Any], pools: Mapping[str, Pool]) -> None:
+    def __init__(
+        self, cluster: Cluster, body: Mapping[str, Any], pools: Mapping[str, Pool]
+    ) -> None:
         self.cluster, self.body, self.pools = cluster, body, pools
         self.name, self.namespace = body["metadata"]["name"], body["metadata"]["namespace"]
         child = body["spec"]["replicatedJobs"][0]
-        self.slices, self.hosts = child["replicas"], child["replicas"] * child["template"]["spec"]["parallelism"]
+        self.slices, self.hosts = (
+            child["replicas"],
+            child["replicas"] * child["template"]["spec"]["parallelism"],
+        )
         self.seen = Snapshot()
         self.refusal = ""
 
@@ -61,7 +66,9 @@ class JobRun:
     def create(self) -> None:
         """Create the JobSet; a refusal of the server is kept."""
         try:
-            self.cluster.request("POST", f"{JOBSETS}/namespaces/{self.namespace}/jobsets", self.body)
+            self.cluster.request(
+                "POST", f"{JOBSETS}/namespaces/{self.namespace}/jobsets", self.body
+            )
         except ApiError as error:
             self.refusal = str(error)
 
@@ -158,7 +165,9 @@ class JobRun:
 
     def has_gone(self, name: str) -> bool:
         """Return True if a pod has ended, or was deleted."""
-        return name not in {pod["metadata"]["name"] for pod in self.all_pods if pod["status"]["phase"] in LIVE}
+        return name not in {
+            pod["metadata"]["name"] for pod in self.all_pods if pod["status"]["phase"] in LIVE
+        }
 
     @property
     def is_running(self) -> bool:
@@ -173,7 +182,11 @@ class JobRun:
             slices.setdefault(pod["metadata"]["labels"][_JOB_INDEX], set()).add(self._place(name))
         places = [" and ".join(sorted(each)) for _, each in sorted(slices.items())]
         own = len(set(places)) == len(places) and all(len(each) == 1 for each in slices.values())
-        return [place.rpartition("@")[0] for place in places] if own else [*places, "not on places of their own"]
+        return (
+            [place.rpartition("@")[0] for place in places]
+            if own
+            else [*places, "not on places of their own"]
+        )
 
     def _place(self, node: str) -> str:
         """Return the kind of a node's pool, and its name, which is not shown, and its part of the pool."""
@@ -184,9 +197,13 @@ class JobRun:
         return f"{shown}@{part[0] if part else match['metadata']['labels'][NODE_POOL]}"
 
 
-def needs(namespace: str, queue: Mapping[str, Any] | None, quota: int | None) -> list[tuple[str, dict[str, Any]]]:
+def needs(
+    namespace: str, queue: Mapping[str, Any] | None, quota: int | None
+) -> list[tuple[str, dict[str, Any]]]:
     """Return the objects of a namespace with their paths: its queue, or without one, a quota of chips."""
-    parts: list[tuple[str, dict[str, Any]]] = [("/api/v1/namespaces", _object("v1", "Namespace", namespace))]
+    parts: list[tuple[str, dict[str, Any]]] = [
+        ("/api/v1/namespaces", _object("v1", "Namespace", namespace))
+    ]
     if queue:
         flavor = {"name": queue["flavor"], "resources": [{"name": CHIPS, "nominalQuota": quota}]}
         spec = {
@@ -195,8 +212,13 @@ def needs(namespace: str, queue: Mapping[str, Any] | None, quota: int | None) ->
             "resourceGroups": [{"coveredResources": [CHIPS], "flavors": [flavor]}],
         }
         api = "kueue.x-k8s.io/v1beta2"
-        parts.append((f"{KUEUE}/clusterqueues", {**_object(api, "ClusterQueue", namespace), "spec": spec}))
-        local = {**_object(api, "LocalQueue", "tpu", namespace), "spec": {"clusterQueue": namespace}}
+        parts.append(
+            (f"{KUEUE}/clusterqueues", {**_object(api, "ClusterQueue", namespace), "spec": spec})
+        )
+        local = {
+            **_object(api, "LocalQueue", "tpu", namespace),
+            "spec": {"clusterQueue": namespace},
+        }
         parts.append((f"{KUEUE}/namespaces/{namespace}/localqueues", local))
     elif quota is not None:
         hard = {"spec": {"hard": {f"requests.{CHIPS}": str(quota)}}}

@@ -23,10 +23,14 @@ def free_ports(count: int) -> list[int]:
 
 
 @contextmanager
-def running(command: Sequence[str], log: Path, **environment: str) -> "Iterator[subprocess.Popen[bytes]]":
+def running(
+    command: Sequence[str], log: Path, **environment: str
+) -> "Iterator[subprocess.Popen[bytes]]":
     """Run a program whose output goes into a file, and end it."""
     with log.open("w") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=output, env={**os.environ, **environment})
+        process = subprocess.Popen(
+            command, stdout=output, stderr=output, env={**os.environ, **environment}
+        )
         try:
             yield process
         finally:
@@ -43,7 +47,9 @@ def wait_until(is_ready: Callable[[], bool], process: "subprocess.Popen[bytes]",
     deadline = time.monotonic() + START_SECONDS
     while not is_ready():
         in_time = process.poll() is None and time.monotonic() < deadline
-        assert in_time, f"not ready; exit status {process.poll()}; {log}:\n{log.read_text()[-2000:]}"
+        assert in_time, (
+            f"not ready; exit status {process.poll()}; {log}:\n{log.read_text()[-2000:]}"
+        )
         time.sleep(0.2)
 
 

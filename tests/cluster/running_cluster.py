@@ -51,7 +51,9 @@ class Cluster(NamedTuple):
     kubeconfig: Path
     server: str
 
-    def kubectl(self, *words: str, text: str | None = None, check: bool = True) -> "subprocess.CompletedProcess[str]":
+    def kubectl(
+        self, *words: str, text: str | None = None, check: bool = True
+    ) -> "subprocess.CompletedProcess[str]":
         """Run kubectl as the administrator."""
         command = [str(self.programs / "kubectl"), f"--kubeconfig={self.kubeconfig}", *words]
         result = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
@@ -60,14 +62,18 @@ class Cluster(NamedTuple):
 
     def create(self, *objects: Mapping[str, Any]) -> None:
         """Create objects."""
-        self.kubectl("create", "--filename=-", text="---\n".join(json.dumps(each) + "\n" for each in objects))
+        self.kubectl(
+            "create", "--filename=-", text="---\n".join(json.dumps(each) + "\n" for each in objects)
+        )
 
     def define(self, *definitions: Mapping[str, Any]) -> None:
         """Create definitions of kinds, and wait until the server has them."""
         self.create(*definitions)
         names = [f"crd/{each['metadata']['name']}" for each in definitions]
         wait = ("wait", "--for=condition=Established", *names, "--timeout=120s")
-        while "accessor error" in self.kubectl(*wait, check=False).stderr:  # before there is any condition
+        while (
+            "accessor error" in self.kubectl(*wait, check=False).stderr
+        ):  # before there is any condition
             time.sleep(0.2)
 
     def names(self, kind: str, namespace: str = "default") -> list[str]:
@@ -107,7 +113,9 @@ class Cluster(NamedTuple):
 @cache
 def _connection(server: str) -> http.client.HTTPSConnection:
     context = ssl._create_unverified_context()  # noqa: S323, SLF001 - a server on a loopback address
-    return http.client.HTTPSConnection(server.removeprefix("https://"), context=context, timeout=120)
+    return http.client.HTTPSConnection(
+        server.removeprefix("https://"), context=context, timeout=120
+    )
 
 
 @contextmanager
@@ -115,35 +123,66 @@ def running_api_server(programs: Path, folder: Path) -> Iterator[Cluster]:
     """Run etcd and an API server in a folder; the folder `certificates` then has the server's certificate and key."""
     etcd, peer, api = free_ports(3)
     server, certificates = f"https://127.0.0.1:{api}", folder / "certificates"
-    (folder / "tokens.csv").write_text(f"{TOKEN},admin,admin,system:masters\n{READER},reader,reader,readers\n")
-    subprocess.run(["openssl", "genrsa", "-out", str(folder / "accounts.key"), "2048"], check=True, capture_output=True)
+    (folder / "tokens.csv").write_text(
+        f"{TOKEN},admin,admin,system:masters\n{READER},reader,reader,readers\n"
+    )
+    subprocess.run(
+        ["openssl", "genrsa", "-out", str(folder / "accounts.key"), "2048"],
+        check=True,
+        capture_output=True,
+    )
     with ExitStack() as stack:
-        of_etcd = [f"--listen-client-urls=http://127.0.0.1:{etcd}", f"--advertise-client-urls=http://127.0.0.1:{etcd}"]
-        of_peers = [f"--listen-peer-urls=http://127.0.0.1:{peer}", "--unsafe-no-fsync", "--log-level=error"]
+        of_etcd = [
+            f"--listen-client-urls=http://127.0.0.1:{etcd}",
+            f"--advertise-client-urls=http://127.0.0.1:{etcd}",
+        ]
+        of_peers = [
+            f"--listen-peer-urls=http://127.0.0.1:{peer}",
+            "--unsafe-no-fsync",
+            "--log-level=error",
+        ]
         command = [str(programs / "etcd"), f"--data-dir={folder / 'etcd'}", *of_etcd, *of_peers]
         stack.enter_context(running(command, folder / "etcd.log"))
-        process = stack.enter_context(running(_api_server(programs, folder, etcd, api), folder / "api.log"))
+        process = stack.enter_context(
+            running(_api_server(programs, folder, etcd, api), folder / "api.log")
+        )
         cluster = Cluster(programs, folder / "kubeconfig", server)
         write_kubeconfig(cluster.kubeconfig, server, TOKEN, ["default"])
         ready = ("get", "--raw=/readyz")
-        wait_until(lambda: not cluster.kubectl(*ready, check=False).returncode, process, folder / "api.log")
+        wait_until(
+            lambda: not cluster.kubectl(*ready, check=False).returncode, process, folder / "api.log"
+        )
         # The certificate of the server, for which it is its own authority, is that of the webhooks too.
         for name in ("crt", "key"):
-            (certificates / f"tls.{name}").write_bytes((certificates / f"apiserver.{name}").read_bytes())
+            (certificates / f"tls.{name}").write_bytes(
+                (certificates / f"apiserver.{name}").read_bytes()
+            )
         yield cluster
 
 
 @contextmanager
 def running_controllers(cluster: Cluster, folder: Path) -> Iterator[None]:
     """Run the controllers of Jobs, nodes and namespaces, and the scheduler."""
-    common = (f"--kubeconfig={cluster.kubeconfig}", "--leader-elect=false", "--secure-port=0", *_FAST)
+    common = (
+        f"--kubeconfig={cluster.kubeconfig}",
+        "--leader-elect=false",
+        "--secure-port=0",
+        *_FAST,
+    )
     accounts = f"--service-account-private-key-file={folder / 'accounts.key'}"
     chosen = f"--controllers={','.join(_CONTROLLERS)}"
     # On a busy machine, nodes would otherwise be given up.
     patient = "--node-monitor-grace-period=30m"
     # A quota made before its controller has found the kinds of JobSet and Kueue would wait five minutes for its use.
     quotas = "--resource-quota-sync-period=10s"
-    manager = [str(cluster.programs / "kube-controller-manager"), *common, accounts, chosen, patient, quotas]
+    manager = [
+        str(cluster.programs / "kube-controller-manager"),
+        *common,
+        accounts,
+        chosen,
+        patient,
+        quotas,
+    ]
     scheduler = [str(cluster.programs / "kube-scheduler"), *common]
     with running(manager, folder / "controllers.log"), running(scheduler, folder / "scheduler.log"):
         yield
@@ -171,11 +210,16 @@ def _api_server(programs: Path, folder: Path, etcd: int, port: int) -> list[str]
 
 def write_kubeconfig(path: Path, server: str, token: str, contexts: Sequence[str]) -> None:
     """Write the configuration of kubectl for a user, with contexts of these names."""
-    names = [{"name": name, "context": {"cluster": "c", "user": "u", "namespace": "default"}} for name in contexts]
+    names = [
+        {"name": name, "context": {"cluster": "c", "user": "u", "namespace": "default"}}
+        for name in contexts
+    ]
     config = {
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [{"name": "c", "cluster": {"server": server, "insecure-skip-tls-verify": True}}],
+        "clusters": [
+            {"name": "c", "cluster": {"server": server, "insecure-skip-tls-verify": True}}
+        ],
         "users": [{"name": "u", "user": {"token": token}}],
         "contexts": names,
         "current-context": contexts[0],
@@ -195,6 +239,13 @@ def definition(plural: str) -> dict[str, Any]:
             "group": group,
             "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
             "scope": "Namespaced",
-            "versions": [{"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
+            "versions": [
+                {
+                    "name": version,
+                    "served": True,
+                    "storage": True,
+                    "schema": {"openAPIV3Schema": schema},
+                }
+            ],
         },
     }

@@ -78,9 +78,17 @@ def nodes_of(pool: Pool) -> list[dict[str, Any]]:
         **({labels.RESERVATION_AFFINITY: "specific"} if kind == "reservation" else {}),
     }
     key, _, value = pool.taint.partition("=")
-    taints = [{"key": labels.CHIPS, "value": "present"}, *([{"key": key, "value": value}] if key else [])]
+    taints = [
+        {"key": labels.CHIPS, "value": "present"},
+        *([{"key": key, "value": value}] if key else []),
+    ]
     return [
-        _node(f"{pool.name}-{host}", own | _place(pool, str(slice_.topology), host, machine.chips), taints, machine)
+        _node(
+            f"{pool.name}-{host}",
+            own | _place(pool, str(slice_.topology), host, machine.chips),
+            taints,
+            machine,
+        )
         for host in range(slice_.hosts)
     ]
 
@@ -95,7 +103,9 @@ def _place(pool: Pool, topology: str, host: int, chips: int) -> dict[str, str]:
     return {level.format(topology=pool.parts): f"{pool.name}-part-{part}"}
 
 
-def _node(name: str, own: Mapping[str, str], taints: Iterable[Mapping[str, str]], machine: Machine) -> dict[str, Any]:
+def _node(
+    name: str, own: Mapping[str, str], taints: Iterable[Mapping[str, str]], machine: Machine
+) -> dict[str, Any]:
     resources = {labels.CHIPS: str(machine.chips), "cpu": "200", "memory": "700Gi", "pods": "110"}
     resources["ephemeral-storage"] = "100Gi"
     return {
@@ -107,7 +117,9 @@ def _node(name: str, own: Mapping[str, str], taints: Iterable[Mapping[str, str]]
             "phase": "Running",
             "capacity": resources,
             "allocatable": resources,
-            "conditions": [{"type": "Ready", "status": "True", "reason": "Simulated", "message": "no machine"}],
+            "conditions": [
+                {"type": "Ready", "status": "True", "reason": "Simulated", "message": "no machine"}
+            ],
         },
     }
 
@@ -117,8 +129,17 @@ def running_nodes(cluster: Cluster, folder: Path) -> Iterator[None]:
     """Create the nodes of all pools, and run KWOK for them."""
     (port,) = free_ports(1)
     address = f"127.0.0.1:{port}"
-    options = [f"--config={STAGES}", "--manage-all-nodes=true", "--node-ip=127.0.0.1", "--enable-crds="]
-    options += [f"--server-address={address}", f"--node-port={port}", f"--kubeconfig={cluster.kubeconfig}"]
+    options = [
+        f"--config={STAGES}",
+        "--manage-all-nodes=true",
+        "--node-ip=127.0.0.1",
+        "--enable-crds=",
+    ]
+    options += [
+        f"--server-address={address}",
+        f"--node-port={port}",
+        f"--kubeconfig={cluster.kubeconfig}",
+    ]
     for pool in read_pools():
         for node in nodes_of(pool):
             cluster.request("POST", "/api/v1/nodes", node)

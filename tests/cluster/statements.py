@@ -27,6 +27,10 @@ def sentences(page: Path) -> Iterator[tuple[str, str]]:
             for block in re.split(r"\n\s*\n", text):
                 lines = block.strip().splitlines()
                 rows = [line for line in lines if line.startswith("|")][2:]
-                prose = " ".join(_NUMBER.sub("", line.strip()) for line in lines if not line.startswith("|"))
+                prose = " ".join(
+                    _NUMBER.sub("", line.strip()) for line in lines if not line.startswith("|")
+                )
                 plain = _LINK.sub(r"\1", prose)
-                yield from ((title, each.strip()) for each in (*rows, *_END.split(plain)) if each.strip())
+                yield from (
+                    (title, each.strip()) for each in (*rows, *_END.split(plain)) if each.strip()
+                )

@@ -49,21 +49,33 @@ class Team:
 
     def paste(self, text: str) -> "subprocess.CompletedProcess[str]":
         """Run a printed command as a user pastes it."""
-        return self._run(["bash", "-euo", "pipefail", "-c", text.replace("tpucfg ", f"{' '.join(COMMAND)} ")])
+        return self._run(
+            ["bash", "-euo", "pipefail", "-c", text.replace("tpucfg ", f"{' '.join(COMMAND)} ")]
+        )
 
     def _run(self, command: list[str]) -> "subprocess.CompletedProcess[str]":
         path = f"{self.cluster.programs}:{os.environ['PATH']}"
         environment = {**ENVIRONMENT, "PATH": path, "KUBECONFIG": str(self.folder / "kubeconfig")}
         return subprocess.run(
-            command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False, timeout=120
+            command,
+            cwd=self.folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
         )
 
     def running_pods(self) -> list[str]:
         """Wait until pods run, and return their names and their starts."""
         pods, job = ("pods", f"--namespace={self.namespace}"), f"job/mnist-dev-{SIZE}-slice-0"
         self.cluster.kubectl("wait", "--for=create", job, pods[1], "--timeout=120s")
-        self.cluster.kubectl("wait", "--for=jsonpath={.status.ready}=2", job, pods[1], "--timeout=120s")
-        shown = self.cluster.kubectl("get", *pods, "--output=jsonpath={.items[*]['metadata.name','status.startTime']}")
+        self.cluster.kubectl(
+            "wait", "--for=jsonpath={.status.ready}=2", job, pods[1], "--timeout=120s"
+        )
+        shown = self.cluster.kubectl(
+            "get", *pods, "--output=jsonpath={.items[*]['metadata.name','status.startTime']}"
+        )
         return shown.stdout.split()
 
     def left(self) -> list[str]:
@@ -76,7 +88,9 @@ class Team:
 @contextmanager
 def new_team(cluster: Cluster, folder: Path) -> Iterator[Team]:
     """Create a namespace, and delete it."""
-    namespace = f"team-{uuid4().hex[:12]}"  # deletions take a while, and folders of tests have equal names
+    namespace = (
+        f"team-{uuid4().hex[:12]}"  # deletions take a while, and folders of tests have equal names
+    )
     cluster.kubectl("create", "namespace", namespace)
     (folder / "spec").mkdir()
     yield Team(cluster, folder / "spec", namespace)

@@ -16,16 +16,27 @@ VARIANTS: Final[dict[str, dict[str, Any]]] = {
     "spot": {**_V6E, "capacity": "spot"},
     "on-demand": {**_V6E, "capacity": "on-demand"},
     "reservation": {**_V6E, "capacity": {"reservation": "r"}},
-    "shared-reservation": {**_V6E, "capacity": {"reservation": "projects/other-project/reservations/r"}},
+    "shared-reservation": {
+        **_V6E,
+        "capacity": {"reservation": "projects/other-project/reservations/r"},
+    },
     "flex-start": {**_V6E, "capacity": "flex-start", "trainer__max_run_duration": "12h"},
     "slices": {"sizes": ["v6e-16x4"]},
-    "two-hosts-of-four-chips": {"sizes": ["v6e-8"], "overrides": {"v6e-8": {"machine": "ct6e-standard-4t"}}},
+    "two-hosts-of-four-chips": {
+        "sizes": ["v6e-8"],
+        "overrides": {"v6e-8": {"machine": "ct6e-standard-4t"}},
+    },
     "queue": {**_V6E, "targets": {"gke": {"queue": "tpu", "priority": "high"}}},
     "topology": {**_V6E, "targets": {"gke": {"queue": "tpu", "topology_aware": True}}},
-    "topology-of-slices": {"sizes": ["v6e-16x2"], "targets": {"gke": {"queue": "tpu", "topology_aware": True}}},
+    "topology-of-slices": {
+        "sizes": ["v6e-16x2"],
+        "targets": {"gke": {"queue": "tpu", "topology_aware": True}},
+    },
     "host-network": {
         **_V6E,
-        "targets": {"gke": {"host_network": True, "node_service_account": "n@p.iam.gserviceaccount.com"}},
+        "targets": {
+            "gke": {"host_network": True, "node_service_account": "n@p.iam.gserviceaccount.com"}
+        },
     },
     "mounts": {**_V6E, "trainer__mounts": {"/data": "${bucket}/data"}},
     "secrets": {**_V6E, "trainer__secrets": {"HF_TOKEN": "hf/1"}},
@@ -34,13 +45,19 @@ VARIANTS: Final[dict[str, dict[str, Any]]] = {
     "deadline": {**_V6E, "trainer__max_run_duration": "12h", "targets": {"gke": {"ttl": None}}},
     "compute-class": {**_V6E, "targets": {"gke": {"compute_class": "c"}}},
     "containers": {"sizes": ["tpu7x-16"], "targets": {"gke": {"containers_per_host": 2}}},
-    "xla-flags": {**_V6E, "trainer__xla_flags": {"v6e": ["--xla_a=true"]}, "trainer__env": {"A": "$(B) ${size}"}},
+    "xla-flags": {
+        **_V6E,
+        "trainer__xla_flags": {"v6e": ["--xla_a=true"]},
+        "trainer__env": {"A": "$(B) ${size}"},
+    },
 }
 
 
 def refusals(cluster: Cluster, config: Config) -> str:
     """Return what the server prints against the objects of a config; empty if it takes them."""
-    return cluster.kubectl("create", "--dry-run=server", "--filename=-", text=documents(config), check=False).stderr
+    return cluster.kubectl(
+        "create", "--dry-run=server", "--filename=-", text=documents(config), check=False
+    ).stderr
 
 
 @pytest.fixture(scope="module", autouse=True)

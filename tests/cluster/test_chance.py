@@ -26,7 +26,15 @@ _JOBS: Final[tuple[tuple[dict[str, Any], str], ...]] = (
     ({"size": "v6e-8x2", "queue": "parts-2x4"}, "part of v6e-64"),
 )
 """The jobs, with the kind of node pool on which the page places each slice."""
-_RESTARTS: Final = (None, 0, 1, 2, 5, {"times": 2, "exit_codes": [42]}, {"times": 3, "exit_codes": [42, "127-255"]})
+_RESTARTS: Final = (
+    None,
+    0,
+    1,
+    2,
+    5,
+    {"times": 2, "exit_codes": [42]},
+    {"times": 3, "exit_codes": [42, "127-255"]},
+)
 _FAULTS: Final = (
     "none",
     "a host fails with 1",
@@ -62,9 +70,16 @@ def promised(row: Mapping[str, Any]) -> dict[str, Any]:
     codes = restarts["exit_codes"] if isinstance(restarts, dict) else None
     times = restarts["times"] if isinstance(restarts, dict) else restarts or 0
     _, _, slices = row["size"].rpartition("-")[2].partition("x")
-    result = {"placed": [row["kind"]] * int(slices or 1), "end": "Completed", "restarts": 0, "counted": 0}
+    result = {
+        "placed": [row["kind"]] * int(slices or 1),
+        "end": "Completed",
+        "restarts": 0,
+        "counted": 0,
+    }
     if fault == "deadline":
-        return result | {"end": "suspended" if "queue" in row else "Failed"}  # or Failed, if the jobs are seen first
+        return result | {
+            "end": "suspended" if "queue" in row else "Failed"
+        }  # or Failed, if the jobs are seen first
     if fault in {"none", "quota", "suspended"}:
         return result
     if fault == "a node is lost" and row.get("queue", "").startswith("parts"):

@@ -52,7 +52,9 @@ def finders(cluster: Cluster, body: Mapping[str, Any]) -> dict[str, dict[str, An
     """Return who finds each mistake."""
     seen = {row["mistake"]: dict(_finders(cluster, _with_mistake(body, row))) for row in ROWS}
     if os.environ.get(WRITE):
-        TABLE.write_text(written(TABLE, [{**row, "found": seen[row["mistake"]]} for row in ROWS], "found"))
+        TABLE.write_text(
+            written(TABLE, [{**row, "found": seen[row["mistake"]]} for row in ROWS], "found")
+        )
     return seen
 
 
@@ -76,20 +78,31 @@ def _finders(cluster: Cluster, body: dict[str, Any]) -> Iterator[tuple[str, Any]
     if ids := sorted({finding.id for finding in config_findings(document(body), "gke", CATALOG)}):
         yield "check", ids
     version = body["apiVersion"]
-    yield from _refusal(cluster, "server", JOBSETS.replace("jobset.x-k8s.io/v1alpha2", version) + "/{}/jobsets", body)
+    yield from _refusal(
+        cluster,
+        "server",
+        JOBSETS.replace("jobset.x-k8s.io/v1alpha2", version) + "/{}/jobsets",
+        body,
+    )
     for job in trial_jobs(body):
         yield from _refusal(cluster, "job", "/apis/batch/v1/{}/jobs", job)
 
 
-def _refusal(cluster: Cluster, finder: str, path: str, body: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _refusal(
+    cluster: Cluster, finder: str, path: str, body: Mapping[str, Any]
+) -> Iterator[tuple[str, str]]:
     """Ask the server as `kubectl create --dry-run=server` does; yield the start of what it refuses."""
     try:
-        cluster.request("POST", f"{path.format('namespaces/default')}?dryRun=All&fieldValidation=Strict", body)
+        cluster.request(
+            "POST", f"{path.format('namespaces/default')}?dryRun=All&fieldValidation=Strict", body
+        )
     except ApiError as error:
         yield finder, _NOISE.sub("", " ".join(str(error).split()))[:110]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["mistake"])
-def test_a_mistake_is_found_by_whom_the_table_has(finders: dict[str, dict[str, Any]], row: Mapping[str, Any]) -> None:
+def test_a_mistake_is_found_by_whom_the_table_has(
+    finders: dict[str, dict[str, Any]], row: Mapping[str, Any]
+) -> None:
     """The findings of `check`, and the refusals of the server."""
     assert finders[row["mistake"]] == row["found"]

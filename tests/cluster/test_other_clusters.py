@@ -31,7 +31,9 @@ def team(bare: Cluster, tmp_path: Path) -> Iterator[Team]:
 
 def _install(bare: Cluster, change: Any) -> None:
     """Install a definition of JobSet, changed."""
-    definition = yaml.safe_load((control_plane.module_folder(control_plane.JOBSET) / _DEFINITION).read_text())
+    definition = yaml.safe_load(
+        (control_plane.module_folder(control_plane.JOBSET) / _DEFINITION).read_text()
+    )
     change(definition["spec"]["versions"][0])
     bare.define(definition)
 
@@ -64,10 +66,19 @@ def test_a_cluster_without_jobset_is_named(team: Team) -> None:
     [
         (_rename, {}, "the cluster does not know the kind JobSet"),
         (_without_restarts, {"trainer__restarts": 2}, 'unknown field "spec.failurePolicy.rules"'),
-        (lambda _: None, {"gke": {"service_account": "default", "queue": "tpu"}}, "without Kueue it starts"),
         (
             lambda _: None,
-            {"gke": {"service_account": "default", **extra(volumes=[{"name": "a b", "emptyDir": {}}])}},
+            {"gke": {"service_account": "default", "queue": "tpu"}},
+            "without Kueue it starts",
+        ),
+        (
+            lambda _: None,
+            {
+                "gke": {
+                    "service_account": "default",
+                    **extra(volumes=[{"name": "a b", "emptyDir": {}}]),
+                }
+            },
             "the cluster refuses the pods' Job: ",
         ),
     ],

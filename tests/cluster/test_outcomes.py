@@ -37,12 +37,16 @@ def seen(cluster: Cluster) -> dict[str, dict[str, Any]]:
     """Run all cases at the same time."""
     outcomes = run_all(cluster, read_pools(), ROWS)
     if os.environ.get(WRITE):
-        TABLE.write_text(written(TABLE, [{**row, "seen": outcomes[row["case"]]} for row in ROWS], "seen"))
+        TABLE.write_text(
+            written(TABLE, [{**row, "seen": outcomes[row["case"]]} for row in ROWS], "seen")
+        )
     return outcomes
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["case"])
-def test_a_job_ends_as_the_table_has_it(seen: dict[str, dict[str, Any]], row: Mapping[str, Any]) -> None:
+def test_a_job_ends_as_the_table_has_it(
+    seen: dict[str, dict[str, Any]], row: Mapping[str, Any]
+) -> None:
     """It starts, is placed, restarts, ends and leaves what its row has."""
     assert seen[row["case"]] == row["seen"]
 
@@ -73,7 +77,9 @@ def _values(row: Mapping[str, Any]) -> Iterable[str]:
 def test_each_kind_of_job_meets_each_fault() -> None:
     """No value of a setting is left out, and no fault."""
     met = {(value, row["fault"]) for row in ROWS for value in _values(row)}
-    kinds = {value for value, _ in met} - {"flex-start"}  # placed like spot: a label that the selector has
+    kinds = {value for value, _ in met} - {
+        "flex-start"
+    }  # placed like spot: a label that the selector has
     assert len(kinds) == 10
     assert {(kind, fault) for kind in kinds for fault in _COMMON} - met == set()
     assert {row["fault"] for row in ROWS} == {*FAULTS}

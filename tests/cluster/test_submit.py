@@ -30,7 +30,11 @@ def test_a_job_is_created_watched_and_deleted_by_the_printed_commands(team: Team
     assert again.returncode == 1
     assert team.running_pods() == running
     assert "already exists, so the job may be running, and was left as it is" in again.stderr
-    watch = next(line.partition(":  ")[2] for line in started.stderr.splitlines() if line.startswith("watch it with:"))
+    watch = next(
+        line.partition(":  ")[2]
+        for line in started.stderr.splitlines()
+        if line.startswith("watch it with:")
+    )
     assert JOB.rpartition("/")[2] in team.paste(f"timeout 5 {watch} || true").stdout
     assert deletions(started)
     for line in deletions(started):
@@ -78,7 +82,9 @@ def test_secrets_need_their_kinds(team: Team) -> None:
         ({"gke": {"service_account": "trainer"}}, "serviceaccount/trainer is missing"),
     ],
 )
-def test_what_the_server_refuses_is_not_created(team: Team, changes: dict[str, Any], message: str) -> None:
+def test_what_the_server_refuses_is_not_created(
+    team: Team, changes: dict[str, Any], message: str
+) -> None:
     """The server is asked first, and its reason is printed."""
     refused = team.run("submit", "--execute", **changes)
     assert (refused.returncode, team.left()) == (1, [])
@@ -88,7 +94,11 @@ def test_what_the_server_refuses_is_not_created(team: Team, changes: dict[str, A
 
 def test_a_missing_namespace_is_made_by_the_help(team: Team) -> None:
     """The help line is the command that makes it."""
-    refused = team.run("submit", "--execute", gke={"namespace": f"{team.namespace}-2", "service_account": "default"})
+    refused = team.run(
+        "submit",
+        "--execute",
+        gke={"namespace": f"{team.namespace}-2", "service_account": "default"},
+    )
     assert refused.returncode == 1
     assert f"the cluster has no namespace {team.namespace}-2" in refused.stderr
     (line,) = [row for row in refused.stderr.splitlines() if row.startswith("help: create it: ")]
@@ -115,7 +125,9 @@ def test_jobs_that_may_not_be_created_are_no_obstacle(team: Team) -> None:
 
 
 @pytest.mark.parametrize(("server", "context"), [("https://127.0.0.1:1", CONTEXT), (None, "other")])
-def test_a_cluster_that_does_not_answer_is_said(team: Team, server: str | None, context: str) -> None:
+def test_a_cluster_that_does_not_answer_is_said(
+    team: Team, server: str | None, context: str
+) -> None:
     """Nothing listens there, or kubectl has no such context."""
     write_kubeconfig(team.folder / "kubeconfig", server or team.cluster.server, TOKEN, [context])
     refused = team.run("submit", "--execute")
@@ -125,13 +137,24 @@ def test_a_cluster_that_does_not_answer_is_said(team: Team, server: str | None, 
 
 def test_a_quota_that_is_used_up_is_named(team: Team) -> None:
     """Nothing is created, and the help is the command that shows the quota."""
-    metadata, hard = {"name": "jobs", "namespace": team.namespace}, {"count/jobsets.jobset.x-k8s.io": "0"}
-    team.cluster.create({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": {"hard": hard}})
+    metadata, hard = (
+        {"name": "jobs", "namespace": team.namespace},
+        {"count/jobsets.jobset.x-k8s.io": "0"},
+    )
+    team.cluster.create(
+        {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": {"hard": hard}}
+    )
     team.cluster.kubectl(
-        "wait", "--for=jsonpath={.status.used}", "resourcequota/jobs", f"--namespace={team.namespace}", "--timeout=120s"
+        "wait",
+        "--for=jsonpath={.status.used}",
+        "resourcequota/jobs",
+        f"--namespace={team.namespace}",
+        "--timeout=120s",
     )
     refused = team.run("submit", "--execute")
     assert (refused.returncode, team.left()) == (1, [])
     assert "exceeded quota: jobs" in refused.stderr
-    (line,) = [row for row in refused.stderr.splitlines() if row.startswith("help: look at the quota: ")]
+    (line,) = [
+        row for row in refused.stderr.splitlines() if row.startswith("help: look at the quota: ")
+    ]
     assert "count/jobsets" in team.paste(line.removeprefix("help: look at the quota: ")).stdout

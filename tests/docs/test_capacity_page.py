@@ -1,7 +1,12 @@
 """The page about capacity has every row of the table, and no other."""
 
 from spec_factory import ROOT
-from tpucfg.plan.rules.capacity_table import CAPACITY_TABLE, FLEX_START_SECONDS, FLEX_START_ZONES, CapacityRow
+from tpucfg.plan.rules.capacity_table import (
+    CAPACITY_TABLE,
+    FLEX_START_SECONDS,
+    FLEX_START_ZONES,
+    CapacityRow,
+)
 
 PAGE = (ROOT / "docs" / "capacity.md").read_text(encoding="utf-8")
 HOSTS = {"any": "", "one": " of one host", "several": " of several hosts"}
@@ -17,7 +22,9 @@ def line(row: CapacityRow) -> str:
 
 def test_the_page_has_the_rows_in_their_order() -> None:
     """The order counts, because the first row that matches decides."""
-    _, _, rest = PAGE.partition("| target | capacity | sizes | config | sources |\n|---|---|---|---|---|\n")
+    _, _, rest = PAGE.partition(
+        "| target | capacity | sizes | config | sources |\n|---|---|---|---|---|\n"
+    )
     rows, _, _ = rest.partition("\n\n")
     assert rows.splitlines() == [line(row) for row in CAPACITY_TABLE]
 

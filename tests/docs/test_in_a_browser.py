@@ -14,7 +14,14 @@ import loopback
 
 pytestmark = pytest.mark.xdist_group("site")
 
-PAGES = ("index", "first-steps", "arithmetic", "targets/gke", "reference/spec", "findings/sizes-and-regions")
+PAGES = (
+    "index",
+    "first-steps",
+    "arithmetic",
+    "targets/gke",
+    "reference/spec",
+    "findings/sizes-and-regions",
+)
 
 
 class QuietHandler(SimpleHTTPRequestHandler):
@@ -27,7 +34,9 @@ class QuietHandler(SimpleHTTPRequestHandler):
 @pytest.fixture(scope="module")
 def address(built: Path) -> Iterator[str]:
     """Serve the site, and return its URL."""
-    with loopback.serving(ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=built))) as server:
+    with loopback.serving(
+        ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=built))
+    ) as server:
         yield loopback.address(server)
 
 
@@ -46,7 +55,10 @@ def test_a_page_loads_only_from_the_site(address: str, page: Page, name: str) ->
     problems: list[str] = []
     page.on("request", lambda request: requests.append(request.url))
     page.on(
-        "response", lambda response: problems.append(f"{response.status} {response.url}") if not response.ok else None
+        "response",
+        lambda response: (
+            problems.append(f"{response.status} {response.url}") if not response.ok else None
+        ),
     )
     page.on("console", lambda message: problems.append(message.text))
     page.on("pageerror", lambda error: problems.append(str(error)))
@@ -55,7 +67,9 @@ def test_a_page_loads_only_from_the_site(address: str, page: Page, name: str) ->
 
     assert problems == []
     assert [url for url in requests if not url.startswith((f"{address}/", "data:", "blob:"))] == []
-    assert page.evaluate("[...document.images].every(image => image.complete && image.naturalWidth > 0)")
+    assert page.evaluate(
+        "[...document.images].every(image => image.complete && image.naturalWidth > 0)"
+    )
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 

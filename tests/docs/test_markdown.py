@@ -59,7 +59,8 @@ def test_each_difference_is_reported(text: str, difference: str) -> None:
 def test_common_syntax_passes() -> None:
     """A list with continuation lines, a nested list, a table, and code that resembles them have no difference."""
     text = (
-        "text\n\n- one\n  goes on\n- two\n    - three\n\n| a | b |\n|---|---|\n| c | d |\n\n```text\n| x\ny\n- z\n```\n"
+        "text\n\n- one\n  goes on\n- two\n    - three\n\n| a | "
+        "b |\n|---|---|\n| c | d |\n\n```text\n| x\ny\n- z\n```\n"
     )
 
     assert [*layout_differences(text)] == []

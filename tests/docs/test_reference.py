@@ -28,7 +28,9 @@ def test_the_pages_are_up_to_date() -> None:
     assert [path.name for path, _ in reference.differing()] == []
 
 
-def test_the_check_fails_for_outdated_pages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_check_fails_for_outdated_pages(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """`--check` exits with 1 and writes nothing; without it the pages are written, and the status is 0."""
     monkeypatch.setattr(reference, "ROOT", tmp_path)
     monkeypatch.setattr(reference, "PAGES", tmp_path / "reference")
@@ -42,7 +44,11 @@ def test_the_check_fails_for_outdated_pages(monkeypatch: pytest.MonkeyPatch, tmp
 
 def entry_of(key: Key) -> str:
     """Return the text of a key's row, below the overview."""
-    row = re.search(rf'^\| (?:<a id="{key.anchor}"></a>)?`{re.escape(key.dotted)}` \| (.*) \|$', SPEC, re.MULTILINE)
+    row = re.search(
+        rf'^\| (?:<a id="{key.anchor}"></a>)?`{re.escape(key.dotted)}` \| (.*) \|$',
+        SPEC,
+        re.MULTILINE,
+    )
     return row[1].replace(r"\|", "|") if row else ""
 
 
@@ -87,6 +93,11 @@ def test_every_command_has_its_section() -> None:
 
 def test_angle_brackets_are_escaped() -> None:
     """A placeholder such as `<env>` in a help text would be an unknown tag, which no browser shows."""
-    prose = re.sub(r'<!--.*?-->|<a id="[\w-]+"></a>|```.*?```|`[^`]*`', "", SPEC + COMMANDS_PAGE, flags=re.DOTALL)
+    prose = re.sub(
+        r'<!--.*?-->|<a id="[\w-]+"></a>|```.*?```|`[^`]*`',
+        "",
+        SPEC + COMMANDS_PAGE,
+        flags=re.DOTALL,
+    )
 
     assert "<" not in prose

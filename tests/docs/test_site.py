@@ -23,8 +23,12 @@ def test_every_link_resolves(built: Path) -> None:
 
 def test_every_document_is_a_page(built: Path) -> None:
     """Every document in docs/ is a page of the site."""
-    pages = {path.relative_to(built).with_suffix(".md").as_posix() for path in built.rglob("*.html")}
-    documents = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    pages = {
+        path.relative_to(built).with_suffix(".md").as_posix() for path in built.rglob("*.html")
+    }
+    documents = {
+        path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")
+    }
 
     assert documents <= pages
 
@@ -40,7 +44,9 @@ def test_each_finding_has_its_anchor(built: Path) -> None:
 
 def test_every_document_is_in_the_nav() -> None:
     """A reader finds every document in the navigation."""
-    documents = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    documents = {
+        path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")
+    }
 
     assert {*check_site.nav_pages()} == documents
 
@@ -62,8 +68,14 @@ def test_a_session_is_marked_with_its_commands(built: Path) -> None:
         ('<a href="design.html#nothing">', "design.html#nothing: the page has no such anchor"),
         ('<a href="#nothing">', "#nothing: the page has no such anchor"),
         ('<img src="images/none.svg">', "images/none.svg: does not exist"),
-        ('<script src="https://example.com/a.js"></script>', "https://example.com/a.js: is loaded from another host"),
-        ('<link rel="stylesheet" href="//example.com/a.css">', "//example.com/a.css: is loaded from another host"),
+        (
+            '<script src="https://example.com/a.js"></script>',
+            "https://example.com/a.js: is loaded from another host",
+        ),
+        (
+            '<link rel="stylesheet" href="//example.com/a.css">',
+            "//example.com/a.css: is loaded from another host",
+        ),
     ],
 )
 def test_a_broken_link_is_reported(built: Path, tmp_path: Path, html: str, problem: str) -> None:
@@ -77,7 +89,8 @@ def test_a_broken_link_is_reported(built: Path, tmp_path: Path, html: str, probl
 
 
 @pytest.mark.parametrize(
-    "html", ['<a href="https://example.com/">', '<a href="design.html#terms">', '<img src="data:,">']
+    "html",
+    ['<a href="https://example.com/">', '<a href="design.html#terms">', '<img src="data:,">'],
 )
 def test_a_valid_link_passes(built: Path, tmp_path: Path, html: str) -> None:
     """An external link is not followed, and a valid link has no problem."""

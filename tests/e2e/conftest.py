@@ -20,6 +20,8 @@ def tpucfg(tmp_path: Path) -> Run:
 
     def run(*arguments: str, **more: Any) -> "subprocess.CompletedProcess[str]":
         more = {"env": ENVIRONMENT, "capture_output": True, **more}
-        return subprocess.run([*COMMAND, *arguments], cwd=tmp_path, text=True, check=False, timeout=60, **more)
+        return subprocess.run(
+            [*COMMAND, *arguments], cwd=tmp_path, text=True, check=False, timeout=60, **more
+        )
 
     return run

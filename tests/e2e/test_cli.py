@@ -29,7 +29,9 @@ def test_render_prints_the_configs(tpucfg: Run) -> None:
     completed = tpucfg("render")
     assert (completed.returncode, completed.stderr) == (0, "")
     documents = list(yaml.safe_load_all(completed.stdout))
-    counts = [document["workerPoolSpecs"][0]["machineSpec"]["acceleratorCount"] for document in documents]
+    counts = [
+        document["workerPoolSpecs"][0]["machineSpec"]["acceleratorCount"] for document in documents
+    ]
     assert counts == [8, 32]
 
 
@@ -92,7 +94,9 @@ def test_check_prints_github_annotations(tpucfg: Run) -> None:
     """Each finding is one annotation line."""
     completed = tpucfg("check", "--spec", "wrong.yaml", "--format", "github")
     assert completed.returncode == 1
-    assert [line.partition(",line=")[0] for line in completed.stdout.splitlines()] == ["::error file=wrong.yaml"]
+    assert [line.partition(",line=")[0] for line in completed.stdout.splitlines()] == [
+        "::error file=wrong.yaml"
+    ]
 
 
 def test_check_of_a_config_needs_its_target(tpucfg: Run, tmp_path: Path) -> None:
@@ -115,9 +119,14 @@ def test_several_specs_are_checked_and_rendered(tpucfg: Run, tmp_path: Path) -> 
     assert len(list(yaml.safe_load_all(tpucfg("render", *both).stdout))) == 3
     assert tpucfg("render", *both, "--out", "output").returncode == 0
     files = sorted(
-        path.relative_to(tmp_path / "output").as_posix() for path in (tmp_path / "output").rglob("config.yaml")
+        path.relative_to(tmp_path / "output").as_posix()
+        for path in (tmp_path / "output").rglob("config.yaml")
     )
-    assert files == ["mnist/dev/v2-32/config.yaml", "mnist/dev/v2-8/config.yaml", "other/dev/v2-8/config.yaml"]
+    assert files == [
+        "mnist/dev/v2-32/config.yaml",
+        "mnist/dev/v2-8/config.yaml",
+        "other/dev/v2-8/config.yaml",
+    ]
     completed = tpucfg("render", *both, "--spec", "wrong.yaml", "--out", "none")
     assert (completed.returncode, (tmp_path / "none").exists()) == (1, False)
 
@@ -174,7 +183,9 @@ def test_wrong_use_exits_with_2(tpucfg: Run, arguments: tuple[str, ...]) -> None
         (("render", "--env", "devv"), "did you mean dev?"),
     ],
 )
-def test_misspelled_words_get_a_suggestion(tpucfg: Run, arguments: tuple[str, ...], message: str) -> None:
+def test_misspelled_words_get_a_suggestion(
+    tpucfg: Run, arguments: tuple[str, ...], message: str
+) -> None:
     """The help for a misspelled command, target, format or environment names a similar one, or all."""
     completed = tpucfg(*arguments)
     assert (completed.returncode, completed.stdout) == (2, "")
@@ -225,17 +236,28 @@ def test_why_lists_the_values_of_a_mapping(tpucfg: Run) -> None:
     """Each value of a mapping is a line with its origin; for an argument that is the origin of its flag."""
     completed = tpucfg("why", "workerPoolSpecs", "--size", "v2-8")
     assert completed.returncode == 0
-    assert "  workerPoolSpecs contains 8 values; give the path of one for all details" in completed.stdout
+    assert (
+        "  workerPoolSpecs contains 8 values; give the path of one for all details"
+        in completed.stdout
+    )
     assert ": workerPoolSpecs[0].containerSpec.imageUri: trainer.image\n" in completed.stdout
-    assert ": workerPoolSpecs[0].containerSpec.args[0]: training.batch_size: 1024\n" in completed.stdout
-    details = tpucfg("why", "workerPoolSpecs.0.machineSpec.acceleratorCount", "--size", "v2-8").stdout
+    assert (
+        ": workerPoolSpecs[0].containerSpec.args[0]: training.batch_size: 1024\n"
+        in completed.stdout
+    )
+    details = tpucfg(
+        "why", "workerPoolSpecs.0.machineSpec.acceleratorCount", "--size", "v2-8"
+    ).stdout
     assert "the cores of v2-8 in the catalog" in details
 
 
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("zzz", ": batch_size, train_steps, learning_rate, workerPoolSpecs, serviceAccount, baseOutputDirectory\n"),
+        (
+            "zzz",
+            ": batch_size, train_steps, learning_rate, workerPoolSpecs, serviceAccount, baseOutputDirectory\n",
+        ),
         ("trian_steps", "help: did you mean train_steps?\n"),
         ("steps", "help: did you mean train_steps?\n"),
         ("workerPoolSpecs.0.zzz", "help: it has: machineSpec, replicaCount, containerSpec\n"),
@@ -254,7 +276,10 @@ def test_why_knows_the_flags_of_the_program(tpucfg: Run, tmp_path: Path) -> None
     args = '"args": {"data_dir": "${bucket}/data", "hosts": "${hosts}"},'
     (tmp_path / "tpucfg.yaml").write_text(text.replace('"trainer": {', f'"trainer": {{{args}', 1))
     completed = tpucfg("why", "zzz", "--size", "v2-8")
-    assert "it has: batch_size, train_steps, learning_rate, data_dir, hosts, workerPoolSpecs" in completed.stderr
+    assert (
+        "it has: batch_size, train_steps, learning_rate, data_dir, hosts, workerPoolSpecs"
+        in completed.stderr
+    )
     assert tpucfg("why", "datadir", "--size", "v2-8").stderr.endswith("did you mean data_dir?\n")
     assert tpucfg("why", "data_dir", "--size", "v2-8").returncode == 0
 
@@ -281,7 +306,11 @@ def test_why_knows_the_variables_of_the_program(tpucfg: Run, tmp_path: Path) -> 
 def test_why_knows_the_flags_of_a_preset(tpucfg: Run) -> None:
     """A figure can be named as the program's line has it, and an argument of the preset has its source."""
     example = str(ROOT / "examples" / "maxtext" / "tpucfg.yaml")
-    for query, text in (("max_target_length", "8192"), ("steps", "9537"), ("run_name", "the preset adds it")):
+    for query, text in (
+        ("max_target_length", "8192"),
+        ("steps", "9537"),
+        ("run_name", "the preset adds it"),
+    ):
         assert text in tpucfg("why", query, "--spec", example, "--size", "v6e-64").stdout
 
 
@@ -295,14 +324,22 @@ def test_every_schema_is_in_the_help(tpucfg: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("us-central1-a",), "no size is offered in us-central1-a\nhelp: did you mean us-central1?\n"),
+        (
+            ("us-central1-a",),
+            "no size is offered in us-central1-a\nhelp: did you mean us-central1?\n",
+        ),
         (("US-Central1",), "no size is offered in US-Central1\nhelp: did you mean us-central1?\n"),
         (("mars",), "no size is offered in mars\nhelp: regions with TPUs: asia-east1, "),
-        (("mars", "--target", "vertex-ai"), "in mars for vertex-ai\nhelp: regions with TPUs for vertex-ai: asia-"),
+        (
+            ("mars", "--target", "vertex-ai"),
+            "in mars for vertex-ai\nhelp: regions with TPUs for vertex-ai: asia-",
+        ),
         (("\x1b[31m",), "no size is offered in \\u001b[31m\n"),
     ],
 )
-def test_sizes_of_an_unknown_region_suggests_regions(tpucfg: Run, arguments: tuple[str, ...], message: str) -> None:
+def test_sizes_of_an_unknown_region_suggests_regions(
+    tpucfg: Run, arguments: tuple[str, ...], message: str
+) -> None:
     """The help for a zone or a misspelled region names the region; for any other name it lists all regions."""
     completed = tpucfg("sizes", "--region", *arguments)
     assert (completed.returncode, completed.stdout) == (1, "")
@@ -311,7 +348,10 @@ def test_sizes_of_an_unknown_region_suggests_regions(tpucfg: Run, arguments: tup
 
 def test_sizes_of_one_generation(tpucfg: Run) -> None:
     """The list has the sizes of the generation alone, and other options narrow it further."""
-    names = [row["size"] for row in json.loads(tpucfg("sizes", "--generation", "v6e", "--format", "json").stdout)]
+    names = [
+        row["size"]
+        for row in json.loads(tpucfg("sizes", "--generation", "v6e", "--format", "json").stdout)
+    ]
     assert names == [f"v6e-{number}" for number in (1, 4, 8, 16, 32, 64, 128, 256)]
     narrowed = tpucfg("sizes", "--generation", "v2", "--target", "ai-platform", "--format", "json")
     assert [row["size"] for row in json.loads(narrowed.stdout)] == ["v2-8"]
@@ -323,10 +363,16 @@ def test_sizes_of_one_generation(tpucfg: Run) -> None:
         (("v5litepod",), 2, "there is no generation v5litepod\nhelp: did you mean v5e?\n"),
         (("V6E",), 2, "there is no generation V6E\nhelp: did you mean v6e?\n"),
         (("h100",), 2, "there is no generation h100\nhelp: the generations are: v2, v3, v4, "),
-        (("v4", "--target", "vertex-ai"), 1, "vertex-ai has no size of v4\nhelp: list them all: tpucfg sizes --gene"),
+        (
+            ("v4", "--target", "vertex-ai"),
+            1,
+            "vertex-ai has no size of v4\nhelp: list them all: tpucfg sizes --gene",
+        ),
     ],
 )
-def test_sizes_of_an_unknown_generation(tpucfg: Run, arguments: tuple[str, ...], status: int, message: str) -> None:
+def test_sizes_of_an_unknown_generation(
+    tpucfg: Run, arguments: tuple[str, ...], status: int, message: str
+) -> None:
     """The help names the generation of a prefix or a misspelled name, or lists them."""
     completed = tpucfg("sizes", "--generation", *arguments)
     assert (completed.returncode, completed.stdout) == (status, "")
@@ -338,17 +384,25 @@ def test_sizes_have_the_peaks_of_all_chips_and_their_pages(tpucfg: Run) -> None:
     rows = {
         row["size"]: row
         for generation in ("v3", "tpu7x")
-        for row in json.loads(tpucfg("sizes", "--generation", generation, "--format", "json").stdout)
+        for row in json.loads(
+            tpucfg("sizes", "--generation", generation, "--format", "json").stdout
+        )
     }
     keys = ("devices", "peak_bf16_tflops", "peak_8bit_tflops", "hbm_gbps", "ici_gbps")
     assert [rows["v3-32"][key] for key in keys] == [32, 1968, None, 14400, None]
     assert [rows["tpu7x-8"][key] for key in keys] == [8, 9228, 18456, 29520, 4800]
-    assert "https://docs.cloud.google.com/tpu/docs/tpu7x" in [source["url"] for source in rows["tpu7x-8"]["sources"]]
+    assert "https://docs.cloud.google.com/tpu/docs/tpu7x" in [
+        source["url"] for source in rows["tpu7x-8"]["sources"]
+    ]
 
 
 def test_numbers_of_the_catalog_have_separators(tpucfg: Run) -> None:
     """The table writes numbers as every other table does; JSON has plain numbers."""
-    (row,) = (line for line in tpucfg("sizes", "--generation", "v6e").stdout.splitlines() if line.startswith("v6e-256"))
+    (row,) = (
+        line
+        for line in tpucfg("sizes", "--generation", "v6e").stdout.splitlines()
+        if line.startswith("v6e-256")
+    )
     assert row.split()[:7] == ["v6e-256", "256", "256", "16x16", "64", "8,192", "235,008"]
 
 
@@ -388,10 +442,15 @@ def test_a_size_of_no_ladder_lists_the_ladders(tpucfg: Run) -> None:
 
 
 @pytest.mark.parametrize("format_", ["text", "markdown", "json", "svg"])
-def test_every_format_of_the_ladder_reads_every_number(tpucfg: Run, tmp_path: Path, format_: str) -> None:
+def test_every_format_of_the_ladder_reads_every_number(
+    tpucfg: Run, tmp_path: Path, format_: str
+) -> None:
     """YAML's octal and hexadecimal numbers are numbers in every format, also in charts and JSON."""
     text = (tmp_path / "tpucfg.yaml").read_text()
-    for decimal, other in (('"train_steps": 4000', '"epochs": 0o12'), ('"learning_rate": 0.1', '"learning_rate": 0x1')):
+    for decimal, other in (
+        ('"train_steps": 4000', '"epochs": 0o12'),
+        ('"learning_rate": 0.1', '"learning_rate": 0x1'),
+    ):
         text = text.replace(decimal, other)
     (tmp_path / "tpucfg.yaml").write_text(text)
     completed = tpucfg("ladder", "--format", format_)
@@ -402,7 +461,10 @@ def test_every_format_of_the_ladder_reads_every_number(tpucfg: Run, tmp_path: Pa
 def test_charts_show_measurements(tpucfg: Run) -> None:
     """The records are drawn against linear scaling, with the percentages that `status` prints."""
     for size, speed in (("v2-8", 11500), ("v2-32", 41200)):
-        assert tpucfg("record", "--size", size, "--metric", f"examples_per_second={speed}").returncode == 0
+        assert (
+            tpucfg("record", "--size", size, "--metric", f"examples_per_second={speed}").returncode
+            == 0
+        )
     drawn = tpucfg("ladder", "--format", "svg").stdout
     assert "dev: measured against linear scaling" in drawn
     assert ">41,200<" in drawn

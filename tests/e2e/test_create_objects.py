@@ -46,7 +46,9 @@ def write_spec(folder: Path, **args: Any) -> None:
     data = spec(
         target="compute-engine",
         sizes=["v6e-4", "v6e-16"],
-        environments={"dev": {"project": "my-project", "region": "us-east5", "capacity": "flex-start"}},
+        environments={
+            "dev": {"project": "my-project", "region": "us-east5", "capacity": "flex-start"}
+        },
         trainer={"image": "r.io/i:1", "max_run_duration": "1h", "args": args},
         training={"tuned_on": "v6e-4", "batch_size": 64, "train_steps": 100},
     )
@@ -56,7 +58,9 @@ def write_spec(folder: Path, **args: Any) -> None:
 def run(folder: Path, *command: str) -> "subprocess.CompletedProcess[str]":
     """Run a command in the folder of the spec."""
     environment = {**ENVIRONMENT, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
 
 
 def submit(folder: Path, size: str = "v6e-16") -> "subprocess.CompletedProcess[str]":
@@ -77,12 +81,16 @@ def test_the_objects_are_those_of_the_config(tmp_path: Path, api: ComputeApi, st
     """Each object is created in order, with exactly its document as the request."""
     completed = start(tmp_path)
     assert completed.returncode == 0, completed.stderr
-    rendered = json.loads(run(tmp_path, *COMMAND, "render", "--size", "v6e-16", "--format", "json").stdout)
+    rendered = json.loads(
+        run(tmp_path, *COMMAND, "render", "--size", "v6e-16", "--format", "json").stdout
+    )
     assert list(api.objects.items()) == list(zip(ALL, rendered.values(), strict=True))
     completed = start(tmp_path, "v6e-4")
     assert completed.returncode == 0, completed.stderr
     assert re.search(r'timestamp>="20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ"', completed.stderr)
-    rendered = json.loads(run(tmp_path, *COMMAND, "render", "--size", "v6e-4", "--format", "json").stdout)
+    rendered = json.loads(
+        run(tmp_path, *COMMAND, "render", "--size", "v6e-4", "--format", "json").stdout
+    )
     assert api.objects[INSTANCE] == rendered["instance"]
 
 
@@ -126,15 +134,21 @@ def test_a_group_that_another_start_makes_stays(tmp_path: Path, api: ComputeApi)
 def test_each_object_has_a_command_of_its_own(tmp_path: Path, api: ComputeApi) -> None:
     """Below the command that creates all objects, the one of each is printed in order, as a comment."""
     printed = run(tmp_path, *COMMAND, "submit", "--size", "v6e-16").stdout.splitlines()
-    commands = [line.removeprefix("#   ") for line in printed if line.startswith("#   tpucfg render ")]
+    commands = [
+        line.removeprefix("#   ") for line in printed if line.startswith("#   tpucfg render ")
+    ]
     assert printed[1] == "tpucfg submit --env dev --size v6e-16 --execute"
     for command in commands:
         assert run(tmp_path, "bash", "-euo", "pipefail", "-c", command).returncode == 0
-    assert [path for method, path in api.requests if method == "POST"] == [path.rpartition("/")[0] for path in ALL]
+    assert [path for method, path in api.requests if method == "POST"] == [
+        path.rpartition("/")[0] for path in ALL
+    ]
 
 
 @pytest.mark.parametrize("answer", [(200, PAGE), (403, "{}"), (503, PAGE), (0, None)])
-def test_a_look_up_without_an_answer_ends_the_start(tmp_path: Path, api: ComputeApi, answer: tuple[int, Any]) -> None:
+def test_a_look_up_without_an_answer_ends_the_start(
+    tmp_path: Path, api: ComputeApi, answer: tuple[int, Any]
+) -> None:
     """If it is unknown whether an object exists, nothing is created."""
     api.intercepted = lambda method, _: answer if method == "GET" else None
     completed = submit(tmp_path)
@@ -157,7 +171,9 @@ def test_waits_that_a_proxy_answers_decide_nothing(tmp_path: Path, api: ComputeA
 
 
 @pytest.mark.parametrize("answer", [(200, PAGE), (502, PAGE), (0, None)])
-def test_an_unclear_creation_is_called_so(tmp_path: Path, api: ComputeApi, answer: tuple[int, Any]) -> None:
+def test_an_unclear_creation_is_called_so(
+    tmp_path: Path, api: ComputeApi, answer: tuple[int, Any]
+) -> None:
     """Without an operation as the answer, the last line names the object that may yet appear, and how to delete it."""
     api.intercepted = lambda method, path: (
         answer if method == "POST" and path.endswith("/instanceGroupManagers") else None
@@ -166,7 +182,10 @@ def test_an_unclear_creation_is_called_so(tmp_path: Path, api: ComputeApi, answe
     assert completed.returncode == 1
     assert "bad/illegal format" not in completed.stderr
     *_, before, last = completed.stderr.splitlines()
-    assert "instanceGroupManager mnist-dev-v6e-16: not there yet; its request may still" in completed.stderr
+    assert (
+        "instanceGroupManager mnist-dev-v6e-16: not there yet; its request may still"
+        in completed.stderr
+    )
     assert "unclear if it was created" in before
     assert "not deleted: instanceGroupManager mnist-dev-v6e-16" in before
     assert "is charged while it exists" in last
@@ -176,7 +195,9 @@ def test_an_unclear_creation_is_called_so(tmp_path: Path, api: ComputeApi, answe
 def test_the_last_line_names_what_is_charged(tmp_path: Path, api: ComputeApi) -> None:
     """A group that could be neither created as a whole nor deleted is in the last line."""
     api.lost = "instanceGroupManagers"
-    api.intercepted = lambda method, path: (0, None) if method == "DELETE" and path == GROUP else None
+    api.intercepted = lambda method, path: (
+        (0, None) if method == "DELETE" and path == GROUP else None
+    )
     completed = submit(tmp_path)
     assert completed.returncode == 1
     assert GROUP in api.objects
@@ -195,14 +216,26 @@ def test_commands_that_are_pasted_together_ask_nothing(tmp_path: Path, api: Comp
 @pytest.mark.parametrize(
     ("size", "words"),
     [
-        ("v6e-4", ("describe mnist-dev-v6e-4 '--format=value(status)'", "get-serial-port-output mnist-dev-v6e-4 ")),
+        (
+            "v6e-4",
+            (
+                "describe mnist-dev-v6e-4 '--format=value(status)'",
+                "get-serial-port-output mnist-dev-v6e-4 ",
+            ),
+        ),
         (
             "v6e-16",
-            ("list-instances mnist-dev-v6e-16", "get-serial-port-output HOST ", "list-errors mnist-dev-v6e-16 "),
+            (
+                "list-instances mnist-dev-v6e-16",
+                "get-serial-port-output HOST ",
+                "list-errors mnist-dev-v6e-16 ",
+            ),
         ),
     ],
 )
-def test_commands_for_a_person(tmp_path: Path, api: ComputeApi, size: str, words: tuple[str, ...]) -> None:
+def test_commands_for_a_person(
+    tmp_path: Path, api: ComputeApi, size: str, words: tuple[str, ...]
+) -> None:
     """The state is printed without the start-up script, the log as text; what a host has printed has a command."""
     printed = run(tmp_path, *COMMAND, "submit", "--size", size).stdout
     for word in (*words, "--order=asc", "value(timestamp,jsonPayload.message)", " GB of disk and "):
@@ -219,13 +252,20 @@ def test_another_template_of_the_name_is_refused(tmp_path: Path, api: ComputeApi
     completed = submit(tmp_path)
     assert completed.returncode != 0
     assert api.objects == before
-    assert "instanceTemplate mnist-dev-v6e-16 already exists, made from other values or by another" in completed.stderr
+    assert (
+        "instanceTemplate mnist-dev-v6e-16 already exists, made from other values or by another"
+        in completed.stderr
+    )
     assert DELETIONS[TEMPLATE] in completed.stderr
 
 
 def commands_in(text: str) -> set[str]:
     """Return the commands of a text that delete objects."""
-    return set(re.findall(r"gcloud compute [a-z -]+ delete mnist-dev-\S+ --project=my-project --\w+=[\w-]+", text))
+    return set(
+        re.findall(
+            r"gcloud compute [a-z -]+ delete mnist-dev-\S+ --project=my-project --\w+=[\w-]+", text
+        )
+    )
 
 
 DELETIONS = {
@@ -252,7 +292,9 @@ PROBLEMS = {
         ("lost", POLICY),
     ],
 )
-def test_a_failure_leaves_nothing_unnamed(tmp_path: Path, api: ComputeApi, path: str, problem: str) -> None:
+def test_a_failure_leaves_nothing_unnamed(
+    tmp_path: Path, api: ComputeApi, path: str, problem: str
+) -> None:
     """If a request is refused or lost, or its operation fails, nothing else is created.
 
     All that was created is deleted.
@@ -263,7 +305,10 @@ def test_a_failure_leaves_nothing_unnamed(tmp_path: Path, api: ComputeApi, path:
     assert PROBLEMS[problem] in completed.stderr
     assert "Traceback" not in completed.stderr
     assert api.objects == {}
-    assert "gcloud" in completed.stderr.partition("deleting what was created")[2] or problem == "refused"
+    assert (
+        "gcloud" in completed.stderr.partition("deleting what was created")[2]
+        or problem == "refused"
+    )
 
 
 def test_a_wait_that_fails_decides_nothing(tmp_path: Path, api: ComputeApi) -> None:
@@ -313,7 +358,9 @@ class Interruption:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize("request_", [("POST", "/instanceTemplates"), ("POST", "/instanceGroupManagers")])
+@pytest.mark.parametrize(
+    "request_", [("POST", "/instanceTemplates"), ("POST", "/instanceGroupManagers")]
+)
 def test_an_interrupted_start_is_undone(
     tmp_path: Path, api: ComputeApi, request_: tuple[str, str], number: int
 ) -> None:
@@ -326,10 +373,14 @@ def test_an_interrupted_start_is_undone(
 
 @pytest.mark.parametrize("first", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGHUP])
-def test_a_later_signal_does_not_end_the_deletion(tmp_path: Path, api: ComputeApi, first: int, second: int) -> None:
+def test_a_later_signal_does_not_end_the_deletion(
+    tmp_path: Path, api: ComputeApi, first: int, second: int
+) -> None:
     """A terminal that closes sends SIGHUP twice, and a canceled CI job Ctrl-C and then SIGTERM."""
     group = ("POST", "/instanceGroupManagers", first)
-    interrupted = Interruption(tmp_path, api, group, ("DELETE", "/instanceGroupManagers/mnist-dev-v6e-16", second))
+    interrupted = Interruption(
+        tmp_path, api, group, ("DELETE", "/instanceGroupManagers/mnist-dev-v6e-16", second)
+    )
     assert interrupted.status == 130
     assert api.objects == {}
     assert "Traceback" not in interrupted.stderr
@@ -338,7 +389,9 @@ def test_a_later_signal_does_not_end_the_deletion(tmp_path: Path, api: ComputeAp
 def test_an_interrupted_deletion_has_named_all(tmp_path: Path, api: ComputeApi) -> None:
     """A second Ctrl-C ends the deletion; the commands that delete the rest are printed before."""
     api.failing = "instanceGroupManagers"
-    interrupted = Interruption(tmp_path, api, ("DELETE", "/instanceTemplates/mnist-dev-v6e-16", signal.SIGINT))
+    interrupted = Interruption(
+        tmp_path, api, ("DELETE", "/instanceTemplates/mnist-dev-v6e-16", signal.SIGINT)
+    )
     assert interrupted.status == 130
     assert POLICY in api.objects
     announced = interrupted.stderr.partition("deleting what was created")[2]
@@ -373,7 +426,9 @@ def test_an_object_in_use_is_named(tmp_path: Path, api: ComputeApi) -> None:
 
     def use_policy(_: str, path: str) -> None:
         if path.endswith("instanceTemplates"):
-            api.objects["/instanceGroupManagers/other"] = {"workloadPolicy": POLICY.removeprefix("/compute/v1/")}
+            api.objects["/instanceGroupManagers/other"] = {
+                "workloadPolicy": POLICY.removeprefix("/compute/v1/")
+            }
 
     api.on_request, api.refused = use_policy, "instanceTemplates"
     completed = submit(tmp_path)
@@ -391,12 +446,16 @@ def test_an_object_in_use_is_named(tmp_path: Path, api: ComputeApi) -> None:
         (200, "<html>"),
     ],
 )
-def test_the_answer_of_a_proxy_is_an_error(tmp_path: Path, api: ComputeApi, status: int, answer: str) -> None:
+def test_the_answer_of_a_proxy_is_an_error(
+    tmp_path: Path, api: ComputeApi, status: int, answer: str
+) -> None:
     """An answer of any form is an error, and no traceback."""
     program(tmp_path / "bin", "curl", f"printf '%s\\n{status}\\n' {shlex.quote(answer)}")
     completed = submit(tmp_path)
     assert completed.returncode == 1
-    assert "resourcePolicy mnist-dev-v6e-16 cannot be looked up, nothing started: " in completed.stderr
+    assert (
+        "resourcePolicy mnist-dev-v6e-16 cannot be looked up, nothing started: " in completed.stderr
+    )
     assert "Traceback" not in completed.stderr
     assert not api.requests
 
@@ -445,10 +504,15 @@ def test_without_a_network_nothing_is_created(tmp_path: Path, api: ComputeApi) -
         (("--document", "instance"), "--document needs --format json"),
         (("--document", "", "--format", "json"), "dev/v6e-4/config.json has no object "),
         (("--document", "group", "--format", "json"), "dev/v6e-4/config.json has no object group"),
-        (("--document", "instance", "--format", "json"), "dev/v6e-16/config.json has no object instance"),
+        (
+            ("--document", "instance", "--format", "json"),
+            "dev/v6e-16/config.json has no object instance",
+        ),
     ],
 )
-def test_an_object_is_printed_alone(tmp_path: Path, api: ComputeApi, options: tuple[str, ...], message: str) -> None:
+def test_an_object_is_printed_alone(
+    tmp_path: Path, api: ComputeApi, options: tuple[str, ...], message: str
+) -> None:
     """`render --document` prints one object, and prints nothing if a config lacks it, naming those that there are."""
     completed = run(tmp_path, *COMMAND, "render", *options)
     assert completed.returncode == 2
@@ -459,7 +523,11 @@ def test_an_object_is_printed_alone(tmp_path: Path, api: ComputeApi, options: tu
 
 def test_other_targets_have_no_objects(tmp_path: Path) -> None:
     """A field of another target's request body is no object."""
-    data = spec(target="cloud-tpu", sizes=["v2-8"], training={"tuned_on": "v2-8", "batch_size": 8, "train_steps": 1})
+    data = spec(
+        target="cloud-tpu",
+        sizes=["v2-8"],
+        training={"tuned_on": "v2-8", "batch_size": 8, "train_steps": 1},
+    )
     (tmp_path / "tpucfg.yaml").write_text(json.dumps(data))
     completed = run(tmp_path, *COMMAND, "render", "--format", "json", "--document", "tpu")
     assert completed.returncode == 2

@@ -46,7 +46,10 @@ def test_the_project_has_no_errors(chat: Run, target: str) -> None:
 def test_every_config_is_written_and_valid(chat: Run, target: str, tmp_path: Path) -> None:
     """Each environment has a folder for each size, and a second run changes nothing."""
     assert chat("render", "--target", target, "--out", "configs").returncode == 0
-    written = sorted(path.relative_to(tmp_path / "configs") for path in (tmp_path / "configs").rglob("config.yaml"))
+    written = sorted(
+        path.relative_to(tmp_path / "configs")
+        for path in (tmp_path / "configs").rglob("config.yaml")
+    )
     assert {(path.parts[-3], path.parts[-2]) for path in written} == {
         (environment, size) for environment in ("dev", "prod") for size in SIZES
     }
@@ -60,18 +63,26 @@ def test_layers_reach_the_jobsets(chat: Run) -> None:
     pods = {key: parts(body)[1] for key, body in by_job.items()}
     deadlines = {key: parts(body)[0]["activeDeadlineSeconds"] for key, body in by_job.items()}
 
-    assert {key: "cloud.google.com/gke-spot" in pod["nodeSelector"] for key, pod in pods.items()} == {
-        key: key[0] == "dev" for key in pods
+    assert {
+        key: "cloud.google.com/gke-spot" in pod["nodeSelector"] for key, pod in pods.items()
+    } == {key: key[0] == "dev" for key in pods}
+    assert {
+        key: pod["nodeSelector"].get("cloud.google.com/reservation-name")
+        for key, pod in pods.items()
+    } == {key: "chat-2026" if key[0] == "prod" else None for key in pods}
+    names = {
+        key: [item["name"] for item in pod["containers"][0]["env"]] for key, pod in pods.items()
     }
-    assert {key: pod["nodeSelector"].get("cloud.google.com/reservation-name") for key, pod in pods.items()} == {
-        key: "chat-2026" if key[0] == "prod" else None for key in pods
-    }
-    names = {key: [item["name"] for item in pod["containers"][0]["env"]] for key, pod in pods.items()}
     assert {key: "NCCL_DEBUG" in variables for key, variables in names.items()} == {
         key: key[1] == "v5litepod-256" for key in pods
     }
-    assert all({"HF_HOME", "LIBTPU_INIT_ARGS", "WANDB_API_KEY"} <= {*variables} for variables in names.values())
-    assert deadlines == {key: 172_800 if key == ("prod", "v5litepod-256x2") else 43_200 for key in pods}
+    assert all(
+        {"HF_HOME", "LIBTPU_INIT_ARGS", "WANDB_API_KEY"} <= {*variables}
+        for variables in names.values()
+    )
+    assert deadlines == {
+        key: 172_800 if key == ("prod", "v5litepod-256x2") else 43_200 for key in pods
+    }
 
 
 def test_several_slices_are_several_jobs(chat: Run) -> None:
@@ -94,7 +105,9 @@ def test_a_secret_is_a_reference(chat: Run) -> None:
 
 def test_the_end_and_its_cost_are_printed(chat: Run) -> None:
     """Before a job starts, its capacity and the most that it can cost are known."""
-    printed = chat("submit", "--env", "dev", "--size", "v5litepod-16", "--target", "cloud-tpu").stdout
+    printed = chat(
+        "submit", "--env", "dev", "--size", "v5litepod-16", "--target", "cloud-tpu"
+    ).stdout
     assert "# capacity: spot" in printed
     assert "at most $115.20: 12h × 16 chips × $0.6" in printed
 

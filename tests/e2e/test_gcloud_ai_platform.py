@@ -85,13 +85,23 @@ def service() -> Iterator[Service]:
     ("trainer", "machine"),
     [
         pytest.param(PACKAGE, "basic", id="package-basic", marks=pytest.mark.sample),
-        *(pytest.param(PACKAGE, machine, id=f"package-{machine}") for machine in ("legacy", "compute-engine")),
-        *(pytest.param(CONTAINER, name, id=f"containers-{name}") for name in ("basic", "legacy", "compute-engine")),
+        *(
+            pytest.param(PACKAGE, machine, id=f"package-{machine}")
+            for machine in ("legacy", "compute-engine")
+        ),
+        *(
+            pytest.param(CONTAINER, name, id=f"containers-{name}")
+            for name in ("basic", "legacy", "compute-engine")
+        ),
     ],
 )
-def test_gcloud_sends_the_whole_config(service: Service, tmp_path: Path, machine: str, trainer: str) -> None:
+def test_gcloud_sends_the_whole_config(
+    service: Service, tmp_path: Path, machine: str, trainer: str
+) -> None:
     """The job that the service receives is exactly the config, with the job id and the labels of the command."""
-    project, findings = project_from_document(read_text(SPEC.format(trainer=trainer, machine=machine), "tpucfg.yaml"))
+    project, findings = project_from_document(
+        read_text(SPEC.format(trainer=trainer, machine=machine), "tpucfg.yaml")
+    )
     assert project is not None, findings
     (config,) = render_configs(compile_project(project, Catalog()))
     command = start_command(target_named("ai-platform").submission(config.job))

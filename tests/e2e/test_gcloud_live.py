@@ -35,7 +35,11 @@ def neighbour(item: Mapping[str, Any], key: str, suffix: str) -> list[dict[str, 
 (CUSTOM_JOB,) = RUNNING["vertex-ai"]["custom-jobs list"]
 (ML_JOB,) = RUNNING["ai-platform"]["jobs list"]
 INSTANCES: Final = RUNNING["compute-engine"]["instances list"]
-GROUP: Final = {"name": "mnist-dev-v6e-16", "zone": ZONE, "selfLink": f"{ZONE}/instanceGroupManagers/mnist-dev-v6e-16"}
+GROUP: Final = {
+    "name": "mnist-dev-v6e-16",
+    "zone": ZONE,
+    "selfLink": f"{ZONE}/instanceGroupManagers/mnist-dev-v6e-16",
+}
 RESPONSES: Final[Mapping[str, Any]] = {
     "/queuedResources": {"queuedResources": neighbour(REQUEST, "name", "-a1")},
     "/nodes": {"nodes": neighbour(NODE, "queuedResource", "-a1")},
@@ -51,7 +55,11 @@ RESPONSES: Final[Mapping[str, Any]] = {
     # gcloud completes its list of groups by these.
     "/instanceGroups": {},
     "/autoscalers": {},
-    "/listErrors": {"items": [{"error": {"code": "X", "message": NO_CAPACITY}, "timestamp": "2026-03-01T10:00:00Z"}]},
+    "/listErrors": {
+        "items": [
+            {"error": {"code": "X", "message": NO_CAPACITY}, "timestamp": "2026-03-01T10:00:00Z"}
+        ]
+    },
     "/entries:list": {"entries": RUNNING["vertex-ai"]["logging read"]},
 }
 """The responses by the end of a path."""
@@ -67,7 +75,9 @@ def requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[t
     def handle(method: str, path: str, _: Message, __: Any) -> tuple[int, Any]:
         requests.append((method, path))
         end = path.partition("?")[0]
-        return next(((200, body) for name, body in RESPONSES.items() if end.endswith(name)), (404, {}))
+        return next(
+            ((200, body) for name, body in RESPONSES.items() if end.endswith(name)), (404, {})
+        )
 
     (tmp_path / "token").write_text("no-token")
     settings = {

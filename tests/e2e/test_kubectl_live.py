@@ -25,10 +25,21 @@ def _resources(group: str, *names: str) -> dict[str, Any]:
     """Return the answer to kubectl's question for the resources of a group."""
     kinds = {"jobsets": "JobSet", "workloads": "Workload", "pods": "Pod", "events": "Event"}
     resources = [
-        {"name": name, "singularName": name[:-1], "namespaced": True, "kind": kinds[name], "verbs": ["get", "list"]}
+        {
+            "name": name,
+            "singularName": name[:-1],
+            "namespaced": True,
+            "kind": kinds[name],
+            "verbs": ["get", "list"],
+        }
         for name in names
     ]
-    return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group, "resources": resources}
+    return {
+        "kind": "APIResourceList",
+        "apiVersion": "v1",
+        "groupVersion": group,
+        "resources": resources,
+    }
 
 
 def _discovery() -> dict[str, Any]:
@@ -66,7 +77,13 @@ class Cluster:
         for end, body in self.answers.items():
             if parts.path.endswith(end):
                 return 200, body.encode() if isinstance(body, str) else json.dumps(body).encode()
-        missing = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}
+        missing = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "status": "Failure",
+            "reason": "NotFound",
+            "code": 404,
+        }
         return 404, json.dumps({**missing, "message": f"{parts.path} not found"}).encode()
 
 
@@ -106,7 +123,9 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster
 
 def ask(queue: str | None = None) -> Answers:
     """Return the answers about a job of four hosts."""
-    return ServiceClient().ask(job("gke", "v6e-16", environment=EAST, options={"queue": queue} if queue else {}))
+    return ServiceClient().ask(
+        job("gke", "v6e-16", environment=EAST, options={"queue": queue} if queue else {})
+    )
 
 
 def test_kubectl_gets_a_running_job(cluster: Cluster) -> None:
@@ -140,7 +159,8 @@ def test_kubectl_gets_the_workload_of_a_suspended_job(cluster: Cluster) -> None:
     cluster.answers = {
         "/jobsets/mnist-dev-v6e-16": jobset(suspend=True),
         "/pods": pods(),
-        "/workloads": workloads() | {"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "WorkloadList"},
+        "/workloads": workloads()
+        | {"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "WorkloadList"},
     }
     state, unanswered = ask("tpu")
     assert (state.state, state.reason, unanswered) == ("waiting", NO_QUOTA, ())
@@ -153,4 +173,6 @@ def test_a_cluster_that_refuses_is_a_line(cluster: Cluster) -> None:
     state, (unanswered,) = ask()
     assert state.state == "unknown"
     assert unanswered.message.startswith("kubectl: ")
-    assert unanswered.command.startswith(f"kubectl --context={CONTEXT} --namespace=default get jobset/")
+    assert unanswered.command.startswith(
+        f"kubectl --context={CONTEXT} --namespace=default get jobset/"
+    )

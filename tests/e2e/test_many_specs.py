@@ -21,7 +21,11 @@ def write_specs(folder: Path, **changes: dict[str, Any]) -> list[str]:
     """Write the specs, with changes by name and a warning in every tenth, and return their options."""
     for number in range(COUNT):
         name = f"p-{number}"
-        data = spec(name=name, sizes=["v2-8", "v2-32"], **({} if number % 10 else {"training__train_steps": 200}))
+        data = spec(
+            name=name,
+            sizes=["v2-8", "v2-32"],
+            **({} if number % 10 else {"training__train_steps": 200}),
+        )
         (folder / f"{name}.yaml").write_text(json.dumps({**data, **changes.get(name, {})}))
     return [word for number in range(COUNT) for word in ("--spec", f"p-{number}.yaml")]
 
@@ -48,7 +52,11 @@ def wait(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
 
 def files(folder: Path) -> dict[str, str]:
     """Return every file below a folder."""
-    return {path.relative_to(folder).as_posix(): path.read_text() for path in folder.rglob("*") if path.is_file()}
+    return {
+        path.relative_to(folder).as_posix(): path.read_text()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 @pytest.mark.slow
@@ -79,7 +87,9 @@ def test_an_error_in_one_spec_writes_nothing(
 ) -> None:
     """A spec in the middle that cannot be rendered is reported, and no config of any spec is written."""
     options = write_specs(tmp_path, **{"p-123": changes})
-    returncode, _, err = wait(start(tmp_path, "render", "--size", "v2-32", "--out", "out", *options))
+    returncode, _, err = wait(
+        start(tmp_path, "render", "--size", "v2-32", "--out", "out", *options)
+    )
     assert returncode == status
     assert message in err
     assert "Traceback" not in err
@@ -92,7 +102,10 @@ def test_the_errors_of_all_specs_are_reported(tmp_path: Path) -> None:
     options = write_specs(tmp_path, **{name: {"sizes": ["v9-8"]} for name in ("p-3", "p-123")})
     status, out, err = wait(start(tmp_path, "render", "--out", "out", *options))
     assert (status, out) == (1, "")
-    assert [line.split(":")[0] for line in err.splitlines() if "error[TPU020]" in line] == ["p-3.yaml", "p-123.yaml"]
+    assert [line.split(":")[0] for line in err.splitlines() if "error[TPU020]" in line] == [
+        "p-3.yaml",
+        "p-123.yaml",
+    ]
     assert not (tmp_path / "out").exists()
 
 
@@ -103,7 +116,9 @@ def test_ctrl_c_writes_nothing(tmp_path: Path) -> None:
     with default_signals():
         process = start(tmp_path, "render", "--out", "out", *options, stdin=read_end)
     os.close(read_end)
-    os.write(write_end, b"#" * 100_000)  # more than a pipe buffers: returns once the command reads the last spec
+    os.write(
+        write_end, b"#" * 100_000
+    )  # more than a pipe buffers: returns once the command reads the last spec
     wait_for_reader(process, write_end)
     process.send_signal(signal.SIGINT)
     status, out, err = wait(process)
@@ -121,7 +136,9 @@ def pair(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def with_second(folder: Path, *command: str, environment: dict[str, Any], **changes: Any) -> tuple[int, str]:
+def with_second(
+    folder: Path, *command: str, environment: dict[str, Any], **changes: Any
+) -> tuple[int, str]:
     """Return the status and the findings of a command on both specs, the second one changed."""
     second = spec(**changes)
     second["environments"]["dev"] |= environment
@@ -136,10 +153,15 @@ def test_a_bucket_that_two_specs_create_is_an_error(pair: Path, command: tuple[s
     bucket = "my-project-dev-mnist-dev-us-central1"
     status, text = with_second(pair, *command, environment={"bucket": bucket})
     assert (status, text.count("error[TPU131]")) == (1, 1)
-    assert f"b.yaml:13:14: error[TPU131]: dev creates the bucket {bucket}, as does dev in a.yaml: " in text
+    assert (
+        f"b.yaml:13:14: error[TPU131]: dev creates the bucket {bucket}, as does dev in a.yaml: "
+        in text
+    )
     assert f"help: set environments.dev.bucket to {{name: {bucket}, create: false}}" in text
     assert not (pair / "out").exists()
-    status, text = with_second(pair, *command, name="other", environment={"bucket": {"name": bucket, "create": False}})
+    status, text = with_second(
+        pair, *command, name="other", environment={"bucket": {"name": bucket, "create": False}}
+    )
     assert (status, "TPU131" in text, "TPU126" in text) == (0, False, False)
 
 
@@ -155,8 +177,13 @@ def test_two_specs_with_the_same_folders_are_a_warning(pair: Path, command: str)
     """The name and the bucket decide on the folders; a warning stops nothing, and another name ends it."""
     shared = {"bucket": {"name": "my-project-dev-mnist-dev-us-central1", "create": False}}
     status, text = with_second(pair, command, environment=shared)
-    assert (status, text.count("warning[TPU126]: dev has the folders of dev in a.yaml: gs://")) == (0, 1)
+    assert (status, text.count("warning[TPU126]: dev has the folders of dev in a.yaml: gs://")) == (
+        0,
+        1,
+    )
     assert "TPU126" not in with_second(pair, command, environment=shared, name="another")[1]
-    allowed = with_second(pair, command, environment=shared, allow={"TPU126": "one of them runs"})[1]
+    allowed = with_second(pair, command, environment=shared, allow={"TPU126": "one of them runs"})[
+        1
+    ]
     assert "TPU013" not in allowed
     assert "warning[TPU126]" not in allowed

@@ -91,5 +91,7 @@ def test_data_has_the_figures(chat: Run) -> None:
 
 def test_a_plain_ladder_has_no_such_columns(tpucfg: Run) -> None:
     """Without any of these settings, tables and data are as short as before."""
-    assert "data_parallel" not in tpucfg("ladder").stdout + tpucfg("ladder", "--format", "json").stdout
+    assert (
+        "data_parallel" not in tpucfg("ladder").stdout + tpucfg("ladder", "--format", "json").stdout
+    )
     assert "tokens" not in tpucfg("status").stdout + tpucfg("status", "--format", "json").stdout

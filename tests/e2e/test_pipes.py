@@ -21,7 +21,9 @@ SPEC = (ROOT / "tpucfg.yaml").read_text(encoding="utf-8")
     ],
 )
 @pytest.mark.parametrize("name", ["pipe.yaml", "/dev/zero"])
-def test_pipes_and_devices_are_refused(tpucfg: Run, tmp_path: Path, arguments: tuple[str, ...], name: str) -> None:
+def test_pipes_and_devices_are_refused(
+    tpucfg: Run, tmp_path: Path, arguments: tuple[str, ...], name: str
+) -> None:
     """The command refuses the file at once, although the pipe never has a writer."""
     (tmp_path / "tpucfg.yaml").write_text(SPEC)
     os.mkfifo(tmp_path / "pipe.yaml")

@@ -71,10 +71,16 @@ def test_color_is_only_for_terminals(tpucfg: Run) -> None:
 
 def test_a_closed_pipe_is_no_error_message(tpucfg: Run) -> None:
     """If the reader closes the pipe, the status is that of SIGPIPE and there is no message."""
-    for arguments in (("render",), ("check", "--spec", "wrong.yaml"), ("render", "--spec", str(ROOT / "tpucfg.yaml"))):
+    for arguments in (
+        ("render",),
+        ("check", "--spec", "wrong.yaml"),
+        ("render", "--spec", str(ROOT / "tpucfg.yaml")),
+    ):
         read_end, write_end = os.pipe()
         os.close(read_end)
-        completed = tpucfg(*arguments, capture_output=False, stdout=write_end, stderr=subprocess.PIPE)
+        completed = tpucfg(
+            *arguments, capture_output=False, stdout=write_end, stderr=subprocess.PIPE
+        )
         os.close(write_end)
         assert completed.returncode == 141
         assert completed.stderr == "" or ": warning[TPU" in completed.stderr  # the spec's own
@@ -86,12 +92,23 @@ def test_a_full_disk_is_an_error(tpucfg: Run) -> None:
     """Output that could not be written is an error message and status 1."""
     with Path("/dev/full").open("w") as full:
         completed = tpucfg("render", capture_output=False, stdout=full, stderr=subprocess.PIPE)
-    assert (completed.returncode, completed.stderr) == (1, "tpucfg: the output: No space left on device\n")
+    assert (completed.returncode, completed.stderr) == (
+        1,
+        "tpucfg: the output: No space left on device\n",
+    )
 
 
 IN_A_SHELL = pytest.mark.parametrize(
     "words",
-    ["render", "check --format sarif", "schema", "diff", "review --base HEAD --head HEAD", "--help", "--version"],
+    [
+        "render",
+        "check --format sarif",
+        "schema",
+        "diff",
+        "review --base HEAD --head HEAD",
+        "--help",
+        "--version",
+    ],
 )
 
 
@@ -105,7 +122,9 @@ def in_a_shell(line: str, folder: Path) -> "subprocess.CompletedProcess[str]":
     """Run a command line in a shell; `$0` is the program."""
     program = Path(sys.executable).with_name("tpucfg")
     command = ["sh", "-c", f'"$0" {line}', str(program)]
-    return subprocess.run(command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=False
+    )
 
 
 @IN_A_SHELL
@@ -142,7 +161,9 @@ EITHER_WAY = pytest.mark.parametrize(
 
 @EITHER_WAY
 @pytest.mark.parametrize("words", [["render"], ["schema"], ["sizes"]], ids=" ".join)
-def test_a_partial_write_is_an_error(tmp_path: Path, words: list[str], environment: dict[str, str]) -> None:
+def test_a_partial_write_is_an_error(
+    tmp_path: Path, words: list[str], environment: dict[str, str]
+) -> None:
     """Output of which only the start could be written is an error, with buffered and unbuffered streams."""
     (tmp_path / "tpucfg.yaml").write_text(json.dumps(spec()))
     limited = ["sh", "-c", 'ulimit -f 1; exec "$@"', "sh", *COMMAND, *words]
@@ -150,7 +171,13 @@ def test_a_partial_write_is_an_error(tmp_path: Path, words: list[str], environme
     environment = {**environment, "PYTHONDONTWRITEBYTECODE": "1"}
     with (tmp_path / "out").open("w") as out:
         completed = subprocess.run(
-            limited, cwd=tmp_path, env=environment, stdout=out, stderr=subprocess.PIPE, text=True, check=False
+            limited,
+            cwd=tmp_path,
+            env=environment,
+            stdout=out,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
         )
     assert (completed.returncode, completed.stderr) == (1, "tpucfg: the output: File too large\n")
 
@@ -160,7 +187,9 @@ def test_a_pipe_closed_in_the_middle_exits_with_141(environment: dict[str, str])
     """The status is that of SIGPIPE also if the reader has read a part of the output."""
     read_end, write_end = os.pipe()
     process = subprocess.Popen(
-        [*COMMAND, "render", *["--spec", str(ROOT / "tpucfg.yaml")] * 20], env=environment, stdout=write_end
+        [*COMMAND, "render", *["--spec", str(ROOT / "tpucfg.yaml")] * 20],
+        env=environment,
+        stdout=write_end,
     )
     os.close(write_end)
     assert os.read(read_end, 10)
@@ -175,10 +204,17 @@ def test_ctrl_c_exits_with_130(tmp_path: Path) -> None:
     command = [*COMMAND, "check", "--spec", "/dev/stdin"]
     with default_signals():
         process = subprocess.Popen(
-            command, cwd=tmp_path, env=ENVIRONMENT, stdin=read_end, stderr=subprocess.PIPE, text=True
+            command,
+            cwd=tmp_path,
+            env=ENVIRONMENT,
+            stdin=read_end,
+            stderr=subprocess.PIPE,
+            text=True,
         )
     os.close(read_end)
-    os.write(write_end, b"#" * 100_000)  # more than a pipe buffers: returns once the command is reading
+    os.write(
+        write_end, b"#" * 100_000
+    )  # more than a pipe buffers: returns once the command is reading
     wait_for_reader(process, write_end)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=30)
@@ -213,11 +249,15 @@ printf '%s\\n' "${COMPREPLY[@]}"
         (("check", "--format", "s"), ["sarif"]),
         (("ladder", "--format", "m"), ["markdown"]),
         (("render", "--spec", "other.yaml", "--env", ""), ["dev"]),
-        pytest.param(("render", "--spec", "broken.yaml", "--env", ""), [""], marks=pytest.mark.sample),
+        pytest.param(
+            ("render", "--spec", "broken.yaml", "--env", ""), [""], marks=pytest.mark.sample
+        ),
         (("render", "--spec", "missing.yaml", "--size", ""), [""]),
     ],
 )
-def test_completion_works_in_bash(tmp_path: Path, words: tuple[str, ...], expected: list[str]) -> None:
+def test_completion_works_in_bash(
+    tmp_path: Path, words: tuple[str, ...], expected: list[str]
+) -> None:
     """A real bash completes commands, options, environments and sizes of the spec; a broken spec is no error."""
     prod = {"project": "my-project-prod", "region": "europe-west4", "sizes": ["v3-8", "v3-32"]}
     (tmp_path / "tpucfg.yaml").write_text(json.dumps(spec(environments__prod=prod)))

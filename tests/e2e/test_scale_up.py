@@ -62,13 +62,22 @@ def write_spec(folder: Path, **changes: object) -> None:
 
 def records_of(folder: Path, environment: str = "dev") -> list[dict[str, object]]:
     """Return the lines of an environment's results."""
-    return [json.loads(row) for row in (folder / "results" / f"{environment}.jsonl").read_text().splitlines()]
+    return [
+        json.loads(row)
+        for row in (folder / "results" / f"{environment}.jsonl").read_text().splitlines()
+    ]
 
 
 def record_metrics(tpucfg: Run, size: str, throughput: float, accuracy: float) -> str:
     """Record both metrics of a rung, and return the output."""
     result = tpucfg(
-        "record", "--size", size, "--metric", f"examples_per_second={throughput}", "--metric", f"accuracy={accuracy}"
+        "record",
+        "--size",
+        size,
+        "--metric",
+        f"examples_per_second={throughput}",
+        "--metric",
+        f"accuracy={accuracy}",
     )
     assert (result.returncode, result.stderr.removeprefix(ONE_WARNING)) == (0, "")
     return result.stdout
@@ -76,7 +85,11 @@ def record_metrics(tpucfg: Run, size: str, throughput: float, accuracy: float) -
 
 def test_the_whole_ladder_can_be_scaled_up(scale_up: Run, tmp_path: Path) -> None:
     """Each rung is refused until the one below has passed; `status` prints the next step each time, and it works."""
-    for size, lower, throughput in (("v2-8", None, 1000), ("v2-32", "v2-8", 3600), ("v2-128", "v2-32", 13000)):
+    for size, lower, throughput in (
+        ("v2-8", None, 1000),
+        ("v2-32", "v2-8", 3600),
+        ("v2-128", "v2-32", 13000),
+    ):
         if lower:
             assert scale_up("submit", "--size", size).returncode == 0
         output = scale_up("status").stdout
@@ -85,7 +98,10 @@ def test_the_whole_ladder_can_be_scaled_up(scale_up: Run, tmp_path: Path) -> Non
         for higher in SIZES[SIZES.index(size) + 1 :]:
             result = scale_up("submit", "--size", higher)
             assert (result.returncode, result.stdout) == (1, "")
-            assert f"error[TPU110]: {higher} may not be started in dev: nothing is recorded for " in result.stderr
+            assert (
+                f"error[TPU110]: {higher} may not be started in dev: nothing is recorded for "
+                in result.stderr
+            )
         record_metrics(scale_up, size, throughput, 0.97)
     assert scale_up("status").stdout.endswith("\nevery rung has passed\n")
     assert scale_up("submit").returncode == 0
@@ -109,18 +125,26 @@ def test_status_prints_the_data_as_json(scale_up: Run) -> None:
     assert (first["passed"], first["may_run"], first["figures"]) == (True, True, "measured")
     assert first["metrics"] == {"accuracy": 0.97, "examples_per_second": 1000}
     assert (second["recorded"], second["passed"], second["may_run"]) == (False, False, True)
-    assert (second["metrics"], second["scaling_efficiency"], second["figures"]) == (None, None, "forecast from v2-8")
+    assert (second["metrics"], second["scaling_efficiency"], second["figures"]) == (
+        None,
+        None,
+        "forecast from v2-8",
+    )
     assert second["usd"] == pytest.approx(first["usd"])
 
 
 def test_a_failed_rung_closes_the_next(scale_up: Run) -> None:
     """Bad scaling closes the next rung, a better record opens it again, and the last record counts."""
     record_metrics(scale_up, "v2-8", 1000, 0.97)
-    assert "v2-32 has not passed: v2-32 scales to 62% of v2-8" in record_metrics(scale_up, "v2-32", 2480, 0.97)
+    assert "v2-32 has not passed: v2-32 scales to 62% of v2-8" in record_metrics(
+        scale_up, "v2-32", 2480, 0.97
+    )
     result = scale_up("submit", "--size", "v2-128")
     assert result.returncode == 1
     assert "v2-32 scales to 62% of v2-8, and the gate requires 80%" in result.stderr
-    assert "next: tpucfg submit --env dev --size v2-128" in record_metrics(scale_up, "v2-32", 3900, 0.97)
+    assert "next: tpucfg submit --env dev --size v2-128" in record_metrics(
+        scale_up, "v2-32", 3900, 0.97
+    )
     assert scale_up("submit", "--size", "v2-128").returncode == 0
     record_metrics(scale_up, "v2-32", 3900, 0.5)
     assert scale_up("submit", "--size", "v2-128").returncode == 1
@@ -145,7 +169,9 @@ def test_the_help_of_a_refusal_keeps_changed_values(scale_up: Run, tmp_path: Pat
     assert refused.returncode == 1
     (hint,) = [line for line in refused.stderr.splitlines() if line.startswith("help: ")]
     for command in hint.removesuffix("; or start it anyway with --force").split(": tpucfg ")[1:]:
-        done = scale_up(*shlex.split(command.removesuffix(", then").replace("LOG", str(tmp_path / "LOG"))))
+        done = scale_up(
+            *shlex.split(command.removesuffix(", then").replace("LOG", str(tmp_path / "LOG")))
+        )
         assert (done.returncode, done.stderr.count("error")) == (0, 0), command
     assert scale_up(*wanted).returncode == 0
 
@@ -205,11 +231,21 @@ def test_record_reads_a_pipe(tmp_path: Path) -> None:
     (tmp_path / "train.log").write_text(lines)
     piped = f"cat train.log | {shlex.join(COMMAND)} record --size v2-8 --from - --run a1"
     result = subprocess.run(
-        ["sh", "-c", piped], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=True
+        ["sh", "-c", piped],
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    assert result.stdout.startswith("results/dev.jsonl: recorded v2-8: accuracy 0.1999, examples_per_second 1999.5\n")
+    assert result.stdout.startswith(
+        "results/dev.jsonl: recorded v2-8: accuracy 0.1999, examples_per_second 1999.5\n"
+    )
     (row,) = records_of(tmp_path)
-    assert (row["run"], row["metrics"]) == ("a1", {"accuracy": 0.1999, "examples_per_second": 1999.5})
+    assert (row["run"], row["metrics"]) == (
+        "a1",
+        {"accuracy": 0.1999, "examples_per_second": 1999.5},
+    )
 
 
 @pytest.mark.usefixtures("scale_up")
@@ -242,10 +278,20 @@ def test_record_reports_a_closed_standard_input(scale_up: Run) -> None:
 
 def test_record_reads_a_file(scale_up: Run, tmp_path: Path) -> None:
     """A given value replaces the log's, and given names replace the default ones."""
-    (tmp_path / "train.log").write_text('{"examples_per_second": 10, "accuracy": 0.9, "loss": 0.2}\n')
+    (tmp_path / "train.log").write_text(
+        '{"examples_per_second": 10, "accuracy": 0.9, "loss": 0.2}\n'
+    )
     assert scale_up("record", "--size", "v2-8", "--from", "train.log").returncode == 0
-    assert scale_up("record", "--size", "v2-8", "--from", "train.log", "--metric", "accuracy=0.95").returncode == 0
-    assert scale_up("record", "--size", "v2-8", "--from", "train.log", "--metric", "loss").returncode == 0
+    assert (
+        scale_up(
+            "record", "--size", "v2-8", "--from", "train.log", "--metric", "accuracy=0.95"
+        ).returncode
+        == 0
+    )
+    assert (
+        scale_up("record", "--size", "v2-8", "--from", "train.log", "--metric", "loss").returncode
+        == 0
+    )
     assert [row["metrics"] for row in records_of(tmp_path)] == [
         {"accuracy": 0.9, "examples_per_second": 10},
         {"accuracy": 0.95, "examples_per_second": 10},
@@ -254,9 +300,13 @@ def test_record_reads_a_file(scale_up: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", ["-5", "0", "1e-320", "1e16"])
-def test_record_refuses_an_invalid_value_in_the_log(scale_up: Run, tmp_path: Path, value: str) -> None:
+def test_record_refuses_an_invalid_value_in_the_log(
+    scale_up: Run, tmp_path: Path, value: str
+) -> None:
     """A value in the log that no record may have is an error with file and line."""
-    (tmp_path / "train.log").write_text(f'starting\n{{"examples_per_second": {value}, "accuracy": 0.9}}\n')
+    (tmp_path / "train.log").write_text(
+        f'starting\n{{"examples_per_second": {value}, "accuracy": 0.9}}\n'
+    )
     result = scale_up("record", "--size", "v2-8", "--from", "train.log")
     assert (result.returncode, result.stdout) == (1, "")
     assert "nothing was recorded: train.log:2: metrics.examples_per_second is " in result.stderr
@@ -276,7 +326,10 @@ def test_the_environment_is_optional_if_it_is_unambiguous(scale_up: Run, tmp_pat
     assert "v2-8 is a rung of 2 environments: dev, prod" in result.stderr
     assert scale_up("record", "--size", "v2-128", *metric).returncode == 0
     assert scale_up("record", "--size", "v2-8", "--env", "dev", *metric).returncode == 0
-    assert sorted(path.name for path in (tmp_path / "results").iterdir()) == ["dev.jsonl", "prod.jsonl"]
+    assert sorted(path.name for path in (tmp_path / "results").iterdir()) == [
+        "dev.jsonl",
+        "prod.jsonl",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -299,7 +352,14 @@ def test_the_environment_is_optional_if_it_is_unambiguous(scale_up: Run, tmp_pat
         ),
         (("--metric", "examples_per_second=-1"), 1, "metrics.examples_per_second is -1"),
         (
-            ("--from", "tpucfg.yaml", "--metric", "examples_per_second=1", "--metric", "accuracy=1"),
+            (
+                "--from",
+                "tpucfg.yaml",
+                "--metric",
+                "examples_per_second=1",
+                "--metric",
+                "accuracy=1",
+            ),
             2,
             "no metric to read",
         ),
@@ -346,16 +406,24 @@ def test_a_record_of_another_image_has_a_note(scale_up: Run, tmp_path: Path) -> 
     write_spec(tmp_path, sizes=SIZES, gate=GATE, trainer__image=image)
     assert f"and its job now has {image}" in scale_up("status").stdout
     submitted = scale_up("submit", "--size", "v2-32")
-    assert (submitted.returncode, f"now has {image}; v2-32 is compared with it" in submitted.stderr) == (0, True)
+    assert (
+        submitted.returncode,
+        f"now has {image}; v2-32 is compared with it" in submitted.stderr,
+    ) == (0, True)
     write_spec(tmp_path, sizes=SIZES, gate={**GATE, "same_image": True}, trainer__image=image)
     submitted = scale_up("submit", "--size", "v2-32")
-    assert (submitted.returncode, "recorded with another program (the image was " in submitted.stderr) == (1, True)
+    assert (
+        submitted.returncode,
+        "recorded with another program (the image was " in submitted.stderr,
+    ) == (1, True)
 
 
 def test_costs_by_another_program_are_marked(scale_up: Run, tmp_path: Path) -> None:
     """Hours based on its record are marked in every format, on its rung and on those forecast from it."""
     record_metrics(scale_up, "v2-8", 1000, 0.97)
-    write_spec(tmp_path, sizes=SIZES, gate=GATE, prices={"v2": 0.5}, trainer__args={"augment": True})
+    write_spec(
+        tmp_path, sizes=SIZES, gate=GATE, prices={"v2": 0.5}, trainer__args={"augment": True}
+    )
     note = "v2-8 was last recorded with another program (augment was not set, now true), which does not count"
     for command in ("status", "ladder"):
         for options in ((), ("--format", "markdown") if command == "ladder" else ()):
@@ -377,32 +445,58 @@ def test_costs_by_another_program_are_marked(scale_up: Run, tmp_path: Path) -> N
         assert "other program" not in scale_up(command).stdout
 
 
-def test_environments_with_different_records_have_their_own_tables(scale_up: Run, tmp_path: Path) -> None:
+def test_environments_with_different_records_have_their_own_tables(
+    scale_up: Run, tmp_path: Path
+) -> None:
     """Environments with equal figures have separate tables if the record of one is outdated."""
     both = {name: {"project": f"my-project-{name}", "region": "us-central1"} for name in ("a", "b")}
     write_spec(tmp_path, sizes=["v2-8"], prices={"v2": 0.5}, environments=both)
     for name in both:
-        assert scale_up("record", "--env", name, "--size", "v2-8", "--metric", "examples_per_second=5").returncode == 0
+        assert (
+            scale_up(
+                "record", "--env", name, "--size", "v2-8", "--metric", "examples_per_second=5"
+            ).returncode
+            == 0
+        )
     assert scale_up("ladder").stdout.startswith("a, b: vertex-ai in us-central1\n")
     both["b"]["bucket"] = "another-bucket"
-    write_spec(tmp_path, sizes=["v2-8"], prices={"v2": 0.5}, environments=both, trainer__args={"data": "${bucket}"})
-    assert scale_up("record", "--env", "a", "--size", "v2-8", "--metric", "examples_per_second=5").returncode == 0
+    write_spec(
+        tmp_path,
+        sizes=["v2-8"],
+        prices={"v2": 0.5},
+        environments=both,
+        trainer__args={"data": "${bucket}"},
+    )
+    assert (
+        scale_up(
+            "record", "--env", "a", "--size", "v2-8", "--metric", "examples_per_second=5"
+        ).returncode
+        == 0
+    )
     output = scale_up("ladder").stdout
     assert output.startswith("a: vertex-ai in us-central1\n")
     assert "\nb: vertex-ai in us-central1\n" in output
 
 
-def test_without_prices_there_is_no_cost_and_with_epochs_no_hours(scale_up: Run, tmp_path: Path) -> None:
+def test_without_prices_there_is_no_cost_and_with_epochs_no_hours(
+    scale_up: Run, tmp_path: Path
+) -> None:
     """The price of an hour needs only `prices`; the cost of a run also needs a record and its examples."""
     assert "USD/hour" in scale_up("ladder").stdout
     assert "hours" not in scale_up("ladder").stdout
     assert "no rung has a record of examples_per_second" in scale_up("ladder").stdout
     record_metrics(scale_up, "v2-8", 1000, 0.97)
     assert "forecast from v2-8" in scale_up("ladder").stdout
-    assert "forecast from v2-8" in scale_up("ladder", "--format", "markdown", "--size", "v2-32").stdout
+    assert (
+        "forecast from v2-8" in scale_up("ladder", "--format", "markdown", "--size", "v2-32").stdout
+    )
     (ladder,) = json.loads(scale_up("ladder", "--format", "json").stdout)["ladders"]
     assert [rung["usd_per_hour"] for rung in ladder["rungs"]] == [2, 8, 32]
-    write_spec(tmp_path, training={"tuned_on": "v2-8", "batch_size": 1024, "epochs": 10}, prices={"v2": 0.5})
+    write_spec(
+        tmp_path,
+        training={"tuned_on": "v2-8", "batch_size": 1024, "epochs": 10},
+        prices={"v2": 0.5},
+    )
     output = scale_up("ladder").stdout
     assert "its length is given in epochs" in output
     assert "USD/hour" in output
@@ -413,7 +507,9 @@ def test_without_prices_there_is_no_cost_and_with_epochs_no_hours(scale_up: Run,
 
 def test_recorded_environments_have_their_own_ladders(scale_up: Run, tmp_path: Path) -> None:
     """`ladder` combines environments only while it prints equal figures for them."""
-    environments = {name: {"project": f"my-project-{name}", "region": "us-central1"} for name in ("dev", "prod")}
+    environments = {
+        name: {"project": f"my-project-{name}", "region": "us-central1"} for name in ("dev", "prod")
+    }
     write_spec(tmp_path, environments=environments, prices={"v2": 0.5})
     assert scale_up("ladder").stdout.startswith("dev, prod: ")
     scale_up("record", "--env", "dev", "--size", "v2-8", "--metric", "examples_per_second=1")
@@ -426,13 +522,32 @@ def test_a_spec_in_another_folder_has_its_own_results(scale_up: Run, tmp_path: P
     folder.mkdir()
     write_spec(folder, gate=GATE)
     path = str(folder / "tpucfg.yaml")
-    scale_up("record", "--spec", path, "--size", "v2-8", "--metric", "examples_per_second=1", "--metric", "accuracy=1")
+    scale_up(
+        "record",
+        "--spec",
+        path,
+        "--size",
+        "v2-8",
+        "--metric",
+        "examples_per_second=1",
+        "--metric",
+        "accuracy=1",
+    )
     assert (folder / "results" / "dev.jsonl").exists()
     assert not (tmp_path / "results").exists()
-    (line,) = [row for row in scale_up("status", "--spec", path).stdout.splitlines() if row.startswith("next: ")]
+    (line,) = [
+        row
+        for row in scale_up("status", "--spec", path).stdout.splitlines()
+        if row.startswith("next: ")
+    ]
     shim = f'tpucfg() {{ {shlex.join(COMMAND)} "$@"; }}; {line.removeprefix("next: ")}'
     result = subprocess.run(
-        ["bash", "-c", shim], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=True
+        ["bash", "-c", shim],
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert "v2-32 on vertex-ai" in result.stdout
 
@@ -440,7 +555,9 @@ def test_a_spec_in_another_folder_has_its_own_results(scale_up: Run, tmp_path: P
 def test_a_metric_may_have_the_name_of_a_column(scale_up: Run, tmp_path: Path) -> None:
     """A metric with the name of another column has its own column."""
     write_spec(tmp_path, sizes=SIZES, gate={**GATE, "metric": "size"})
-    scale_up("record", "--size", "v2-8", "--metric", "examples_per_second=1000", "--metric", "size=0.25")
+    scale_up(
+        "record", "--size", "v2-8", "--metric", "examples_per_second=1000", "--metric", "size=0.25"
+    )
     header, row, *_ = scale_up("status").stdout.splitlines()[1:]
     assert header.split() == [
         "size",
@@ -473,11 +590,16 @@ def test_implausible_scaling_has_a_note(scale_up: Run) -> None:
 def test_a_run_longer_than_its_limit_has_a_note(scale_up: Run, tmp_path: Path) -> None:
     """A rung whose limit is shorter than its run, measured or forecast, has a note."""
     # A run of 4,096,000 examples takes 68.3 minutes at 1,000 a second, and 17.1 on four times the cores.
-    limits = {"v2-8": {"trainer": {"max_run_duration": "68m"}}, "v2-32": {"trainer": {"max_run_duration": "17m"}}}
+    limits = {
+        "v2-8": {"trainer": {"max_run_duration": "68m"}},
+        "v2-32": {"trainer": {"max_run_duration": "17m"}},
+    }
     write_spec(tmp_path, sizes=SIZES, overrides=limits)
     assert "max_run_duration" not in scale_up("status").stdout
     record_metrics(scale_up, "v2-8", 1000, 0.97)
-    assert [line for line in scale_up("status").stdout.splitlines() if "max_run_duration" in line] == [
+    assert [
+        line for line in scale_up("status").stdout.splitlines() if "max_run_duration" in line
+    ] == [
         f"a run in dev takes longer than overrides.{size}.trainer.max_run_duration, after which the slice is gone: "
         f"{hours} h on {size}, 2 submissions, and nothing in the spec shows that the program writes checkpoints"
         for size, hours in (("v2-8", "1.14"), ("v2-32", "0.284"))
@@ -495,7 +617,9 @@ def test_a_column_of_numbers_is_aligned(scale_up: Run) -> None:
     assert second[:end].endswith("e10%")
     assert first[:end].endswith(" –")
     assert (
-        scale_up("status", "--format", "markdown").stdout.splitlines()[3].startswith("| --- | --: | --: | --: | --: |")
+        scale_up("status", "--format", "markdown")
+        .stdout.splitlines()[3]
+        .startswith("| --- | --: | --: | --: | --: |")
     )
 
 
@@ -506,7 +630,9 @@ def test_two_specs_in_one_folder_share_the_file_only(scale_up: Run, tmp_path: Pa
     write_spec(tmp_path, name="second", gate=GATE)
     output = scale_up("status").stdout
     assert "\nv2-8       8           –" in output
-    assert "\n1 record with another name (mnist) is not counted: the spec's name is second\n" in output
+    assert (
+        "\n1 record with another name (mnist) is not counted: the spec's name is second\n" in output
+    )
     with (tmp_path / "results" / "dev.jsonl").open("a") as file:
         file.write("torn")
     checked = scale_up("check", "--spec", "first.yaml", "--spec", "tpucfg.yaml")
@@ -558,7 +684,13 @@ def test_the_next_run_has_a_new_id(scale_up: Run, runs: list[str | None], expect
     record_metrics(scale_up, "v2-8", 1000, 0.97)
     record_metrics(scale_up, "v2-32", 4000, 0.97)
     for id_ in runs:
-        options = ["--metric", "examples_per_second=1", "--metric", "accuracy=1", *(["--run", id_] if id_ else [])]
+        options = [
+            "--metric",
+            "examples_per_second=1",
+            "--metric",
+            "accuracy=1",
+            *(["--run", id_] if id_ else []),
+        ]
         output = scale_up("record", "--size", "v2-128", *options)
     *_, again, then = output.stdout.splitlines()
     assert again.endswith(f": tpucfg submit --env dev --size v2-128 --run {expected}")
@@ -567,7 +699,15 @@ def test_the_next_run_has_a_new_id(scale_up: Run, runs: list[str | None], expect
 
 def test_the_first_rung_is_compared_with_nothing(scale_up: Run) -> None:
     """The first rung's metric has a note, as the gate cannot detect a diverged run there."""
-    output = scale_up("record", "--size", "v2-8", "--metric", "examples_per_second=1000", "--metric", "accuracy=0.1")
+    output = scale_up(
+        "record",
+        "--size",
+        "v2-8",
+        "--metric",
+        "examples_per_second=1000",
+        "--metric",
+        "accuracy=0.1",
+    )
     note = "v2-8 is the first rung: its accuracy of 0.1 is not compared with anything"
     assert note in output.stdout.splitlines()
     assert note in scale_up("status").stdout.splitlines()
@@ -593,7 +733,9 @@ def test_probes_open_the_ladder(scale_up: Run, tmp_path: Path) -> None:
         "then: tpucfg record --env dev --size v2-32 --probe --from LOG\n"
     )
     assert records_of(tmp_path)[0]["probe"] is True
-    whole, probe = (scale_up("submit", "--size", "v2-32", *options) for options in ((), ("--probe",)))
+    whole, probe = (
+        scale_up("submit", "--size", "v2-32", *options) for options in ((), ("--probe",))
+    )
     assert (whole.returncode, probe.returncode) == (1, 0)
     assert "accuracy is not recorded for v2-8 by a whole run" in whole.stderr
     assert "tpucfg render --env dev --size v2-32 --probe | gcloud" in probe.stdout
@@ -610,13 +752,16 @@ def test_probes_open_the_ladder(scale_up: Run, tmp_path: Path) -> None:
     assert [rung["probe"] for rung in environment["rungs"]] == [True, True, False]
 
 
-def test_probes_open_whole_runs_of_a_gate_that_asks_for_scaling(scale_up: Run, tmp_path: Path) -> None:
+def test_probes_open_whole_runs_of_a_gate_that_asks_for_scaling(
+    scale_up: Run, tmp_path: Path
+) -> None:
     """No whole run is needed to start the next rung's."""
     write_spec(tmp_path, sizes=SIZES, gate={"min_scaling_efficiency": 0.8}, probe={"steps": 50})
     refused = scale_up("submit", "--size", "v2-32")
     assert refused.returncode == 1
     assert (
-        "help: run a probe of v2-8: tpucfg submit --env dev --size v2-8 --probe, then: tpucfg record " in refused.stderr
+        "help: run a probe of v2-8: tpucfg submit --env dev --size v2-8 --probe, then: tpucfg record "
+        in refused.stderr
     )
     scale_up("record", "--size", "v2-8", "--probe", "--metric", "examples_per_second=1000")
     assert scale_up("submit", "--size", "v2-32").returncode == 0
@@ -627,7 +772,11 @@ def test_probes_have_files_of_their_own(scale_up: Run, tmp_path: Path) -> None:
     write_spec(tmp_path, sizes=["v2-8", "v2-32"], probe={"steps": 50})
     scale_up("render", "--out", "out")
     scale_up("render", "--out", "out", "--probe")
-    files = {f"out/dev/{size}/{name}" for size in ("v2-8", "v2-32") for name in ("config.yaml", "probe/config.yaml")}
+    files = {
+        f"out/dev/{size}/{name}"
+        for size in ("v2-8", "v2-32")
+        for name in ("config.yaml", "probe/config.yaml")
+    }
     assert {str(path.relative_to(tmp_path)) for path in (tmp_path / "out").rglob("*.yaml")} == files
     write_spec(tmp_path, sizes=["v2-8"], probe={"steps": 50})
     pruned = scale_up("render", "--out", "out", "--check")
@@ -647,7 +796,9 @@ def test_a_run_is_not_named_probe(scale_up: Run, run: str) -> None:
     assert (result.returncode, "choose another id" in result.stderr) == (2, True)
 
 
-@pytest.mark.parametrize("command", [("render",), ("check",), ("ladder",), ("submit",), ("why", "train_steps")])
+@pytest.mark.parametrize(
+    "command", [("render",), ("check",), ("ladder",), ("submit",), ("why", "train_steps")]
+)
 def test_probes_need_a_section_of_the_spec(scale_up: Run, command: tuple[str, ...]) -> None:
     """The error of each command shows what to add."""
     result = scale_up(*command, "--probe")
@@ -659,17 +810,29 @@ def test_probes_need_a_section_of_the_spec(scale_up: Run, command: tuple[str, ..
 def test_why_explains_a_probe(scale_up: Run, tmp_path: Path) -> None:
     """The steps come from `probe`, and its arguments from the last layer."""
     write_spec(
-        tmp_path, sizes=SIZES, probe={"steps": 50, "args": {"profiler": "xplane"}}, trainer__args={"profiler": "off"}
+        tmp_path,
+        sizes=SIZES,
+        probe={"steps": 50, "args": {"profiler": "xplane"}},
+        trainer__args={"profiler": "off"},
     )
     steps = scale_up("why", "train_steps", "--size", "v2-32", "--probe").stdout
     assert "mnist-dev-v2-32-probe on vertex-ai\n" in steps
-    assert "probe.steps: 50\n  the steps of a probe, on every rung; the whole run has 1000\n" in steps
+    assert (
+        "probe.steps: 50\n  the steps of a probe, on every rung; the whole run has 1000\n" in steps
+    )
     profiler = scale_up("why", "trainer.args.profiler", "--size", "v2-32", "--probe").stdout
     assert "probe.args.profiler: xplane, set in probe\n" in profiler
     assert "trainer.args.profiler: off, which probe overrides\n" in profiler
-    write_spec(tmp_path, sizes=SIZES, probe={"steps": 50, "args": ["profiler=xplane"]}, trainer__args=["a.yml"])
+    write_spec(
+        tmp_path,
+        sizes=SIZES,
+        probe={"steps": 50, "args": ["profiler=xplane"]},
+        trainer__args=["a.yml"],
+    )
     words = "workerPoolSpecs.0.containerSpec.args."
-    assert ": trainer.args[0]\n" in scale_up("why", f"{words}0", "--size", "v2-32", "--probe").stdout
+    assert (
+        ": trainer.args[0]\n" in scale_up("why", f"{words}0", "--size", "v2-32", "--probe").stdout
+    )
     assert ": probe.args[0]\n" in scale_up("why", f"{words}1", "--size", "v2-32", "--probe").stdout
 
 
@@ -686,7 +849,9 @@ def test_the_cost_of_probes_is_shown_beside_that_of_a_run(scale_up: Run, tmp_pat
         assert re.search(r"^v2-32 .* 2\.22 +1\.11 ", output, re.MULTILINE)
         assert "probes of 3 rungs cost 5.83 USD, without start-up and compilation" in output
     (ladder,) = json.loads(scale_up("ladder", "--format", "json").stdout)["ladders"]
-    assert [rung["probe_usd"] for rung in ladder["rungs"]] == pytest.approx([0.2778, 1.1111, 4.4444], abs=1e-4)
+    assert [rung["probe_usd"] for rung in ladder["rungs"]] == pytest.approx(
+        [0.2778, 1.1111, 4.4444], abs=1e-4
+    )
     probes = scale_up("ladder", "--probe").stdout
     assert probes.startswith("dev: vertex-ai in us-central1, probes\n")
     assert re.search(r"^v2-8 .* 500 .* 2\.00 +0\.139 +0\.28 +measured", probes, re.MULTILINE)
@@ -695,11 +860,17 @@ def test_the_cost_of_probes_is_shown_beside_that_of_a_run(scale_up: Run, tmp_pat
 
 def test_a_forced_command_stays_forced(scale_up: Run, tmp_path: Path) -> None:
     """The command of a job of several objects, which is printed in one line, has --force if it was printed with it."""
-    changes = {"target": "gke", "sizes": ["v5litepod-16", "v5litepod-64"], "gate": {"min_scaling_efficiency": 0.8}}
+    changes = {
+        "target": "gke",
+        "sizes": ["v5litepod-16", "v5litepod-64"],
+        "gate": {"min_scaling_efficiency": 0.8},
+    }
     environment = {"project": "my-project-dev", "region": "us-central1", "kube_context": "train"}
     trainer = {"image": "r.io/i:1", "secrets": {"HF_TOKEN": "hf/1"}}
     training = {"tuned_on": "v5litepod-16", "batch_size": 1024, "train_steps": 4000}
-    write_spec(tmp_path, **changes, environments__dev=environment, trainer=trainer, training=training)
+    write_spec(
+        tmp_path, **changes, environments__dev=environment, trainer=trainer, training=training
+    )
     printed = scale_up("submit", "--size", "v5litepod-64", "--force").stdout
     assert "tpucfg submit --env dev --size v5litepod-64 --force --execute\n" in printed
     assert scale_up("submit", "--size", "v5litepod-16").stdout.count("--force") == 0

@@ -22,7 +22,11 @@ SPEC = {
     "target": "gke",
     "sizes": ["v6e-8", "v6e-16"],
     "environments": {
-        "dev": {"project": "my-project", "region": "us-east5", "kube_context": "gke_my-project_us-east5_train"},
+        "dev": {
+            "project": "my-project",
+            "region": "us-east5",
+            "kube_context": "gke_my-project_us-east5_train",
+        },
         "prod": {"project": "my-project-prod", "region": "us-east5", "target": "vertex-ai"},
     },
     "trainer": {"image": "us-docker.pkg.dev/my-project/train/mnist:1.0", "max_run_duration": "12h"},
@@ -38,7 +42,9 @@ def status(folder: Path, *options: str, answers: Answers | None = None) -> tuple
     calls = install_clients(folder / "bin", answers or {})
     environment = {**ENVIRONMENT, "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"}
     command = [*COMMAND, "status", *options]
-    completed = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    completed = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
     assert (completed.returncode, completed.stderr) == (0, "")
     return completed.stdout, calls.read_text().splitlines()
 
@@ -52,7 +58,11 @@ def test_nothing_is_asked_without_the_option(tmp_path: Path) -> None:
 
 def test_the_clients_are_asked_to_read_only(tmp_path: Path) -> None:
     """Each call is one that lists, gets or reads, and no shell is between."""
-    answers = {**RUNNING["gke"], **RUNNING["vertex-ai"], "custom-jobs list": RUNNING["vertex-ai"]["custom-jobs list"]}
+    answers = {
+        **RUNNING["gke"],
+        **RUNNING["vertex-ai"],
+        "custom-jobs list": RUNNING["vertex-ai"]["custom-jobs list"],
+    }
     _, calls = status(tmp_path, "--live", answers=answers)
     verbs = (" get ", " logs ", " list ", " read ")
     assert calls
@@ -61,7 +71,10 @@ def test_the_clients_are_asked_to_read_only(tmp_path: Path) -> None:
 
 def test_a_running_job_has_a_row_below_its_ladder(tmp_path: Path) -> None:
     """State, step, cost and restarts are a table of their own, and a job that is not there has the next command."""
-    answers = {"get jobset/mnist-dev-v6e-16": jobset(restarts=1), "get pods": RUNNING["gke"]["get pods"]}
+    answers = {
+        "get jobset/mnist-dev-v6e-16": jobset(restarts=1),
+        "get pods": RUNNING["gke"]["get pods"],
+    }
     answers["logs"] = RUNNING["gke"]["logs"]
     printed, _ = status(tmp_path, "--env", "dev", "--live", answers=answers)
     ladder, title, columns, absent, running, _, line = printed.splitlines()[-7:]
@@ -69,7 +82,17 @@ def test_a_running_job_has_a_row_below_its_ladder(tmp_path: Path) -> None:
     assert title.startswith("dev, live at 20")
     assert columns.split("  ")[0] == "job"
     assert absent.split()[:3] == ["mnist-dev-v6e-8", "not", "found"]
-    assert running.split()[:9] == ["mnist-dev-v6e-16", "running", "(4", "of", "4", "pods)", "120", "of", "500"]
+    assert running.split()[:9] == [
+        "mnist-dev-v6e-16",
+        "running",
+        "(4",
+        "of",
+        "4",
+        "pods)",
+        "120",
+        "of",
+        "500",
+    ]
     assert running.split()[-2:] == ["384.00", "1"]
     assert line.startswith("mnist-dev-v6e-8 is not there")
     assert line.endswith("start it with: tpucfg submit --env dev --size v6e-8")
@@ -85,7 +108,9 @@ def test_the_options_choose_the_jobs(tmp_path: Path) -> None:
 
 def test_several_runs_are_rows_of_one_table(tmp_path: Path) -> None:
     """A sweep is read at once: each run is asked for, in the order of the command."""
-    printed, _ = status(tmp_path, "--env", "dev", "--live", "--size", "v6e-16", "--run", "a1", "--run", "a2")
+    printed, _ = status(
+        tmp_path, "--env", "dev", "--live", "--size", "v6e-16", "--run", "a1", "--run", "a2"
+    )
     rows = [line.split()[0] for line in printed.splitlines() if " not found " in line]
     assert rows == ["mnist-dev-v6e-16-a1", "mnist-dev-v6e-16-a2"]
 
@@ -105,7 +130,9 @@ def test_a_service_that_fails_does_not_hide_the_others(tmp_path: Path) -> None:
 @pytest.mark.sample
 def test_json_has_the_live_state(tmp_path: Path) -> None:
     """Each job is an object with numbers, and unknown values are null; without --live there is no such key."""
-    printed, _ = status(tmp_path, "--live", "--format", "json", "--size", "v6e-16", answers=RUNNING["gke"])
+    printed, _ = status(
+        tmp_path, "--live", "--format", "json", "--size", "v6e-16", answers=RUNNING["gke"]
+    )
     (live,) = json.loads(printed)["environments"][0]["live"]
     live.pop("usd_so_far")
     assert live == {
@@ -127,7 +154,9 @@ def test_json_has_the_live_state(tmp_path: Path) -> None:
         "restarts": 0,
         "unanswered": [],
     }
-    environments: list[dict[str, Any]] = json.loads(status(tmp_path, "--format", "json")[0])["environments"]
+    environments: list[dict[str, Any]] = json.loads(status(tmp_path, "--format", "json")[0])[
+        "environments"
+    ]
     assert not any("live" in environment for environment in environments)
 
 
@@ -137,7 +166,13 @@ def test_hostile_answers_are_escaped(tmp_path: Path, format: str) -> None:
     reason = "\x1b[2J | <script> `x` ![](https://evil.example) ya29.a0AfH6SMBx1234567890\n\n# title"
     failed = jobset({"type": "Failed", "status": "True", "message": reason})
     printed, _ = status(
-        tmp_path, "--env", "dev", "--live", "--format", format, answers={"get jobset/": failed, "get pods": pods()}
+        tmp_path,
+        "--env",
+        "dev",
+        "--live",
+        "--format",
+        format,
+        answers={"get jobset/": failed, "get pods": pods()},
     )
     assert "\x1b" not in printed
     assert "ya29" not in printed
@@ -168,11 +203,16 @@ def test_an_interrupt_ends_the_clients(tmp_path: Path, number: signal.Signals) -
     (tmp_path / "tpucfg.yaml").write_text(json.dumps(SPEC))
     (tmp_path / "bin").mkdir()
     program(
-        tmp_path / "bin", "kubectl", f'echo $$ >> "{tmp_path}/pids"; sleep 600 & echo $! >> "{tmp_path}/pids"; wait'
+        tmp_path / "bin",
+        "kubectl",
+        f'echo $$ >> "{tmp_path}/pids"; sleep 600 & echo $! >> "{tmp_path}/pids"; wait',
     )
     environment = {**ENVIRONMENT, "PATH": f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"}
     command = [*COMMAND, "status", "--live", "--env", "dev"]
-    with default_signals(), subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE) as process:
+    with (
+        default_signals(),
+        subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE) as process,
+    ):
         pids = tmp_path / "pids"
         while not pids.exists() or len(pids.read_text().split()) < 4:
             assert process.poll() is None

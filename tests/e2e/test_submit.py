@@ -18,7 +18,16 @@ from spec_factory import spec
 pytestmark = pytest.mark.shell
 
 HOSTILE: Final = (
-    *("$(touch pwned)", "`touch pwned`", "; touch pwned", "| touch pwned", "&& touch pwned", "> pwned", "$HOME", "~"),
+    *(
+        "$(touch pwned)",
+        "`touch pwned`",
+        "; touch pwned",
+        "| touch pwned",
+        "&& touch pwned",
+        "> pwned",
+        "$HOME",
+        "~",
+    ),
     *(
         "'; touch pwned; '",
         '"; touch pwned; "',
@@ -33,8 +42,15 @@ HOSTILE: Final = (
     ),
     *("!!python/object/apply:os.system", "<(touch pwned)", "$'\\x41'", "#", "=", "x\ttouch"),
 )
-NOTES: Final = 'printf "%s\\0" "$@" > "$NOTES/$(basename "$0").argv"; cat > "$NOTES/$(basename "$0").stdin"'
-SIZES: Final = {"vertex-ai": "v3-8", "cloud-tpu": "v3-8", "gke": "v5litepod-4", "ai-platform": "v3-8"}
+NOTES: Final = (
+    'printf "%s\\0" "$@" > "$NOTES/$(basename "$0").argv"; cat > "$NOTES/$(basename "$0").stdin"'
+)
+SIZES: Final = {
+    "vertex-ai": "v3-8",
+    "cloud-tpu": "v3-8",
+    "gke": "v5litepod-4",
+    "ai-platform": "v3-8",
+}
 """The targets whose jobs are started by one command; tests/targets/test_creations.py is about the others."""
 REGIONS: Final = {"gke": "us-central1"}
 
@@ -47,7 +63,11 @@ def notes(tmp_path: Path) -> Path:
     (tmp_path / "bin").mkdir()
     for name in ("kubectl", "curl"):
         program(tmp_path / "bin", name, NOTES)
-    program(tmp_path / "bin", "gcloud", f'[ "$*" = "auth print-access-token" ] && echo token && exit; {NOTES}')
+    program(
+        tmp_path / "bin",
+        "gcloud",
+        f'[ "$*" = "auth print-access-token" ] && echo token && exit; {NOTES}',
+    )
     program(tmp_path / "bin", "tpucfg", f'exec {shlex.quote(sys.executable)} -m tpucfg "$@"')
     return folder
 
@@ -56,13 +76,19 @@ def run(folder: Path, *command: str) -> "subprocess.CompletedProcess[str]":
     """Run a command with the stub programs on its PATH."""
     path = f"{folder / 'bin'}:{os.environ['PATH']}"
     environment = {**ENVIRONMENT, "PATH": path, "NOTES": str(folder / "notes")}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
 
 
 def hostile_spec(target: str) -> dict[str, Any]:
     """Return a spec with hostile texts wherever the target accepts any text."""
     runtime = {"runtime": "2.2"} if target == "ai-platform" else {}
-    env = {} if target == "ai-platform" else {"env": {f"E{number}": text for number, text in enumerate(HOSTILE)}}
+    env = (
+        {}
+        if target == "ai-platform"
+        else {"env": {f"E{number}": text for number, text in enumerate(HOSTILE)}}
+    )
     return spec(
         target=target,
         sizes=[SIZES[target]],
@@ -90,7 +116,9 @@ def recorded_call(notes: Path) -> tuple[str, list[str], str]:
 
 @pytest.mark.parametrize("target", SIZES)
 @pytest.mark.parametrize("name", ["tpucfg.yaml", "it's $(touch pwned).yaml", "-rf.yaml"])
-def test_the_pasted_command_equals_execute(tmp_path: Path, notes: Path, target: str, name: str) -> None:
+def test_the_pasted_command_equals_execute(
+    tmp_path: Path, notes: Path, target: str, name: str
+) -> None:
     """With hostile values and file names, bash passes on each argument unchanged, and starts no other program."""
     (tmp_path / name).write_text(json.dumps(hostile_spec(target)))
     chosen = () if name == "tpucfg.yaml" else ("--spec", name)
@@ -140,8 +168,13 @@ def test_execute_starts_no_shell(tmp_path: Path, notes: Path, target: str) -> No
     assert completed.returncode == 0, completed.stderr
     assert not (notes / "shell").exists()
     if target != "gke":  # which runs several commands
-        (running,) = [line for line in completed.stderr.splitlines() if line.startswith("running: ")]
-        assert running.removeprefix("running: ") == run(tmp_path, *COMMAND, "submit").stdout.splitlines()[1]
+        (running,) = [
+            line for line in completed.stderr.splitlines() if line.startswith("running: ")
+        ]
+        assert (
+            running.removeprefix("running: ")
+            == run(tmp_path, *COMMAND, "submit").stdout.splitlines()[1]
+        )
     log = ["read its log with"] if target in ("vertex-ai", "gke") else []
     hints = [line.partition(":")[0] for line in completed.stderr.splitlines()[-2 - len(log) :]]
     assert hints == ["watch it with", *log, "delete it with"]
@@ -164,7 +197,9 @@ def test_a_failing_program_is_reported(tmp_path: Path, script: str | None, messa
         program(tmp_path / "bin", "gcloud", script)
     environment = {**ENVIRONMENT, "PATH": f"{tmp_path / 'bin'}"}
     command = [*COMMAND, "submit", "--execute"]
-    completed = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    completed = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
     assert message in completed.stderr
     assert "Traceback" not in completed.stderr
     assert completed.returncode == (0 if "delete" in message else 1)
@@ -179,7 +214,9 @@ def test_a_program_that_cannot_be_started_is_named(tmp_path: Path) -> None:
     (tmp_path / "bin" / "gcloud").chmod(0o755)
     environment = {**ENVIRONMENT, "PATH": f"{tmp_path / 'bin'}"}
     command = [*COMMAND, "submit", "--execute"]
-    completed = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    completed = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
     assert completed.returncode == 1
     assert completed.stderr.splitlines()[-2].startswith("tpucfg: gcloud cannot be started: ")
     assert completed.stderr.splitlines()[-1].startswith("help: ")

@@ -26,8 +26,9 @@ NO_ROLE: Final = (
     'Error from server (Forbidden): error when creating "STDIN": jobs.batch is forbidden: User "a@b" cannot create '
     'resource "jobs" in API group "batch" in the namespace "default"'
 )
-INVALID: Final = (
-    'The Job "x" is invalid: spec.template.spec.containers[0].volumeMounts[0].name: Not name: "data"'  # kubectl's form
+INVALID: Final = (  # kubectl's form
+    'The Job "x" is invalid: '
+    'spec.template.spec.containers[0].volumeMounts[0].name: Not name: "data"'
 )
 
 
@@ -36,7 +37,11 @@ def gke_spec(**changes: Any) -> dict[str, Any]:
     return spec(
         target="gke",
         sizes=["v5litepod-16"],
-        environments__dev={"project": "my-project-dev", "region": "us-central1", "kube_context": "train"},
+        environments__dev={
+            "project": "my-project-dev",
+            "region": "us-central1",
+            "kube_context": "train",
+        },
         trainer={"image": "r.io/i:1", "secrets": {"HF_TOKEN": "hf/1"}},
         training={"tuned_on": "v5litepod-16", "batch_size": 1024, "train_steps": 4000},
         **changes,
@@ -52,14 +57,18 @@ class Submitted:
         install_kubectl(folder / "bin", folder / "cluster.json", **state)
         environment = {**ENVIRONMENT, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
         command = [*COMMAND, "submit", "--execute", *options]
-        completed = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        completed = subprocess.run(
+            command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+        )
         self.status, self.errors = completed.returncode, completed.stderr
         self.objects: list[str] = cluster(folder / "cluster.json")["objects"]
         self.calls: list[list[str]] = cluster(folder / "cluster.json")["calls"]
 
     def created(self) -> list[str]:
         """Return the words after the global options of each call that changes something."""
-        changing = [call for call in self.calls if "--dry-run=server" not in call and "get" not in call]
+        changing = [
+            call for call in self.calls if "--dry-run=server" not in call and "get" not in call
+        ]
         return [" ".join(word for word in call if not word.startswith("--")) for call in changing]
 
 
@@ -69,7 +78,10 @@ def test_all_is_asked_before_anything_is_created(tmp_path: Path) -> None:
     job = Submitted(tmp_path, gke_spec(), objects=[ACCOUNT])
     assert job.status == 0, job.errors
     assert job.objects == [ACCOUNT, *OBJECTS]
-    kinds = ["get" if "get" in call else "dry" if "--dry-run=server" in call else "create" for call in job.calls]
+    kinds = [
+        "get" if "get" in call else "dry" if "--dry-run=server" in call else "create"
+        for call in job.calls
+    ]
     assert kinds == ["get"] * 2 + ["dry"] * 4 + ["create"] * 3
     assert all(CONTEXT in call for call in job.calls)
     deletions = [line for line in job.errors.splitlines() if line.startswith("delete it with: ")]
@@ -87,16 +99,27 @@ def test_a_missing_account_is_created_and_bound(tmp_path: Path) -> None:
     assert job.objects == [ACCOUNT, *OBJECTS]
     own = Submitted(tmp_path, gke_spec(targets={"gke": {"service_account": "trainer"}}))
     assert (own.status, own.objects) == (1, [])
-    assert "serviceaccount/trainer is missing: Kubernetes refuses every pod of the job" in own.errors
+    assert (
+        "serviceaccount/trainer is missing: Kubernetes refuses every pod of the job" in own.errors
+    )
     assert "create serviceaccount trainer && " in own.errors
 
 
 @pytest.mark.parametrize(
     ("state", "message"),
     [
-        ({"missing_kinds": ["SecretSync"]}, "the cluster does not know the kind SecretSync\nhelp: gcloud container"),
-        ({"missing_kinds": ["JobSet"]}, "the cluster does not know the kind JobSet\nhelp: install JobSet: https://"),
-        ({"errors": {"dry Job": INVALID}}, 'the cluster refuses the pods\' Job: The Job "x" is invalid: spec.templ'),
+        (
+            {"missing_kinds": ["SecretSync"]},
+            "the cluster does not know the kind SecretSync\nhelp: gcloud container",
+        ),
+        (
+            {"missing_kinds": ["JobSet"]},
+            "the cluster does not know the kind JobSet\nhelp: install JobSet: https://",
+        ),
+        (
+            {"errors": {"dry Job": INVALID}},
+            'the cluster refuses the pods\' Job: The Job "x" is invalid: spec.templ',
+        ),
         (
             {
                 "errors": {
@@ -109,9 +132,18 @@ def test_a_missing_account_is_created_and_bound(tmp_path: Path) -> None:
             {"errors": {"dry JobSet": NO_ROLE}},
             f"you may not create jobset/{NAME}: jobs.batch is forbidden",
         ),
-        ({"objects": OBJECTS[2:]}, f"jobset/{NAME} already exists, so the job may be running, and was left as it is"),
-        ({"errors": {"dry SecretSync": "Unable to connect to the server: EOF"}}, "the cluster does not answer: Unable"),
-        ({"errors": {"get serviceaccount": 'error: context "train" does not exist'}}, 'answer: error: context "train"'),
+        (
+            {"objects": OBJECTS[2:]},
+            f"jobset/{NAME} already exists, so the job may be running, and was left as it is",
+        ),
+        (
+            {"errors": {"dry SecretSync": "Unable to connect to the server: EOF"}},
+            "the cluster does not answer: Unable",
+        ),
+        (
+            {"errors": {"get serviceaccount": 'error: context "train" does not exist'}},
+            'answer: error: context "train"',
+        ),
     ],
 )
 def test_a_refusal_creates_nothing(tmp_path: Path, state: dict[str, Any], message: str) -> None:
@@ -133,7 +165,9 @@ def test_a_run_has_one_job_at_a_time(tmp_path: Path, end: str, status: int) -> N
     job = Submitted(tmp_path, data, "--run", "a1", objects=[ACCOUNT], listed=listed)
     assert job.status == status
     assert ("jobset/mnist-dev-v5litepod-64-a1 is of the same run" in job.errors) == bool(status)
-    assert ("delete jobset/mnist-dev-v5litepod-64-a1; or name another run" in job.errors) == bool(status)
+    assert ("delete jobset/mnist-dev-v5litepod-64-a1; or name another run" in job.errors) == bool(
+        status
+    )
     assert sum("tpucfg-environment=dev,tpucfg-run=a1" in " ".join(call) for call in job.calls) == 1
 
 
@@ -145,11 +179,16 @@ def test_a_started_run_keeps_its_steps(tmp_path: Path) -> None:
     job = Submitted(tmp_path, data, *options, "--step", "v5litepod-16:1000", objects=[ACCOUNT])
     assert (job.status, "recorded v5litepod-16: step 1000 of a1" in job.errors) == (0, True)
     again = Submitted(tmp_path, data, *options, objects=[ACCOUNT])
-    assert "goes on at step 1,000 of 1,750, with 1,024,000 examples seen on v5litepod-16" in again.errors
+    assert (
+        "goes on at step 1,000 of 1,750, with 1,024,000 examples seen on v5litepod-16"
+        in again.errors
+    )
     assert len((tmp_path / "results" / "dev.jsonl").read_text().splitlines()) == 1
     left = [ACCOUNT, "jobsets.jobset.x-k8s.io/mnist-dev-v5litepod-64-a1"]
     (line,) = [
-        line for line in Submitted(tmp_path, data, *options, objects=left).errors.splitlines() if "watch it" in line
+        line
+        for line in Submitted(tmp_path, data, *options, objects=left).errors.splitlines()
+        if "watch it" in line
     ]
     assert "--run" not in line
 
@@ -174,7 +213,10 @@ def test_an_existing_job_can_be_watched_deleted_or_named_anew(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("state", "note"),
     [
-        ({"errors": {"dry Job": NO_ROLE}}, "note: the pods were not checked, because you may not create a Job: jobs"),
+        (
+            {"errors": {"dry Job": NO_ROLE}},
+            "note: the pods were not checked, because you may not create a Job: jobs",
+        ),
         (
             {"nodes": 0},
             "note: no nodes now match --selector=cloud.google.com/gke-tpu-accelerator=tpu-v5-lite-podslice,",
@@ -199,7 +241,9 @@ def test_an_existing_job_can_be_watched_deleted_or_named_anew(tmp_path: Path) ->
         ),
     ],
 )
-def test_what_does_not_prevent_the_job_is_a_note(tmp_path: Path, state: dict[str, Any], note: str) -> None:
+def test_what_does_not_prevent_the_job_is_a_note(
+    tmp_path: Path, state: dict[str, Any], note: str
+) -> None:
     """Questions that the caller may not ask, and nodes that are not there yet, are notes; the job starts."""
     job = Submitted(tmp_path, gke_spec(), **{"objects": [ACCOUNT], **state})
     assert job.status == 0, job.errors
@@ -215,8 +259,16 @@ def test_what_does_not_prevent_the_job_is_a_note(tmp_path: Path, state: dict[str
             {},
             "localqueues.kueue.x-k8s.io/tpu is missing: with Kueue the job waits for ever, and with",
         ),
-        ({"queue": "tpu"}, {"missing_kinds": ["localqueues.kueue.x-k8s.io"]}, "localqueues.kueue.x-k8s.io/tpu is miss"),
-        ({"priority": "high"}, {}, "priorityclasses.scheduling.k8s.io/high is missing: Kubernetes refuses every pod"),
+        (
+            {"queue": "tpu"},
+            {"missing_kinds": ["localqueues.kueue.x-k8s.io"]},
+            "localqueues.kueue.x-k8s.io/tpu is miss",
+        ),
+        (
+            {"priority": "high"},
+            {},
+            "priorityclasses.scheduling.k8s.io/high is missing: Kubernetes refuses every pod",
+        ),
     ],
 )
 def test_a_missing_queue_or_priority_is_an_error(
@@ -227,21 +279,32 @@ def test_a_missing_queue_or_priority_is_an_error(
     assert (job.status, job.objects) == (1, [ACCOUNT])
     assert message in job.errors
     name = [f"{next(iter(message.split(' is miss')))}"]
-    assert Submitted(tmp_path, gke_spec(targets={"gke": options}), objects=[ACCOUNT, *name]).status == 0
+    assert (
+        Submitted(tmp_path, gke_spec(targets={"gke": options}), objects=[ACCOUNT, *name]).status
+        == 0
+    )
 
 
 def test_without_a_queue_topology_aware_needs_the_default_one(tmp_path: Path) -> None:
     """A job that a queue should place is not created where its namespace has no queue for it."""
     training = {"tuned_on": "v6e-16", "batch_size": 1024, "train_steps": 4000}
-    data = gke_spec(targets={"gke": {"topology_aware": True}}) | {"sizes": ["v6e-16"], "training": training}
+    data = gke_spec(targets={"gke": {"topology_aware": True}}) | {
+        "sizes": ["v6e-16"],
+        "training": training,
+    }
     job = Submitted(tmp_path, data, objects=[ACCOUNT])
     assert (job.status, job.objects) == (1, [ACCOUNT])
-    assert "localqueues.kueue.x-k8s.io/default is missing: the job starts at once, on any nodes" in job.errors
+    assert (
+        "localqueues.kueue.x-k8s.io/default is missing: the job starts at once, on any nodes"
+        in job.errors
+    )
     queue = "localqueues.kueue.x-k8s.io/default"
     assert Submitted(tmp_path, data, objects=[ACCOUNT, queue]).status == 0
 
 
-@pytest.mark.parametrize("error", ['Error from server (InternalError): error when creating "STDIN": etcd', "lost"])
+@pytest.mark.parametrize(
+    "error", ['Error from server (InternalError): error when creating "STDIN": etcd', "lost"]
+)
 @pytest.mark.parametrize("kind", ["SecretProviderClass", "SecretSync", "JobSet"])
 def test_a_failure_leaves_nothing(tmp_path: Path, kind: str, error: str) -> None:
     """The objects that this submission created are deleted, also an object whose answer was lost."""
@@ -264,7 +327,10 @@ def test_what_cannot_be_deleted_is_named(tmp_path: Path) -> None:
     job = Submitted(tmp_path, gke_spec(), objects=[ACCOUNT], errors=errors)
     assert (job.status, job.objects) == (1, [ACCOUNT, OBJECTS[2]])
     assert job.errors.splitlines()[-2].endswith(f"; not deleted: jobset/{NAME}")
-    assert job.errors.splitlines()[-1] == f"help: delete: kubectl {CONTEXT} --namespace=default delete jobset/{NAME}"
+    assert (
+        job.errors.splitlines()[-1]
+        == f"help: delete: kubectl {CONTEXT} --namespace=default delete jobset/{NAME}"
+    )
 
 
 def test_an_object_of_another_submission_stays(tmp_path: Path) -> None:
@@ -279,7 +345,9 @@ def test_several_objects_are_printed_as_one_command_each(tmp_path: Path) -> None
     """Below `submit --execute` are the commands of the objects in order, which create the same when they are pasted."""
     (tmp_path / "tpucfg.yaml").write_text(json.dumps(gke_spec()))
     command = [*COMMAND, "submit", "--run", "a1"]
-    output = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=True).stdout
+    output = subprocess.run(
+        command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=True
+    ).stdout
     lines = output.splitlines()
     assert lines[1] == "tpucfg submit --env dev --size v5litepod-16 --run a1 --execute"
     documents = [line for line in lines if "--document" in line]
@@ -291,8 +359,11 @@ def test_several_objects_are_printed_as_one_command_each(tmp_path: Path) -> None
     (tmp_path / "bin").mkdir()
     install_kubectl(tmp_path / "bin", tmp_path / "cluster.json")
     pasted = "\n".join(
-        line.removeprefix("#   ").replace("tpucfg render", f"{COMMAND[0]} -m tpucfg render") for line in documents
+        line.removeprefix("#   ").replace("tpucfg render", f"{COMMAND[0]} -m tpucfg render")
+        for line in documents
     )
     environment = {**ENVIRONMENT, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
-    subprocess.run(["bash", "-euo", "pipefail", "-c", pasted], cwd=tmp_path, env=environment, check=True)
+    subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", pasted], cwd=tmp_path, env=environment, check=True
+    )
     assert cluster(tmp_path / "cluster.json")["objects"] == [f"{name}-a1" for name in OBJECTS]

@@ -37,7 +37,13 @@ def test_a_value_takes_part_in_everything(sweep: Run) -> None:
 def test_values_are_checked_like_those_of_the_spec(sweep: Run) -> None:
     """Each finding has its argument as its place, and all come at once, with those of the file."""
     checked = sweep(
-        "check", "--set", "training.batch_size=x", "--set", "sizes[0]=v2-9", "--set", "training.bath_size=1"
+        "check",
+        "--set",
+        "training.batch_size=x",
+        "--set",
+        "sizes[0]=v2-9",
+        "--set",
+        "training.bath_size=1",
     )
     assert checked.returncode == 1
     for place in ("training.batch_size:1:21", "sizes[0]:1:10", "training.bath_size:1:1"):
@@ -57,20 +63,29 @@ def test_a_submission_names_its_run(sweep: Run) -> None:
     assert (refused.returncode, refused.stdout) == (2, "")
     assert "--set needs --run: each set of values is a run of its own" in refused.stderr
     output = sweep("submit", "--size", "v2-8", "--run", "lr-2e-4", *RATE).stdout
-    assert "tpucfg render --env dev --size v2-8 --run lr-2e-4 --set training.learning_rate=2e-4 | gcloud " in output
+    assert (
+        "tpucfg render --env dev --size v2-8 --run lr-2e-4 --set training.learning_rate=2e-4 | gcloud "
+        in output
+    )
 
 
 def test_two_runs_with_one_name_are_refused(sweep: Run, tmp_path: Path) -> None:
     """A record keeps its values; other ones under the same name are refused by record, and submit prints a line."""
     first = ("record", "--size", "v2-8", "--run", "a1", "--metric", "examples_per_second=9")
     assert sweep(*first, *RATE).returncode == 0
-    assert json.loads((tmp_path / "results" / "dev.jsonl").read_text())["set"] == ["training.learning_rate=2e-4"]
+    assert json.loads((tmp_path / "results" / "dev.jsonl").read_text())["set"] == [
+        "training.learning_rate=2e-4"
+    ]
     refused = sweep(*first, "--set", "training.learning_rate=3e-4")
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert "the run a1 has a record with other values: it had --set training.learning_rate=2e-4" in refused.stderr
+    assert (
+        "the run a1 has a record with other values: it had --set training.learning_rate=2e-4"
+        in refused.stderr
+    )
     assert "give this run another id with --run" in refused.stderr
     assert (
-        "run:    the run a1 has a record with other values" in sweep("submit", "--size", "v2-8", "--run", "a1").stdout
+        "run:    the run a1 has a record with other values"
+        in sweep("submit", "--size", "v2-8", "--run", "a1").stdout
     )
     assert sweep(*first, *RATE).returncode == 0
 
@@ -89,10 +104,16 @@ def test_a_run_keeps_its_values_on_every_size(sweep: Run, tmp_path: Path) -> Non
     data["trainer"]["args"] = {"model_dir": "${run_dir}"}
     (tmp_path / "tpucfg.yaml").write_text(json.dumps(data))
     assert sweep("record", "--size", "v2-8", "--run", "a1", "--step", "100", *RATE).returncode == 0
-    assert f"it goes on with: tpucfg submit --env dev --size v2-8 --run a1 {' '.join(RATE)}\n" in sweep("status").stdout
+    assert (
+        f"it goes on with: tpucfg submit --env dev --size v2-8 --run a1 {' '.join(RATE)}\n"
+        in sweep("status").stdout
+    )
     refused = sweep("submit", "--size", "v2-32", "--run", "a1")
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert f"give it the values that it began with: {' '.join(RATE)}; or start another run" in refused.stderr
+    assert (
+        f"give it the values that it began with: {' '.join(RATE)}; or start another run"
+        in refused.stderr
+    )
     assert sweep("submit", "--size", "v2-32", "--run", "a1", *RATE).returncode == 0
     assert sweep("record", "--size", "v2-32", "--run", "a1", "--step", "120").returncode == 1
 

@@ -44,8 +44,13 @@ def _events(folder: Path, *command: str) -> str:
     """Return the logged events of a command, one per line."""
     (folder / "sitecustomize.py").write_text(WATCH, encoding="utf-8")
     (folder / "seen").touch()
-    environment = ENVIRONMENT | {"PYTHONPATH": f"{folder}:{ENVIRONMENT['PYTHONPATH']}", "SEEN": str(folder / "seen")}
-    process = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    environment = ENVIRONMENT | {
+        "PYTHONPATH": f"{folder}:{ENVIRONMENT['PYTHONPATH']}",
+        "SEEN": str(folder / "seen"),
+    }
+    process = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
     assert "Traceback" not in process.stderr, process.stderr
     return (folder / "seen").read_text(encoding="utf-8")
 
@@ -53,7 +58,10 @@ def _events(folder: Path, *command: str) -> str:
 def test_events_are_logged(tmp_path: Path) -> None:
     """A program that looks up a host and starts a subprocess is logged, so an empty log is significant."""
     events = _events(
-        tmp_path, sys.executable, "-c", "import os, socket; os.system(':'); socket.gethostbyname('localhost')"
+        tmp_path,
+        sys.executable,
+        "-c",
+        "import os, socket; os.system(':'); socket.gethostbyname('localhost')",
     )
 
     assert "os.system" in events
@@ -61,7 +69,9 @@ def test_events_are_logged(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", INSIDE, ids=" ".join)
-def test_commands_use_no_network_and_no_subprocess(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+def test_commands_use_no_network_and_no_subprocess(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
     """The command looks up no host, opens no connection and starts no subprocess."""
     assert _events(tmp_path, *COMMAND, *arguments) == ""
 
@@ -70,9 +80,14 @@ def test_commands_use_no_network_and_no_subprocess(tmp_path: Path, arguments: tu
 def test_writing_uses_no_network_and_no_subprocess(tmp_path: Path) -> None:
     """`init` uses neither, nor does `record` in the new project."""
     job = ("--spec", str(tmp_path / "project" / "tpucfg.yaml"), "--env", "dev", "--size", "v2-8")
-    assert _events(tmp_path, *COMMAND, "init", str(tmp_path / "project"), "--target", "vertex-ai") == ""
+    assert (
+        _events(tmp_path, *COMMAND, "init", str(tmp_path / "project"), "--target", "vertex-ai")
+        == ""
+    )
     assert _events(tmp_path, *COMMAND, "record", *job, "--metric", "examples_per_second=1") == ""
-    assert (tmp_path / "project" / "results" / "dev.jsonl").read_text(encoding="utf-8").count("\n") == 1
+    assert (tmp_path / "project" / "results" / "dev.jsonl").read_text(encoding="utf-8").count(
+        "\n"
+    ) == 1
 
 
 def test_diff_starts_only_git(tmp_path: Path) -> None:

@@ -26,7 +26,16 @@ Run: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
 
 def _build(source: Path, kind: str, folder: Path) -> Path:
     """Build a package offline, with the locked backend."""
-    command = [sys.executable, "-m", "hatchling", "build", "--target", kind, "--directory", str(folder)]
+    command = [
+        sys.executable,
+        "-m",
+        "hatchling",
+        "build",
+        "--target",
+        kind,
+        "--directory",
+        str(folder),
+    ]
     subprocess.run(command, cwd=source, check=True, capture_output=True)
     (package,) = folder.iterdir()
     return package
@@ -70,7 +79,9 @@ def test_a_registry_accepts_the_metadata(sdist: Path, wheel: Path) -> None:
 @pytest.mark.parametrize("repository", [None, "https://example.com/owner/tpucfg"])
 def test_no_link_of_the_description_is_relative(wheel: Path, repository: str | None) -> None:
     """The description on a registry has only absolute links and images, with or without a repository URL."""
-    [metadata] = [text for name, text in _contents(wheel).items() if name.endswith(".dist-info/METADATA")]
+    [metadata] = [
+        text for name, text in _contents(wheel).items() if name.endswith(".dist-info/METADATA")
+    ]
     _, description = metadata.decode().split("\n\n", 1)
     text = registry_readme.without_relative_links(README, repository, "1.2.3")
     if repository is None:
@@ -86,14 +97,20 @@ def test_no_link_of_the_description_is_relative(wheel: Path, repository: str | N
     assert all(url.startswith("https://") for url in urls)
     images = README.count("](docs/images/") if repository else 0
     assert sum(url.startswith(f"{repository}/raw/v1.2.3/docs/images/") for url in urls) == images
-    assert all(block in text for block in re.findall(r"^```.*?^```$", README, re.DOTALL | re.MULTILINE))
+    assert all(
+        block in text for block in re.findall(r"^```.*?^```$", README, re.DOTALL | re.MULTILINE)
+    )
 
 
-@pytest.mark.parametrize("folder", ["schema", "templates", "docs/findings", "stacks", ".github/actions"])
+@pytest.mark.parametrize(
+    "folder", ["schema", "templates", "docs/findings", "stacks", ".github/actions"]
+)
 def test_wheel_carries_the_folders_of_the_root(wheel: Path, folder: str) -> None:
     """The wheel contains every file of the folders that the package reads at run time."""
     listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", folder]
-    names = subprocess.run(listed, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
+    names = subprocess.run(
+        listed, cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout.split()
     contents = _contents(wheel)
 
     assert names
@@ -105,10 +122,16 @@ def test_wheel_carries_the_folders_of_the_root(wheel: Path, folder: str) -> None
 def test_the_wheel_has_the_catalog_as_json(wheel: Path) -> None:
     """Each file of the catalog has an equal JSON file, which the installed package reads."""
     contents = _contents(wheel)
-    written = [name for name in contents if name.startswith("tpucfg/catalog/data/") and name.endswith(".yaml")]
+    written = [
+        name
+        for name in contents
+        if name.startswith("tpucfg/catalog/data/") and name.endswith(".yaml")
+    ]
     assert len(written) > 1
     for name in written:
-        assert json.loads(contents[name.replace(".yaml", ".json")]) == yaml.safe_load(contents[name])
+        assert json.loads(contents[name.replace(".yaml", ".json")]) == yaml.safe_load(
+            contents[name]
+        )
 
 
 def _pythons(minor: int) -> Iterator[str]:
@@ -116,12 +139,19 @@ def _pythons(minor: int) -> Iterator[str]:
     on_path = shutil.which(f"python3.{minor}")
     from_pyenv = Path.home().glob(f".pyenv/versions/3.{minor}.*/bin/python3")
     for candidate in [*([on_path] if on_path else []), *map(str, sorted(from_pyenv))]:
-        if subprocess.run([candidate, "-c", "import ensurepip"], capture_output=True, check=False).returncode == 0:
+        if (
+            subprocess.run(
+                [candidate, "-c", "import ensurepip"], capture_output=True, check=False
+            ).returncode
+            == 0
+        ):
             yield candidate
 
 
 @pytest.fixture(scope="module", params=range(11, 15), ids=lambda minor: f"python3.{minor}")
-def run(request: pytest.FixtureRequest, wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+def run(
+    request: pytest.FixtureRequest, wheel: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Run:
     """Return a function that runs a program of a virtual environment with the wheel, in a folder with a spec."""
     minor: int = request.param
     python = next(_pythons(minor), sys.executable if sys.version_info[:2] == (3, minor) else None)
@@ -130,7 +160,14 @@ def run(request: pytest.FixtureRequest, wheel: Path, tmp_path_factory: pytest.Te
     location = tmp_path_factory.mktemp("installed")
     # As in the Makefile, by the locked pip: it is installed only once, and the commands compile only what they import.
     subprocess.run([python, "-m", "venv", "--without-pip", str(location / "venv")], check=True)
-    pip = [sys.executable, "-m", "pip", "--python", str(location / "venv/bin/python"), "--disable-pip-version-check"]
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        str(location / "venv/bin/python"),
+        "--disable-pip-version-check",
+    ]
     install = [*pip, "install", "--quiet", "--no-compile"]
     subprocess.run([*install, "--requirement", str(ROOT / "requirements.txt")], check=True)
     subprocess.run([*install, "--no-deps", str(wheel)], check=True)
@@ -141,7 +178,9 @@ def run(request: pytest.FixtureRequest, wheel: Path, tmp_path_factory: pytest.Te
 
     def run_there(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         command = [str(location / "venv/bin" / program), *arguments]
-        return subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            command, cwd=project, env=environment, capture_output=True, text=True, check=False
+        )
 
     return run_there
 
@@ -192,12 +231,18 @@ def test_compiled_templates_render_equal_configs(run: Run) -> None:
     away.rename(compiled)
 
     assert plain.stdout == ready.stdout.replace("\nTrue\n", "\nFalse\n")
-    assert {"vertex-ai", "cloud-tpu"} <= set(re.findall(r"^# Made by .*, target (\S+)\.$", plain.stdout, re.MULTILINE))
+    assert {"vertex-ai", "cloud-tpu"} <= set(
+        re.findall(r"^# Made by .*, target (\S+)\.$", plain.stdout, re.MULTILINE)
+    )
 
 
 def test_new_project_works_outside_the_checkout(run: Run) -> None:
     """A project that `init` creates passes `check`."""
-    for name, options in (("mnist", ()), ("jax", ("--trainer", "jax")), ("tensorflow", ("--trainer", "tensorflow"))):
+    for name, options in (
+        ("mnist", ()),
+        ("jax", ("--trainer", "jax")),
+        ("tensorflow", ("--trainer", "tensorflow")),
+    ):
         created = run("tpucfg", "init", name, *options)
         assert created.returncode == 0, created.stderr
         assert ("trainer/Dockerfile" in created.stdout) == bool(options)

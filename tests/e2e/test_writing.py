@@ -31,33 +31,55 @@ os.execv(sys.argv[1], sys.argv[1:])
 HAS_NAMESPACES: Final = bool(shutil.which("unshare")) and not subprocess.call(
     ["unshare", "-rm", "true"], stderr=subprocess.DEVNULL
 )
-IN_A_NAMESPACE: Final = pytest.mark.skipif(not HAS_NAMESPACES, reason="the system allows no user namespaces")
+IN_A_NAMESPACE: Final = pytest.mark.skipif(
+    not HAS_NAMESPACES, reason="the system allows no user namespaces"
+)
 
 
 def many(batch: int) -> dict[str, Any]:
     """Return a spec with forty environments of five rungs each: two hundred configs."""
     environment = {"project": "my-project-dev", "region": "us-central1"}
-    environments = {f"e{number}": {**environment, "bucket": f"my-bucket-{number}"} for number in range(40)}
+    environments = {
+        f"e{number}": {**environment, "bucket": f"my-bucket-{number}"} for number in range(40)
+    }
     return spec(environments=environments, sizes=list(SIZES), training__batch_size=batch)
 
 
 def tpucfg(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
     """Run the command in a folder."""
     return subprocess.run(
-        [*COMMAND, *arguments], cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=False
+        [*COMMAND, *arguments],
+        cwd=folder,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
 def files(folder: Path) -> dict[str, bytes]:
     """Return every file below a folder, including hidden ones."""
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 def kill_repeatedly(folder: Path, *commands: list[str], fresh: bool) -> dict[str, int]:
     """Kill the commands at random moments, and return the counts of what was observed."""
-    words = [sys.executable, "-m", "crash_runner", str(KILLS), str(int(fresh)), *map(json.dumps, commands)]
+    words = [
+        sys.executable,
+        "-m",
+        "crash_runner",
+        str(KILLS),
+        str(int(fresh)),
+        *map(json.dumps, commands),
+    ]
     environment = {**ENVIRONMENT, "PYTHONPATH": f"{ROOT / 'compiler'}:{ROOT / 'tests'}"}
-    result = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    result = subprocess.run(
+        words, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
     assert result.returncode == 0, result.stderr
     counts: dict[str, int] = json.loads(result.stdout)
     return counts
@@ -118,9 +140,18 @@ def test_concurrent_renders_succeed(tmp_path: Path) -> None:
         (tmp_path / f"{number}.yaml").write_text(json.dumps(many(batch)))
         tpucfg(tmp_path, "render", "--spec", f"{number}.yaml", "--out", f"complete/{number}")
     for _ in range(3):
-        commands = [[*COMMAND, "render", "--spec", f"{number % 2}.yaml", "--out", "output"] for number in range(4)]
+        commands = [
+            [*COMMAND, "render", "--spec", f"{number % 2}.yaml", "--out", "output"]
+            for number in range(4)
+        ]
         started = [
-            subprocess.Popen(command, cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            subprocess.Popen(
+                command,
+                cwd=tmp_path,
+                env=ENVIRONMENT,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+            )
             for command in commands
         ]
         result = [(process.communicate()[1], process.returncode) for process in started]
@@ -128,7 +159,9 @@ def test_concurrent_renders_succeed(tmp_path: Path) -> None:
         complete = [files(tmp_path / "complete" / str(number)) for number in (0, 1)]
         written = files(tmp_path / "output")
         assert set(written) == set(complete[0])
-        assert all(content in (complete[0][path], complete[1][path]) for path, content in written.items())
+        assert all(
+            content in (complete[0][path], complete[1][path]) for path, content in written.items()
+        )
     assert tpucfg(tmp_path, "render", "--spec", "0.yaml", "--out", "output").returncode == 0
     assert files(tmp_path / "output") == files(tmp_path / "complete" / "0")
 
@@ -146,10 +179,15 @@ def mounted(folder: Path, size: str, *lines: str) -> "subprocess.CompletedProces
     )
     (folder / "disk").mkdir(exist_ok=True)
     command = ["unshare", "-rm", "sh", "-c", script]
-    return subprocess.run(command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=False
+    )
 
 
-UNCHANGED: Final = ('test "$before" = "$(sums)" || { echo changed; sums; }', 'echo "status $status"')
+UNCHANGED: Final = (
+    'test "$before" = "$(sums)" || { echo changed; sums; }',
+    'echo "status $status"',
+)
 
 
 @IN_A_NAMESPACE
@@ -176,7 +214,11 @@ def test_a_full_disk_changes_no_file(tmp_path: Path, arguments: str, folder: str
     assert "changed" not in result.stdout
     assert (tmp_path / "out").read_text() == ""
     *_, error, hint = (tmp_path / "err").read_text().splitlines()
-    assert (error[:8], folder in error, error.rpartition(": ")[2]) == ("tpucfg: ", True, "no space left on device")
+    assert (error[:8], folder in error, error.rpartition(": ")[2]) == (
+        "tpucfg: ",
+        True,
+        "no space left on device",
+    )
     assert hint.startswith("help: check the free space")
 
 
@@ -206,7 +248,9 @@ def test_a_read_only_folder_is_an_error(tmp_path: Path, arguments: str, error: s
     )
     assert result.stdout.endswith(f"status {1 if error else 3}\n"), result
     assert "changed" not in result.stdout
-    lines = [line for line in (tmp_path / "err").read_text().splitlines() if line.startswith("tpucfg: ")]
+    lines = [
+        line for line in (tmp_path / "err").read_text().splitlines() if line.startswith("tpucfg: ")
+    ]
     assert len(lines) == bool(error)
     assert all(line.endswith(error) for line in lines)
     assert "help: " in (tmp_path / "err").read_text()
@@ -296,9 +340,16 @@ LARGE: Final = {
 def test_no_command_needs_much_memory(tmp_path: Path, name: str) -> None:
     """No command that reads a large spec uses more than 200 MB."""
     (tmp_path / "tpucfg.yaml").write_text(LARGE[name])
-    commands = [("check", "--config", "tpucfg.yaml", "--target", "gke"), ("check", "--format", "sarif"), ("render",)]
+    commands = [
+        ("check", "--config", "tpucfg.yaml", "--target", "gke"),
+        ("check", "--format", "sarif"),
+        ("render",),
+    ]
     if name == "configs":
-        commands += [RUNS[command] for command in ("check", "ladder", "why", "submit", "status", "infra", "record")]
+        commands += [
+            RUNS[command]
+            for command in ("check", "ladder", "why", "submit", "status", "infra", "record")
+        ]
         commands += [("render", "--out", "output"), ("check", "--stack-outputs", "tpucfg.yaml")]
     for words in commands:
         status, peak = measured(tmp_path, *words)
@@ -320,6 +371,8 @@ print(os.waitstatus_to_exitcode(status), used.ru_maxrss)
 def measured(folder: Path, *words: str) -> tuple[int, float]:
     """Return the status and the peak memory in megabytes of a command with a memory limit."""
     command = [sys.executable, "-c", _MEASURE, str(MEGABYTES << 20), *COMMAND, *words]
-    result = subprocess.run(command, cwd=folder, env=ENVIRONMENT, check=True, capture_output=True, text=True)
+    result = subprocess.run(
+        command, cwd=folder, env=ENVIRONMENT, check=True, capture_output=True, text=True
+    )
     status, peak = map(int, result.stdout.split())
     return status, peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)

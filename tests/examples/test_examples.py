@@ -50,7 +50,9 @@ def compiled(path: Path) -> CompiledSpec:
     project, findings = load_project(path)
     assert project is not None, findings
     assert findings == ()
-    return compile_project(project, Catalog(), earlier_findings=package_findings(project, path.parent))
+    return compile_project(
+        project, Catalog(), earlier_findings=package_findings(project, path.parent)
+    )
 
 
 def planned(path: Path) -> tuple[Job, ...]:
@@ -76,7 +78,9 @@ def readme(name: str) -> str:
 def test_an_example_checks_clean(path: Path) -> None:
     """The only findings are notes with a reason, and the package that the MNIST guide clones later."""
     result = compiled(path)
-    problems = [(finding.id, finding.message) for finding in result.findings if finding.level != "note"]
+    problems = [
+        (finding.id, finding.message) for finding in result.findings if finding.level != "note"
+    ]
     missing = "trainer.package is official, and there is no such folder beside the spec"
     assert problems == ([("TPU053", missing)] if path.parent.name == "ai-platform-mnist" else [])
     assert len(list(render_configs(result))) == len(result.request_bodies)
@@ -89,18 +93,24 @@ def test_there_are_specs_for_every_target() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", [path for path in SPECS if "abstract_step" in path.read_text()], ids=lambda path: path.parent.name
+    "path",
+    [path for path in SPECS if "abstract_step" in path.read_text()],
+    ids=lambda path: path.parent.name,
 )
 def test_the_fits_of_an_example_are_current(path: Path) -> None:
     """A result that is committed is of the rung's present flags and files, and fits."""
     verdicts = {key.size: (fit.verdict, fit.changes) for key, fit in known_fits(path).rungs.items()}
     assert verdicts
-    assert {size: known for size, known in verdicts.items() if known[0] in {"outdated", "does not fit"}} == {}
+    assert {
+        size: known for size, known in verdicts.items() if known[0] in {"outdated", "does not fit"}
+    } == {}
 
 
 def test_every_rung_of_the_chat_example_is_known_to_fit() -> None:
     """The documentation shows them, and its gate requires them."""
-    assert {fit.verdict for fit in known_fits(EXAMPLES / "chat" / "tpucfg.yaml").rungs.values()} == {"fits"}
+    assert {
+        fit.verdict for fit in known_fits(EXAMPLES / "chat" / "tpucfg.yaml").rungs.values()
+    } == {"fits"}
 
 
 @pytest.mark.parametrize("path", SPECS, ids=lambda path: path.parent.name)
@@ -111,11 +121,15 @@ def test_no_example_needs_extra(path: Path) -> None:
 
 def test_the_chat_environments_differ_by_their_layers() -> None:
     """As in the README: spot in dev and reserved in prod, with other limits, and secrets of each project."""
-    jobs = {(job.environment.name, job.size): job for job in planned(EXAMPLES / "chat" / "tpucfg.yaml")}
+    jobs = {
+        (job.environment.name, job.size): job for job in planned(EXAMPLES / "chat" / "tpucfg.yaml")
+    }
     assert len(jobs) == 6
     dev, prod = jobs["dev", "v5litepod-16"], jobs["prod", "v5litepod-16"]
     assert (dev.capacity, prod.capacity) == (Capacity("spot"), Capacity("reservation", "chat-2026"))
-    assert [(job.restarts, job.max_run_duration and job.max_run_duration.text) for job in (dev, prod)] == [
+    assert [
+        (job.restarts, job.max_run_duration and job.max_run_duration.text) for job in (dev, prod)
+    ] == [
         (3, "12h"),
         (10, "3d"),
     ]
@@ -132,7 +146,10 @@ def test_more_slices_keep_the_batch() -> None:
     """As in the README, steps, batch and rate are those of the smallest rung, and accumulation shrinks to 1."""
     jobs = planned(EXAMPLES / "gke-multislice" / "tpucfg.yaml")
     assert [job.size for job in jobs] == ["v6e-64", "v6e-64x2", "v6e-256x2"]
-    assert len({(job.rung.batch_size, job.rung.train_steps, job.rung.learning_rate) for job in jobs}) == 1
+    assert (
+        len({(job.rung.batch_size, job.rung.train_steps, job.rung.learning_rate) for job in jobs})
+        == 1
+    )
     assert [job.rung.grad_accum for job in jobs] == [8, 4, 1]
     assert [job.capacity.kind for job in jobs] == ["spot", "reservation", "reservation"]
 
@@ -141,12 +158,20 @@ def test_a_job_moves_to_compute_engine_unchanged() -> None:
     """The example renders for Cloud TPU too, and its program starts there with all but the options of the log."""
     project, _ = load_project(EXAMPLES / "compute-engine-v6e" / "tpucfg.yaml")
     assert project
-    moved, before = (plan(project, Catalog(), Selection(target=target)).jobs for target in (None, "cloud-tpu"))
+    moved, before = (
+        plan(project, Catalog(), Selection(target=target)).jobs for target in (None, "cloud-tpu")
+    )
     assert not job_difference(before, moved)
     for one, other in zip(moved, before, strict=True):
         words = container_words(compute_engine.startup_script(one))
-        logs = ["--log-driver=gcplogs", "--log-opt=labels=tpucfg-job", f"--label=tpucfg-job={one.name}"]
-        assert [word for word in words if word not in logs] == container_words(cloud_tpu.startup_script(other))
+        logs = [
+            "--log-driver=gcplogs",
+            "--log-opt=labels=tpucfg-job",
+            f"--label=tpucfg-job={one.name}",
+        ]
+        assert [word for word in words if word not in logs] == container_words(
+            cloud_tpu.startup_script(other)
+        )
         assert [word for word in words if word in logs] == logs
         assert words[-len(one.args) - 1 :] == [one.image, *one.args]
 
@@ -168,7 +193,11 @@ def test_cores_of_tpu7x_are_devices() -> None:
     [
         (
             "chat",
-            [("capacity: spot", "capacity: on-demand"), ("wandb/3", "wandb-of-all/1"), ("12h ", "5d ")],
+            [
+                ("capacity: spot", "capacity: on-demand"),
+                ("wandb/3", "wandb-of-all/1"),
+                ("12h ", "5d "),
+            ],
             [
                 "every size of dev: capacity changed from spot to on-demand in environments.dev: machines have",
                 "every config: secret WANDB_API_KEY changed from wandb/3 to wandb-of-all/1: the program gets its value",
@@ -177,7 +206,11 @@ def test_cores_of_tpu7x_are_devices() -> None:
         ),
         (
             "gke-multislice",
-            [("capacity: spot", "capacity: on-demand"), ("${bucket}/datasets", "gs://else/x"), ("priority: r", "# ")],
+            [
+                ("capacity: spot", "capacity: on-demand"),
+                ("${bucket}/datasets", "gs://else/x"),
+                ("priority: r", "# "),
+            ],
             [
                 "research: v6e-64: capacity changed from spot to on-demand in overrides.v6e-64: machines have",
                 "every config: mount /data changed from ${bucket}/datasets to gs://else/x: gs://else is not the",
@@ -187,7 +220,9 @@ def test_cores_of_tpu7x_are_devices() -> None:
         (
             "gke-tpu7x",
             [("  max_run_duration: 2d\n", ""), ("model_parallel: 4 ", "model_parallel: 2 ")],
-            ["every config: maximum run duration removed (was 2d): nothing else ends a run that hangs"],
+            [
+                "every config: maximum run duration removed (was 2d): nothing else ends a run that hangs"
+            ],
         ),
         (
             "vertex-tensorflow",
@@ -205,7 +240,9 @@ def test_the_review_of_an_example_has_its_cautions(
     for old, new in edits:
         assert old in after
         after = after.replace(old, new)
-    reported = [located.plain for located in impact(before, after).statements if located.statement.risk]
+    reported = [
+        located.plain for located in impact(before, after).statements if located.statement.risk
+    ]
     assert all(any(caution in line for line in reported) for caution in cautions), reported
 
 
@@ -229,7 +266,9 @@ def test_the_mnist_readme_shows_what_submit_prints() -> None:
     """The README has the commands that `submit` prints to start and to watch the job."""
     folder = EXAMPLES / "ai-platform-mnist"
     submit = [sys.executable, "-m", "tpucfg", "submit"]
-    printed = subprocess.run(submit, cwd=folder, env=PYTHON, check=True, capture_output=True, text=True).stdout
+    printed = subprocess.run(
+        submit, cwd=folder, env=PYTHON, check=True, capture_output=True, text=True
+    ).stdout
     start, watch, *_ = printed.splitlines()[1:]
     assert shlex.split(start)[-len(PUBLISHED) :] == PUBLISHED
     scripts = re.findall(r"```sh\n(.*?)```", readme(folder.name).replace("\\\n", ""), re.DOTALL)

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from tpucfg.findings import RULES, Allowance, Finding, Level, Location, collect, errors
 
 IDS = st.sampled_from(sorted(RULES))
-LOCATIONS = st.tuples(st.sampled_from(["a", "b"]), *[st.integers(1, 3)] * 4).map(lambda place: Location(*place))
+LOCATIONS = st.tuples(st.sampled_from(["a", "b"]), *[st.integers(1, 3)] * 4).map(
+    lambda place: Location(*place)
+)
 FINDINGS = st.lists(
     st.tuples(IDS, st.sampled_from(get_args(Level)), st.sampled_from("xyz"), LOCATIONS).map(
         lambda parts: Finding(*parts)
@@ -45,7 +47,9 @@ def test_an_allowance_may_be_for_some_places() -> None:
 
 
 @given(FINDINGS, st.randoms(use_true_random=False))
-def test_findings_are_sorted_by_location_and_severity(findings: list[Finding], shuffle: random.Random) -> None:
+def test_findings_are_sorted_by_location_and_severity(
+    findings: list[Finding], shuffle: random.Random
+) -> None:
     """collect() gives one order, without duplicates, for findings in any order."""
     shuffled = [*findings, *findings]
     shuffle.shuffle(shuffled)
@@ -53,7 +57,9 @@ def test_findings_are_sorted_by_location_and_severity(findings: list[Finding], s
     assert collected == collect(findings)
     assert set(collected) == set(findings)
     assert len(set(collected)) == len(collected)
-    assert [finding.location for finding in collected] == sorted(finding.location for finding in collected)
+    assert [finding.location for finding in collected] == sorted(
+        finding.location for finding in collected
+    )
     severity = {"error": 0, "warning": 1, "note": 2}
     for before, after in pairwise(collected):
         assert (before.location, severity[before.level]) <= (after.location, severity[after.level])
@@ -68,5 +74,10 @@ def test_errors_are_those_of_level_error(findings: list[Finding]) -> None:
 def test_rules_are_in_the_order_of_their_ids() -> None:
     """Ids are unique and sorted, titles are short, and syntax errors are not allowable."""
     assert list(RULES) == sorted(RULES)
-    assert all(rule.id == id_ and len(rule.title) < 60 and not rule.title.endswith(".") for id_, rule in RULES.items())
-    assert not [rule for rule in RULES.values() if rule.allowable and "TPU010" <= rule.id <= "TPU011"]
+    assert all(
+        rule.id == id_ and len(rule.title) < 60 and not rule.title.endswith(".")
+        for id_, rule in RULES.items()
+    )
+    assert not [
+        rule for rule in RULES.values() if rule.allowable and "TPU010" <= rule.id <= "TPU011"
+    ]

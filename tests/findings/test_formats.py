@@ -23,7 +23,9 @@ SIZE = Finding.of(
     details=("europe-west4 offers every rung", "the list: https://example.com/a,b"),
     related=((Location("a.yaml", 6, 13, 6, 24), "the region of dev"),),
 )
-NAME = Finding.of("TPU007", "name is MNIST", Location("a.yaml", 2, 7, 2, 12), help="did you mean mnist?")
+NAME = Finding.of(
+    "TPU007", "name is MNIST", Location("a.yaml", 2, 7, 2, 12), help="did you mean mnist?"
+)
 STEPS = Finding.of("TPU042", "50% of the steps are left", Location("b/ü.yaml", 1, 1, 1, 2))
 
 
@@ -65,7 +67,9 @@ def test_no_findings_are_empty_text_or_an_empty_document() -> None:
 
 def test_two_locations_in_one_line_share_it() -> None:
     """The line is shown once; each location has its own underline, the finding's first."""
-    finding = SIZE._replace(details=(), help="", related=((Location("a.yaml", 3, 9, 3, 13), "v3-8, 8 cores"),))
+    finding = SIZE._replace(
+        details=(), help="", related=((Location("a.yaml", 3, 9, 3, 13), "v3-8, 8 cores"),)
+    )
     assert text(finding) == dedent("""\
         a.yaml:3:15: error[TPU021]: v3-32 is not offered in us-central1
           |
@@ -240,7 +244,9 @@ def sarif(*findings: Finding) -> Any:
 
 def test_sarif_escapes_a_file_name_of_any_bytes() -> None:
     """The URI of a file whose name is not UTF-8 has its bytes, percent-encoded."""
-    (result,) = sarif(SIZE._replace(location=SIZE.location._replace(file="\udcff \x1b.yaml"), related=()))["results"]
+    (result,) = sarif(
+        SIZE._replace(location=SIZE.location._replace(file="\udcff \x1b.yaml"), related=())
+    )["results"]
     assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "%FF%20%1B.yaml"
 
 
@@ -285,7 +291,12 @@ def test_sarif_has_rules_and_results() -> None:
                 {
                     "physicalLocation": {
                         "artifactLocation": {"uri": "a.yaml"},
-                        "region": {"startLine": 3, "startColumn": 15, "endLine": 3, "endColumn": 20},
+                        "region": {
+                            "startLine": 3,
+                            "startColumn": 15,
+                            "endLine": 3,
+                            "endColumn": 20,
+                        },
                     }
                 }
             ],
@@ -329,7 +340,10 @@ def test_every_format_prints_the_whole_corpus(name: str) -> None:
             document = json.loads(out)
             assert name == "json" or not list(Draft202012Validator(WRITTEN).iter_errors(document))
         if name == "github":
-            assert all(line.startswith(("::error ", "::warning ", "::notice ")) for line in out.splitlines())
+            assert all(
+                line.startswith(("::error ", "::warning ", "::notice "))
+                for line in out.splitlines()
+            )
 
 
 def test_counts_are_summarized_in_words() -> None:

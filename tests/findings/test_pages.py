@@ -60,7 +60,9 @@ def test_links_resolve(page: Path) -> None:
 
 def test_numbers_in_the_pages_match_the_code() -> None:
     """Thresholds and limits in the prose equal those of the code."""
-    assert all(f"{limit:,}" in text_of("TPU010") for limit in (MAX_FILE_BYTES, MAX_VALUES, MAX_DEPTH))
+    assert all(
+        f"{limit:,}" in text_of("TPU010") for limit in (MAX_FILE_BYTES, MAX_VALUES, MAX_DEPTH)
+    )
     assert f"at least {LARGE_BATCH_GROWTH} times the tuned one" in text_of("TPU041")
     assert f"fewer than {MIN_STEPS} steps" in text_of("TPU042")
     assert MAX_WARMUP_SHARE * 4 == 1
@@ -84,7 +86,9 @@ def test_an_example_shows_only_findings_of_its_id() -> None:
     ]
 
 
-def test_a_new_section_and_a_stale_one_are_generated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_section_and_a_stale_one_are_generated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """`--check` exits with 1 and writes nothing; without it, the parts of a new section are filled in."""
     pages = tmp_path / "docs" / "findings"
     pages.mkdir(parents=True)
@@ -94,7 +98,9 @@ def test_a_new_section_and_a_stale_one_are_generated(tmp_path: Path, monkeypatch
     monkeypatch.setattr(finding_pages, "ROOT", tmp_path)
     page, text = pages / "figures.md", (finding_pages.PAGES / "figures.md").read_text()
     stale = re.sub(r"## TPU042.*\n\n.*\n", "## TPU042\n", text)
-    stale = re.sub(r"(<!-- example: TPU042.+ -->\n)```.*?```\n", r"\1", stale, count=1, flags=re.DOTALL)
+    stale = re.sub(
+        r"(<!-- example: TPU042.+ -->\n)```.*?```\n", r"\1", stale, count=1, flags=re.DOTALL
+    )
     stale = stale.replace("1000", "1001")
     page.write_text(stale)
 
@@ -128,7 +134,9 @@ def test_explain_lists_all_findings(capsys: pytest.CaptureFixture[str]) -> None:
     assert "TPU042  warning  few steps left (can be allowed)" in lines
 
 
-@pytest.mark.parametrize("spelling", ["TPU02A", "TPU999", "76", "banana", "../../x", "²", "\x1b[31m"])
+@pytest.mark.parametrize(
+    "spelling", ["TPU02A", "TPU999", "76", "banana", "../../x", "²", "\x1b[31m"]
+)
 def test_explain_refuses_an_unknown_id(spelling: str, capsys: pytest.CaptureFixture[str]) -> None:
     """An unknown id is wrong use of the command."""
     assert run(["explain", spelling]) == 2

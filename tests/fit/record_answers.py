@@ -19,7 +19,13 @@ if TYPE_CHECKING:
 FOLDER: Final = Path(__file__).parent / "recorded"
 V5E: Final = Slice("v5e:4x4", 16)
 TRANSFORMER: Final = "transformer:abstract_step"
-SMALL: Final = {"width": "256", "layers": "2", "length": "256", "batch_size": "32", "model_parallel": "2"}
+SMALL: Final = {
+    "width": "256",
+    "layers": "2",
+    "length": "256",
+    "batch_size": "32",
+    "model_parallel": "2",
+}
 LARGE: Final = {**SMALL, "width": "8192", "layers": "64", "length": "8192", "model_parallel": "1"}
 
 
@@ -35,7 +41,9 @@ def main() -> None:
         "step-failed": compile_step(new, "hlo_module:fails_in_jit", V5E),
         "wrong-return": compile_step(new, "hlo_module:on_cpu", V5E),
         "no-module": compile_step(new, "absent:abstract_step", V5E),
-        "unknown-flag": compile_step(new, TRANSFORMER, V5E, LIBTPU_INIT_ARGS="--xla_tpu_max_hbm_size_mb=8000"),
+        "unknown-flag": compile_step(
+            new, TRANSFORMER, V5E, LIBTPU_INIT_ARGS="--xla_tpu_max_hbm_size_mb=8000"
+        ),
         "unlike-any-flag": compile_step(new, TRANSFORMER, V5E, LIBTPU_INIT_ARGS="--absent_flag=1"),
         "illegal-value": compile_step(
             new, TRANSFORMER, V5E, LIBTPU_INIT_ARGS="--xla_tpu_enable_async_collective_fusion=maybe"

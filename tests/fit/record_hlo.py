@@ -11,7 +11,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-os.environ.update(ALLOW_MULTIPLE_LIBTPU_LOAD="1", TPU_SKIP_MDS_QUERY="1", JAX_PLATFORMS="cpu", TPU_LOG_DIR="disabled")
+os.environ.update(
+    ALLOW_MULTIPLE_LIBTPU_LOAD="1",
+    TPU_SKIP_MDS_QUERY="1",
+    JAX_PLATFORMS="cpu",
+    TPU_LOG_DIR="disabled",
+)
 
 import jax
 import jax.numpy as jnp
@@ -37,7 +42,9 @@ def layers(mesh: Mesh) -> tuple[Any, tuple[Any, ...]]:
     def step(x: Any, weights: Any) -> Any:
         gathered = NamedSharding(mesh, P())
         return jax.lax.scan(
-            lambda y, w: (jnp.tanh(y @ jax.lax.with_sharding_constraint(w, gathered)), None), x, weights
+            lambda y, w: (jnp.tanh(y @ jax.lax.with_sharding_constraint(w, gathered)), None),
+            x,
+            weights,
         )
 
     return step, (_abstract(mesh, (4096, 512), "x"), _abstract(mesh, (6, 512, 512), None, "x"))
@@ -68,7 +75,9 @@ def nested(mesh: Mesh) -> tuple[Any, tuple[Any, ...]]:
     def body(x: Any) -> Any:
         return jax.lax.scan(outer, x, length=5)[0]
 
-    return jax.shard_map(body, mesh=mesh, in_specs=P("x"), out_specs=P("x")), (_abstract(mesh, (1024, 512), "x"),)
+    return jax.shard_map(body, mesh=mesh, in_specs=P("x"), out_specs=P("x")), (
+        _abstract(mesh, (1024, 512), "x"),
+    )
 
 
 def collectives(mesh: Mesh) -> tuple[Any, tuple[Any, ...]]:
@@ -84,7 +93,11 @@ def collectives(mesh: Mesh) -> tuple[Any, tuple[Any, ...]]:
         )
 
     mapped = jax.shard_map(
-        body, mesh=mesh, in_specs=P("x"), out_specs=(P(), P(), P("x"), P("x"), P("x")), check_vma=False
+        body,
+        mesh=mesh,
+        in_specs=P("x"),
+        out_specs=(P(), P(), P("x"), P("x"), P("x")),
+        check_vma=False,
     )
     size = mesh.size
     shapes = [
@@ -126,7 +139,9 @@ def kernel(mesh: Mesh) -> tuple[Any, tuple[Any, ...]]:
     def body(x: Any) -> Any:
         shape = jax.ShapeDtypeStruct(x.shape, x.dtype)
         estimate = pl.CostEstimate(flops=197 * 10**9, transcendentals=0, bytes_accessed=1000)
-        return pl.pallas_call(double, shape)(pl.pallas_call(double, shape, cost_estimate=estimate)(x))
+        return pl.pallas_call(double, shape)(
+            pl.pallas_call(double, shape, cost_estimate=estimate)(x)
+        )
 
     return jax.shard_map(body, mesh=mesh, in_specs=P("x"), out_specs=P("x"), check_vma=False), (
         _abstract(mesh, (4096, 512), "x"),
@@ -160,12 +175,19 @@ def convolved(mesh: Mesh) -> tuple[Any, tuple[Any, ...]]:
 
     def layer(x: Any, w: Any) -> tuple[Any, None]:
         numbers = ("NHWC", "HWIO", "NHWC")
-        return jnp.tanh(jax.lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=numbers)), None
+        return jnp.tanh(
+            jax.lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=numbers)
+        ), None
 
     def loss(weights: Any, x: Any) -> Any:
-        return jnp.sum(jnp.square(jax.lax.scan(jax.checkpoint(layer), x, weights)[0].astype(jnp.float32)))
+        return jnp.sum(
+            jnp.square(jax.lax.scan(jax.checkpoint(layer), x, weights)[0].astype(jnp.float32))
+        )
 
-    return jax.grad(loss), (_abstract(mesh, (4, 3, 3, 128, 128)), _abstract(mesh, (16, 32, 32, 128), "x"))
+    return jax.grad(loss), (
+        _abstract(mesh, (4, 3, 3, 128, 128)),
+        _abstract(mesh, (16, 32, 32, 128), "x"),
+    )
 
 
 PROGRAMS: Final[Sequence[tuple[str, Program, str, dict[str, Any]]]] = (
@@ -203,7 +225,9 @@ def main() -> None:
     """Compile each program and write its text."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     for name, program, topology, options in PROGRAMS:
-        devices = topologies.get_topology_desc(platform="tpu", topology_name=topology, **options).devices
+        devices = topologies.get_topology_desc(
+            platform="tpu", topology_name=topology, **options
+        ).devices
         function, arguments = program(Mesh(np.array(devices), ("x",)))
         text = jax.jit(function).lower(*arguments).compile().as_text() or ""
         text = _PLACES.sub("", _without(_without(text, "metadata"), "backend_config"))

@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from false_python import RESULT
-from tpucfg.fit.answers import AnswerError, Failure, FlagError, Phase, StepResult, flag_errors, parse_answer
+from tpucfg.fit.answers import (
+    AnswerError,
+    Failure,
+    FlagError,
+    Phase,
+    StepResult,
+    flag_errors,
+    parse_answer,
+)
 from tpucfg.plan import XLA_FLAGS_VARIABLE
 
 RECORDED: Final = Path(__file__).parent / "recorded"
@@ -63,13 +71,27 @@ def test_both_wordings_of_the_refusal_have_figures() -> None:
 def test_recorded_refusals_of_flags_are_recognized(name: str, flag: str, error: FlagError) -> None:
     """The compiler's words lead to the flag; for another job's flags they mean nothing."""
     output = (RECORDED / f"{name}.stderr").read_text()
-    assert flag_errors(output, {XLA_FLAGS_VARIABLE: ("--xla_other=1", flag), "XLA_FLAGS": ()}) == (error,)
+    assert flag_errors(output, {XLA_FLAGS_VARIABLE: ("--xla_other=1", flag), "XLA_FLAGS": ()}) == (
+        error,
+    )
     assert flag_errors(output, {XLA_FLAGS_VARIABLE: ("--xla_other=1",), "XLA_FLAGS": ()}) == ()
 
 
 def test_only_files_below_the_folder_are_kept() -> None:
     """A path that leaves the folder, or that a result cannot name, is dropped; the others are sorted and unique."""
-    files = ["b.py", "a.py", "b.py", "/etc/passwd", "../x", "a/../../x", "a\nb", "a\\b", "\ud800", "", "ä/b c.py"]
+    files = [
+        "b.py",
+        "a.py",
+        "b.py",
+        "/etc/passwd",
+        "../x",
+        "a/../../x",
+        "a\nb",
+        "a\\b",
+        "\ud800",
+        "",
+        "ä/b c.py",
+    ]
     answer = parse_answer(as_line({"result": RESULT | {"files": files}}))
     assert isinstance(answer, StepResult)
     assert answer.files == ("a.py", "b.py", "ä/b c.py")
@@ -85,7 +107,9 @@ def test_large_counts_are_exact() -> None:
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4)
+    ),
     max_leaves=10,
 )
 

@@ -41,7 +41,9 @@ class Output(NamedTuple):
     @property
     def findings(self) -> list[str]:
         """The level and id of each finding in the output: `error[TPU105]`."""
-        return re.findall(r"^\S+: ((?:error|warning|note)\[TPU\d{3}\]): ", self.out + self.err, re.MULTILINE)
+        return re.findall(
+            r"^\S+: ((?:error|warning|note)\[TPU\d{3}\]): ", self.out + self.err, re.MULTILINE
+        )
 
 
 def tpucfg(folder: Path, *arguments: str) -> Output:
@@ -54,9 +56,9 @@ def tpucfg(folder: Path, *arguments: str) -> Output:
 
 def status_data(folder: Path) -> list[dict[str, Any]]:
     """Return the rungs of the first environment in the data of `tpucfg status`."""
-    rungs: list[dict[str, Any]] = json.loads(tpucfg(folder, "status", "--format", "json").out)["environments"][0][
-        "rungs"
-    ]
+    rungs: list[dict[str, Any]] = json.loads(tpucfg(folder, "status", "--format", "json").out)[
+        "environments"
+    ][0]["rungs"]
     return rungs
 
 
@@ -94,7 +96,10 @@ def test_each_environment_has_one_note(tmp_path: Path) -> None:
     data = spec(sizes=["v2-8", "v2-32", "v2-128"], trainer__fit=STEP, environments=environments)
     write_spec(tmp_path, data, {"dev/v2-8": 3, "prod/v2-8": 3, "prod/v2-32": 3})
     checked = tpucfg(tmp_path, "check")
-    assert "dev: the fit of 2 of 3 rungs is not known: v2-32 and v2-128 were never compiled\n" in checked.out
+    assert (
+        "dev: the fit of 2 of 3 rungs is not known: v2-32 and v2-128 were never compiled\n"
+        in checked.out
+    )
     assert "tpucfg fit --env dev --size v2-32 --size v2-128\n" in checked.out
     assert "prod: the fit of 1 of 3 rungs is not known: v2-128 was never compiled\n" in checked.out
     assert checked.findings.count("note[TPU107]") == 2
@@ -136,7 +141,10 @@ def test_a_change_of_the_spec_makes_a_result_outdated(tmp_path: Path, named: str
     assert f"dev: the fit of v2-8 is not known: {note}\n" in tpucfg(tmp_path, "check").out
     assert re.search(r"^v2-8 .* outdated( |$)", tpucfg(tmp_path, "ladder").out, re.MULTILINE)
     assert re.search(r"^v2-8 .* outdated +closed$", tpucfg(tmp_path, "status").out, re.MULTILINE)
-    assert f"its training step was compiled before a change of {named}\n" in tpucfg(tmp_path, "submit").err
+    assert (
+        f"its training step was compiled before a change of {named}\n"
+        in tpucfg(tmp_path, "submit").err
+    )
 
 
 def test_a_change_of_the_program_or_the_slice_makes_a_result_outdated(tmp_path: Path) -> None:
@@ -146,7 +154,10 @@ def test_a_change_of_the_program_or_the_slice_makes_a_result_outdated(tmp_path: 
     assert "before a change of fit.py\n" in tpucfg(tmp_path, "check").out
     path = write_spec(tmp_path, LADDER, {"v2-8": 3, "v2-32": 3}).parent / "results" / "fit.json"
     path.write_text(path.read_text().replace('"topology": "4x4"', '"topology": "2x8"'))
-    assert "v2-32 was compiled before a change of the slice's topology or hosts\n" in tpucfg(tmp_path, "check").out
+    assert (
+        "v2-32 was compiled before a change of the slice's topology or hosts\n"
+        in tpucfg(tmp_path, "check").out
+    )
 
 
 def test_render_shows_a_step_that_does_not_fit(tmp_path: Path) -> None:
@@ -177,7 +188,10 @@ def test_the_ladder_has_memory_and_bound(tmp_path: Path) -> None:
     assert rows[3].endswith("does not fit       –         –")
     assert rows[4].endswith(f"–{'–':>19}{'–':>10}")
     assert "as committed in results/fit.json" in rows[5]
-    assert "| 3 of 7.48 GiB | 1 s | 2–3.12 s |" in tpucfg(tmp_path, "ladder", "--format", "markdown").out
+    assert (
+        "| 3 of 7.48 GiB | 1 s | 2–3.12 s |"
+        in tpucfg(tmp_path, "ladder", "--format", "markdown").out
+    )
 
 
 def test_the_ladder_has_fits_as_data(tmp_path: Path) -> None:
@@ -187,9 +201,19 @@ def test_the_ladder_has_fits_as_data(tmp_path: Path) -> None:
     first, second = (rung["fit"] for rung in ladder["rungs"])
     assert first == {
         "verdict": "fits",
-        "hbm": {"used": 3 * GIB, "available": AVAILABLE, "exact": True, "headroom": AVAILABLE - 3 * GIB},
+        "hbm": {
+            "used": 3 * GIB,
+            "available": AVAILABLE,
+            "exact": True,
+            "headroom": AVAILABLE - 3 * GIB,
+        },
         "least_step_seconds": 1.0,
-        "forecast_step_seconds": {"low": 2.0, "middle": 2.5, "high": 3.125, "basis": "7 published runs on v2"},
+        "forecast_step_seconds": {
+            "low": 2.0,
+            "middle": 2.5,
+            "high": 3.125,
+            "basis": "7 published runs on v2",
+        },
         "changes": [],
         "as_committed": True,
     }
@@ -200,7 +224,8 @@ def test_the_ladder_has_fits_as_data(tmp_path: Path) -> None:
 def test_environments_with_other_fits_have_tables_of_their_own(tmp_path: Path) -> None:
     """Environments share a table only if their fits are equal too."""
     environments = {
-        name: {"project": f"my-project-{name}", "region": "us-central1"} for name in ("dev", "prod", "test")
+        name: {"project": f"my-project-{name}", "region": "us-central1"}
+        for name in ("dev", "prod", "test")
     }
     data = spec(sizes=["v2-8"], trainer__fit=STEP, environments=environments)
     write_spec(tmp_path, data, {"dev/v2-8": 3, "prod/v2-8": 4, "test/v2-8": 3})
@@ -231,11 +256,17 @@ def test_the_gate_takes_the_upper_end_of_a_forecast_as_the_cost(tmp_path: Path) 
     refused = tpucfg(tmp_path, "submit")
     assert refused.findings == ["error[TPU130]"]
     assert "the cost of a run is not known" in refused.err
-    assert "help: compile it, which forecasts its time: tpucfg fit --env dev --size v2-8" in refused.err
+    assert (
+        "help: compile it, which forecasts its time: tpucfg fit --env dev --size v2-8"
+        in refused.err
+    )
     write_spec(tmp_path, spec(**data, gate={"max_usd": 10**6}), {"v2-8": 3})
     assert tpucfg(tmp_path, "submit").status == 0
     write_spec(tmp_path, spec(**data, gate={"max_usd": 1}), {"v2-8": 3})
-    assert "by the upper end of its forecast, and the gate allows $1.00" in tpucfg(tmp_path, "submit").err
+    assert (
+        "by the upper end of its forecast, and the gate allows $1.00"
+        in tpucfg(tmp_path, "submit").err
+    )
 
 
 def test_a_step_with_arrays_on_the_host_is_not_refused(tmp_path: Path) -> None:
@@ -249,16 +280,22 @@ def test_a_step_with_arrays_on_the_host_is_not_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("used", [{"v2-8": 9}, None], ids=["does not fit", "unreadable"])
-def test_the_next_step_is_never_one_that_the_gate_refuses(tmp_path: Path, used: dict[str, float] | None) -> None:
+def test_the_next_step_is_never_one_that_the_gate_refuses(
+    tmp_path: Path, used: dict[str, float] | None
+) -> None:
     """`next` is the edit and the compilation until the step is known to fit, and then the start."""
     data = spec(sizes=["v2-8"], trainer__fit=STEP, gate={"fit": True})
     write_spec(tmp_path, data, used)
     if used is None:
         (tmp_path / "results/fit.json").write_text("{")
-    (first,) = (line for line in tpucfg(tmp_path, "status").out.splitlines() if line.startswith("next"))
+    (first,) = (
+        line for line in tpucfg(tmp_path, "status").out.splitlines() if line.startswith("next")
+    )
     assert first.endswith(": tpucfg fit --env dev --size v2-8")
     write_spec(tmp_path, data, {"v2-8": 3})
-    assert "next: tpucfg submit --env dev --size v2-8" in tpucfg(tmp_path, "status").out.splitlines()
+    assert (
+        "next: tpucfg submit --env dev --size v2-8" in tpucfg(tmp_path, "status").out.splitlines()
+    )
 
 
 def test_a_gate_without_conditions_refuses_nothing(tmp_path: Path) -> None:
@@ -298,8 +335,12 @@ def test_a_failed_rung_is_compiled_before_it_runs_again(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(("throughput", "is_said"), [(1024 / 2.5, False), (1024 / 2, False), (1024 / 4, True)])
-def test_a_record_outside_its_forecast_has_a_note(tmp_path: Path, throughput: float, *, is_said: bool) -> None:
+@pytest.mark.parametrize(
+    ("throughput", "is_said"), [(1024 / 2.5, False), (1024 / 2, False), (1024 / 4, True)]
+)
+def test_a_record_outside_its_forecast_has_a_note(
+    tmp_path: Path, throughput: float, *, is_said: bool
+) -> None:
     """A step of 4 s is slower than every published run lets expect of a step of 2.5 s by the model."""
     write_spec(tmp_path, spec(trainer__fit=STEP), {"v2-8": 3})
     tpucfg(tmp_path, "record", "--size", "v2-8", "--metric", f"examples_per_second={throughput}")
@@ -330,7 +371,11 @@ def test_submit_without_the_gate_warns(tmp_path: Path) -> None:
 
 def test_a_run_has_the_fit_of_its_rung(tmp_path: Path) -> None:
     """Another output folder makes no other program."""
-    write_spec(tmp_path, spec(trainer__fit=STEP, trainer__args={"out": "${job_dir}"}, gate={"fit": True}), {"v2-8": 3})
+    write_spec(
+        tmp_path,
+        spec(trainer__fit=STEP, trainer__args={"out": "${job_dir}"}, gate={"fit": True}),
+        {"v2-8": 3},
+    )
     assert tpucfg(tmp_path, "submit", "--size", "v2-8", "--run", "a2").status == 0
 
 
@@ -372,7 +417,9 @@ def test_a_record_beyond_the_bound_is_kept(tmp_path: Path) -> None:
     ],
     ids=["at the bound", "allowed", "another config"],
 )
-def test_other_records_are_no_warning(tmp_path: Path, throughput: int, changes: dict[str, Any]) -> None:
+def test_other_records_are_no_warning(
+    tmp_path: Path, throughput: int, changes: dict[str, Any]
+) -> None:
     """A record at the bound is possible, one of another config is not comparable, and a spec can allow the finding."""
     base: dict[str, Any] = {"sizes": ["v2-8"], "trainer__fit": STEP}
     write_spec(tmp_path, spec(**base), {"v2-8": 3})
@@ -408,7 +455,9 @@ def test_a_hostile_file_ends_no_command_early(tmp_path: Path, name: str) -> None
     HOSTILE[name](tmp_path / "results" / "fit.json")
     for command in COMMANDS:
         result = tpucfg(tmp_path, *command)
-        level, status = ("error", 1) if command[0] in ("check", "ladder", "status") else ("warning", 0)
+        level, status = (
+            ("error", 1) if command[0] in ("check", "ladder", "status") else ("warning", 0)
+        )
         assert result.status == status, command
         if command[0] != "record":
             assert set(result.findings) == {f"{level}[TPU109]"}, command

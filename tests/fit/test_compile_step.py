@@ -10,12 +10,16 @@ import pytest
 from compile_worker import PROGRAMS, Slice, compile_step
 
 V5E: Final = Slice("v5e:2x2", 4)
-WANTED: Final = "it has to return (jitted, args) or (jitted, args, kwargs), with jitted from jax.jit"
+WANTED: Final = (
+    "it has to return (jitted, args) or (jitted, args, kwargs), with jitted from jax.jit"
+)
 
 
 def test_a_program_has_its_own_modules_and_output(tpu_python: str) -> None:
     """A module with the name of one of the worker's is found, and what it prints is no answer."""
-    outcome = compile_step(tpu_python, "hlo_module:right", V5E, flags={"a": "1", "b": None, "c": ["x", "y"]})
+    outcome = compile_step(
+        tpu_python, "hlo_module:right", V5E, flags={"a": "1", "b": None, "c": ["x", "y"]}
+    )
 
     assert outcome.status == 0
     assert outcome.phases == ["import", "trace", "lower", "compile"]
@@ -30,7 +34,10 @@ def test_a_program_has_its_own_modules_and_output(tpu_python: str) -> None:
 
 def test_what_cannot_be_read_costs_its_figure_only(tpu_python: str) -> None:
     """With texts of another form, the memory and the verdict are as ever, and what is missing has a name."""
-    readable, result = (compile_step(tpu_python, f"hlo_module:{step}", V5E).result for step in ("right", "unreadable"))
+    readable, result = (
+        compile_step(tpu_python, f"hlo_module:{step}", V5E).result
+        for step in ("right", "unreadable")
+    )
 
     assert (result["fits"], result["hbm"]) == (readable["fits"], readable["hbm"])
     assert (result["flops"], result["forecast"], result["state_bytes"]) == (0, None, None)
@@ -49,7 +56,9 @@ def test_an_array_without_elements_is_an_error(tpu_python: str, step: str) -> No
 def test_a_step_with_arrays_on_the_host_is_not_reliable(tpu_python: str) -> None:
     """Neither where it fits nor where the compiler refuses it."""
     small, large = (
-        compile_step(tpu_python, "hlo_module:with_weights_on_host", Slice("v6e:2x2", 4), flags={"rows": rows}).result
+        compile_step(
+            tpu_python, "hlo_module:with_weights_on_host", Slice("v6e:2x2", 4), flags={"rows": rows}
+        ).result
         for rows in ("256", "262144")
     )
 
@@ -61,21 +70,29 @@ def test_a_known_program_is_not_compiled(tpu_python: str) -> None:
     """The hash of a program is equal in two processes, and one of a known program ends before it is compiled."""
     first = compile_step(tpu_python, "hlo_module:right", V5E).result
     known = {key: first[key] for key in ("jax", "libtpu", "stablehlo")}
-    again = compile_step(tpu_python, "hlo_module:right", V5E, known=[{**known, "libtpu": "other"}, known])
+    again = compile_step(
+        tpu_python, "hlo_module:right", V5E, known=[{**known, "libtpu": "other"}, known]
+    )
     other = compile_step(tpu_python, "hlo_module:right", V5E, known=[{**known, "libtpu": "other"}])
 
     assert again.phases == ["import", "trace", "lower"]
-    assert again.result == {key: first[key] for key in ("jax", "libtpu", "python", "files", "stablehlo")} | {
-        "known": True
-    }
+    assert again.result == {
+        key: first[key] for key in ("jax", "libtpu", "python", "files", "stablehlo")
+    } | {"known": True}
     assert "compile" in other.phases
 
 
 def test_options_of_the_compiler_are_part_of_the_hash(tpu_python: str) -> None:
     """A step that differs from a known one only in the options of its jitted function is another step."""
     hashes = [
-        compile_step(tpu_python, "hlo_module:with_options", V5E, flags={"options": options}).result["stablehlo"]
-        for options in ({}, {"xla_tpu_scoped_vmem_limit_kib": "20000"}, {"xla_tpu_scoped_vmem_limit_kib": "30000"})
+        compile_step(tpu_python, "hlo_module:with_options", V5E, flags={"options": options}).result[
+            "stablehlo"
+        ]
+        for options in (
+            {},
+            {"xla_tpu_scoped_vmem_limit_kib": "20000"},
+            {"xla_tpu_scoped_vmem_limit_kib": "30000"},
+        )
     ]
 
     assert len(set(hashes)) == 3
@@ -99,7 +116,9 @@ def test_a_step_for_one_device_needs_no_sharding(tpu_python: str) -> None:
 
 def test_settings_of_the_program_do_no_harm(tpu_python: str, tmp_path: Path) -> None:
     """A program may select TPUs, use a cache, leave its folder and replace stdout; nothing is written to the cache."""
-    outcome = compile_step(tpu_python, "hlo_module:with_settings", V5E, flags={"cache": str(tmp_path)})
+    outcome = compile_step(
+        tpu_python, "hlo_module:with_settings", V5E, flags={"cache": str(tmp_path)}
+    )
 
     assert outcome.status == 0
     assert outcome.result["fits"]
@@ -112,14 +131,39 @@ def test_settings_of_the_program_do_no_harm(tpu_python: str, tmp_path: Path) -> 
     [
         ("exits", "step-failed", "the program called sys.exit(goodbye)", "exits"),
         ("interrupts", "step-failed", "KeyboardInterrupt", "interrupts"),
-        ("unprintable", "step-failed", "UnprintableError: (its text cannot be shown)", "unprintable"),
-        ("fails_in_jit", "step-failed", "TypeError: dot_general requires contracting dimensions", "step"),
+        (
+            "unprintable",
+            "step-failed",
+            "UnprintableError: (its text cannot be shown)",
+            "unprintable",
+        ),
+        (
+            "fails_in_jit",
+            "step-failed",
+            "TypeError: dot_general requires contracting dimensions",
+            "step",
+        ),
         ("exits_in_jit", "step-failed", "the program called sys.exit(3)", "<lambda>"),
         ("nothing", "wrong-return", f"`nothing` returned None; {WANTED}", None),
-        ("not_jitted", "wrong-return", "`not_jitted` returned is the function `_square` without jax.jit", None),
+        (
+            "not_jitted",
+            "wrong-return",
+            "`not_jitted` returned is the function `_square` without jax.jit",
+            None,
+        ),
         ("compiled", "wrong-return", "`compiled` returned is a value of type Lowered", None),
-        ("one_argument", "wrong-return", "is a value of type ShapeDtypeStruct; it has to be the tuple", None),
-        ("wrong_kwargs", "wrong-return", "is a list of 1; it has to be a dict of keyword arguments", None),
+        (
+            "one_argument",
+            "wrong-return",
+            "is a value of type ShapeDtypeStruct; it has to be the tuple",
+            None,
+        ),
+        (
+            "wrong_kwargs",
+            "wrong-return",
+            "is a list of 1; it has to be a dict of keyword arguments",
+            None,
+        ),
         ("on_cpu", "wrong-return", "argument args[0]['w'] is placed on other devices (cpu)", None),
         ("for_cpu", "wrong-return", "argument args[0] is placed on other devices (cpu)", None),
         ("unplaced", "wrong-return", "the step runs on 1 of the slice's 4 devices", None),
@@ -128,7 +172,9 @@ def test_settings_of_the_program_do_no_harm(tpu_python: str, tmp_path: Path) -> 
         ("absent", "no-function", "`absent` does not exist in module `hlo_module`", None),
     ],
 )
-def test_wrong_steps_are_explained(tpu_python: str, step: str, kind: str, message: str, function: str | None) -> None:
+def test_wrong_steps_are_explained(
+    tpu_python: str, step: str, kind: str, message: str, function: str | None
+) -> None:
     """The error names what is wrong, and the innermost of its lines is one of the user's."""
     error = compile_step(tpu_python, f"hlo_module:{step}", V5E).error
 
@@ -200,7 +246,9 @@ def test_a_slice_that_libtpu_does_not_know(tpu_python: str, slice_: Slice, messa
 
 def test_a_python_without_the_packages(tmp_path: Path) -> None:
     """A Python without jax, with an old one, and with one but no libtpu."""
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True)
+    subprocess.run(
+        [sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True
+    )
     python = str(tmp_path / "venv" / "bin" / "python")
     old, new = tmp_path / "old", tmp_path / "new"
     for folder, version in ((old, (0, 6, 2)), (new, (0, 10, 2))):
@@ -209,7 +257,8 @@ def test_a_python_without_the_packages(tmp_path: Path) -> None:
         (folder / "jax.py").write_text(text, encoding="utf-8")
 
     errors = [
-        compile_step(python, "hlo_module:right", V5E, PYTHONPATH=str(path)).error for path in ("/nonexistent", old, new)
+        compile_step(python, "hlo_module:right", V5E, PYTHONPATH=str(path)).error
+        for path in ("/nonexistent", old, new)
     ]
 
     assert [error["kind"] for error in errors] == ["no-jax", "old-jax", "no-libtpu"]

@@ -20,7 +20,10 @@ with open("runs", "a") as runs:
 """
 """Keeps a line for each process."""
 DEV = "  dev: {project: acme-dev, region: us-west4, kube_context: dev}\n"
-TWO_ENVIRONMENTS = (DEV, f"{DEV}  prod: {{project: acme-prod, region: us-west4, kube_context: prod}}\n")
+TWO_ENVIRONMENTS = (
+    DEV,
+    f"{DEV}  prod: {{project: acme-prod, region: us-west4, kube_context: prod}}\n",
+)
 
 
 def test_the_table_has_memory_and_bound(folder: Folder) -> None:
@@ -34,7 +37,11 @@ def test_the_table_has_memory_and_bound(folder: Folder) -> None:
         "size          devices  HBM GiB  available  headroom   step ≥      step  examples/s           MFU        hours",
         "v5litepod-16       16        7         15         8  31.7 ms  2–3.12 s    81.9–128    1.02–1.59%    2.22–3.47",
     ]
-    assert [line.split()[-1] for line in out.splitlines()[1:4]] == ["USD", "42.67–66.67", "42.67–66.67"]
+    assert [line.split()[-1] for line in out.splitlines()[1:4]] == [
+        "USD",
+        "42.67–66.67",
+        "42.67–66.67",
+    ]
     assert "step is by 7 published runs on v5e" in out
     assert "indicative" in out
     assert "1/2 dev v5litepod-16: 7 of 15 GiB (" in err
@@ -51,7 +58,8 @@ def test_a_run_that_cannot_end_in_time_has_a_note(folder: Folder) -> None:
     folder.python(ENDS)
     _, out, _ = folder.fit()
     assert (
-        "a run in dev takes longer than trainer.max_run_duration, after which the slice is gone: at least 2.22 h" in out
+        "a run in dev takes longer than trainer.max_run_duration, after which the slice is gone: at least 2.22 h"
+        in out
     )
     assert "h on v5litepod-64" not in out
 
@@ -63,7 +71,10 @@ def test_a_limit_of_another_environment_has_no_note(folder: Folder) -> None:
     folder.spec((DEV, f"{DEV}{prod}"))
     folder.python(ENDS)
     _, out, _ = folder.fit("--size", "v5litepod-16")
-    assert "a run in prod takes longer than environments.prod.trainer.max_run_duration, after which" in out
+    assert (
+        "a run in prod takes longer than environments.prod.trainer.max_run_duration, after which"
+        in out
+    )
 
 
 def test_the_process_gets_the_slice_and_the_flags(folder: Folder) -> None:
@@ -71,10 +82,15 @@ def test_the_process_gets_the_slice_and_the_flags(folder: Folder) -> None:
     (folder.path / "out").mkdir()
     folder.spec(
         ("  fit:", "  args: {data_dir: '${bucket}/data', verbose: null, layer: [a, b]}\n  fit:"),
-        ("  fit:", "  env: {HF_HOME: /cache, PATH: /nowhere, TPU_NAME: x, JAX_ENABLE_X64: '1'}\n  fit:"),
+        (
+            "  fit:",
+            "  env: {HF_HOME: /cache, PATH: /nowhere, TPU_NAME: x, JAX_ENABLE_X64: '1'}\n  fit:",
+        ),
         ("  fit:", "  xla_flags: {v5e: [--xla_a=1, --xla_b=2]}\n  fit:"),
     )
-    folder.python(f"json.dump([REQUEST, dict(os.environ), os.getcwd()], open('out/request', 'w')); {ENDS}")
+    folder.python(
+        f"json.dump([REQUEST, dict(os.environ), os.getcwd()], open('out/request', 'w')); {ENDS}"
+    )
     assert folder.fit("--size", "v5litepod-16")[0] == 0
     request, env, cwd = json.loads((folder.path / "out/request").read_text())
     assert request["step"] == "step:abstract_step"
@@ -95,7 +111,9 @@ def test_the_process_gets_the_slice_and_the_flags(folder: Folder) -> None:
     assert "TPU_NAME" not in env
 
 
-@pytest.mark.parametrize("name", ["LIBTPU_INIT_ARGS", "XLA_FLAGS", "JAX_ENABLE_X64", "TPU_NAME", "PYTHONSAFEPATH"])
+@pytest.mark.parametrize(
+    "name", ["LIBTPU_INIT_ARGS", "XLA_FLAGS", "JAX_ENABLE_X64", "TPU_NAME", "PYTHONSAFEPATH"]
+)
 def test_the_callers_settings_of_the_compiler_do_not_count(
     folder: Folder, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -135,7 +153,9 @@ def test_a_reused_result_is_as_committed(folder: Folder) -> None:
     )
     assert note in out.splitlines()
     assert "unchanged, as committed" not in folder.fit("--fresh")[2]
-    assert "compiles it again: on v5litepod-16, v5litepod-64" in folder.fit("--format", "markdown")[1]
+    assert (
+        "compiles it again: on v5litepod-16, v5litepod-64" in folder.fit("--format", "markdown")[1]
+    )
     data = json.loads(folder.fit("--format", "json")[1])
     assert {rung["as_committed"] for row in data["environments"] for rung in row["rungs"]} == {True}
 
@@ -212,7 +232,9 @@ def test_a_step_that_does_not_fit_is_an_error(folder: Folder) -> None:
 
 def test_little_headroom_is_a_warning(folder: Folder) -> None:
     """Less than a tenth of the memory is a warning, which the spec may allow."""
-    folder.python("answer(result=RESULT | {'hbm': {'used': 14 << 30, 'available': 15 << 30, 'exact': True}})")
+    folder.python(
+        "answer(result=RESULT | {'hbm': {'used': 14 << 30, 'available': 15 << 30, 'exact': True}})"
+    )
     status, _, err = folder.fit("--size", "v5litepod-16")
     assert status == 0
     assert "warning[TPU106]" in err
@@ -236,9 +258,17 @@ def test_json_and_markdown_have_all_values(folder: Folder) -> None:
     (environment,) = data["environments"]
     rung = environment["rungs"][0]
     assert environment["environments"] == ["dev"]
-    assert rung["hbm"] == {"used": 7 << 30, "available": 15 << 30, "exact": True, "headroom": 8 << 30}
+    assert rung["hbm"] == {
+        "used": 7 << 30,
+        "available": 15 << 30,
+        "exact": True,
+        "headroom": 8 << 30,
+    }
     assert rung["model"]["parts"] == {"products": 2.0, "fusions": 0.5}
-    assert (rung["forecast_step_seconds"]["low"], rung["forecast_step_seconds"]["high"]) == (2.0, 3.125)
+    assert (rung["forecast_step_seconds"]["low"], rung["forecast_step_seconds"]["high"]) == (
+        2.0,
+        3.125,
+    )
     assert (rung["least_hours"], rung["forecast_hours"]) == (None, [])
     assert rung["seconds"]["compile"] == 30.25
     assert rung["uncounted"] == ["while"]
@@ -337,7 +367,9 @@ def test_the_help_for_a_broken_file_names_the_spec(
     (tmp_path / "results" / "fit.json").write_text("<<<<<<< HEAD\n")
     for command in (["check"], ["fit"], ["status", "--env", "dev"], ["ladder"]):
         assert run([*command, "--spec", "chat.yaml"]) == 1
-        assert "help: delete the file, and compile again: tpucfg fit --spec chat.yaml\n" in "".join(capsys.readouterr())
+        assert "help: delete the file, and compile again: tpucfg fit --spec chat.yaml\n" in "".join(
+            capsys.readouterr()
+        )
 
 
 @pytest.mark.parametrize("value", ["0s", "15", "-1m", "1.5h", "m", "9" * 9 + "d"])
@@ -348,7 +380,9 @@ def test_a_time_limit_is_a_duration(folder: Folder, value: str) -> None:
     assert "for example: --time-limit 30m" in err
 
 
-def test_a_spec_in_another_folder(folder: Folder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_spec_in_another_folder(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """The Python and the results belong to the spec's folder, wherever the command runs."""
     folder.python(ENDS)
     (tmp_path / "elsewhere").mkdir()

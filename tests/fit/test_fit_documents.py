@@ -13,14 +13,20 @@ from spec_factory import ROOT
 from tpucfg.cli.app import run
 from tpucfg.fit.fit_file import fit_path, read_fit_file
 
-PAGES: Final = [page for page in readme_blocks.pages() if readme_blocks.COMPILER in page.read_text(encoding="utf-8")]
+PAGES: Final = [
+    page
+    for page in readme_blocks.pages()
+    if readme_blocks.COMPILER in page.read_text(encoding="utf-8")
+]
 CHAT: Final = ROOT / "examples" / "chat"
 
 
 def versions(python: str) -> tuple[str, str]:
     """Return the versions of jax and libtpu."""
     script = "import importlib.metadata as m, json; print(json.dumps([m.version('jax'), m.version('libtpu')]))"
-    output = subprocess.run([python, "-c", script], check=True, capture_output=True, text=True).stdout
+    output = subprocess.run(
+        [python, "-c", script], check=True, capture_output=True, text=True
+    ).stdout
     jax, libtpu = json.loads(output)
     return jax, libtpu
 
@@ -37,17 +43,24 @@ def test_documents_show_a_compilation() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_a_document_shows_what_the_compiler_prints(page: Path, tmp_path: Path, tpu_python: str) -> None:
+def test_a_document_shows_what_the_compiler_prints(
+    page: Path, tmp_path: Path, tpu_python: str
+) -> None:
     """With the versions of the committed results, the output is exactly the page's.
 
     Other versions plan other amounts of memory; with them, the smallest rung of the example has to fit as well.
     """
     if {versions(tpu_python)} == committed_versions():
-        differences = [str(difference) for difference in readme_blocks.differences(page, Path(tpu_python))]
+        differences = [
+            str(difference) for difference in readme_blocks.differences(page, Path(tpu_python))
+        ]
         assert not differences, "\n\n".join(["refresh it with: make readme", *differences])
     else:
         copy = shutil.copytree(CHAT, tmp_path / "chat", ignore=shutil.ignore_patterns("results"))
         spec = copy / "tpucfg.yaml"
         text = spec.read_text(encoding="utf-8")
-        spec.write_text(text.replace("abstract_step}", f"abstract_step, python: {tpu_python}}}"), encoding="utf-8")
+        spec.write_text(
+            text.replace("abstract_step}", f"abstract_step, python: {tpu_python}}}"),
+            encoding="utf-8",
+        )
         assert run(["fit", "--spec", str(spec), "--env", "dev", "--size", "v5litepod-16"]) == 0

@@ -52,7 +52,9 @@ def error(**values: Any) -> str:
     return f"answer(error={{'kind': 'step-failed', 'message': 'ValueError: no', 'frames': []}} | {values!r})"
 
 
-FRAMES = [{"file": "step.py", "line": 12, "name": "abstract_step", "code": "raise ValueError('no')"}]
+FRAMES = [
+    {"file": "step.py", "line": 12, "name": "abstract_step", "code": "raise ValueError('no')"}
+]
 
 
 @pytest.mark.sample
@@ -65,32 +67,76 @@ FRAMES = [{"file": "step.py", "line": 12, "name": "abstract_step", "code": "rais
             "TPU114",
             "./python -m pip install 'jax[tpu]'",
         ),
-        (error(kind="no-jax", message="RuntimeError: jaxlib is old"), "9:45", "TPU114", "--upgrade 'jax[tpu]'"),
-        (error(kind="old-jax", message="jax 0.6.2 is too old"), "9:45", "TPU114", "--upgrade 'jax[tpu]'"),
-        (error(kind="no-libtpu", message="libtpu is not installed"), "9:45", "TPU114", "'jax[tpu]'"),
         (
-            error(message="TypeError: abstract_step() takes 1 positional argument but 2 were given"),
+            error(kind="no-jax", message="RuntimeError: jaxlib is old"),
+            "9:45",
+            "TPU114",
+            "--upgrade 'jax[tpu]'",
+        ),
+        (
+            error(kind="old-jax", message="jax 0.6.2 is too old"),
+            "9:45",
+            "TPU114",
+            "--upgrade 'jax[tpu]'",
+        ),
+        (
+            error(kind="no-libtpu", message="libtpu is not installed"),
+            "9:45",
+            "TPU114",
+            "'jax[tpu]'",
+        ),
+        (
+            error(
+                message="TypeError: abstract_step() takes 1 positional argument but 2 were given"
+            ),
             "9:15",
             "TPU117",
             "help: define abstract_step(devices, flags) in step: it is called with the list of the slice's devices",
         ),
-        (error(kind="no-module", message="No module named 'step'"), "9:15", "TPU116", "create step.py"),
         (
-            error(kind="import-failed", message="ModuleNotFoundError: No module named 'flax.linen'"),
+            error(kind="no-module", message="No module named 'step'"),
+            "9:15",
+            "TPU116",
+            "create step.py",
+        ),
+        (
+            error(
+                kind="import-failed", message="ModuleNotFoundError: No module named 'flax.linen'"
+            ),
             "9:15",
             "TPU116",
             "./python -m pip install flax,",
         ),
-        (error(kind="no-function", message="`f` does not exist"), "9:15", "TPU116", "step:abstract_step"),
-        (error(frames=FRAMES), "9:15", "TPU117", "step.py:12 in abstract_step: raise ValueError('no')"),
+        (
+            error(kind="no-function", message="`f` does not exist"),
+            "9:15",
+            "TPU116",
+            "step:abstract_step",
+        ),
+        (
+            error(frames=FRAMES),
+            "9:15",
+            "TPU117",
+            "step.py:12 in abstract_step: raise ValueError('no')",
+        ),
         (
             error(frames=FRAMES),
             "9:15",
             "TPU117",
             "help: correct the value that step.py:12 refuses, or that line, and run: ",
         ),
-        (error(kind="wrong-return", message="it returned None"), "9:15", "TPU117", "return (jitted, args)"),
-        (error(kind="refused", message="INTERNAL: Mosaic failed"), "9:15", "TPU119", "INTERNAL: Mosaic failed"),
+        (
+            error(kind="wrong-return", message="it returned None"),
+            "9:15",
+            "TPU117",
+            "return (jitted, args)",
+        ),
+        (
+            error(kind="refused", message="INTERNAL: Mosaic failed"),
+            "9:15",
+            "TPU119",
+            "INTERNAL: Mosaic failed",
+        ),
         (
             error(kind="no-topology", message="v5e:4x4 is not known"),
             "4:9",
@@ -99,7 +145,12 @@ FRAMES = [{"file": "step.py", "line": 12, "name": "abstract_step", "code": "rais
         ),
         ("sys.exit(3)", "9:15", "TPU118", "ended with exit status 3, before it gave a result"),
         ("print('the reason'); sys.exit()", "9:15", "TPU118", "| the reason"),
-        ("os.kill(os.getpid(), signal.SIGSEGV)", "9:15", "TPU118", "signal 11 (Segmentation fault)"),
+        (
+            "os.kill(os.getpid(), signal.SIGSEGV)",
+            "9:15",
+            "TPU118",
+            "signal 11 (Segmentation fault)",
+        ),
         ("os.kill(os.getpid(), signal.SIGKILL)", "9:15", "TPU118", "--jobs 1"),
         ("os.write(DESCRIPTOR, b'{\\n')", "9:15", "TPU118", "an answer that cannot be read: {"),
         ("os.write(DESCRIPTOR, b'\\xff\\x00\\n')", "9:15", "TPU118", "cannot be read"),
@@ -108,19 +159,27 @@ FRAMES = [{"file": "step.py", "line": 12, "name": "abstract_step", "code": "rais
         (f"{ENDS}; {ENDS}", "9:15", "TPU118", "an answer after the last one"),
         ("answer(result=RESULT | {'spy': 1})", "9:15", "TPU118", "cannot be read"),
         ("answer(result=RESULT | {'jax': '0.1\\n'})", "9:15", "TPU118", "cannot be read"),
-        ("RESULT['fits'] = False; answer(result=RESULT)", "9:15", "TPU118", "it does not fit, and needs 7,516,192,768"),
+        (
+            "RESULT['fits'] = False; answer(result=RESULT)",
+            "9:15",
+            "TPU118",
+            "it does not fit, and needs 7,516,192,768",
+        ),
         ("answer(result=RESULT | {'flops': -1})", "9:15", "TPU118", "cannot be read"),
         ("answer(result=RESULT | {'flops': 1e400})", "9:15", "TPU118", "cannot be read"),
         ("answer(result=RESULT, phase='compile')", "9:15", "TPU118", "cannot be read"),
         (
-            "REQUEST['known'] = [{key: RESULT[key] for key in ('jax', 'libtpu', 'stablehlo')}]; " + ENDS,
+            "REQUEST['known'] = [{key: RESULT[key] for key in ('jax', 'libtpu', 'stablehlo')}]; "
+            + ENDS,
             "9:15",
             "TPU118",
             "a known step that was never compiled",
         ),
     ],
 )
-def test_a_failure_is_a_finding(folder: Folder, behavior: str, location: str, id_: str, words: str) -> None:
+def test_a_failure_is_a_finding(
+    folder: Folder, behavior: str, location: str, id_: str, words: str
+) -> None:
     """The finding is at the setting at fault, with the reason and the command or edit that helps."""
     folder.python(behavior)
     status, out, err = folder.fit(*ONE)
@@ -146,7 +205,10 @@ def test_a_program_that_reads_a_secret_is_named_as_such(folder: Folder, kind: st
     folder.spec(("  fit: ", "  secrets: {WANDB_API_KEY: wandb/1}\n  fit: "))
     folder.python(error(kind=kind, message="KeyError: 'WANDB_API_KEY'", frames=FRAMES))
     _, _, err = folder.fit(*ONE)
-    assert "help: read WANDB_API_KEY in step.py:12 only where the job trains, as tpucfg fit has no secrets" in err
+    assert (
+        "help: read WANDB_API_KEY in step.py:12 only where the job trains, as tpucfg fit has no secrets"
+        in err
+    )
 
 
 def test_one_mistake_is_one_finding(folder: Folder) -> None:
@@ -176,20 +238,32 @@ def test_a_failure_of_the_python_is_not_repeated(folder: Folder) -> None:
 def test_a_step_name_gets_the_nearest_module_and_function(folder: Folder) -> None:
     """The corrected value of trainer.fit.step is printed in full."""
     (folder.path / "trainer").mkdir()
-    (folder.path / "trainer" / "fit.py").write_text("def abstract_step(devices, flags): ...\ndef _own(): ...\n")
+    (folder.path / "trainer" / "fit.py").write_text(
+        "def abstract_step(devices, flags): ...\ndef _own(): ...\n"
+    )
     folder.spec(("step:abstract_step", "trainer.fits:abstract_step"))
     folder.python(error(kind="no-module", message="No module named 'trainer.fits'"))
-    assert "set trainer.fit.step to trainer.fit:abstract_step, or create trainer/fits.py" in folder.fit(*ONE)[2]
+    assert (
+        "set trainer.fit.step to trainer.fit:abstract_step, or create trainer/fits.py"
+        in folder.fit(*ONE)[2]
+    )
     folder.spec(("step:abstract_step", "trainer.fit:abstract_steps"))
-    folder.python(error(kind="no-function", message="`abstract_steps` does not exist in module `trainer.fit`"))
-    assert "set trainer.fit.step to trainer.fit:abstract_step, or define abstract_steps" in folder.fit(*ONE)[2]
+    folder.python(
+        error(kind="no-function", message="`abstract_steps` does not exist in module `trainer.fit`")
+    )
+    assert (
+        "set trainer.fit.step to trainer.fit:abstract_step, or define abstract_steps"
+        in folder.fit(*ONE)[2]
+    )
 
 
 def test_a_module_that_python_takes_from_elsewhere_is_named(folder: Folder) -> None:
     """A file that has the function was not imported: its name is taken, as `token` is by Python itself."""
     (folder.path / "token.py").write_text("def abstract_step(devices, flags): ...\n")
     folder.spec(("step:abstract_step", "token:abstract_step"))
-    folder.python(error(kind="no-function", message="`abstract_step` does not exist in module `token`"))
+    folder.python(
+        error(kind="no-function", message="`abstract_step` does not exist in module `token`")
+    )
     err = folder.fit(*ONE)[2]
     assert "token is another module than token.py, such as one of Python's own" in err
     assert "help: rename token.py, and set trainer.fit.step to its new name" in err
@@ -204,7 +278,12 @@ def test_a_module_that_python_takes_from_elsewhere_is_named(folder: Folder) -> N
             "9:32",
             "help: write --xla_fusion=true, or delete --xla_fusionn=true from trainer.xla_flags.v5e",
         ),
-        ("  xla_flags: {v5e: [--xla_zzz]}\n", "Unknown command line flag 'xla_zzz'", "9:21", "delete --xla_zzz from"),
+        (
+            "  xla_flags: {v5e: [--xla_zzz]}\n",
+            "Unknown command line flag 'xla_zzz'",
+            "9:21",
+            "delete --xla_zzz from",
+        ),
         (
             "  xla_flags: {v5e: [--xla_a=maybe]}\n",
             "Illegal value 'maybe' specified for flag 'xla_a'",
@@ -265,7 +344,8 @@ def test_a_flag_that_a_generation_does_not_take_is_found_at_its_line(folder: Fol
     folder.python(error(kind="refused", message=f"JaxRuntimeError: FAILED_PRECONDITION: {refusal}"))
     _, _, err = folder.fit(*ONE)
     assert (
-        "tpucfg.yaml:9:32: error[TPU112]: the TPU compiler refuses --xla_tpu_fusion=true: fusion for AllGather" in err
+        "tpucfg.yaml:9:32: error[TPU112]: the TPU compiler refuses --xla_tpu_fusion=true: fusion for AllGather"
+        in err
     )
     assert "the program would end at its first step: the TPU runtime has the same compiler" in err
     assert "or delete --xla_tpu_fusion=true from trainer.xla_flags.v5e" in err
@@ -308,7 +388,10 @@ def test_no_lines_are_promised_of_a_process_that_printed_none(folder: Folder) ->
     folder.python("sys.exit(3)")
     assert "help: it printed nothing; run it again with: tpucfg fit" in folder.fit(*ONE)[2]
     folder.python("print('reason', flush=True); sys.exit(3)")
-    assert "help: the last lines that it printed are above; run it again with: tpucfg fit" in folder.fit(*ONE)[2]
+    assert (
+        "help: the last lines that it printed are above; run it again with: tpucfg fit"
+        in folder.fit(*ONE)[2]
+    )
 
 
 def test_a_hang_ends_at_the_time_limit(folder: Folder) -> None:
@@ -369,7 +452,9 @@ def test_a_process_that_does_not_end(
     assert words in err
 
 
-def test_a_process_that_needs_too_much_memory_is_ended(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_needs_too_much_memory_is_ended(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Before the machine runs out of memory, the compilation ends, and the others go on."""
     monkeypatch.setattr("tpucfg.cli.fit.available_memory", lambda: 150 << 20)
     folder.python(
@@ -401,7 +486,9 @@ def test_the_kernel_ends_a_compilation_first(folder: Folder) -> None:
     assert folder.fit(*ONE)[0] == 0
 
 
-def test_compilations_that_need_too_much_together_run_alone(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compilations_that_need_too_much_together_run_alone(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Two that fit alone and not together are compiled one after the other."""
     monkeypatch.setattr("tpucfg.cli.fit.available_memory", lambda: 300 << 20)
     folder.python(f"block = b'x' * (180 << 20); time.sleep(2.5); {ENDS}")
@@ -411,7 +498,8 @@ def test_compilations_that_need_too_much_together_run_alone(folder: Folder, monk
 
 
 @pytest.mark.parametrize(
-    ("system", "processor", "words"), [("Darwin", "arm64", "Darwin on arm64"), ("Linux", "aarch64", "Linux on aarch64")]
+    ("system", "processor", "words"),
+    [("Darwin", "arm64", "Darwin on arm64"), ("Linux", "aarch64", "Linux on aarch64")],
 )
 def test_another_machine_is_told(
     folder: Folder, monkeypatch: pytest.MonkeyPatch, system: str, processor: str, words: str
@@ -421,7 +509,10 @@ def test_another_machine_is_told(
     monkeypatch.setattr("platform.machine", lambda: processor)
     status, _, err = folder.fit()
     assert status == 1
-    assert "tpucfg.yaml:9:3: error[TPU115]: no step can be compiled here: the TPU compiler runs on Linux" in err
+    assert (
+        "tpucfg.yaml:9:3: error[TPU115]: no step can be compiled here: the TPU compiler runs on Linux"
+        in err
+    )
     assert words in err
 
 
@@ -448,7 +539,11 @@ def test_too_little_memory_for_one_is_told(folder: Folder, monkeypatch: pytest.M
 )
 def test_a_python_that_is_none(folder: Folder, python: str, words: str) -> None:
     """A Python that is missing, broken or too old is a finding at trainer.fit.python."""
-    for name, text in {"text": "", "broken": "", "old": "#!/bin/sh\n[ $1 = -c ] && echo 3.8 || exit 1\n"}.items():
+    for name, text in {
+        "text": "",
+        "broken": "",
+        "old": "#!/bin/sh\n[ $1 = -c ] && echo 3.8 || exit 1\n",
+    }.items():
         (folder.path / name).write_text(text)
         (folder.path / name).chmod(0o644 if name == "text" else 0o755)
     folder.spec(("./python", python))
@@ -464,11 +559,16 @@ def test_a_missing_environment_gets_the_requirements_of_the_step(folder: Folder)
     (folder.path / "requirements.txt").write_text("optax==0.2.8\n")
     folder.spec(("./python", ".venv/bin/python"))
     assert ".venv/bin/python -m pip install 'jax[tpu]' -r requirements.txt\n" in folder.fit()[2]
-    folder.spec(("./python", ".venv/bin/python"), ("step:abstract_step", "trainer.fit:abstract_step"))
+    folder.spec(
+        ("./python", ".venv/bin/python"), ("step:abstract_step", "trainer.fit:abstract_step")
+    )
     assert ".venv/bin/python -m pip install 'jax[tpu]'\n" in folder.fit()[2]
     (folder.path / "trainer").mkdir()
     (folder.path / "trainer/requirements.txt").write_text("optax==0.2.8\n")
-    assert ".venv/bin/python -m pip install 'jax[tpu]' -r trainer/requirements.txt\n" in folder.fit()[2]
+    assert (
+        ".venv/bin/python -m pip install 'jax[tpu]' -r trainer/requirements.txt\n"
+        in folder.fit()[2]
+    )
 
 
 @pytest.mark.parametrize("held", [False, True])
@@ -523,7 +623,13 @@ def test_a_signal_that_the_caller_ignores_does_not_end_the_command(folder: Folde
     )
     command = ["nohup", *COMMAND, "fit", *ONE]
     done = subprocess.run(
-        command, env=ENVIRONMENT, cwd=folder.path, capture_output=True, text=True, timeout=60, check=False
+        command,
+        env=ENVIRONMENT,
+        cwd=folder.path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert [row["size"] for row in folder.file()] == ["v5litepod-16"]
@@ -559,7 +665,9 @@ def test_a_killed_command_keeps_what_was_complete(folder: Folder) -> None:
         time.sleep(600)
         """
     )
-    command = subprocess.Popen([*COMMAND, "fit", "--jobs", "1"], env=ENVIRONMENT, cwd=folder.path, **SILENT)
+    command = subprocess.Popen(
+        [*COMMAND, "fit", "--jobs", "1"], env=ENVIRONMENT, cwd=folder.path, **SILENT
+    )
     wait_for_file(folder.path / "second", command)
     command.kill()
     command.wait()
@@ -569,7 +677,15 @@ def test_a_killed_command_keeps_what_was_complete(folder: Folder) -> None:
 def test_files_outside_the_folder_are_no_part_of_a_result(folder: Folder) -> None:
     """Neither a path that leaves the folder nor a link to the outside is hashed."""
     (folder.path / "link").symlink_to("/etc")
-    files = ["../secret", "/etc/passwd", "a/../../b", "link/hostname", "odd\nname", "missing.py", "step.py"]
+    files = [
+        "../secret",
+        "/etc/passwd",
+        "a/../../b",
+        "link/hostname",
+        "odd\nname",
+        "missing.py",
+        "step.py",
+    ]
     folder.python(f"RESULT['files'] = {files!r}; {ENDS}")
     assert folder.fit(*ONE)[0] == 0
     assert folder.file()[0]["files"].keys() == {"step.py"}
@@ -585,7 +701,11 @@ def test_progress_at_a_terminal_is_one_line(folder: Folder) -> None:
     folder.python(f"answer(phase='compile'); time.sleep(3); {ENDS}")
     ours, theirs = os.openpty()
     command = subprocess.Popen(
-        [*COMMAND, "fit", *ONE], env=ENVIRONMENT, cwd=folder.path, stderr=theirs, stdout=subprocess.DEVNULL
+        [*COMMAND, "fit", *ONE],
+        env=ENVIRONMENT,
+        cwd=folder.path,
+        stderr=theirs,
+        stdout=subprocess.DEVNULL,
     )
     os.close(theirs)
     text = b""

@@ -22,7 +22,9 @@ from tpucfg.fit.fit_file import (
 
 OTHER = RESULT._replace(
     key=RESULT.key._replace(size="v2-32"),
-    inputs=RESULT.inputs._replace(flags={"bare": None, "many": ("1", None)}, xla_flags=("--xla_a=1",), env={"A": "é"}),
+    inputs=RESULT.inputs._replace(
+        flags={"bare": None, "many": ("1", None)}, xla_flags=("--xla_a=1",), env={"A": "é"}
+    ),
     files={"trainer/fit.py": "0123456789abcdef"},
     fits=False,
     memory=RESULT.memory._replace(used=2**40, exact=False),
@@ -93,9 +95,18 @@ def test_no_file_means_no_results(tmp_path: Path) -> None:
         (changed(files={"/etc/passwd": "0" * 16}), "below the folder"),
         (changed(files={"a/../../b": "0" * 16}), "below the folder"),
         (changed(stablehlo="x"), "SHA-256"),
-        (changed(hbm={"used": 9, "available": 8, "exact": True}), "the result of dev v2-8 contradicts itself: it fits"),
-        (changed(hbm={"used": 9, "available": 8, "exact": True}), "it fits, and needs 9 of 8 bytes"),
-        (changed(hbm={"used": 8, "available": 9, "exact": False}), "it fits, and the memory is not exact"),
+        (
+            changed(hbm={"used": 9, "available": 8, "exact": True}),
+            "the result of dev v2-8 contradicts itself: it fits",
+        ),
+        (
+            changed(hbm={"used": 9, "available": 8, "exact": True}),
+            "it fits, and needs 9 of 8 bytes",
+        ),
+        (
+            changed(hbm={"used": 8, "available": 9, "exact": False}),
+            "it fits, and the memory is not exact",
+        ),
         (changed(fits=False), "it does not fit, and needs"),
     ],
 )

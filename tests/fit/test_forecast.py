@@ -47,7 +47,9 @@ def published(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_interval_is_that_of_the_generation() -> None:
     """Seven runs took 0.8 to 1.25 times as long as the model had it, half of them longer than it."""
     interval = step_interval(result(2.0), slice_of("v5litepod-16"))
-    assert interval == StepInterval(Fraction("1.6"), Fraction(2), Fraction("2.5"), "7 published runs on v5e", 7)
+    assert interval == StepInterval(
+        Fraction("1.6"), Fraction(2), Fraction("2.5"), "7 published runs on v5e", 7
+    )
 
 
 def test_no_step_is_expected_faster_than_the_bound() -> None:
@@ -91,7 +93,10 @@ def test_few_runs_of_a_generation_take_those_of_all() -> None:
     on_v6e, on_v5p = (step_interval(result(1.0), slice_of(size)) for size in ("v6e-16", "v5p-16"))
     assert on_v6e
     assert on_v5p
-    assert (on_v6e.rows, on_v6e.basis) == (9, "9 published runs of all generations, as none of them are on v6e")
+    assert (on_v6e.rows, on_v6e.basis) == (
+        9,
+        "9 published runs of all generations, as none of them are on v6e",
+    )
     assert on_v5p.basis == "9 published runs of all generations, as 2 of them are on v5p"
 
 
@@ -101,7 +106,9 @@ def test_too_few_runs_tell_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     assert step_interval(result(1.0), slice_of("v5litepod-16")) is None
 
 
-@pytest.mark.parametrize("step", [result(1.0, is_reliable=False), result(0.0), RESULT._replace(forecast=None)])
+@pytest.mark.parametrize(
+    "step", [result(1.0, is_reliable=False), result(0.0), RESULT._replace(forecast=None)]
+)
 def test_a_step_without_a_reliable_time_has_no_interval(step: FitResult) -> None:
     """With arrays on the host, nothing proves the time."""
     assert step_interval(step, slice_of("v5litepod-16")) is None
@@ -114,7 +121,9 @@ def test_the_interval_covers_four_of_five(ratios: list[Fraction]) -> None:
     assert low <= middle <= high
     inside = sum(low <= ratio <= high for ratio in ratios)
     assert inside >= Fraction(4, 5) * len(ratios)
-    outside = sum(ratio < low for ratio in sorted(ratios)[:: len(ratios)]) if len(ratios) < 19 else 0
+    outside = (
+        sum(ratio < low for ratio in sorted(ratios)[:: len(ratios)]) if len(ratios) < 19 else 0
+    )
     assert outside == 0
 
 
@@ -123,7 +132,9 @@ def test_a_record_of_another_size_scales_the_forecast() -> None:
     slices = [slice_of(size) for size in ("v5litepod-16", "v5litepod-64", "v6e-16")]
     results = {"v5litepod-16": result(2.0), "v5litepod-64": result(4.0), "v6e-16": result(1.0)}
     forecasts = step_forecasts(slices, results, {"v5litepod-16": Fraction(3)})
-    assert forecasts["v5litepod-16"] == StepInterval(Fraction(3), Fraction(3), Fraction(3), "its record", 0)
+    assert forecasts["v5litepod-16"] == StepInterval(
+        Fraction(3), Fraction(3), Fraction(3), "its record", 0
+    )
     scaled = forecasts["v5litepod-64"]
     assert scaled.middle == 6
     assert Fraction("1.25") / Fraction("0.8") >= scaled.high / 6 > 1 > scaled.low / 6

@@ -68,8 +68,12 @@ def _recorded(name: str, network: Network = V5E) -> Schedule:
     return schedule((RECORDED / f"{name}.hlo").read_text(encoding="utf-8"), network)
 
 
-def _loop(groups: str = "{{0,1,2,3,4,5,6,7}}", start: str = "%zero", attributes: str = "") -> Schedule:
-    text = LAYERS.replace("GROUPS", groups).replace("START", start).replace("ATTRIBUTES", attributes)
+def _loop(
+    groups: str = "{{0,1,2,3,4,5,6,7}}", start: str = "%zero", attributes: str = ""
+) -> Schedule:
+    text = (
+        LAYERS.replace("GROUPS", groups).replace("START", start).replace("ATTRIBUTES", attributes)
+    )
     return schedule(text, V5E)
 
 
@@ -94,7 +98,9 @@ def test_the_parts_are_the_whole() -> None:
 def test_cycles_take_time_at_the_clock() -> None:
     """A program without loops takes the cycles that the compiler states, and what it waits for."""
     step = _recorded("gradient-v5e")
-    assert step.parts["products"] + step.parts.get("fusions", 0) == pytest.approx(_cycles("gradient-v5e") / 1.5e9)
+    assert step.parts["products"] + step.parts.get("fusions", 0) == pytest.approx(
+        _cycles("gradient-v5e") / 1.5e9
+    )
 
 
 def test_an_operation_in_a_loop_counts_in_each_iteration() -> None:
@@ -106,7 +112,9 @@ def test_an_operation_in_a_loop_counts_in_each_iteration() -> None:
 def test_a_sum_of_which_each_device_keeps_a_part_counts_once() -> None:
     """A fusion of all-reduce and slice is a reduce-scatter: half of the traffic of a whole all-reduce."""
     weights = 512 * 256 * 2
-    assert _recorded("gradient-v5e").parts["communication"] == pytest.approx(2 * weights * 7 / 8 / TWO_LINKS)
+    assert _recorded("gradient-v5e").parts["communication"] == pytest.approx(
+        2 * weights * 7 / 8 / TWO_LINKS
+    )
 
 
 def test_nested_loops_multiply() -> None:
@@ -119,7 +127,9 @@ def test_communication_beside_the_core_is_hidden() -> None:
     """Three of four gathers run beside the multiplication before the one that needs them; the first is waited for."""
     gather = 2048 * 2048 * 2 * 7 / 8 / TWO_LINKS
     assert _recorded("matrices-v5e").parts["communication"] == pytest.approx(gather)
-    sparse_core = _recorded("layers-tpu7x", Network(CHIPS["tpu7x"], (2, 2, 1))).parts["communication"]
+    sparse_core = _recorded("layers-tpu7x", Network(CHIPS["tpu7x"], (2, 2, 1))).parts[
+        "communication"
+    ]
     gathers = 6 * 512 * 512 * 2 * 3 / 4 / (2 * 90e9)
     assert 0 < sparse_core < gathers
 
@@ -166,7 +176,9 @@ def test_convolutions_are_products() -> None:
 def test_the_speeds_are_those_of_the_catalog(generation: str) -> None:
     """Peak, memory and devices have one value."""
     chip = CHIPS[generation]
-    slice_ = next(each for each in CATALOG.all() if each.generation == generation and each.slices == 1)
+    slice_ = next(
+        each for each in CATALOG.all() if each.generation == generation and each.slices == 1
+    )
     chips = slice_.chips * chip.devices
     assert slice_.devices == chips
     assert slice_.peak_tflops
@@ -199,10 +211,19 @@ def test_groups_of_every_form(groups: str, size: int, adjacent: bool) -> None:
 def test_a_group_uses_the_links_of_whole_axes() -> None:
     """64 chips in 4 by 4 by 4: 16 of them have the links of two axes whose ends are connected, 2 have one link."""
     network = Network(CHIPS["v5p"], (4, 4, 4))
-    seconds = [network.seconds("all-gather", 1000, Group(chips, adjacent=False)) for chips in (64, 16, 4, 2, 1)]
-    assert seconds == pytest.approx([63e3 / (6 * 90e9), 15e3 / (4 * 90e9), 3e3 / (2 * 90e9), 1e3 / 90e9, 0])
-    assert network.seconds("all-reduce", 4000, Group(4, adjacent=False)) == pytest.approx(2 * 3000 / (2 * 90e9))
-    assert network.seconds("all-to-all", 4000, Group(4, adjacent=False)) == pytest.approx(4000 * 4 / (8 * 90e9))
+    seconds = [
+        network.seconds("all-gather", 1000, Group(chips, adjacent=False))
+        for chips in (64, 16, 4, 2, 1)
+    ]
+    assert seconds == pytest.approx(
+        [63e3 / (6 * 90e9), 15e3 / (4 * 90e9), 3e3 / (2 * 90e9), 1e3 / 90e9, 0]
+    )
+    assert network.seconds("all-reduce", 4000, Group(4, adjacent=False)) == pytest.approx(
+        2 * 3000 / (2 * 90e9)
+    )
+    assert network.seconds("all-to-all", 4000, Group(4, adjacent=False)) == pytest.approx(
+        4000 * 4 / (8 * 90e9)
+    )
 
 
 def test_a_stated_trip_count_is_used() -> None:
@@ -223,13 +244,16 @@ def test_a_loop_of_unknown_length_counts_once_and_is_named() -> None:
 def test_work_of_another_core_is_named() -> None:
     """It is started on a thread of its own."""
     offloaded = '%s = f32[4096]{0:T(1024)} call-start(%x), async_execution_thread="sparsecore", to_apply=%gather'
-    assert _core(offloaded) == Schedule(0.001, {"fusions": 0.001}, is_reliable=True, uncounted=frozenset((OFFLOADED,)))
+    assert _core(offloaded) == Schedule(
+        0.001, {"fusions": 0.001}, is_reliable=True, uncounted=frozenset((OFFLOADED,))
+    )
 
 
 def test_a_fusion_that_the_compiler_does_not_estimate_has_the_time_of_its_memory() -> None:
     """Its cycles are the largest number that there is, on chips without SparseCores too."""
     softmax = (
-        '%s = f32[1024,1024]{1,0} fusion(%x), kind=kOutput, backend_config={"estimated_cycles":"9223372036854775807"}'
+        "%s = f32[1024,1024]{1,0} fusion(%x), kind=kOutput, "
+        'backend_config={"estimated_cycles":"9223372036854775807"}'
     )
     step = _core(softmax)
     assert step.uncounted == {UNESTIMATED}
@@ -239,7 +263,9 @@ def test_a_fusion_that_the_compiler_does_not_estimate_has_the_time_of_its_memory
 def test_an_instruction_without_cycles_is_named() -> None:
     """It is read and written, at 819 GB/s; numbers, and small arrays, are not named."""
     small = "%r = f32[4096]{0:T(1024)} sort(%x), dimensions={0}"
-    step = _core(small, "%s = f32[1024,1024]{1,0} sort(%x), dimensions={0}", "%n = s32[] constant(1)")
+    step = _core(
+        small, "%s = f32[1024,1024]{1,0} sort(%x), dimensions={0}", "%n = s32[] constant(1)"
+    )
     assert step.uncounted == {"arithmetic of sort"}
     assert step.seconds == pytest.approx(0.001 + 2 * 4 * (4096 + 1024**2) / 819e9)
 
@@ -248,15 +274,30 @@ def test_metadata_of_a_kernel_do_not_end_a_computation() -> None:
     """An author's metadata are printed as they are, also lines that begin with braces."""
     call = '%k = f32[4096]{0:T(1024)} custom-call(%x), custom_call_target="tpu_custom_call", frontend_attributes={'
     estimate = '"cost_estimate":{"flops":"197000000000","bytes_accessed":"1"}'
-    lines = [call + 'kernel_metadata={"a":', '{"b": 1', "}}", "}", f"}}}}, backend_config={{{estimate}}}"]
+    lines = [
+        call + 'kernel_metadata={"a":',
+        '{"b": 1',
+        "}}",
+        "}",
+        f"}}}}, backend_config={{{estimate}}}",
+    ]
     text = CORE.format(lines="\n".join(lines).replace("%k =", "  %k ="))
-    assert schedule(text, V5E).parts == {"kernels": pytest.approx(0.002), "fusions": pytest.approx(0.001)}
+    assert schedule(text, V5E).parts == {
+        "kernels": pytest.approx(0.002),
+        "fusions": pytest.approx(0.001),
+    }
     assert list(parse_module(text).entry.lines) == ["x", "k", "y"]
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "HloModule x\n", "\x00" * 100, LAYERS.replace("GROUPS", "newform[8]"), LAYERS.replace("START", "%absent")],
+    [
+        "",
+        "HloModule x\n",
+        "\x00" * 100,
+        LAYERS.replace("GROUPS", "newform[8]"),
+        LAYERS.replace("START", "%absent"),
+    ],
 )
 def test_a_text_that_cannot_be_read_has_no_time(text: str) -> None:
     """No number is better than a wrong one."""
@@ -297,7 +338,8 @@ def test_nested_calls_end() -> None:
     ]
     last = "%c.30 (p: f32[]) -> f32[] {\n  ROOT %p = f32[] parameter(0)\n}\n\n"
     entry = (
-        "ENTRY %main (p: f32[]) -> f32[] {\n  %p = f32[] parameter(0)\n  ROOT %a = f32[] call(%p), to_apply=%c.0\n}\n"
+        "ENTRY %main (p: f32[]) -> f32[] "
+        "{\n  %p = f32[] parameter(0)\n  ROOT %a = f32[] call(%p), to_apply=%c.0\n}\n"
     )
     with pytest.raises(HloError, match="too many instructions"):
         schedule("".join(computations) + last + entry, V5E)

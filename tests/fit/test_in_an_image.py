@@ -17,7 +17,17 @@ from process import COMMAND
 
 REQUIRE: Final = "TPUCFG_REQUIRE_DOCKER"
 IMAGE: Final = "registry.example/acme/chat"
-PACKAGES: Final = ("jax", "jaxlib", "libtpu", "ml_dtypes", "numpy", "numpy.libs", "opt_einsum", "scipy", "scipy.libs")
+PACKAGES: Final = (
+    "jax",
+    "jaxlib",
+    "libtpu",
+    "ml_dtypes",
+    "numpy",
+    "numpy.libs",
+    "opt_einsum",
+    "scipy",
+    "scipy.libs",
+)
 STEP: Final = '''\
 import os
 import urllib.request
@@ -42,7 +52,9 @@ def abstract_step(devices, flags):
     w = jax.ShapeDtypeStruct((1024, 1024), jnp.bfloat16, sharding=NamedSharding(mesh, PartitionSpec()))
     return jax.jit(lambda x, w: (x @ w).sum()), (x, w)
 '''
-_NOT_NEEDED: Final = frozenset(("site-packages", "test", "idlelib", "ensurepip", "lib2to3", "tkinter", "turtledemo"))
+_NOT_NEEDED: Final = frozenset(
+    ("site-packages", "test", "idlelib", "ensurepip", "lib2to3", "tkinter", "turtledemo")
+)
 """Folders of Python's library that no program of these tests imports; `config-3…` has a library to link with."""
 ONE: Final = ("--size", "v5litepod-16")
 
@@ -56,12 +68,20 @@ def docker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         pytest.skip("a daemon of docker needs root and the package docker.io")
     folder = tmp_path_factory.mktemp("docker")
     host = f"unix://{folder}/socket"
-    options = ["--iptables=false", "--ip6tables=false", "--bridge=none", "--storage-driver=vfs", f"--host={host}"]
+    options = [
+        "--iptables=false",
+        "--ip6tables=false",
+        "--bridge=none",
+        "--storage-driver=vfs",
+        f"--host={host}",
+    ]
     roots = [f"--data-root={folder}/data", f"--exec-root={folder}/run", f"--pidfile={folder}/pid"]
     with (folder / "log").open("wb") as log:
         daemon = subprocess.Popen(["dockerd", *options, *roots], stdout=log, stderr=log)
     try:
-        while subprocess.run(["docker", "--host", host, "info"], capture_output=True, check=False).returncode:
+        while subprocess.run(
+            ["docker", "--host", host, "info"], capture_output=True, check=False
+        ).returncode:
             assert daemon.poll() is None, (folder / "log").read_text()
             time.sleep(0.2)
         yield host
@@ -84,19 +104,31 @@ def in_image(folder: Folder, docker: str, monkeypatch: pytest.MonkeyPatch) -> Fo
 
 def python_files(python: str, *packages: Path) -> list[str]:
     """Return the files of a Python with packages, and the libraries of the system that it needs."""
-    places = [python, "-c", "import os, sys; print(sys.base_prefix); print(os.path.dirname(os.__file__))"]
-    prefix, library = subprocess.run(places, capture_output=True, text=True, check=True).stdout.splitlines()
+    places = [
+        python,
+        "-c",
+        "import os, sys; print(sys.base_prefix); print(os.path.dirname(os.__file__))",
+    ]
+    prefix, library = subprocess.run(
+        places, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
     program = Path(prefix, "bin", "python3")
     native = [
         *Path(library).glob("lib-dynload/*.so"),
         *(so for path in packages for so in path.rglob("*.so")),
     ]
-    linked = subprocess.run(["ldd", program, *native], capture_output=True, text=True, check=False).stdout.split()
+    linked = subprocess.run(
+        ["ldd", program, *native], capture_output=True, text=True, check=False
+    ).stdout.split()
     standard = [
-        path for path in Path(library).iterdir() if path.name not in _NOT_NEEDED and not path.name.startswith("config-")
+        path
+        for path in Path(library).iterdir()
+        if path.name not in _NOT_NEEDED and not path.name.startswith("config-")
     ]
     shared = {
-        word for word in linked if word.startswith("/") and not word.endswith(":") and "site-packages" not in word
+        word
+        for word in linked
+        if word.startswith("/") and not word.endswith(":") and "site-packages" not in word
     }
     return [str(path) for path in (program, *standard, *sorted(shared), *packages)]
 
@@ -105,16 +137,24 @@ def make_image(name: str, files: list[str], path: str) -> None:
     """Import a tree with these files of this machine as an image, whose PATH is the folder."""
     skipped = [f"--exclude={part}" for part in ("__pycache__", "tests")]
     change = ["--change", f"ENV PATH={path}"]
-    with subprocess.Popen(["tar", "-c", "-P", "--dereference", *skipped, *files], stdout=subprocess.PIPE) as tar:
+    with subprocess.Popen(
+        ["tar", "-c", "-P", "--dereference", *skipped, *files], stdout=subprocess.PIPE
+    ) as tar:
         result = subprocess.run(
-            ["docker", "import", *change, "-", name], stdin=tar.stdout, capture_output=True, text=True, check=False
+            ["docker", "import", *change, "-", name],
+            stdin=tar.stdout,
+            capture_output=True,
+            text=True,
+            check=False,
         )
     assert (result.returncode, tar.returncode) == (0, 0), result.stderr
 
 
 def containers() -> str:
     """Return the ids of all containers."""
-    return subprocess.run(["docker", "ps", "--all", "--quiet"], capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        ["docker", "ps", "--all", "--quiet"], capture_output=True, text=True, check=True
+    ).stdout
 
 
 @pytest.mark.system
@@ -136,16 +176,24 @@ def test_a_missing_image_is_named(in_image: Folder) -> None:
     in_image.spec(("python: ./python", "python: image"), ("chat:1.0", "chat:none"))
     status, _, errors = in_image.fit(*ONE)
     assert status == 1
-    assert "error[TPU114]: docker cannot start python3 in us-docker.pkg.dev/acme/train/chat:none: " in errors
+    assert (
+        "error[TPU114]: docker cannot start python3 in us-docker.pkg.dev/acme/train/chat:none: "
+        in errors
+    )
 
 
-def test_a_machine_without_docker_gets_the_edit(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_docker_gets_the_edit(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The message names what is missing."""
     folder.spec(("python: ./python", "python: image"))
     monkeypatch.setenv("PATH", str(folder.path))
     status, _, errors = folder.fit(*ONE)
     assert status == 1
-    assert "error[TPU114]: docker, which compiles the step in the job's image, is not on the PATH" in errors
+    assert (
+        "error[TPU114]: docker, which compiles the step in the job's image, is not on the PATH"
+        in errors
+    )
     assert "help: install docker, or set trainer.fit.python to a Python" in errors
 
 
@@ -155,7 +203,9 @@ def test_a_step_is_compiled_in_the_image(in_image: Folder, tpu_python: str) -> N
     environment = Path(tpu_python).parent.parent.resolve()
     (site,) = environment.glob("lib/python*/site-packages")
     packages = [site / name for name in PACKAGES if (site / name).exists()]
-    versions = [path for name in ("jax", "jaxlib", "libtpu") for path in site.glob(f"{name}-*.dist-info")]
+    versions = [
+        path for name in ("jax", "jaxlib", "libtpu") for path in site.glob(f"{name}-*.dist-info")
+    ]
     files = [
         *python_files(tpu_python, *packages, *versions),
         str(environment / "pyvenv.cfg"),
@@ -173,6 +223,8 @@ def test_a_step_is_compiled_in_the_image(in_image: Folder, tpu_python: str) -> N
     assert not containers()
     spec = in_image.path / "tpucfg.yaml"
     spec.write_text(spec.read_text().replace(f"{IMAGE}:1", f"{IMAGE}:2"))
-    check = subprocess.run([*COMMAND, "check"], capture_output=True, text=True, check=False, cwd=in_image.path)
+    check = subprocess.run(
+        [*COMMAND, "check"], capture_output=True, text=True, check=False, cwd=in_image.path
+    )
     assert "trainer.image" in check.stdout
     assert json.loads((in_image.path / "results" / "fit.json").read_text())["results"] == [result]

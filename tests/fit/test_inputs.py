@@ -55,7 +55,9 @@ def test_a_flag_keeps_an_equals_sign_in_its_value() -> None:
     assert named
     flags = named.flags
     assert (flags["mesh"], flags["empty"]) == ("data=4,model=2", "")
-    listed = inputs(spec(trainer__fit=FIT, trainer__args=["--mesh=data=4,model=2", "--empty=", "base.yml"]))
+    listed = inputs(
+        spec(trainer__fit=FIT, trainer__args=["--mesh=data=4,model=2", "--empty=", "base.yml"])
+    )
     assert listed
     flags = listed.flags
     assert (flags["mesh"], flags["empty"], flags["base.yml"]) == ("data=4,model=2", "", None)

@@ -9,7 +9,14 @@ from spec_factory import project, spec
 from tpucfg.findings import Finding, Location
 from tpucfg.fit.fit_file import FitFile, FitKey, Memory
 from tpucfg.fit.fit_findings import fit_problems, known_fit_findings, known_text, unknown_fits_text
-from tpucfg.fit.rung_fit import MAX_SOURCE_BYTES, KnownFits, MemorySettings, ProgramFiles, RungFit, fit_command
+from tpucfg.fit.rung_fit import (
+    MAX_SOURCE_BYTES,
+    KnownFits,
+    MemorySettings,
+    ProgramFiles,
+    RungFit,
+    fit_command,
+)
 
 REFUSED = RESULT._replace(fits=False, memory=Memory(9 << 30, 7 << 30, exact=False))
 ERROR = Finding.of("TPU109", "fit.json: broken", Location("results/fit.json"))
@@ -22,14 +29,19 @@ def fit(size: str, *changes: str, compiled: bool = True) -> RungFit:
 
 def known(*fits: RungFit, findings: tuple[Finding, ...] = ()) -> KnownFits:
     """Return the fits of one file."""
-    return KnownFits(FitFile(Path("results/fit.json"), {}, findings), {fit.key: fit for fit in fits})
+    return KnownFits(
+        FitFile(Path("results/fit.json"), {}, findings), {fit.key: fit for fit in fits}
+    )
 
 
 @pytest.mark.parametrize(
     ("fits", "text"),
     [
         ([fit("v2-8")], ""),
-        ([fit("v2-8", compiled=False)], "dev: the fit of v2-8 is not known: v2-8 was never compiled"),
+        (
+            [fit("v2-8", compiled=False)],
+            "dev: the fit of v2-8 is not known: v2-8 was never compiled",
+        ),
         (
             [fit("v2-8", "--a", "fit.py"), fit("v2-32")],
             "dev: the fit of 1 of 2 rungs is not known: v2-8 was compiled before a change of --a, fit.py",
@@ -79,7 +91,10 @@ def test_the_gate_has_a_problem_for_each_verdict() -> None:
         "v2-256": "its training step was never compiled",
         "v2-512": "the spec names no training step for it",
     }
-    assert problems["v2-32"].fix == "set overrides.v2-32.grad_accum to 4 or more, and compile v2-32 again"
+    assert (
+        problems["v2-32"].fix
+        == "set overrides.v2-32.grad_accum to 4 or more, and compile v2-32 again"
+    )
 
 
 def test_a_broken_file_is_a_problem_of_each_rung() -> None:
@@ -104,7 +119,10 @@ def test_the_command_names_what_is_needed() -> None:
     both = project(spec(sizes=["v2-8", "v2-32"], environments=environments))
     assert fit_command(both, ["dev"], "v2-8") == "tpucfg fit --env dev --size v2-8"
     assert fit_command(both, ["dev"], "v2-32") == "tpucfg fit --size v2-32"
-    assert fit_command(both, ["dev"], "v2-8", "v2-32") == "tpucfg fit --env dev --size v2-8 --size v2-32"
+    assert (
+        fit_command(both, ["dev"], "v2-8", "v2-32")
+        == "tpucfg fit --env dev --size v2-8 --size v2-32"
+    )
     assert fit_command(both, ["dev", "prod"], "v2-8") == "tpucfg fit --size v2-8"
     assert fit_command(both, ["dev"]) == "tpucfg fit --env dev"
 

@@ -10,7 +10,10 @@ from official.maxtext_python import maxtext_python
 
 OWN: Final = (
     ('fit: {step: "step:abstract_step", python: ./python}', "fit: {python: ./python}"),
-    ("  image:", "  command: [python3, -m, maxtext.trainers.pre_train.train, src/maxtext/configs/base.yml]\n  image:"),
+    (
+        "  image:",
+        "  command: [python3, -m, maxtext.trainers.pre_train.train, src/maxtext/configs/base.yml]\n  image:",
+    ),
     (
         "batch_size: 256, train_steps: 4000",
         "per_device_batch_size: 2, sequence_length: 1024, train_steps: 100, flags: maxtext",
@@ -53,9 +56,14 @@ def test_the_step_is_asked_for_with_the_file_of_defaults(folder: Folder) -> None
         ("[python3, -m, maxtext.trainers.pre_train.train]", "maxtext"),
     ],
 )
-def test_the_file_of_defaults_is_that_of_the_command(folder: Folder, command: str, step: str) -> None:
+def test_the_file_of_defaults_is_that_of_the_command(
+    folder: Folder, command: str, step: str
+) -> None:
     """It stands in a script too, and may be left out."""
-    folder.spec(*OWN, ("[python3, -m, maxtext.trainers.pre_train.train, src/maxtext/configs/base.yml]", command))
+    folder.spec(
+        *OWN,
+        ("[python3, -m, maxtext.trainers.pre_train.train, src/maxtext/configs/base.yml]", command),
+    )
     folder.python("answer(result=known(RESULT))")
     folder.fit(*ONE)
     assert [result["step"] for result in folder.file()] == [step]
@@ -66,17 +74,36 @@ def test_another_program_needs_a_step(folder: Folder) -> None:
     folder.spec(OWN[0])
     status, _, errors = folder.fit()
     assert status == 1
-    assert "error[TPU005]: trainer.fit needs a training step, of trainer.fit.step or `flags: maxtext`" in errors
+    assert (
+        "error[TPU005]: trainer.fit needs a training step, of trainer.fit.step or `flags: maxtext`"
+        in errors
+    )
     assert 'help: set trainer.fit.step to "trainer.fit:abstract_step"' in errors
 
 
 @pytest.mark.parametrize(
     ("kind", "message", "words"),
     [
-        ("no-module", "ModuleNotFoundError: No module named 'maxtext'", "./python -m pip install 'maxtext[tpu]'"),
-        ("import-failed", "ModuleNotFoundError: No module named 'tokamax'", "./python -m pip install 'maxtext[tpu]'"),
-        ("no-function", "MaxText 0.1 has other functions", "./python -m pip install 'maxtext[tpu]==0.2.5'"),
-        ("step-failed", "ValueError: no such key", "error[TPU117]: MaxText refuses the job: ValueError: no such key"),
+        (
+            "no-module",
+            "ModuleNotFoundError: No module named 'maxtext'",
+            "./python -m pip install 'maxtext[tpu]'",
+        ),
+        (
+            "import-failed",
+            "ModuleNotFoundError: No module named 'tokamax'",
+            "./python -m pip install 'maxtext[tpu]'",
+        ),
+        (
+            "no-function",
+            "MaxText 0.1 has other functions",
+            "./python -m pip install 'maxtext[tpu]==0.2.5'",
+        ),
+        (
+            "step-failed",
+            "ValueError: no such key",
+            "error[TPU117]: MaxText refuses the job: ValueError: no such key",
+        ),
     ],
 )
 def test_a_failure_has_its_edit(folder: Folder, kind: str, message: str, words: str) -> None:
@@ -99,7 +126,9 @@ def test_maxtexts_own_step_is_compiled(folder: Folder) -> None:
     args = ", ".join(f"{key}: {value}" for key, value in SMALL.items())
     misspelled = "overrides: {v5litepod-64: {trainer: {args: {base_emb_dims: 512}}}}\ntraining:"
     python = ("./python", maxtext_python())
-    folder.spec(*OWN, python, ("  image:", f"  args: {{{args}}}\n  image:"), ("training:", misspelled))
+    folder.spec(
+        *OWN, python, ("  image:", f"  args: {{{args}}}\n  image:"), ("training:", misspelled)
+    )
 
     status, _, errors = folder.fit("--time-limit", "30m")
 

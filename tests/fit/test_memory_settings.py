@@ -12,7 +12,12 @@ from tpucfg.fit.rung_fit import memory_settings
 GRAD_ACCUM = "set training.grad_accum to {} or more"
 MODEL_PARALLEL = "raise overrides.v2-8.model_parallel"
 NEITHER = "lower the memory of the program's step on v2-8"
-NO_FLAG = {"tuned_on": "v2-8", "batch_size": 1024, "train_steps": 4000, "flags": {"grad_accum": None}}
+NO_FLAG = {
+    "tuned_on": "v2-8",
+    "batch_size": 1024,
+    "train_steps": 4000,
+    "flags": {"grad_accum": None},
+}
 
 
 def edit(excess: Fraction, **changes: Any) -> str:
@@ -44,16 +49,29 @@ def edit(excess: Fraction, **changes: Any) -> str:
         # All 8 devices share a copy of the batch already.
         (
             Fraction(3, 2),
-            {"trainer__args": {"mesh": "${data_parallel},${model_parallel}"}, "training__model_parallel": 8},
+            {
+                "trainer__args": {"mesh": "${data_parallel},${model_parallel}"},
+                "training__model_parallel": 8,
+            },
             GRAD_ACCUM.format(2),
         ),
         (Fraction(3, 2), {"trainer__args": {"mesh": "$${model_parallel}"}}, GRAD_ACCUM.format(2)),
         (Fraction(3, 2), {"training": NO_FLAG}, NEITHER),
-        (Fraction(3, 2), {"training": NO_FLAG, "trainer__env": {"MESH": "${model_parallel}"}}, MODEL_PARALLEL),
-        (Fraction(3, 2), {"training": NO_FLAG, "trainer__args": {"micro": "${grad_accum}"}}, GRAD_ACCUM.format(2)),
+        (
+            Fraction(3, 2),
+            {"training": NO_FLAG, "trainer__env": {"MESH": "${model_parallel}"}},
+            MODEL_PARALLEL,
+        ),
+        (
+            Fraction(3, 2),
+            {"training": NO_FLAG, "trainer__args": {"micro": "${grad_accum}"}},
+            GRAD_ACCUM.format(2),
+        ),
     ],
 )
-def test_the_edit_is_one_that_the_program_can_see(excess: Fraction, changes: dict[str, Any], expected: str) -> None:
+def test_the_edit_is_one_that_the_program_can_see(
+    excess: Fraction, changes: dict[str, Any], expected: str
+) -> None:
     """The accumulation divides the micro-batch and is no lower than needed; parallelism needs a placeholder."""
     assert edit(excess, **changes) == expected
 

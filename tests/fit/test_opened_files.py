@@ -27,7 +27,9 @@ def opened(folder: Path, program: str) -> list[str]:
     """Return the files that the hook records while a program runs in a folder."""
     (folder / "program.py").write_text(program)
     arguments = [sys.executable, "-B", "-c", RECORDER, str(WORKER.parent), str(folder)]
-    output = subprocess.run(arguments, cwd=folder, check=True, capture_output=True, text=True).stdout
+    output = subprocess.run(
+        arguments, cwd=folder, check=True, capture_output=True, text=True
+    ).stdout
     names: list[str] = json.loads(output)
     return [name for name in names if name != "program.py"]
 
@@ -59,7 +61,10 @@ def files(tmp_path: Path) -> Path:
         ("open('model.json').read()", ["model.json"]),
         ("import pathlib; pathlib.Path('conf/a.json').read_text()", ["conf/a.json"]),
         ("import os; os.close(os.open(b'model.json', os.O_RDONLY))", ["model.json"]),
-        ("import os; os.chdir('conf'); open('a.json'); open('../model.json')", ["conf/a.json", "model.json"]),
+        (
+            "import os; os.chdir('conf'); open('a.json'); open('../model.json')",
+            ["conf/a.json", "model.json"],
+        ),
         ("open('link.json')", ["link.json", "conf/a.json"]),
         ("open('model.json', 'r+')", ["model.json"]),
         ("open('new.json', 'w').close(); open('new.json')", []),
@@ -67,7 +72,10 @@ def files(tmp_path: Path) -> Path:
         ("import contextlib\nwith contextlib.suppress(OSError): open('absent.json')", []),
         ("import os; os.close(os.open('conf', os.O_RDONLY)); open(os.dup(0))", []),
         ("open('../outside.json'); open('large.bin', 'rb')", []),
-        ("open('results/fit.json'); open('.git/config'); open('.env'); open('x/__pycache__/y.pyc')", []),
+        (
+            "open('results/fit.json'); open('.git/config'); open('.env'); open('x/__pycache__/y.pyc')",
+            [],
+        ),
     ],
 )
 def test_files_that_are_read_are_recorded(files: Path, program: str, names: list[str]) -> None:
@@ -80,7 +88,9 @@ def test_files_are_bounded(files: Path) -> None:
     """A program that reads its data set neither fills the result nor makes each command read all of it."""
     many = "for number in range(1500): open(f'{number}', 'w').close()\nfor number in range(1500): open(f'{number}')"
     assert opened(files, many) == []
-    assert len(opened(files, "for number in range(1500): open(f'{number}')")) == 999  # program.py is the first
+    assert (
+        len(opened(files, "for number in range(1500): open(f'{number}')")) == 999
+    )  # program.py is the first
     (files / "big.bin").write_bytes(b"0" * (4 << 20))
     program = "import os\nfor number in range(20):\n  os.link('big.bin', f'{number}.bin'); open(f'{number}.bin')"
     assert len(opened(files, program)) == 15  # program.py is the first of 64 MiB

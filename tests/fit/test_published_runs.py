@@ -34,7 +34,9 @@ def test_a_run_has_one_published_speed_with_its_source() -> None:
     """Both pages are at a fixed revision of a public repository."""
     for name, run in DATA["runs"].items():
         assert len({"step_seconds", "tokens_per_s_per_chip", "tflops_per_chip"} & {*run}) == 1, name
-        assert {run[key].partition(":")[0] for key in ("figure", "recipe")} <= {*DATA["repositories"]}, name
+        assert {run[key].partition(":")[0] for key in ("figure", "recipe")} <= {
+            *DATA["repositories"]
+        }, name
 
 
 @pytest.mark.parametrize(

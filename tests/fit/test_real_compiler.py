@@ -137,14 +137,20 @@ def test_a_step_that_does_not_fit(real: Folder) -> None:
     status, out, err = real.fit(*ONE)
     assert status == 1
     assert processor_seconds() - start < 30, "a refusal takes less than 10 s of processors"
-    assert "error[TPU105]: the training step does not fit on v5litepod-16: a device needs at least 32" in err
+    assert (
+        "error[TPU105]: the training step does not fit on v5litepod-16: a device needs at least 32"
+        in err
+    )
     assert "and the compiler grants 15.75" in err
     assert "does not fit" in out
 
 
 def test_a_misspelled_flag_gets_the_compilers_suggestion(real: Folder) -> None:
     """The real parser names the flag that was meant."""
-    change(real, ("  fit:", "  xla_flags: {v5e: [--xla_tpu_enable_async_collective_fusionn=true]}\n  fit:"))
+    change(
+        real,
+        ("  fit:", "  xla_flags: {v5e: [--xla_tpu_enable_async_collective_fusionn=true]}\n  fit:"),
+    )
     status, _, err = real.fit(*ONE)
     assert status == 1
     assert "tpucfg.yaml:9:21: error[TPU112]" in err
@@ -189,7 +195,9 @@ def test_a_mistake_in_the_program_is_shown_with_its_lines(
         assert "site-packages" not in err
 
 
-def test_a_python_without_jax_gets_the_command(real: Folder, tpu_python: str, tmp_path: Path) -> None:
+def test_a_python_without_jax_gets_the_command(
+    real: Folder, tpu_python: str, tmp_path: Path
+) -> None:
     """The command installs JAX into the Python that the spec names."""
     subprocess.run([tpu_python, "-m", "venv", "--without-pip", str(tmp_path / "bare")], check=True)
     change(real, (tpu_python, "bare/bin/python"))

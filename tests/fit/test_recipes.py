@@ -84,4 +84,6 @@ def test_the_pages_code_is_that_of_the_examples() -> None:
     """Each block is a part of a program in `examples/`."""
     programs = [path.read_text(encoding="utf-8") for path in EXAMPLES.rglob("*.py")]
     assert code_blocks()
-    assert not [block for block in code_blocks() if not any(block in program for program in programs)]
+    assert not [
+        block for block in code_blocks() if not any(block in program for program in programs)
+    ]

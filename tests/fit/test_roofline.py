@@ -18,7 +18,8 @@ def slice_of(size: str) -> Slice:
 
 
 @pytest.mark.parametrize(
-    ("size", "seconds"), [("v3-8", 1), ("v2-8", Fraction(4 * 123, 4 * 46)), ("v5litepod-4", Fraction(123, 197))]
+    ("size", "seconds"),
+    [("v3-8", 1), ("v2-8", Fraction(4 * 123, 4 * 46)), ("v5litepod-4", Fraction(123, 197))],
 )
 def test_the_bound_is_the_time_at_the_peak(size: str, seconds: Fraction) -> None:
     """v3-8 has 4 chips of 123 TFLOP/s and 8 devices; the FLOPs are those of the whole slice."""

@@ -38,7 +38,12 @@ def compiled_result(folder: Path, **changes: Any) -> FitResult:
 def test_a_spec_without_a_step_has_no_fit(tmp_path: Path) -> None:
     """There is nothing to compile, and nothing to report."""
     data = spec()
-    assert rung_fit(project(data), planned(data).jobs[0], FitFile(tmp_path, {}), ProgramFiles(tmp_path)) is None
+    assert (
+        rung_fit(
+            project(data), planned(data).jobs[0], FitFile(tmp_path, {}), ProgramFiles(tmp_path)
+        )
+        is None
+    )
 
 
 def test_a_rung_that_was_never_compiled_is_not_known(tmp_path: Path) -> None:
@@ -66,7 +71,9 @@ def test_a_result_of_the_same_job_counts(tmp_path: Path, fits: bool, verdict: st
         ({"trainer__fit": {"step": "trainer.other:step"}}, "trainer.fit.step"),
     ],
 )
-def test_a_changed_input_makes_a_result_outdated(tmp_path: Path, change: dict[str, Any], named: str) -> None:
+def test_a_changed_input_makes_a_result_outdated(
+    tmp_path: Path, change: dict[str, Any], named: str
+) -> None:
     """A result of other inputs does not count; the change is named."""
     names = {f"trainer__{key}": value for key, value in SPEC["trainer"].items()}
     fit = fit_of(spec(**{**names, **change}), tmp_path, compiled_result(tmp_path))

@@ -22,9 +22,15 @@ HEADS: Final = 2 * (2 * 3) * 24 * 24 * 8
 """One of the two products of attention: batch of 2, 3 heads, 24 tokens, size 8."""
 
 
-def pairs(size: int, taps: int, stride: int, before: int, after: int, dilation: int = 1, distance: int = 1) -> int:
+def pairs(
+    size: int, taps: int, stride: int, before: int, after: int, dilation: int = 1, distance: int = 1
+) -> int:
     """Count the pairs of output and tap that meet an element, one by one, as the definition has it."""
-    padded = [False] * before + [index % dilation == 0 for index in range((size - 1) * dilation + 1)] + [False] * after
+    padded = (
+        [False] * before
+        + [index % dilation == 0 for index in range((size - 1) * dilation + 1)]
+        + [False] * after
+    )
     padded = padded[max(0, -before) :]
     positions = range(0, len(padded) - (taps - 1) * distance, stride)
     return sum(padded[position + tap * distance] for position in positions for tap in range(taps))
@@ -104,7 +110,10 @@ def counts() -> Mapping[str, tuple[int, int, list[str]]]:
     command = [sys.executable, str(PROGRAM), str(worker)]
     process = subprocess.run(command, capture_output=True, text=True, check=False)
     assert process.returncode == 0, process.stderr
-    return {name: (wide, narrow, uncounted) for name, (wide, narrow, uncounted) in json.loads(process.stdout).items()}
+    return {
+        name: (wide, narrow, uncounted)
+        for name, (wide, narrow, uncounted) in json.loads(process.stdout).items()
+    }
 
 
 @pytest.mark.slow

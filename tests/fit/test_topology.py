@@ -57,7 +57,9 @@ def test_the_selected_machine_topology_and_slices_count() -> None:
     small = compiler_topology(found("v6e-8").on_machine("ct6e-standard-4t"))
     assert small == Topology("v6e:2x4", {"chips_per_host_bounds": [2, 2, 1]}, 8)
     several = compiler_topology(found("v6e-256x3"))
-    assert several == Topology("v6e:16x16", {"chips_per_host_bounds": [2, 2, 1], "num_slices": 3}, 768)
+    assert several == Topology(
+        "v6e:16x16", {"chips_per_host_bounds": [2, 2, 1], "num_slices": 3}, 768
+    )
     other = next(slice_ for slice_ in CATALOG.all() if len(slice_.topologies) > 1)
     asked = compiler_topology(other.on_topology(other.topologies[1]))
     assert isinstance(asked, Topology)
@@ -76,7 +78,9 @@ def test_every_size_with_a_topology_has_a_name() -> None:
     for slice_ in CATALOG.all():
         asked = compiler_topology(slice_)
         assert isinstance(asked, Topology) == (slice_.topology is not None), slice_.size
-    assert compiler_topology(found("v4-640x2")) == UnknownTopology("no source states the topology of v4-640")
+    assert compiler_topology(found("v4-640x2")) == UnknownTopology(
+        "no source states the topology of v4-640"
+    )
 
 
 @pytest.mark.parametrize(
@@ -87,7 +91,9 @@ def test_every_size_with_a_topology_has_a_name() -> None:
         (4, "1x16", "a topology of 1x16 cannot be divided into hosts of 2x2x1 chips"),
     ],
 )
-def test_hosts_that_do_not_fill_a_slice_have_a_reason(chips_per_host: int, shape: str, reason: str) -> None:
+def test_hosts_that_do_not_fill_a_slice_have_a_reason(
+    chips_per_host: int, shape: str, reason: str
+) -> None:
     """The reason names the number of chips of a host, or the host that does not fit."""
     slice_ = found("v6e-16")._replace(chips_per_host=chips_per_host, topology=shape)
     assert compiler_topology(slice_) == UnknownTopology(reason)

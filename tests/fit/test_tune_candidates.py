@@ -6,17 +6,28 @@ import pytest
 
 from spec_factory import CATALOG, ROOT, planned, project, spec
 from tpucfg.fit.inputs import fit_inputs
-from tpucfg.fit.tune_candidates import Candidate, Choices, lines_of, plan_candidates, read_choices, step_key
+from tpucfg.fit.tune_candidates import (
+    Candidate,
+    Choices,
+    lines_of,
+    plan_candidates,
+    read_choices,
+    step_key,
+)
 
 CHAT = (ROOT / "examples" / "chat" / "tpucfg.yaml").read_text()
 FIT = {"step": "trainer.fit:abstract_step"}
 
 
-def candidates(data: Any, choices: Choices, env: str = "dev", size: str = "") -> tuple[Candidate, ...]:
+def candidates(
+    data: Any, choices: Choices, env: str = "dev", size: str = ""
+) -> tuple[Candidate, ...]:
     """Return the candidates of the rung of a size, by default the tuned one."""
     of_spec = project(data)
     wanted = size or of_spec.training.tuned_on
-    job = next(job for job in planned(data).jobs if (job.environment.name, job.size) == (env, wanted))
+    job = next(
+        job for job in planned(data).jobs if (job.environment.name, job.size) == (env, wanted)
+    )
     return plan_candidates(of_spec, CATALOG, job, choices).rows
 
 
@@ -44,8 +55,16 @@ def test_the_batch_stays_on_another_size() -> None:
     tried = candidates(CHAT, Choices(sizes=("v5litepod-64",), grad_accum=(4,)), env="prod")
     job = next(each.job for each in tried if each.values.size == "v5litepod-64")
     assert job is not None
-    assert (job.rung.batch_size, job.rung.train_steps, job.rung.learning_rate) == (256, 9537, "3e-4")
-    assert job.rung.steps == {"train_steps": 9537, "save_checkpoints_steps": 50, "warmup_steps": 200}
+    assert (job.rung.batch_size, job.rung.train_steps, job.rung.learning_rate) == (
+        256,
+        9537,
+        "3e-4",
+    )
+    assert job.rung.steps == {
+        "train_steps": 9537,
+        "save_checkpoints_steps": 50,
+        "warmup_steps": 200,
+    }
     assert (job.rung.grad_accum, int(job.rung.micro_batch), job.slice.chips) == (4, 4, 64)
 
 
@@ -54,7 +73,11 @@ def test_the_figures_of_a_scaled_rung_stay() -> None:
     tried = candidates(CHAT, Choices(grad_accum=(8,)), env="prod", size="v5litepod-256")
     job = next(each.job for each in tried if not each.is_current)
     assert job is not None
-    assert (job.rung.batch_size, job.rung.train_steps, job.rung.learning_rate) == (4096, 597, "0.0012")
+    assert (job.rung.batch_size, job.rung.train_steps, job.rung.learning_rate) == (
+        4096,
+        597,
+        "0.0012",
+    )
     assert job.rung.steps["warmup_steps"] == 13
 
 
@@ -63,22 +86,35 @@ def test_another_batch_follows_the_rules_of_the_spec() -> None:
     tried = candidates(CHAT, Choices(batch_size=(1024,), grad_accum=(16,)), env="prod")
     job = next(each.job for each in tried if each.values.batch_size == 1024)
     assert job is not None
-    assert (job.rung.train_steps, job.rung.learning_rate, job.rung.steps["warmup_steps"]) == (2385, "0.0006", 50)
+    assert (job.rung.train_steps, job.rung.learning_rate, job.rung.steps["warmup_steps"]) == (
+        2385,
+        "0.0006",
+        50,
+    )
 
 
 def test_parallelism_that_the_program_does_not_get_is_not_tried() -> None:
     """No accumulation shows what another parallelism would do, also where no other candidate has it."""
     data = spec(
         target="gke",
-        environments={"dev": {"project": "my-project-dev", "region": "us-west4", "kube_context": "a"}},
+        environments={
+            "dev": {"project": "my-project-dev", "region": "us-west4", "kube_context": "a"}
+        },
         sizes=["v5litepod-8"],
         trainer={"image": "r.io/i:1", "fit": FIT},
-        training={"tuned_on": "v5litepod-8", "batch_size": 256, "train_steps": 4000, "grad_accum": 8},
+        training={
+            "tuned_on": "v5litepod-8",
+            "batch_size": 256,
+            "train_steps": 4000,
+            "grad_accum": 8,
+        },
     )
     tried = candidates(data, Choices(model_parallel=(1, 2)))
     assert {each.values.model_parallel for each in tried} == {1}
     data["trainer"]["args"] = {"mesh": "${model_parallel}"}
-    assert {each.values.model_parallel for each in candidates(data, Choices(model_parallel=(1, 2)))} == {1, 2}
+    assert {
+        each.values.model_parallel for each in candidates(data, Choices(model_parallel=(1, 2)))
+    } == {1, 2}
 
 
 def test_what_the_plan_refuses_has_its_reason() -> None:
@@ -116,7 +152,10 @@ def test_a_rung_without_accumulation_gets_none() -> None:
 def test_values_keep_their_spelling() -> None:
     """A value that is tried reaches the program as the spec writes it, and null is a bare flag."""
     data = spec(trainer__fit=FIT, trainer__args={"remat": "full"})
-    text = f"{data!r}".replace("'", '"')[:-1] + ', "tune": {"args": {"remat": ["1e-3", 1e-3, true, null]}}}'
+    text = (
+        f"{data!r}".replace("'", '"')[:-1]
+        + ', "tune": {"args": {"remat": ["1e-3", 1e-3, true, null]}}}'
+    )
     choices = read_choices(project(text).document)
     tried = candidates(text, choices)
     flags = [dict(each.job.flags).get("remat", "") for each in tried if each.job]

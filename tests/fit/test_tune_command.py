@@ -66,7 +66,9 @@ def runs(folder: Folder) -> int:
 
 def kept(folder: Folder) -> list[dict[str, Any]]:
     """Return the results in results/tune.json."""
-    results: list[dict[str, Any]] = json.loads((folder.path / "results" / "tune.json").read_text())["results"]
+    results: list[dict[str, Any]] = json.loads((folder.path / "results" / "tune.json").read_text())[
+        "results"
+    ]
     return results
 
 
@@ -79,7 +81,9 @@ def searched(folder: Folder) -> Folder:
 
 
 @pytest.mark.sample
-def test_the_frontier_of_memory_comes_first(searched: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_frontier_of_memory_comes_first(
+    searched: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The largest micro-batch that fits is stated for each combination, with the proof beside it."""
     status, out, err = tune(searched, capsys, "--jobs", "1")
     assert status == 0, err
@@ -98,14 +102,21 @@ def test_the_frontier_of_memory_comes_first(searched: Folder, capsys: pytest.Cap
     assert "not tried: XLA flags" in out
 
 
-def test_without_a_forecast_no_order_is_claimed(searched: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_forecast_no_order_is_claimed(
+    searched: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The bound is shown, and no candidate has a rank."""
     _, out, _ = tune(searched, capsys)
-    assert "no order is claimed, as there is no forecast; the least cost of the run by the bound" in out
+    assert (
+        "no order is claimed, as there is no forecast; the least cost of the run by the bound"
+        in out
+    )
     assert "rank" not in out
 
 
-def test_a_second_search_starts_one_process(searched: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_second_search_starts_one_process(
+    searched: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The current rung is compiled again, up to its StableHLO; all else is as kept, and the output is equal."""
     _, first, _ = tune(searched, capsys)
     assert runs(searched) > 5
@@ -118,7 +129,9 @@ def test_a_second_search_starts_one_process(searched: Folder, capsys: pytest.Cap
     ]
 
 
-def test_a_changed_program_is_compiled_again(searched: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_changed_program_is_compiled_again(
+    searched: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Kept results count for the files, the versions and the StableHLO that they were compiled with."""
     tune(searched, capsys)
     count = runs(searched)
@@ -127,13 +140,21 @@ def test_a_changed_program_is_compiled_again(searched: Folder, capsys: pytest.Ca
     assert runs(searched) == count
     searched.python(ENDS.replace("digest = ", "flags['new'] = 1\ndigest = "))
     tune(searched, capsys)
-    assert runs(searched) == count, "the installed packages have changed the step of the current rung"
+    assert runs(searched) == count, (
+        "the installed packages have changed the step of the current rung"
+    )
 
 
-def test_a_killed_search_goes_on_where_it_was(searched: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_killed_search_goes_on_where_it_was(
+    searched: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
     """All that was compiled before the end is kept, and is not compiled again."""
-    searched.python(f"{LINEAR}\nif flags['remat'] == 'none': time.sleep(600)\nanswer(result=known(RESULT))")
-    process = subprocess.Popen([*COMMAND, "tune", "--jobs", "2"], env=ENVIRONMENT, stderr=subprocess.PIPE, text=True)
+    searched.python(
+        f"{LINEAR}\nif flags['remat'] == 'none': time.sleep(600)\nanswer(result=known(RESULT))"
+    )
+    process = subprocess.Popen(
+        [*COMMAND, "tune", "--jobs", "2"], env=ENVIRONMENT, stderr=subprocess.PIPE, text=True
+    )
     deadline = time.monotonic() + 60
     file = searched.path / "results" / "tune.json"
     while time.monotonic() < deadline and not (file.exists() and len(kept(searched)) > 1):
@@ -143,7 +164,9 @@ def test_a_killed_search_goes_on_where_it_was(searched: Folder, capsys: pytest.C
     assert process.returncode == 130
     # Another compilation can end before the signal arrives.
     ends = f"{len(kept(searched))} results kept in results/tune.json"
-    assert re.search(f"interrupted: {ends}; 4 of 4 combinations left, about . min; the same command goes on", err)
+    assert re.search(
+        f"interrupted: {ends}; 4 of 4 combinations left, about . min; the same command goes on", err
+    )
     runs(searched)
     before = {json.dumps(row["flags"]) for row in kept(searched)}
     searched.python(ENDS)
@@ -155,14 +178,19 @@ def test_two_searches_lose_no_result(searched: Folder, capsys: pytest.CaptureFix
     """Two searches that write the file at once keep the results of both."""
     lists = ("tune.args.remat=[full]", "tune.args.remat=[none]")
     command = [*COMMAND, "tune", "--jobs", "1", "--set"]
-    both = [subprocess.Popen([*command, change], env=ENVIRONMENT, stderr=subprocess.DEVNULL) for change in lists]
+    both = [
+        subprocess.Popen([*command, change], env=ENVIRONMENT, stderr=subprocess.DEVNULL)
+        for change in lists
+    ]
     assert [process.wait(60) for process in both] == [0, 0]
     runs(searched)
     tune(searched, capsys)
     assert runs(searched) == 1
 
 
-def test_a_candidate_that_fails_is_said(searched: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_candidate_that_fails_is_said(
+    searched: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A program that crashes with one value leaves the others; the failure is a finding."""
     crash = "if flags['remat'] == 'none': os.kill(os.getpid(), signal.SIGSEGV)"
     searched.python(f"{LINEAR}{crash}\nanswer(result=known(RESULT))")
@@ -176,9 +204,14 @@ def test_a_candidate_that_fails_is_said(searched: Folder, capsys: pytest.Capture
     assert "v5litepod-16               2  full             4           8" in out
 
 
-def test_a_flag_without_effect_is_named(searched: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_flag_without_effect_is_named(
+    searched: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A misspelt flag changes nothing in the program, which its values cannot be the reason for."""
-    read = {"json.dumps(flags, sort_keys=True)": "(flags['grad_accum'] + flags['mesh'])", 'flags["remat"]': '"full"'}
+    read = {
+        "json.dumps(flags, sort_keys=True)": "(flags['grad_accum'] + flags['mesh'])",
+        'flags["remat"]': '"full"',
+    }
     program = ENDS
     for old, new in read.items():
         program = program.replace(old, new)
@@ -189,9 +222,13 @@ def test_a_flag_without_effect_is_named(searched: Folder, capsys: pytest.Capture
     assert "no effect" not in tune(searched, capsys)[1]
 
 
-def test_a_python_that_cannot_compile_ends_the_search(searched: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_python_that_cannot_compile_ends_the_search(
+    searched: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A failure that every candidate would have is found by the first, and printed once."""
-    searched.python('answer(error={"kind": "no-jax", "message": "No module named jax", "frames": []})')
+    searched.python(
+        'answer(error={"kind": "no-jax", "message": "No module named jax", "frames": []})'
+    )
     status, out, err = tune(searched, capsys)
     assert status == 1
     assert err.count("error[TPU114]") == 1
@@ -211,7 +248,9 @@ def test_a_broken_file_is_refused(searched: Folder, capsys: pytest.CaptureFixtur
     assert "help: delete the file, and compile again: tpucfg tune" in err
 
 
-def test_a_record_comes_before_any_forecast(searched: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_record_comes_before_any_forecast(
+    searched: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A measured step of a candidate's program is its time, and its cost."""
     assert run(["record", "--size", "v5litepod-16", "--metric", "examples_per_second=128"]) == 0
     capsys.readouterr()
@@ -237,12 +276,18 @@ def test_as_json(searched: Folder, capsys: pytest.CaptureFixture[str]) -> None:
 def test_write_edits_the_values_alone(searched: Folder, capsys: pytest.CaptureFixture[str]) -> None:
     """The values of the first candidate are in the spec, whose comments stay; the next search finds them there."""
     # The current rung does not fit, so one candidate is left.
-    one = (("model_parallel: [2, 4]", "model_parallel: [2]"), ("[full, none]", "[full]"), ("16   #", "4   #"))
+    one = (
+        ("model_parallel: [2, 4]", "model_parallel: [2]"),
+        ("[full, none]", "[full]"),
+        ("16   #", "4   #"),
+    )
     searched.spec(*SEARCHED, *one)
     before = (searched.path / "tpucfg.yaml").read_text()
     status, out, err = tune(searched, capsys, "--write")
     assert status == 0, err
-    assert (searched.path / "tpucfg.yaml").read_text() == before.replace("grad_accum: 4 ", "grad_accum: 8 ")
+    assert (searched.path / "tpucfg.yaml").read_text() == before.replace(
+        "grad_accum: 4 ", "grad_accum: 8 "
+    )
     assert out.endswith(
         "   tuned_on: v5litepod-16\n-  grad_accum: 4   # of 16 sequences\n+  grad_accum: 8   # of 16 sequences\n"
         "   model_parallel: 2\n"
@@ -251,21 +296,39 @@ def test_write_edits_the_values_alone(searched: Folder, capsys: pytest.CaptureFi
     assert err.endswith("tpucfg.yaml has the values of the first candidate\n")
 
 
-def test_write_leaves_out_what_the_spec_says_already(searched: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+def test_write_leaves_out_what_the_spec_says_already(
+    searched: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
     """An override has the accumulation alone: the rung has the batch, the parallelism and the flag."""
-    one = (("model_parallel: [2, 4]", "model_parallel: [2]"), ("[full, none]", "[full]"), ("16   #", "4   #"))
+    one = (
+        ("model_parallel: [2, 4]", "model_parallel: [2]"),
+        ("[full, none]", "[full]"),
+        ("16   #", "4   #"),
+    )
     searched.spec(*SEARCHED, *one)
     status, out, err = tune(searched, capsys, "--size", "v5litepod-64", "--write")
     assert status == 0, err
-    added = [line[1:].strip() for line in out.splitlines() if line.startswith("+") and not line.startswith("+++")]
-    assert added in (["overrides: {v5litepod-64: {grad_accum: 8}}"], ["overrides:", "v5litepod-64:", "grad_accum: 8"])
+    added = [
+        line[1:].strip()
+        for line in out.splitlines()
+        if line.startswith("+") and not line.startswith("+++")
+    ]
+    assert added in (
+        ["overrides: {v5litepod-64: {grad_accum: 8}}"],
+        ["overrides:", "v5litepod-64:", "grad_accum: 8"],
+    )
 
 
-def test_write_needs_a_first_candidate(searched: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+def test_write_needs_a_first_candidate(
+    searched: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Several candidates without an order are not chosen from, and values of --set are not in the spec."""
     before = (searched.path / "tpucfg.yaml").read_text()
     status, _, err = tune(searched, capsys, "--write")
-    assert (status, "tpucfg.yaml was not changed: no order is claimed without a forecast" in err) == (1, True)
+    assert (
+        status,
+        "tpucfg.yaml was not changed: no order is claimed without a forecast" in err,
+    ) == (1, True)
     status, _, err = tune(searched, capsys, "--write", "--set", "prices.v5e=1")
     assert (status, "--write and --set exclude each other" in err) == (2, True)
     assert (searched.path / "tpucfg.yaml").read_text() == before
@@ -278,7 +341,12 @@ def test_write_needs_a_first_candidate(searched: Folder, capsys: pytest.CaptureF
         (("--size", "v5litepod-256"), "v5litepod-256 is in no ladder"),
         (("--env", "prod"), "there is no environment prod"),
         (
-            ("--set", f"tune.model_parallel={[*range(1, 17)]}", "--set", f"tune.args.b={[*range(16)]}"),
+            (
+                "--set",
+                f"tune.model_parallel={[*range(1, 17)]}",
+                "--set",
+                f"tune.args.b={[*range(16)]}",
+            ),
             "512 combinations",
         ),
     ],

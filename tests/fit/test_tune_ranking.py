@@ -10,10 +10,20 @@ from tpucfg.fit.launcher import Outcome
 from tpucfg.fit.tune_candidates import Candidate, Choices, plan_candidates, step_key
 from tpucfg.fit.tune_search import Row, Trial, order_rows, rank
 
-DATA = spec(sizes=["v5litepod-16", "v5litepod-64"], training__tuned_on="v5litepod-16", trainer__fit={"step": "a:b"})
-DATA |= {"target": "gke", "environments": {"dev": {"project": "acme-dev", "region": "us-west4", "kube_context": "dev"}}}
+DATA = spec(
+    sizes=["v5litepod-16", "v5litepod-64"],
+    training__tuned_on="v5litepod-16",
+    trainer__fit={"step": "a:b"},
+)
+DATA |= {
+    "target": "gke",
+    "environments": {"dev": {"project": "acme-dev", "region": "us-west4", "kube_context": "dev"}},
+}
 CANDIDATES = plan_candidates(
-    project(DATA), CATALOG, planned(DATA).jobs[0], Choices(sizes=("v5litepod-64", "v6e-16", "v6e-32"))
+    project(DATA),
+    CATALOG,
+    planned(DATA).jobs[0],
+    Choices(sizes=("v5litepod-64", "v6e-16", "v6e-32")),
 ).rows
 
 
@@ -49,7 +59,9 @@ def test_equal_candidates_of_a_generation_are_not_proven() -> None:
     """The note has the number of pairs of published runs that would be needed."""
     ranking = order_rows(1024, [row(0, 10, 20), row(1, 15, 25)], "USD")
     assert {row.rank for row in ranking.rows} == {1}
-    assert ranking.notes[1].startswith("order not proven on v5e: 0 pairs of published runs of one program, and 6 are")
+    assert ranking.notes[1].startswith(
+        "order not proven on v5e: 0 pairs of published runs of one program, and 6 are"
+    )
 
 
 def test_a_candidate_without_an_interval_has_no_rank() -> None:
@@ -76,11 +88,17 @@ def test_a_measured_step_scales_the_forecasts_of_its_generation() -> None:
     seven = Fraction(7)
     seconds = {step_key(CANDIDATES[0]): seven}
     (ranking,) = rank([trial(each) for each in CANDIDATES[:3]], {}, seconds)
-    measured, scaled, other = (each.interval for each in sorted(ranking.rows, key=lambda row: row.slice.size))
+    measured, scaled, other = (
+        each.interval for each in sorted(ranking.rows, key=lambda row: row.slice.size)
+    )
     assert measured
     assert scaled
     assert other
-    assert (measured.middle, scaled.middle, scaled.basis) == (seven, seven, "the record of v5litepod-16")
+    assert (measured.middle, scaled.middle, scaled.basis) == (
+        seven,
+        seven,
+        "the record of v5litepod-16",
+    )
     assert scaled.low < seven < scaled.high
     assert "published runs" in other.basis
     assert ranking.notes[1] == f"step is by {other.basis}; the record of v5litepod-16"

@@ -14,12 +14,16 @@ from tpucfg.fit.tune_candidates import Choices, Line, lines_of, plan_candidates,
 from tpucfg.fit.tune_search import Trial, fate, frontier, next_candidate
 
 DATA = spec(trainer__fit={"step": "a:b"}, training__grad_accum=1)
-CANDIDATES = plan_candidates(project(DATA), CATALOG, planned(DATA, sizes=("v2-8",)).jobs[0], Choices()).rows
+CANDIDATES = plan_candidates(
+    project(DATA), CATALOG, planned(DATA, sizes=("v2-8",)).jobs[0], Choices()
+).rows
 LINE: Line = lines_of(CANDIDATES, Choices())[0]
 """Eight accumulations, from 128 with a micro-batch of 1 to 1 with 128."""
 
 
-def searched(state: float, per_example: float, failing: frozenset[int] = frozenset()) -> dict[str, Trial]:
+def searched(
+    state: float, per_example: float, failing: frozenset[int] = frozenset()
+) -> dict[str, Trial]:
     """Return the trials of a search of the line, on 16 GiB; `failing` are the micro-batches that crash."""
     trials: dict[str, Trial] = {}
     while candidate := next_candidate(LINE, trials):
@@ -43,7 +47,9 @@ def test_the_largest_that_fits_is_found(state: float, per_example: float) -> Non
     fitting = [size for size in sizes if round((state + per_example * size) * GIB) <= 16 * GIB]
     largest, refused = frontier(LINE, trials)
     assert (largest.micro_batch if largest else None) == (max(fitting) if fitting else None)
-    assert (refused.micro_batch if refused else None) == next((size for size in sizes if size not in fitting), None)
+    assert (refused.micro_batch if refused else None) == next(
+        (size for size in sizes if size not in fitting), None
+    )
     compiled = [trial for trial in trials.values() if trial.result and trial.result.fits]
     assert len(compiled) <= 1, "what fits takes a minute to compile, and one of it is enough"
 

@@ -27,7 +27,13 @@ They agree with what programs on such devices report: https://github.com/erfanza
 https://github.com/erfanzar/EasyDeL/issues/166 (v4),
 https://github.com/openxla/xla/blob/main/docs/errors/error_1000.md (v5p).
 """
-SMALL: Final = {"width": "256", "layers": "2", "length": "256", "batch_size": "32", "model_parallel": "2"}
+SMALL: Final = {
+    "width": "256",
+    "layers": "2",
+    "length": "256",
+    "batch_size": "32",
+    "model_parallel": "2",
+}
 
 
 def _transformer_flops() -> int:
@@ -50,11 +56,17 @@ def test_memory_of_every_generation(tpu_python: str) -> None:
 
 def test_a_transformer_on_sixteen_chips(tpu_python: str) -> None:
     """A training step with sharded weights, a scan over layers and remat."""
-    result = compile_step(tpu_python, "transformer:abstract_step", Slice("v5e:4x4", 16), flags=SMALL).result
+    result = compile_step(
+        tpu_python, "transformer:abstract_step", Slice("v5e:4x4", 16), flags=SMALL
+    ).result
 
     assert result["fits"]
     assert 5_000_000 < result["hbm"]["used"] < 200_000_000
-    assert (result["flops"], result["flops_8bit"], result["uncounted"]) == (_transformer_flops(), 0, [])
+    assert (result["flops"], result["flops_8bit"], result["uncounted"]) == (
+        _transformer_flops(),
+        0,
+        [],
+    )
     forecast = result["forecast"]
     assert forecast["seconds"] > _transformer_flops() / 16 / 197e12
     assert forecast["parts"].keys() >= {"products", "fusions", "communication"}
@@ -108,7 +120,9 @@ def test_a_refusal_for_another_reason(tpu_python: str) -> None:
 def test_a_wrong_flag_ends_the_process(tpu_python: str, flag: str, recorded: str) -> None:
     """The last line on stderr is the recorded one, with the flag that is meant if there is a similar one."""
     outcome = compile_step(tpu_python, "hlo_module:right", V5E, LIBTPU_INIT_ARGS=flag)
-    expected = (RECORDED / f"{recorded}.stderr").read_text(encoding="utf-8").strip().splitlines()[-1]
+    expected = (
+        (RECORDED / f"{recorded}.stderr").read_text(encoding="utf-8").strip().splitlines()[-1]
+    )
 
     assert outcome.status == 1
     assert outcome.phases == ["import"]
@@ -117,17 +131,24 @@ def test_a_wrong_flag_ends_the_process(tpu_python: str, flag: str, recorded: str
 
 def test_flags_change_the_result(tpu_python: str) -> None:
     """The limit is that of the flags, to the two decimals of a GiB that the compiler prints."""
-    outcome = compile_step(tpu_python, "hlo_module:right", V5E, LIBTPU_INIT_ARGS="--xla_tpu_max_hbm_size_mib=8000")
+    outcome = compile_step(
+        tpu_python, "hlo_module:right", V5E, LIBTPU_INIT_ARGS="--xla_tpu_max_hbm_size_mib=8000"
+    )
 
     assert outcome.result["hbm"]["available"] == round(7.81 * GIB)
 
 
 def test_two_slices(tpu_python: str) -> None:
     """A program on two slices has devices of both, and names the traffic between them."""
-    result = compile_step(tpu_python, "hlo_module:with_kwargs", Slice("v5e:2x2", 8, {"num_slices": 2})).result
+    result = compile_step(
+        tpu_python, "hlo_module:with_kwargs", Slice("v5e:2x2", 8, {"num_slices": 2})
+    ).result
 
     assert result["fits"]
-    assert (result["uncounted"], result["forecast"]["uncounted"]) == ([], ["collectives between slices"])
+    assert (result["uncounted"], result["forecast"]["uncounted"]) == (
+        [],
+        ["collectives between slices"],
+    )
     assert result["flops"] == 2 * 256**3
 
 

@@ -115,7 +115,9 @@ def test_the_recipes_are_public_and_of_several_generations() -> None:
     assert [*DATA["recipes"]] == ["v4", "v5e", "v5p", "v6e", "tpu7x"]
     for url in DATA["repositories"].values():
         assert re.fullmatch(r"https://github\.com/AI-Hypercomputer/[a-z-]+/tree/[0-9a-f]{40}", url)
-    pages = [page for recipe in RECIPES for page in recipe.pages] + [row["page"] for row in DATA["others"]]
+    pages = [page for recipe in RECIPES for page in recipe.pages] + [
+        row["page"] for row in DATA["others"]
+    ]
     assert {page.partition("/")[0] for page in pages} == {*DATA["repositories"]}
     assert len({flag for recipe in RECIPES for flag in recipe.flags}) > 100
 
@@ -146,7 +148,9 @@ def test_the_compiler_accepts_a_recipe(recipe: Recipe, compile_with: Compile) ->
     From JAX 0.12 on, it asks to turn off one that recipes turn on for other generations than v5e.
     """
     outcome = compile_with(recipe.generation, *recipe.flags)
-    if asked := re.search(r"Please disable it with (xla_tpu_enable_async_collective_fusion=false)", outcome.errors):
+    if asked := re.search(
+        r"Please disable it with (xla_tpu_enable_async_collective_fusion=false)", outcome.errors
+    ):
         outcome = compile_with(recipe.generation, *recipe.flags, f"--{asked[1]}")
     assert outcome.status == 0, outcome.errors[-1000:]
 
@@ -163,7 +167,9 @@ def test_the_compiler_names_the_flag_that_was_meant(compile_with: Compile) -> No
 
 
 @pytest.mark.parametrize("row", DATA["others"], ids=lambda row: row["flag"].lstrip("-"))
-def test_the_compiler_refuses_flags_of_other_programs(row: dict[str, str], compile_with: Compile) -> None:
+def test_the_compiler_refuses_flags_of_other_programs(
+    row: dict[str, str], compile_with: Compile
+) -> None:
     """The flags that MaxText's pages set elsewhere are unknown to libtpu."""
     outcome = compile_with("v6e", row["flag"])
     name = row["flag"].lstrip("-").partition("=")[0]

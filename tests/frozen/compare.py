@@ -49,7 +49,9 @@ def read_gone() -> tuple[Gone, ...]:
     return tuple(Gone(entry["cases"], entry["what"], entry["because"]) for entry in entries)
 
 
-def differences(group: str, frozen: Mapping[str, Case], now: Mapping[str, Case]) -> Iterator[Difference]:
+def differences(
+    group: str, frozen: Mapping[str, Case], now: Mapping[str, Case]
+) -> Iterator[Difference]:
     """Yield the differences of all frozen cases; a case that is new has none."""
     for name, case in frozen.items():
         sentences = case_differences(case, now[name]) if name in now else ["the case is missing"]
@@ -59,7 +61,11 @@ def differences(group: str, frozen: Mapping[str, Case], now: Mapping[str, Case])
 def unlisted(group: str, frozen: Mapping[str, Case], now: Mapping[str, Case]) -> list[Difference]:
     """Return the differences that gone.yaml does not list."""
     different = differences(group, frozen, now)
-    return [difference for difference in different if not any(entry.covers(difference) for entry in read_gone())]
+    return [
+        difference
+        for difference in different
+        if not any(entry.covers(difference) for entry in read_gone())
+    ]
 
 
 def case_differences(frozen: Case, now: Case) -> Iterator[str]:
@@ -110,7 +116,9 @@ def _review_differences(frozen: Case, now: Case) -> Iterator[str]:
             yield f"verdict {verdict}: {frozen[verdict]} → {now[verdict]}"
     names = {*_ENVIRONMENTS, *frozen["environments"], *now["environments"]}
     for risk, scope, text in frozen["statements"]:
-        overlapping = [other for other, place, _ in now["statements"] if overlaps(scope, place, names)]
+        overlapping = [
+            other for other, place, _ in now["statements"] if overlaps(scope, place, names)
+        ]
         highest = max(map(RISKS.index, overlapping), default=-1)
         if highest < RISKS.index(risk):
             now_risk = f"at most {RISKS[highest]}" if overlapping else "nothing"

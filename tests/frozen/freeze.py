@@ -23,8 +23,12 @@ from frozen.observe import FROZEN, GROUPS, Case, observations
 def main() -> int:
     """Run the command line and return its exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("groups", nargs="*", choices=[*GROUPS, []], metavar="GROUP", help=", ".join(GROUPS))
-    parser.add_argument("--write", action="store_true", help="write the data instead of comparing with it")
+    parser.add_argument(
+        "groups", nargs="*", choices=[*GROUPS, []], metavar="GROUP", help=", ".join(GROUPS)
+    )
+    parser.add_argument(
+        "--write", action="store_true", help="write the data instead of comparing with it"
+    )
     parser.add_argument("--compare", action="store_true", help="compare, which is the default")
     parser.add_argument("--only", default="*", metavar="PATTERN", help="cases, such as 'access-*'")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="processes [default: 2]")
@@ -36,17 +40,25 @@ def main() -> int:
         if options.write:
             write(group, observed if options.only == "*" else {**read(group), **observed})
             continue
-        frozen = {name: case for name, case in read(group).items() if fnmatchcase(name, options.only)}
+        frozen = {
+            name: case for name, case in read(group).items() if fnmatchcase(name, options.only)
+        }
         different = unlisted(group, frozen, observed)
         every = [*differences(group, frozen, observed)]
         unused -= {entry for entry in unused if any(map(entry.covers, every))}
         for difference in different:
             sys.stdout.write(f"{group}/{difference.case}: {difference.what}\n")
         listed = len(every) - len(different)
-        sys.stderr.write(f"{group}: {len(different)} differences, and {listed} that gone.yaml lists\n")
+        sys.stderr.write(
+            f"{group}: {len(different)} differences, and {listed} that gone.yaml lists\n"
+        )
         failed |= bool(different)
-    for entry in sorted(entry for entry in unused if entry.cases.startswith(tuple(options.groups or GROUPS))):
-        sys.stderr.write(f"gone.yaml lists a difference that does not exist: {entry.cases}: {entry.what}\n")
+    for entry in sorted(
+        entry for entry in unused if entry.cases.startswith(tuple(options.groups or GROUPS))
+    ):
+        sys.stderr.write(
+            f"gone.yaml lists a difference that does not exist: {entry.cases}: {entry.what}\n"
+        )
     return int(failed)
 
 
@@ -70,17 +82,25 @@ def read(group: str) -> dict[str, Case]:
 
 def write(group: str, observed: Mapping[str, Case]) -> None:
     """Write the frozen data of a group, with a line for each finding, statement and config."""
-    cases = ",\n".join(f"{json.dumps(name)}: {{\n{_fields(case)}\n}}" for name, case in sorted(observed.items()))
+    cases = ",\n".join(
+        f"{json.dumps(name)}: {{\n{_fields(case)}\n}}" for name, case in sorted(observed.items())
+    )
     (FROZEN / f"{group}.json").write_text(f"{{\n{cases}\n}}\n")
 
 
 def _fields(case: Case) -> str:
-    return ",\n".join(f" {json.dumps(name)}: {_value(value)}" for name, value in sorted(case.items()))
+    return ",\n".join(
+        f" {json.dumps(name)}: {_value(value)}" for name, value in sorted(case.items())
+    )
 
 
 def _value(value: Any) -> str:
     if isinstance(value, list) and value:
-        return "[\n" + ",\n".join(f"  {json.dumps(item, ensure_ascii=False)}" for item in value) + "\n ]"
+        return (
+            "[\n"
+            + ",\n".join(f"  {json.dumps(item, ensure_ascii=False)}" for item in value)
+            + "\n ]"
+        )
     if isinstance(value, dict):
         rows = (f"  {json.dumps(key)}: {json.dumps(item)}" for key, item in value.items())
         return "{\n" + ",\n".join(rows) + "\n }"

@@ -73,7 +73,11 @@ def _examples() -> Iterator[tuple[str, Callable[[], Case]]]:
 def _example(folder: Path, *arguments: str) -> Case:
     checked = [argument for argument in arguments if argument not in {"--run", "r1"}]
     status, out, _ = _run(folder, "check", *checked)
-    return {"status": status, "findings": _findings(out), "configs": _configs(folder, *arguments, separate=True)}
+    return {
+        "status": status,
+        "findings": _findings(out),
+        "configs": _configs(folder, *arguments, separate=True),
+    }
 
 
 def _histories(group: str) -> Iterator[str]:
@@ -90,9 +94,18 @@ def _history(group: str, name: str) -> Case:
         folder = Path(temporary, "project")
         folder.mkdir()
         _git(folder, "init", "--quiet", "--initial-branch=main")
-        refs = [f"refs/heads/{group}/{name}:refs/recorded/head", f"refs/beside/{group}/{name}:refs/recorded/beside"]
+        refs = [
+            f"refs/heads/{group}/{name}:refs/recorded/head",
+            f"refs/beside/{group}/{name}:refs/recorded/beside",
+        ]
         heads = _git(folder, "bundle", "list-heads", str(_BUNDLE))
-        _git(folder, "fetch", "--quiet", str(_BUNDLE), *(ref for ref in refs if f"{ref.partition(':')[0]}\n" in heads))
+        _git(
+            folder,
+            "fetch",
+            "--quiet",
+            str(_BUNDLE),
+            *(ref for ref in refs if f"{ref.partition(':')[0]}\n" in heads),
+        )
         _follow_moves(folder)
         if options.get("unborn"):
             _git(folder, "--work-tree=.", "checkout", "refs/recorded/head", "--", ".")
@@ -136,7 +149,9 @@ def _review(folder: Path, arguments: Sequence[str]) -> Case:
         return case | {"refusal": log.splitlines()[0] if log else ""}
     report = json.loads(out)
     text = comment(present.call_args.args[0])
-    environments = {environment["name"] for spec in report["specs"] for environment in spec["environments"]}
+    environments = {
+        environment["name"] for spec in report["specs"] for environment in spec["environments"]
+    }
     return case | {
         "destructive": report["is_destructive"],
         "known": report["is_known"],
@@ -157,13 +172,19 @@ def _statements(report: Mapping[str, Any]) -> list[list[str]]:
     """Return risk, scope and text of every statement, and of every caution that is not made of statements."""
     located = [statement for spec in report["specs"] for statement in spec["meaning"]["statements"]]
     statements = [
-        [statement["risk"], statement["scope"], _without_scope(statement["text"], statement["scope"])]
+        [
+            statement["risk"],
+            statement["scope"],
+            _without_scope(statement["text"], statement["scope"]),
+        ]
         for statement in (*report["statements"], *located)
     ]
     for caution in (caution for spec in report["specs"] for caution in spec["cautions"]):
         scope, text = _split_scope(caution["text"])
         if not any(
-            risk == caution["risk"] and scope == other and _letters(text).startswith(_letters(start))
+            risk == caution["risk"]
+            and scope == other
+            and _letters(text).startswith(_letters(start))
             for risk, other, start in statements
         ):
             statements.append([caution["risk"], scope, text])
@@ -173,7 +194,9 @@ def _statements(report: Mapping[str, Any]) -> list[list[str]]:
 def _block(comment: str) -> list[str]:
     """Return the scopes of the lines above the first fold that are marked as cautions."""
     visible = comment.partition("<details")[0]
-    return sorted({_split_scope(line)[0] for line in re.findall(r"^> - (.*)$", visible, re.MULTILINE)})
+    return sorted(
+        {_split_scope(line)[0] for line in re.findall(r"^> - (.*)$", visible, re.MULTILINE)}
+    )
 
 
 def _split_scope(text: str) -> tuple[str, str]:
@@ -199,7 +222,10 @@ def _configs(folder: Path, *arguments: str, separate: bool = False) -> Any:
     """Return the status of `render`, and length and hash of the configs, of each one or of all together."""
     with tempfile.TemporaryDirectory() as out:
         status, _, _ = _run(folder, "render", *arguments, "--out", out)
-        files = {path.relative_to(out).as_posix(): path.read_bytes() for path in sorted(Path(out).rglob("*.yaml"))}
+        files = {
+            path.relative_to(out).as_posix(): path.read_bytes()
+            for path in sorted(Path(out).rglob("*.yaml"))
+        }
     if separate:
         return {"status": status, **{name: _identity(content) for name, content in files.items()}}
     if status:
@@ -222,4 +248,6 @@ def _run(folder: Path, *arguments: str) -> tuple[int, str, str]:
 
 def _git(folder: Path, *arguments: str, text: str | None = None) -> str:
     command = ["git", "-C", str(folder), *arguments]
-    return subprocess.run(command, env=ENVIRONMENT, check=True, capture_output=True, text=True, input=text).stdout
+    return subprocess.run(
+        command, env=ENVIRONMENT, check=True, capture_output=True, text=True, input=text
+    ).stdout

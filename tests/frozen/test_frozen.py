@@ -17,7 +17,10 @@ _REVIEW: Final[Case] = {
     "configs": "3 files",
     "findings": ["note TPU041 tpucfg.yaml:7:3"],
     "environments": ["dev", "prod"],
-    "statements": [["none", "every config", "image changed"], ["access", "dev", "the bucket is public"]],
+    "statements": [
+        ["none", "every config", "image changed"],
+        ["access", "dev", "the bucket is public"],
+    ],
     "block": ["dev"],
 }
 """A frozen review."""
@@ -32,7 +35,10 @@ _REVIEW: Final[Case] = {
             {"statements": [["none", "", "x"], ["caution", "dev", "y"]]},
             "access for dev, now at most caution: the bucket",
         ),
-        ({"statements": [["none", "", "x"], ["access", "prod", "y"]]}, "access for dev, now at most none: the bucket"),
+        (
+            {"statements": [["none", "", "x"], ["access", "prod", "y"]]},
+            "access for dev, now at most none: the bucket",
+        ),
         ({"statements": [["access", "dev: v2-8", "x"]]}, ""),
         ({"statements": []}, "none for every config, now nothing: image changed"),
         ({"block": ["prod"]}, "no caution above the folds for dev"),
@@ -41,7 +47,10 @@ _REVIEW: Final[Case] = {
         ({"destructive": False}, "verdict destructive: True → False"),
         ({"known": False}, "verdict known: True → False"),
         ({"findings": []}, "finding gone: note TPU041 tpucfg.yaml:7:3"),
-        ({"findings": ["note TPU041 tpucfg.yaml:7:3"] * 2}, "finding new: note TPU041 tpucfg.yaml:7:3"),
+        (
+            {"findings": ["note TPU041 tpucfg.yaml:7:3"] * 2},
+            "finding new: note TPU041 tpucfg.yaml:7:3",
+        ),
         ({"configs": "2 files"}, "configs: 3 files → 2 files"),
     ],
 )
@@ -54,7 +63,12 @@ def test_a_milder_review_is_a_difference(change: Mapping[str, Any], sentence: st
 
 def test_a_refused_review_is_a_difference() -> None:
     """A command that prints no report differs from one that did."""
-    refused = {"status": 2, "configs": "3 files", "findings": _REVIEW["findings"], "refusal": "no such option"}
+    refused = {
+        "status": 2,
+        "configs": "3 files",
+        "findings": _REVIEW["findings"],
+        "refusal": "no such option",
+    }
     assert [*case_differences(_REVIEW, refused)] == ["review refused: no such option"]
 
 
@@ -78,4 +92,6 @@ def test_scopes_overlap(scope: str, other: str, *, expected: bool) -> None:
 def test_frozen_statements_have_known_risks() -> None:
     """The risks in the frozen data are those that are compared."""
     cases = [case for group in ("review", "attacks") for case in read(group).values()]
-    assert {risk for case in cases for risk, _, _ in case.get("statements", ())} == {*RISKS} - {"public"}
+    assert {risk for case in cases for risk, _, _ in case.get("statements", ())} == {*RISKS} - {
+        "public"
+    }

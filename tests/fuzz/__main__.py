@@ -43,19 +43,36 @@ def main() -> int:
     if options.write:
         write(section)
     if tally.peak > MAX_MEGABYTES:
-        print(f"a process used {tally.peak:.0f} MB, which is more than {MAX_MEGABYTES}", file=sys.stderr)
+        print(
+            f"a process used {tally.peak:.0f} MB, which is more than {MAX_MEGABYTES}",
+            file=sys.stderr,
+        )
     return int(bool(tally.failures) or tally.peak > MAX_MEGABYTES)
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m fuzz", description="Fuzz the tpucfg command.")
-    parser.add_argument("--inputs", type=int, default=100_000, metavar="N", help="number of inputs (default: 100,000)")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the inputs (default: 1)")
+    parser.add_argument(
+        "--inputs",
+        type=int,
+        default=100_000,
+        metavar="N",
+        help="number of inputs (default: 100,000)",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=1, metavar="N", help="seed of the inputs (default: 1)"
+    )
     parser.add_argument("--kind", choices=list(KINDS), help="run only one kind")
     parser.add_argument(
-        "--processes", type=int, default=os.cpu_count() or 1, metavar="N", help="number of parallel processes"
+        "--processes",
+        type=int,
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help="number of parallel processes",
     )
-    parser.add_argument("--write", action="store_true", help="also write the figures into benchmarks/RESULTS.md")
+    parser.add_argument(
+        "--write", action="store_true", help="also write the figures into benchmarks/RESULTS.md"
+    )
     parser.add_argument("--replay", metavar="FILE", help="replay only the input in this file")
     parser.add_argument("--chunk", help=argparse.SUPPRESS)  # used to start the subprocesses
     parser.add_argument("--progress", help=argparse.SUPPRESS)
@@ -70,22 +87,40 @@ def _run_chunks(inputs: int, seed: int, kind: str | None, processes: int) -> Ite
         for tally in pool.map(lambda numbers: _run_chunk_process(seed, numbers, kind), chunks):
             for failure in tally.failures:
                 print(
-                    f"\n{failure.why}\nthis input failed; replay it with:\n  {_save_failure(failure)}", file=sys.stderr
+                    f"\n{failure.why}\nthis input failed; replay it with:\n  {_save_failure(failure)}",
+                    file=sys.stderr,
                 )
             completed, failed = completed + tally.inputs.total(), failed + len(tally.failures)
-            print(f"\r{completed:,} of {inputs:,} inputs, {failed} failed", end="", file=sys.stderr, flush=True)
+            print(
+                f"\r{completed:,} of {inputs:,} inputs, {failed} failed",
+                end="",
+                file=sys.stderr,
+                flush=True,
+            )
             yield tally
     print(file=sys.stderr)
 
 
 def _run_chunk_process(seed: int, numbers: range, kind: str | None) -> Tally:
     with tempfile.NamedTemporaryFile("r", prefix="tpucfg-fuzz-") as progress:
-        chunk = ["--chunk", f"{numbers.start}:{numbers.stop}", "--progress", progress.name, "--seed", str(seed)]
+        chunk = [
+            "--chunk",
+            f"{numbers.start}:{numbers.stop}",
+            "--progress",
+            progress.name,
+            "--seed",
+            str(seed),
+        ]
         command = [sys.executable, "-m", "fuzz", *chunk, *(["--kind", kind] if kind else [])]
         environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'tests'}:{ROOT / 'compiler'}"}
         try:
             process = subprocess.run(
-                command, env=environment, capture_output=True, text=True, check=True, timeout=_TIMEOUT_SECONDS
+                command,
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=True,
+                timeout=_TIMEOUT_SECONDS,
             )
         except subprocess.SubprocessError as error:
             last = int(progress.read() or numbers.start)

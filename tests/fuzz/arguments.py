@@ -10,11 +10,33 @@ from fuzz.shell import Shell
 from tpucfg.cli.app import COMMANDS
 
 _OPTIONS: Final = (
-    *("--spec", "--env", "--size", "--target", "--run", "--format", "--config", "--region", "--out", "--check"),
+    *(
+        "--spec",
+        "--env",
+        "--size",
+        "--target",
+        "--run",
+        "--format",
+        "--config",
+        "--region",
+        "--out",
+        "--check",
+    ),
     *("--prune", "--stack-outputs", "--help", "--execute", "--base", "--preview"),
 )
 _VALID: Final = (
-    *("dev", "prod", "v2-8", "vertex-ai", "json", "text", "batch_size", "TPU021", "tpucfg.yaml", "workerPoolSpecs.0"),
+    *(
+        "dev",
+        "prod",
+        "v2-8",
+        "vertex-ai",
+        "json",
+        "text",
+        "batch_size",
+        "TPU021",
+        "tpucfg.yaml",
+        "workerPoolSpecs.0",
+    ),
     *("yaml", "markdown", "sarif", "github", "a1", "us-central1", "tpucfg"),
 )
 _UNTESTED: Final = ("init", "infra")
@@ -27,8 +49,12 @@ def make_arguments(rng: Random) -> tuple[tuple[Entry, ...], tuple[str, ...]]:
     words = [rng.choice([command] * 9 + list(HOSTILE))]
     for _ in range(rng.choice([0, 1, 2, 4])):
         word = rng.choice([*_VALID, rng.choice(_VALID), rng.choice([*HOSTILE, *PLAUSIBLE, *TEXTS])])
-        words += rng.choice([[rng.choice(_OPTIONS), word], [word], [f"{rng.choice(_OPTIONS)}={word}"]])
-    words = [word.replace("\0", "") for word in words if word != "--execute"]  # an argument cannot contain NUL
+        words += rng.choice(
+            [[rng.choice(_OPTIONS), word], [word], [f"{rng.choice(_OPTIONS)}={word}"]]
+        )
+    words = [
+        word.replace("\0", "") for word in words if word != "--execute"
+    ]  # an argument cannot contain NUL
     return (Entry("tpucfg.yaml", "file", rng.choice(corpus.valid_specs())),), tuple(words)
 
 

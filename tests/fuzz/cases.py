@@ -34,14 +34,19 @@ class Case(NamedTuple):
 
     def to_json(self) -> str:
         """Return the input as JSON, with bytes as Latin-1 characters, so that text stays readable."""
-        entries = [(path, type_, content.decode("latin-1")) for path, type_, content in self.entries]
+        entries = [
+            (path, type_, content.decode("latin-1")) for path, type_, content in self.entries
+        ]
         return json.dumps(self._asdict() | {"entries": entries}, indent=1)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Return the input from its JSON."""
         data = json.loads(text)
-        entries = tuple(Entry(path, type_, content.encode("latin-1")) for path, type_, content in data["entries"])
+        entries = tuple(
+            Entry(path, type_, content.encode("latin-1"))
+            for path, type_, content in data["entries"]
+        )
         return cls(data["kind"], data["seed"], entries, tuple(data["words"]))
 
     def lay_out(self, base: Path) -> Path:

@@ -27,7 +27,14 @@ MAX_COMMENT_LENGTH: Final = 65_536
 """Maximum length of a comment on GitHub: https://github.com/orgs/community/discussions/27190."""
 _BASE: Final = corpus.BAD / "TPU084-other-bucket" / SPEC
 _GATE: Final = b"gate: {min_scaling_efficiency: 0.8, metric: accuracy, goal: max, max_drop: 0.01}\nprices: {v2: 2.2}\n"
-_PATHS: Final = ("dev/v2-8/config.yaml", "dev/v2-32/config.yaml", "a.json", "b.yml", "c/d/e/f.yaml", ".hidden/x.yaml")
+_PATHS: Final = (
+    "dev/v2-8/config.yaml",
+    "dev/v2-32/config.yaml",
+    "a.json",
+    "b.yml",
+    "c/d/e/f.yaml",
+    ".hidden/x.yaml",
+)
 _OTHER_TYPES: Final[tuple[EntryType, ...]] = ("link", "pipe", "large", "folder")
 _LINK: Final = Entry("results/dev.jsonl", "link", b"../outside.jsonl")
 _FORMATS: Final = ("text", "json", "markdown")
@@ -42,7 +49,9 @@ def make_folders(rng: Random) -> Parts:
             content = rng.choice(contents)
             content = mutate(rng, content) if rng.random() < 0.3 else content
             data = read_bytes(content, "x").data
-            content = serialize(rng, shuffle_keys(rng, data)) if data and rng.random() < 0.3 else content
+            content = (
+                serialize(rng, shuffle_keys(rng, data)) if data and rng.random() < 0.3 else content
+            )
             entries.append(Entry(f"{side}/{location}", "file", content))
         if rng.random() < 0.3:
             entries.append(Entry(f"{side}/odd.yaml", rng.choice(_OTHER_TYPES), b"../../x"))
@@ -99,13 +108,19 @@ def check_preview(case: Case, _: Random, tpucfg: Shell) -> None:
 def make_results(rng: Random) -> Parts:
     """Return a valid spec with a gate, and mutated results of its rungs."""
     lines = [
-        {"metrics": {"examples_per_second": 1000.0 * number, "accuracy": 0.97}, "name": "mnist", "size": size}
+        {
+            "metrics": {"examples_per_second": 1000.0 * number, "accuracy": 0.97},
+            "name": "mnist",
+            "size": size,
+        }
         for number, size in ((1, "v2-8"), (4, "v2-32"), (2, "v2-8"))
     ]
     valid = "".join(json.dumps(line) + "\n" for line in lines).encode()
     return (
         Entry(SPEC, "file", _BASE.read_bytes() + _GATE),
-        Entry("results/dev.jsonl", "file", mutate_lines(rng, valid)) if rng.random() < 0.9 else _LINK,
+        Entry("results/dev.jsonl", "file", mutate_lines(rng, valid))
+        if rng.random() < 0.9
+        else _LINK,
     ), ()
 
 
@@ -114,10 +129,14 @@ def check_results(case: Case, rng: Random, tpucfg: Shell) -> None:
     content = case.entries[-1].content
     is_file = case.entries[-1].sort == "file"
     texts = {entry.path: entry.content for entry in case.entries if entry.sort == "file"}
-    check_findings(tpucfg("check", "--format", "json"), texts | ({} if is_file else {"results/dev.jsonl": b""}))
+    check_findings(
+        tpucfg("check", "--format", "json"), texts | ({} if is_file else {"results/dev.jsonl": b""})
+    )
     tpucfg("status", "--format", rng.choice(["text", "json"]))
     tpucfg("submit", "--size", "v2-32")
-    recorded = tpucfg("record", "--size", "v2-8", "--metric", "examples_per_second=5", "--metric", "accuracy=0.9")
+    recorded = tpucfg(
+        "record", "--size", "v2-8", "--metric", "examples_per_second=5", "--metric", "accuracy=0.9"
+    )
     if not is_file:
         assert recorded.status, recorded
         return

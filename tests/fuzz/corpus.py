@@ -25,14 +25,22 @@ def specs() -> list[bytes]:
     """Return all specs, invalid, fixed and valid ones."""
     invalid = [path for name in ("tpucfg.yaml", "tpucfg.json") for path in BAD.glob(f"*/{name}")]
     fixed = [path for path in BAD.glob("*/fixed.yaml") if not list(path.parent.glob("config.*"))]
-    return [*valid_specs() * 8, *_contents(*invalid, *fixed, ROOT / "examples/mistakes/tpucfg.yaml")]
+    return [
+        *valid_specs() * 8,
+        *_contents(*invalid, *fixed, ROOT / "examples/mistakes/tpucfg.yaml"),
+    ]
 
 
 @cache
 def configs() -> list[tuple[bytes, str]]:
     """Return configs with their targets."""
-    invalid = [(path.read_bytes(), path.name.split(".")[1]) for path in sorted(BAD.glob("*/config.*.yaml"))]
-    return [*invalid, *((path.read_bytes(), path.parts[-3]) for path in sorted(SAMPLES.glob("*/*/*.yaml")))]
+    invalid = [
+        (path.read_bytes(), path.name.split(".")[1]) for path in sorted(BAD.glob("*/config.*.yaml"))
+    ]
+    return [
+        *invalid,
+        *((path.read_bytes(), path.parts[-3]) for path in sorted(SAMPLES.glob("*/*/*.yaml"))),
+    ]
 
 
 @cache

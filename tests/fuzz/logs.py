@@ -27,7 +27,9 @@ _RECORD: Final = (
 _PAYLOADS: Final[tuple[Callable[[str], dict[str, Any]], ...]] = (
     lambda line: {"textPayload": line},
     lambda line: {"jsonPayload": {"message": line, "levelname": "INFO"}},
-    lambda line: {"jsonPayload": json.loads(line)} if line.startswith("{") else {"textPayload": line},
+    lambda line: (
+        {"jsonPayload": json.loads(line)} if line.startswith("{") else {"textPayload": line}
+    ),
     lambda line: {"protoPayload": {"message": line}},
 )
 _FORMATS: Final[tuple[Callable[[list[dict[str, Any]]], str], ...]] = (
@@ -43,11 +45,15 @@ def make_log(rng: Random) -> Parts:
     """Return a valid spec, and a mutated log with the metrics of several steps in one of the formats."""
     lines = [
         "starting",
-        *(json.dumps({"examples_per_second": number, "accuracy": 0.9, "step": number}) for number in range(5)),
+        *(
+            json.dumps({"examples_per_second": number, "accuracy": 0.9, "step": number})
+            for number in range(5)
+        ),
     ]
     payload = rng.choice(_PAYLOADS)
     entries = [
-        {"insertId": f"i{number}", "timestamp": f"2026-03-01T12:00:{number:02}.{number}Z"} | payload(line)
+        {"insertId": f"i{number}", "timestamp": f"2026-03-01T12:00:{number:02}.{number}Z"}
+        | payload(line)
         for number, line in enumerate(lines)
     ]
     log = rng.choice(_FORMATS)(entries[:: rng.choice([1, -1])]).encode()

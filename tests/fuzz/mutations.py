@@ -10,7 +10,18 @@ import yaml
 
 from tpucfg.yamldoc.reader import read_bytes
 
-NOTHING: Final[tuple[Any, ...]] = (None, "", " ", [], {}, [[]], [None], {"": None}, {"a": {}}, {"v2-8": {}})
+NOTHING: Final[tuple[Any, ...]] = (
+    None,
+    "",
+    " ",
+    [],
+    {},
+    [[]],
+    [None],
+    {"": None},
+    {"a": {}},
+    {"v2-8": {}},
+)
 NUMBERS: Final = (True, False, 0, -1, 1, 8, 10**15, 2**63, 2**64, 10**30, 0.5, -0.0, 1e-300, 1e300)
 HOSTILE: Final = (
     *(
@@ -43,12 +54,51 @@ HOSTILE: Final = (
         "١",
         "a\nb",
     ),
-    *("'", '"', "; id", "| id", "> x", "&& id", "<script>", "::error::x", "-----", "|", "a|b", "@x", "%0A", "#"),
+    *(
+        "'",
+        '"',
+        "; id",
+        "| id",
+        "> x",
+        "&& id",
+        "<script>",
+        "::error::x",
+        "-----",
+        "|",
+        "a|b",
+        "@x",
+        "%0A",
+        "#",
+    ),
 )
 """Names with a special meaning for a shell, a template, a terminal, a file system or Markdown."""
-TEXTS: Final = ("0", "x", "a" * 300, "a" * 5000, "a b", "null", "1e-3", "NaN", "true", "2026-01-01", "12:30", *HOSTILE)
+TEXTS: Final = (
+    "0",
+    "x",
+    "a" * 300,
+    "a" * 5000,
+    "a b",
+    "null",
+    "1e-3",
+    "NaN",
+    "true",
+    "2026-01-01",
+    "12:30",
+    *HOSTILE,
+)
 PLAUSIBLE: Final = (
-    *("v2-8", "v3-32", "us-central1", "europe-west4-a", "${bucket}", "${", "$${", "gs://", "gs:///", "gs://b/../x"),
+    *(
+        "v2-8",
+        "v3-32",
+        "us-central1",
+        "europe-west4-a",
+        "${bucket}",
+        "${",
+        "$${",
+        "gs://",
+        "gs:///",
+        "gs://b/../x",
+    ),
     *("9" * 5000, "v2-" + "9" * 5000, "9" * 400 + "s", "-1", "0x10"),
     *(
         "vertex-ai",
@@ -71,11 +121,59 @@ OTHERS: Final[tuple[Any, ...]] = (
     {"a": {"b": {"c": {}}}},
 )
 VALUES: Final[tuple[Any, ...]] = (*NOTHING, *NUMBERS, *TEXTS, *PLAUSIBLE, *OTHERS)
-KEYS: Final = ("x", "", "size", "<<", "a b", "é", "v2-8", "extra", "TPU021", "__proto__", "=", *HOSTILE)
-SIGNS: Final = (*"\t\r\n:{[]}'\"|>#%@,-&*!", ": ", "- ", "? ", "&a ", "*a", "!x ", "!!python/object:x ", "<<: ")
+KEYS: Final = (
+    "x",
+    "",
+    "size",
+    "<<",
+    "a b",
+    "é",
+    "v2-8",
+    "extra",
+    "TPU021",
+    "__proto__",
+    "=",
+    *HOSTILE,
+)
+SIGNS: Final = (
+    *"\t\r\n:{[]}'\"|>#%@,-&*!",
+    ": ",
+    "- ",
+    "? ",
+    "&a ",
+    "*a",
+    "!x ",
+    "!!python/object:x ",
+    "<<: ",
+)
 WORDS: Final = (
-    *("---\n", "...\n", "\0", "\ufeff", "\u2028", "\x85", "\x1b[2J", "\\", "\\ud800", "${", "0x", ".inf", "1e999"),
-    *("9" * 30, "9" * 300, "&a [*a, *a]", "[" * 60, "{a: " * 60, "- " * 60, "\n" + " " * 300, '"\\x00"', "//", "/*"),
+    *(
+        "---\n",
+        "...\n",
+        "\0",
+        "\ufeff",
+        "\u2028",
+        "\x85",
+        "\x1b[2J",
+        "\\",
+        "\\ud800",
+        "${",
+        "0x",
+        ".inf",
+        "1e999",
+    ),
+    *(
+        "9" * 30,
+        "9" * 300,
+        "&a [*a, *a]",
+        "[" * 60,
+        "{a: " * 60,
+        "- " * 60,
+        "\n" + " " * 300,
+        '"\\x00"',
+        "//",
+        "/*",
+    ),
 )
 BYTES: Final = (
     *(text.encode() for text in (*SIGNS, *WORDS)),
@@ -174,15 +272,17 @@ def _change_node(rng: random.Random, data: Any) -> None:
         position = rng.randrange(len(container[key]) + 1)
         container[key] = container[key][:position] + rng.choice(HOSTILE) + container[key][position:]
     else:
-        container[key] = _copy(rng.choice([*VALUES, *(value[location] for value, location in containers)]))
+        container[key] = _copy(
+            rng.choice([*VALUES, *(value[location] for value, location in containers)])
+        )
 
 
 def serialize(rng: random.Random, data: Any) -> bytes:
     """Serialize the data in one of the styles of YAML or JSON."""
     if rng.random() < 0.5:
-        return json.dumps(data, indent=rng.choice([None, 1]), ensure_ascii=rng.random() < 0.5).encode(
-            "utf-8", "replace"
-        )
+        return json.dumps(
+            data, indent=rng.choice([None, 1]), ensure_ascii=rng.random() < 0.5
+        ).encode("utf-8", "replace")
     style = rng.choice([None, True, False])
     text: str = yaml.safe_dump(data, allow_unicode=True, sort_keys=False, default_flow_style=style)
     return text.encode("utf-8", "replace")
@@ -201,7 +301,15 @@ def _containers(data: Any) -> Iterator[tuple[Any, Any]]:
             yield from _containers(value)
 
 
-CHANGES: Final[tuple[Change, ...]] = (cut, insert, change, repeat, encode, move_lines, *[change_data] * 5)
+CHANGES: Final[tuple[Change, ...]] = (
+    cut,
+    insert,
+    change,
+    repeat,
+    encode,
+    move_lines,
+    *[change_data] * 5,
+)
 
 
 def mutate(rng: random.Random, content: bytes) -> bytes:
@@ -230,13 +338,17 @@ def shuffle_keys(rng: random.Random, data: Any, ordered: tuple[str, ...] = ()) -
         return data
     keys = list(data)
     rng.shuffle(keys)
-    return {key: data[key] if key in ordered else shuffle_keys(rng, data[key], ordered) for key in keys}
+    return {
+        key: data[key] if key in ordered else shuffle_keys(rng, data[key], ordered) for key in keys
+    }
 
 
 def add_comments(rng: random.Random, content: bytes) -> bytes:
     """Return the YAML with comments, empty lines and trailing blanks; no value may span several lines."""
     lines = []
     for line in content.decode().splitlines():
-        lines += [rng.choice(["", "  ", "# a comment: {x", "        # é"])] * rng.choice([0, 0, 1, 3])
+        lines += [rng.choice(["", "  ", "# a comment: {x", "        # é"])] * rng.choice(
+            [0, 0, 1, 3]
+        )
         lines.append(line + rng.choice(["", "", "   ", "  # note: [here"]))
     return rng.choice(["\n", "\r\n"]).join([*lines, ""]).encode()

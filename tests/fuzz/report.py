@@ -25,8 +25,13 @@ def write(section: str) -> None:
 
 def page(tally: Tally, seed: int, seconds: float) -> str:
     """Return the section."""
-    inputs = ", ".join(f"{count:,} {kind}" for kind, count in sorted(tally.inputs.items(), key=lambda entry: -entry[1]))
-    statuses = ", ".join(f"{count:,} with {status}" for status, count in sorted(tally.statuses.items()))
+    inputs = ", ".join(
+        f"{count:,} {kind}"
+        for kind, count in sorted(tally.inputs.items(), key=lambda entry: -entry[1])
+    )
+    statuses = ", ".join(
+        f"{count:,} with {status}" for status, count in sorted(tally.statuses.items())
+    )
     return "\n".join(
         [
             HEADING,
@@ -47,7 +52,9 @@ def page(tally: Tally, seed: int, seconds: float) -> str:
             "",
             f"Inputs by kind: {inputs}. Exit statuses: {statuses}.",
             "",
-            "Findings by id: " + ", ".join(f"{id_} {count:,}" for id_, count in sorted(tally.ids.items())) + ".",
+            "Findings by id: "
+            + ", ".join(f"{id_} {count:,}" for id_, count in sorted(tally.ids.items()))
+            + ".",
         ]
     )
 
@@ -56,7 +63,9 @@ def _processor() -> str:
     """Return the processor's name, if the system provides it."""
     cpuinfo = Path("/proc/cpuinfo")
     rows = cpuinfo.read_text(encoding="utf-8").splitlines() if cpuinfo.exists() else []
-    return next((row.partition(": ")[2] for row in rows if row.startswith("model name")), platform.machine())
+    return next(
+        (row.partition(": ")[2] for row in rows if row.startswith("model name")), platform.machine()
+    )
 
 
 def _versions() -> list[str]:

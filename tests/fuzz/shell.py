@@ -27,7 +27,9 @@ _BLOCKED_SECONDS: Final = 60.0
 """Wall-clock seconds after which a blocked command is stopped; generous, as the machine may be busy."""
 _LOCATED_ERROR: Final = re.compile(r"^.*:\d+:\d+: error\[TPU\d{3}\]: .", re.MULTILINE)
 _ERROR: Final = re.compile(r"^tpucfg: .+", re.MULTILINE)
-_ID: Final = re.compile(r"\[(TPU\d{3})\]|\"id\": \"(TPU\d{3})\"|\btitle=(TPU\d{3})|\"ruleId\": \"(TPU\d{3})\"")
+_ID: Final = re.compile(
+    r"\[(TPU\d{3})\]|\"id\": \"(TPU\d{3})\"|\btitle=(TPU\d{3})|\"ruleId\": \"(TPU\d{3})\""
+)
 
 
 class HungError(BaseException):
@@ -59,12 +61,20 @@ class Shell:
             AssertionError: The result violates a rule for every command.
             HungError: The command was stopped.
         """
-        out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", "backslashreplace", write_through=True) for _ in "12")
+        out, err = (
+            io.TextIOWrapper(io.BytesIO(), "utf-8", "backslashreplace", write_through=True)
+            for _ in "12"
+        )
         with redirect_stdout(out), redirect_stderr(err):
             status = self.timed(" ".join(words), lambda: run(words))
-        completed = Completed(words, status, *(stream.buffer.getvalue().decode() for stream in (out, err)))
+        completed = Completed(
+            words, status, *(stream.buffer.getvalue().decode() for stream in (out, err))
+        )
         self.statuses[status] += 1
-        self.ids.update(next(filter(None, match.groups())) for match in _ID.finditer(completed.out + completed.err))
+        self.ids.update(
+            next(filter(None, match.groups()))
+            for match in _ID.finditer(completed.out + completed.err)
+        )
         check_exit(completed)
         return completed
 
@@ -104,11 +114,17 @@ def check_exit(completed: Completed) -> None:
         by_program = words[0] == "check" and any(word.startswith("--format") for word in words)
         refused = _ERROR.search(err)
         is_explained = (
-            (by_program and _ID.search(out)) or _LOCATED_ERROR.search(out + err) or (refused and "help: " in err)
+            (by_program and _ID.search(out))
+            or _LOCATED_ERROR.search(out + err)
+            or (refused and "help: " in err)
         )
-        assert is_explained, f"{words} exited with 1 without location and help: {out[:500]!r} {err[:1500]!r}"
+        assert is_explained, (
+            f"{words} exited with 1 without location and help: {out[:500]!r} {err[:1500]!r}"
+        )
     elif status in (2, 3):
-        assert (out if status == 3 else "") + err.strip(), f"{words} exited with {status} without output"
+        assert (out if status == 3 else "") + err.strip(), (
+            f"{words} exited with {status} without output"
+        )
     elif words[0] not in _SHOWS_ERRORS:
         assert not _LOCATED_ERROR.search(out + err), (
             f"{words} exited with 0 and printed an error: {out[:500]!r} {err[:500]!r}"
@@ -117,7 +133,9 @@ def check_exit(completed: Completed) -> None:
 
 def check_printable(name: object, text: str, allowed: str = "") -> None:
     """Check that the text has no control or invisible characters, except for those in `allowed`."""
-    unprintable = next((char for char in text if not (char.isprintable() or char in f"\n{allowed}")), None)
+    unprintable = next(
+        (char for char in text if not (char.isprintable() or char in f"\n{allowed}")), None
+    )
     assert unprintable is None, f"{name} printed {unprintable!r}: {text[:2000]!r}"
 
 
@@ -133,11 +151,17 @@ def check_findings(completed: Completed, texts: dict[str, bytes]) -> list[dict[s
         for text in (finding["message"], finding["help"], *finding["details"]):
             assert text.isprintable(), finding
         assert finding["message"], finding
-        assert finding["help"] or finding["level"] != "error", f"an error without a help line: {finding}"
+        assert finding["help"] or finding["level"] != "error", (
+            f"an error without a help line: {finding}"
+        )
         for location in (finding, *finding["related"]):
             _check_location(location, rows)
-    assert len({json.dumps(finding) for finding in findings}) == len(findings), "a finding is duplicated"
-    assert (completed.status == 1) == any(finding["level"] == "error" for finding in findings), completed
+    assert len({json.dumps(finding) for finding in findings}) == len(findings), (
+        "a finding is duplicated"
+    )
+    assert (completed.status == 1) == any(finding["level"] == "error" for finding in findings), (
+        completed
+    )
     return findings
 
 
@@ -159,7 +183,9 @@ def _time_limit() -> Iterator[None]:
     """Stop the block after its time limit."""
 
     def stop(number: int, _: FrameType | None) -> None:
-        raise HungError(f"stopped after {_HANG_SECONDS if number == signal.SIGPROF else _BLOCKED_SECONDS:.0f} s")
+        raise HungError(
+            f"stopped after {_HANG_SECONDS if number == signal.SIGPROF else _BLOCKED_SECONDS:.0f} s"
+        )
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGPROF, signal.SIGALRM)}
     signal.setitimer(signal.ITIMER_PROF, _HANG_SECONDS)

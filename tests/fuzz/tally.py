@@ -102,7 +102,14 @@ def run_all(cases: Iterable[Case]) -> Tally:
             if shell.slowest > slowest:
                 slowest_case, slowest = case, shell.slowest
     return Tally(
-        inputs, shell.commands, shell.statuses, shell.ids, slowest, slowest_case, peak_megabytes(), tuple(failures)
+        inputs,
+        shell.commands,
+        shell.statuses,
+        shell.ids,
+        slowest,
+        slowest_case,
+        peak_megabytes(),
+        tuple(failures),
     )
 
 

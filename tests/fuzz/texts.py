@@ -39,8 +39,12 @@ def check_spec(case: Case, rng: Random, tpucfg: Shell) -> None:
     other = _other_command(rng, content)
     if checked.status:
         refused = tpucfg(*other)
-        narrowed = any(word.startswith(("--env", "--target")) for word in other)  # perhaps without the invalid part
-        assert refused.status or narrowed, f"check refuses the spec and {other} does not: {findings} {refused}"
+        narrowed = any(
+            word.startswith(("--env", "--target")) for word in other
+        )  # perhaps without the invalid part
+        assert refused.status or narrowed, (
+            f"check refuses the spec and {other} does not: {findings} {refused}"
+        )
     elif checked.status == 0:
         _check_accepted(content, rng, tpucfg)
         accepted = tpucfg(*other)
@@ -59,7 +63,19 @@ def _other_command(rng: Random, content: bytes) -> tuple[str, ...]:
                 ("check", f"--format={rng.choice(list(FORMATS))}"),
                 ("render", f"--format={rng.choice(['yaml', 'json'])}"),
                 ("ladder", f"--format={rng.choice(['text', 'markdown', 'json', 'svg', 'html'])}"),
-                ("why", rng.choice(["batch_size", "--train_steps", "labels", "trainingInput.args.0", "x", "a[0].b"])),
+                (
+                    "why",
+                    rng.choice(
+                        [
+                            "batch_size",
+                            "--train_steps",
+                            "labels",
+                            "trainingInput.args.0",
+                            "x",
+                            "a[0].b",
+                        ]
+                    ),
+                ),
                 ("submit", f"--target={rng.choice(list(TARGETS))}"),
                 ("submit", "--run=a1"),
             ]
@@ -102,7 +118,9 @@ def _check_layout_is_irrelevant(content: bytes, rng: Random, tpucfg: Shell) -> N
     for other in others:
         Path(SPEC).write_bytes(other)
         rendered = tpucfg("render", "--spec", SPEC)
-        assert (rendered.status, rendered.out) == (expected.status, expected.out), f"{other!r} {expected} {rendered}"
+        assert (rendered.status, rendered.out) == (expected.status, expected.out), (
+            f"{other!r} {expected} {rendered}"
+        )
 
 
 def _block(data: Any, indent: str = "") -> list[str]:
@@ -116,7 +134,9 @@ def _block(data: Any, indent: str = "") -> list[str]:
             rows += [head, *_block(value, below)]
         else:
             # Numbers in the format of JSON: the configs keep a number's format.
-            rows.append(f"{head} {yaml_scalar(value) if isinstance(value, str) else json.dumps(value)}")
+            rows.append(
+                f"{head} {yaml_scalar(value) if isinstance(value, str) else json.dumps(value)}"
+            )
     return rows
 
 
@@ -130,7 +150,9 @@ def make_config(rng: Random) -> Parts:
 def check_config(case: Case, rng: Random, tpucfg: Shell) -> None:
     """Check that each finding has a location in the config, and that all formats agree."""
     words = ("check", "--config", "config.yaml", *case.words)
-    check_findings(checked := tpucfg(*words, "--format", "json"), {"config.yaml": case.entries[0].content})
+    check_findings(
+        checked := tpucfg(*words, "--format", "json"), {"config.yaml": case.entries[0].content}
+    )
     assert tpucfg(*words, "--format", rng.choice(list(FORMATS))).status == checked.status
 
 
@@ -141,7 +163,22 @@ def make_stack(rng: Random) -> Parts:
         project = mutate(rng, project)
     else:
         stack = mutate(rng, stack)
-    name = rng.choice(["dev", "dev", "dev", "prod", "develop", "-rf", "$(id)", "a b", "../x", "é", "{{7*7}}", "a\nb"])
+    name = rng.choice(
+        [
+            "dev",
+            "dev",
+            "dev",
+            "prod",
+            "develop",
+            "-rf",
+            "$(id)",
+            "a b",
+            "../x",
+            "é",
+            "{{7*7}}",
+            "a\nb",
+        ]
+    )
     spec = corpus.valid_specs()[-1]
     return (
         Entry(SPEC, "file", spec),

@@ -14,17 +14,35 @@ from fuzz.shell import Shell
 _SPEC: Final = corpus.BAD / "TPU084-other-bucket" / "tpucfg.yaml"
 _PATHS: Final = (
     *("out", "out/dev", "out/dev/v2-8", "out/dev/v2-8/config.yaml", "out/dev/v2-8/config.json"),
-    *("out/dev/v2-8/.config.yaml.tpucfg-staged-1-0", "out/dev/v2-8/notes.txt", "out/old/v2-8/config.yaml"),
+    *(
+        "out/dev/v2-8/.config.yaml.tpucfg-staged-1-0",
+        "out/dev/v2-8/notes.txt",
+        "out/old/v2-8/config.yaml",
+    ),
     *(
         "out/old/v2-8/config.json",
         "out/dev/v3-8/config.yaml",
         "out/a b/$(id)-1/config.yaml",
         "out/-rf/v2-8/config.yaml",
     ),
-    *("out/old/v2-8/config.yaml/x", "out/\udcff/v2-8/config.yaml", "out/x/v2-8/config.\n", "outside/v2-8/config.yaml"),
+    *(
+        "out/old/v2-8/config.yaml/x",
+        "out/\udcff/v2-8/config.yaml",
+        "out/x/v2-8/config.\n",
+        "outside/v2-8/config.yaml",
+    ),
     *("out/.git/v2-8/config.yaml", "out/dev/.git", "out/é/v2-8/config.yaml"),
 )
-_TYPES: Final[tuple[EntryType, ...]] = ("file", "file", "file", "folder", "link", "link", "pipe", "large")
+_TYPES: Final[tuple[EntryType, ...]] = (
+    "file",
+    "file",
+    "file",
+    "folder",
+    "link",
+    "link",
+    "pipe",
+    "large",
+)
 _LINK_TARGETS: Final = (
     *(
         b"../outside",
@@ -50,11 +68,20 @@ _OPTIONS: Final = (
 
 def make_tree(rng: Random) -> tuple[tuple[Entry, ...], tuple[str, ...]]:
     """Return a spec, an unrelated folder, and entries at the paths of configs."""
-    entries = [Entry("tpucfg.yaml", "file", _SPEC.read_bytes()), Entry("outside/mine.txt", "file", b"mine\n")]
+    entries = [
+        Entry("tpucfg.yaml", "file", _SPEC.read_bytes()),
+        Entry("outside/mine.txt", "file", b"mine\n"),
+    ]
     for _ in range(rng.choice([1, 2, 3, 6])):
         type_ = rng.choice(_TYPES)
-        content = rng.choice([_CONTENT, mutate(rng, _CONTENT), b"", b"x\n"]) if type_ == "file" else b""
-        entries.append(Entry(rng.choice(_PATHS), type_, rng.choice(_LINK_TARGETS) if type_ == "link" else content))
+        content = (
+            rng.choice([_CONTENT, mutate(rng, _CONTENT), b"", b"x\n"]) if type_ == "file" else b""
+        )
+        entries.append(
+            Entry(
+                rng.choice(_PATHS), type_, rng.choice(_LINK_TARGETS) if type_ == "link" else content
+            )
+        )
     return tuple(entries), rng.choice(_OPTIONS)
 
 
@@ -67,21 +94,30 @@ def check_tree(case: Case, _: Random, tpucfg: Shell) -> None:
     inside = tuple(f"out{end}" for end in ("", "/"))
     changed_ = {path for path in before | after if before.get(path) != after.get(path)}
     if not Path("out").is_symlink():  # a link as the output folder is followed
-        assert all(path == "out" or path.startswith(inside[1]) for path in changed_), f"{changed_} changed"
+        assert all(path == "out" or path.startswith(inside[1]) for path in changed_), (
+            f"{changed_} changed"
+        )
     if completed.status or "--check" in case.words:
-        made_folders = {path for path in changed_ if path not in before and after[path][0] == "folder"}
+        made_folders = {
+            path for path in changed_ if path not in before and after[path][0] == "folder"
+        }
         assert changed_ <= made_folders, f"{completed} changed {changed_ - made_folders}"
         return
     assert not [path for path in set(after) - set(before) if "tpucfg-staged" in path]
     for path in changed_ & set(before):
         if path not in after:
-            assert path.endswith((".yaml", ".json")) or before[path][0] == "folder" or "staged" in path, path
+            assert (
+                path.endswith((".yaml", ".json")) or before[path][0] == "folder" or "staged" in path
+            ), path
     again = tpucfg("render", "--out", "out", "--check", *case.words)
     assert again.status in ((0,) if "--prune" in case.words else (0, 3)), again
     assert "create" not in again.out, again
     assert "update" not in again.out, again
     printed = tpucfg("render", *format_)
-    texts = [Path(f"out/dev/{size}/config.{'json' if format_ else 'yaml'}").read_text() for size in ("v2-8", "v2-32")]
+    texts = [
+        Path(f"out/dev/{size}/config.{'json' if format_ else 'yaml'}").read_text()
+        for size in ("v2-8", "v2-32")
+    ]
     assert printed.out == ("" if format_ else "---\n").join(texts)
 
 

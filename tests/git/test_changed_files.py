@@ -16,7 +16,13 @@ FOLDER = PurePosixPath("a")
 def repository(tmp_path: Path) -> Repository:
     """Create a repository with a commit and changes, some of them staged."""
     repository = Repository(tmp_path / "x")
-    for name, text in {"a/kept": "same", "a/b/changed": "old", "a/removed": "r", "a/link": "l", "other": "o"}.items():
+    for name, text in {
+        "a/kept": "same",
+        "a/b/changed": "old",
+        "a/removed": "r",
+        "a/link": "l",
+        "other": "o",
+    }.items():
         (repository.folder / name).parent.mkdir(parents=True, exist_ok=True)
         (repository.folder / name).write_text(text)
     repository.commit()
@@ -34,7 +40,9 @@ def repository(tmp_path: Path) -> Repository:
 EXPECTED = tuple(FOLDER / name for name in ("added\nfile", "b/changed", "large", "link", "removed"))
 
 
-def changed(repository: Path, head: str | None, folder: PurePosixPath = FOLDER) -> tuple[PurePosixPath, ...]:
+def changed(
+    repository: Path, head: str | None, folder: PurePosixPath = FOLDER
+) -> tuple[PurePosixPath, ...]:
     """Return the files that differ between the first commit and a revision."""
     git = find_repository(repository)
     base = git.git("rev-list", "--max-parents=0", "HEAD").decode().strip()
@@ -67,4 +75,6 @@ def test_a_file_of_another_time_has_not_changed(repository: Repository) -> None:
     for path in ("a/kept", "other"):
         os.utime(repository.folder / path, (0, 0))
 
-    assert read_tree_change(git, "HEAD", None).changed == before == {*EXPECTED, PurePosixPath("other")}
+    assert (
+        read_tree_change(git, "HEAD", None).changed == before == {*EXPECTED, PurePosixPath("other")}
+    )

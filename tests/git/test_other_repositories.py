@@ -146,7 +146,9 @@ def test_working_folder_like_a_repository_is_refused(
     assert not witness.exists()
 
 
-def test_folder_like_a_worktree_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: Ask) -> None:
+def test_folder_like_a_worktree_does_not_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: Ask
+) -> None:
     """HEAD and commondir make a folder a worktree of the real repository, with a HEAD and an index of its own."""
     repository = changed(tmp_path / "p", "models/tpucfg.yaml")
     (repository.folder / "models/HEAD").write_text("ref: refs/heads/main\n")
@@ -190,7 +192,9 @@ def test_git_file_of_a_change_does_not_answer(
             assert ask(*arguments).code == 1, arguments
 
 
-def test_variables_choose_no_other_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: Ask) -> None:
+def test_variables_choose_no_other_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: Ask
+) -> None:
     """Variables that git sets for its hooks lead to no other repository, and settings turn no protection off."""
     repository = changed(tmp_path / "p", "models/tpucfg.yaml")
     witness = plant(repository, "models", CONFIGS["bare"], tmp_path)
@@ -266,7 +270,9 @@ def test_monitor_hooks_and_filters_of_the_repository_do_not_run(
     assert not witness.exists()
 
 
-def test_change_hides_no_submodule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: Ask) -> None:
+def test_change_hides_no_submodule(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: Ask
+) -> None:
     """The file .gitmodules is config that a revision brings: `ignore = all` there hides no submodule."""
     repository = changed(tmp_path / "p", "tpucfg.yaml")
     repository.git("switch", "--quiet", "main")
@@ -296,7 +302,12 @@ def test_scripts_of_the_workflow_ask_no_other_repository(tmp_path: Path, script:
     (tmp_path / "bin/tpucfg").symlink_to("/bin/true")
     (tmp_path / "fits").mkdir()
     variables: dict[str, str] = dict.fromkeys(("SPEC", "RESOURCES", "PREVIEWS"), "")
-    variables |= {"CONFIGS": "configs", "BASE": "main", "FAIL_ON": "none", "FITS": f"{tmp_path}/fits"}
+    variables |= {
+        "CONFIGS": "configs",
+        "BASE": "main",
+        "FAIL_ON": "none",
+        "FITS": f"{tmp_path}/fits",
+    }
     variables |= dict.fromkeys(("COMMENT", "GITHUB_STEP_SUMMARY"), f"{tmp_path}/comment")
 
     subprocess.run(
@@ -330,7 +341,9 @@ def followed(help_text: str) -> tuple[Path, Sequence[str]]:
     return Path(match[1]), match[2].split()
 
 
-def test_submodule_is_read_from_inside_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: Ask) -> None:
+def test_submodule_is_read_from_inside_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: Ask
+) -> None:
     """From above, the refusal names the submodule and prints the command that works."""
     changed(tmp_path / "part", "models/tpucfg.yaml")
     above = Repository(tmp_path / "above")
@@ -363,7 +376,9 @@ def test_repository_below_the_working_folder_is_refused_with_the_command(
         assert NEW in ask(*command).output, (arguments, command)
 
 
-def test_worktrees_are_of_their_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: Ask) -> None:
+def test_worktrees_are_of_their_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: Ask
+) -> None:
     """A worktree is read from inside, and from the main working tree."""
     repository = changed(tmp_path / "p", "models/tpucfg.yaml")
     repository.git("switch", "--quiet", "main")
@@ -408,7 +423,9 @@ def test_bare_repository_is_read_if_the_environment_names_it(
 
 
 @pytest.mark.parametrize("is_ci", [True, False])
-def test_old_git_is_refused_in_ci(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: Ask, is_ci: bool) -> None:
+def test_old_git_is_refused_in_ci(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: Ask, is_ci: bool
+) -> None:
     """Git before 2.38 does not know safe.bareRepository: elsewhere, the comparison of repositories protects."""
     repository = changed(tmp_path / "p", "tpucfg.yaml")
     other = changed(tmp_path / "other", "models/tpucfg.yaml")

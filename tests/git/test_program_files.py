@@ -19,7 +19,9 @@ def repository(tmp_path: Path) -> Repository:
 
 def versions(spec: Path) -> tuple[Mapping[str, str], Mapping[str, str]]:
     """Return the files of HEAD and of the working tree by path."""
-    request = CompareRequest("HEAD", None, spec, with_program=True, repository=find_repository(spec.parent))
+    request = CompareRequest(
+        "HEAD", None, spec, with_program=True, repository=find_repository(spec.parent)
+    )
     with open_snapshots(request) as (before, after):
         return before.program_files, after.program_files
 
@@ -34,7 +36,9 @@ def test_only_files_of_the_project_are_listed(repository: Repository) -> None:
     before, _ = versions(repository.spec)
 
     assert {"Pulumi.yml", "Pulumi.yaml", "uv.lock", "stacks/data/table.csv"} <= {*before}
-    assert not {"README.md", ".gitattributes", "tpucfg.yaml", "schema/stack.schema.json"} & {*before}
+    assert not {"README.md", ".gitattributes", "tpucfg.yaml", "schema/stack.schema.json"} & {
+        *before
+    }
 
 
 def test_commit_and_working_tree_are_equal(repository: Repository) -> None:
@@ -89,7 +93,11 @@ def test_program_outside_the_spec_folder(tmp_path: Path) -> None:
     project(tmp_path / "one")
     shutil.copytree(tmp_path / "one", mono.folder / "vision", ignore=shutil.ignore_patterns(".git"))
     (mono.folder / "vision" / "stacks").rename(mono.folder / "infra")
-    mono.edit(("main: stacks", "main: ../infra"), ("Dir: stacks", "Dir: ../infra"), file="vision/Pulumi.yaml")
+    mono.edit(
+        ("main: stacks", "main: ../infra"),
+        ("Dir: stacks", "Dir: ../infra"),
+        file="vision/Pulumi.yaml",
+    )
     mono.commit()
     (mono.folder / "infra").rename(mono.folder / "other")
     (mono.folder / "infra").symlink_to("other")
@@ -155,13 +163,17 @@ def test_any_form_of_a_requirement_names_its_path(repository: Repository, line: 
     """However a requirement is written, the path in it belongs to the program."""
     (repository.folder / "deps").mkdir()
     (repository.folder / "deps/one.txt").write_text("x==1\n")
-    (repository.folder / "requirements.txt").write_text(f"pulumi==3.200.0 \\\n    --hash=sha256:1\n{line}\n")
+    (repository.folder / "requirements.txt").write_text(
+        f"pulumi==3.200.0 \\\n    --hash=sha256:1\n{line}\n"
+    )
     before, after = versions(repository.spec)
     assert "deps/one.txt" not in before
     assert "deps/one.txt" in after
 
 
-@pytest.mark.parametrize("line", ["deps==1.0", "# -r deps/one.txt", "x==1  # via -r deps/one.txt", "-e ."])
+@pytest.mark.parametrize(
+    "line", ["deps==1.0", "# -r deps/one.txt", "x==1  # via -r deps/one.txt", "-e ."]
+)
 def test_names_of_packages_and_comments_are_no_paths(repository: Repository, line: str) -> None:
     """A package of the index with the name of a folder, or a comment, makes nothing a part of the program."""
     (repository.folder / "deps").mkdir()

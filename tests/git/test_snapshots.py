@@ -16,10 +16,17 @@ from tpucfg.git.snapshots import CompareRequest, Snapshot, open_snapshots
 
 @contextmanager
 def snapshots(
-    base: str, head: str | None, spec: Path, *, with_program: bool = False, from_merge_base: bool = False
+    base: str,
+    head: str | None,
+    spec: Path,
+    *,
+    with_program: bool = False,
+    from_merge_base: bool = False,
 ) -> Iterator[tuple[Snapshot, Snapshot]]:
     """Open the snapshots of both revisions."""
-    request = CompareRequest(base, head, spec, with_program, from_merge_base, find_repository(spec.parent))
+    request = CompareRequest(
+        base, head, spec, with_program, from_merge_base, find_repository(spec.parent)
+    )
     with open_snapshots(request) as opened:
         yield opened
 
@@ -54,7 +61,11 @@ def test_export_is_deleted_afterwards(repository: Repository) -> None:
 def test_stack_program_is_exported_on_request(repository: Repository) -> None:
     """The files beside the spec are exported only with the stack program."""
     with snapshots("HEAD", "HEAD", repository.spec, with_program=True) as (before, _):
-        assert {path.name for path in before.spec.parent.iterdir()} >= {"Pulumi.yaml", "stacks", "schema"}
+        assert {path.name for path in before.spec.parent.iterdir()} >= {
+            "Pulumi.yaml",
+            "stacks",
+            "schema",
+        }
         assert (before.spec.parent / "stacks" / "__main__.py").is_file()
     with snapshots("HEAD", "HEAD", repository.spec) as (before, _):
         assert [path.name for path in before.spec.parent.iterdir()] == ["tpucfg.yaml"]
@@ -64,7 +75,9 @@ def test_monorepo_exports_only_the_project(tmp_path: Path, monkeypatch: pytest.M
     """Only the spec's folder and the program that its Pulumi.yaml names are exported, from any current folder."""
     mono = Repository(tmp_path / "mono")
     project(tmp_path / "one")
-    shutil.copytree(tmp_path / "one", mono.folder / "teams" / "vision", ignore=shutil.ignore_patterns(".git"))
+    shutil.copytree(
+        tmp_path / "one", mono.folder / "teams" / "vision", ignore=shutil.ignore_patterns(".git")
+    )
     (mono.folder / "teams" / "vision" / "stacks").rename(mono.folder / "infra")
     mono.edit(("main: stacks", "main: ../../infra"), file="teams/vision/Pulumi.yaml")
     (mono.folder / "large").mkdir()
@@ -100,7 +113,10 @@ def test_rename_in_the_index_is_found_without_filters(repository: Repository) ->
     (repository.folder / ".gitattributes").write_text("*.yaml filter=spy\n")
     repository.edit((":1.0", ":1.1"), file="jobs.yaml")
 
-    with snapshots("HEAD", None, repository.folder / "jobs.yaml", with_program=True) as (before, after):
+    with snapshots("HEAD", None, repository.folder / "jobs.yaml", with_program=True) as (
+        before,
+        after,
+    ):
         assert before.exists
         assert after.exists
         assert before.display_path == str(repository.spec)
@@ -145,7 +161,9 @@ def test_revision_is_never_an_option_of_git(repository: Repository, revision: st
     assert not list(repository.folder.glob("*x"))
 
 
-@pytest.mark.parametrize("revision", ["nowhere", "HEAD:tpucfg.yaml", "HEAD~7", "$(id)", "main..main", "@{u}"])
+@pytest.mark.parametrize(
+    "revision", ["nowhere", "HEAD:tpucfg.yaml", "HEAD~7", "$(id)", "main..main", "@{u}"]
+)
 def test_unknown_revision_lists_known_ones(repository: Repository, revision: str) -> None:
     """A revision that names no commit is refused with the branches and tags."""
     repository.git("tag", "v1")
@@ -158,8 +176,14 @@ def test_similar_revision_is_suggested(repository: Repository, tmp_path: Path) -
     repository.git("branch", "feature")
     assert "did you mean feature?" in refusal("feture", None, repository.spec)
 
-    subprocess.run(["git", "clone", "--quiet", repository.folder, tmp_path / "clone"], check=True, capture_output=True)
-    assert "did you mean origin/feature?" in refusal("feature", None, tmp_path / "clone" / "tpucfg.yaml")
+    subprocess.run(
+        ["git", "clone", "--quiet", repository.folder, tmp_path / "clone"],
+        check=True,
+        capture_output=True,
+    )
+    assert "did you mean origin/feature?" in refusal(
+        "feature", None, tmp_path / "clone" / "tpucfg.yaml"
+    )
 
 
 def test_shallow_clone_has_help_to_fetch(repository: Repository, tmp_path: Path) -> None:
@@ -167,7 +191,11 @@ def test_shallow_clone_has_help_to_fetch(repository: Repository, tmp_path: Path)
     first = repository.git("rev-parse", "HEAD")
     repository.commit()
     address = f"file://{repository.folder}"
-    subprocess.run(["git", "clone", "--quiet", "--depth=1", address, tmp_path / "c"], check=True, capture_output=True)
+    subprocess.run(
+        ["git", "clone", "--quiet", "--depth=1", address, tmp_path / "c"],
+        check=True,
+        capture_output=True,
+    )
 
     message = refusal(first, None, tmp_path / "c" / "tpucfg.yaml")
 
@@ -180,18 +208,30 @@ def test_partial_clone_is_not_completed(repository: Repository, tmp_path: Path) 
     repository.edit((":1.0", ":1.1"))
     repository.commit()
     repository.git("config", "uploadpack.allowFilter", "true")
-    clone = ["git", "clone", "--quiet", "--filter=blob:none", f"file://{repository.folder}", str(tmp_path / "c")]
+    clone = [
+        "git",
+        "clone",
+        "--quiet",
+        "--filter=blob:none",
+        f"file://{repository.folder}",
+        str(tmp_path / "c"),
+    ]
     subprocess.run(clone, check=True, capture_output=True)
 
     assert "git fetch --refetch" in refusal("HEAD~1", None, tmp_path / "c" / "tpucfg.yaml")
     subprocess.run(
-        ["git", "fetch", "--refetch", "--no-filter", "origin"], cwd=tmp_path / "c", check=True, capture_output=True
+        ["git", "fetch", "--refetch", "--no-filter", "origin"],
+        cwd=tmp_path / "c",
+        check=True,
+        capture_output=True,
     )
     with snapshots("HEAD~1", None, tmp_path / "c" / "tpucfg.yaml") as (before, _):
         assert ":1.0" in before.spec.read_text()
 
 
-def test_missing_repository_and_missing_git_are_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_repository_and_missing_git_are_errors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each has its own message and help."""
     message = refusal("HEAD", None, tmp_path / "tpucfg.yaml")
     assert "is not in a git repository" in message
@@ -243,14 +283,31 @@ def test_large_files_are_skipped(repository: Repository) -> None:
 def test_path_outside_the_folder_is_not_exported(repository: Repository) -> None:
     """A tree that git refuses to check out writes nothing outside the temporary folder."""
     blob = repository.git("hash-object", "-w", "tpucfg.yaml")
-    raw = b"100644 tpucfg.yaml\0" + bytes.fromhex(blob) + b"100644 ../../escaped\0" + bytes.fromhex(blob)
+    raw = (
+        b"100644 tpucfg.yaml\0"
+        + bytes.fromhex(blob)
+        + b"100644 ../../escaped\0"
+        + bytes.fromhex(blob)
+    )
     written = subprocess.run(
-        ["git", "-C", repository.folder, "hash-object", "-w", "-t", "tree", "--literally", "--stdin"],
+        [
+            "git",
+            "-C",
+            repository.folder,
+            "hash-object",
+            "-w",
+            "-t",
+            "tree",
+            "--literally",
+            "--stdin",
+        ],
         input=raw,
         check=True,
         capture_output=True,
     )
-    repository.git("tag", "evil", repository.git("commit-tree", "-m", "x", written.stdout.decode().strip()))
+    repository.git(
+        "tag", "evil", repository.git("commit-tree", "-m", "x", written.stdout.decode().strip())
+    )
 
     with snapshots("evil", None, repository.spec, with_program=True) as (before, _):
         assert before.exported_to is not None
@@ -267,7 +324,9 @@ def test_folder_names_are_no_options_or_patterns(tmp_path: Path) -> None:
     repository.commit()
 
     for name in ("--help", ":(top)", "a*b", "ä ö", "-rf"):
-        with snapshots("HEAD", None, repository.folder / name / "tpucfg.yaml", with_program=True) as (before, _):
+        with snapshots(
+            "HEAD", None, repository.folder / name / "tpucfg.yaml", with_program=True
+        ) as (before, _):
             assert before.spec.read_text() == f"# {name}\n"
 
 

@@ -44,13 +44,17 @@ def repository(tmp_path: Path) -> Repository:
     ],
 )
 @pytest.mark.parametrize("is_committed", [True, False], ids=["commit", "working-tree"])
-def test_change_affects_specs(repository: Repository, changed: str, affected: str, is_committed: bool) -> None:
+def test_change_affects_specs(
+    repository: Repository, changed: str, affected: str, is_committed: bool
+) -> None:
     """A change affects the nearest spec above it, and those that name its folder as program or package."""
     base = repository.git("rev-parse", "HEAD")
     write(repository, changed, text="version: 2\n")
     head = repository.commit() if is_committed else None
 
-    scope = find_affected_specs(read_tree_change(find_repository(repository.folder / "a"), base, head))
+    scope = find_affected_specs(
+        read_tree_change(find_repository(repository.folder / "a"), base, head)
+    )
 
     assert [str(path.parent) for path in scope.affected] == affected.split()
     every = {"a", "b", "c", "d", "a/nested"} | ({"e"} if changed.startswith("e/") else set())
@@ -72,7 +76,11 @@ def test_a_spec_of_another_name_is_that_of_a_stack(repository: Repository) -> No
     """A file that a stack reads as its spec is one, wherever the stack's file stands."""
     write(repository, "a/prod.yaml", "a/other.yaml")
     write(repository, "a/Pulumi.yaml", text="name: x\nstackConfigDir: stacks\n")
-    write(repository, "a/stacks/Pulumi.prod.yaml", text="config:\n  x:spec: ./prod.yaml # of prod\n" + "\n" * 100_000)
+    write(
+        repository,
+        "a/stacks/Pulumi.prod.yaml",
+        text="config:\n  x:spec: ./prod.yaml # of prod\n" + "\n" * 100_000,
+    )
     base = repository.commit()
     write(repository, "a/prod.yaml", text="version: 2\n")
 
@@ -84,16 +92,29 @@ def test_a_spec_of_another_name_is_that_of_a_stack(repository: Repository) -> No
 def test_files_of_specs_and_their_stacks_have_rules(repository: Repository) -> None:
     """A file that is neither a spec, a result nor below a folder of a Pulumi project is listed for the reader."""
     base = repository.git("rev-parse", "HEAD")
-    known = ("a/tpucfg.yaml", "a/results/dev.jsonl", "b/Pulumi.yaml", "shared/stacks/data.json", "d/requirements.txt")
+    known = (
+        "a/tpucfg.yaml",
+        "a/results/dev.jsonl",
+        "b/Pulumi.yaml",
+        "shared/stacks/data.json",
+        "d/requirements.txt",
+    )
     write(repository, *known, "README.md", "a/results.md", "shared/main.tf", text="name: y\n")
     tree = read_tree_change(find_repository(repository.folder), base, None)
 
     specs = find_affected_specs(tree)
 
     all_specs = (*specs.affected, *specs.others)
-    assert sorted(map(str, other_paths(tree, all_specs, ()))) == ["README.md", "a/results.md", "shared/main.tf"]
+    assert sorted(map(str, other_paths(tree, all_specs, ()))) == [
+        "README.md",
+        "a/results.md",
+        "shared/main.tf",
+    ]
     judged = [PurePosixPath("README.md")]
-    assert sorted(map(str, other_paths(tree, all_specs, judged))) == ["a/results.md", "shared/main.tf"]
+    assert sorted(map(str, other_paths(tree, all_specs, judged))) == [
+        "a/results.md",
+        "shared/main.tf",
+    ]
 
 
 def test_the_only_spec_is_always_affected(tmp_path: Path) -> None:
@@ -116,4 +137,8 @@ def test_deleted_and_moved_specs_are_affected(repository: Repository) -> None:
 
     scope = find_affected_specs(read_tree_change(find_repository(repository.folder), base, None))
 
-    assert [str(path) for path in scope.affected] == ["a/tpucfg.yaml", "c/tpucfg.yaml", "f/tpucfg.yaml"]
+    assert [str(path) for path in scope.affected] == [
+        "a/tpucfg.yaml",
+        "c/tpucfg.yaml",
+        "f/tpucfg.yaml",
+    ]

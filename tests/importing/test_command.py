@@ -14,16 +14,34 @@ EXAMPLE = ROOT / "examples" / "import" / "jobset.yaml"
 def plain(tmp_path: Path) -> Path:
     """Return a JobSet of which everything is carried over."""
     data = yaml.safe_load(EXAMPLE.read_text())
-    container = data["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]["containers"][0]
+    container = data["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"][
+        "containers"
+    ][0]
     del container["ports"], container["securityContext"]
     path = tmp_path / "jobset.yaml"
     path.write_text(yaml.safe_dump(data))
     return path
 
 
-def test_a_complete_import_succeeds_and_renders(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_complete_import_succeeds_and_renders(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """With every gap filled in and nothing lost, the status is 0, stderr is empty, and the spec is valid."""
-    assert run(["import", str(plain(tmp_path)), "--project", "my-project", "--region", "us-east5", "--env", "lab"]) == 0
+    assert (
+        run(
+            [
+                "import",
+                str(plain(tmp_path)),
+                "--project",
+                "my-project",
+                "--region",
+                "us-east5",
+                "--env",
+                "lab",
+            ]
+        )
+        == 0
+    )
     output = capsys.readouterr()
     assert output.err == ""
     (tmp_path / "tpucfg.yaml").write_text(output.out)

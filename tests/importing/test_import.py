@@ -80,7 +80,21 @@ def test_the_example_becomes_a_spec_of_keys() -> None:
     assert spec["targets"]["gke"]["host_network"] is True
     assert leaves(spec["targets"]["gke"]["extra"]) == [
         (("spec", "replicatedJobs", 0, "name"), "slice"),
-        (("spec", "replicatedJobs", 0, "template", "spec", "template", "spec", "containers", 0, "name"), "trainer"),
+        (
+            (
+                "spec",
+                "replicatedJobs",
+                0,
+                "template",
+                "spec",
+                "template",
+                "spec",
+                "containers",
+                0,
+                "name",
+            ),
+            "trainer",
+        ),
         ((*CONTAINER, "resources", "limits", "memory"), "300Gi"),
     ]
 
@@ -112,7 +126,9 @@ def test_a_rendered_config_is_imported_without_a_difference(target: str) -> None
         "name": "mnist",
         "target": target,
         "sizes": [data["size"]],
-        "environments": {"dev": {"project": "my-project-dev", **{k: v for k, v in data.items() if k != "size"}}},
+        "environments": {
+            "dev": {"project": "my-project-dev", **{k: v for k, v in data.items() if k != "size"}}
+        },
         "trainer": {
             "image": "us-docker.pkg.dev/p/train/mnist:1.0",
             "command": ["python3", "-m", "mnist"],
@@ -120,7 +136,12 @@ def test_a_rendered_config_is_imported_without_a_difference(target: str) -> None
             "max_run_duration": "90m",
             "env": {"FOO": "a$b ${bucket}"},
         },
-        "training": {"tuned_on": data["size"], "batch_size": 1024, "train_steps": 100, "learning_rate": 0.1},
+        "training": {
+            "tuned_on": data["size"],
+            "batch_size": 1024,
+            "train_steps": 100,
+            "learning_rate": 0.1,
+        },
     }
     (config,) = configs(spec)
     result = imported(config.text, Given(project="my-project-dev", region=data["region"]))
@@ -135,23 +156,41 @@ def test_a_rendered_config_is_imported_without_a_difference(target: str) -> None
 OWN: dict[str, dict[str, Any]] = {
     "plain": {},
     "mounts": {"trainer": {"mounts": {"/data": "gs://bucket-a/b/c", "/x/y": "gs://bucket-b"}}},
-    "host network": {"gke": {"host_network": True}, "trainer": {"mounts": {"/data": "gs://bucket-a/b"}}},
+    "host network": {
+        "gke": {"host_network": True},
+        "trainer": {"mounts": {"/data": "gs://bucket-a/b"}},
+    },
     "spot": {"capacity": "spot"},
     "on-demand": {"capacity": "on-demand"},
     "flex-start": {"capacity": "flex-start", "trainer": {"max_run_duration": "12h"}},
     "reservation": {"capacity": {"reservation": "projects/shared/reservations/mine"}},
     "restarts": {"trainer": {"restarts": 3}},
-    "exit codes": {"trainer": {"restarts": {"times": 3, "exit_codes": [1, "42-44"]}, "max_run_duration": "2d"}},
+    "exit codes": {
+        "trainer": {"restarts": {"times": 3, "exit_codes": [1, "42-44"]}, "max_run_duration": "2d"}
+    },
     "queue": {
-        "gke": {"queue": "q", "priority": "p", "namespace": "ns", "compute_class": "cc", "image_pull_secrets": ["a"]},
+        "gke": {
+            "queue": "q",
+            "priority": "p",
+            "namespace": "ns",
+            "compute_class": "cc",
+            "image_pull_secrets": ["a"],
+        },
         "trainer": {"max_run_duration": "1h"},
     },
     "topology-aware": {"gke": {"queue": "q", "topology_aware": True}},
-    "the namespace's queue": {"gke": {"topology_aware": True}, "trainer": {"max_run_duration": "1h"}},
+    "the namespace's queue": {
+        "gke": {"topology_aware": True},
+        "trainer": {"max_run_duration": "1h"},
+    },
     "two slices": {"size": "v6e-256x2"},
     "ttl": {"gke": {"ttl": "1h"}},
     "no ttl": {"gke": {"ttl": None}},
-    "two containers": {"size": "tpu7x-128", "region": "us-central1", "gke": {"containers_per_host": 2}},
+    "two containers": {
+        "size": "tpu7x-128",
+        "region": "us-central1",
+        "gke": {"containers_per_host": 2},
+    },
     "two hosts of 4 chips": {"size": "v6e-8x2"},
     "one host": {"size": "v6e-4"},
     "machine": {"size": "v6e-8", "overrides": {"v6e-8": {"machine": "ct6e-standard-8t"}}},
@@ -169,17 +208,28 @@ OWN: dict[str, dict[str, Any]] = {
 def test_each_setting_of_gke_is_read_back(name: str) -> None:
     """A config of tpucfg becomes keys again, with nothing in `extra` and nothing in the list."""
     changes = {"size": "v6e-16", "gke": {}, "trainer": {}, "training": {}, **OWN[name]}
-    size, options, region = changes.pop("size"), changes.pop("gke"), changes.pop("region", "us-east5")
+    size, options, region = (
+        changes.pop("size"),
+        changes.pop("gke"),
+        changes.pop("region", "us-east5"),
+    )
     (config,) = configs(
         {
             "version": 1,
             "name": "mnist",
             "target": "gke",
             "sizes": [size],
-            "environments": {"dev": {"project": "my-project-dev", "region": region, "kube_context": "c"}},
+            "environments": {
+                "dev": {"project": "my-project-dev", "region": region, "kube_context": "c"}
+            },
             **changes,
             "trainer": {"image": "us-docker.pkg.dev/p/train/mnist:1.0", **changes["trainer"]},
-            "training": {"tuned_on": size, "batch_size": 1024, "train_steps": 100, **changes["training"]},
+            "training": {
+                "tuned_on": size,
+                "batch_size": 1024,
+                "train_steps": 100,
+                **changes["training"],
+            },
             "targets": {"gke": options},
         }
     )
@@ -205,10 +255,20 @@ def test_each_setting_of_gke_is_read_back(name: str) -> None:
         ((*POD, "priorityClassName"), "high", ("targets", "gke", "priority"), "high"),
         ((*POD, "serviceAccountName"), "trainer", ("targets", "gke", "service_account"), "trainer"),
         (("metadata", "namespace"), "research", ("targets", "gke", "namespace"), "research"),
-        (("metadata", "labels"), {"team": "nlp"}, ("environments", "dev", "labels"), {"team": "nlp"}),
+        (
+            ("metadata", "labels"),
+            {"team": "nlp"},
+            ("environments", "dev", "labels"),
+            {"team": "nlp"},
+        ),
         ((*CHILD, "activeDeadlineSeconds"), 5400, ("trainer", "max_run_duration"), "90m"),
         (("spec", "replicatedJobs", 0, "replicas"), 2, ("sizes",), ["v6e-16x2"]),
-        ((*POD, "imagePullSecrets"), [{"name": "registry"}], ("targets", "gke", "image_pull_secrets"), ["registry"]),
+        (
+            (*POD, "imagePullSecrets"),
+            [{"name": "registry"}],
+            ("targets", "gke", "image_pull_secrets"),
+            ["registry"],
+        ),
     ],
 )
 def test_a_field_becomes_its_key(path: KeyPath, value: Any, key: KeyPath, expected: Any) -> None:
@@ -232,9 +292,14 @@ def test_exit_codes_become_ranges() -> None:
     }
     result = imported(yaml.safe_dump(data))
     assert is_equal(result), reasons(result)
-    assert yaml.safe_load(result.text)["trainer"]["restarts"] == {"times": 0, "exit_codes": [42, "127-255"]}
+    assert yaml.safe_load(result.text)["trainer"]["restarts"] == {
+        "times": 0,
+        "exit_codes": [42, "127-255"],
+    }
     data["spec"]["failurePolicy"]["maxRestarts"] = 3
-    assert "a preemption restarts the job too, and does not count" in reasons(imported(yaml.safe_dump(data)))
+    assert "a preemption restarts the job too, and does not count" in reasons(
+        imported(yaml.safe_dump(data))
+    )
 
 
 def test_a_script_stays_text_with_placeholders() -> None:
@@ -274,7 +339,10 @@ def test_only_plain_numbers_are_figures(word: str, figures: dict[str, float]) ->
     """A number of a script is a figure if its own name precedes it and it is written as a number."""
     data = yaml.safe_load(EXAMPLE.read_text())
     container = value_at(data, CONTAINER)
-    container["command"], container["args"] = ["bash", "-c"], [f"python3 -m MaxText.train base.yml {word}"]
+    container["command"], container["args"] = (
+        ["bash", "-c"],
+        [f"python3 -m MaxText.train base.yml {word}"],
+    )
     result = imported(yaml.safe_dump(data))
     assert is_equal(result), reasons(result)
     training = yaml.safe_load(result.text)["training"]
@@ -296,14 +364,22 @@ def test_a_run_named_as_the_job_keeps_its_job_apart() -> None:
 
 def test_the_config_of_a_spec_with_named_figures_becomes_a_spec() -> None:
     """`--sequence_length` and `--model_parallel`, as a config of tpucfg has them, are figures with named flags."""
-    words = ["--batch_size=256", "--sequence_length=8192", "--model_parallel=4", "--train_steps=100"]
+    words = [
+        "--batch_size=256",
+        "--sequence_length=8192",
+        "--model_parallel=4",
+        "--train_steps=100",
+    ]
     data = yaml.safe_load(changed((*CONTAINER, "command"), ["python3", "train.py", *words]))
     del value_at(data, CONTAINER)["args"]
     result = imported(yaml.safe_dump(data))
     assert is_equal(result), reasons(result)
     training = yaml.safe_load(result.text)["training"]
     assert (training["sequence_length"], training["model_parallel"]) == (8192, 4)
-    assert training["flags"] == {"sequence_length": "sequence_length", "model_parallel": "model_parallel"}
+    assert training["flags"] == {
+        "sequence_length": "sequence_length",
+        "model_parallel": "model_parallel",
+    }
 
 
 def test_missing_figures_are_gaps() -> None:
@@ -322,13 +398,24 @@ def test_missing_figures_are_gaps() -> None:
 
 def test_figures_beside_a_missing_batch_are_kept() -> None:
     """The batch that stands in for the missing one divides by the accumulation of the file."""
-    words = ["python3", "train.py", "--bs=128", "--grad_accum=2", "--train_steps=100", "--learning_rate=2e-4"]
+    words = [
+        "python3",
+        "train.py",
+        "--bs=128",
+        "--grad_accum=2",
+        "--train_steps=100",
+        "--learning_rate=2e-4",
+    ]
     data = yaml.safe_load(changed((*CONTAINER, "command"), words))
     del value_at(data, CONTAINER)["args"]
     result = imported(yaml.safe_dump(data), GIVEN._replace(batch_size=None))
     assert result.gaps == (("training", "batch_size"),)
     training = yaml.safe_load(result.text)["training"]
-    assert (training["grad_accum"], training["train_steps"], training["learning_rate"]) == (2, 100, "2e-4")
+    assert (training["grad_accum"], training["train_steps"], training["learning_rate"]) == (
+        2,
+        100,
+        "2e-4",
+    )
     assert "command" not in reasons(result)
 
 
@@ -337,7 +424,9 @@ def test_unknown_machines_are_a_gap() -> None:
     result = imported(changed((*POD, "nodeSelector", "cloud.google.com/gke-tpu-topology"), "3x5"))
     assert ("sizes", 0) in result.gaps
     assert "no size of the catalog has the machines of the file" in reasons(result)
-    assert "parallelism: tpucfg renders another value" in reasons(imported(changed((*CHILD, "parallelism"), 5)))
+    assert "parallelism: tpucfg renders another value" in reasons(
+        imported(changed((*CHILD, "parallelism"), 5))
+    )
 
 
 @pytest.mark.parametrize(
@@ -349,7 +438,10 @@ def test_unknown_machines_are_a_gap() -> None:
         ((*POD, "restartPolicy"), "OnFailure"),
         (("spec", "failurePolicy", "maxRestarts"), 2),
         ((*POD, "tolerations"), [{"operator": "Exists"}]),
-        ((*POD, "containers"), [{"name": "a", "image": "i", "resources": {"limits": {"google.com/tpu": 4}}}] * 2),
+        (
+            (*POD, "containers"),
+            [{"name": "a", "image": "i", "resources": {"limits": {"google.com/tpu": 4}}}] * 2,
+        ),
     ],
 )
 def test_what_the_config_does_not_have_is_listed(path: KeyPath, value: Any) -> None:
@@ -360,11 +452,20 @@ def test_what_the_config_does_not_have_is_listed(path: KeyPath, value: Any) -> N
 def test_the_topology_of_a_slice_may_stand_twice() -> None:
     """Recipes write it as an annotation of the pods too; that of another slice is refused."""
     before = imported(EXAMPLE.read_text())
-    own = value_at(yaml.safe_load(EXAMPLE.read_text()), (*POD, "nodeSelector", "cloud.google.com/gke-tpu-topology"))
+    own = value_at(
+        yaml.safe_load(EXAMPLE.read_text()),
+        (*POD, "nodeSelector", "cloud.google.com/gke-tpu-topology"),
+    )
     for topology, is_carried_over in ((own, True), ("2x2x2", False)):
-        text = changed((*POD[:-1], "metadata"), {"annotations": {"cloud.google.com/gke-tpu-slice-topology": topology}})
+        text = changed(
+            (*POD[:-1], "metadata"),
+            {"annotations": {"cloud.google.com/gke-tpu-slice-topology": topology}},
+        )
         result = imported(text)
-        assert (is_equal(result), reasons(result) == reasons(before)) == (is_carried_over, is_carried_over)
+        assert (is_equal(result), reasons(result) == reasons(before)) == (
+            is_carried_over,
+            is_carried_over,
+        )
 
 
 @pytest.mark.slow
@@ -417,15 +518,30 @@ def test_a_file_that_cannot_be_compared_is_no_short_list() -> None:
 def test_defaults_of_the_server_are_absent() -> None:
     """The output of `kubectl get jobset -o yaml` becomes the same spec as the file that was applied."""
     data = yaml.safe_load(EXAMPLE.read_text())
-    data["metadata"] |= {"uid": "1", "resourceVersion": "3", "generation": 1, "managedFields": [{"manager": "kubectl"}]}
+    data["metadata"] |= {
+        "uid": "1",
+        "resourceVersion": "3",
+        "generation": 1,
+        "managedFields": [{"manager": "kubectl"}],
+    }
     data["metadata"]["namespace"] = "default"
     data["status"] = {"restarts": 0}
-    data["spec"] |= {"suspend": False, "network": {"enableDNSHostnames": True, "publishNotReadyAddresses": True}}
-    data["spec"] |= {"startupPolicy": {"startupPolicyOrder": "AnyOrder"}, "successPolicy": {"operator": "All"}}
+    data["spec"] |= {
+        "suspend": False,
+        "network": {"enableDNSHostnames": True, "publishNotReadyAddresses": True},
+    }
+    data["spec"] |= {
+        "startupPolicy": {"startupPolicyOrder": "AnyOrder"},
+        "successPolicy": {"operator": "All"},
+    }
     data["spec"]["failurePolicy"]["restartStrategy"] = "Recreate"
     data["spec"]["replicatedJobs"][0] |= {"groupName": "default"}
-    value_at(data, CHILD).update(completionMode="Indexed", suspend=False, podReplacementPolicy="Failed")
-    value_at(data, POD).update(schedulerName="default-scheduler", securityContext={}, terminationGracePeriodSeconds=30)
+    value_at(data, CHILD).update(
+        completionMode="Indexed", suspend=False, podReplacementPolicy="Failed"
+    )
+    value_at(data, POD).update(
+        schedulerName="default-scheduler", securityContext={}, terminationGracePeriodSeconds=30
+    )
     container = value_at(data, CONTAINER)
     container |= {"terminationMessagePolicy": "File"}
     container["resources"]["requests"] = {"google.com/tpu": "4", "memory": "300Gi"}
@@ -435,7 +551,9 @@ def test_defaults_of_the_server_are_absent() -> None:
 
 def test_other_objects_are_listed() -> None:
     """A Service beside the JobSet is left out with its reason."""
-    service = "apiVersion: v1\nkind: Service\nmetadata: {name: headless}\nspec: {clusterIP: None}\n---\n"
+    service = (
+        "apiVersion: v1\nkind: Service\nmetadata: {name: headless}\nspec: {clusterIP: None}\n---\n"
+    )
     result = imported(service + EXAMPLE.read_text())
     assert "the Service headless is left out" in reasons(result)
 
@@ -444,7 +562,9 @@ def test_other_objects_are_listed() -> None:
 def test_a_hostile_file_is_bounded() -> None:
     """A file that is larger than any config is refused, and many refusals or differences are cut."""
     data = yaml.safe_load(EXAMPLE.read_text())
-    value_at(data, CONTAINER)["env"] = [{"name": f"9 {number}", "value": "$("} for number in range(900)]
+    value_at(data, CONTAINER)["env"] = [
+        {"name": f"9 {number}", "value": "$("} for number in range(900)
+    ]
     result = imported(yaml.safe_dump(data))
     assert not is_equal(result)
     assert len(result.notes) <= 101
@@ -482,7 +602,9 @@ def test_other_files_are_refused(text: str) -> None:
 @pytest.mark.parametrize("on_pods", [{}, {"team": "vision"}])
 def test_labels_of_a_job_are_those_of_its_pods(on_pods: dict[str, str]) -> None:
     """The labels of a JobSet become those of the environment, which are rendered on its pods as well."""
-    data = yaml.safe_load(changed(("metadata", "labels"), {"team": "vision", "tpucfg-size": "v6e-16"}))
+    data = yaml.safe_load(
+        changed(("metadata", "labels"), {"team": "vision", "tpucfg-size": "v6e-16"})
+    )
     value_at(data, POD[:-1]).setdefault("metadata", {})["labels"] = on_pods
     result = imported(yaml.safe_dump(data))
     assert is_equal(result)

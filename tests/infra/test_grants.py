@@ -9,7 +9,9 @@ from tpucfg.infra.grants import Grant, Target, grants_of, public_names
 from tpucfg.infra.resources import Resource
 
 TEAM = "group:team@example.com"
-POLICY = json.dumps({"bindings": [{"role": "roles/a", "members": [TEAM, "allUsers"]}, {"role": "roles/b"}, 3]})
+POLICY = json.dumps(
+    {"bindings": [{"role": "roles/a", "members": [TEAM, "allUsers"]}, {"role": "roles/b"}, 3]}
+)
 
 
 def grants(type_: str, **inputs: Any) -> tuple[Grant, ...]:
@@ -41,7 +43,11 @@ def grants(type_: str, **inputs: Any) -> tuple[Grant, ...]:
             {"repository": "train", "location": "us", "project": "p"},
             Target("repository", "p/us/train"),
         ),
-        ("gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember", {"cryptoKeyId": "k"}, Target("crypto key", "k")),
+        (
+            "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember",
+            {"cryptoKeyId": "k"},
+            Target("crypto key", "k"),
+        ),
         (
             "gcp:storage/managedFolderIamMember:ManagedFolderIamMember",
             {"bucket": "b", "managedFolder": "jobs/"},
@@ -76,7 +82,12 @@ def test_grant_names_its_object(type_: str, inputs: dict[str, Any], expected: Ta
         ),
         (
             "gcp:bigquery/dataset:Dataset",
-            {"accesses": [{"role": "READER", "userByEmail": "a@example.com"}, {"role": "OWNER", "iamMember": TEAM}]},
+            {
+                "accesses": [
+                    {"role": "READER", "userByEmail": "a@example.com"},
+                    {"role": "OWNER", "iamMember": TEAM},
+                ]
+            },
             [("READER", "a@example.com"), ("OWNER", TEAM)],
         ),
         (
@@ -85,14 +96,24 @@ def test_grant_names_its_object(type_: str, inputs: dict[str, Any], expected: Ta
             [("READER", "allAuthenticatedUsers")],
         ),
         # Values of another type are shown instead of skipped.
-        ("gcp:projects/iAMMember:IAMMember", {"role": {"a": 1}, "member": 3}, [("[not a text]", "[not a text]")]),
-        ("gcp:projects/iAMBinding:IAMBinding", {"role": "r", "members": "[secret]"}, [("r", "[secret]")]),
+        (
+            "gcp:projects/iAMMember:IAMMember",
+            {"role": {"a": 1}, "member": 3},
+            [("[not a text]", "[not a text]")],
+        ),
+        (
+            "gcp:projects/iAMBinding:IAMBinding",
+            {"role": "r", "members": "[secret]"},
+            [("r", "[secret]")],
+        ),
         # Nothing is granted by a policy that is no JSON, or by a role without members.
         ("gcp:projects/iAMPolicy:IAMPolicy", {"policyData": "[" * 100_000}, []),
         ("gcp:storage/bucketIAMBinding:BucketIAMBinding", {"role": "r", "members": []}, []),
     ],
 )
-def test_every_member_is_a_grant(type_: str, inputs: dict[str, Any], expected: list[tuple[str, str]]) -> None:
+def test_every_member_is_a_grant(
+    type_: str, inputs: dict[str, Any], expected: list[tuple[str, str]]
+) -> None:
     """Members, bindings, policies, access lists and datasets become grants."""
     assert [(grant.role, grant.member) for grant in grants(type_, **inputs)] == expected
 
@@ -100,14 +121,30 @@ def test_every_member_is_a_grant(type_: str, inputs: dict[str, Any], expected: l
 def test_title_of_a_condition_restricts_nothing() -> None:
     """The condition of a grant is its expression; a condition without one that is plain text is shown as such."""
     type_ = "gcp:projects/iAMMember:IAMMember"
-    conditions = [None, {"title": "a"}, {"title": "a", "expression": "x"}, "[secret]", {"expression": 3}]
-    expressions = [grants(type_, role="r", member=TEAM, condition=condition)[0].condition for condition in conditions]
+    conditions = [
+        None,
+        {"title": "a"},
+        {"title": "a", "expression": "x"},
+        "[secret]",
+        {"expression": 3},
+    ]
+    expressions = [
+        grants(type_, role="r", member=TEAM, condition=condition)[0].condition
+        for condition in conditions
+    ]
     assert expressions == ["", "[not a text]", "x", "[secret]", "[not a text]"]
 
 
 def test_public_names_are_found_in_any_case_and_place() -> None:
     """Members and predefined lists are found at any depth, and in policies; the name of a group is none."""
-    places = {"member": " ALLUSERS", "rules": [{"who": ["allAuthenticatedUsers"]}], "predefinedAcl": "publicRead"}
-    names = [name for name, _ in public_names(Resource("gcp:x/y:Z", "z", {**places, "policyData": POLICY}))]
+    places = {
+        "member": " ALLUSERS",
+        "rules": [{"who": ["allAuthenticatedUsers"]}],
+        "predefinedAcl": "publicRead",
+    }
+    names = [
+        name
+        for name, _ in public_names(Resource("gcp:x/y:Z", "z", {**places, "policyData": POLICY}))
+    ]
     assert names == ["ALLUSERS", "allAuthenticatedUsers", "publicRead", "allUsers"]
     assert public_names(Resource("gcp:x/y:Z", "z", {"member": "group:allUsers@example.com"})) == ()

@@ -16,10 +16,20 @@ pytestmark = pytest.mark.shell
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def tpucfg(*arguments: str, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
+def tpucfg(
+    *arguments: str, cwd: Path = ROOT, **environment: str
+) -> subprocess.CompletedProcess[str]:
     """Run the command in a subprocess without credentials or network access."""
-    without_cloud = {key: value for key, value in os.environ.items() if not key.startswith(("GOOGLE_", "PULUMI_"))}
-    unreachable = {"HTTPS_PROXY": "http://127.0.0.1:1", "HTTP_PROXY": "http://127.0.0.1:1", "HOME": "/nonexistent"}
+    without_cloud = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith(("GOOGLE_", "PULUMI_"))
+    }
+    unreachable = {
+        "HTTPS_PROXY": "http://127.0.0.1:1",
+        "HTTP_PROXY": "http://127.0.0.1:1",
+        "HOME": "/nonexistent",
+    }
     return subprocess.run(
         [sys.executable, "-m", "tpucfg", *arguments],
         cwd=cwd,
@@ -47,7 +57,11 @@ def test_json_lists_every_environment_sorted(capsys: pytest.CaptureFixture[str])
     assert run(["infra", "--spec", str(ROOT / "tpucfg.yaml"), "--format", "json"]) == 0
 
     document = json.loads(capsys.readouterr().out)
-    assert [environment["name"] for environment in document["environments"]] == ["dev", "prod", "staging"]
+    assert [environment["name"] for environment in document["environments"]] == [
+        "dev",
+        "prod",
+        "staging",
+    ]
     for environment in document["environments"]:
         keys = [(resource["type"], resource["name"]) for resource in environment["resources"]]
         assert keys == sorted(keys)
@@ -70,7 +84,9 @@ def test_bundled_program_runs_without_a_pulumi_project(tmp_path: Path) -> None:
 def test_own_program_of_a_project_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A project's own program runs with its stack's config, and a broken rule is an error in the spec."""
     spec = specs.write(tmp_path, specs.spec())
-    (tmp_path / "Pulumi.yaml").write_text("name: mine\nruntime: python\nmain: infra\nstackConfigDir: infra\n")
+    (tmp_path / "Pulumi.yaml").write_text(
+        "name: mine\nruntime: python\nmain: infra\nstackConfigDir: infra\n"
+    )
     (tmp_path / "infra").mkdir()
     (tmp_path / "infra" / "Pulumi.dev.yaml").write_text("config:\n  mine:where: EUROPE-WEST4\n")
     (tmp_path / "infra" / "__main__.py").write_text(
@@ -106,7 +122,9 @@ def test_unknown_environment_is_a_usage_error() -> None:
 def test_missing_package_is_reported_with_the_install_command(tmp_path: Path) -> None:
     """Without Pulumi, the command prints what to install, and other commands work."""
     blocked = tmp_path / "sitecustomize.py"
-    blocked.write_text("import sys\nsys.modules['pulumi'] = None\nsys.modules['pulumi_gcp'] = None\n")
+    blocked.write_text(
+        "import sys\nsys.modules['pulumi'] = None\nsys.modules['pulumi_gcp'] = None\n"
+    )
     paths = os.pathsep.join([str(tmp_path), str(ROOT / "compiler")])
 
     printed = tpucfg("infra", PYTHONPATH=paths)
@@ -121,12 +139,17 @@ def test_missing_package_is_reported_with_the_install_command(tmp_path: Path) ->
     [
         ("1 / 0", "failed: stacks/bucket.py:1: ZeroDivisionError: division by zero"),
         ("raise SystemExit('stop')", "failed: stacks/bucket.py:1: SystemExit: stop"),
-        ("import nothing_of_the_kind", "failed: stacks/bucket.py:1: ModuleNotFoundError: No module named"),
+        (
+            "import nothing_of_the_kind",
+            "failed: stacks/bucket.py:1: ModuleNotFoundError: No module named",
+        ),
         ("raise ValueError('\\x1b[2J')", "failed: stacks/bucket.py:1: ValueError: \\u001b[2J"),
         ("import pulumi; raise pulumi.RunError('no quota')", "tpucfg: dev: no quota\n"),
     ],
 )
-def test_exception_of_an_own_program_is_printed_once(tmp_path: Path, line: str, message: str) -> None:
+def test_exception_of_an_own_program_is_printed_once(
+    tmp_path: Path, line: str, message: str
+) -> None:
     """An exception of a project's own program is printed once, with its line, and not as an internal error."""
     assert run(["init", str(tmp_path), "--name", "mnist", "--infra"]) == 0
     program = tmp_path / "stacks" / "bucket.py"
@@ -142,4 +165,9 @@ def test_no_other_command_imports_pulumi() -> None:
     """A check, which reads stack files too, does not import Pulumi."""
     code = "import sys; from tpucfg.cli.app import run; run(['check']); sys.exit('pulumi' in sys.modules)"
 
-    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=False).returncode == 0
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=False
+        ).returncode
+        == 0
+    )

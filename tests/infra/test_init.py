@@ -37,10 +37,13 @@ def test_new_project_has_its_name_and_a_copy_of_the_program(tmp_path: Path) -> N
     assert run(["init", str(tmp_path / "mnist"), "--infra"]) == 0
 
     created, original = (
-        read_text((folder / "Pulumi.yaml").read_text(), "Pulumi.yaml").data for folder in (tmp_path / "mnist", ROOT)
+        read_text((folder / "Pulumi.yaml").read_text(), "Pulumi.yaml").data
+        for folder in (tmp_path / "mnist", ROOT)
     )
     assert created == {**original, "name": "mnist"}
-    assert "mnist:spec: tpucfg.yaml" in (tmp_path / "mnist" / "stacks" / "Pulumi.dev.yaml").read_text()
+    assert (
+        "mnist:spec: tpucfg.yaml" in (tmp_path / "mnist" / "stacks" / "Pulumi.dev.yaml").read_text()
+    )
     for module in (ROOT / "stacks").glob("*.py"):
         assert (tmp_path / "mnist" / "stacks" / module.name).read_text() == module.read_text()
 
@@ -76,7 +79,10 @@ def outer(tmp_path: Path) -> Path:
 
 
 def init_hints(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], new: str = "sub/m"
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    new: str = "sub/m",
 ) -> str:
     """Run `tpucfg init` in a folder and return its stderr."""
     monkeypatch.chdir(folder)
@@ -105,7 +111,9 @@ def test_worktree_and_submodule_are_repositories(
     """A `.git` file that names the repository's folder marks a repository too."""
     repository = Repository(outer)
     repository.git("worktree", "add", "--quiet", "../tree")
-    repository.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(outer), "module")
+    repository.git(
+        "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(outer), "module"
+    )
     for folder in (outer.parent / "tree", outer / "module"):
         assert (folder / ".git").is_file()
         assert "move it to .github," in init_hints(folder, monkeypatch, capsys)
@@ -141,7 +149,9 @@ def test_hint_escapes_an_undecodable_folder_name(
     outer: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A folder name that is not valid UTF-8 is printed as an escape, although git prints the raw bytes."""
-    assert "sub/\\udcff/.github: move it to .github," in init_hints(outer, monkeypatch, capsys, "sub/\udcff")
+    assert "sub/\\udcff/.github: move it to .github," in init_hints(
+        outer, monkeypatch, capsys, "sub/\udcff"
+    )
 
 
 @pytest.mark.parametrize("new", ["m", "my models/m", "it's", "-rf", "$(id)", "../m"])
@@ -152,9 +162,13 @@ def test_next_command_is_quoted_for_the_shell(
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     assert run(["init", "--name", "mnist", "--", new]) == 0
-    enter, _, ladder = capsys.readouterr().out.splitlines()[-1].removeprefix("next: ").partition(" && ")
+    enter, _, ladder = (
+        capsys.readouterr().out.splitlines()[-1].removeprefix("next: ").partition(" && ")
+    )
     assert ladder == "tpucfg ladder"
-    completed = subprocess.run(["sh", "-c", f"{enter} && ls"], capture_output=True, text=True, check=True)
+    completed = subprocess.run(
+        ["sh", "-c", f"{enter} && ls"], capture_output=True, text=True, check=True
+    )
     assert "tpucfg.yaml" in completed.stdout
 
 
@@ -170,18 +184,24 @@ def test_output_escapes_control_characters(
     assert "these files exist" in printed.err
 
 
-def test_a_new_project_is_a_spec_and_its_schema(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_new_project_is_a_spec_and_its_schema(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Nothing else is written unless it is asked for, and the spec has no finding."""
     folder = tmp_path / "lm"
     assert run(["init", str(folder)]) == 0
-    files = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    files = sorted(
+        path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
+    )
     assert files == ["schema/tpucfg.schema.json", "tpucfg.yaml"]
     capsys.readouterr()
     assert run(["check", "--spec", str(folder / "tpucfg.yaml")]) == 0
     assert capsys.readouterr().out.endswith("4 configs: no findings\n")
 
 
-def test_workflow_of_unknown_origin_is_not_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_workflow_of_unknown_origin_is_not_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A tpucfg that only this machine can install writes no workflow, and the printed command adds it."""
     folder = tmp_path / "my models"
     assert run(["init", str(folder), "--name", "mnist", "--workflow"]) == 1
@@ -189,22 +209,36 @@ def test_workflow_of_unknown_origin_is_not_written(tmp_path: Path, capsys: pytes
     hint = capsys.readouterr().err
     assert hint.startswith("tpucfg: the workflow cannot install tpucfg: ")
 
-    option, address = hint.partition("help: add the commit to install it from, ")[2].split(",")[0].split()
+    option, address = (
+        hint.partition("help: add the commit to install it from, ")[2].split(",")[0].split()
+    )
     address = address.replace("OWNER/tpucfg@COMMIT", f"acme/tpucfg@{'0' * 40}")
     assert run(["init", str(folder), "--name", "mnist", "--workflow", option, address]) == 0
     created = capsys.readouterr().out.splitlines()
     assert sum(line.startswith(f"create {folder}/.github/") for line in created) == len(created) - 3
     workflow = (folder / ".github/workflows/review.yml").read_text()
-    assert workflow.count(f"pip install 'tpucfg[infra] @ git+https://github.com/acme/tpucfg@{'0' * 40}'") == 2
+    assert (
+        workflow.count(
+            f"pip install 'tpucfg[infra] @ git+https://github.com/acme/tpucfg@{'0' * 40}'"
+        )
+        == 2
+    )
 
 
-def test_workflow_alone_takes_no_option_of_a_project(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_workflow_alone_takes_no_option_of_a_project(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """An option that would have no effect is refused."""
     assert run(["init", str(tmp_path), "--only-workflow", "--trainer", "jax"]) == 2
-    assert "--only-workflow excludes --name, --target, --trainer and --infra" in capsys.readouterr().err
+    assert (
+        "--only-workflow excludes --name, --target, --trainer and --infra"
+        in capsys.readouterr().err
+    )
 
 
-def test_workflow_alone_needs_a_known_origin(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_workflow_alone_needs_a_known_origin(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The workflow is never written with the bare name, which anyone could register on the package index."""
     assert run(["init", str(tmp_path), "--only-workflow"]) == 1
     assert "the workflow cannot install tpucfg" in capsys.readouterr().err

@@ -7,7 +7,9 @@ import pytest
 from tpucfg.infra.resource_rules import LifecycleRule, covers, lifecycle_rules
 
 
-def rule(action: str = "Delete", storage_class: str | None = None, **conditions: Any) -> LifecycleRule:
+def rule(
+    action: str = "Delete", storage_class: str | None = None, **conditions: Any
+) -> LifecycleRule:
     """Return a rule of a bucket."""
     declared = {"action": {"type": action, "storageClass": storage_class}, "condition": conditions}
     rules = lifecycle_rules({"lifecycleRules": [declared]})
@@ -56,7 +58,10 @@ def test_other_rules_do_not_cover_each_other(one: LifecycleRule, other: Lifecycl
         (rule(age=0), "Delete: every object"),
         (rule(age=1, matchesPrefixes=["tmp/", "x/"]), "Delete: age 1, matchesPrefixes tmp/, x/"),
         (rule(matchesSuffixes=[".ckpt"]), "Delete: matchesSuffixes .ckpt"),
-        (rule("SetStorageClass", "ARCHIVE", age="9"), "SetStorageClass ARCHIVE: every object, age 9"),
+        (
+            rule("SetStorageClass", "ARCHIVE", age="9"),
+            "SetStorageClass ARCHIVE: every object, age 9",
+        ),
         (
             rule(matchesPrefixes=[f"a{n}" for n in range(9)], tomorrow=2),
             "Delete: matchesPrefixes a0, a1, a2, a3, a4, a5, a6, a7 and 1 more, tomorrow 2",
@@ -86,7 +91,9 @@ def test_rules_that_delete_the_jobs(conditions: dict[str, Any], expected: bool) 
     assert rule(**conditions).deletes_jobs is expected
 
 
-@pytest.mark.parametrize("rules", ["[secret]", ["[secret]"], [{"action": "x"}], [{"action": {}, "condition": "x"}], {}])
+@pytest.mark.parametrize(
+    "rules", ["[secret]", ["[secret]"], [{"action": "x"}], [{"action": {}, "condition": "x"}], {}]
+)
 def test_rules_that_cannot_be_read_are_not_known(rules: Any) -> None:
     """Values that are hidden or malformed are not the same as no rules."""
     assert lifecycle_rules({"lifecycleRules": rules}) is None

@@ -40,7 +40,9 @@ def test_results_have_the_declared_resources(tmp_path: Path) -> None:
 
     assert [*results] == ["dev", "prod"]
     assert isinstance(prod, EnvironmentResources)
-    assert [*prod.resources] == sorted(prod.resources, key=lambda resource: (resource.type, resource.name))
+    assert [*prod.resources] == sorted(
+        prod.resources, key=lambda resource: (resource.type, resource.name)
+    )
     buckets = [resource for resource in prod.resources if resource.kind == "storage.Bucket"]
     assert [(bucket.name, bucket.protect) for bucket in buckets] == [("data-us-central1", True)]
 
@@ -52,7 +54,10 @@ def test_results_have_the_declared_resources(tmp_path: Path) -> None:
         ("import os; os.kill(os.getpid(), 9)", "ended its process by signal 9 before"),
         ("import time; time.sleep(600)", "was stopped after the timeout of 5 seconds"),
         ("import sys; sys.exit(0)", "SystemExit: 0"),
-        (FORGED_RESULT.format(line={"name": "dev", "resources": [{}], "outputs": {}}), "is malformed"),
+        (
+            FORGED_RESULT.format(line={"name": "dev", "resources": [{}], "outputs": {}}),
+            "is malformed",
+        ),
         (FORGED_RESULT.format(line={"name": "prod", "problem": ""}), "is malformed"),
     ],
     ids=["silent", "killed", "hangs", "exits", "other form", "other environment"],
@@ -69,25 +74,36 @@ def test_output_size_is_limited(tmp_path: Path) -> None:
     """A program that writes without end is stopped at the size limit."""
     prepended = "import os\nwhile True: os.write(3, b' ' * 65536)"
 
-    assert _run(tmp_path, prepended)["dev"] == ProgramFailure("the stack program declares more than 32 MiB")
+    assert _run(tmp_path, prepended)["dev"] == ProgramFailure(
+        "the stack program declares more than 32 MiB"
+    )
 
 
 def test_program_receives_no_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Variables with credentials, or with access to later steps of a workflow, are removed from the environment."""
     values = dict.fromkeys(
-        ("GITHUB_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_URL", "PULUMI_CONFIG_PASSPHRASE", "GITHUB_ENV"), "x"
+        ("GITHUB_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_URL", "PULUMI_CONFIG_PASSPHRASE", "GITHUB_ENV"),
+        "x",
     )
-    values |= {"SENTRY_DSN": "x", "DATABASE": "https://name:password@host.example/", "TPUCFG_PLAIN": "x"}
+    values |= {
+        "SENTRY_DSN": "x",
+        "DATABASE": "https://name:password@host.example/",
+        "TPUCFG_PLAIN": "x",
+    }
     names = [*values]
     for name, value in values.items():
         monkeypatch.setenv(name, value)
-    result = _run(tmp_path, f"import os\nraise ValueError([name for name in {names} if name in os.environ])")["dev"]
+    result = _run(
+        tmp_path, f"import os\nraise ValueError([name for name in {names} if name in os.environ])"
+    )["dev"]
 
     assert isinstance(result, ProgramFailure)
     assert result.reason.endswith("ValueError: []")
 
 
-def test_program_finds_no_credentials_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_program_finds_no_credentials_of_the_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Every folder in which a tool looks for credentials is one that is empty, and deleted after the run."""
     monkeypatch.setenv("CLOUDSDK_CONFIG", str(tmp_path))
     prepended = """
@@ -126,9 +142,14 @@ def test_program_can_use_a_temporary_folder(tmp_path: Path) -> None:
     assert not Path(result.reason.partition("ValueError: ")[2]).parent.exists()
 
 
-def test_output_for_the_log_is_bounded_and_without_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_output_for_the_log_is_bounded_and_without_commands(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A program's prints reach stderr with a prefix, so that no line is a command to the service that shows the log."""
-    _run(tmp_path, "print('::add-mask::x\\n ::stop-commands::y\\nz ##[group]\\x1b[2J' + 'a' * 100_000)")
+    _run(
+        tmp_path,
+        "print('::add-mask::x\\n ::stop-commands::y\\nz ##[group]\\x1b[2J' + 'a' * 100_000)",
+    )
 
     printed = capsys.readouterr()
     lines = printed.err.splitlines()
@@ -139,7 +160,9 @@ def test_output_for_the_log_is_bounded_and_without_commands(tmp_path: Path, caps
     assert len(printed.err) < 70_000
 
 
-@pytest.mark.parametrize("line", ["import pulumi_gcp.newer", "import pulumi_typing", "import pulumi.rnutime"])
+@pytest.mark.parametrize(
+    "line", ["import pulumi_gcp.newer", "import pulumi_typing", "import pulumi.rnutime"]
+)
 def test_failed_import_is_no_missing_package(tmp_path: Path, line: str) -> None:
     """Only tpucfg decides that Pulumi is missing: a program that cannot import a module of it has failed."""
     result = _run(tmp_path, line)["dev"]
@@ -157,7 +180,9 @@ def test_answer_cannot_claim_missing_packages(tmp_path: Path) -> None:
 
 def _command_lines() -> list[str]:
     """Return the command lines of all processes."""
-    printed = subprocess.run(["ps", "-A", "-o", "command="], capture_output=True, text=True, check=True)
+    printed = subprocess.run(
+        ["ps", "-A", "-o", "command="], capture_output=True, text=True, check=True
+    )
     return printed.stdout.splitlines()
 
 

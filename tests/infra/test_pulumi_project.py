@@ -34,7 +34,9 @@ def test_json_wins_over_yaml_and_yml(tmp_path: Path) -> None:
         ({"main": "program.py"}, "program.py", "."),
     ],
 )
-def test_folders_of_a_project(tmp_path: Path, settings: dict[str, str], program: str, stacks: str) -> None:
+def test_folders_of_a_project(
+    tmp_path: Path, settings: dict[str, str], program: str, stacks: str
+) -> None:
     """A main program may be a folder or the file in it."""
     write(tmp_path, "Pulumi.yaml", **settings)
 
@@ -50,7 +52,10 @@ def test_code_besides_the_program(tmp_path: Path) -> None:
         tmp_path,
         "Pulumi.yaml",
         runtime={"name": "python", "options": {"virtualenv": ".venv"}},
-        plugins={"providers": [{"name": "gcp", "path": "bin"}], "analyzers": [{"name": "a", "path": "rules"}]},
+        plugins={
+            "providers": [{"name": "gcp", "path": "bin"}],
+            "analyzers": [{"name": "a", "path": "rules"}],
+        },
         packages={"near": "./near", "far": "github.com/a/b", "full": {"source": "../full"}},
     )
 
@@ -60,7 +65,9 @@ def test_code_besides_the_program(tmp_path: Path) -> None:
     assert pulumi.other_code == (".venv", "bin", "rules", "./near", "../full")
 
 
-@pytest.mark.parametrize("plugins", [[], "x", {"providers": "x"}, {"providers": [1]}, {"providers": [{}]}, None])
+@pytest.mark.parametrize(
+    "plugins", [[], "x", {"providers": "x"}, {"providers": [1]}, {"providers": [{}]}, None]
+)
 def test_malformed_sections_name_no_code(tmp_path: Path, plugins: object) -> None:
     """A section of another type than the engine accepts is no error here: the engine refuses it."""
     write(tmp_path, "Pulumi.yaml", plugins=plugins, packages=plugins, runtime=plugins)

@@ -20,7 +20,9 @@ def declared(folder: Path, program: str) -> EnvironmentResources:
     main = folder / "program" / "__main__.py"
     main.parent.mkdir()
     main.write_text(f"import pulumi, pulumi_gcp\n{program}\n")
-    return run_under_mocks(main.parent, environment=project.environments["dev"], project="tpucfg", config={})
+    return run_under_mocks(
+        main.parent, environment=project.environments["dev"], project="tpucfg", config={}
+    )
 
 
 def only(environment: EnvironmentResources) -> Resource:
@@ -55,7 +57,9 @@ def test_options_are_recorded(tmp_path: Path, options: str, recorded: dict[str, 
     resource = only(declared(tmp_path, BUCKET.format(options=options)))
 
     # The library itself marks these.
-    assert {key: value for key, value in resource.options.items() if key != "additionalSecretOutputs"} == recorded
+    assert {
+        key: value for key, value in resource.options.items() if key != "additionalSecretOutputs"
+    } == recorded
 
 
 def test_parents_are_the_whole_chain(tmp_path: Path) -> None:
@@ -92,12 +96,21 @@ pulumi.export("plain", 1)
 
     assert sorted(resource.secrets) == ["labels", "location"]
     assert all(re.fullmatch("[0-9a-f]{12}", digest) for digest in resource.secrets.values())
-    assert resource.inputs == {"project": "p", "location": "[secret]", "labels": "[secret]", **_rest(resource)}
+    assert resource.inputs == {
+        "project": "p",
+        "location": "[secret]",
+        "labels": "[secret]",
+        **_rest(resource),
+    }
     assert environment.outputs == {"token": "[secret]", "deep": "[secret]", "plain": 1}
 
 
 def _rest(resource: Resource) -> dict[str, object]:
-    return {key: value for key, value in resource.inputs.items() if key not in {"project", "location", "labels"}}
+    return {
+        key: value
+        for key, value in resource.inputs.items()
+        if key not in {"project", "location", "labels"}
+    }
 
 
 def test_grants_are_never_secret(tmp_path: Path) -> None:
@@ -115,8 +128,14 @@ GRANT = {"project": "p", "role": "roles/owner", "member": "user:a@b.example"}
 @pytest.mark.parametrize(
     ("program", "unseen"),
     [
-        ("pulumi.runtime.register_resource_transform(lambda args: None)", Unseen("transform", "all resources")),
-        ("pulumi.runtime.register_invoke_transform(lambda args: None)", Unseen("transform", "all look-ups")),
+        (
+            "pulumi.runtime.register_resource_transform(lambda args: None)",
+            Unseen("transform", "all resources"),
+        ),
+        (
+            "pulumi.runtime.register_invoke_transform(lambda args: None)",
+            Unseen("transform", "all look-ups"),
+        ),
         ("pulumi.StackReference('o/p/s')", Unseen("read", "pulumi:pulumi:StackReference o/p/s")),
         ("pulumi.ComponentResource('o:p:C', 'c', {}, None, True)", Unseen("component", "o:p:C c")),
         (
@@ -141,7 +160,9 @@ def test_look_up_of_a_project_is_known(tmp_path: Path) -> None:
 
 def test_providers_are_recorded_with_their_inputs(tmp_path: Path) -> None:
     """A provider is no resource, but its inputs and secrets are compared."""
-    environment = declared(tmp_path, "pulumi_gcp.Provider('mine', project='p', access_token='t', region='r')")
+    environment = declared(
+        tmp_path, "pulumi_gcp.Provider('mine', project='p', access_token='t', region='r')"
+    )
     (provider,) = environment.providers
 
     assert environment.resources == ()

@@ -17,7 +17,10 @@ from tpucfg.infra.resources import (
     read_resource_file,
 )
 
-BUCKET = {**Resource("gcp:storage/bucket:Bucket", "b", {"location": "EU"})._asdict(), "secrets": {"location": "f00d"}}
+BUCKET = {
+    **Resource("gcp:storage/bucket:Bucket", "b", {"location": "EU"})._asdict(),
+    "secrets": {"location": "f00d"},
+}
 RESULT: dict[str, Any] = {
     "name": "dev",
     "resources": [BUCKET],
@@ -91,7 +94,16 @@ def test_deep_values_are_a_failure() -> None:
 @pytest.mark.parametrize("value", [1, "x", [1, [2]], {"a": {"b": 1}}, True, 1.5], ids=str)
 def test_options_of_any_form_are_compared(value: Any) -> None:
     """A program that forges its result can give an option any form: the comparison raises nothing."""
-    names = ("aliases", "ignoreChanges", "hooks", "provider", "parent", "parentAliases", "version", "deletedWith")
+    names = (
+        "aliases",
+        "ignoreChanges",
+        "hooks",
+        "provider",
+        "parent",
+        "parentAliases",
+        "version",
+        "deletedWith",
+    )
     options = dict.fromkeys(names, value)
     before = parse(RESULT)
     after = parse(
@@ -113,7 +125,10 @@ def test_file_has_what_was_written() -> None:
     declared = parse(RESULT)
     written = [
         json.dumps(document_data(spec, {"dev": result}, ())).encode()
-        for spec, result in (("tpucfg.yaml", declared), ("b/tpucfg.yaml", ProgramFailure("no\nquota")))
+        for spec, result in (
+            ("tpucfg.yaml", declared),
+            ("b/tpucfg.yaml", ProgramFailure("no\nquota")),
+        )
     ]
     file = read_resource_file("head.json", b" \n".join(written))
 
@@ -159,4 +174,6 @@ def test_problem_is_bounded() -> None:
 
 def test_texts_that_cannot_be_printed_are_malformed() -> None:
     """Half a character, as JSON can escape it, would end the command that prints it."""
-    assert parse(RESULT | {"resources": [BUCKET | {"name": "\ud800"}]}).reason.endswith("surrogates not allowed")
+    assert parse(RESULT | {"resources": [BUCKET | {"name": "\ud800"}]}).reason.endswith(
+        "surrogates not allowed"
+    )

@@ -26,12 +26,18 @@ GOOD: dict[str, Any] = {
 }
 
 
-def finding_levels(folder: Path, resource: Resource, *, environment: str = "dev", **top: Any) -> list[tuple[str, str]]:
+def finding_levels(
+    folder: Path, resource: Resource, *, environment: str = "dev", **top: Any
+) -> list[tuple[str, str]]:
     """Return the id and level of each finding about one resource."""
     project = project_of(folder, environment, **top)
     declared = EnvironmentResources(project.environments[environment], (resource,), {})
     findings = resource_findings(declared, project)
-    assert all(finding.location.line > 1 and finding.help for finding in findings if finding.level == "error")
+    assert all(
+        finding.location.line > 1 and finding.help
+        for finding in findings
+        if finding.level == "error"
+    )
     return [(finding.id, finding.level) for finding in findings]
 
 
@@ -55,37 +61,89 @@ def test_regional_private_bucket_breaks_no_rule(tmp_path: Path) -> None:
         (BUCKET, {"publicAccessPrevention": "inherited"}, "TPU091"),
         (BUCKET, {"uniformBucketLevelAccess": False}, "TPU091"),
         (GRANT, {"role": "roles/storage.objectViewer", "member": "allUsers"}, "TPU091"),
-        (GRANT, {"role": "roles/storage.objectViewer", "member": "allAuthenticatedUsers"}, "TPU091"),
+        (
+            GRANT,
+            {"role": "roles/storage.objectViewer", "member": "allAuthenticatedUsers"},
+            "TPU091",
+        ),
         ("gcp:serviceaccount/account:Account", {"project": None}, "TPU093"),
         (GRANT, {"role": "roles/owner", "member": "group:a@example.com"}, "TPU095"),
         (GRANT, {"role": "roles/editor", "member": "group:a@example.com"}, "TPU095"),
     ],
 )
-def test_broken_rule_is_one_error(tmp_path: Path, type_: str, change: dict[str, Any], expected: str) -> None:
+def test_broken_rule_is_one_error(
+    tmp_path: Path, type_: str, change: dict[str, Any], expected: str
+) -> None:
     """Each broken rule is one error with its own id, located at the environment and with a help line."""
-    assert finding_levels(tmp_path, Resource(type_, "name", {**GOOD, **change})) == [(expected, "error")]
+    assert finding_levels(tmp_path, Resource(type_, "name", {**GOOD, **change})) == [
+        (expected, "error")
+    ]
 
 
 @pytest.mark.parametrize(
     ("resource", "expected"),
     [
-        (Resource(GRANT, "g", {"project": "p", "role": "roles/storage.admin", "member": TEAM}), ["TPU098"]),
-        (Resource(GRANT, "g", {"project": "p", "role": "roles/run.serviceAgent", "member": TEAM}), ["TPU098"]),
-        (Resource(GRANT, "g", {"project": "p", "role": "roles/ml.serviceAgent", "member": TEAM}), ["TPU098"]),
-        (Resource(GRANT, "g", {"project": "p", "role": "roles/storage.objectAdmin", "member": TEAM}), []),
-        (Resource(ON_BUCKET, "g", {"bucket": "b", "role": "roles/storage.admin", "member": TEAM}), []),
-        (Resource(ROLE, "r", {"project": "p", "permissions": ["storage.buckets.setIamPolicy"]}), ["TPU098"]),
-        (Resource(ROLE, "r", {"project": "p", "permissions": ["tpu.nodes.get", "tpu.nodes.delete"]}), []),
-        (Resource(ON_BUCKET, "g", {"bucket": "b", "role": "r", "member": "user:a@example.com"}), ["TPU089"]),
+        (
+            Resource(GRANT, "g", {"project": "p", "role": "roles/storage.admin", "member": TEAM}),
+            ["TPU098"],
+        ),
         (
             Resource(
-                ON_BUCKET, "g", {"bucket": "b", "role": "r", "member": "serviceAccount:p@appspot.gserviceaccount.com"}
+                GRANT, "g", {"project": "p", "role": "roles/run.serviceAgent", "member": TEAM}
+            ),
+            ["TPU098"],
+        ),
+        (
+            Resource(GRANT, "g", {"project": "p", "role": "roles/ml.serviceAgent", "member": TEAM}),
+            ["TPU098"],
+        ),
+        (
+            Resource(
+                GRANT, "g", {"project": "p", "role": "roles/storage.objectAdmin", "member": TEAM}
+            ),
+            [],
+        ),
+        (
+            Resource(
+                ON_BUCKET, "g", {"bucket": "b", "role": "roles/storage.admin", "member": TEAM}
+            ),
+            [],
+        ),
+        (
+            Resource(ROLE, "r", {"project": "p", "permissions": ["storage.buckets.setIamPolicy"]}),
+            ["TPU098"],
+        ),
+        (
+            Resource(
+                ROLE, "r", {"project": "p", "permissions": ["tpu.nodes.get", "tpu.nodes.delete"]}
+            ),
+            [],
+        ),
+        (
+            Resource(ON_BUCKET, "g", {"bucket": "b", "role": "r", "member": "user:a@example.com"}),
+            ["TPU089"],
+        ),
+        (
+            Resource(
+                ON_BUCKET,
+                "g",
+                {
+                    "bucket": "b",
+                    "role": "r",
+                    "member": "serviceAccount:p@appspot.gserviceaccount.com",
+                },
             ),
             ["TPU088"],
         ),
         (
             Resource(
-                ON_BUCKET, "g", {"bucket": "b", "role": "r", "member": "serviceAccount:a@p.iam.gserviceaccount.com"}
+                ON_BUCKET,
+                "g",
+                {
+                    "bucket": "b",
+                    "role": "r",
+                    "member": "serviceAccount:a@p.iam.gserviceaccount.com",
+                },
             ),
             [],
         ),
@@ -94,7 +152,9 @@ def test_broken_rule_is_one_error(tmp_path: Path, type_: str, change: dict[str, 
         (Resource("random:index/randomId:RandomId", "r", {}), []),
     ],
 )
-def test_rules_about_access_and_deletion(tmp_path: Path, resource: Resource, expected: list[str]) -> None:
+def test_rules_about_access_and_deletion(
+    tmp_path: Path, resource: Resource, expected: list[str]
+) -> None:
     """Roles that take over accounts, keys, default accounts, people, and deletions of the whole bucket are findings."""
     assert [id_ for id_, _ in finding_levels(tmp_path, resource)] == expected
 
@@ -127,17 +187,22 @@ def test_grant_on_a_bucket_names_the_bucket(tmp_path: Path) -> None:
 
 def test_production_bucket_has_to_be_protected(tmp_path: Path) -> None:
     """An unprotected bucket is an error in prod but not in dev; the spec may allow it with a reason."""
-    unprotected, protected = Resource(BUCKET, "data", GOOD), Resource(BUCKET, "data", GOOD, protect=True)
+    unprotected, protected = (
+        Resource(BUCKET, "data", GOOD),
+        Resource(BUCKET, "data", GOOD, protect=True),
+    )
 
     assert finding_levels(tmp_path, unprotected, environment="prod") == [("TPU094", "error")]
     assert not finding_levels(tmp_path, protected, environment="prod")
     assert not finding_levels(tmp_path, unprotected, environment="dev")
-    assert finding_levels(tmp_path, unprotected, environment="prod", allow={"TPU094": "rebuilt nightly"}) == [
-        ("TPU094", "note")
-    ]
+    assert finding_levels(
+        tmp_path, unprotected, environment="prod", allow={"TPU094": "rebuilt nightly"}
+    ) == [("TPU094", "note")]
 
 
-def test_allowed_resource_finding_is_not_reported_as_unused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_allowed_resource_finding_is_not_reported_as_unused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A check, which knows no resources, does not report an `allow` entry for a resource finding as unused."""
     spec = specs.write(tmp_path, specs.spec(env="prod", allow={"TPU094": "rebuilt nightly"}))
 

@@ -10,7 +10,9 @@ from tpucfg.infra.stack_files import effective_config, pulumi_project, stack_con
 from tpucfg.yamldoc.reader import read_text
 
 
-def config_of(folder: Path, project: dict[str, Any], stack: dict[str, Any] | None = None) -> dict[str, str]:
+def config_of(
+    folder: Path, project: dict[str, Any], stack: dict[str, Any] | None = None
+) -> dict[str, str]:
     """Return the config of the stack dev in a project called p."""
     (folder / "Pulumi.yaml").write_text(json.dumps({"name": "p", "config": project}))
     if stack is not None:
@@ -45,10 +47,17 @@ def test_stack_file_wins(tmp_path: Path) -> None:
     """A value in the stack file hides that of the project file, even if it is empty."""
     declared = {"a": "d", "b": "d", "gcp:zone": "d", "e": "d"}
     stack = {"a": "s", "p:b": "s", "gcp:zone": "s", "e": None}
-    assert config_of(tmp_path, declared, stack) == {"p:a": "s", "p:b": "s", "gcp:zone": "s", "p:e": ""}
+    assert config_of(tmp_path, declared, stack) == {
+        "p:a": "s",
+        "p:b": "s",
+        "gcp:zone": "s",
+        "p:e": "",
+    }
 
 
-@pytest.mark.parametrize("value", [{"secure": "v1:a"}, [{"secure": "v1:a"}], {"x": {"secure": "v1:a"}}])
+@pytest.mark.parametrize(
+    "value", [{"secure": "v1:a"}, [{"secure": "v1:a"}], {"x": {"secure": "v1:a"}}]
+)
 def test_encrypted_value_is_not_passed(tmp_path: Path, value: object) -> None:
     """A value that is encrypted, or a part of it, is left out; it still hides the default."""
     assert config_of(tmp_path, {"a": "d"}, {"a": value}) == {}
@@ -60,4 +69,6 @@ def test_encrypted_value_is_not_passed(tmp_path: Path, value: object) -> None:
 
 def test_mapping_with_more_keys_is_not_encrypted(tmp_path: Path) -> None:
     """Only a mapping with the single key `secure` is an encrypted value."""
-    assert config_of(tmp_path, {}, {"a": {"secure": "x", "b": 1}}) == {"p:a": '{"secure": "x", "b": 1}'}
+    assert config_of(tmp_path, {}, {"a": {"secure": "x", "b": 1}}) == {
+        "p:a": '{"secure": "x", "b": 1}'
+    }

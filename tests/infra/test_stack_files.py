@@ -16,10 +16,15 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def ids(text: str, namespace: str = "tpucfg") -> list[str]:
     """Return the ids of the findings about a stack file."""
-    return [finding.id for finding in stack_files.document_findings(read_text(text, "Pulumi.dev.yaml"), namespace)]
+    return [
+        finding.id
+        for finding in stack_files.document_findings(read_text(text, "Pulumi.dev.yaml"), namespace)
+    ]
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "stacks").glob("Pulumi.*.yaml")), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "stacks").glob("Pulumi.*.yaml")), ids=lambda path: path.name
+)
 def test_stack_files_of_this_repository_are_valid(path: Path) -> None:
     """The stack files of this repository have no finding."""
     assert not stack_files.file_findings(path, "tpucfg", ROOT)[0]
@@ -85,8 +90,12 @@ def test_misspelt_key_suggests_the_nearest_key() -> None:
 
 def test_schema_code_and_pulumi_yaml_have_equal_keys() -> None:
     """The schema, the code and Pulumi.yaml list equal keys, the last with type and description."""
-    patterns = json.loads((data_folder("schema") / "stack.schema.json").read_text())["properties"]["config"]
-    in_schema = [pattern.rpartition("?")[2].rstrip("$") for pattern in patterns["patternProperties"]]
+    patterns = json.loads((data_folder("schema") / "stack.schema.json").read_text())["properties"][
+        "config"
+    ]
+    in_schema = [
+        pattern.rpartition("?")[2].rstrip("$") for pattern in patterns["patternProperties"]
+    ]
     declared = read_text((ROOT / "Pulumi.yaml").read_text(), "Pulumi.yaml").data["config"]
 
     assert tuple(in_schema[:-1]) == stack_files.KEYS == tuple(declared)
@@ -99,7 +108,12 @@ def test_stack_needs_an_environment_and_a_spec(tmp_path: Path) -> None:
     (tmp_path / "Pulumi.yaml").write_text("name: tpucfg\nmain: stacks\nstackConfigDir: stacks\n")
     (tmp_path / "stacks").mkdir()
     (tmp_path / "other.yaml").write_text("version: 1\n")
-    configs = {"dev": "", "prod": "", "missing": "tpucfg:spec: missing.yaml", "other": "tpucfg:spec: other.yaml"}
+    configs = {
+        "dev": "",
+        "prod": "",
+        "missing": "tpucfg:spec: missing.yaml",
+        "other": "tpucfg:spec: other.yaml",
+    }
     for name, config in configs.items():
         (tmp_path / "stacks" / f"Pulumi.{name}.yaml").write_text(f"config:\n  {config}\n")
 
@@ -161,7 +175,9 @@ def test_too_large_stack_file_is_an_error(tmp_path: Path) -> None:
         ({"mine": {"default": "x"}, "gcp:project": {"value": "x"}}, []),
     ],
 )
-def test_values_of_the_project_file_are_checked(tmp_path: Path, config: dict[str, object], expected: list[str]) -> None:
+def test_values_of_the_project_file_are_checked(
+    tmp_path: Path, config: dict[str, object], expected: list[str]
+) -> None:
     """Values in the project file for all stacks have the rules of a stack file, except keys of other programs."""
     spec = specs.write(tmp_path, specs.spec())
     (tmp_path / "Pulumi.yaml").write_text(json.dumps({"name": "tpucfg", "config": config}))
@@ -198,9 +214,13 @@ def test_path_with_a_too_long_name_is_a_missing_file(tmp_path: Path, key: str) -
     spec = tmp_path / "tpucfg.yaml"
     spec.write_text((ROOT / "tpucfg.yaml").read_text())
     project_keys = {key: long_name} if key in ("main", "stackConfigDir") else {}
-    (tmp_path / "Pulumi.yaml").write_text(json.dumps({"name": "tpucfg", "runtime": "python", **project_keys}))
+    (tmp_path / "Pulumi.yaml").write_text(
+        json.dumps({"name": "tpucfg", "runtime": "python", **project_keys})
+    )
     (tmp_path / "Pulumi.dev.yaml").write_text(
-        json.dumps({"config": {"tpucfg:spec": "tpucfg.yaml", **({} if project_keys else {key: long_name})}})
+        json.dumps(
+            {"config": {"tpucfg:spec": "tpucfg.yaml", **({} if project_keys else {key: long_name})}}
+        )
     )
     findings, _ = stack_files.stack_file_findings(spec, load_project(spec)[0])
     assert [finding.id for finding in findings] == ([] if project_keys else ["TPU083"])

@@ -25,14 +25,18 @@ def check_outputs(folder: Path, outputs: Any, *arguments: str, **top: Any) -> in
     return run(["check", "--spec", str(spec), "--stack-outputs", str(file), *arguments])
 
 
-def test_outputs_equal_to_the_spec_have_no_finding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_outputs_equal_to_the_spec_have_no_finding(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The outputs of an up-to-date stack identify its environment and have no finding."""
     assert check_outputs(tmp_path, GOOD) == 0
     assert "stack dev: no findings" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("key", GOOD)
-def test_missing_output_is_an_error(tmp_path: Path, key: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_output_is_an_error(
+    tmp_path: Path, key: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Each of the five outputs is required."""
     outputs = {name: value for name, value in GOOD.items() if name != key}
 
@@ -59,10 +63,14 @@ def test_account_named_in_the_spec_is_expected(tmp_path: Path) -> None:
     account = "trainer@acme-dev.iam.gserviceaccount.com"
     targets = {"vertex-ai": {"service_account": account}}
 
-    assert check_outputs(tmp_path, {**GOOD, "workloadServiceAccount": account}, targets=targets) == 0
+    assert (
+        check_outputs(tmp_path, {**GOOD, "workloadServiceAccount": account}, targets=targets) == 0
+    )
 
 
-@pytest.mark.parametrize("option", [("--size", "v2-8"), ("--target", "gke"), ("--config", "outputs.json")])
+@pytest.mark.parametrize(
+    "option", [("--size", "v2-8"), ("--target", "gke"), ("--config", "outputs.json")]
+)
 def test_options_that_would_change_nothing_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], option: tuple[str, str]
 ) -> None:
@@ -79,14 +87,18 @@ def test_outputs_of_an_unknown_environment_require_the_option(
     assert "--env" in capsys.readouterr().err
 
 
-def test_environment_that_the_spec_lacks_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_environment_that_the_spec_lacks_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A misspelled environment is refused with the one that is meant, as by the other commands."""
     assert check_outputs(tmp_path, GOOD, "--env", "devv") == 2
     assert "there is no environment devv; did you mean dev?" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["[]", "", "{", "nothing"])
-def test_file_without_outputs_is_an_error(tmp_path: Path, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_file_without_outputs_is_an_error(
+    tmp_path: Path, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A file that is not a mapping is rejected with the command that writes one."""
     assert check_outputs(tmp_path, text) == 1
     assert "pulumi stack output --json" in capsys.readouterr().out

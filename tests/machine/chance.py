@@ -92,7 +92,11 @@ FAULTS: Final[Sequence[Fault]] = (
     Fault(_from(Machine.fill), subject="machine"),
     Fault(_boot(read_only), subject="machine"),
     *(
-        Fault(_while(services(metadata=status), services(metadata=200)), is_away=True, subject="metadata")
+        Fault(
+            _while(services(metadata=status), services(metadata=200)),
+            is_away=True,
+            subject="metadata",
+        )
         for status in (403, 404, 429, 500, 503, NO_ANSWER)
     ),
     *(
@@ -100,8 +104,14 @@ FAULTS: Final[Sequence[Fault]] = (
         for statuses in ([403], [404], [500, 429], [503], [NO_ANSWER])
     ),
     Fault(_while(network(is_up=False), network(is_up=True)), is_away=True, subject="network"),
-    *(Fault(_none, {"uploads": status}, is_harmless=True, subject="bucket") for status in (403, 503, NO_ANSWER)),
-    *(Fault(_none, {"permission": answer}, is_harmless=True, subject="grant") for answer in (False, 503, NO_ANSWER)),
+    *(
+        Fault(_none, {"uploads": status}, is_harmless=True, subject="bucket")
+        for status in (403, 503, NO_ANSWER)
+    ),
+    *(
+        Fault(_none, {"permission": answer}, is_harmless=True, subject="grant")
+        for answer in (False, 503, NO_ANSWER)
+    ),
     Fault(_while(services(secrets=403), services(secrets=200)), subject="secrets"),
     Fault(_boot(fault("gcsfuse", HANGS)), subject="mounts"),
     Fault(_boot(fault("gcsfuse", "exit 1")), subject="mounts"),
@@ -133,7 +143,10 @@ def draw(seed: int) -> Run:
         end,
         latest - end + 2 * LATE,
         during=during,
-        cloud={"secret": VALUE.encode(), **{key: value for one in drawn for key, value in one.cloud.items()}},
+        cloud={
+            "secret": VALUE.encode(),
+            **{key: value for one in drawn for key, value in one.cloud.items()},
+        },
         trainer=trainer,
         log=("saved" if program == TRAINS else "step 1") if is_logged else "",
         **place,

@@ -19,7 +19,9 @@ Act = Callable[[Machine], None]
 
 ENDS: Final = "echo step 1; sleep 3"
 FAILS: Final = "echo step 1; sleep 3; exit 3"
-TRAINS: Final = "trap 'echo saving; sleep 4; echo saved; exit 143' TERM; echo step 1; while :; do sleep 1; done"
+TRAINS: Final = (
+    "trap 'echo saving; sleep 4; echo saved; exit 143' TERM; echo step 1; while :; do sleep 1; done"
+)
 IGNORES: Final = "trap '' TERM; echo step 1; while :; do sleep 1; done"
 END: Final = 4 + 60
 """Seconds from the start of the script to the deletion of a slice whose program ends after 3."""
@@ -122,13 +124,17 @@ def script_of(run: Run) -> str:
     if run.seconds:
         trainer["max_run_duration"] = f"{run.seconds}s"
     with _COMPILES:
-        (config,) = render_configs(compiled(run.target, run.size, environment={"region": run.region}, trainer=trainer))
+        (config,) = render_configs(
+            compiled(run.target, run.size, environment={"region": run.region}, trainer=trainer)
+        )
     return _script_in([*yaml.safe_load_all(config.text)])
 
 
 def _script_in(value: Any) -> str:
     """Return the value of `startup-script`, which the services have in different places."""
-    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    children = (
+        value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    )
     if isinstance(value, dict) and value.get("key") == "startup-script":
         return str(value["value"])
     if isinstance(value, dict) and "startup-script" in value:
@@ -142,11 +148,15 @@ def result_of(name: str, run: Run, folder: Path, tree: Path) -> Result:
     with ExitStack() as stack:
         stack.enter_context(_SLOTS.take(len(run.workers)))
         machines = [
-            stack.enter_context(Machine(name, folder / str(worker), cloud, worker, is_ext4=run.is_ext4))
+            stack.enter_context(
+                Machine(name, folder / str(worker), cloud, worker, is_ext4=run.is_ext4)
+            )
             for worker in run.workers
         ]
         started = _boot(run, machines)
-        for second, act in sorted((act for act in run.during if act[0] > 0), key=lambda act: act[0]):
+        for second, act in sorted(
+            (act for act in run.during if act[0] > 0), key=lambda act: act[0]
+        ):
             if STOP.wait(max(0, started + second - time.monotonic())):
                 break
             for machine in machines:
@@ -158,7 +168,9 @@ def result_of(name: str, run: Run, folder: Path, tree: Path) -> Result:
         report = "\n".join(machine.report() for machine in machines)
         for call in cloud.calls:
             call.at -= started
-        return Result(cloud.calls, started - machines[0].first_boot, [*cloud.objects.values()], report)
+        return Result(
+            cloud.calls, started - machines[0].first_boot, [*cloud.objects.values()], report
+        )
 
 
 def _boot(run: Run, machines: Sequence[Machine]) -> float:

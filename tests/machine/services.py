@@ -90,7 +90,9 @@ class Cloud:
         """True if one of them succeeded, or found that the slice is gone."""
         return any(call.status in (200, 404) for call in self.calls)
 
-    def answer(self, worker: int, method: str, host: str, url: str, body: bytes, token: str) -> tuple[int, bytes]:
+    def answer(
+        self, worker: int, method: str, host: str, url: str, body: bytes, token: str
+    ) -> tuple[int, bytes]:
         """Return the status and the body of an answer to a host of the slice."""
         path = urlsplit(url).path
         if host == "metadata.google.internal":
@@ -106,10 +108,14 @@ class Cloud:
             return (self.deletions[number] if number < len(self.deletions) else 200), b"{}"
         if url.endswith(":testIamPermissions"):
             is_known = self.permission in (True, False)
-            return (200 if is_known else self.permission), body if self.permission is True else b"{}"
+            return (
+                200 if is_known else self.permission
+            ), body if self.permission is True else b"{}"
         if host.startswith("storage."):
             if self.uploads == 200:
-                self.objects[parse_qs(urlsplit(url).query)["name"][0]] = body.decode(errors="replace")
+                self.objects[parse_qs(urlsplit(url).query)["name"][0]] = body.decode(
+                    errors="replace"
+                )
             return self.uploads, b"{}"
         data = base64.b64encode(self.secret).decode()
         return self.secrets, json.dumps({"payload": {"data": data}}, indent=2).encode()
@@ -133,9 +139,16 @@ def _layer(busybox: bytes) -> bytes:
     """Return the only layer of the image."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as tar:
-        for name, link in [("bin/busybox", ""), *((f"bin/{tool}", "busybox") for tool in ("sh", "sleep", "hostname"))]:
+        for name, link in [
+            ("bin/busybox", ""),
+            *((f"bin/{tool}", "busybox") for tool in ("sh", "sleep", "hostname")),
+        ]:
             info = tarfile.TarInfo(name)
-            info.mode, info.type, info.linkname = 0o755, tarfile.SYMTYPE if link else tarfile.REGTYPE, link
+            info.mode, info.type, info.linkname = (
+                0o755,
+                tarfile.SYMTYPE if link else tarfile.REGTYPE,
+                link,
+            )
             info.size = 0 if link else len(busybox)
             tar.addfile(info, None if link else io.BytesIO(busybox))
     return packed.getvalue()
@@ -155,10 +168,13 @@ def _image(busybox: Path) -> dict[str, bytes]:
     layer = _layer(busybox.read_bytes())
     packed = gzip.compress(layer, 1, mtime=0)
     rootfs = {"type": "layers", "diff_ids": [_digest(layer)]}
-    config = json.dumps({"architecture": "amd64", "os": "linux", "config": {}, "rootfs": rootfs}).encode()
+    config = json.dumps(
+        {"architecture": "amd64", "os": "linux", "config": {}, "rootfs": rootfs}
+    ).encode()
     parts = {"container.image.v1+json": config, "image.rootfs.diff.tar.gzip": packed}
     of_config, of_layer = (
-        {"mediaType": f"{_DOCKER}.{kind}", "size": len(data), "digest": _digest(data)} for kind, data in parts.items()
+        {"mediaType": f"{_DOCKER}.{kind}", "size": len(data), "digest": _digest(data)}
+        for kind, data in parts.items()
     )
     fields = {"schemaVersion": 2, "mediaType": MANIFEST, "config": of_config, "layers": [of_layer]}
     manifest = json.dumps(fields).encode()
@@ -169,7 +185,9 @@ def _registry(path: str, busybox: Path) -> tuple[int, bytes]:
     """Return what a registry answers: a manifest by its tag, or a blob by its digest."""
     if "/manifests/" not in path and "/blobs/" not in path:
         return 200, b"{}"
-    unknown = json.dumps({"errors": [{"code": "MANIFEST_UNKNOWN", "message": "manifest unknown"}]}).encode()
+    unknown = json.dumps(
+        {"errors": [{"code": "MANIFEST_UNKNOWN", "message": "manifest unknown"}]}
+    ).encode()
     part = _image(busybox).get(path.rpartition("/")[2])
     return (200, part) if part else (404, unknown)
 
@@ -179,7 +197,12 @@ class _Server(ThreadingHTTPServer):
     block_on_close = False
 
     def __init__(
-        self, netns: str, address: tuple[str, int], cloud: Cloud, worker: int, certificate: Path | None
+        self,
+        netns: str,
+        address: tuple[str, int],
+        cloud: Cloud,
+        worker: int,
+        certificate: Path | None,
     ) -> None:
         super().__init__(address, _Handler, bind_and_activate=False)
         self.socket.close()
@@ -188,7 +211,9 @@ class _Server(ThreadingHTTPServer):
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(certificate / "certificate.pem", certificate / "key.pem")
             # The handshake is in the thread of the request: a client that is killed in it must not stop the others.
-            self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
+            self.socket = context.wrap_socket(
+                self.socket, server_side=True, do_handshake_on_connect=False
+            )
         self.cloud, self.worker = cloud, worker
 
     def handle_error(self, *_: object) -> None:
@@ -221,7 +246,9 @@ class _Handler(BaseHTTPRequestHandler):
         cloud.closed.wait(cloud.delay)
         token = self.headers.get("Authorization", "")
         status, answer = cloud.answer(worker, self.command, host, self.path, body, token)
-        cloud.requests.append(Request(time.monotonic(), self.command, host, self.path, status, worker))
+        cloud.requests.append(
+            Request(time.monotonic(), self.command, host, self.path, status, worker)
+        )
         if status == NO_ANSWER:
             cloud.closed.wait(600)
             self.close_connection = True
@@ -243,7 +270,10 @@ class _Handler(BaseHTTPRequestHandler):
 
 def serve(netns: str, cloud: Cloud, worker: int) -> list[_Server]:
     """Start the services of a machine in its network namespace."""
-    servers = [_Server(netns, METADATA, cloud, worker, None), _Server(netns, APIS, cloud, worker, cloud.tree)]
+    servers = [
+        _Server(netns, METADATA, cloud, worker, None),
+        _Server(netns, APIS, cloud, worker, cloud.tree),
+    ]
     for server in servers:
         threading.Thread(target=server.serve_forever, daemon=True).start()
     return servers

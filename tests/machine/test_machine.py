@@ -29,12 +29,18 @@ CASES: Final[dict[str, Run]] = {
 class Runs:
     """The runs of the selected cases, side by side; one that deviates may run again with the machine to itself."""
 
-    def __init__(self, pool: ThreadPoolExecutor, cases: list[str], folder: Path, tree: Path) -> None:
+    def __init__(
+        self, pool: ThreadPoolExecutor, cases: list[str], folder: Path, tree: Path
+    ) -> None:
         self.folder, self.tree = folder, tree
-        self.results = {case: pool.submit(self._run, case, f"{number}") for number, case in enumerate(cases)}
+        self.results = {
+            case: pool.submit(self._run, case, f"{number}") for number, case in enumerate(cases)
+        }
 
     def _run(self, case: str, number: str) -> Result:
-        return result_of(f"tpucfg-{os.getpid()}-{number}", CASES[case], self.folder / number, self.tree)
+        return result_of(
+            f"tpucfg-{os.getpid()}-{number}", CASES[case], self.folder / number, self.tree
+        )
 
     def again(self, case: str) -> Result:
         """Run a case a second time, after all the others have ended."""
@@ -43,7 +49,9 @@ class Runs:
 
 
 @pytest.fixture(scope="session")
-def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
+def runs(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Runs]:
     """Start the selected runs side by side."""
     if reason := machine_tree.missing():
         if os.environ.get(REQUIRE) == "1":

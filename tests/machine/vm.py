@@ -25,7 +25,9 @@ REBOOTED: Final = 133
 class Machine:
     """A host of a slice with its services; a context manager that leaves nothing behind."""
 
-    def __init__(self, name: str, folder: Path, cloud: Cloud, worker: int, *, is_ext4: bool) -> None:
+    def __init__(
+        self, name: str, folder: Path, cloud: Cloud, worker: int, *, is_ext4: bool
+    ) -> None:
         # The name is that of the host too, and a program reads its worker's number from the end.
         self.name, self.folder, self.cloud, self.worker, self.is_ext4 = (
             f"{name}-{worker}",
@@ -73,7 +75,9 @@ class Machine:
         self.cloud.closed.set()
         if self.is_ext4:
             # No process that writes to the disk can end before.
-            subprocess.run(["fsfreeze", "--unfreeze", str(self.folder)], check=False, capture_output=True)
+            subprocess.run(
+                ["fsfreeze", "--unfreeze", str(self.folder)], check=False, capture_output=True
+            )
         self.cut_power()
         for server in self.servers:
             server.shutdown()
@@ -85,11 +89,30 @@ class Machine:
     def boot(self) -> None:
         """Start systemd."""
         uptime = int(float(Path("/proc/uptime").read_text().split()[0]))
-        namespace = ["unshare", "--fork", "--time", "--boottime", str(-uptime), "--monotonic", str(-uptime)]
+        namespace = [
+            "unshare",
+            "--fork",
+            "--time",
+            "--boottime",
+            str(-uptime),
+            "--monotonic",
+            str(-uptime),
+        ]
         options = [
-            *("--quiet", "--boot", "--register=no", "--keep-unit", "--console=pipe", "--resolv-conf=off"),
+            *(
+                "--quiet",
+                "--boot",
+                "--register=no",
+                "--keep-unit",
+                "--console=pipe",
+                "--resolv-conf=off",
+            ),
             *("--timezone=off", "--capability=all", "--system-call-filter=@keyring bpf"),
-            *(f"--machine={self.name}", f"--directory={self.root}", f"--network-namespace-path=/run/netns/{self.name}"),
+            *(
+                f"--machine={self.name}",
+                f"--directory={self.root}",
+                f"--network-namespace-path=/run/netns/{self.name}",
+            ),
             *(f"--bind={self.docker}:/var/lib/docker", f"--bind-ro={self.faults}:/faults"),
             *(["--read-only"] if self.is_read_only else []),
         ]
@@ -146,8 +169,12 @@ class Machine:
 
     def fail_disk(self) -> None:
         """Cause an error of the file system, after which the kernel writes nothing more to it."""
-        device = subprocess.check_output(["findmnt", "--noheadings", "--output=SOURCE", str(self.folder)], text=True)
-        Path("/sys/fs/ext4", Path(device.strip()).name, "trigger_fs_error").write_text("1", encoding="utf-8")
+        device = subprocess.check_output(
+            ["findmnt", "--noheadings", "--output=SOURCE", str(self.folder)], text=True
+        )
+        Path("/sys/fs/ext4", Path(device.strip()).name, "trigger_fs_error").write_text(
+            "1", encoding="utf-8"
+        )
 
     def hang_disk(self) -> None:
         """Let each write to the disk wait for ever, which no signal ends."""
@@ -173,9 +200,23 @@ class Machine:
     def run(self, *command: str) -> str:
         """Run a command in the machine, and return its output."""
         leader = self._leader()
-        enter = ["nsenter", f"--target={leader}", "--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup", "--"]
+        enter = [
+            "nsenter",
+            f"--target={leader}",
+            "--mount",
+            "--uts",
+            "--ipc",
+            "--net",
+            "--pid",
+            "--cgroup",
+            "--",
+        ]
         completed = subprocess.run(
-            [*enter, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, timeout=60
+            [*enter, *command],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+            timeout=60,
         )
         return completed.stdout.decode(errors="replace")
 
@@ -199,7 +240,13 @@ class Machine:
             journal = self.run("journalctl", "--no-pager", "--output=short-monotonic")
         except (OSError, subprocess.SubprocessError) as error:
             journal = f"no journal: {error}"
-        return "\n".join([*requests, journal[-20000:], (self.folder / "console").read_text(errors="replace")[-2000:]])
+        return "\n".join(
+            [
+                *requests,
+                journal[-20000:],
+                (self.folder / "console").read_text(errors="replace")[-2000:],
+            ]
+        )
 
 
 def _run(*command: str) -> None:

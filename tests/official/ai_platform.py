@@ -19,7 +19,10 @@ API = "ml", "v1"
 
 def refusals(configs: Sequence[str | Mapping[str, Any]]) -> list[list[str]]:
     """Return the errors of each config."""
-    return [[*type_errors(*API, "GoogleCloudMlV1Job", data), *_builder_errors(data)] for data in map(as_data, configs)]
+    return [
+        [*type_errors(*API, "GoogleCloudMlV1Job", data), *_builder_errors(data)]
+        for data in map(as_data, configs)
+    ]
 
 
 def _builder_errors(data: object) -> list[str]:

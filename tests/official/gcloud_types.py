@@ -61,12 +61,19 @@ def _types(api: str, version: str, message: str) -> ModuleType:
         source = Path(folder, "discovery.json")
         source.write_text(json.dumps(document), encoding="utf-8")
         options = [f"--infile={source}", f"--outdir={folder}/made", "--root_package=made", "client"]
-        command = [sys.executable, "-c", "from apitools.gen.gen_client import main; main()", *options]
+        command = [
+            sys.executable,
+            "-c",
+            "from apitools.gen.gen_client import main; main()",
+            *options,
+        ]
         subprocess.run(command, check=True, capture_output=True)
         spec = spec_from_file_location(f"{name}_of_{message}", Path(folder, "made", f"{name}.py"))
         assert spec is not None
         assert spec.loader is not None
-        module = sys.modules[spec.name] = module_from_spec(spec)  # apitools looks message types up by module name
+        module = sys.modules[spec.name] = module_from_spec(
+            spec
+        )  # apitools looks message types up by module name
         spec.loader.exec_module(module)
     return module
 

@@ -59,7 +59,9 @@ def _program(modules: str) -> Path:
 
 
 def _go(*arguments: str) -> str:
-    completed = subprocess.run(["go", *arguments], cwd=SOURCES, text=True, capture_output=True, check=False)
+    completed = subprocess.run(
+        ["go", *arguments], cwd=SOURCES, text=True, capture_output=True, check=False
+    )
     assert completed.returncode == 0, f"go {' '.join(arguments)}: {completed.stderr}"
     return completed.stdout.strip()
 

@@ -30,7 +30,10 @@ FIGURES = (
 logging.disable()
 for line in sys.stdin:
     case = json.loads(line)
-    target = [f"compile_topology={case['topology']}", f"compile_topology_num_slices={case['slices']}"]
+    target = [
+        f"compile_topology={case['topology']}",
+        f"compile_topology_num_slices={case['slices']}",
+    ]
     with redirect_stdout(sys.stderr):
         config = pyconfig.initialize(["", str(BASE), *case["args"], *target])
     sys.stdout.write(json.dumps({figure: getattr(config, figure) for figure in FIGURES}) + "\n")

@@ -15,7 +15,10 @@ EXPECTED = "# refused: "
 def of_kinds(*kinds: str) -> list[tuple[str, Path]]:
     """Return target and path of every sample of these kinds."""
     return [
-        (target, path) for target in MODULES for kind in kinds for path in sorted((FOLDER / target / kind).iterdir())
+        (target, path)
+        for target in MODULES
+        for kind in kinds
+        for path in sorted((FOLDER / target / kind).iterdir())
     ]
 
 

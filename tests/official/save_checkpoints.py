@@ -30,10 +30,14 @@ def maxtext(folder: str, source: str) -> Report:
     from flax.training.train_state import TrainState  # type: ignore[import-not-found] # see below
     from maxtext.common import checkpointing  # in the environment of this script only
 
-    manager = checkpointing.create_orbax_checkpoint_manager(folder, True, True, 1, max_num_checkpoints_to_keep=2)
+    manager = checkpointing.create_orbax_checkpoint_manager(
+        folder, True, True, 1, max_num_checkpoints_to_keep=2
+    )
     weights = {"params": {"w": jnp.zeros(8)}}
     state = TrainState(step=jnp.int32(0), apply_fn=None, params=weights, tx=None, opt_state={})
-    whole, part = checkpointing.load_state_if_possible(manager, None, source, "", 8, _abstract(state))
+    whole, part = checkpointing.load_state_if_possible(
+        manager, None, source, "", 8, _abstract(state)
+    )
     params = whole["items"].params if whole else part
     latest = checkpointing.latest_step(manager)
     for step in _steps(latest):
@@ -48,7 +52,9 @@ def orbax(folder: str, source: str) -> Report:
     import orbax.checkpoint as ocp
 
     def restored(manager: ocp.CheckpointManager) -> Any:
-        return manager.restore(manager.latest_step(), args=ocp.args.StandardRestore(_abstract({"w": jnp.zeros(8)})))
+        return manager.restore(
+            manager.latest_step(), args=ocp.args.StandardRestore(_abstract({"w": jnp.zeros(8)}))
+        )
 
     manager = ocp.CheckpointManager(folder, options=ocp.CheckpointManagerOptions(max_to_keep=2))
     latest = manager.latest_step()
@@ -56,7 +62,9 @@ def orbax(folder: str, source: str) -> Report:
     if latest is not None:
         state = restored(manager)
     elif source:
-        state = restored(ocp.CheckpointManager(source, options=ocp.CheckpointManagerOptions(read_only=True)))
+        state = restored(
+            ocp.CheckpointManager(source, options=ocp.CheckpointManagerOptions(read_only=True))
+        )
     for step in _steps(latest):
         manager.save(step, args=ocp.args.StandardSave({"w": jnp.full(8, float(step))}))
         manager.wait_until_finished()
@@ -65,7 +73,9 @@ def orbax(folder: str, source: str) -> Report:
 
 def starter(folder: str, source: str) -> Report:
     """Save by the trainer of `tpucfg init --trainer jax`, in whose project the script runs."""
-    checkpoints, storage = (importlib.import_module(f"trainer.{name}") for name in ("checkpoints", "storage"))
+    checkpoints, storage = (
+        importlib.import_module(f"trainer.{name}") for name in ("checkpoints", "storage")
+    )
 
     abstract = _abstract({"w": jnp.zeros(8)})
     manager = checkpoints.Checkpoints(folder)

@@ -49,12 +49,16 @@ class SchemaComparison:
     """A schema, compared with the official definition of its message."""
 
     def __init__(self, target: str) -> None:
-        self.root: dict[str, Any] = json.loads((SCHEMAS / f"{target}.schema.json").read_text(encoding="utf-8"))
+        self.root: dict[str, Any] = json.loads(
+            (SCHEMAS / f"{target}.schema.json").read_text(encoding="utf-8")
+        )
         self._seen: set[str] = set()
 
     def resolved(self, schema: dict[str, Any]) -> dict[str, Any]:
         """Return the message of a `$ref`, or the schema itself."""
-        message: dict[str, Any] = self.root["$defs"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+        message: dict[str, Any] = (
+            self.root["$defs"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+        )
         return message
 
     def protobuf(self, message: dict[str, Any], kind: "Descriptor | None") -> Iterator[str]:
@@ -64,18 +68,28 @@ class SchemaComparison:
             return
         self._seen.add(kind.name)
         official = {field.json_name: field for field in kind.fields}
-        yield from (f"{kind.name}.{name}" for name in official.keys() ^ message["properties"].keys())
+        yield from (
+            f"{kind.name}.{name}" for name in official.keys() ^ message["properties"].keys()
+        )
         for name in official.keys() & message["properties"].keys():
             inner = message["properties"][name]
             inner = inner.get("items", inner)
-            yield from (f"{kind.name}.{name}={value}" for value in _odd_values(inner, official[name]))
+            yield from (
+                f"{kind.name}.{name}={value}" for value in _odd_values(inner, official[name])
+            )
             if "$ref" in inner:
                 yield from self.protobuf(self.resolved(inner), official[name].message_type)
 
-    def crd(self, schema: dict[str, Any], published: dict[str, Any], location: str) -> Iterator[str]:
+    def crd(
+        self, schema: dict[str, Any], published: dict[str, Any], location: str
+    ) -> Iterator[str]:
         """Yield the paths at which types, fields, required fields or enums differ from a CustomResourceDefinition."""
         definition = self.resolved(schema)
-        kind = ["integer", "string"] if "x-kubernetes-int-or-string" in published else published["type"]
+        kind = (
+            ["integer", "string"]
+            if "x-kubernetes-int-or-string" in published
+            else published["type"]
+        )
         if definition.get("type", "string") != kind or definition.get("enum", []) != sorted(
             published.get("enum", definition.get("enum", []))
         ):
@@ -84,17 +98,23 @@ class SchemaComparison:
             yield from self.crd(definition["items"], published["items"], f"{location}[]")
         elif "additionalProperties" in published:
             yield from self.crd(
-                definition["additionalProperties"], published["additionalProperties"], f"{location}{{}}"
+                definition["additionalProperties"],
+                published["additionalProperties"],
+                f"{location}{{}}",
             )
         elif "properties" in published:
             fields: dict[str, Any] = published["properties"]
-            yield from (f"{location}.{name}" for name in fields.keys() ^ definition["properties"].keys())
+            yield from (
+                f"{location}.{name}" for name in fields.keys() ^ definition["properties"].keys()
+            )
             yield from (
                 f"{location}.{name} required"
                 for name in set(published.get("required", [])) ^ set(definition.get("required", []))
             )
             for name in fields.keys() & definition["properties"].keys():
-                yield from self.crd(definition["properties"][name], fields[name], f"{location}.{name}")
+                yield from self.crd(
+                    definition["properties"][name], fields[name], f"{location}.{name}"
+                )
 
 
 def _odd_values(schema: dict[str, Any], field: "FieldDescriptor") -> set[str]:
@@ -109,14 +129,20 @@ def _odd_values(schema: dict[str, Any], field: "FieldDescriptor") -> set[str]:
     ("target", "kind", "known"),
     [
         ("vertex-ai", "google.cloud.aiplatform_v1.types.CustomJobSpec", DEPRECATED),
-        ("cloud-tpu", "google.cloud.tpu_v2.types.QueuedResource", WRITTEN_BY_THE_SERVICE | NOT_YET_IN_THE_CLIENT),
+        (
+            "cloud-tpu",
+            "google.cloud.tpu_v2.types.QueuedResource",
+            WRITTEN_BY_THE_SERVICE | NOT_YET_IN_THE_CLIENT,
+        ),
     ],
 )
 def test_fields_and_enums_equal_the_protobuf_type(target: str, kind: str, known: set[str]) -> None:
     """Schema and protobuf type have equal fields and enum values."""
     schema = SchemaComparison(target)
     module, _, name = kind.rpartition(".")
-    message = getattr(import_module(module), name)  # not at the top: its import takes longer than all other tests'
+    message = getattr(
+        import_module(module), name
+    )  # not at the top: its import takes longer than all other tests'
     assert set(schema.protobuf(schema.root, message.pb().DESCRIPTOR)) == known
 
 

@@ -21,7 +21,9 @@ import trainers
 from bucket_server import ROLES, Buckets, buckets
 from official.maxtext_python import maxtext_python
 
-USER, VIEWER, READER = (f"roles/storage.{name}" for name in ("objectUser", "objectViewer", "legacyBucketReader"))
+USER, VIEWER, READER = (
+    f"roles/storage.{name}" for name in ("objectUser", "objectViewer", "legacyBucketReader")
+)
 OWN: Final = "acme-dev-mnist-dev-us-central1"
 SOURCE: Final = "acme-datasets"
 """The environment's bucket, and the one that its jobs read."""
@@ -90,7 +92,9 @@ class Program(NamedTuple):
 
 
 @contextmanager
-def started(manager: str, folder: Path, variables: Mapping[str, str]) -> Iterator["subprocess.Popen[str]"]:
+def started(
+    manager: str, folder: Path, variables: Mapping[str, str]
+) -> Iterator["subprocess.Popen[str]"]:
     """Start the script that runs a manager for each line on its stdin: importing its packages takes most of a run."""
     python = maxtext_python() if manager == "maxtext" else sys.executable
     script = Path(__file__).with_name("save_checkpoints.py")
@@ -115,7 +119,10 @@ def granted_roles(folder: Path) -> dict[str, frozenset[str]]:
     environment = declared_by_minimal_spec(folder, {"reads": {f"gs://{SOURCE}": "us-central1"}})
     roles: dict[str, set[str]] = defaultdict(set)
     for resource in environment.resources:
-        if resource.kind == "storage.BucketIAMMember" and "tpu-mnist-dev@" in resource.inputs["member"]:
+        if (
+            resource.kind == "storage.BucketIAMMember"
+            and "tpu-mnist-dev@" in resource.inputs["member"]
+        ):
             roles[resource.inputs["bucket"]].add(resource.inputs["role"])
     return {bucket: frozenset(names) for bucket, names in roles.items()}
 
@@ -141,13 +148,19 @@ def test_the_granted_roles_suffice_and_each_lack_is_refused(program: Program) ->
     source = f"gs://{SOURCE}/runs/first{'/6' if program.manager == 'maxtext' else ''}"
     assert program.report("second", source)[0] == 6.0
     for without, permission in STOPS[program.manager].items():
-        result = program.run(f"without-{without[1].rpartition('.')[2]}-on-{without[0]}", source, without)
+        result = program.run(
+            f"without-{without[1].rpartition('.')[2]}-on-{without[0]}", source, without
+        )
         assert (result.status == 0) == (permission is None), (without, result.messages[-2000:])
         assert permission is None or (without[0], permission) in program.server.refused, without
 
 
 def test_each_granted_role_is_needed(tmp_path: Path) -> None:
     """The stack grants exactly the roles without which one of the managers stops."""
-    granted = {(bucket, role) for bucket, roles in granted_roles(tmp_path).items() for role in roles}
-    assert granted == {taken for stops in STOPS.values() for taken, permission in stops.items() if permission}
+    granted = {
+        (bucket, role) for bucket, roles in granted_roles(tmp_path).items() for role in roles
+    }
+    assert granted == {
+        taken for stops in STOPS.values() for taken, permission in stops.items() if permission
+    }
     assert {role for _, role in granted} == ROLES.keys()

@@ -35,4 +35,6 @@ def test_every_example_is_officially_valid() -> None:
     assert {*by_target} == {*official.MODULES}
     for target, named in by_target.items():
         errors = official.all_refusals(target, [text for _, text in named])
-        assert {name: refused for (name, _), refused in zip(named, errors, strict=True) if refused} == {}
+        assert {
+            name: refused for (name, _), refused in zip(named, errors, strict=True) if refused
+        } == {}

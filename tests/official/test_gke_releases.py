@@ -36,10 +36,14 @@ def configs() -> Iterator[Config]:
     """Yield configs with every setting, of every capacity, of one slice and several."""
     for capacity in CAPACITIES:
         for size in ("v6e-1", "v6e-16", "v6e-16x2", "v6e-256x3"):
-            spec = compiled("gke", size, environment=EAST, trainer=TRAINER, options=OPTIONS, capacity=capacity)
+            spec = compiled(
+                "gke", size, environment=EAST, trainer=TRAINER, options=OPTIONS, capacity=capacity
+            )
             yield from render_configs(spec)
     yield from render_configs(compiled("gke", "v6e-16", environment=EAST, trainer={"restarts": 0}))
-    yield from render_configs(compiled("gke", "v6e-16", environment=EAST, options={"compute_class": "tpu"}))
+    yield from render_configs(
+        compiled("gke", "v6e-16", environment=EAST, options={"compute_class": "tpu"})
+    )
 
 
 @pytest.mark.parametrize("release", [gke.NEWEST, gke.OLDEST])

@@ -42,7 +42,9 @@ def test_answers_are_protobuf_messages(answer: tuple[str, str]) -> None:
 def test_answers_are_messages_of_gcloud(answer: tuple[str, str]) -> None:
     """Each item of a list is a message of gcloud's own types."""
     target, words = answer
-    assert [error for item in RUNNING[target][words] for error in type_errors(*GCLOUD[answer], item)] == []
+    assert [
+        error for item in RUNNING[target][words] for error in type_errors(*GCLOUD[answer], item)
+    ] == []
 
 
 def test_the_error_of_a_group_is_a_message_of_gcloud() -> None:
@@ -65,7 +67,10 @@ def test_a_pod_has_fields_of_kubernetes() -> None:
     """Every field of the stand-in's pods is one of Kubernetes' own models."""
     from kubernetes import client
 
-    waiting = {"name": "trainer", "state": {"waiting": {"reason": "ImagePullBackOff", "message": "Back-off"}}}
+    waiting = {
+        "name": "trainer",
+        "state": {"waiting": {"reason": "ImagePullBackOff", "message": "Back-off"}},
+    }
     unscheduled = condition("PodScheduled", "False", message="0/8 nodes are available")
     status = pod(0, "Pending", conditions=[unscheduled], containerStatuses=[waiting])["status"]
     assert [*_unknown_fields(client.V1PodStatus, status)] == []

@@ -23,7 +23,9 @@ IMAGE = "us-docker.pkg.dev/my-project/train/mnist:1.0"
 PACKAGE = {"package": "gs://my-bucket/trainer-0.1.tar.gz", "module": "trainer.task"}
 RUNTIME = {"runtime": "2.2", "python": "3.7"}
 RESERVED = {"capacity": {"reservation": "tpu"}}
-TRAINERS: Mapping[str, Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]]]] = {
+TRAINERS: Mapping[
+    str, Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]]]
+] = {
     # kind -> (trainer, settings of the target, other settings of the spec)
     "ai-platform": {
         "package": (PACKAGE | RUNTIME, {}, {}),
@@ -36,7 +38,11 @@ TRAINERS: Mapping[str, Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any], 
         "package": (PACKAGE | {"image": IMAGE}, {}, RESERVED),
     },
     "cloud-tpu": {
-        "container": ({"image": IMAGE, "env": {"MODE": "on"}}, {"network": "train"}, {"capacity": "spot"}),
+        "container": (
+            {"image": IMAGE, "env": {"MODE": "on"}},
+            {"network": "train"},
+            {"capacity": "spot"},
+        ),
         "reserved": ({"image": IMAGE}, {}, RESERVED),
     },
     "compute-engine": {
@@ -48,7 +54,11 @@ TRAINERS: Mapping[str, Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any], 
         "reserved": ({"image": IMAGE}, {}, RESERVED),
     },
     "gke": {
-        "container": ({"image": IMAGE, "env": {"TIME": "12:30"}}, {"queue": "tpu", "priority": "high"}, RESERVED),
+        "container": (
+            {"image": IMAGE, "env": {"TIME": "12:30"}},
+            {"queue": "tpu", "priority": "high"},
+            RESERVED,
+        ),
         "plain": ({"image": IMAGE}, {}, {}),
     },
 }
@@ -57,7 +67,9 @@ AI_PLATFORM_REGIONS = ("us-central1", "europe-west4")
 
 
 def _regions(target: str, slice_: Slice) -> tuple[str, ...]:
-    regions = AI_PLATFORM_REGIONS if target == "ai-platform" else slice_.regions() or ("us-central1",)
+    regions = (
+        AI_PLATFORM_REGIONS if target == "ai-platform" else slice_.regions() or ("us-central1",)
+    )
     return tuple(dict.fromkeys((regions[0], regions[-1])))
 
 
@@ -71,14 +83,21 @@ def _cells(target: str) -> Iterator[tuple[Slice, str, str]]:
 
 def _spec(target: str, slice_: Slice, kind: str, region: str) -> dict[str, Any]:
     trainer, settings, others = TRAINERS[target][kind]
-    environment = {"project": "my-project", "region": region, "kube_context": "gke_my-project_train"}
+    environment = {
+        "project": "my-project",
+        "region": region,
+        "kube_context": "gke_my-project_train",
+    }
     return {
         "version": 1,
         "name": "mnist",
         "target": target,
         "sizes": [slice_.size],
         "environments": {"dev": environment | {"labels": {"team": "vision"}}},
-        "trainer": {**trainer, "args": {"data_dir": "${bucket}/data", "mode": "no", "at": "12:30", "verbose": None}},
+        "trainer": {
+            **trainer,
+            "args": {"data_dir": "${bucket}/data", "mode": "no", "at": "12:30", "verbose": None},
+        },
         "training": {
             "tuned_on": "v2-8",
             "batch_size": 8192,
@@ -99,7 +118,11 @@ def _text(spec: Mapping[str, Any]) -> str:
 
 
 @pytest.mark.parametrize(
-    "target", [pytest.param(name, marks=pytest.mark.sample if name == "vertex-ai" else ()) for name in TRAINERS]
+    "target",
+    [
+        pytest.param(name, marks=pytest.mark.sample if name == "vertex-ai" else ())
+        for name in TRAINERS
+    ],
 )
 def test_every_config_is_officially_valid(target: str) -> None:
     """For every size and trainer, in two regions, Google's own code accepts the config."""
@@ -107,8 +130,12 @@ def test_every_config_is_officially_valid(target: str) -> None:
     texts = [_text(_spec(target, *cell)) for cell in cells]
     refused = {
         (slice_.size, kind, region): errors
-        for (slice_, kind, region), errors in zip(cells, official.all_refusals(target, texts), strict=True)
+        for (slice_, kind, region), errors in zip(
+            cells, official.all_refusals(target, texts), strict=True
+        )
         if errors
     }
     assert not refused
-    assert len({slice_.size for slice_, _, _ in cells}) == sum(target in slice_.targets for slice_ in Catalog().all())
+    assert len({slice_.size for slice_, _, _ in cells}) == sum(
+        target in slice_.targets for slice_ in Catalog().all()
+    )

@@ -44,9 +44,15 @@ def jobs() -> list[Job]:
     for region, sizes in LADDERS:
         for batch in BATCHES:
             training = {"tuned_on": sizes[0], **FIGURES, **batch}
-            more: dict[str, Any] = {"trainer": TRAINER, "training": training, "probe": {"steps": 50}}
+            more: dict[str, Any] = {
+                "trainer": TRAINER,
+                "training": training,
+                "probe": {"steps": 50},
+            }
             for probe in (False, True):
-                planned += compiled("gke", *sizes, environment={"region": region}, probes=probe, **more).jobs
+                planned += compiled(
+                    "gke", *sizes, environment={"region": region}, probes=probe, **more
+                ).jobs
     return planned
 
 
@@ -55,13 +61,21 @@ def jobs() -> list[Job]:
 def test_every_line_means_what_the_plan_says() -> None:
     """MaxText reads the devices, the batch, the steps, the rate, the length and the folder of the plan."""
     planned = jobs()
-    lines = [{"args": job.args, "topology": _topology(job), "slices": job.slice.slices} for job in planned]
+    lines = [
+        {"args": job.args, "topology": _topology(job), "slices": job.slice.slices}
+        for job in planned
+    ]
     script = Path(__file__).with_name("parse_maxtext.py")
     # On the CPU, because the parser asks JAX for its devices.
     environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
     text = "\n".join(map(json.dumps, lines))
     result = subprocess.run(
-        [maxtext_python(), script], input=text, capture_output=True, text=True, check=False, env=environment
+        [maxtext_python(), script],
+        input=text,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
     )
     assert result.returncode == 0, result.stderr[-2000:]
     parsed = [json.loads(line) for line in result.stdout.splitlines()]

@@ -23,14 +23,22 @@ def test_environments_with_the_same_ladder_are_one_group() -> None:
         "elsewhere: vertex-ai in europe-west4",
         "lower: vertex-ai in us-central1",
     ]
-    assert [[rung.size for rung in group.rungs] for group in groups] == [["v2-8", "v2-32"], ["v2-8", "v2-32"], ["v2-8"]]
+    assert [[rung.size for rung in group.rungs] for group in groups] == [
+        ["v2-8", "v2-32"],
+        ["v2-8", "v2-32"],
+        ["v2-8"],
+    ]
 
 
 def test_environments_that_are_shown_differently_are_separate_groups() -> None:
     """Environments with different measurements are separate groups."""
     alike = {"project": "my-project-a", "region": "us-central1"}
     jobs = planned(
-        spec(environments={name: {**alike, "bucket": f"my-{name}"} for name in ("dev", "prod", "test")})
+        spec(
+            environments={
+                name: {**alike, "bucket": f"my-{name}"} for name in ("dev", "prod", "test")
+            }
+        )
     ).jobs
 
     groups = group_ladders(jobs, {"dev": 1, "prod": 2, "test": 1})

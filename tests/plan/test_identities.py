@@ -28,7 +28,9 @@ def account(email: str) -> dict[str, Any]:
 def test_a_plain_spec_has_one_identity_without_more_access() -> None:
     """Without layers, secrets and an end, there is the stack's account alone."""
     assert identities_of() == (Identity(OWN, is_created=True),)
-    assert identities_of("gke") == (Identity(OWN, is_created=True, kubernetes="default/tpu-mnist-dev"),)
+    assert identities_of("gke") == (
+        Identity(OWN, is_created=True, kubernetes="default/tpu-mnist-dev"),
+    )
 
 
 def test_the_environments_own_account_is_first() -> None:
@@ -75,9 +77,14 @@ NAMES = st.from_regex(r"[a-z]([-a-z0-9]{0,8}[a-z0-9])?", fullmatch=True)
 
 
 @given(NAMES, NAMES, NAMES, NAMES)
-def test_no_two_environments_share_a_role(name: str, env: str, other_name: str, other_env: str) -> None:
+def test_no_two_environments_share_a_role(
+    name: str, env: str, other_name: str, other_env: str
+) -> None:
     """Ids of roles are valid and differ if the names differ, also where dashes could move between them."""
-    one, other = deletion_role_id(name=name, environment=env), deletion_role_id(name=other_name, environment=other_env)
+    one, other = (
+        deletion_role_id(name=name, environment=env),
+        deletion_role_id(name=other_name, environment=other_env),
+    )
 
     assert (one == other) == ((name, env) == (other_name, other_env))
     assert set(one) <= set("abcdefghijklmnopqrstuvwxyz0123456789_.")

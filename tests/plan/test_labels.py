@@ -31,7 +31,11 @@ def test_a_job_has_the_labels_of_its_environment_size_and_run() -> None:
 
 @pytest.mark.parametrize(
     ("run", "probes", "label"),
-    [(None, False, "mnist-dev-v2-8"), (None, True, "mnist-dev-v2-8-probe"), ("a1", True, "probe-a1")],
+    [
+        (None, False, "mnist-dev-v2-8"),
+        (None, True, "mnist-dev-v2-8-probe"),
+        ("a1", True, "probe-a1"),
+    ],
 )
 def test_each_job_has_a_run(run: str | None, probes: bool, label: str) -> None:
     """Without --run, the job's name is its run; a probe is billed apart from the run that it prepares."""
@@ -50,7 +54,9 @@ def test_vertex_ai_gets_them_as_a_flag() -> None:
     """A CustomJobSpec has no labels, and gcloud has a flag for them."""
     one = job("vertex-ai", "v2-8", environment={"labels": {"team": "vision"}})
     (flag,) = [
-        word for word in start_command(target_named("vertex-ai").submission(one)).argv if word.startswith("--labels=")
+        word
+        for word in start_command(target_named("vertex-ai").submission(one)).argv
+        if word.startswith("--labels=")
     ]
     expected = {**labels("v2-8"), "team": "vision"}
     assert dict(pair.split("=") for pair in flag.removeprefix("--labels=").split(",")) == expected
@@ -60,11 +66,18 @@ def test_vertex_ai_gets_them_as_a_flag() -> None:
     ("target", "extra"),
     [
         ("gke", {"metadata": {"labels": {"tpucfg-size": "v6e-8"}}}),
-        ("compute-engine", {"instanceTemplate": {"properties": {"labels": {"tpucfg-size": "v6e-8"}}}}),
+        (
+            "compute-engine",
+            {"instanceTemplate": {"properties": {"labels": {"tpucfg-size": "v6e-8"}}}},
+        ),
         ("cloud-tpu", {"tpu": {"nodeSpec": [{"node": {"labels": {"tpucfg-size": "v6e-8"}}}]}}),
     ],
 )
 def test_extra_cannot_change_them(target: str, extra: dict[str, Any]) -> None:
     """A label of tpucfg is the plan's, so that the bill shows what ran."""
-    findings = compiled(target, "v6e-16", environment={"region": "us-east5"}, options={"extra": extra}).findings
-    assert any("tpucfg-size" in finding.message and finding.level == "error" for finding in findings)
+    findings = compiled(
+        target, "v6e-16", environment={"region": "us-east5"}, options={"extra": extra}
+    ).findings
+    assert any(
+        "tpucfg-size" in finding.message and finding.level == "error" for finding in findings
+    )

@@ -12,7 +12,9 @@ SPEC = spec(
     trainer__env={"A": "1", "B": "1", "C": "1"},
     trainer__args={"data_dir": "${bucket}/data"},
     environments__dev__trainer={"env": {"A": "2"}, "args": {"data_dir": {"remove": True}}},
-    environments__dev__overrides={"v2-32": {"capacity": "on-demand", "trainer": {"env": {"A": "3", "C": None}}}},
+    environments__dev__overrides={
+        "v2-32": {"capacity": "on-demand", "trainer": {"env": {"A": "3", "C": None}}}
+    },
 )
 OWN = "environments.dev.overrides.v2-32"
 
@@ -26,7 +28,10 @@ def texts(setting: tuple[str, ...], size: str = "v2-32", data: Any = SPEC) -> li
 @pytest.mark.parametrize(
     ("setting", "expected"),
     [
-        (("capacity",), [f"{OWN}.capacity: on-demand, set in {OWN}", f"capacity: spot, which {OWN} overrides"]),
+        (
+            ("capacity",),
+            [f"{OWN}.capacity: on-demand, set in {OWN}", f"capacity: spot, which {OWN} overrides"],
+        ),
         (
             ("trainer", "env", "A"),
             [
@@ -37,7 +42,10 @@ def texts(setting: tuple[str, ...], size: str = "v2-32", data: Any = SPEC) -> li
         ),
         (
             ("trainer", "env", "C"),
-            [f"{OWN}.trainer.env.C: taken away, set in {OWN}", f"trainer.env.C: 1, which {OWN} overrides"],
+            [
+                f"{OWN}.trainer.env.C: taken away, set in {OWN}",
+                f"trainer.env.C: 1, which {OWN} overrides",
+            ],
         ),
         (
             ("trainer", "args", "data_dir"),
@@ -50,7 +58,9 @@ def texts(setting: tuple[str, ...], size: str = "v2-32", data: Any = SPEC) -> li
         (("trainer", "restarts"), ["no layer sets trainer.restarts: the target's default applies"]),
     ],
 )
-def test_the_winner_is_first_and_names_its_layer(setting: tuple[str, ...], expected: list[str]) -> None:
+def test_the_winner_is_first_and_names_its_layer(
+    setting: tuple[str, ...], expected: list[str]
+) -> None:
     """The layer that wins is first, then come the layers that it overrides, the nearest first."""
     assert texts(setting) == expected
 
@@ -66,7 +76,9 @@ def test_every_reason_has_the_line_of_its_layer() -> None:
     plan = planned(SPEC, sizes=("v2-32",))
     reasons = list(setting_reasons(plan.project, plan.jobs[0], ("trainer", "env", "A")))
     lines = plan.project.document.text.split("\n")
-    assert [lines[reason.location.line - 1].split()[-1] for reason in reasons if reason.location] == [
+    assert [
+        lines[reason.location.line - 1].split()[-1] for reason in reasons if reason.location
+    ] == [
         '"3",',
         '"2"',
         '"1",',

@@ -12,7 +12,9 @@ def test_a_job_has_its_names() -> None:
         (job,) = planned(spec(), sizes=("v2-32",), run=run).jobs
         assert job.name == "-".join(filter(None, ["mnist-dev-v2-32", suffix]))
         assert job.bucket == "my-project-dev-mnist-dev-us-central1"
-        assert job.job_dir == "/".join(filter(None, [f"gs://{job.bucket}/jobs/mnist/v2-32", suffix]))
+        assert job.job_dir == "/".join(
+            filter(None, [f"gs://{job.bucket}/jobs/mnist/v2-32", suffix])
+        )
         assert job.account == "tpu-mnist-dev@my-project-dev.iam.gserviceaccount.com"
         assert (job.run, job.target) == (run, "vertex-ai")
 
@@ -20,7 +22,8 @@ def test_a_job_has_its_names() -> None:
 def test_an_explicit_bucket_replaces_the_default() -> None:
     """The bucket of the spec is used in every value that has the bucket's name."""
     (job,) = planned(
-        spec(environments__dev__bucket="my-bucket", trainer__args={"d": "${bucket}/x"}), sizes=("v2-8",)
+        spec(environments__dev__bucket="my-bucket", trainer__args={"d": "${bucket}/x"}),
+        sizes=("v2-8",),
     ).jobs
     assert (job.bucket, job.job_dir, job.args[0]) == (
         "my-bucket",

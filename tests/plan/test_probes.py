@@ -12,7 +12,9 @@ PROBE: dict[str, Any] = {"probe": {"steps": 50, "args": {"profiler": "xplane"}}}
 MAXTEXT: dict[str, Any] = {
     "target": "gke",
     "sizes": ["v6e-16", "v6e-64"],
-    "environments": {"dev": {"project": "my-project-dev", "region": "us-east5", "kube_context": "c"}},
+    "environments": {
+        "dev": {"project": "my-project-dev", "region": "us-east5", "kube_context": "c"}
+    },
     "training": {
         "tuned_on": "v6e-16",
         "per_device_batch_size": 4,
@@ -43,7 +45,10 @@ def test_a_probe_has_its_own_name_folder_and_steps() -> None:
     assert probe_of("a1", trainer__args=folders).flags[1] == ("run", f"{job.job_dir}/a1")
     assert (job.rung.train_steps, whole.rung.train_steps) == (50, 1000)
     assert job.rung.steps["warmup_steps"] == whole.rung.steps["warmup_steps"]
-    assert (job.rung.batch_size, job.rung.learning_rate) == (whole.rung.batch_size, whole.rung.learning_rate)
+    assert (job.rung.batch_size, job.rung.learning_rate) == (
+        whole.rung.batch_size,
+        whole.rung.learning_rate,
+    )
 
 
 def test_arguments_of_a_probe_follow_those_of_the_run() -> None:
@@ -59,35 +64,53 @@ def test_a_run_in_epochs_has_probes_in_steps() -> None:
     assert "--train_steps=50" in probe_of(**epochs).args
     assert not any("epochs" in word for word in probe_of(**epochs).args)
     changed = compiled(spec(**PROBE, **epochs, trainer__args={"n": "${epochs}"}), probe=True)
-    assert finding_with_id("TPU113", changed.findings).message.endswith("but a probe is counted in steps")
+    assert finding_with_id("TPU113", changed.findings).message.endswith(
+        "but a probe is counted in steps"
+    )
 
 
 def test_a_probe_needs_a_way_for_its_steps() -> None:
     """A program that knows epochs only would make a whole run of each probe."""
     training = {"tuned_on": "v2-8", "batch_size": 1024, "epochs": 3, "flags": {"train_steps": None}}
-    whole, probes = (planned(spec(**PROBE, training=training), probe=probe).findings for probe in (False, True))
+    whole, probes = (
+        planned(spec(**PROBE, training=training), probe=probe).findings for probe in (False, True)
+    )
     assert not any(finding.id == "TPU034" for finding in whole)
-    assert "no flag and no placeholder gives train_steps" in finding_with_id("TPU034", probes).message
+    assert (
+        "no flag and no placeholder gives train_steps" in finding_with_id("TPU034", probes).message
+    )
     named = {**PROBE, "probe": {"steps": 50, "args": {"max_steps": "${train_steps}"}}}
-    assert not any(finding.id == "TPU034" for finding in planned(spec(**named, training=training), probe=True).findings)
+    assert not any(
+        finding.id == "TPU034"
+        for finding in planned(spec(**named, training=training), probe=True).findings
+    )
 
 
 def test_maxtext_keeps_nothing_and_follows_the_whole_schedule() -> None:
     """The preset adds both arguments; the spec's own are not repeated, and epochs have no schedule in steps."""
-    whole, job = (planned(spec(**PROBE, **MAXTEXT), sizes=("v6e-64",), probe=probe).jobs[0] for probe in (False, True))
+    whole, job = (
+        planned(spec(**PROBE, **MAXTEXT), sizes=("v6e-64",), probe=probe).jobs[0]
+        for probe in (False, True)
+    )
     added = ("enable_checkpointing=false", f"learning_rate_schedule_steps={whole.rung.train_steps}")
     assert set(added) <= set(job.args)
     assert not set(added) & set(whole.args)
     assert f"base_output_directory=gs://{job.bucket}/jobs/mnist/v6e-64" in job.args
     assert "run_name=probe" in job.args
-    own = {**MAXTEXT, "trainer__args": {"learning_rate_schedule_steps": "9", "enable_checkpointing": "true"}}
+    own = {
+        **MAXTEXT,
+        "trainer__args": {"learning_rate_schedule_steps": "9", "enable_checkpointing": "true"},
+    }
     (job,) = planned(spec(**PROBE, **own), sizes=("v6e-64",), probe=True).jobs
     assert [word for word in job.args if word.startswith(("enable", "learning_rate_s"))] == [
         "learning_rate_schedule_steps=9",
         "enable_checkpointing=true",
     ]
     training = {**MAXTEXT["training"], "train_tokens": None, "epochs": 2}
-    in_epochs = {**MAXTEXT, "training": {key: value for key, value in training.items() if value is not None}}
+    in_epochs = {
+        **MAXTEXT,
+        "training": {key: value for key, value in training.items() if value is not None},
+    }
     (job,) = planned(spec(**PROBE, **in_epochs), sizes=("v6e-64",), probe=True).jobs
     assert not any(word.startswith("learning_rate_schedule_steps") for word in job.args)
 
@@ -95,8 +118,12 @@ def test_maxtext_keeps_nothing_and_follows_the_whole_schedule() -> None:
 def test_warnings_are_those_of_the_whole_run() -> None:
     """Fifty steps of a probe are fewer than the warm-up, which is no mistake."""
     steps: dict[str, Any] = {"training__steps": {"warmup_steps": 200, "checkpoint_steps": 500}}
-    whole, probes = (compiled(spec(**PROBE, **steps), probe=probe).findings for probe in (False, True))
-    assert [finding.id for finding in probes] == [finding.id for finding in whole if finding.id != "TPU016"]
+    whole, probes = (
+        compiled(spec(**PROBE, **steps), probe=probe).findings for probe in (False, True)
+    )
+    assert [finding.id for finding in probes] == [
+        finding.id for finding in whole if finding.id != "TPU016"
+    ]
 
 
 def test_a_spec_without_probes_has_none() -> None:
@@ -109,7 +136,9 @@ def test_a_program_is_that_of_the_whole_run_without_folders_steps_and_rate() -> 
     """Probe and run have one program, in every bucket, for every length and rate; the batch makes another one."""
 
     def program(**changes: Any) -> Any:
-        data = spec(**{**PROBE, "trainer__args": {"out": "${run_dir}", "lr": "${learning_rate}"}, **changes})
+        data = spec(
+            **{**PROBE, "trainer__args": {"out": "${run_dir}", "lr": "${learning_rate}"}, **changes}
+        )
         (job,) = planned(data, sizes=("v2-32",), probe=True).jobs
         assert program_of(project(data), job) == program_of(project(data), job.whole_run)
         return program_of(project(data), job)
@@ -117,6 +146,8 @@ def test_a_program_is_that_of_the_whole_run_without_folders_steps_and_rate() -> 
     base = program(training__learning_rate=0.1)
     assert base.flags == {"out": "${run_dir}", "lr": "${learning_rate}", "batch_size": "4096"}
     assert base.figures == {"batch_size": 4096, "grad_accum": 1, "model_parallel": 1}
-    assert base == program(training__learning_rate=0.2, training__train_steps=8000, probe={"steps": 9})
+    assert base == program(
+        training__learning_rate=0.2, training__train_steps=8000, probe={"steps": 9}
+    )
     assert base != program(training__learning_rate=0.1, training__batch_size=2048)
     assert base != program(training__learning_rate=0.1, training__grad_accum=2)

@@ -17,13 +17,19 @@ SIZES = [slice_ for slice_ in CATALOG.all() if slice_.cores <= 4096]
 def trainings(draw: st.DrawFn) -> dict[str, Any]:
     """Draw a spec with figures tuned on any size, and a ladder of any sizes."""
     tuned_on = draw(st.sampled_from(SIZES))
-    rungs = draw(st.lists(st.sampled_from(SIZES), min_size=1, max_size=5, unique_by=lambda slice_: slice_.cores))
+    rungs = draw(
+        st.lists(
+            st.sampled_from(SIZES), min_size=1, max_size=5, unique_by=lambda slice_: slice_.cores
+        )
+    )
     training: dict[str, Any] = {
         "tuned_on": tuned_on.size,
         "batch_size": draw(st.integers(1, 4096)) * tuned_on.cores,
         "learning_rate_rule": draw(st.sampled_from(["keep", "linear", "sqrt"])),
         "steps": draw(
-            st.dictionaries(st.sampled_from(["warmup_steps", "save_steps", "log_steps"]), st.integers(1, 10**6))
+            st.dictionaries(
+                st.sampled_from(["warmup_steps", "save_steps", "log_steps"]), st.integers(1, 10**6)
+            )
         ),
         draw(st.sampled_from(["train_steps", "epochs"])): draw(st.integers(1, 10**6)),
     }
@@ -32,8 +38,12 @@ def trainings(draw: st.DrawFn) -> dict[str, Any]:
     return spec(
         sizes=[slice_.size for slice_ in sorted(rungs, key=lambda slice_: slice_.cores)],
         training=training,
-        trainer__args=draw(st.dictionaries(st.sampled_from("abcdef"), st.sampled_from(["${size}", 1, None, True]))),
-        trainer__env=draw(st.dictionaries(st.sampled_from("ABC"), st.sampled_from(["x", "${cores}"]))),
+        trainer__args=draw(
+            st.dictionaries(st.sampled_from("abcdef"), st.sampled_from(["${size}", 1, None, True]))
+        ),
+        trainer__env=draw(
+            st.dictionaries(st.sampled_from("ABC"), st.sampled_from(["x", "${cores}"]))
+        ),
     )
 
 
@@ -67,7 +77,9 @@ def test_the_batch_per_core_is_constant(data: dict[str, Any]) -> None:
 
 
 @given(trainings(), st.data())
-def test_an_overridden_batch_preserves_examples_too(data: dict[str, Any], draw: st.DataObject) -> None:
+def test_an_overridden_batch_preserves_examples_too(
+    data: dict[str, Any], draw: st.DataObject
+) -> None:
     """The steps of a rung follow from its overridden batch."""
     assume("train_steps" in data["training"])
     size = draw.draw(st.sampled_from(data["sizes"]))
@@ -86,7 +98,11 @@ def test_a_plan_is_pure(data: dict[str, Any]) -> None:
     planned_project, untouched = project(data), project(data)
     first = plan(planned_project, CATALOG)
     assert plan(planned_project, CATALOG) == first
-    assert (planned_project.training, planned_project.base.trainer, planned_project.environments) == (
+    assert (
+        planned_project.training,
+        planned_project.base.trainer,
+        planned_project.environments,
+    ) == (
         untouched.training,
         untouched.base.trainer,
         untouched.environments,
@@ -94,8 +110,14 @@ def test_a_plan_is_pure(data: dict[str, Any]) -> None:
 
 
 EXTRA: dict[str, Any] = {
-    "vertex-ai": {"scheduling": {"maxWaitDuration": "60s", "restartJobOnWorkerRestart": False}, "experiment": "a"},
-    "cloud-tpu": {"queueingPolicy": {"validUntilDuration": "21600s"}, "tpu": {"nodeSpec": [{"node": {"tags": ["b"]}}]}},
+    "vertex-ai": {
+        "scheduling": {"maxWaitDuration": "60s", "restartJobOnWorkerRestart": False},
+        "experiment": "a",
+    },
+    "cloud-tpu": {
+        "queueingPolicy": {"validUntilDuration": "21600s"},
+        "tpu": {"nodeSpec": [{"node": {"tags": ["b"]}}]},
+    },
     "gke": {
         "spec": {"suspend": True, "network": {"subdomain": "a"}},
         "metadata": {"annotations": {"b": "1", "a": "2"}},
@@ -111,10 +133,19 @@ def with_many_keys(target: str) -> dict[str, Any]:
         target=target,
         sizes=["v3-8"],
         environments={
-            name: {"project": f"my-project-{name}", "region": "europe-west4", "labels": labels, "protect": True}
+            name: {
+                "project": f"my-project-{name}",
+                "region": "europe-west4",
+                "labels": labels,
+                "protect": True,
+            }
             for name in ("dev", "staging", "prod")
         },
-        trainer={"image": "r.io/i:1", "args": {"z": 1, "y": None, "x": [2, 1]}, "env": {"V": "1", "A": "2"}},
+        trainer={
+            "image": "r.io/i:1",
+            "args": {"z": 1, "y": None, "x": [2, 1]},
+            "env": {"V": "1", "A": "2"},
+        },
         training={
             "tuned_on": "v3-8",
             "batch_size": 1024,
@@ -123,7 +154,14 @@ def with_many_keys(target: str) -> dict[str, Any]:
             "steps": {"warmup_steps": 9, "save_steps": 8},
             "flags": {"batch_size": "b", "train_steps": "t"},
         },
-        overrides={"v3-8": {"save_steps": 3, "warmup_steps": 2, "learning_rate": 0.2, "args": {"z": 5, "w": 6}}},
+        overrides={
+            "v3-8": {
+                "save_steps": 3,
+                "warmup_steps": 2,
+                "learning_rate": 0.2,
+                "args": {"z": 5, "w": 6},
+            }
+        },
         targets={**{name: {} for name in EXTRA}, target: {"extra": EXTRA[target]}},
     )
     if target == "ai-platform":
@@ -146,7 +184,10 @@ def test_the_order_of_keys_is_irrelevant(target: str, draw: st.DataObject) -> No
 
 def test_the_order_of_args_is_kept() -> None:
     """Flags reach the program in the order in which they are written."""
-    first, second = (planned(spec(trainer__args=args)).jobs[0].args for args in ({"a": 1, "b": 2}, {"b": 2, "a": 1}))
+    first, second = (
+        planned(spec(trainer__args=args)).jobs[0].args
+        for args in ({"a": 1, "b": 2}, {"b": 2, "a": 1})
+    )
     assert first[:2] == ("--a=1", "--b=2")
     assert second[:2] == ("--b=2", "--a=1")
 

@@ -29,7 +29,11 @@ def chain(size: str, key: str, data: Any = SPEC) -> list[Reason]:
 @pytest.mark.parametrize(
     ("size", "key", "words"),
     [
-        ("v2-32", "batch_size", ["1024", "v2-8 has 8 cores", "v2-32 has 32 cores", "k = 32 / 8 = 4", "128"]),
+        (
+            "v2-32",
+            "batch_size",
+            ["1024", "v2-8 has 8 cores", "v2-32 has 32 cores", "k = 32 / 8 = 4", "128"],
+        ),
         ("v2-32", "train_steps", ["4000", "k = 32 / 8 = 4", "1000"]),
         ("v2-32", "warmup_steps", ["201", "k = 32 / 8 = 4", "51", "rounded up from 50.25"]),
         ("v2-32", "learning_rate", ["0.1", "linear", "0.4"]),
@@ -46,8 +50,15 @@ def test_a_derivation_has_its_numbers(size: str, key: str, words: list[str]) -> 
 
 def test_the_examples_of_a_step_are_kept() -> None:
     """The batch of a device is that of a micro-batch, so that a step with two of them keeps twice as many examples."""
-    batch = {"batch_size": WITHOUT, "per_device_batch_size": 0.5, "grad_accum": 2, "model_parallel": 2}
-    reasons = chain("v2-32", "batch_size", spec(**{f"training__{key}": value for key, value in batch.items()}))
+    batch = {
+        "batch_size": WITHOUT,
+        "per_device_batch_size": 0.5,
+        "grad_accum": 2,
+        "model_parallel": 2,
+    }
+    reasons = chain(
+        "v2-32", "batch_size", spec(**{f"training__{key}": value for key, value in batch.items()})
+    )
     assert reasons[1].text == "the batch of v2-8: 0.5 × 8 devices × 2 = 8"
     assert reasons[-1].text == "a step keeps its examples per device, 1: 8 × 4 = 32"
 
@@ -84,25 +95,47 @@ KEPT = spec(
 @pytest.mark.parametrize(
     ("key", "words"),
     [
-        ("batch_size", ["training.batch_size: 128", "training.batch_rule: keep", "stays on every rung", "128"]),
+        (
+            "batch_size",
+            ["training.batch_size: 128", "training.batch_rule: keep", "stays on every rung", "128"],
+        ),
         (
             "grad_accum",
             [
-                *("training.grad_accum: 4", "training.batch_rule: keep", "training.tuned_on: v5litepod-16"),
-                *("v5litepod-16 has 16 JAX devices", "16 / 2 = 8 replicas", "128 / (8 × 4) = 4 examples"),
-                *("v5litepod-32 has 32 JAX devices", "32 / 2 = 16 replicas", "at most 4 examples: 128 / 16 = 8, in 2"),
+                *(
+                    "training.grad_accum: 4",
+                    "training.batch_rule: keep",
+                    "training.tuned_on: v5litepod-16",
+                ),
+                *(
+                    "v5litepod-16 has 16 JAX devices",
+                    "16 / 2 = 8 replicas",
+                    "128 / (8 × 4) = 4 examples",
+                ),
+                *(
+                    "v5litepod-32 has 32 JAX devices",
+                    "32 / 2 = 16 replicas",
+                    "at most 4 examples: 128 / 16 = 8, in 2",
+                ),
             ],
         ),
         (
             "train_steps",
             [
-                *("training.train_tokens: 10000001", "training.sequence_length: 1000", "training.batch_rule: keep"),
+                *(
+                    "training.train_tokens: 10000001",
+                    "training.sequence_length: 1000",
+                    "training.batch_rule: keep",
+                ),
                 "10000001 / (1000 × 128) = 79, rounded up from 78.1250078125",
             ],
         ),
         ("learning_rate", ["training.learning_rate: 0.1", "with it steps and learning rate: 0.1"]),
         ("warmup_steps", ["training.steps.warmup_steps: 20", "training.batch_rule: keep"]),
-        ("save_steps", ["training.steps.save_steps.value: 5", "scale: false keeps it on every rung: 5"]),
+        (
+            "save_steps",
+            ["training.steps.save_steps.value: 5", "scale: false keeps it on every rung: 5"],
+        ),
     ],
 )
 def test_a_batch_that_stays_has_reasons(key: str, words: list[str]) -> None:
@@ -112,7 +145,11 @@ def test_a_batch_that_stays_has_reasons(key: str, words: list[str]) -> None:
     assert [word for word in words if word not in text] == []
     assert reasons[0].location is not None
     for reason in reasons:
-        assert not reason.source or reason.source.startswith("https://") or reason.source in CATALOG.sources
+        assert (
+            not reason.source
+            or reason.source.startswith("https://")
+            or reason.source in CATALOG.sources
+        )
 
 
 @pytest.mark.parametrize(
@@ -148,12 +185,16 @@ def test_accumulation_that_stays_has_a_reason() -> None:
     assert chain("v5litepod-32", "grad_accum", data)[-1].text.endswith("accumulation stays: 4")
     steps = [reason.text for reason in chain("v5litepod-32", "train_steps", data)]
     assert "k = 32 / 16 = 2" in steps
-    assert steps[-1].startswith("tokens of the run / tokens of a step: 10000001 / (1000 × 256) = 40")
+    assert steps[-1].startswith(
+        "tokens of the run / tokens of a step: 10000001 / (1000 × 256) = 40"
+    )
 
 
 def test_epochs_have_reasons() -> None:
     """Epochs are equal on every rung, and the reason has a source."""
-    (line, rule) = chain("v2-32", "epochs", spec(training__train_steps=WITHOUT, training__epochs=2.5))
+    (line, rule) = chain(
+        "v2-32", "epochs", spec(training__train_steps=WITHOUT, training__epochs=2.5)
+    )
     assert "2.5" in line.text
     assert "the same on every rung" in rule.text
     assert rule.source.startswith("https://")
@@ -162,4 +203,8 @@ def test_epochs_have_reasons() -> None:
 def test_rules_have_public_sources() -> None:
     """The source of a reason is a public URL or a source of the catalog."""
     for reason in chain("v2-32", "learning_rate"):
-        assert not reason.source or reason.source.startswith("https://") or reason.source in CATALOG.sources
+        assert (
+            not reason.source
+            or reason.source.startswith("https://")
+            or reason.source in CATALOG.sources
+        )

@@ -52,7 +52,9 @@ def test_the_folder_of_a_run_is_the_same_on_every_size() -> None:
     """The placeholder of the run's folder has the run, and not the size."""
     folder = {"trainer__args": {"model_dir": "${run_dir}"}}
     jobs = [continued(size, RunPart("v2-8", 1000), **folder) for size in ("v2-8", "v2-32")]
-    assert {dict(job.flags)["model_dir"] for job in jobs} == {f"gs://{jobs[0].bucket}/runs/mnist/a1"}
+    assert {dict(job.flags)["model_dir"] for job in jobs} == {
+        f"gs://{jobs[0].bucket}/runs/mnist/a1"
+    }
 
 
 def test_a_recorded_batch_counts() -> None:
@@ -80,7 +82,11 @@ A, B = RunPart("v2-8", 1000), RunPart("v2-32", 2000)
         ((A, B), (RunPart("", 500),), (RunPart("v2-8", 500),)),
         ((A, B), (RunPart("v2-8", 2500),), (A, B, RunPart("v2-8", 2500))),
         ((A, B, RunPart("v2-32", 1500)), (), (A, RunPart("v2-32", 1500))),
-        ((A, B, RunPart("v2-32", 1200), RunPart("v2-8", 1500)), (), (A, RunPart("v2-32", 1200), RunPart("v2-8", 1500))),
+        (
+            (A, B, RunPart("v2-32", 1200), RunPart("v2-8", 1500)),
+            (),
+            (A, RunPart("v2-32", 1200), RunPart("v2-8", 1500)),
+        ),
         ((), (RunPart("", 5),), (RunPart("", 5),)),
     ],
 )
@@ -95,8 +101,9 @@ def test_the_step_of_a_move_has_to_be_known() -> None:
     """A smaller step on another size does not tell how many of the steps were made on which size."""
     with pytest.raises(SelectionError) as error:
         joined_parts((A, B, RunPart("v2-8", 1500)), ())
-    assert "the run was at step 2000 on v2-32, and later at step 1500 on v2-8: the step at which it moved" in str(
-        error.value
+    assert (
+        "the run was at step 2000 on v2-32, and later at step 1500 on v2-8: the step at which it moved"
+        in str(error.value)
     )
 
 
@@ -105,7 +112,10 @@ def test_the_step_of_a_move_has_to_be_known() -> None:
     [
         (RunPart("", 10), "name the size on which the run did these steps, such as --step v2-8:10"),
         (RunPart("v9-8", 10), "--step v9-8: there is no such size; the ladder has v2-8, v2-32"),
-        (RunPart("v2-8", 4000), "the run a1 has seen all of its examples at step 4000: nothing is left"),
+        (
+            RunPart("v2-8", 4000),
+            "the run a1 has seen all of its examples at step 4000: nothing is left",
+        ),
     ],
 )
 def test_what_cannot_go_on_is_refused(part: RunPart, message: str) -> None:
@@ -139,11 +149,17 @@ def test_changes_in_the_middle_of_a_run_are_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("run", "is_text"), [("007", False), ("1e3", False), ("yes", False), ("1-2", True), ("e1", True)]
+    ("run", "is_text"),
+    [("007", False), ("1e3", False), ("yes", False), ("1-2", True), ("e1", True)],
 )
 def test_a_preset_takes_only_runs_that_yaml_reads_as_text(run: str, is_text: bool) -> None:
     """MaxText would write the run 007 to the folder 7; a program without a preset gets the text."""
-    training = {"tuned_on": "v2-8", "per_device_batch_size": 4, "train_steps": 10, "sequence_length": 8}
+    training = {
+        "tuned_on": "v2-8",
+        "per_device_batch_size": 4,
+        "train_steps": 10,
+        "sequence_length": 8,
+    }
     data = spec(training={**training, "flags": "maxtext"}, trainer={"image": "r.io/i:1"})
     assert planned(spec(), run=run).jobs
     if is_text:

@@ -29,10 +29,15 @@ def test_the_published_example_is_reproduced() -> None:
 def test_figures_scale_up() -> None:
     """Four rungs have the figures of the linear rule."""
     steps = {"warmup_steps": 200, "save_checkpoints_steps": 500}
-    training = {"training__learning_rate": 0.1, "training__learning_rate_rule": "linear", "training__steps": steps}
+    training = {
+        "training__learning_rate": 0.1,
+        "training__learning_rate_rule": "linear",
+        "training__steps": steps,
+    }
     ladder_rungs = rungs("v2-8", "v2-32", "v2-128", "v2-512", **training)
     assert [
-        (rung.batch_size, rung.train_steps, rung.learning_rate, rung.steps["warmup_steps"]) for rung in ladder_rungs
+        (rung.batch_size, rung.train_steps, rung.learning_rate, rung.steps["warmup_steps"])
+        for rung in ladder_rungs
     ] == [
         (1024, 4000, "0.1", 200),
         (4096, 1000, "0.4", 50),
@@ -89,7 +94,10 @@ def test_an_unchanged_learning_rate_keeps_its_text() -> None:
     """On the tuned size, and with the rule `keep`, the learning rate is the text of the spec."""
     for rule in ("linear", "sqrt"):
         assert (
-            rungs("v2-8", training__learning_rate=1e-05, training__learning_rate_rule=rule)[0].learning_rate == "1e-05"
+            rungs("v2-8", training__learning_rate=1e-05, training__learning_rate_rule=rule)[
+                0
+            ].learning_rate
+            == "1e-05"
         )
     kept = {"training__learning_rate": 1e-05, "training__learning_rate_rule": "keep"}
     assert [rung.learning_rate for rung in rungs("v2-8", "v2-32", **kept)] == ["1e-05", "1e-05"]
@@ -99,7 +107,11 @@ def test_an_unchanged_learning_rate_keeps_its_text() -> None:
 def test_an_overridden_batch_scales_the_other_figures() -> None:
     """With half of the scaled batch, the scale of steps and learning rate is half too."""
     steps = {"warmup_steps": 200, "eval_steps": 7}
-    training = {"training__learning_rate": 0.1, "training__learning_rate_rule": "linear", "training__steps": steps}
+    training = {
+        "training__learning_rate": 0.1,
+        "training__learning_rate_rule": "linear",
+        "training__steps": steps,
+    }
     (rung,) = rungs("v2-128", overrides={"v2-128": {"batch_size": 8192}}, **training)
     assert [rung.cores_scale, rung.scale, rung.batch_size] == [16, 8, 8192]
     assert (rung.train_steps, rung.learning_rate) == (500, "0.8")
@@ -118,7 +130,12 @@ def test_other_overrides_are_used_unchanged() -> None:
         training__steps={"warmup_steps": 200, "save_steps": 100},
         overrides={"v2-32": override},
     )
-    assert [rung.scale, rung.batch_size, rung.train_steps, rung.learning_rate] == [4, 4096, 1000, "0.25"]
+    assert [rung.scale, rung.batch_size, rung.train_steps, rung.learning_rate] == [
+        4,
+        4096,
+        1000,
+        "0.25",
+    ]
     assert rung.steps == {"train_steps": 1000, "save_steps": 25, "warmup_steps": 10}
     assert rung.overridden == {"learning_rate", "warmup_steps"}
 
@@ -126,7 +143,9 @@ def test_other_overrides_are_used_unchanged() -> None:
 def test_an_override_of_args_replaces_the_flag_in_place() -> None:
     """An existing flag is replaced at its position, a new one is appended, and the figures' flags follow."""
     args = {"a": 1, "b": [2, 3], "c": None}
-    data = spec(trainer__args=args, overrides={"v2-32": {"args": {"z": "new", "b": "one", "c": False}}})
+    data = spec(
+        trainer__args=args, overrides={"v2-32": {"args": {"z": "new", "b": "one", "c": False}}}
+    )
     first, second = planned(data).jobs
     figures = [
         (f"--batch_size={batch}", f"--train_steps={steps}", f"--learning_rate={rate}")
@@ -148,18 +167,28 @@ def test_flags_have_a_fixed_order_and_configurable_names() -> None:
         *("--x=1", "--train_batch_size=1024", "--train_steps=4000"),
         *("--a=4", "--b_steps=8"),
     )
-    epochs = spec(training__train_steps=WITHOUT, training__epochs=2.50, training__flags={"epochs": "num_epochs"})
-    assert planned(epochs, sizes=("v2-8",)).jobs[0].args[:2] == ("--batch_size=1024", "--num_epochs=2.5")
+    epochs = spec(
+        training__train_steps=WITHOUT,
+        training__epochs=2.50,
+        training__flags={"epochs": "num_epochs"},
+    )
+    assert planned(epochs, sizes=("v2-8",)).jobs[0].args[:2] == (
+        "--batch_size=1024",
+        "--num_epochs=2.5",
+    )
 
 
 def test_an_overridden_machine_changes_the_hosts() -> None:
     """v6e-8 is one host of eight chips, or two hosts of four with an override of the machine."""
     location = {"environments__dev__region": "us-east5", "training__tuned_on": "v6e-8"}
     default = planned(spec(sizes=["v6e-8"], **location)).jobs[0]
-    overridden = planned(spec(sizes=["v6e-8"], overrides={"v6e-8": {"machine": "ct6e-standard-4t"}}, **location)).jobs[
-        0
-    ]
-    assert [(job.slice.hosts, job.slice.chips_per_host, job.slice.cores) for job in (default, overridden)] == [
+    overridden = planned(
+        spec(sizes=["v6e-8"], overrides={"v6e-8": {"machine": "ct6e-standard-4t"}}, **location)
+    ).jobs[0]
+    assert [
+        (job.slice.hosts, job.slice.chips_per_host, job.slice.cores)
+        for job in (default, overridden)
+    ] == [
         (1, 8, 8),
         (2, 4, 8),
     ]

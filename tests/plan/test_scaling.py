@@ -16,7 +16,9 @@ from tpucfg.plan.rung import (
 )
 
 SCALES = st.fractions(Fraction(1, 20_000), 20_000, max_denominator=20_000)
-RATE_TEXTS = st.from_regex(r"(0|[1-9][0-9]{0,3})\.[0-9]{1,12}", fullmatch=True).filter(lambda text: Fraction(text) > 0)
+RATE_TEXTS = st.from_regex(r"(0|[1-9][0-9]{0,3})\.[0-9]{1,12}", fullmatch=True).filter(
+    lambda text: Fraction(text) > 0
+)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,11 @@ from tpucfg.plan import Selection, SelectionError, plan, select_sizes
 SPEC = spec(
     environments={
         "dev": {"project": "my-project-dev", "region": "us-central1"},
-        "prod": {"project": "my-project-prod", "region": "europe-west4", "sizes": ["v2-32", "v3-128"]},
+        "prod": {
+            "project": "my-project-prod",
+            "region": "europe-west4",
+            "sizes": ["v2-32", "v3-128"],
+        },
         "staging": {"project": "my-project-staging", "region": "us-central1"},
     }
 )
@@ -18,7 +22,10 @@ SPEC = spec(
 
 def selected(**chosen: Any) -> dict[str, tuple[str, ...]]:
     """Return the selected sizes by environment."""
-    return {environment.name: sizes for environment, sizes in select_sizes(project(SPEC), Selection(**chosen))}
+    return {
+        environment.name: sizes
+        for environment, sizes in select_sizes(project(SPEC), Selection(**chosen))
+    }
 
 
 @pytest.mark.parametrize(
@@ -26,14 +33,22 @@ def selected(**chosen: Any) -> dict[str, tuple[str, ...]]:
     [
         ({}, {"dev": ("v2-8", "v2-32"), "prod": ("v2-32", "v3-128"), "staging": ("v2-8", "v2-32")}),
         ({"environments": ("prod",)}, {"prod": ("v2-32", "v3-128")}),
-        ({"environments": ("staging", "dev")}, {"dev": ("v2-8", "v2-32"), "staging": ("v2-8", "v2-32")}),
+        (
+            {"environments": ("staging", "dev")},
+            {"dev": ("v2-8", "v2-32"), "staging": ("v2-8", "v2-32")},
+        ),
         ({"sizes": ("v3-128",)}, {"prod": ("v3-128",)}),
         ({"sizes": ("v2-8",)}, {"dev": ("v2-8",), "staging": ("v2-8",)}),
-        ({"sizes": ("v3-128", "v2-32")}, {"dev": ("v2-32",), "prod": ("v2-32", "v3-128"), "staging": ("v2-32",)}),
+        (
+            {"sizes": ("v3-128", "v2-32")},
+            {"dev": ("v2-32",), "prod": ("v2-32", "v3-128"), "staging": ("v2-32",)},
+        ),
         ({"environments": ("dev", "dev"), "sizes": ("v2-8", "v2-8")}, {"dev": ("v2-8",)}),
     ],
 )
-def test_a_selection_has_the_order_of_the_project(chosen: dict[str, Any], expected: dict[str, tuple[str, ...]]) -> None:
+def test_a_selection_has_the_order_of_the_project(
+    chosen: dict[str, Any], expected: dict[str, tuple[str, ...]]
+) -> None:
     """A size selects the environments whose ladder has it; the order is the project's, not that of the options."""
     assert selected(**chosen) == expected
 
@@ -50,9 +65,18 @@ def test_a_selection_has_the_order_of_the_project(chosen: dict[str, Any], expect
             {"sizes": ("v3-8",)},
             "v3-8 is in no ladder. The ladders are:\n  dev: v2-8, v2-32\n  prod: v2-32, v3-128\n  staging: v2-8, v2-32",
         ),
-        ({"environments": ("prod",), "sizes": ("v2-8",)}, "v2-8 is not in the ladder of prod. The ladders are:"),
-        ({"environments": ("dev", "prod"), "sizes": ("v2-8",)}, "v2-8 is not in the ladder of prod."),
-        ({"environments": ("prod", "dev"), "sizes": ("v9-8",)}, "v9-8 is not in the ladder of dev and prod."),
+        (
+            {"environments": ("prod",), "sizes": ("v2-8",)},
+            "v2-8 is not in the ladder of prod. The ladders are:",
+        ),
+        (
+            {"environments": ("dev", "prod"), "sizes": ("v2-8",)},
+            "v2-8 is not in the ladder of prod.",
+        ),
+        (
+            {"environments": ("prod", "dev"), "sizes": ("v9-8",)},
+            "v9-8 is not in the ladder of dev and prod.",
+        ),
         ({"sizes": ("v2-8", "v4-8")}, "v4-8 is in no ladder."),
     ],
 )

@@ -67,7 +67,11 @@ def test_without_names_or_resources_there_is_none() -> None:
 
 def test_every_size_of_one_host_fits_into_one_condition() -> None:
     """The catalog has fewer sizes of one host than a condition may have operators."""
-    sizes = [slice_.size for slice_ in Catalog().all() if "compute-engine" in slice_.targets and slice_.hosts == 1]
+    sizes = [
+        slice_.size
+        for slice_ in Catalog().all()
+        if "compute-engine" in slice_.targets and slice_.hosts == 1
+    ]
 
     condition = deletion_condition("compute-engine", sizes)
 

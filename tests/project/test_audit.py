@@ -34,7 +34,9 @@ class Service:
 
     def answer(self, _: str, __: str, ___: Message, query: Any) -> tuple[int, Any]:
         """Return the vulnerability of that package, and none for any other."""
-        return 200, {"vulns": [VULNERABILITY]} if query["package"]["name"] == self.vulnerable_package else {}
+        return 200, {"vulns": [VULNERABILITY]} if query["package"][
+            "name"
+        ] == self.vulnerable_package else {}
 
 
 @pytest.fixture
@@ -51,18 +53,25 @@ def _run_audit(service: Service, *options: str) -> int:
     return audit.main(["--service", f"{service.address}/v1/query", *options])
 
 
-def test_lock_without_vulnerabilities_passes(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lock_without_vulnerabilities_passes(
+    service: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Every package of the lock is audited and counted."""
     assert _run_audit(service) == 0
 
-    packages = sum(not line.startswith(" ") for line in (audit.ROOT / LOCK).read_text(encoding="utf-8").splitlines())
+    packages = sum(
+        not line.startswith(" ")
+        for line in (audit.ROOT / LOCK).read_text(encoding="utf-8").splitlines()
+    )
     output = capsys.readouterr().out
     assert output.startswith(f"{LOCK}: ")
     assert output.endswith(" packages, no known vulnerability\n")
     assert 0 < int(output.split()[1]) <= packages
 
 
-def test_lock_with_a_vulnerability_fails(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lock_with_a_vulnerability_fails(
+    service: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A vulnerability is printed with its package and the fixed version, and fails the audit with either option."""
     service.vulnerable_package = "jinja2"
 

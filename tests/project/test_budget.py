@@ -6,7 +6,9 @@ from typing import Any, Final
 import yaml
 from code_lines import count_code_lines, room_sizes
 
-BUDGET: Final[dict[str, dict[str, Any]]] = yaml.safe_load(Path(__file__).with_name("budget.yaml").read_text())
+BUDGET: Final[dict[str, dict[str, Any]]] = yaml.safe_load(
+    Path(__file__).with_name("budget.yaml").read_text()
+)
 
 
 def test_every_room_keeps_its_budget() -> None:
@@ -23,7 +25,9 @@ def test_every_room_keeps_its_budget() -> None:
 
 def test_a_raised_budget_has_a_reason() -> None:
     """A budget above the planned lines of its room has a sentence why."""
-    assert [room for room, row in BUDGET.items() if row["lines"] > row["planned"] and not row["because"]] == []
+    assert [
+        room for room, row in BUDGET.items() if row["lines"] > row["planned"] and not row["because"]
+    ] == []
 
 
 def test_code_lines_are_neither_blank_nor_comments_nor_docstrings() -> None:

@@ -9,7 +9,9 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[2]
 LINES = (ROOT / "pyproject.toml").read_text(encoding="utf-8").splitlines()
-_ENTRY = re.compile(r'\s+"(?P<requirement>[a-z][a-z0-9-]*(?:\[[a-z]+\])?[<>=!~][^"]*)",?(?:\s+# (?P<reason>.+))?')
+_ENTRY = re.compile(
+    r'\s+"(?P<requirement>[a-z][a-z0-9-]*(?:\[[a-z]+\])?[<>=!~][^"]*)",?(?:\s+# (?P<reason>.+))?'
+)
 BOUNDS = {"<", "<=", "==", "~=", "===", "!="}
 
 
@@ -28,11 +30,17 @@ def _bounded(requirement: str) -> bool:
 
 def test_pattern_matches_every_requirement() -> None:
     """The pattern matches as many entries as there are requirements in the file."""
-    assert len(ENTRIES) == sum(bool(re.match(r'\s+"[a-z][a-z0-9\[\]-]*[<>=!~]', line)) for line in LINES) > 20
+    assert (
+        len(ENTRIES)
+        == sum(bool(re.match(r'\s+"[a-z][a-z0-9\[\]-]*[<>=!~]', line)) for line in LINES)
+        > 20
+    )
     assert {"typer>=0.26,<0.29", "hatchling>=1.27"} <= {requirement for requirement, _ in ENTRIES}
 
 
-@pytest.mark.parametrize(("requirement", "reason"), [entry for entry in ENTRIES if _bounded(entry[0])])
+@pytest.mark.parametrize(
+    ("requirement", "reason"), [entry for entry in ENTRIES if _bounded(entry[0])]
+)
 def test_upper_bound_has_a_reason(requirement: str, reason: str | None) -> None:
     """A bound or pin excludes newer versions for every user, so a comment gives the reason."""
     assert reason, requirement
@@ -43,7 +51,11 @@ def test_only_necessary_runtime_bounds_exist() -> None:
     """Of the package's own dependencies, only these have an upper bound."""
     text = "\n".join(LINES)
     runtime = text.partition("\ndependencies = [")[2].partition("\n]")[0]
-    bounded = {Requirement(entry).name for entry, _ in ENTRIES if f'"{entry}"' in runtime and _bounded(entry)}
+    bounded = {
+        Requirement(entry).name
+        for entry, _ in ENTRIES
+        if f'"{entry}"' in runtime and _bounded(entry)
+    }
 
     assert bounded == {"typer"}
 
@@ -56,9 +68,14 @@ def _go_modules(path: str) -> dict[str, str]:
 
 def test_checks_of_jobset_are_compiled_with_the_cluster() -> None:
     """The newest checks of JobSet have the versions of the cluster, so that Go compiles Kubernetes once for both."""
-    cluster, jobset = _go_modules("tools/cluster/go.mod"), _go_modules("tests/official/jobset/go.mod")
+    cluster, jobset = (
+        _go_modules("tools/cluster/go.mod"),
+        _go_modules("tests/official/jobset/go.mod"),
+    )
     shared = cluster.keys() & jobset.keys()
 
     assert {"k8s.io/kubernetes", "k8s.io/api", "k8s.io/api =>"} <= shared
     assert jobset.keys() - shared == {"sigs.k8s.io/secrets-store-csi-driver"}
-    assert {module: jobset[module] for module in shared} == {module: cluster[module] for module in shared}
+    assert {module: jobset[module] for module in shared} == {
+        module: cluster[module] for module in shared
+    }

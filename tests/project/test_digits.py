@@ -23,7 +23,9 @@ def unicode_digits(path: Path) -> Iterator[int]:
     lines = path.read_text(encoding="utf-8").splitlines()
     for node in ast.walk(tree):
         is_method = isinstance(node, ast.Attribute) and node.attr in METHODS
-        is_pattern = isinstance(node, ast.Constant) and isinstance(node.value, str) and "\\d" in node.value
+        is_pattern = (
+            isinstance(node, ast.Constant) and isinstance(node.value, str) and "\\d" in node.value
+        )
         if isinstance(node, ast.expr) and (is_method or is_pattern):
             line = lines[node.lineno - 1]
             if "isascii()" not in line and "re.ASCII" not in line:
@@ -33,7 +35,12 @@ def unicode_digits(path: Path) -> Iterator[int]:
 @pytest.mark.slow
 def test_only_ascii_digits_are_accepted() -> None:
     """No module tests a text with a method or a pattern that accepts the digits of other scripts."""
-    wrong = [(path, line) for path in PYTHON if path.name not in NO_USER_TEXT for line in unicode_digits(path)]
+    wrong = [
+        (path, line)
+        for path in PYTHON
+        if path.name not in NO_USER_TEXT
+        for line in unicode_digits(path)
+    ]
     assert [f"{path.relative_to(ROOT)}:{line}" for path, line in wrong] == []
 
 

@@ -28,9 +28,15 @@ MODULES: Final = frozenset(("model", "models", "utils", "helpers", "misc", "comm
 
 
 def _files(*folders: str, ending: str) -> list[Path]:
-    listed = subprocess.run(["git", "ls-files", *folders], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(
+        ["git", "ls-files", *folders], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
     paths = (ROOT / name for name in listed.splitlines() if name.endswith(ending))
-    return [path for path in paths if path.is_file() and "tests/bad/" not in path.as_posix() and path != Path(__file__)]
+    return [
+        path
+        for path in paths
+        if path.is_file() and "tests/bad/" not in path.as_posix() and path != Path(__file__)
+    ]
 
 
 def _name(path: Path) -> str:
@@ -49,7 +55,11 @@ MARKDOWN: Final = [
 def _docstrings(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the line and the text of each docstring, those below constants and fields included."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+        if (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        ):
             yield node.lineno, node.value.value
 
 
@@ -69,15 +79,28 @@ def _bound_names(path: Path) -> Iterator[tuple[int, str]]:
 @pytest.mark.slow
 def test_docstrings_open_with_a_verb_or_a_noun() -> None:
     """No docstring opens with a question word or refers to the one before it."""
-    openings = ((path, line, text) for path in PYTHON for line, text in _docstrings(path) if OPENING.match(text))
+    openings = (
+        (path, line, text)
+        for path in PYTHON
+        for line, text in _docstrings(path)
+        if OPENING.match(text)
+    )
     assert [f"{_name(path)}:{line}: {text[:60]}" for path, line, text in openings] == []
 
 
 @pytest.mark.slow
 def test_comments_and_docstrings_use_the_terms_of_the_field() -> None:
     """No comment or docstring uses a private term or lets code speak."""
-    texts = ((path, line, text) for path in PYTHON for line, text in (*_docstrings(path), *_comments(path)))
-    assert [f"{_name(path)}:{line}: {word[0]}" for path, line, text in texts for word in PROSE.finditer(text)] == []
+    texts = (
+        (path, line, text)
+        for path in PYTHON
+        for line, text in (*_docstrings(path), *_comments(path))
+    )
+    assert [
+        f"{_name(path)}:{line}: {word[0]}"
+        for path, line, text in texts
+        for word in PROSE.finditer(text)
+    ] == []
 
 
 @pytest.mark.slow
@@ -85,7 +108,12 @@ def test_documents_use_the_terms_of_the_field() -> None:
     """No page uses a private term outside its code blocks, links and commands."""
     private = []
     for path in MARKDOWN:
-        prose = re.sub(r"^( *)```.*?^\1```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+        prose = re.sub(
+            r"^( *)```.*?^\1```",
+            "",
+            path.read_text(encoding="utf-8"),
+            flags=re.DOTALL | re.MULTILINE,
+        )
         prose = re.sub(r"`[^`\n]*`|\]\([^)]*\)|<!--.*?-->", "", prose, flags=re.DOTALL)
         private += [f"{_name(path)}: {word[0]}" for word in DOCUMENTS.finditer(prose)]
     assert private == []
@@ -95,7 +123,11 @@ def test_documents_use_the_terms_of_the_field() -> None:
 def test_names_tell_what_they_are() -> None:
     """No bound is called MOST_…, and no variable `it`, `found`, `made`, `said` or `told`, in tests either."""
     names = ((path, line, name) for path in PYTHON for line, name in _bound_names(path))
-    wrong = [(path, line, name) for path, line, name in names if CONSTANT.match(name) or name in VARIABLES]
+    wrong = [
+        (path, line, name)
+        for path, line, name in names
+        if CONSTANT.match(name) or name in VARIABLES
+    ]
     assert [f"{_name(path)}:{line}: {name}" for path, line, name in wrong] == []
 
 

@@ -54,7 +54,9 @@ def test_valid_configs_have_no_findings(folder: Path, capsys: pytest.CaptureFixt
     assert capsys.readouterr().out == "configs/a.yml, configs/c.yaml: no findings\n"
     (folder / "configs" / "b" / "config.yaml").write_text(VALID)
     (folder / "configs" / "b" / "other.json").unlink()
-    assert run(["check", "--config", "configs/b", "--config", "./configs/b/config.yaml", *TARGET]) == 0
+    assert (
+        run(["check", "--config", "configs/b", "--config", "./configs/b/config.yaml", *TARGET]) == 0
+    )
     assert capsys.readouterr().out == "configs/b, configs/b/config.yaml, 1 config: no findings\n"
 
 
@@ -65,17 +67,25 @@ def test_formats_contain_every_file(capsys: pytest.CaptureFixture[str], format_:
     assert run(["check", "--config", "configs", *TARGET, "--format", format_]) == 1
     output = capsys.readouterr().out
     if format_ == "json":
-        assert [entry["file"] for entry in json.loads(output)] == ["configs/b/config.yaml", "configs/b/other.json"]
+        assert [entry["file"] for entry in json.loads(output)] == [
+            "configs/b/config.yaml",
+            "configs/b/other.json",
+        ]
     assert "configs/b/config.yaml" in output
     assert "configs/b/other.json" in output
 
 
-def test_folder_without_configs_is_an_error(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_folder_without_configs_is_an_error(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A wrong path does not pass as a folder of valid configs."""
     (folder / "empty").mkdir()
     assert run(["check", "--config", "empty", "--config", "configs/a.yml", *TARGET]) == 1
     output = capsys.readouterr().out
-    assert "empty:1:1: error[TPU001]: empty has no file to check: none ends with .yaml, .yml, .json" in output
+    assert (
+        "empty:1:1: error[TPU001]: empty has no file to check: none ends with .yaml, .yml, .json"
+        in output
+    )
     assert output.splitlines()[-1] == "empty, configs/a.yml, 1 config: 1 error"
 
 
@@ -86,7 +96,9 @@ def test_missing_path_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert "help: give the path of a file that exists" in capsys.readouterr().out
 
 
-GROUP = 'kind: "compute#resourcePolicy"\nname: a\n---\nkind: "compute#instanceGroupManager"\nname: a\n'
+GROUP = (
+    'kind: "compute#resourcePolicy"\nname: a\n---\nkind: "compute#instanceGroupManager"\nname: a\n'
+)
 JOBSET = "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\n"
 OF_KINDS = [
     (GROUP, "compute-engine"),
@@ -96,13 +108,20 @@ OF_KINDS = [
 
 
 @pytest.mark.parametrize(("text", "target"), OF_KINDS)
-def test_kinds_name_the_target(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, target: str) -> None:
+def test_kinds_name_the_target(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, target: str
+) -> None:
     """Without --target, and with another one, the help is the target that the kind of an object shows."""
     file = tmp_path / "config.yaml"
     file.write_text(text)
     assert run(["check", "--config", str(file)]) == 2
     assert f"help: add --target {target}\n" in capsys.readouterr().err
-    for other in ("cloud-tpu", "vertex-ai", "ai-platform", "gke" if target == "compute-engine" else "compute-engine"):
+    for other in (
+        "cloud-tpu",
+        "vertex-ai",
+        "ai-platform",
+        "gke" if target == "compute-engine" else "compute-engine",
+    ):
         assert run(["check", "--config", str(file), "--target", other]) == 1
         output = capsys.readouterr().out
         assert f"help: replace --target {other} by --target {target}\n" in output
@@ -111,7 +130,9 @@ def test_kinds_name_the_target(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "--target" not in capsys.readouterr().out
 
 
-def test_without_a_kind_no_target_is_known(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_kind_no_target_is_known(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A config of the other targets does not name its service, and a folder may be empty."""
     (folder / "empty").mkdir()
     for path in ("configs/a.yml", "configs", "empty", "missing"):
@@ -119,7 +140,9 @@ def test_without_a_kind_no_target_is_known(folder: Path, capsys: pytest.CaptureF
         assert "a config.yaml does not name its service" in capsys.readouterr().err
 
 
-def test_help_for_a_missing_config_asks_for_its_path(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_for_a_missing_config_asks_for_its_path(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """An empty config is rendered again; one in another encoding keeps the help about that."""
     (folder / "empty.yaml").write_text("")
     (folder / "utf16.yaml").write_bytes(VALID.encode("utf-16"))
@@ -164,7 +187,12 @@ spec:
                 limits: {google.com/tpu: 4}
 """
 """A JobSet with empty fields, as xpk and recipes write them."""
-BESIDE = ["{jobset}", "{service}---\n{jobset}", "{jobset}---\n{service}", "{service}---\n{jobset}---\n{service}"]
+BESIDE = [
+    "{jobset}",
+    "{service}---\n{jobset}",
+    "{jobset}---\n{service}",
+    "{service}---\n{jobset}---\n{service}",
+]
 
 
 def check_jobset(folder: Path, text: str) -> int:
@@ -187,7 +215,9 @@ def test_a_jobset_is_checked_as_the_server_reads_it(
     assert f"jobset.yaml:{line}:" in capsys.readouterr().out
 
 
-def test_every_jobset_of_a_file_is_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_jobset_of_a_file_is_checked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A mistake in one of two is found, whichever it is."""
     wrong = BY_HAND.replace("4x4x4", "4x4x5")
     assert check_jobset(tmp_path, f"{BY_HAND}---\n{BY_HAND}") == 0
@@ -200,7 +230,11 @@ def test_every_jobset_of_a_file_is_checked(tmp_path: Path, capsys: pytest.Captur
     ("old", "new", "expected"),
     [
         ("  - name: slice-job\n", "  - name:\n", "needs the field name"),
-        ("            containers:\n", "            containers:\n            -\n", "containers[0] is empty"),
+        (
+            "            containers:\n",
+            "            containers:\n            -\n",
+            "containers[0] is empty",
+        ),
         ("kind: JobSet", "kind: Jobset", 'kind is "Jobset"'),
         ("jobset.x-k8s.io/v1alpha2", "jobset.x-k8s.io/v1", "apiVersion"),
     ],
@@ -214,8 +248,14 @@ def test_a_null_is_no_value(
     assert expected in capsys.readouterr().out
 
 
-def test_only_objects_of_other_apis_are_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_objects_of_other_apis_are_left_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """An object without an API, and one of an API that a config uses, is a finding."""
-    for other in ("kind: Service\n", "apiVersion: secret-sync.gke.io/v1\nkind: SecretSink\n", "- 1\n"):
+    for other in (
+        "kind: Service\n",
+        "apiVersion: secret-sync.gke.io/v1\nkind: SecretSink\n",
+        "- 1\n",
+    ):
         assert check_jobset(tmp_path, f"{other}---\n{BY_HAND}") == 1
         assert "is not checked as part of a config" in capsys.readouterr().out

@@ -45,6 +45,9 @@ def test_an_item_is_named_and_not_counted() -> None:
     """A container before the trainer's in `extra` comes after it in the merged list, so its index would mislead."""
     own = {"name": "trainer", "image": "other"}
     containers = [{"name": "proxy", "image": "a/b:1"}, own]
-    pod = {"name": "slice", "template": {"spec": {"template": {"spec": {"containers": containers}}}}}
+    pod = {
+        "name": "slice",
+        "template": {"spec": {"template": {"spec": {"containers": containers}}}},
+    }
     finding = finding_with_id("TPU066", findings_of(gke_spec({"spec": {"replicatedJobs": [pod]}})))
     assert "containers.trainer.image is decided by trainer.image" in finding.message

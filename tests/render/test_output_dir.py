@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tpucfg.render.output_dir import FileChange, OutputError, apply_changes, compare_files, stale_files
+from tpucfg.render.output_dir import (
+    FileChange,
+    OutputError,
+    apply_changes,
+    compare_files,
+    stale_files,
+)
 
 FILES = {"dev/v2-8/config.yaml": "a: 1\n", "dev/v2-32/config.yaml": "a: 2\n"}
 FIRST, SECOND = sorted(FILES)
@@ -15,7 +21,11 @@ FIRST, SECOND = sorted(FILES)
 
 def written(out: Path) -> dict[str, str]:
     """Return every file below the folder, including hidden ones."""
-    return {path.relative_to(out).as_posix(): path.read_text() for path in out.rglob("*") if path.is_file()}
+    return {
+        path.relative_to(out).as_posix(): path.read_text()
+        for path in out.rglob("*")
+        if path.is_file()
+    }
 
 
 def render(out: Path, files: dict[str, str]) -> tuple[FileChange, ...]:
@@ -126,8 +136,13 @@ def test_stale_configs_are_found_and_removed(tmp_path: Path) -> None:
         "helm/prod/config.json",
         "hand/v2-8/config.yaml",
     ]
-    own_files = {"old/v2-8/config.yaml": "# Made by tpucfg 0.1.0\n", "old/v3-32/config.json": "{}\n"}
-    render(tmp_path, {path: own_files.get(path, "x\n") for path in (*own_files, *other_files, *FILES)})
+    own_files = {
+        "old/v2-8/config.yaml": "# Made by tpucfg 0.1.0\n",
+        "old/v3-32/config.json": "{}\n",
+    }
+    render(
+        tmp_path, {path: own_files.get(path, "x\n") for path in (*own_files, *other_files, *FILES)}
+    )
     (tmp_path / "linked").symlink_to(tmp_path / "dev")
     changes = stale_files(tmp_path, [""], FILES)
     assert [change.path for change in changes] == ["old/v2-8/config.yaml", "old/v3-32/config.json"]
@@ -140,7 +155,9 @@ def test_stale_files_are_searched_in_the_given_folders(tmp_path: Path) -> None:
     """With a folder for each project, the files of other projects are not stale."""
     header = "# Made by tpucfg 0.1.0\n"
     render(tmp_path, {"a/dev/v2-8/config.yaml": header, "b/dev/v2-8/config.yaml": header})
-    assert [change.path for change in stale_files(tmp_path, ["a/"], [])] == ["a/dev/v2-8/config.yaml"]
+    assert [change.path for change in stale_files(tmp_path, ["a/"], [])] == [
+        "a/dev/v2-8/config.yaml"
+    ]
 
 
 def test_a_folder_in_the_place_of_a_file_is_an_error(tmp_path: Path) -> None:

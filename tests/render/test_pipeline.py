@@ -27,7 +27,10 @@ def job(**changes: Any) -> Job:
 def test_the_header_names_the_job_and_the_tool() -> None:
     """The header has the version, environment, size, target and job hash, and neither a date nor a host name."""
     lines = configs(spec(name="mnist"), sizes=("v2-32",))[0].text.splitlines()
-    assert lines[0] == f"# Made by tpucfg {__version__}: mnist, environment dev, size v2-32, target vertex-ai."
+    assert (
+        lines[0]
+        == f"# Made by tpucfg {__version__}: mnist, environment dev, size v2-32, target vertex-ai."
+    )
     assert lines[1].startswith("# To change this file, edit the spec and render again. Job ")
     assert lines[2] == "# v2-32: 16 chips, 32 cores, topology 4x4, 4 hosts."
 
@@ -55,17 +58,23 @@ def test_rendering_twice_gives_the_same_bytes() -> None:
 def test_no_name_breaks_out_of_the_header(hostile: str) -> None:
     """A line break or a template in a name leaves the rendered request body unchanged."""
     plain = job()
-    hostile_job = plain._replace(project=hostile, environment=plain.environment._replace(name=hostile))
+    hostile_job = plain._replace(
+        project=hostile, environment=plain.environment._replace(name=hostile)
+    )
     request_body = merged_request_body(hostile_job).body
     text = render_config(hostile_job, request_body).text
     expected = dict.fromkeys(READERS, canonical(request_body))
     assert {name: canonical(read(text)) for name, read in READERS.items()} == expected
 
 
-@given(st.text(st.characters(exclude_categories=["C", "Zl", "Zp"], max_codepoint=0xFFFF), max_size=60))
+@given(
+    st.text(st.characters(exclude_categories=["C", "Zl", "Zp"], max_codepoint=0xFFFF), max_size=60)
+)
 def test_a_text_of_the_spec_reaches_the_config_unchanged(value: str) -> None:
     """Braces, quotes and YAML syntax in args and env are text in the config."""
-    value = value.replace("${", "$ {").replace("$(", "$ (")  # a placeholder, and what services expand in variables
+    value = value.replace("${", "$ {").replace(
+        "$(", "$ ("
+    )  # a placeholder, and what services expand in variables
     (config, *_) = configs(spec(trainer__args={"a": value}, trainer__env={"A": value}))
     for read in READERS.values():
         program = read(config.text)["workerPoolSpecs"][0]["containerSpec"]
@@ -90,7 +99,11 @@ def test_a_comment_in_the_spec_changes_no_config() -> None:
         {"trainer__env": {"A": "b"}},
         {"name": "other"},
         {"trainer__max_run_duration": "60s"},
-        {"targets": {"vertex-ai": {"extra": {"labels": {}, "scheduling": {"maxWaitDuration": "60s"}}}}},
+        {
+            "targets": {
+                "vertex-ai": {"extra": {"labels": {}, "scheduling": {"maxWaitDuration": "60s"}}}
+            }
+        },
         {"environments__dev__bucket": "another-bucket"},
     ],
 )
@@ -98,7 +111,9 @@ def test_the_hash_changes_with_the_request_body(change: dict[str, Any]) -> None:
     """A change of the spec that reaches the request body changes the hash in the header."""
     before, after = job(), job(**change)
     assert merged_request_body(before).body != merged_request_body(after).body
-    assert job_hash(before, merged_request_body(before).body) != job_hash(after, merged_request_body(after).body)
+    assert job_hash(before, merged_request_body(before).body) != job_hash(
+        after, merged_request_body(after).body
+    )
 
 
 @pytest.mark.parametrize(
@@ -126,14 +141,23 @@ def test_the_order_of_a_mapping_is_not_part_of_the_hash(order: list[str]) -> Non
     job_ = job()
     request_body = merged_request_body(job_).body
     pool = request_body["workerPoolSpecs"][0]
-    reordered = {**request_body, "workerPoolSpecs": [{key: pool[key] for key in order if key in pool}]}
+    reordered = {
+        **request_body,
+        "workerPoolSpecs": [{key: pool[key] for key in order if key in pool}],
+    }
     assert job_hash(job_, request_body) == job_hash(job_, reordered)
 
 
 def test_merging_does_not_change_the_spec() -> None:
     """The jobs of a spec share its `extra`, and merging it into one request body leaves it unchanged."""
-    extra: dict[str, Any] = {"scheduling": {"restartJobOnWorkerRestart": False}, "workerPoolSpecs": [{"diskSpec": {}}]}
+    extra: dict[str, Any] = {
+        "scheduling": {"restartJobOnWorkerRestart": False},
+        "workerPoolSpecs": [{"diskSpec": {}}],
+    }
     before = deepcopy(extra)
     first, second = planned(spec(targets={"vertex-ai": {"extra": extra}})).jobs
-    assert merged_request_body(first).body["scheduling"] == merged_request_body(second).body["scheduling"]
+    assert (
+        merged_request_body(first).body["scheduling"]
+        == merged_request_body(second).body["scheduling"]
+    )
     assert first.options["extra"] == before

@@ -18,7 +18,9 @@ from tpucfg.yamldoc.document import Document, KeyPath
 from tpucfg.yamldoc.reader import read_text
 
 FIELDS = "{{ body | others }}"
-JOBSET: Final = Path(__file__).parents[1] / "official" / "samples" / "gke" / "good" / "multi-host.yaml"
+JOBSET: Final = (
+    Path(__file__).parents[1] / "official" / "samples" / "gke" / "good" / "multi-host.yaml"
+)
 UseTemplate = Callable[[str], None]
 
 
@@ -40,7 +42,9 @@ def use_template(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> UseTemplate
 def test_a_template_with_every_field_passes(use_template: UseTemplate) -> None:
     """The simplest template is correct: the fields of the request body count, not the comments."""
     use_template(FIELDS)
-    assert [config.request_body for config in configs(spec())] == [config.request_body for config in configs(spec())]
+    assert [config.request_body for config in configs(spec())] == [
+        config.request_body for config in configs(spec())
+    ]
     assert all(round_trip_finding(config) is None for config in configs(spec()))
 
 
@@ -52,15 +56,21 @@ def altered(old: str, new: str) -> str:
 @pytest.mark.parametrize(
     "source",
     [
-        pytest.param("{% set dropped = body | value('serviceAccount') %}" + FIELDS, id="drops a field"),
+        pytest.param(
+            "{% set dropped = body | value('serviceAccount') %}" + FIELDS, id="drops a field"
+        ),
         pytest.param(FIELDS + "labels: {}\n", id="adds a field"),
         pytest.param(FIELDS + "labels:\n", id="adds a field without a value"),
-        pytest.param("serviceAccount:{{ body | value('serviceAccount') }}\n" + FIELDS, id="reorders"),
+        pytest.param(
+            "serviceAccount:{{ body | value('serviceAccount') }}\n" + FIELDS, id="reorders"
+        ),
         pytest.param(altered(": 1", ": 1.0"), id="makes a count a fraction"),
         pytest.param(altered(": 1", ": true"), id="makes a count a boolean"),
         pytest.param(altered(": 1", ': "1"'), id="makes a count a text"),
         pytest.param(altered("gs://", "gs:///"), id="alters a value"),
-        pytest.param("config:\n" + FIELDS.replace("others", "others | indent(2, true)"), id="nests"),
+        pytest.param(
+            "config:\n" + FIELDS.replace("others", "others | indent(2, true)"), id="nests"
+        ),
     ],
 )
 def test_a_template_that_alters_a_field_is_an_error(use_template: UseTemplate, source: str) -> None:
@@ -82,7 +92,9 @@ def test_a_template_that_alters_a_field_is_an_error(use_template: UseTemplate, s
         (FIELDS + "---\na: 1\n", "TPU011"),
     ],
 )
-def test_a_template_that_renders_no_yaml_is_an_error(use_template: UseTemplate, source: str, id_: str) -> None:
+def test_a_template_that_renders_no_yaml_is_an_error(
+    use_template: UseTemplate, source: str, id_: str
+) -> None:
     """A text that is no YAML document, or has a key twice, is reported with the error of the parser."""
     use_template(source)
     with pytest.raises(RenderError) as excinfo:
@@ -102,7 +114,12 @@ def test_nothing_is_rendered_from_a_spec_with_errors() -> None:
     ("extra", "path", "id_", "location"),
     [
         ({"workerPoolSpec": []}, ("workerPoolSpec",), "TPU070", Document.key_location),
-        ({"scheduling": {"maxWaitDuration": 5}}, ("scheduling", "maxWaitDuration"), "TPU072", Document.value_location),
+        (
+            {"scheduling": {"maxWaitDuration": 5}},
+            ("scheduling", "maxWaitDuration"),
+            "TPU072",
+            Document.value_location,
+        ),
         # The item is the third of the config, after two of the spec, and the first of `extra`.
         (
             {"workerPoolSpecs": [{"containerSpec": {"env": [{"name": "C", "value": 5}]}}]},
@@ -113,7 +130,10 @@ def test_nothing_is_rendered_from_a_spec_with_errors() -> None:
     ],
 )
 def test_what_the_api_refuses_is_located_in_extra(
-    extra: dict[str, Any], path: KeyPath, id_: str, location: Callable[[Document, KeyPath], Location]
+    extra: dict[str, Any],
+    path: KeyPath,
+    id_: str,
+    location: Callable[[Document, KeyPath], Location],
 ) -> None:
     """An invalid field of `extra` is one finding for all rungs, at the key or value at fault."""
     data = spec(trainer__env={"A": "a", "B": "b"}, targets={"vertex-ai": {"extra": extra}})
@@ -136,7 +156,14 @@ def test_a_handwritten_config_is_checked_at_its_own_lines() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "id_"), [("", "TPU002"), ("- a\n", "TPU072"), ("null\n", "TPU072"), ("a: [\n", "TPU002"), ("1", "TPU072")]
+    ("text", "id_"),
+    [
+        ("", "TPU002"),
+        ("- a\n", "TPU072"),
+        ("null\n", "TPU072"),
+        ("a: [\n", "TPU002"),
+        ("1", "TPU072"),
+    ],
 )
 def test_a_config_that_is_no_mapping_is_one_finding(text: str, id_: str) -> None:
     """A list, a scalar, an empty file or invalid YAML is one finding and no exception."""
@@ -156,7 +183,12 @@ def test_no_config_raises_an_exception(case: tuple[str, Any]) -> None:
 def test_a_jobset_of_a_cluster_is_valid() -> None:
     """`kubectl get jobset -o yaml` adds fields that only the server writes; any other unknown field is a mistake."""
     jobset = cast("dict[str, Any]", yaml.safe_load(JOBSET.read_text()))
-    listing = {"apiVersion": "v1", "kind": "List", "items": [jobset], "metadata": {"resourceVersion": ""}}
+    listing = {
+        "apiVersion": "v1",
+        "kind": "List",
+        "items": [jobset],
+        "metadata": {"resourceVersion": ""},
+    }
     jobset["metadata"] |= {
         "creationTimestamp": "2026-01-31T08:00:00Z",
         "generation": 1,

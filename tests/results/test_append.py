@@ -29,7 +29,9 @@ from tpucfg.results.records import (
 )
 
 PROGRAM = {"figures": {"batch_size": 256}, "flags": {"x": "1"}, "image": "r.io/a/i:1"}
-RECORD = Record("mnist", "v2-8", {"examples_per_second": 1234.5, "accuracy": 0.97}, "a1", True, PROGRAM)
+RECORD = Record(
+    "mnist", "v2-8", {"examples_per_second": 1234.5, "accuracy": 0.97}, "a1", True, PROGRAM
+)
 WRITER = """
 import sys
 from pathlib import Path
@@ -61,7 +63,9 @@ def text_of(folder: Path) -> str:
 def test_equal_records_are_equal_lines(tmp_path: Path) -> None:
     """Keys are sorted, whole numbers have no decimal point, and no time, host or path is added."""
     path = append_record(tmp_path, "dev", RECORD)
-    append_record(tmp_path, "dev", Record("mnist", "v2-8", {"loss": 1e-9, "examples_per_second": 4.0}))
+    append_record(
+        tmp_path, "dev", Record("mnist", "v2-8", {"loss": 1e-9, "examples_per_second": 4.0})
+    )
     assert path == tmp_path / "results" / "dev.jsonl"
     assert text_of(tmp_path) == (
         '{"figures": {"batch_size": 256}, "flags": {"x": "1"}, "image": "r.io/a/i:1", '
@@ -173,7 +177,16 @@ def test_a_write_that_fails_halfway_does_no_damage(tmp_path: Path) -> None:
     )
     (tmp_path / "tpucfg.yaml").write_text(json.dumps(spec(sizes=["v2-8"])))
     process = subprocess.run(
-        [sys.executable, "-c", script, "record", "--size", "v2-8", "--metric", "examples_per_second=1"],
+        [
+            sys.executable,
+            "-c",
+            script,
+            "record",
+            "--size",
+            "v2-8",
+            "--metric",
+            "examples_per_second=1",
+        ],
         cwd=tmp_path,
         # The limit would cut the bytecode of modules too.
         env={**os.environ, "PYTHONPATH": str(ROOT / "compiler"), "PYTHONDONTWRITEBYTECODE": "1"},
@@ -227,7 +240,9 @@ def test_links_are_not_followed(tmp_path: Path, kind: str) -> None:
             (outside / "target").write_text("mine\n")
     with pytest.raises(RecordFileError, match="symbolic link"):
         append_record(project, "dev", RECORD)
-    assert [file.read_text() for file in outside.iterdir()] == (["mine\n"] if kind == "file" else [])
+    assert [file.read_text() for file in outside.iterdir()] == (
+        ["mine\n"] if kind == "file" else []
+    )
 
 
 @pytest.mark.parametrize("kind", ["folder", "file", "pipe"])

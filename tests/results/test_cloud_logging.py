@@ -26,7 +26,10 @@ def entry_at(minute: int, **payload: object) -> Entry:
         "insertId": f"1ie943xfro8si{minute}",
         "logName": "projects/my-project-dev/logs/workerpool0-0",
         "receiveTimestamp": f"2026-03-01T12:{minute:02}:09.213654987Z",
-        "resource": {"labels": {"job_id": "6712345678901234567", "project_id": "my-project-dev"}, "type": "ml_job"},
+        "resource": {
+            "labels": {"job_id": "6712345678901234567", "project_id": "my-project-dev"},
+            "type": "ml_job",
+        },
         "severity": "INFO",
         "timestamp": f"2026-03-01T12:{minute:02}:07.023451776Z",
     } | payload
@@ -42,7 +45,10 @@ def vertex(minute: int, line: object) -> Entry:
 def gke(minute: int, line: object) -> Entry:
     """Return the entry of a line on GKE: parsed if the line is one JSON object, else as text."""
     labels = {"k8s-pod/jobset_sigs_k8s_io/jobset-name": "mnist-dev-v6e-16"}
-    resource = {"labels": {"container_name": "trainer", "namespace_name": "training"}, "type": "k8s_container"}
+    resource = {
+        "labels": {"container_name": "trainer", "namespace_name": "training"},
+        "type": "k8s_container",
+    }
     payload = {"textPayload": line} if isinstance(line, str) else {"jsonPayload": line}
     return entry_at(minute, labels=labels, resource=resource, **payload)
 
@@ -62,10 +68,16 @@ def compute_engine(minute: int, line: object) -> Entry:
             "metadata": {"tpucfg-job": "vit-prod-v6e-16"},
             "name": "/trainer",
         },
-        "instance": {"id": "4027318470192837465", "name": "vit-prod-v6e-16-x7kq", "zone": "us-east5-a"},
+        "instance": {
+            "id": "4027318470192837465",
+            "name": "vit-prod-v6e-16-x7kq",
+            "zone": "us-east5-a",
+        },
         "message": line if isinstance(line, str) else json.dumps(line),
     }
-    return entry_at(minute, jsonPayload=payload, logName="projects/my-project-prod/logs/gcplogs-docker-driver")
+    return entry_at(
+        minute, jsonPayload=payload, logName="projects/my-project-prod/logs/gcplogs-docker-driver"
+    )
 
 
 def gcloud(entries: Sequence[Entry]) -> str:
@@ -101,9 +113,19 @@ def test_the_latest_measurement_counts_in_either_order(
     form: Form, service: Callable[[int, object], Entry], newest_first: bool
 ) -> None:
     """Entries are ordered by their timestamps, not by their positions."""
-    printed = ["starting", metrics(10), "step 2000: loss 1.93", metrics(20.5), {"examples_per_second": 30}, "done"]
+    printed = [
+        "starting",
+        metrics(10),
+        "step 2000: loss 1.93",
+        metrics(20.5),
+        {"examples_per_second": 30},
+        "done",
+    ]
     entries = [service(minute, line) for minute, line in enumerate(printed)]
-    assert parse(form(entries[::-1] if newest_first else entries)) == {"examples_per_second": 20.5, "accuracy": 0.97}
+    assert parse(form(entries[::-1] if newest_first else entries)) == {
+        "examples_per_second": 20.5,
+        "accuracy": 0.97,
+    }
 
 
 def test_timestamps_are_compared_as_moments() -> None:
@@ -123,14 +145,21 @@ def test_timestamps_are_compared_as_moments() -> None:
             if times[later] in times[:4] and earlier < 3:
                 continue
             pair = [
-                {**entry_at(0, jsonPayload=metrics(number)), "timestamp": times[number]} for number in (later, earlier)
+                {**entry_at(0, jsonPayload=metrics(number)), "timestamp": times[number]}
+                for number in (later, earlier)
             ]
-            assert parse(gcloud(pair))["examples_per_second"] == later, (times[earlier], times[later])
+            assert parse(gcloud(pair))["examples_per_second"] == later, (
+                times[earlier],
+                times[later],
+            )
 
 
 def test_entries_of_one_moment_are_ordered_by_insert_id() -> None:
     """Entries with equal timestamps are ordered by insert id, as in Cloud Logging; without ids the last one counts."""
-    same = [{**entry_at(0, jsonPayload=metrics(number)), "insertId": id_} for number, id_ in ((1, "b"), (2, "a"))]
+    same = [
+        {**entry_at(0, jsonPayload=metrics(number)), "insertId": id_}
+        for number, id_ in ((1, "b"), (2, "a"))
+    ]
     assert parse(gcloud(same))["examples_per_second"] == 1
     assert parse(sink(same[::-1]))["examples_per_second"] == 1
     bare = [{"jsonPayload": metrics(number)} for number in (1, 2)]
@@ -146,7 +175,12 @@ def test_an_entry_may_have_several_lines() -> None:
 
 def test_a_structured_entry_may_have_a_message() -> None:
     """Metrics next to a message in jsonPayload are found."""
-    assert parse(gcloud([entry_at(0, jsonPayload=metrics(3, message="training is done"))]))["examples_per_second"] == 3
+    assert (
+        parse(gcloud([entry_at(0, jsonPayload=metrics(3, message="training is done"))]))[
+            "examples_per_second"
+        ]
+        == 3
+    )
 
 
 @pytest.mark.parametrize(
@@ -174,7 +208,9 @@ def test_only_printed_text_is_a_measurement(form: Form, entry: Entry) -> None:
 def test_a_diverged_run_is_an_error(service: Callable[[int, object], Entry]) -> None:
     """Cloud Logging writes NaN as text: it is an error, and an earlier entry is not used instead."""
     entries = [service(1, metrics(1, accuracy="NaN")), service(0, metrics(2))]
-    with pytest.raises(LogError, match=r"^train\.json:2: accuracy is NaN, which is not a finite number") as excinfo:
+    with pytest.raises(
+        LogError, match=r"^train\.json:2: accuracy is NaN, which is not a finite number"
+    ) as excinfo:
         parse(gcloud(entries))
     assert "diverged" in excinfo.value.help
 
@@ -182,8 +218,13 @@ def test_a_diverged_run_is_an_error(service: Callable[[int, object], Entry]) -> 
 def test_the_location_is_the_first_line_of_the_entry() -> None:
     """The line number is right in a long indented list, too."""
     entries = [entry_at(9, textPayload="x" * (MAX_ENTRY_LENGTH // 3)) for _ in range(7)]
-    log = gcloud([*entries, entry_at(10, jsonPayload={"accuracy": "high", "examples_per_second": 1})])
-    line = next(number for number, row in enumerate(log.split("\n"), 1) if "1ie943xfro8si10" in row) - 1
+    log = gcloud(
+        [*entries, entry_at(10, jsonPayload={"accuracy": "high", "examples_per_second": 1})]
+    )
+    line = (
+        next(number for number, row in enumerate(log.split("\n"), 1) if "1ie943xfro8si10" in row)
+        - 1
+    )
     with pytest.raises(LogError, match=f"^train.json:{line}: accuracy is"):
         parse(log)
 
@@ -270,4 +311,7 @@ def test_a_large_list_takes_little_memory() -> None:
     """Reading fifty megabytes of entries, or of blanks between them, takes less than 30 megabytes."""
     for between in ("", " " * 50_000):
         entry = gcloud([vertex(1, "x" * 5_000)])[1:-2].encode() + between.encode() + b","
-        assert peak_kilobytes(chain([b"["], repeat(entry, 50_000_000 // len(entry)), [b"{}]"])) < 30_000
+        assert (
+            peak_kilobytes(chain([b"["], repeat(entry, 50_000_000 // len(entry)), [b"{}]"]))
+            < 30_000
+        )

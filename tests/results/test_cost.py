@@ -10,7 +10,9 @@ from tpucfg.results.evaluation import RungRecords, evaluate_rungs, records_of_pr
 from tpucfg.results.records import Record, Results
 from tpucfg.spec.project import Number, Prices
 
-PRICES: Prices = {"v2": {"on-demand": Number(Fraction(3, 2), "1.5"), "spot": Number(Fraction(1, 2), "0.5")}}
+PRICES: Prices = {
+    "v2": {"on-demand": Number(Fraction(3, 2), "1.5"), "spot": Number(Fraction(1, 2), "0.5")}
+}
 SIZES = ("v2-8", "v2-32", "v2-128")
 HOUR = 3600
 
@@ -26,13 +28,22 @@ def ladder_costs(
     """Return the costs of a ladder with these throughputs, by size: `v2_8=1000`."""
     slices = [slice_ for size in sizes if (slice_ := CATALOG.find(size))]
     records = {
-        size: RungRecords(Record("mnist", size, {"examples_per_second": throughput[size.replace("-", "_")]}))
+        size: RungRecords(
+            Record("mnist", size, {"examples_per_second": throughput[size.replace("-", "_")]})
+        )
         for size in sizes
         if size.replace("-", "_") in throughput
     }
     trainer = {"max_run_duration": limit} if limit else {}
-    settings = project(spec(capacity=capacity, **{f"trainer__{key}": value for key, value in trainer.items()})).base
-    return costs(evaluate_rungs(slices, records, None), [examples] * len(slices), PRICES, [settings] * len(slices))
+    settings = project(
+        spec(capacity=capacity, **{f"trainer__{key}": value for key, value in trainer.items()})
+    ).base
+    return costs(
+        evaluate_rungs(slices, records, None),
+        [examples] * len(slices),
+        PRICES,
+        [settings] * len(slices),
+    )
 
 
 def test_hours_are_measured_or_forecast() -> None:
@@ -54,8 +65,16 @@ def test_the_price_is_that_of_the_capacity() -> None:
 def test_a_rung_below_is_preferred_to_one_above() -> None:
     """A forecast is based on the nearest measured rung below, else on the nearest above."""
     assert [cost.source for cost in ladder_costs(v2_32=3000)] == ["v2-32", "v2-32", "v2-32"]
-    assert [cost.source for cost in ladder_costs(v2_8=1000, v2_128=9000)] == ["v2-8", "v2-8", "v2-128"]
-    assert [cost.source for cost in ladder_costs(v2_8=1000, v2_32=3000)] == ["v2-8", "v2-32", "v2-32"]
+    assert [cost.source for cost in ladder_costs(v2_8=1000, v2_128=9000)] == [
+        "v2-8",
+        "v2-8",
+        "v2-128",
+    ]
+    assert [cost.source for cost in ladder_costs(v2_8=1000, v2_32=3000)] == [
+        "v2-8",
+        "v2-32",
+        "v2-32",
+    ]
     assert ladder_costs(v2_32=3000)[0].hours == Fraction(4, 3)
 
 
@@ -77,14 +96,21 @@ def test_a_submission_costs_no_more_than_its_limit_lets_it() -> None:
     """`max_run_duration` bounds one submission, whether or not the hours of the whole run are known."""
     assert [cost.submission_usd for cost in ladder_costs(limit="30m")] == [3, 12, 48]
     assert [cost.submission_usd for cost in ladder_costs(limit="30m", v2_8=1000)] == [3, 6, 6]
-    assert [cost.submission_usd for cost in ladder_costs(limit="30m", capacity={"reservation": "mine"})] == [None] * 3
+    assert [
+        cost.submission_usd for cost in ladder_costs(limit="30m", capacity={"reservation": "mine"})
+    ] == [None] * 3
     assert [cost.submission_usd for cost in ladder_costs()] == [None] * 3
 
 
 def test_a_record_of_another_program_is_shown_and_does_not_count_for_a_gate() -> None:
     """Its hours are by its tokens: four times the sequence length takes four times as long; the gate knows no cost."""
     slices = [slice_ for size in ("v2-8", "v2-32") if (slice_ := CATALOG.find(size))]
-    measured = Record("chat", "v2-8", {"examples_per_second": 1000}, program={"figures": {"sequence_length": 2048}})
+    measured = Record(
+        "chat",
+        "v2-8",
+        {"examples_per_second": 1000},
+        program={"figures": {"sequence_length": 2048}},
+    )
     program = Program(None, (), (), {}, {"sequence_length": 8192})
     records = records_of_programs(Results("f", "", (measured,)), "chat", {"v2-8": program})
     settings = project(spec()).base

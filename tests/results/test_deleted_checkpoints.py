@@ -16,9 +16,13 @@ COUNT = 4000 // 80
 TRAINER = {"image": "us-docker.pkg.dev/p/r/i:1.0", "fit": {"step": "trainer.fit:abstract_step"}}
 
 
-def notes(folder: Path, environment: dict[str, Any], state_bytes: int | None, **steps: int) -> list[Finding]:
+def notes(
+    folder: Path, environment: dict[str, Any], state_bytes: int | None, **steps: int
+) -> list[Finding]:
     """Return the notes about one rung with a compiled step."""
-    data = spec(sizes=["v5litepod-16"], target="gke", trainer=TRAINER, training__tuned_on="v5litepod-16")
+    data = spec(
+        sizes=["v5litepod-16"], target="gke", trainer=TRAINER, training__tuned_on="v5litepod-16"
+    )
     data["environments"]["dev"] |= {"region": "us-west4", **environment}
     data["training"]["steps"] = steps
     path = write_spec(folder, data, {"v5litepod-16": 4}, state_bytes=state_bytes)
@@ -30,14 +34,21 @@ def notes(folder: Path, environment: dict[str, Any], state_bytes: int | None, **
 
 @pytest.mark.parametrize(
     ("environment", "days"),
-    [({}, 7), ({"protect": True}, 30), ({"soft_delete_days": 90}, 90), ({"soft_delete_days": 0}, 0)],
+    [
+        ({}, 7),
+        ({"protect": True}, 30),
+        ({"soft_delete_days": 90}, 90),
+        ({"soft_delete_days": 0}, 0),
+    ],
 )
-def test_the_days_are_those_of_the_stack(tmp_path: Path, environment: dict[str, Any], days: int) -> None:
+def test_the_days_are_those_of_the_stack(
+    tmp_path: Path, environment: dict[str, Any], days: int
+) -> None:
     """Each way to set the days is in the note, and without days there is none."""
     all_notes = notes(tmp_path, environment, 10**11, save_checkpoints_steps=80)
-    assert [f"is billed for {days} days more: up to 5,000 GB" in note.message for note in all_notes] == [True] * bool(
-        days
-    )
+    assert [
+        f"is billed for {days} days more: up to 5,000 GB" in note.message for note in all_notes
+    ] == [True] * bool(days)
     assert all(note.level == "note" for note in all_notes)
 
 

@@ -18,8 +18,12 @@ BELOW = "v2-8, which v2-32 is compared with"
 def ladder(gate: Gate | None, **metrics: dict[str, float]) -> tuple[RungEvaluation, ...]:
     """Return the evaluation of a ladder with these records, by size: `v2_8={...}`."""
     slices = [slice_ for size in SIZES if (slice_ := CATALOG.find(size))]
-    recorded = {size: metrics[size.replace("-", "_")] for size in SIZES if size.replace("-", "_") in metrics}
-    records = {size: RungRecords(Record("mnist", size, values)) for size, values in recorded.items()}
+    recorded = {
+        size: metrics[size.replace("-", "_")] for size in SIZES if size.replace("-", "_") in metrics
+    }
+    records = {
+        size: RungRecords(Record("mnist", size, values)) for size, values in recorded.items()
+    }
     return evaluate_rungs(slices, records, gate)
 
 
@@ -40,7 +44,9 @@ def reasons(rung: RungEvaluation) -> list[str]:
 
 def test_scaling_is_per_core_against_the_rung_below() -> None:
     """Four times the cores with 3.6 times the throughput is exactly 90%."""
-    first, second, third = ladder(SCALING, v2_8={"examples_per_second": 1000}, v2_32={"examples_per_second": 3600})
+    first, second, third = ladder(
+        SCALING, v2_8={"examples_per_second": 1000}, v2_32={"examples_per_second": 3600}
+    )
     assert (first.efficiency, first.per_core) == (None, exactly("125"))
     assert (second.efficiency, second.per_core) == (exactly("9/10"), exactly("225/2"))
     assert (third.efficiency, third.throughput, third.per_core) == (None, None, None)
@@ -94,7 +100,9 @@ def test_a_missing_metric_does_not_pass(
     first: dict[str, float] | None, second: dict[str, float] | None, expected: list[str]
 ) -> None:
     """A missing metric is a shortfall, on the rung itself and on the rung that it is compared with."""
-    records = {key: value for key, value in (("v2_8", first), ("v2_32", second)) if value is not None}
+    records = {
+        key: value for key, value in (("v2_8", first), ("v2_32", second)) if value is not None
+    }
     rung = ladder(GATE, **records)[1]
     assert reasons(rung) == expected
     assert all(shortfall.unrecorded_size in SIZES for shortfall in rung.shortfalls)
@@ -127,7 +135,11 @@ def test_a_probe_decides_the_scaling_and_a_whole_run_the_metric() -> None:
         "v2-32": RungRecords(None, probe("v2-32", 3600)),
     }
     first, second = evaluate_rungs(slices, records, GATE)
-    assert (first.throughput, first.metric, first.passed) == (exactly("1000"), exactly("0.97"), True)
+    assert (first.throughput, first.metric, first.passed) == (
+        exactly("1000"),
+        exactly("0.97"),
+        True,
+    )
     assert (second.efficiency, second.metric) == (exactly("9/10"), None)
     assert reasons(second) == ["accuracy is not recorded for v2-32 by a whole run"]
     assert second.shortfalls[0].is_of_metric
@@ -145,9 +157,13 @@ def test_a_record_of_another_program_does_not_pass() -> None:
     """It is neither good enough itself, nor is another rung compared with it."""
     slices = [slice_ for size in SIZES[:2] if (slice_ := CATALOG.find(size))]
     other = RungRecords(None, None, probe("v2-8", 1000), ("batch_size was 256, now 512",))
-    first, second = evaluate_rungs(slices, {"v2-8": other, "v2-32": RungRecords(None, probe("v2-32", 4000))}, SCALING)
+    first, second = evaluate_rungs(
+        slices, {"v2-8": other, "v2-32": RungRecords(None, probe("v2-32", 4000))}, SCALING
+    )
     assert (first.throughput, first.is_other) == (exactly("1000"), True)
-    assert reasons(first) == ["v2-8 was recorded with another program (batch_size was 256, now 512)"]
+    assert reasons(first) == [
+        "v2-8 was recorded with another program (batch_size was 256, now 512)"
+    ]
     assert reasons(second) == [
         "v2-8, which v2-32 is compared with, was recorded with another program (batch_size was 256, now 512)"
     ]

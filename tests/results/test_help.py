@@ -55,7 +55,13 @@ def shell(folder: Path, line: str) -> CompletedProcess[str]:
     """Run a command line in a shell, as pasted by a user."""
     script = f'tpucfg() {{ {shlex.join(COMMAND)} "$@"; }}\n{line}'
     return subprocess.run(
-        ["bash", "-c", script], cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=False, timeout=60
+        ["bash", "-c", script],
+        cwd=folder,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
     )
 
 
@@ -93,23 +99,35 @@ def test_the_help_of_an_invalid_line_resolves_it(tmp_path: Path, name: str) -> N
 
 @pytest.mark.parametrize(
     ("name", "file"),
-    [*((name, "tpucfg.yaml") for name in ("nan", "a--b", NAMES[-1])), *(("true", file) for file in FILES)],
+    [
+        *((name, "tpucfg.yaml") for name in ("nan", "a--b", NAMES[-1])),
+        *(("true", file) for file in FILES),
+    ],
 )
 def test_the_help_of_a_refusal_opens_the_rung(tmp_path: Path, name: str, file: str) -> None:
     """The commands, pasted into a shell with the log named LOG, open the rung, whatever the names are."""
     results_file = write_project(tmp_path, name, file)
     (tmp_path / "LOG").write_text(json.dumps(METRICS))
     submit = f"tpucfg submit --spec {shlex.quote(file)} --size v6e-16"
-    for content in ("", json.dumps({"metrics": {"accuracy": 1}, "name": name, "size": "v6e-4"}) + "\n"):
+    for content in (
+        "",
+        json.dumps({"metrics": {"accuracy": 1}, "name": name, "size": "v6e-4"}) + "\n",
+    ):
         results_file.write_text(content)
         refused = shell(tmp_path, submit)
         assert refused.returncode == 1
         (help_,) = [line for line in refused.stderr.splitlines() if line.startswith("help: ")]
-        command = help_[help_.index("tpucfg record") :].removesuffix("; or start it anyway with --force")
+        command = help_[help_.index("tpucfg record") :].removesuffix(
+            "; or start it anyway with --force"
+        )
         completed = shell(tmp_path, command)
         assert (completed.returncode, completed.stderr) == (0, ""), command
         started = shell(tmp_path, submit)
         assert (started.returncode, started.stderr) == (0, "")
-        following = [line.partition("tpucfg ")[2] for line in completed.stdout.splitlines() if "tpucfg " in line]
+        following = [
+            line.partition("tpucfg ")[2]
+            for line in completed.stdout.splitlines()
+            if "tpucfg " in line
+        ]
         assert [shell(tmp_path, f"tpucfg {line}").returncode for line in following] == [0, 0]
         assert json.loads(results_file.read_text().splitlines()[-1])["size"] == "v6e-16"

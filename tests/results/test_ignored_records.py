@@ -36,7 +36,10 @@ def messages(text: str, **changes: Any) -> list[str]:
     """Return the messages about the records in a text."""
     project = planned(spec(**changes)).project
     parsed = parse_records(text, FILE)
-    return [ignored.message for ignored in ignored_records(parsed, project.environments["dev"], project.name)]
+    return [
+        ignored.message
+        for ignored in ignored_records(parsed, project.environments["dev"], project.name)
+    ]
 
 
 def test_counted_records_have_no_note(tmp_path: Path) -> None:
@@ -48,14 +51,24 @@ def test_counted_records_have_no_note(tmp_path: Path) -> None:
 
 def test_each_reason_is_one_note() -> None:
     """Records with one reason are counted in one note, located at the last of them."""
-    text = line("b") + line("a") * 2 + line(size="v2-128") + line(size="v3-8") + line(size="v2-128") + line()
+    text = (
+        line("b")
+        + line("a") * 2
+        + line(size="v2-128")
+        + line(size="v3-8")
+        + line(size="v2-128")
+        + line()
+    )
     assert messages(text) == [
         "3 records with another name (a and b) are not counted: the spec's name is mnist",
         "3 records of a size outside the ladder (v2-128 and v3-8) are not counted: dev has v2-8 and v2-32",
     ]
     project = planned(spec()).project
     parsed = parse_records(text, FILE)
-    line_numbers = [ignored.location.line for ignored in ignored_records(parsed, project.environments["dev"], "mnist")]
+    line_numbers = [
+        ignored.location.line
+        for ignored in ignored_records(parsed, project.environments["dev"], "mnist")
+    ]
     assert line_numbers == [3, 6]
 
 
@@ -70,7 +83,9 @@ def test_files_named_after_no_environment_have_a_note(tmp_path: Path) -> None:
     """Such a file is a note with the most similar environment; files with another extension are ignored."""
     write_results(tmp_path, dev=line(), prd=line())
     (tmp_path / "results" / "notes.txt").write_text("mine")
-    environments = {name: {"project": "my-project", "region": "us-central1"} for name in ("dev", "prod")}
+    environments = {
+        name: {"project": "my-project", "region": "us-central1"} for name in ("dev", "prod")
+    }
     environments["prod"]["bucket"] = "another"
     (finding,) = notes(tmp_path, environments=environments)
     assert finding.level == "note"
@@ -83,17 +98,25 @@ def test_files_named_after_no_environment_have_a_note(tmp_path: Path) -> None:
 def test_a_selected_environment_limits_the_notes(tmp_path: Path) -> None:
     """With a selected environment, other environments and unknown files are not checked."""
     write_results(tmp_path, dev=line("other"), prod=line("other"), old=line())
-    environments = {name: {"project": "my-project", "region": "us-central1"} for name in ("dev", "prod")}
+    environments = {
+        name: {"project": "my-project", "region": "us-central1"} for name in ("dev", "prod")
+    }
     environments["prod"]["bucket"] = "another"
-    assert [note.location.file for note in notes(tmp_path, "dev", environments=environments)] == [f"{tmp_path}/{FILE}"]
+    assert [note.location.file for note in notes(tmp_path, "dev", environments=environments)] == [
+        f"{tmp_path}/{FILE}"
+    ]
     assert len(notes(tmp_path, environments=environments)) == 3
 
 
-@pytest.mark.parametrize("name", ["\x1b[31m", "a\nb", "\udcff", "é", "-rf", "a b", "$(id)", "..", "", "x" * 200])
+@pytest.mark.parametrize(
+    "name", ["\x1b[31m", "a\nb", "\udcff", "é", "-rf", "a b", "$(id)", "..", "", "x" * 200]
+)
 def test_hostile_file_names_are_escaped(tmp_path: Path, name: str) -> None:
     """Control characters in a file name are escaped."""
     write_results(tmp_path)
-    Path(os.fsdecode(os.fsencode(tmp_path / "results") + b"/" + os.fsencode(f"{name}.jsonl"))).touch()
+    Path(
+        os.fsdecode(os.fsencode(tmp_path / "results") + b"/" + os.fsencode(f"{name}.jsonl"))
+    ).touch()
     (finding,) = notes(tmp_path)
     assert finding.message.isprintable()
     assert finding.help.isprintable()
@@ -117,6 +140,7 @@ def test_a_linked_folder_is_not_listed(tmp_path: Path) -> None:
 def test_notes_stop_nothing(tmp_path: Path) -> None:
     """Ignored records are valid, so they do not close the gate, and the notes are not errors."""
     assert parse_records(line("other") + line(size="v2-128"), FILE).findings == ()
-    assert {note.level for note in notes(write_results(tmp_path, dev=line("other") + line(size="v2-128"), old=""))} == {
-        "note"
-    }
+    assert {
+        note.level
+        for note in notes(write_results(tmp_path, dev=line("other") + line(size="v2-128"), old=""))
+    } == {"note"}

@@ -40,7 +40,9 @@ Ask = Callable[..., LiveJob]
 def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
     """Return a function that asks about the only job of a target."""
 
-    def live_job(target: str, answers: Answers, *, run: str | None = None, **changes: Any) -> LiveJob:
+    def live_job(
+        target: str, answers: Answers, *, run: str | None = None, **changes: Any
+    ) -> LiveJob:
         install_clients(tmp_path / "bin", answers)
         monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=":")
         size = SIZES.get(target, "v6e-16")
@@ -63,9 +65,12 @@ def calls(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("target", "seconds"), [("gke", 3), ("vertex-ai", 0.5), ("ai-platform", 0.5), ("compute-engine", 0.5)]
+    ("target", "seconds"),
+    [("gke", 3), ("vertex-ai", 0.5), ("ai-platform", 0.5), ("compute-engine", 0.5)],
 )
-def test_a_running_job_has_its_step_and_its_cost(ask: Ask, tmp_path: Path, target: str, seconds: float) -> None:
+def test_a_running_job_has_its_step_and_its_cost(
+    ask: Ask, tmp_path: Path, target: str, seconds: float
+) -> None:
     """Each service's answers are read: running for two hours, at step 120, with the time of a step and its cost."""
     live = ask(target, RUNNING[target])
     chips, price = (4, 1) if target in SIZES else (16, 2)
@@ -95,52 +100,109 @@ def test_a_job_that_is_not_there_is_no_failure(ask: Ask, tmp_path: Path, target:
 def test_the_most_that_a_run_can_cost_is_beside_its_cost(ask: Ask, target: str) -> None:
     """With `max_run_duration`, the cost so far has its bound."""
     chips, price = (4, 1) if target in SIZES else (16, 2)
-    assert ask(target, RUNNING[target], trainer={"max_run_duration": "12h"}).max_usd == 12 * chips * price
+    assert (
+        ask(target, RUNNING[target], trainer={"max_run_duration": "12h"}).max_usd
+        == 12 * chips * price
+    )
 
 
 ENDED = condition("Completed", lastTransitionTime="2026-03-01T11:00:00Z")
 BROKEN = condition("Failed", message="jobset failed due to one or more job failures")
-UNSCHEDULABLE = condition("PodScheduled", "False", reason="Unschedulable", message="0/8 nodes are available")
-PULL = {"name": "trainer", "state": {"waiting": {"reason": "ImagePullBackOff", "message": "Back-off pulling image"}}}
+UNSCHEDULABLE = condition(
+    "PodScheduled", "False", reason="Unschedulable", message="0/8 nodes are available"
+)
+PULL = {
+    "name": "trainer",
+    "state": {"waiting": {"reason": "ImagePullBackOff", "message": "Back-off pulling image"}},
+}
 
 
-NO_ACCOUNT = 'Error creating: pods "mnist-dev-v6e-16-slice-0-0-" is forbidden: serviceaccount "x" not found'
+NO_ACCOUNT = (
+    'Error creating: pods "mnist-dev-v6e-16-slice-0-0-" is forbidden: serviceaccount "x" not found'
+)
 EVENTS = {
     "items": [
         {"involvedObject": {"kind": "Job", "name": "other-slice-0"}, "message": "of another job"},
-        {"involvedObject": {"kind": "Job", "name": "mnist-dev-v6e-16-slice-0"}, "message": NO_ACCOUNT},
+        {
+            "involvedObject": {"kind": "Job", "name": "mnist-dev-v6e-16-slice-0"},
+            "message": NO_ACCOUNT,
+        },
     ]
 }
 TOO_LONG = "exceeding the maximum execution time"
-EVICTED = condition("Evicted", reason="DeactivatedDueToMaximumExecutionTimeExceeded", message=TOO_LONG)
+EVICTED = condition(
+    "Evicted", reason="DeactivatedDueToMaximumExecutionTimeExceeded", message=TOO_LONG
+)
 DEACTIVATED = {"items": [{"spec": {"active": False}, "status": {"conditions": [EVICTED]}}]}
 
 
 @pytest.mark.parametrize(
     ("answers", "state", "reason", "usd"),
     [
-        ({"get jobset/": jobset(ENDED), "get pods": pods(pod(0, "Succeeded"))}, "succeeded", "", 32),
-        ({"get jobset/": jobset(BROKEN), "get pods": pods(pod(0, "Failed"))}, "failed", BROKEN["message"], 32),
-        ({"get jobset/": jobset(), "get pods": pods()}, "waiting", "", None),
-        ({"get jobset/": jobset(), "get pods": pods(), "get events": EVENTS}, "waiting", NO_ACCOUNT, None),
         (
-            {"get jobset/": jobset(), "get pods": pods(pod(0, "Pending", conditions=[UNSCHEDULABLE]))},
+            {"get jobset/": jobset(ENDED), "get pods": pods(pod(0, "Succeeded"))},
+            "succeeded",
+            "",
+            32,
+        ),
+        (
+            {"get jobset/": jobset(BROKEN), "get pods": pods(pod(0, "Failed"))},
+            "failed",
+            BROKEN["message"],
+            32,
+        ),
+        ({"get jobset/": jobset(), "get pods": pods()}, "waiting", "", None),
+        (
+            {"get jobset/": jobset(), "get pods": pods(), "get events": EVENTS},
+            "waiting",
+            NO_ACCOUNT,
+            None,
+        ),
+        (
+            {
+                "get jobset/": jobset(),
+                "get pods": pods(pod(0, "Pending", conditions=[UNSCHEDULABLE])),
+            },
             "waiting",
             "Unschedulable: 0/8 nodes are available",
             None,
         ),
         (
-            {"get jobset/": jobset(), "get pods": pods(pod(0), pod(1, "Pending", containerStatuses=[PULL]))},
+            {
+                "get jobset/": jobset(),
+                "get pods": pods(pod(0), pod(1, "Pending", containerStatuses=[PULL])),
+            },
             "waiting",
             "ImagePullBackOff: Back-off pulling image",
             64,
         ),
-        ({"get jobset/": jobset(suspend=True), "get workloads": workloads()}, "waiting", NO_QUOTA, None),
-        ({"get jobset/": jobset(suspend=True), "get workloads": DEACTIVATED}, "stopped", TOO_LONG, None),
+        (
+            {"get jobset/": jobset(suspend=True), "get workloads": workloads()},
+            "waiting",
+            NO_QUOTA,
+            None,
+        ),
+        (
+            {"get jobset/": jobset(suspend=True), "get workloads": DEACTIVATED},
+            "stopped",
+            TOO_LONG,
+            None,
+        ),
     ],
-    ids=["ended", "failed", "no pods yet", "no account", "no nodes", "no image", "in a queue", "after its time"],
+    ids=[
+        "ended",
+        "failed",
+        "no pods yet",
+        "no account",
+        "no nodes",
+        "no image",
+        "in a queue",
+        "after its time",
+    ],
 )
-def test_gke_states_why_a_job_waits(ask: Ask, answers: Answers, state: str, reason: str, usd: int | None) -> None:
+def test_gke_states_why_a_job_waits(
+    ask: Ask, answers: Answers, state: str, reason: str, usd: int | None
+) -> None:
     """The reason is that of the JobSet, of a pod, or of Kueue; machines are charged from the first pod's start."""
     live = ask("gke", answers, options={"queue": "tpu"})
     assert (live.state.state, live.state.reason, live.usd) == (state, reason, usd)
@@ -158,7 +220,10 @@ def test_a_restarted_jobset_is_charged_from_its_admission(ask: Ask) -> None:
 def queued(state: str, **data: Any) -> Answers:
     """Return the answer about a request in a state."""
     (request,) = RUNNING["cloud-tpu"]["queued-resources list"]
-    return {**RUNNING["cloud-tpu"], "queued-resources list": [{**request, "state": {"state": state, **data}}]}
+    return {
+        **RUNNING["cloud-tpu"],
+        "queued-resources list": [{**request, "state": {"state": state, **data}}],
+    }
 
 
 @pytest.mark.parametrize(
@@ -166,16 +231,35 @@ def queued(state: str, **data: Any) -> Answers:
     [
         ("cloud-tpu", queued("WAITING_FOR_RESOURCES"), "waiting", ""),
         ("cloud-tpu", queued("SUSPENDED"), "stopped", "its machines are gone"),
-        ("cloud-tpu", queued("FAILED", failedData={"error": {"code": 8, "message": "no quota"}}), "failed", "no quota"),
+        (
+            "cloud-tpu",
+            queued("FAILED", failedData={"error": {"code": 8, "message": "no quota"}}),
+            "failed",
+            "no quota",
+        ),
         ("cloud-tpu", queued("NEW_WORD"), "unknown", ""),
         (
             "vertex-ai",
-            {"custom-jobs list": [{"name": "j/1", "state": "JOB_STATE_FAILED", "error": {"message": "no image"}}]},
+            {
+                "custom-jobs list": [
+                    {"name": "j/1", "state": "JOB_STATE_FAILED", "error": {"message": "no image"}}
+                ]
+            },
             "failed",
             "no image",
         ),
-        ("vertex-ai", {"custom-jobs list": [{"name": "j/1", "state": "JOB_STATE_PENDING"}]}, "waiting", ""),
-        ("ai-platform", {"jobs list": [{"state": "FAILED", "errorMessage": "gone"}]}, "failed", "gone"),
+        (
+            "vertex-ai",
+            {"custom-jobs list": [{"name": "j/1", "state": "JOB_STATE_PENDING"}]},
+            "waiting",
+            "",
+        ),
+        (
+            "ai-platform",
+            {"jobs list": [{"state": "FAILED", "errorMessage": "gone"}]},
+            "failed",
+            "gone",
+        ),
         (
             "compute-engine",
             {
@@ -185,16 +269,29 @@ def queued(state: str, **data: Any) -> Answers:
             "waiting",
             NO_CAPACITY,
         ),
-        ("compute-engine", {"instances list": RUNNING["compute-engine"]["instances list"][:3]}, "running", ""),
         (
             "compute-engine",
-            {"instances list": [{"status": "RUNNING"}, {"status": "TERMINATED"}, *[{"status": "RUNNING"}] * 2]},
+            {"instances list": RUNNING["compute-engine"]["instances list"][:3]},
+            "running",
+            "",
+        ),
+        (
+            "compute-engine",
+            {
+                "instances list": [
+                    {"status": "RUNNING"},
+                    {"status": "TERMINATED"},
+                    *[{"status": "RUNNING"}] * 2,
+                ]
+            },
             "stopped",
             "",
         ),
     ],
 )
-def test_a_service_states_its_reason(ask: Ask, target: str, answers: Answers, state: str, reason: str) -> None:
+def test_a_service_states_its_reason(
+    ask: Ask, target: str, answers: Answers, state: str, reason: str
+) -> None:
     """Words of the services become one of a few states, and their reason is kept."""
     live = ask(target, answers)
     assert live.state.state == state
@@ -212,7 +309,9 @@ def test_only_the_labels_find_instances(ask: Ask, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("target", RUNNING)
-def test_a_missing_client_is_named(ask: Ask, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, target: str) -> None:
+def test_a_missing_client_is_named(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, target: str
+) -> None:
     """Without its client, a job is unknown, and the line has the command to try."""
     monkeypatch.setattr("tpucfg.results.live.shutil.which", lambda _: None)
     live = ask(target, RUNNING[target])
@@ -251,14 +350,18 @@ def test_a_service_that_does_not_answer_is_named(ask: Ask, answer: str, message:
 @pytest.mark.parametrize("target", RUNNING)
 def test_answers_of_another_form_are_no_crash(ask: Ask, target: str, answer: Any) -> None:
     """A service may send any JSON: nothing is read from what has another form."""
-    forms: Mapping[str, Any] = {key: [answer, {"state": answer, "status": answer}] for key in RUNNING[target]}
+    forms: Mapping[str, Any] = {
+        key: [answer, {"state": answer, "status": answer}] for key in RUNNING[target]
+    }
     assert ask(target, forms).step is None
     assert ask(target, dict.fromkeys(RUNNING[target], answer)).step is None
 
 
 def test_a_failed_question_leaves_the_rest(ask: Ask) -> None:
     """If the log cannot be read, the state and the cost are known all the same."""
-    live = ask("vertex-ai", {**RUNNING["vertex-ai"], "logging read": Failing("ERROR: no permission")})
+    live = ask(
+        "vertex-ai", {**RUNNING["vertex-ai"], "logging read": Failing("ERROR: no permission")}
+    )
     assert (live.state.state, live.step, live.usd) == ("running", None, Fraction(8))
     assert live.unanswered[0].message == "gcloud: ERROR: no permission"
     live = ask("gke", {**RUNNING["gke"], "get pods": Failing("Error from server (Forbidden): no")})
@@ -270,7 +373,11 @@ def test_a_failed_question_leaves_the_rest(ask: Ask) -> None:
     [
         (entries("loss 0.5"), None, "none of the last 200 lines of its log has a step"),
         (entries('{"step": 40, "loss": 1}', '{"step": 60, "loss": 1}'), 60, ""),
-        (entries("step 1e99 of 5: x", "step 99999999999999999 of 5: x"), None, "none of the last 200"),
+        (
+            entries("step 1e99 of 5: x", "step 99999999999999999 of 5: x"),
+            None,
+            "none of the last 200",
+        ),
         (
             '[\n  {\n    "timestamp": "2026-03-01T10:00:00Z",\n    "textPayload": "step 20 of 40: x"\n  },\n  {\n ',
             20,
@@ -279,11 +386,15 @@ def test_a_failed_question_leaves_the_rest(ask: Ask) -> None:
         ([], None, ""),
     ],
 )
-def test_a_log_shows_its_last_step_or_a_line(ask: Ask, log: Any, step: int | None, message: str) -> None:
+def test_a_log_shows_its_last_step_or_a_line(
+    ask: Ask, log: Any, step: int | None, message: str
+) -> None:
     """Lines of the included trainer and of JSON are read; a log without steps, or half of one, is named."""
     live = ask("vertex-ai", {**RUNNING["vertex-ai"], "logging read": log})
     assert live.step == step
-    assert [each.message[: len(message)] for each in live.unanswered] == ([message] if message else [])
+    assert [each.message[: len(message)] for each in live.unanswered] == (
+        [message] if message else []
+    )
 
 
 def test_a_step_of_maxtext_has_its_own_time(ask: Ask) -> None:
@@ -303,24 +414,35 @@ def test_a_step_of_maxtext_has_its_own_time(ask: Ask) -> None:
 
 def test_a_restart_begins_at_an_earlier_step(ask: Ask) -> None:
     """The last step is that of the newest line, not the highest."""
-    live = ask("vertex-ai", {**RUNNING["vertex-ai"], "logging read": entries(*STEPS, "step 80 of 1,000: loss 0.5")})
+    live = ask(
+        "vertex-ai",
+        {**RUNNING["vertex-ai"], "logging read": entries(*STEPS, "step 80 of 1,000: loss 0.5")},
+    )
     assert (live.step, live.step_seconds) == (80, Fraction(1, 2))
 
 
-def test_a_client_that_hangs_is_killed_with_what_it_started(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_hangs_is_killed_with_what_it_started(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A question ends after its time limit, also if a process that the client started keeps the pipe open."""
     monkeypatch.setattr("tpucfg.results.live.TIME_LIMIT_SECONDS", 0.5)
-    monkeypatch.setattr("live_answers.program", lambda folder, name, _: program(folder, name, "sleep 60 & sleep 60"))
+    monkeypatch.setattr(
+        "live_answers.program", lambda folder, name, _: program(folder, name, "sleep 60 & sleep 60")
+    )
     started = datetime.now(UTC)
     live = ask("vertex-ai", {})
-    assert [each.message for each in live.unanswered] == ["gcloud gave no answer within 0.5 seconds"]
+    assert [each.message for each in live.unanswered] == [
+        "gcloud gave no answer within 0.5 seconds"
+    ]
     assert datetime.now(UTC) - started < timedelta(seconds=20)
 
 
 def test_an_answer_without_end_is_cut(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     """The memory of an answer is bounded."""
     monkeypatch.setattr("tpucfg.results.live.MAX_ANSWER_BYTES", 1 << 20)
-    monkeypatch.setattr("live_answers.program", lambda folder, name, _: program(folder, name, "exec yes"))
+    monkeypatch.setattr(
+        "live_answers.program", lambda folder, name, _: program(folder, name, "exec yes")
+    )
     live = ask("gke", {})
     assert [each.message for each in live.unanswered] == ["kubectl printed more than 1 MiB"]
 

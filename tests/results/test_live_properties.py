@@ -21,12 +21,34 @@ from tpucfg.text_format import json_text
 
 TARGETS = ("gke", "vertex-ai", "cloud-tpu", "compute-engine")
 VALUES: Final[tuple[Any, ...]] = (
-    *(None, True, 0, -1, 10**400, float("nan"), "", "x" * 5_000, "\ud800\x1b[2J", [], {}, [[]], [{}], {"a": 1}),
-    *("0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59", "2026-01-01", "2026-13-01T00:00:00Z"),
+    *(
+        None,
+        True,
+        0,
+        -1,
+        10**400,
+        float("nan"),
+        "",
+        "x" * 5_000,
+        "\ud800\x1b[2J",
+        [],
+        {},
+        [[]],
+        [{}],
+        {"a": 1},
+    ),
+    *(
+        "0001-01-01T00:00:00+23:59",
+        "9999-12-31T23:59:59-23:59",
+        "2026-01-01",
+        "2026-13-01T00:00:00Z",
+    ),
 )
 FURTHER = {
     "get workloads": workloads(),
-    "get events": {"items": [{"involvedObject": {"name": "mnist-dev-v6e-16-slice-0"}, "message": "refused"}]},
+    "get events": {
+        "items": [{"involvedObject": {"name": "mnist-dev-v6e-16-slice-0"}, "message": "refused"}]
+    },
     "managed list-errors": [{"error": {"message": NO_CAPACITY}}],
     "managed list": [{"name": "mnist-dev-v6e-16"}],
 }
@@ -37,16 +59,23 @@ def mutated(value: Any, random: Random) -> Any:
     if random.random() < 0.05:
         return random.choice(VALUES)
     if isinstance(value, dict):
-        return {key if random.random() > 0.02 else "other": mutated(each, random) for key, each in value.items()}
+        return {
+            key if random.random() > 0.02 else "other": mutated(each, random)
+            for key, each in value.items()
+        }
     if isinstance(value, list):
-        return [mutated(each, random) for each in value for _ in range(random.choice((0, 1, 1, 1, 2)))]
+        return [
+            mutated(each, random) for each in value for _ in range(random.choice((0, 1, 1, 1, 2)))
+        ]
     return value
 
 
 def answered(target: str, answers: dict[str, Any]) -> LiveState:
     """Return the state that a target reads from answers, by the words of the questions."""
     options = {"queue": "tpu"} if target == "gke" else {}
-    questions = live_questions(job(target, "v6e-16", environment={"region": "us-east5"}, options=options))
+    questions = live_questions(
+        job(target, "v6e-16", environment={"region": "us-east5"}, options=options)
+    )
     answer: Any = None
     try:
         while True:
@@ -63,10 +92,14 @@ def answered(target: str, answers: dict[str, Any]) -> LiveState:
 @given(st.sampled_from(TARGETS), st.randoms(use_true_random=False))
 def test_any_answer_becomes_a_row(target: str, random: Random) -> None:
     """Missing fields, other types and impossible times are unknown values, and the row is printed in each format."""
-    status = condition(random.choice(("Failed", "Completed", "Suspended")), random.choice(("True", "False")))
+    status = condition(
+        random.choice(("Failed", "Completed", "Suspended")), random.choice(("True", "False"))
+    )
     answers = {**FURTHER, **RUNNING[target]}
     if target == "gke":
-        answers["get jobset/"] = jobset(status, restarts=random.choice((0, 2)), suspend=random.random() < 0.5)
+        answers["get jobset/"] = jobset(
+            status, restarts=random.choice((0, 2)), suspend=random.random() < 0.5
+        )
     spec = project(target, "v6e-16", environment={"region": "us-east5"}, prices={"v6e": 2})
     ((one, body),) = compile_project(spec, Catalog()).request_bodies
     state = answered(target, {words: mutated(answer, random) for words, answer in answers.items()})

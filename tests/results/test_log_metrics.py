@@ -78,7 +78,12 @@ def test_the_last_line_may_lack_its_line_break(end: str) -> None:
 )
 def test_a_diverged_run_is_an_error(value: str, expected: str) -> None:
     """An invalid value on the last line is an error: an earlier line is not used instead."""
-    log = line(examples_per_second=1, accuracy=0.9) + '{"examples_per_second": 1, "accuracy": ' + value + "}\n"
+    log = (
+        line(examples_per_second=1, accuracy=0.9)
+        + '{"examples_per_second": 1, "accuracy": '
+        + value
+        + "}\n"
+    )
     with pytest.raises(LogError) as excinfo:
         parse(log)
     assert expected in str(excinfo.value)
@@ -91,7 +96,9 @@ def test_a_diverged_run_is_an_error(value: str, expected: str) -> None:
 @pytest.mark.parametrize("value", ["1e400", "-1e999", "9" * 5000])
 def test_a_number_beyond_floats_is_out_of_range(value: str) -> None:
     """A number beyond floats is out of range, and not a sign of a diverged run."""
-    with pytest.raises(LogError, match=r"^train\.log:1: accuracy is a number out of range, beyond 1e308$") as excinfo:
+    with pytest.raises(
+        LogError, match=r"^train\.log:1: accuracy is a number out of range, beyond 1e308$"
+    ) as excinfo:
         parse('{"examples_per_second": 1, "accuracy": ' + value + "}\n")
     assert "diverged" not in excinfo.value.help
 
@@ -102,10 +109,16 @@ def test_a_number_beyond_floats_is_out_of_range(value: str) -> None:
         ("", "train.log has no line of JSON with examples_per_second and accuracy"),
         ("accuracy: 0.97\n", "train.log has no line of JSON with examples_per_second and accuracy"),
         (line(examples_per_second=1), "train.log has no line of JSON with accuracy"),
-        (line(metrics={"accuracy": 1, "examples_per_second": 1}), "with examples_per_second and accuracy"),
+        (
+            line(metrics={"accuracy": 1, "examples_per_second": 1}),
+            "with examples_per_second and accuracy",
+        ),
         (line(examples_per_second=1) + line(accuracy=1), "on several lines, but not on one"),
         ('["accuracy", "examples_per_second", {}]\n', "with examples_per_second and accuracy"),
-        ('{"accuracy": 1, "examples_per_second": ' + "[" * 200_000 + "\n", "with examples_per_second and accuracy"),
+        (
+            '{"accuracy": 1, "examples_per_second": ' + "[" * 200_000 + "\n",
+            "with examples_per_second and accuracy",
+        ),
     ],
 )
 def test_missing_metrics_are_an_error(log: str, expected: str) -> None:
@@ -119,7 +132,9 @@ def test_missing_metrics_are_an_error(log: str, expected: str) -> None:
 def test_a_line_beyond_the_limit_is_skipped() -> None:
     """A line of two megabytes is skipped, with an object at its end; the next line counts."""
     log = (
-        "x" * (2 * MAX_ENTRY_LENGTH) + line(examples_per_second=1, accuracy=1) + line(examples_per_second=2, accuracy=2)
+        "x" * (2 * MAX_ENTRY_LENGTH)
+        + line(examples_per_second=1, accuracy=1)
+        + line(examples_per_second=2, accuracy=2)
     )
     assert parse(log)["accuracy"] == 2
     with pytest.raises(LogError):

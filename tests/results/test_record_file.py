@@ -27,7 +27,9 @@ LINE = '{"metrics": {"accuracy": 0.97, "examples_per_second": 1234.5}, "name": "
 def write_results(folder: Path, text: str | bytes) -> Path:
     """Write the results of dev, and return the folder."""
     (folder / "results").mkdir()
-    (folder / "results" / "dev.jsonl").write_bytes(text if isinstance(text, bytes) else text.encode())
+    (folder / "results" / "dev.jsonl").write_bytes(
+        text if isinstance(text, bytes) else text.encode()
+    )
     return folder
 
 
@@ -37,14 +39,18 @@ def test_the_last_record_of_a_rung_counts(tmp_path: Path) -> None:
         {"metrics": {"examples_per_second": value}, "name": name, "size": "v2-8"}
         for name, value in (("mnist", 1), ("mnist", 2.5), ("resnet", 3))
     ]
-    read = results.read_records(write_results(tmp_path, "".join(f"{json.dumps(row)}\n" for row in rows)), "dev")
+    read = results.read_records(
+        write_results(tmp_path, "".join(f"{json.dumps(row)}\n" for row in rows)), "dev"
+    )
     assert read.findings == ()
     assert [record.location.line for record in read.records if record.location] == [1, 2, 3]
     assert latest_rates(read, "mnist") == {"v2-8": (Fraction("2.5"), None)}
     assert latest_rates(read, "bert") == {}
 
 
-@pytest.mark.parametrize("text", ["", "\n", f"{LINE}\n\n{LINE}", f"{LINE}\r\n", f"\ufeff{LINE}\n", f" {LINE} \n"])
+@pytest.mark.parametrize(
+    "text", ["", "\n", f"{LINE}\n\n{LINE}", f"{LINE}\r\n", f"\ufeff{LINE}\n", f" {LINE} \n"]
+)
 def test_traces_of_editors_are_accepted(tmp_path: Path, text: str) -> None:
     """Blank lines, a byte order mark, other line breaks and a missing last one are not findings."""
     read = results.read_records(write_results(tmp_path, text), "dev")
@@ -53,7 +59,9 @@ def test_traces_of_editors_are_accepted(tmp_path: Path, text: str) -> None:
 
 def test_a_missing_file_has_no_records(tmp_path: Path) -> None:
     """A missing folder or file has neither records nor findings."""
-    assert results.read_records(tmp_path, "dev") == results.Results(str(tmp_path / "results" / "dev.jsonl"), "")
+    assert results.read_records(tmp_path, "dev") == results.Results(
+        str(tmp_path / "results" / "dev.jsonl"), ""
+    )
     (tmp_path / "results").mkdir()
     assert results.read_records(tmp_path, "dev").findings == ()
 
@@ -111,12 +119,17 @@ def test_another_file_is_one_finding() -> None:
     read = parse_records("step 1\n" * (MAX_BAD_LINES + 1) + LINE, "results/dev.jsonl")
     assert ids(read.findings) == ["TPU100"]
     assert read.records == ()
-    assert len(parse_records("step 1\n" * MAX_BAD_LINES, "results/dev.jsonl").findings) == MAX_BAD_LINES
+    assert (
+        len(parse_records("step 1\n" * MAX_BAD_LINES, "results/dev.jsonl").findings)
+        == MAX_BAD_LINES
+    )
 
 
 def test_findings_per_line_are_limited() -> None:
     """Hundreds of unknown keys on one line are a few findings."""
-    read = parse_records(json.dumps({f"key{number}": 1 for number in range(500)}), "results/dev.jsonl")
+    read = parse_records(
+        json.dumps({f"key{number}": 1 for number in range(500)}), "results/dev.jsonl"
+    )
     assert len(read.findings) == MAX_FINDINGS_PER_LINE
 
 
@@ -154,7 +167,10 @@ def test_a_pipe_is_an_error(tmp_path: Path) -> None:
 
 
 @given(
-    st.lists(st.text(max_size=60) | st.binary(max_size=60).map(lambda data: data.decode("utf-8", "surrogateescape")))
+    st.lists(
+        st.text(max_size=60)
+        | st.binary(max_size=60).map(lambda data: data.decode("utf-8", "surrogateescape"))
+    )
 )
 def test_any_text_is_read(rows: list[str]) -> None:
     """Each line of any text is blank, a record, or a finding with a location."""
@@ -170,7 +186,11 @@ def test_any_text_is_read(rows: list[str]) -> None:
         st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=8),
         lambda inner: (
             st.lists(inner, max_size=3)
-            | st.dictionaries(st.sampled_from(["metrics", "name", "size", "run", "job", "accuracy"]), inner, max_size=6)
+            | st.dictionaries(
+                st.sampled_from(["metrics", "name", "size", "run", "job", "accuracy"]),
+                inner,
+                max_size=6,
+            )
         ),
         max_leaves=12,
     )

@@ -11,7 +11,9 @@ from tpucfg.results.cost import RunLimit, cost_limit_text, run_limit
 from tpucfg.spec.project import Number, Prices
 from tpucfg.targets import RequestBody, target_named
 
-PRICES: Prices = {"v6e": {"on-demand": Number(Fraction(27, 10), "2.7"), "spot": Number(Fraction(7, 5), "1.4")}}
+PRICES: Prices = {
+    "v6e": {"on-demand": Number(Fraction(27, 10), "2.7"), "spot": Number(Fraction(7, 5), "1.4")}
+}
 SIZES = {
     "vertex-ai": "v6e-16",
     "cloud-tpu": "v6e-16",
@@ -40,7 +42,11 @@ def job_and_body(target: str, size: str, trainer: dict[str, Any]) -> tuple[Any, 
     capacity = {"capacity": trainer.pop("capacity")} if "capacity" in trainer else {}
     runtime = {"runtime": "2.2"} if target == "ai-platform" else {}
     job_ = job(
-        target, size or SIZES[target], trainer={**runtime, **trainer}, environment={"region": "us-east5"}, **capacity
+        target,
+        size or SIZES[target],
+        trainer={**runtime, **trainer},
+        environment={"region": "us-east5"},
+        **capacity,
     )
     return job_, target_named(target).request_body(job_)
 
@@ -74,7 +80,9 @@ def test_restarts_on_gke_have_a_deadline_each() -> None:
 
 def test_kueue_limits_all_restarts_together() -> None:
     """With a queue, a label bounds the run, with those restarts that are not counted."""
-    job_ = job("gke", "v6e-16", trainer={"max_run_duration": "1h", "restarts": 3}, options={"queue": "q"})
+    job_ = job(
+        "gke", "v6e-16", trainer={"max_run_duration": "1h", "restarts": 3}, options={"queue": "q"}
+    )
     assert run_limit(job_, target_named("gke").request_body(job_)).hours == 1
 
 
@@ -92,8 +100,16 @@ def test_a_jobset_whose_restarts_all_count_is_bounded() -> None:
         ("gke", {"restarts": 3}, f"not bounded: {NO_DURATION}"),
         ("gke", {"max_run_duration": "12h"}, "at most $518.40: 12h × 16 chips × $2.7"),
         ("vertex-ai", {"max_run_duration": "2d"}, "at most $2,073.60: 2d × 16 chips × $2.7"),
-        ("cloud-tpu", {"max_run_duration": "90m", "capacity": "spot"}, "at most $33.60: 90m × 16 chips × $1.4"),
-        ("compute-engine", {"max_run_duration": "90m", "restarts": 2}, "at most $64.80: 90m × 16 chips × $2.7"),
+        (
+            "cloud-tpu",
+            {"max_run_duration": "90m", "capacity": "spot"},
+            "at most $33.60: 90m × 16 chips × $1.4",
+        ),
+        (
+            "compute-engine",
+            {"max_run_duration": "90m", "restarts": 2},
+            "at most $64.80: 90m × 16 chips × $2.7",
+        ),
         (
             "gke",
             {"max_run_duration": "12h", "restarts": 1},
@@ -111,11 +127,16 @@ def test_the_cost_has_its_factors(target: str, changes: dict[str, Any], text: st
     assert cost_of(target, **changes) == text
 
 
-@pytest.mark.parametrize(("size", "chips", "dollars"), [("v6e-16x2", 32, "1,036.80"), ("v6e-16x4", 64, "2,073.60")])
+@pytest.mark.parametrize(
+    ("size", "chips", "dollars"), [("v6e-16x2", 32, "1,036.80"), ("v6e-16x4", 64, "2,073.60")]
+)
 def test_every_slice_is_paid(size: str, chips: int, dollars: str) -> None:
     """Several slices have the chips of all of them."""
     for target in ("gke", "cloud-tpu"):
-        assert cost_of(target, size, max_run_duration="12h") == f"at most ${dollars}: 12h × {chips} chips × $2.7"
+        assert (
+            cost_of(target, size, max_run_duration="12h")
+            == f"at most ${dollars}: 12h × {chips} chips × $2.7"
+        )
 
 
 def test_extra_cannot_set_a_limit() -> None:

@@ -10,7 +10,9 @@ from tpucfg.markdown import code, prose
 from tpucfg.review.cautions import Caution, bound_cautions
 from tpucfg.review.folds import MAX_COMMENT_BYTES, Fold, cut_middle, fold, join_within_limit, size
 
-LINES = st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\n\r`"), max_size=300), max_size=40)
+LINES = st.lists(
+    st.text(st.characters(codec="utf-8", exclude_characters="\n\r`"), max_size=300), max_size=40
+)
 
 
 def section(name: str, lines: int) -> Fold:
@@ -24,12 +26,17 @@ def section(name: str, lines: int) -> Fold:
 def test_folds_that_fit_are_included() -> None:
     """Nothing is omitted below the limit, and the hint is not needed."""
     text = join_within_limit(["head"], [section("a", 1)], ["footer"], hint="hint")
-    assert text == "head\n\n<details><summary>a</summary>\n\n```\n123456789\n```\n\n</details>\n\nfooter\n"
+    assert (
+        text
+        == "head\n\n<details><summary>a</summary>\n\n```\n123456789\n```\n\n</details>\n\nfooter\n"
+    )
 
 
 def test_fold_above_its_share_is_cut() -> None:
     """It keeps its first lines, and counts what is omitted; smaller folds are whole."""
-    text = join_within_limit(["head"], [section("a", 10), section("big", 900), section("c", 10)], max_bytes=9000)
+    text = join_within_limit(
+        ["head"], [section("a", 10), section("big", 900), section("c", 10)], max_bytes=9000
+    )
     assert len(re.findall("^123456789$", text, re.MULTILINE)) > 150
     (omitted,) = re.findall(r"_(\d+) of 900 lines are omitted for length\._", text)
     assert len(re.findall("^123456789$", text, re.MULTILINE)) == 920 - int(omitted)
@@ -47,20 +54,26 @@ def test_value_before_and_after_stay_together() -> None:
     """A cut never separates the two lines of a change."""
     pairs = [f"- {number}: old\n+ {number}: new" for number in range(400)]
     for max_bytes in range(6000, 6060):
-        text = join_within_limit(["head"], [fold("t", "s", pairs, "```diff", "```")], max_bytes=max_bytes)
+        text = join_within_limit(
+            ["head"], [fold("t", "s", pairs, "```diff", "```")], max_bytes=max_bytes
+        )
         assert text.count(": old") == text.count(": new") > 0
 
 
 def test_table_keeps_its_header() -> None:
     """A table is cut below its header."""
     rows = [f"| row {number} | {number} |" for number in range(1000)]
-    text = join_within_limit([""], [fold("t", "s", rows, "| a | b |\n| --- | --: |")], max_bytes=6000)
+    text = join_within_limit(
+        [""], [fold("t", "s", rows, "| a | b |\n| --- | --: |")], max_bytes=6000
+    )
     assert "| a | b |\n| --- | --: |\n| row 0 | 0 |" in text
 
 
 def test_thousands_of_folds_are_counted() -> None:
     """The first folds are shown, the others named or counted, and the hint precedes the footer."""
-    text = join_within_limit(["head"], [section(str(number), 100) for number in range(5000)], ["footer"], hint="hint")
+    text = join_within_limit(
+        ["head"], [section(str(number), 100) for number in range(5000)], ["footer"], hint="hint"
+    )
     assert size(text) <= MAX_COMMENT_BYTES
     assert text.count("<details>") == 60
     assert "_Omitted for length: `60`, `61`, " in text
@@ -74,10 +87,18 @@ def test_head_over_the_limit_is_cut_at_a_line() -> None:
     assert text.endswith("head\n\n_The rest is omitted for length._\n")
 
 
-@given(st.text("ab\n", max_size=200), st.lists(LINES, max_size=30), st.integers(min_value=900, max_value=20_000))
-def test_comment_never_exceeds_the_limit(head: str, groups: list[list[str]], max_bytes: int) -> None:
+@given(
+    st.text("ab\n", max_size=200),
+    st.lists(LINES, max_size=30),
+    st.integers(min_value=900, max_value=20_000),
+)
+def test_comment_never_exceeds_the_limit(
+    head: str, groups: list[list[str]], max_bytes: int
+) -> None:
     """Any comment fits, is deterministic, and closes what it opens."""
-    folds = [fold(f"t{n}", f"summary {n}.", lines, "```diff", "```") for n, lines in enumerate(groups)]
+    folds = [
+        fold(f"t{n}", f"summary {n}.", lines, "```diff", "```") for n, lines in enumerate(groups)
+    ]
     text = join_within_limit([head], folds, max_bytes=max_bytes)
     assert size(text) <= max_bytes
     assert text == join_within_limit([head], folds, max_bytes=max_bytes)
@@ -105,10 +126,14 @@ def test_member_is_printed_whole() -> None:
 
 
 @given(
-    st.lists(st.tuples(st.booleans(), st.text("ab `\\*_<&\n", min_size=1, max_size=900)), max_size=20),
+    st.lists(
+        st.tuples(st.booleans(), st.text("ab `\\*_<&\n", min_size=1, max_size=900)), max_size=20
+    ),
     st.integers(min_value=300, max_value=2_000),
 )
-def test_cut_line_is_bounded_and_keeps_its_code_closed(parts: list[tuple[bool, str]], max_length: int) -> None:
+def test_cut_line_is_bounded_and_keeps_its_code_closed(
+    parts: list[tuple[bool, str]], max_length: int
+) -> None:
     """Any line of code and prose is about as long as asked for, and each code span that is opened is closed."""
     line = " ".join((code if is_code else prose)(text) for is_code, text in parts)
     cut = cut_middle(line, max_length)
@@ -127,7 +152,9 @@ def caution(risk: Risk, number: int, length: int) -> Caution:
 
 def test_one_long_caution_hides_none() -> None:
     """A caution of 21 kB is cut, and the ones after it are shown."""
-    block = bound_cautions([caution(Risk.DESTRUCTIVE, 0, 21_000), *(caution(Risk.CAUTION, n, 10) for n in range(5))])
+    block = bound_cautions(
+        [caution(Risk.DESTRUCTIVE, 0, 21_000), *(caution(Risk.CAUTION, n, 10) for n in range(5))]
+    )
     assert [line.text.split()[0] for line in block.lines] == ["DESTRUCTIVE", *["CAUTION"] * 5]
     assert not block.omitted
 

@@ -11,7 +11,9 @@ from tpucfg.cli.app import run
 
 pytestmark = pytest.mark.programs
 
-PROTECT = "    protect: true                # Pulumi refuses to delete or replace resources with data\n"
+PROTECT = (
+    "    protect: true                # Pulumi refuses to delete or replace resources with data\n"
+)
 
 
 @pytest.fixture
@@ -25,7 +27,9 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
     return repository
 
 
-def test_changed_specs_have_parts_by_gravity(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+def test_changed_specs_have_parts_by_gravity(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The sum and all cautions are on top; each changed spec has a part, and the others have one line."""
     repository.edit((":1.0", ":1.1"), file="projects/four/tpucfg.yaml")
     repository.edit((PROTECT, ""), file="projects/three/tpucfg.yaml")
@@ -47,14 +51,21 @@ def test_changed_specs_have_parts_by_gravity(repository: Repository, capsys: pyt
     assert "_1 other spec of this repository is not affected._" in comment
 
 
-def test_one_affected_spec_has_its_usual_comment(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_affected_spec_has_its_usual_comment(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The line about the other specs, and the marker of the repository's comment, are all that other specs add."""
     repository.edit((":1.0", ":1.1"), file="projects/four/tpucfg.yaml")
 
     automatic, given = review(capsys), review(capsys, "--spec", "projects/four/tpucfg.yaml")
 
     automatic = automatic.replace("_3 other specs of this repository are not affected._\n\n", "")
-    assert automatic.replace("<!-- tpucfg-review -->", "<!-- tpucfg-review: projects/four/tpucfg.yaml -->") == given
+    assert (
+        automatic.replace(
+            "<!-- tpucfg-review -->", "<!-- tpucfg-review: projects/four/tpucfg.yaml -->"
+        )
+        == given
+    )
 
 
 def test_no_affected_spec(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
@@ -67,17 +78,24 @@ def test_no_affected_spec(repository: Repository, capsys: pytest.CaptureFixture[
     assert "_4 other specs of this repository are not affected._" in comment
 
 
-def test_equal_parts_are_shown_once(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+def test_equal_parts_are_shown_once(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Specs that change alike share a part and their cautions."""
     for name in ("one", "two"):
         repository.edit((PROTECT, ""), file=f"projects/{name}/tpucfg.yaml")
 
     comment = review(capsys)
 
-    assert "> - `projects/one/tpucfg.yaml`, `projects/two/tpucfg.yaml`: **prod**: protection lifted" in comment
+    assert (
+        "> - `projects/one/tpucfg.yaml`, `projects/two/tpucfg.yaml`: **prod**: protection lifted"
+        in comment
+    )
 
 
-def test_unreadable_spec_does_not_hide_the_others(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unreadable_spec_does_not_hide_the_others(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A spec that became a link is a caution and an error, and the others are reviewed."""
     repository.edit((PROTECT, ""), file="projects/one/tpucfg.yaml")
     link = repository.folder / "projects/two/tpucfg.yaml"
@@ -88,7 +106,10 @@ def test_unreadable_spec_does_not_hide_the_others(repository: Repository, capsys
     assert run(["review", "--base", "HEAD~1", "--head", "HEAD", "--run-program"]) == 1
     comment = capsys.readouterr().out
 
-    assert "> - `projects/two/tpucfg.yaml`: not reviewed: projects/two/tpucfg.yaml is a symbolic link" in comment
+    assert (
+        "> - `projects/two/tpucfg.yaml`: not reviewed: projects/two/tpucfg.yaml is a symbolic link"
+        in comment
+    )
     assert "> - `projects/one/tpucfg.yaml`: **prod**: protection lifted" in comment
 
 
@@ -100,23 +121,36 @@ def test_a_link_in_place_of_the_only_affected_spec_is_a_caution(
     spec.unlink()
     spec.symlink_to("../one/tpucfg.yaml")
     assert run(["review", "--base", "HEAD"]) == 1
-    assert "not reviewed: projects/two/tpucfg.yaml is a symbolic link in the working" in capsys.readouterr().out
+    assert (
+        "not reviewed: projects/two/tpucfg.yaml is a symbolic link in the working"
+        in capsys.readouterr().out
+    )
     repository.commit()
     assert run(["review", "--base", "HEAD~1", "--head", "HEAD", "--fail-on", "caution"]) == 1
     assert "> - `projects/two/tpucfg.yaml`: not reviewed" in capsys.readouterr().out
 
 
-def test_renamed_spec_is_reviewed_once(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+def test_renamed_spec_is_reviewed_once(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A moved project is compared with its old place, which the comment names, and not reported as removed."""
     repository.git("mv", "projects/one", "projects/first")
     repository.commit()
 
-    assert run(["review", "--base", "HEAD~1", "--head", "HEAD", "--run-program", "--format", "json"]) == 0
+    assert (
+        run(["review", "--base", "HEAD~1", "--head", "HEAD", "--run-program", "--format", "json"])
+        == 0
+    )
     (spec,) = json.loads(capsys.readouterr().out)["specs"]
 
-    assert (spec["spec"], spec["headline"]) == ("projects/first/tpucfg.yaml", "no config or resource changes")
+    assert (spec["spec"], spec["headline"]) == (
+        "projects/first/tpucfg.yaml",
+        "no config or resource changes",
+    )
     (moved,) = spec["meaning"]["statements"]
-    assert moved["text"].startswith("spec moved from projects/one/tpucfg.yaml to projects/first/tpucfg.yaml: results")
+    assert moved["text"].startswith(
+        "spec moved from projects/one/tpucfg.yaml to projects/first/tpucfg.yaml: results"
+    )
 
 
 def test_preview_belongs_to_the_spec_in_its_folder(
@@ -128,9 +162,13 @@ def test_preview_belongs_to_the_spec_in_its_folder(
     preview = tmp_path / "prod.jsonl"
     preview.write_text("error: no credentials\n")
 
-    data = json.loads(review(capsys, "--preview", f"projects/two/prod={preview}", "--format", "json"))
+    data = json.loads(
+        review(capsys, "--preview", f"projects/two/prod={preview}", "--format", "json")
+    )
 
-    problems = {spec["spec"]: [item["problem"] for item in spec["environments"]] for spec in data["specs"]}
+    problems = {
+        spec["spec"]: [item["problem"] for item in spec["environments"]] for spec in data["specs"]
+    }
     assert problems["projects/one/tpucfg.yaml"] == [None, None]
     assert "no credentials" in str(problems["projects/two/tpucfg.yaml"])
 

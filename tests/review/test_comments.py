@@ -24,7 +24,10 @@ pytestmark = pytest.mark.programs
 
 GOLDEN: Final = Path(__file__).parent / "comments"
 Edit = Callable[[Repository], None]
-PROTECTED: Final = ("    protect: true                # Pulumi refuses to delete or replace resources with data\n", "")
+PROTECTED: Final = (
+    "    protect: true                # Pulumi refuses to delete or replace resources with data\n",
+    "",
+)
 
 
 def _edit(*replaced: tuple[str, str]) -> Edit:
@@ -46,9 +49,12 @@ def _disable_keep_data(repository: Repository) -> None:
 
 def _open_bucket(repository: Repository) -> None:
     """Change only the stack program, which also prints a line that must not reach the comment."""
-    repository.edit(("import pulumi\n", "import pulumi\nprint('hello')\n"), file="stacks/__main__.py")
     repository.edit(
-        ('public_access_prevention="enforced"', 'public_access_prevention="inherited"'), file="stacks/bucket.py"
+        ("import pulumi\n", "import pulumi\nprint('hello')\n"), file="stacks/__main__.py"
+    )
+    repository.edit(
+        ('public_access_prevention="enforced"', 'public_access_prevention="inherited"'),
+        file="stacks/bucket.py",
     )
 
 
@@ -67,7 +73,9 @@ def _compile(repository: Repository) -> None:
 def _compile_larger_steps(repository: Repository) -> None:
     """Double the batch: one rung no longer fits, one needs more memory, and one is not compiled again."""
     earlier = read_fit_file(fit_path(repository.folder)).results
-    repository.edit(("batch_size: 1024", "batch_size: 2048"), ("train_steps: 4000", "train_steps: 2000"))
+    repository.edit(
+        ("batch_size: 1024", "batch_size: 2048"), ("train_steps: 4000", "train_steps: 2000")
+    )
     results = compiled(repository.folder, {"v2-8": 9.1, "v2-32": 4.8})
     both = {**earlier, **{result.key: result for result in results}}
     update_fit_file(fit_path(repository.folder), both.values)
@@ -90,7 +98,10 @@ def _add_hostile_values(repository: Repository) -> None:
             "    owner: user:jane.doe@example.com\n"
             "    api_key: hunter2\n",
         ),
-        ("    model_dir: ${run_dir}\n", "    model_dir: ${run_dir}\n  env: {WANDB_API_KEY: hunter2, LOG: plain}\n"),
+        (
+            "    model_dir: ${run_dir}\n",
+            "    model_dir: ${run_dir}\n  env: {WANDB_API_KEY: hunter2, LOG: plain}\n",
+        ),
         ("  prod:\n", "  x-team:\n"),
         ("train_steps: 4000", "train_steps: 300"),
     )
@@ -105,7 +116,10 @@ SCENARIOS: Final[dict[str, Edit]] = {
     "protection-lifted": _edit(PROTECTED),
     "image-bumped": _edit((":1.0", ":1.1")),
     "environment-added": _edit(
-        ("  prod:\n", "  staging:\n    project: my-project-staging\n    region: us-central1\n  prod:\n")
+        (
+            "  prod:\n",
+            "  staging:\n    project: my-project-staging\n    region: us-central1\n  prod:\n",
+        )
     ),
     "environment-removed": _edit(
         (
@@ -114,7 +128,9 @@ SCENARIOS: Final[dict[str, Edit]] = {
         )
     ),
     "other-target": _edit(("target: vertex-ai", "target: cloud-tpu")),
-    "spec-broken": _edit(("tuned_on: v2-8", "tuned_on: v2-9"), ("region: us-central1\n", "region: nowhere\n")),
+    "spec-broken": _edit(
+        ("tuned_on: v2-8", "tuned_on: v2-9"), ("region: us-central1\n", "region: nowhere\n")
+    ),
     "access-widened": _add_members,
     "warning-allowed": _edit(("training:  ", "allow: {TPU041: measured on v2-32}\ntraining:  ")),
     "nothing-changed": _edit(("version: 1", "# a comment\nversion: 1")),
@@ -151,9 +167,15 @@ def equals_golden_file(name: str, text: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.sample if name == "stack-program" else ()) for name in SCENARIOS]
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.sample if name == "stack-program" else ())
+        for name in SCENARIOS
+    ],
 )
-def test_comment_equals_its_golden_file(repository: Repository, capsys: pytest.CaptureFixture[str], name: str) -> None:
+def test_comment_equals_its_golden_file(
+    repository: Repository, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
     """The comment equals its golden file, for a change that is committed and one that is not."""
     if name in PREPARATIONS:
         PREPARATIONS[name](repository)
@@ -188,20 +210,30 @@ def test_comment_without_a_base_shows_everything_as_new(
     _assert_well_formed(text)
 
 
-def test_comment_for_a_fixed_spec_reports_the_fix(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+def test_comment_for_a_fixed_spec_reports_the_fix(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A change that fixes the errors of a spec is reported as such, and the status is 0."""
     repository.edit(("tuned_on: v2-8", "tuned_on: v2-9"))
     repository.commit()
     repository.edit(("tuned_on: v2-9", "tuned_on: v2-8"))
 
     assert run(["review", "--base", "HEAD"]) == 0
-    assert equals_golden_file("spec-fixed", with_numbered_commits(repository, capsys.readouterr().out))
+    assert equals_golden_file(
+        "spec-fixed", with_numbered_commits(repository, capsys.readouterr().out)
+    )
 
 
 @pytest.mark.parametrize("repository", [("--target", "gke")], indirect=True)
-def test_comment_for_many_configs_is_short(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+def test_comment_for_many_configs_is_short(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Three hundred changed configs have a summary as short as three, and a fold for each size."""
-    sizes = [row.size for row in Catalog().all() if row.generation == "tpu7x" and "us-central1" in row.regions()][:75]
+    sizes = [
+        row.size
+        for row in Catalog().all()
+        if row.generation == "tpu7x" and "us-central1" in row.regions()
+    ][:75]
     spec = {
         "version": 1,
         "name": "mnist",
@@ -216,15 +248,24 @@ def test_comment_for_many_configs_is_short(repository: Repository, capsys: pytes
             }
             for name in ("dev", "live", "staging", "test")
         },
-        "trainer": {"image": "r.io/i:1", "args": {f"flag_{number}": "x" * 80 for number in range(40)}},
-        "training": {"tuned_on": sizes[0], "batch_size": 2**16, "train_steps": 10**6, "steps": {"eval_steps": 1000}},
+        "trainer": {
+            "image": "r.io/i:1",
+            "args": {f"flag_{number}": "x" * 80 for number in range(40)},
+        },
+        "training": {
+            "tuned_on": sizes[0],
+            "batch_size": 2**16,
+            "train_steps": 10**6,
+            "steps": {"eval_steps": 1000},
+        },
         "allow": {"TPU022": "x"},
     }
     repository.spec.write_text(json.dumps(spec, indent=1))
     (repository.folder / "stacks" / "__main__.py").write_text("import pulumi\n")
     repository.commit()
     repository.edit(
-        ('"train_steps": 1000000', '"train_steps": 2000000'), ('"batch_size": 65536', '"batch_size": 131072')
+        ('"train_steps": 1000000', '"train_steps": 2000000'),
+        ('"batch_size": 65536', '"batch_size": 131072'),
     )
     repository.edit(("x" * 80, "y" * 80), ('"eval_steps": 1000', '"eval_steps": 2000'))
 
@@ -269,7 +310,9 @@ def _assert_well_formed(text: str) -> None:
     assert len(text.encode()) < 65_536
     assert "jane.doe" not in text
     assert "hunter2" not in text
-    assert not re.search(rf"tpucfg-(?!review -->|{'|'.join(RESERVED_LABELS).replace('tpucfg-', '')})", text)
+    assert not re.search(
+        rf"tpucfg-(?!review -->|{'|'.join(RESERVED_LABELS).replace('tpucfg-', '')})", text
+    )
     outside = re.sub(r"(?ms)^(`{3,}).*?^\1$", "", text)
     outside = re.sub(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)", "", outside)
     assert "<script" not in outside

@@ -27,8 +27,15 @@ def tables(markdown: str) -> list[dict[str, dict[str, str]]]:
     """Return the cells of each table by the size in its first column, and by column."""
     parsed = []
     for block in re.findall(r"(?:^\|.*\n?)+", markdown, re.MULTILINE):
-        header, _, *rows = ([cell.strip() for cell in line.strip("|").split(" | ")] for line in block.splitlines())
-        parsed.append({re.split("[ ,]", row[0].strip("| "))[0]: dict(zip(header, row, strict=True)) for row in rows})
+        header, _, *rows = (
+            [cell.strip() for cell in line.strip("|").split(" | ")] for line in block.splitlines()
+        )
+        parsed.append(
+            {
+                re.split("[ ,]", row[0].strip("| "))[0]: dict(zip(header, row, strict=True))
+                for row in rows
+            }
+        )
     return parsed
 
 
@@ -59,10 +66,14 @@ def test_figures_are_equal_in_ladder_charts_and_review(
     repository.git("rm", "-q", "--cached", "tpucfg.yaml")
     repository.git("commit", "-q", "-m", "without the spec")
 
-    (ladder,) = tables(printed(capsys, "ladder", "--format", "markdown", "--size", "v2-8", "--size", "v2-256"))
+    (ladder,) = tables(
+        printed(capsys, "ladder", "--format", "markdown", "--size", "v2-8", "--size", "v2-256")
+    )
     comment = printed(capsys, "review", "--base", "HEAD")
     costs, figures = (table for table in tables(comment) if "v2-256" in table)
-    svg = unescape(re.sub(r"<[^>]+>", "\n", printed(capsys, "ladder", "--format", "svg"))).split("\n")
+    svg = unescape(re.sub(r"<[^>]+>", "\n", printed(capsys, "ladder", "--format", "svg"))).split(
+        "\n"
+    )
 
     for size, cells in ladder.items():
         for column, name in SAME_COLUMNS.items():

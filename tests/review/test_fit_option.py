@@ -53,11 +53,17 @@ def test_fit_is_in_the_json_report(fitted: Repository, capsys: pytest.CaptureFix
     rungs = {rung["size"]: rung for rung in fits["rungs"]}
     assert rungs["v2-8"]["environments"] == ["dev", "prod"]
     assert [rungs["v2-8"][key]["used"] >> 20 for key in ("before", "after")] == [5632, 6144]
-    assert rungs["v2-128"]["after"] == {"verdict": "not compiled", "as_committed": True, "changes": []}
+    assert rungs["v2-128"]["after"] == {
+        "verdict": "not compiled",
+        "as_committed": True,
+        "changes": [],
+    }
     assert (fits["problem"], fits["run_problem"]) == ("", "")
 
 
-def test_fit_of_this_run_is_no_change(fitted: Repository, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_fit_of_this_run_is_no_change(
+    fitted: Repository, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A job that fails is stated, and decides no status."""
     assert "tpucfg review: no changes\n" in review(capsys, "--fail-on", "any")
     comment = review(capsys, "--fail-on", "any", "--fit", "../none.json")
@@ -66,7 +72,9 @@ def test_fit_of_this_run_is_no_change(fitted: Repository, tmp_path: Path, capsys
     assert "not known" not in review(capsys, "--fit", f".={path}", "--fail-on", "any")
 
 
-def test_fit_without_a_folder_could_be_of_several_specs(fitted: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+def test_fit_without_a_folder_could_be_of_several_specs(
+    fitted: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
     """With several specs below the root, each needs its folder; a folder without a spec is an error."""
     for name in ("a", "b"):
         shutil.copytree(fitted.folder / "trainer", fitted.folder / name / "trainer")
@@ -96,7 +104,9 @@ def test_fit_of_the_change_itself_is_refused(capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.usefixtures("fitted")
-def test_fit_of_a_head_is_shown_if_base_has_errors(fitted: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+def test_fit_of_a_head_is_shown_if_base_has_errors(
+    fitted: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Without a base to compare with, each rung is shown as it is."""
     fitted.edit(("tuned_on: v2-8", "tuned_on: v2-9"))
     fitted.commit()

@@ -9,7 +9,13 @@ def test_fold_names_a_key_with_dots_in_full() -> None:
     """The last key of a path is the name of a field, also if it contains dots, and a flag is its own name."""
     key = Scope("dev", "v6e-8")
     configs = [
-        {key: {"labels": {"kueue.x-k8s.io/queue-name": queue}, "args": [f"--model.layers={layers}"], "zones": [zone]}}
+        {
+            key: {
+                "labels": {"kueue.x-k8s.io/queue-name": queue},
+                "args": [f"--model.layers={layers}"],
+                "zones": [zone],
+            }
+        }
         for queue, layers, zone in (("a", 1, "x"), ("b", 2, "y"))
     ]
 

@@ -30,7 +30,9 @@ def test_preview_without_an_affected_spec_is_no_error(
     """A change beside several specs has nothing to show the preview of; the comment names its files."""
     for name in ("a", "b"):
         (repository.folder / name).mkdir()
-        (repository.folder / name / "tpucfg.yaml").write_bytes((repository.folder / "tpucfg.yaml").read_bytes())
+        (repository.folder / name / "tpucfg.yaml").write_bytes(
+            (repository.folder / "tpucfg.yaml").read_bytes()
+        )
     repository.git("rm", "-r", "-q", "tpucfg.yaml")
     repository.commit()
     (repository.folder / "notes.tf").write_text("x")
@@ -51,7 +53,9 @@ def test_preview_of_a_new_stack_is_listed_by_name(capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize("form", ["json", "jsonl"])
-def test_preview_replaces_the_program(repository: Repository, capsys: pytest.CaptureFixture[str], form: str) -> None:
+def test_preview_replaces_the_program(
+    repository: Repository, capsys: pytest.CaptureFixture[str], form: str
+) -> None:
     """The changes of an environment with a preview are those of the preview, and the footer names the source."""
     repository.edit((":1.0", ":1.1"))
     lifted = FOLDER / f"protection-lifted.{form}"
@@ -83,7 +87,9 @@ def test_a_refused_spec_is_named_among_the_cautions(capsys: pytest.CaptureFixtur
     """The line of a failed preview has the first finding, which is not only in the fold."""
     comment = review(capsys, "--preview", f"dev={FOLDER / 'spec-broken.jsonl'}")
 
-    assert "error[TPU021]: v2-8 is not offered in us-west4" in comment.partition("<details>")[0].replace("\\", "")
+    assert "error[TPU021]: v2-8 is not offered in us-west4" in comment.partition("<details>")[
+        0
+    ].replace("\\", "")
 
 
 def test_incomplete_preview_is_completed_by_the_program(
@@ -102,7 +108,9 @@ def test_incomplete_preview_is_completed_by_the_program(
     assert str(FOLDER) not in comment
 
 
-def test_missing_stack_is_no_caution(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_stack_is_no_caution(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Before the first `pulumi up` the program's changes are shown, and the footer names the missing stack."""
     (repository.folder / "dev.jsonl").write_text("error: no stack named 'dev' found\n")
 
@@ -112,13 +120,19 @@ def test_missing_stack_is_no_caution(repository: Repository, capsys: pytest.Capt
     assert "The stack of `dev` does not exist yet." in comment
 
 
-def test_long_preview_is_cut_inside(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+def test_long_preview_is_cut_inside(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Thousands of changes are counted, the fold names what it lacks, and JSON has all of them."""
     urn = "urn:pulumi:dev::mnist::gcp:storage/bucket:Bucket::data-"
     states = {
-        state: {"custom": True, "inputs": {"labels": {f"key-{n}": state for n in range(9)}}} for state in ("old", "new")
+        state: {"custom": True, "inputs": {"labels": {f"key-{n}": state for n in range(9)}}}
+        for state in ("old", "new")
     }
-    steps = [{"resourcePreEvent": {"metadata": {"op": "update", "urn": f"{urn}{n}", **states}}} for n in range(2000)]
+    steps = [
+        {"resourcePreEvent": {"metadata": {"op": "update", "urn": f"{urn}{n}", **states}}}
+        for n in range(2000)
+    ]
     text = "\n".join(json.dumps(event) for event in [*steps, {"summaryEvent": {}}])
     (repository.folder / "dev.jsonl").write_text(text)
 
@@ -127,7 +141,9 @@ def test_long_preview_is_cut_inside(repository: Repository, capsys: pytest.Captu
     assert "### tpucfg review: 2,000 resources updated\n" in comment
     assert re.search(r"[0-9,]+ of [0-9,]+ lines are omitted for length", comment)
     assert "`tpucfg review --format json`" in comment
-    (dev, _) = json.loads(review(capsys, "--preview", "dev=dev.jsonl", "--format", "json"))["specs"][0]["environments"]
+    (dev, _) = json.loads(review(capsys, "--preview", "dev=dev.jsonl", "--format", "json"))[
+        "specs"
+    ][0]["environments"]
     assert len(dev["resources"]) == 2000
 
 
@@ -174,13 +190,18 @@ def test_preview_of_the_change_itself_is_refused(
     repository.commit()
 
     assert run(["review", "--base", "HEAD", *head, "--preview", "dev=dev.jsonl"]) == 1
-    assert "dev.jsonl is part of the change under review, so it proves nothing" in capsys.readouterr().err
+    assert (
+        "dev.jsonl is part of the change under review, so it proves nothing"
+        in capsys.readouterr().err
+    )
     repository.git("rm", "--quiet", "--cached", "dev.jsonl")
     repository.git("commit", "--quiet", "--message=x")
     review(capsys, *head, "--preview", "dev=dev.jsonl")
 
 
-def test_irrelevant_preview_is_a_note(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+def test_irrelevant_preview_is_a_note(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A preview of an unknown or removed environment is a note, and the rest of the comment is complete."""
     (repository.folder / "x.json").write_text("error: no stack named 'x' found\n")
     start = repository.spec.read_text().index("  dev:\n")
@@ -191,6 +212,12 @@ def test_irrelevant_preview_is_a_note(repository: Repository, capsys: pytest.Cap
 
     comment = review(capsys, "--preview", "nowhere=x.json", "--preview", "dev=x.json")
 
-    assert "The preview of nowhere is not shown: neither revision has an environment of that name." in comment
-    assert "The preview of dev failed, and this change removes that environment from the spec." in comment
+    assert (
+        "The preview of nowhere is not shown: neither revision has an environment of that name."
+        in comment
+    )
+    assert (
+        "The preview of dev failed, and this change removes that environment from the spec."
+        in comment
+    )
     assert "unknown" not in comment

@@ -22,7 +22,10 @@ from tpucfg.cli.options import SPEC
 
 pytestmark = pytest.mark.programs
 
-LIFTED = ("    protect: true                # Pulumi refuses to delete or replace resources with data\n", "")
+LIFTED = (
+    "    protect: true                # Pulumi refuses to delete or replace resources with data\n",
+    "",
+)
 GRANTED = "grants `roles/storage.objectUser` on the bucket `[-a-z0-9]+` to "
 
 
@@ -51,7 +54,9 @@ def test_unknown_changes_fail_under_fail_on_destructive(
     repository: Repository, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """If the program fails, its changes are unknown, and --fail-on destructive exits with 1."""
-    repository.edit(("import pulumi\n", "import pulumi\nraise SystemExit(0)\n"), file="stacks/__main__.py")
+    repository.edit(
+        ("import pulumi\n", "import pulumi\nraise SystemExit(0)\n"), file="stacks/__main__.py"
+    )
 
     assert "SystemExit" in review(capsys)
     review(capsys, "--fail-on", "destructive", status=1)
@@ -73,7 +78,9 @@ def test_lifted_protection_fails_without_packages(
     assert "[infra]'" in printed
 
 
-def test_hostile_records_are_no_traceback(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+def test_hostile_records_are_no_traceback(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Records that are links, too large or extreme leave a review with what is known."""
     repository.edit(("# prices: {v2: 1.5}", "prices: {v2: 1e308}"))
     repository.commit()
@@ -96,7 +103,9 @@ def test_hostile_records_are_no_traceback(repository: Repository, capsys: pytest
 
 
 @pytest.mark.sample
-def test_json_has_the_content_of_the_comment(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_the_content_of_the_comment(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
     """JSON has counts, figures, changes, and whether the change is destructive."""
     repository.edit(LIFTED, ("batch_size: 1024", "batch_size: 2048"))
 
@@ -116,9 +125,15 @@ def test_json_has_the_documented_keys(capsys: pytest.CaptureFixture[str]) -> Non
     """Every printed key is documented, and every documented key is printed."""
     document = json.loads(review(capsys, "--format", "json"))
     data = document["specs"][0]
-    page = (ROOT / "docs" / "review.md").read_text().partition("<!-- keys of the review")[2].split("\n\n")
+    page = (
+        (ROOT / "docs" / "review.md")
+        .read_text()
+        .partition("<!-- keys of the review")[2]
+        .split("\n\n")
+    )
     outer, rows = (
-        dict(line.strip("|").split(" | ", 1) for line in part.splitlines()[2:]) for part in (page[1], page[3])
+        dict(line.strip("|").split(" | ", 1) for line in part.splitlines()[2:])
+        for part in (page[1], page[3])
     )
 
     assert [key for names in outer for key in re.findall(r"`(\w+)`", names)] == [*document]
@@ -137,7 +152,9 @@ def fixed_spec(repository: Repository) -> Repository:
     return repository
 
 
-def test_head_is_checked_alone_if_base_has_errors(fixed_spec: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+def test_head_is_checked_alone_if_base_has_errors(
+    fixed_spec: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
     """If base has errors, the resources of head are listed with their findings, and not as changes."""
     fixed_spec.edit(LIFTED)
 
@@ -147,7 +164,9 @@ def test_head_is_checked_alone_if_base_has_errors(fixed_spec: Repository, capsys
     assert "**prod**: `TPU094` storage.Bucket data-us-central1 is not protected" in comment
     assert "resources of <code>prod</code>: 10 declared, none of them protected" in comment
     assert " created" not in comment
-    assert "declared by the stack program of the working tree; how they change is unknown" in comment
+    assert (
+        "declared by the stack program of the working tree; how they change is unknown" in comment
+    )
     assert (data["is_destructive"], data["is_known"]) == (False, False)
     (_, prod) = data["environments"]
     assert (prod["source"], len(prod["declared"]), prod["resources"]) == ("head", 10, [])
@@ -162,7 +181,10 @@ def test_an_error_of_the_spec_hides_no_changed_program(
     repository.edit(("tuned_on: v2-8", "tuned_on: v2-9"))
     repository.edit(("objectUser", "admin"), file="stacks/access.py")
 
-    assert "stack program changed in `stacks/access.py`" in review(capsys, status=1).partition("<details")[0]
+    assert (
+        "stack program changed in `stacks/access.py`"
+        in review(capsys, status=1).partition("<details")[0]
+    )
 
 
 @pytest.mark.usefixtures("fixed_spec")
@@ -171,7 +193,10 @@ def test_preview_is_shown_if_base_has_errors(capsys: pytest.CaptureFixture[str])
     comment = review(capsys, "--preview", f"dev={FOLDER / 'protection-lifted.jsonl'}")
 
     assert "may have changed in ways not shown here" in comment
-    assert "resources of <code>dev</code>: 10 no longer protected, 1 with data at risk, 1 updated" in comment
+    assert (
+        "resources of <code>dev</code>: 10 no longer protected, 1 with data at risk, 1 updated"
+        in comment
+    )
     assert "Resources of `dev`: from Pulumi's preview. " in comment
     assert "Drift of `dev` is not detected without `--refresh`" in comment
     assert "Resources of `prod`: declared by the stack program of" in comment
@@ -186,7 +211,10 @@ def test_deleted_program_is_reported_if_base_has_errors(
     comment = review(capsys)
 
     assert "stack program changed in `stacks/__main__.py" in comment
-    assert "the stack program of the working tree (the one bundled with tpucfg for the working tree)" in comment
+    assert (
+        "the stack program of the working tree (the one bundled with tpucfg for the working tree)"
+        in comment
+    )
 
 
 def test_failed_program_is_reported_if_base_has_errors(
@@ -195,27 +223,37 @@ def test_failed_program_is_reported_if_base_has_errors(
     """A failed program is a caution, as in any other review."""
     fixed_spec.edit(("import pulumi\n", "import pulumi\n1 / 0\n"), file="stacks/__main__.py")
 
-    assert "**dev, prod**: changes to resources are unknown: the stack program failed" in review(capsys)
+    assert "**dev, prod**: changes to resources are unknown: the stack program failed" in review(
+        capsys
+    )
 
 
-def test_new_member_is_a_caution(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+def test_new_member_is_a_caution(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A new member is a caution with its role, without the name of a person."""
     file = repository.folder / "stacks" / "Pulumi.dev.yaml"
-    file.write_text(f'{file.read_text()}  mnist:bucketMembers: ["user:ada@example.com", "group:team@example.com"]\n')
+    file.write_text(
+        f'{file.read_text()}  mnist:bucketMembers: ["user:ada@example.com", "group:team@example.com"]\n'
+    )
 
     comment = review(capsys)
 
     assert re.search(
-        r"grants `roles/storage.objectUser` on the bucket `[-a-z0-9]+` to `group:team@example\.com`", comment
+        r"grants `roles/storage.objectUser` on the bucket `[-a-z0-9]+` to `group:team@example\.com`",
+        comment,
     )
     assert re.search(
-        r"grants `roles/storage.objectUser` on the bucket `[-a-z0-9]+` to `user:\[redacted\]@example\.com`", comment
+        r"grants `roles/storage.objectUser` on the bucket `[-a-z0-9]+` to `user:\[redacted\]@example\.com`",
+        comment,
     )
     assert "+ role: roles/storage.objectUser" in comment
     assert "ada" not in comment
 
 
-def test_common_finding_is_one_line(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+def test_common_finding_is_one_line(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A finding of several environments is one line."""
     repository.edit(("location=settings.region.upper()", 'location="EU"'), file="stacks/bucket.py")
 
@@ -237,11 +275,27 @@ def test_later_commits_on_base_do_not_count_as_reverted(
     repository.edit(LIFTED)
     repository.commit()
 
-    assert run(["review", "--base", "main", "--head", "topic", "--run-program", "--fail-on", "destructive"]) == 0
+    assert (
+        run(
+            [
+                "review",
+                "--base",
+                "main",
+                "--head",
+                "topic",
+                "--run-program",
+                "--fail-on",
+                "destructive",
+            ]
+        )
+        == 0
+    )
     assert "protected" not in capsys.readouterr().out
 
 
-def test_long_fold_is_cut_inside(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+def test_long_fold_is_cut_inside(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A fold that does not fit is cut inside and names what it lacks; the others are included."""
     flags = "".join(f"    flag_{number}: {'x' * 300}\n" for number in range(190))
     repository.edit(
@@ -266,7 +320,12 @@ def test_output_does_not_depend_on_the_process(repository: Repository) -> None:
         subprocess.run(
             [sys.executable, "-m", "tpucfg", "review", "--base", "HEAD", *spec],
             cwd=folder,
-            env={**os.environ, "PYTHONPATH": str(ROOT / "compiler"), "PYTHONHASHSEED": seed, "TZ": zone},
+            env={
+                **os.environ,
+                "PYTHONPATH": str(ROOT / "compiler"),
+                "PYTHONHASHSEED": seed,
+                "TZ": zone,
+            },
             capture_output=True,
             check=True,
         ).stdout
@@ -302,13 +361,24 @@ def test_review_without_pulumi_compares_configs(repository: Repository, tmp_path
 
 
 @pytest.mark.parametrize(
-    "repository", [("--target", target) for target in ("vertex-ai", "cloud-tpu", "gke")], indirect=True, ids=" ".join
+    "repository",
+    [("--target", target) for target in ("vertex-ai", "cloud-tpu", "gke")],
+    indirect=True,
+    ids=" ".join,
 )
-def test_secret_variables_are_redacted(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+def test_secret_variables_are_redacted(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A variable with the name of a secret is redacted on every target, even if allowed, and others are shown."""
     repository.edit(
-        ("    model_dir: ${run_dir}\n", "    model_dir: ${run_dir}\n  env: {WANDB_API_KEY: hunter1, LOG: plain}\n"),
-        ("version: 1\n", "version: 1\nallow: {TPU017: {path: trainer.env.WANDB_API_KEY, reason: a test key}}\n"),
+        (
+            "    model_dir: ${run_dir}\n",
+            "    model_dir: ${run_dir}\n  env: {WANDB_API_KEY: hunter1, LOG: plain}\n",
+        ),
+        (
+            "version: 1\n",
+            "version: 1\nallow: {TPU017: {path: trainer.env.WANDB_API_KEY, reason: a test key}}\n",
+        ),
     )
     repository.commit()
     repository.edit(("hunter1", "hunter2"), ("plain", "loud"))
@@ -320,10 +390,15 @@ def test_secret_variables_are_redacted(repository: Repository, capsys: pytest.Ca
         assert "loud" in comment
 
 
-def test_secret_in_a_source_line_is_redacted(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+def test_secret_in_a_source_line_is_redacted(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The source line of a finding is shown without the value of a secret."""
     repository.edit(
-        ("    model_dir: ${run_dir}\n", "    model_dir: ${run_dir}\n  env: {api_key: hunter2, api_key: hunter3}\n")
+        (
+            "    model_dir: ${run_dir}\n",
+            "    model_dir: ${run_dir}\n  env: {api_key: hunter2, api_key: hunter3}\n",
+        )
     )
 
     comment = review(capsys, status=1)
@@ -339,7 +414,9 @@ def test_output_of_the_program_is_not_in_the_comment(
     repository = project(tmp_path / "p")
     monkeypatch.chdir(repository.folder)
     capfd.readouterr()
-    repository.edit(("import pulumi\n", "import pulumi\nprint('from the program')\n"), file="stacks/__main__.py")
+    repository.edit(
+        ("import pulumi\n", "import pulumi\nprint('from the program')\n"), file="stacks/__main__.py"
+    )
 
     assert run(["review", "--base", "HEAD"]) == 0
     printed = capfd.readouterr()
@@ -369,7 +446,10 @@ def test_program_cannot_forge_the_review(
 
 
 def test_spec_in_a_folder_is_named(
-    tmp_path: Path, repository: Repository, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    repository: Repository,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Marker and heading contain the path in the repository, from any current folder, and no path ends the marker."""
     nested = repository.folder / "a--> b"
@@ -405,7 +485,9 @@ def test_nothing_runs_without_a_pulumi_project(
     """Without a stack, the spec alone is compared: lost protection stays a loss, and nothing is unknown or missing."""
     _without_project(repository)
     monkeypatch.setattr("tpucfg.changes.programs.run_programs", None)
-    repository.edit(("    protect: true ", "    # protect: true "), ("us-central1  ", "europe-west4  "))
+    repository.edit(
+        ("    protect: true ", "    # protect: true "), ("us-central1  ", "europe-west4  ")
+    )
 
     comment = review(capsys, "--fail-on", "destructive", status=3)
     (spec,) = json.loads(review(capsys, "--format", "json"))["specs"]
@@ -416,7 +498,9 @@ def test_nothing_runs_without_a_pulumi_project(
     assert (spec["is_known"], {item["source"] for item in spec["environments"]}) == (True, {"none"})
 
 
-def test_project_elsewhere_can_read_a_spec(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+def test_project_elsewhere_can_read_a_spec(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A Pulumi project in a folder without a spec may be the stack of this one, so the programs are compared."""
     _without_project(repository)
     (repository.folder / "infra").mkdir()
@@ -457,7 +541,10 @@ def _point_elsewhere(repository: Repository) -> None:
             _delete_project,
             ("stack program changed in `Pulumi.yaml, stacks/", "(the one bundled with tpucfg for "),
         ),
-        (_rename_project, ("Pulumi project renamed from `mnist` to `digits`: the next pulumi up starts with",)),
+        (
+            _rename_project,
+            ("Pulumi project renamed from `mnist` to `digits`: the next pulumi up starts with",),
+        ),
         (
             _point_elsewhere,
             (
@@ -497,7 +584,8 @@ def test_access_to_an_existing_environment_is_a_caution(
     comment = review(capsys)
 
     assert re.search(
-        r"grants `roles/storage.objectUser` on the bucket `[-a-z0-9]+` to `user:\[redacted\]@example\.com`", comment
+        r"grants `roles/storage.objectUser` on the bucket `[-a-z0-9]+` to `user:\[redacted\]@example\.com`",
+        comment,
     )
 
 
@@ -513,7 +601,9 @@ class _Elements(HTMLParser):
         self.names.add(tag)
 
 
-@pytest.mark.parametrize("path", sorted((Path(__file__).parent / "comments").glob("*.md")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", sorted((Path(__file__).parent / "comments").glob("*.md")), ids=lambda path: path.stem
+)
 def test_rendered_comment_has_only_known_elements(path: Path) -> None:
     """Rendered as GitHub's Markdown, a comment contains the elements of its layout and no others."""
     page = MarkdownIt("gfm-like", {"linkify": False, "html": True}).render(path.read_text())
@@ -533,7 +623,9 @@ def test_missing_spec_exits_with_1(repository: Repository, monkeypatch: pytest.M
     assert SPEC.name == "tpucfg.yaml"
 
 
-def test_cost_is_shown_with_its_source(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+def test_cost_is_shown_with_its_source(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A cost that grows has its rungs and its source; of one that stays, the dearest rung is shown."""
     repository.edit(("# prices: {v2: 1.5}", "prices: {v2: 1.5}"))
     (repository.folder / "results").mkdir()
@@ -551,8 +643,13 @@ def test_cost_is_shown_with_its_source(repository: Repository, capsys: pytest.Ca
     headline = "6 configs changed; +6.83 USD/run on v2-8 in prod (+100%)\n"
     assert f"### tpucfg review: {headline}" in comment
     assert "| v2-8 in prod | 6.83 → 13.65 (2×) | 6.00 | 1.14 → 2.28 (2×) |" in comment
-    assert "The most that a run can cost is not bounded: set trainer.max\\_run\\_duration." in comment
-    assert "Hours follow from the examples/s in results/, as committed by the base, or else by the head._" in comment
+    assert (
+        "The most that a run can cost is not bounded: set trainer.max\\_run\\_duration." in comment
+    )
+    assert (
+        "Hours follow from the examples/s in results/, as committed by the base, or else by the head._"
+        in comment
+    )
     assert costs["rungs"][0]["before"]["usd"] == pytest.approx(6.83, abs=0.01)
     assert "**Cost** as before, of the dearest rung" in unchanged
     assert "| v2-128 in prod | 6.83 | 96.00 |" in unchanged
@@ -589,4 +686,8 @@ def test_files_that_an_image_is_made_of_are_followed(
     assert "`image/start` drops `set -e`: more than newer versions" in comment
     assert "`image/data.bin` cannot be read by this review" in comment
     (unjudged,) = re.findall("_Changed, and not judged by this review: (.*)._", comment)
-    assert re.findall(r"[\w/]+\.\w+", unjudged) == ["image/README.md", "results/dev.jsonl", "tool.py"]
+    assert re.findall(r"[\w/]+\.\w+", unjudged) == [
+        "image/README.md",
+        "results/dev.jsonl",
+        "tool.py",
+    ]

@@ -28,16 +28,23 @@ def create_branch(repository: Repository) -> dict[str, str]:
     return {"merge_base": merge_base, "topic": topic, "main": repository.commit()}
 
 
-def test_revisions_have_name_and_commit(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+def test_revisions_have_name_and_commit(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Each revision has the name that was given and an id, whose length does not depend on the clone."""
     base, head = repository.commit()[:12], repository.commit()[:12]
 
-    assert commit_range(capsys, "--base", "HEAD~1", "--head", "HEAD") == f"_From `HEAD~1` ({base}) to `HEAD` ({head})._"
+    assert (
+        commit_range(capsys, "--base", "HEAD~1", "--head", "HEAD")
+        == f"_From `HEAD~1` ({base}) to `HEAD` ({head})._"
+    )
     repository.git("config", "core.abbrev", "30")
     assert commit_range(capsys, "--base", "HEAD") == f"_From `HEAD` ({head}) to the working tree._"
 
 
-def test_working_tree_has_no_commit(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+def test_working_tree_has_no_commit(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The working tree has no id, with or without uncommitted changes."""
     clean = commit_range(capsys, "--base", "HEAD")
     (repository.folder / "other.txt").write_text("x")
@@ -53,7 +60,10 @@ def test_revision_given_by_its_id_has_no_other_name(
     """A revision that was given by its id is shown once."""
     base = repository.git("rev-parse", "HEAD")
 
-    assert commit_range(capsys, "--base", base[:characters]) == f"_From {base[:12]} to the working tree._"
+    assert (
+        commit_range(capsys, "--base", base[:characters])
+        == f"_From {base[:12]} to the working tree._"
+    )
 
 
 def test_merge_base_is_shown(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
@@ -65,7 +75,9 @@ def test_merge_base_is_shown(repository: Repository, capsys: pytest.CaptureFixtu
     )
 
 
-def test_merge_into_base_shows_the_merged_commit(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+def test_merge_into_base_shows_the_merged_commit(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
     """For a merge into base, as GitHub checks it out, the merged commit is shown."""
     ids = create_branch(repository)
     repository.git("switch", "--quiet", "--detach", "main")
@@ -78,14 +90,21 @@ def test_merge_into_base_shows_the_merged_commit(repository: Repository, capsys:
     assert "which merges" not in commit_range(capsys, "--base", "HEAD^2", "--head", "HEAD")
 
 
-def test_repository_without_commits_is_shown(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+def test_repository_without_commits_is_shown(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
     """In a repository without commits the line contains no id for base."""
     repository.git("update-ref", "-d", "HEAD")
 
-    assert commit_range(capsys, "--base", "HEAD") == "_From `HEAD` (no commits yet) to the working tree._"
+    assert (
+        commit_range(capsys, "--base", "HEAD")
+        == "_From `HEAD` (no commits yet) to the working tree._"
+    )
 
 
-def test_name_of_a_branch_is_escaped(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+def test_name_of_a_branch_is_escaped(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The name of a branch is never interpreted as Markdown."""
     repository.git("branch", "@team-_x_-<b>")
 
@@ -100,12 +119,22 @@ def test_json_has_full_ids(repository: Repository, capsys: pytest.CaptureFixture
     assert run(["review", "--base", "HEAD^1", "--head", "HEAD", "--format", "json"]) == 0
     data = json.loads(capsys.readouterr().out)["specs"][0]
     assert data["base"] == {"revision": "HEAD^1", "commit": ids["main"], "merges": None}
-    assert data["head"] == {"revision": "HEAD", "commit": repository.git("rev-parse", "HEAD"), "merges": ids["topic"]}
+    assert data["head"] == {
+        "revision": "HEAD",
+        "commit": repository.git("rev-parse", "HEAD"),
+        "merges": ids["topic"],
+    }
     assert run(["review", "--base", "HEAD", "--format", "json"]) == 0
-    assert json.loads(capsys.readouterr().out)["specs"][0]["head"] == {"revision": None, "commit": None, "merges": None}
+    assert json.loads(capsys.readouterr().out)["specs"][0]["head"] == {
+        "revision": None,
+        "commit": None,
+        "merges": None,
+    }
 
 
-def test_folder_as_revision_has_help(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+def test_folder_as_revision_has_help(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A folder given as revision is refused, with the command that compares folders."""
     (repository.folder / "some configs").mkdir()
 
@@ -128,4 +157,6 @@ def test_errors_are_listed_by_a_command_for_their_specs(
     folder.mkdir(parents=True)
     (folder / "tpucfg.yaml").write_text((repository.folder / "tpucfg.yaml").read_text())
     assert run(["review", "--base", "HEAD"]) == 1
-    assert capsys.readouterr().err.endswith(f"{hint} --spec 'models/a b/tpucfg.yaml' --spec tpucfg.yaml\n")
+    assert capsys.readouterr().err.endswith(
+        f"{hint} --spec 'models/a b/tpucfg.yaml' --spec tpucfg.yaml\n"
+    )

@@ -64,7 +64,9 @@ def test_single_mutation_is_rejected(target: str, path: Path) -> None:
     is_valid, schema, config = validator_of(target), schema_of(target), read(path)
     mutants = list(_mutants(config, schema))
     accepted = [
-        f"{'.'.join(map(str, location))}: {mutation}" for location, mutation, mutant in mutants if is_valid(mutant)
+        f"{'.'.join(map(str, location))}: {mutation}"
+        for location, mutation, mutant in mutants
+        if is_valid(mutant)
     ]
     assert mutants
     assert accepted == []
@@ -73,9 +75,16 @@ def test_single_mutation_is_rejected(target: str, path: Path) -> None:
 def _mutants(config: Any, schema: dict[str, Any]) -> Iterator[tuple[KeyPath, str, Any]]:
     for location, key, field in _fields(config, schema, schema, ()):
         value = _at(config, location)[key]
-        for name in sorted({f"{key}x", key.upper(), re.sub("([A-Z])", r"_\1", key).lower()} - {key}):
+        for name in sorted(
+            {f"{key}x", key.upper(), re.sub("([A-Z])", r"_\1", key).lower()} - {key}
+        ):
             yield (*location, key), f"named {name}", _changed(config, location, key, {name: value})
-        values: list[object] = [None, {"nonsense": {}}, [[1]], *(["NONSENSE"] if "enum" in field else [])]
+        values: list[object] = [
+            None,
+            {"nonsense": {}},
+            [[1]],
+            *(["NONSENSE"] if "enum" in field else []),
+        ]
         for wrong in values:
             yield (*location, key), f"is {wrong}", _changed(config, location, key, {key: wrong})
 
@@ -117,16 +126,22 @@ def test_generated_schema_is_valid_and_closed(target: str) -> None:
     """Each file is a valid schema of draft 2020-12, names its source, and has only closed objects."""
     schema = schema_of(target)
     jsonschema.Draft202012Validator.check_schema(schema)
-    assert re.search(r"api_schemas\.py from (google-api-python-client|kubernetes) [0-9]+\.", schema["$comment"])
+    assert re.search(
+        r"api_schemas\.py from (google-api-python-client|kubernetes) [0-9]+\.", schema["$comment"]
+    )
     objects = [part for part in _parts(schema) if part.get("type") == "object"]
     assert objects
-    assert all(part["additionalProperties"] is False or "properties" not in part for part in objects)
+    assert all(
+        part["additionalProperties"] is False or "properties" not in part for part in objects
+    )
 
 
 def _parts(schema: Any) -> Iterator[dict[str, Any]]:
     if isinstance(schema, dict):
         yield schema
-    for inner in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
+    for inner in (
+        schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ()
+    ):
         yield from _parts(inner)
 
 

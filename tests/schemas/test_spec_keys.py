@@ -42,23 +42,59 @@ CASES: list[tuple[str, Any, str]] = [
     # Former keys of targets.
     ("targets__gke", {"spot": True}, "replace it by capacity: spot at the top of the file"),
     ("targets__gke", {"spot": False}, "delete spot"),
-    ("targets__gke", {"reservation": "chat"}, "replace it by capacity: {reservation: chat} at the top of the file"),
-    ("targets__vertex-ai", {"timeout": "86400s"}, f'replace it by max_run_duration: "86400s" {TRAINER}'),
-    ("targets__vertex-ai", {"strategy": "SPOT"}, "replace it by capacity: spot at the top of the file"),
-    ("targets__vertex-ai", {"strategy": "STANDARD"}, "replace it by capacity: on-demand at the top of the file"),
+    (
+        "targets__gke",
+        {"reservation": "chat"},
+        "replace it by capacity: {reservation: chat} at the top of the file",
+    ),
+    (
+        "targets__vertex-ai",
+        {"timeout": "86400s"},
+        f'replace it by max_run_duration: "86400s" {TRAINER}',
+    ),
+    (
+        "targets__vertex-ai",
+        {"strategy": "SPOT"},
+        "replace it by capacity: spot at the top of the file",
+    ),
+    (
+        "targets__vertex-ai",
+        {"strategy": "STANDARD"},
+        "replace it by capacity: on-demand at the top of the file",
+    ),
     ("environments__dev__targets", {"gke": {"spot": True}}, f"replace it by capacity: spot {DEV}"),
-    ("overrides", {SIZE: {"targets": {"gke": {"spot": True}}}}, f"replace it by capacity: spot under overrides.{SIZE}"),
+    (
+        "overrides",
+        {SIZE: {"targets": {"gke": {"spot": True}}}},
+        f"replace it by capacity: spot under overrides.{SIZE}",
+    ),
     # Words of capacity in other places.
     ("spot", True, "replace it by capacity: spot at the top of the file"),
     ("environments__dev__preemptible", True, f"replace it by capacity: spot {DEV}"),
     ("overrides", {SIZE: {"spot": True}}, f"replace it by capacity: spot under overrides.{SIZE}"),
     ("capacity", {"spot": True}, "set capacity to spot"),
-    ("trainer__capacity", "spot", "capacity belongs at the top of the file: move it there, or delete it"),
-    ("environments__dev__trainer", {"capacity": "spot"}, f"capacity belongs {DEV}: move it there, or delete it"),
+    (
+        "trainer__capacity",
+        "spot",
+        "capacity belongs at the top of the file: move it there, or delete it",
+    ),
+    (
+        "environments__dev__trainer",
+        {"capacity": "spot"},
+        f"capacity belongs {DEV}: move it there, or delete it",
+    ),
     # Settings of the program, outside of the trainer of their layer.
     ("env", {"A": "1"}, f"env belongs {TRAINER}: move it there, or delete it"),
-    ("environments__dev__env", {"A": "1"}, f"env belongs {DEV}.trainer: move it there, or delete it"),
-    ("environments__dev__args", {"a": 1}, f"args belongs {DEV}.trainer: move it there, or delete it"),
+    (
+        "environments__dev__env",
+        {"A": "1"},
+        f"env belongs {DEV}.trainer: move it there, or delete it",
+    ),
+    (
+        "environments__dev__args",
+        {"a": 1},
+        f"args belongs {DEV}.trainer: move it there, or delete it",
+    ),
     (
         "overrides",
         {SIZE: {"env": {"A": "1"}}},
@@ -78,7 +114,11 @@ CASES: list[tuple[str, Any, str]] = [
     ("trainer__timeout", 3600, f'replace it by max_run_duration: "3600s" {TRAINER}'),
     # Settings of a target.
     ("queue", "q", "queue belongs under targets.gke: move it there, or delete it"),
-    ("environments__dev__gke", {"queue": "q"}, f"gke belongs {DEV}.targets: move it there, or delete it"),
+    (
+        "environments__dev__gke",
+        {"queue": "q"},
+        f"gke belongs {DEV}.targets: move it there, or delete it",
+    ),
     (
         "overrides",
         {SIZE: {"queue": "q"}},
@@ -86,8 +126,16 @@ CASES: list[tuple[str, Any, str]] = [
     ),
     ("targets__gke", {"network": "n"}, "delete network"),
     # Figures, and what exists already.
-    ("environments__dev__batch_size", 8, "delete environments.dev.batch_size: training.batch_size is already set"),
-    ("environments__dev__training", {}, "delete environments.dev.training: training is already set"),
+    (
+        "environments__dev__batch_size",
+        8,
+        "delete environments.dev.batch_size: training.batch_size is already set",
+    ),
+    (
+        "environments__dev__training",
+        {},
+        "delete environments.dev.training: training is already set",
+    ),
     ("image", "x", "delete image: trainer.image is already set"),
     (
         "environments__dev__overrides",
@@ -106,17 +154,33 @@ CASES: list[tuple[str, Any, str]] = [
         "delete micro_batch: the micro-batch follows from batch_size, grad_accum and model_parallel",
     ),
     ("training__gradient_accumulation_steps", 2, "did you mean grad_accum?"),
-    ("training__global_batch_size", 8, "delete global_batch_size: training.batch_size is already set"),
+    (
+        "training__global_batch_size",
+        8,
+        "delete global_batch_size: training.batch_size is already set",
+    ),
     ("trainer__max_retries", 3, "did you mean restarts?"),
     ("training__lr_rule", "linear", "did you mean learning_rate_rule?"),
-    ("training__data_parallel", 3, "delete data_parallel: data parallelism follows from the size and model_parallel"),
+    (
+        "training__data_parallel",
+        3,
+        "delete data_parallel: data parallelism follows from the size and model_parallel",
+    ),
     ("prices", {"v5e": {"reserved": 2}}, "did you mean reservation?"),
     ("prices", {"v5e": {"dws": 2}}, "did you mean flex-start?"),
     ("targets__cloud-tpu", {"version": "v2-alpha"}, "did you mean runtime_version?"),
     ("targets", {"agent-platform": {"service_account": "a@b.com"}}, "did you mean vertex-ai?"),
     # Keys with the opposite meaning of another.
-    ("targets__cloud-tpu", {"internal_ips": True}, "replace it by external_ips: false under targets.cloud-tpu"),
-    ("targets__cloud-tpu", {"internal_ips": False}, "replace it by external_ips: true under targets.cloud-tpu"),
+    (
+        "targets__cloud-tpu",
+        {"internal_ips": True},
+        "replace it by external_ips: false under targets.cloud-tpu",
+    ),
+    (
+        "targets__cloud-tpu",
+        {"internal_ips": False},
+        "replace it by external_ips: true under targets.cloud-tpu",
+    ),
     (
         "targets__cloud-tpu",
         {"internal_ips": True, "external_ips": False},
@@ -136,10 +200,22 @@ CASES: list[tuple[str, Any, str]] = [
         f"move the keys of overrides.{SIZE}.steps to overrides.{SIZE} itself",
     ),
     # Settings of an environment.
-    ("targets__gke", {"kube_context": "c"}, f"kube_context belongs {DEV}: move it there, or delete it"),
+    (
+        "targets__gke",
+        {"kube_context": "c"},
+        f"kube_context belongs {DEV}: move it there, or delete it",
+    ),
     ("targets__gke", {"labels": {"a": "b"}}, f"labels belongs {DEV}: move it there, or delete it"),
-    ("overrides", {SIZE: {"labels": {"a": "b"}}}, f"labels belongs {DEV}: move it there, or delete it"),
-    ("targets__gke", {"region": "us-west4"}, "delete targets.gke.region: environments.dev.region is already set"),
+    (
+        "overrides",
+        {SIZE: {"labels": {"a": "b"}}},
+        f"labels belongs {DEV}: move it there, or delete it",
+    ),
+    (
+        "targets__gke",
+        {"region": "us-west4"},
+        "delete targets.gke.region: environments.dev.region is already set",
+    ),
     ("overrides", {SIZE: {"zone": ZONE}}, ZONES),
     (
         "targets__cloud-tpu",
@@ -190,7 +266,11 @@ VALUES: list[tuple[str, Any, str]] = [
     ("capacity", "ondemand", "did you mean on-demand?"),
     ("environments__dev__capacity", "preemptible", "did you mean spot?"),
     ("overrides", {SIZE: {"capacity": "standard"}}, "did you mean on-demand?"),
-    ("capacity", "projects/my-project/zones/us-west4-a/reservations/chat", f"set capacity to {{{SHARED}}}"),
+    (
+        "capacity",
+        "projects/my-project/zones/us-west4-a/reservations/chat",
+        f"set capacity to {{{SHARED}}}",
+    ),
     ("target", "agent-platform", "did you mean vertex-ai?"),
     ("environments__dev__target", "gemini", "did you mean vertex-ai?"),
     ("target", "kubernetes", "did you mean gke?"),
@@ -241,7 +321,9 @@ def test_a_missing_space_after_the_colon(text: str, hint: str) -> None:
     assert (finding.id, finding.help) == ("TPU004", hint)
     fixed = apply_help(broken, finding)
     assert fixed is not None
-    assert fixed.splitlines()[-1] == text.replace(":{", ": {").replace(":5", ": 5").replace("n:c", "n: c")
+    assert fixed.splitlines()[-1] == text.replace(":{", ": {").replace(":5", ": 5").replace(
+        "n:c", "n: c"
+    )
     assert errors(findings_of(read_text(fixed, "tpucfg.yaml"))) == ()
 
 
@@ -275,11 +357,16 @@ def test_the_region_of_a_missing_key_is_that_of_the_zone(placed: dict[str, Any])
     assert_added("environments.prod", data, "add region: us-west4")
 
 
-@pytest.mark.parametrize(("metric", "goal"), [("eval_loss", "min"), ("perplexity", "min"), ("accuracy", "max")])
+@pytest.mark.parametrize(
+    ("metric", "goal"), [("eval_loss", "min"), ("perplexity", "min"), ("accuracy", "max")]
+)
 def test_the_goal_of_a_missing_key_follows_from_the_metric(metric: str, goal: str) -> None:
     """With the other direction, a run that diverges would pass."""
     data = spec(**deepcopy(GKE), gate={"metric": metric})
-    assert finding_with_id("TPU005", findings_of(document(data))).help == f"add goal: {goal} and max_drop: 0.01"
+    assert (
+        finding_with_id("TPU005", findings_of(document(data))).help
+        == f"add goal: {goal} and max_drop: 0.01"
+    )
 
 
 def test_a_zone_without_a_region_has_two_edits_that_agree() -> None:
@@ -291,15 +378,23 @@ def test_a_zone_without_a_region_has_two_edits_that_agree() -> None:
         "TPU005": "add region: us-west4",
         "TPU004": f"delete zone, and set environments.dev.zones.<size> to {ZONE}",
     }
-    data["environments"]["dev"] = {"project": "my-project-dev", "region": "us-west4", "zones": {SIZE: ZONE}}
+    data["environments"]["dev"] = {
+        "project": "my-project-dev",
+        "region": "us-west4",
+        "zones": {SIZE: ZONE},
+    }
     assert errors(findings_of(document(data))) == ()
 
 
 def test_a_reservation_of_an_api_has_no_zone() -> None:
     """The reservation of an API loses its zone."""
     name = "projects/acme-capacity/zones/us-west4-a/reservations/chat-2026"
-    (finding,) = errors(findings_of(document(spec(**deepcopy(GKE), capacity={"reservation": name}))))
-    assert finding.help == "set capacity.reservation to projects/acme-capacity/reservations/chat-2026"
+    (finding,) = errors(
+        findings_of(document(spec(**deepcopy(GKE), capacity={"reservation": name})))
+    )
+    assert (
+        finding.help == "set capacity.reservation to projects/acme-capacity/reservations/chat-2026"
+    )
 
 
 @pytest.mark.parametrize("text", ["true", "yes", "On"])
@@ -324,7 +419,12 @@ def assert_added(section: str, data: dict[str, Any], hint: str) -> None:
 
 def test_misspelled_companion_is_one_finding() -> None:
     """`train_tokens` needs `sequence_length`, which is there with a typo: adding it again would be another mistake."""
-    training = {"tuned_on": SIZE, "batch_size": 1024, "train_tokens": 4_000_000_000, "sequence_lenght": 2048}
+    training = {
+        "tuned_on": SIZE,
+        "batch_size": 1024,
+        "train_tokens": 4_000_000_000,
+        "sequence_lenght": 2048,
+    }
     text = document(spec(**{**deepcopy(GKE), "training": training}))
     (finding,) = errors(findings_of(text))
     assert finding.help == "did you mean sequence_length?"
@@ -332,7 +432,9 @@ def test_misspelled_companion_is_one_finding() -> None:
 
 def test_dws_is_a_name_of_flex_start() -> None:
     """The help names flex-start, and the duration that this capacity needs is a finding of its own."""
-    text = document(spec(**{**deepcopy(GKE), "capacity": "dws", "trainer__max_run_duration": "12h"}))
+    text = document(
+        spec(**{**deepcopy(GKE), "capacity": "dws", "trainer__max_run_duration": "12h"})
+    )
     (finding,) = errors(findings_of(text))
     assert finding.help == "did you mean flex-start?"
     fixed = apply_help(text, finding)
@@ -352,12 +454,17 @@ def test_an_override_of_an_environment_becomes_its_setting() -> None:
     assert moved.data["environments"]["dev"]["capacity"] == "spot"
     text = document(spec(**{**deepcopy(GKE), "overrides": {"dev": {"batch_size": 8}}}))
     (finding,) = errors(findings_of(text))
-    assert finding.help == "delete overrides.dev: dev is an environment, and overrides are for sizes"
+    assert (
+        finding.help == "delete overrides.dev: dev is an environment, and overrides are for sizes"
+    )
 
 
 def test_the_steps_of_an_override_move_up() -> None:
     """Keys of training.steps are keys of an override itself."""
-    data = {"training__steps": {"warmup_steps": 200}, "overrides": {SIZE: {"steps": {"warmup_steps": 20}}}}
+    data = {
+        "training__steps": {"warmup_steps": 200},
+        "overrides": {SIZE: {"steps": {"warmup_steps": 20}}},
+    }
     text = document(spec(**{**deepcopy(GKE), **data}))
     finding = finding_with_id("TPU004", errors(findings_of(text)))
     fixed = apply_help(text, finding)
@@ -373,7 +480,10 @@ def test_a_setting_of_several_environments_names_no_single_one() -> None:
     data["environments"]["prod"] = {"project": "my-project-prod", "region": "us-west4"}
     text = document(spec(**{**data, "targets": {"gke": {"kube_context": "c"}}}))
     finding = finding_with_id("TPU004", findings_of(text))
-    assert finding.help == "kube_context belongs under environments.<name>: move it there, or delete it"
+    assert (
+        finding.help
+        == "kube_context belongs under environments.<name>: move it there, or delete it"
+    )
 
 
 def test_tokens_are_a_name_of_train_tokens() -> None:
@@ -389,14 +499,20 @@ def test_tokens_are_a_name_of_train_tokens() -> None:
 
 def test_a_replacement_does_not_overwrite() -> None:
     """A former key beside the key that replaces it can only be deleted."""
-    text = document(spec(**{**deepcopy(GKE), "capacity": "on-demand", "targets": {"gke": {"spot": True}}}))
-    assert finding_with_id("TPU004", findings_of(text)).help == "delete spot: capacity is already set"
+    text = document(
+        spec(**{**deepcopy(GKE), "capacity": "on-demand", "targets": {"gke": {"spot": True}}})
+    )
+    assert (
+        finding_with_id("TPU004", findings_of(text)).help == "delete spot: capacity is already set"
+    )
 
 
 def test_a_reservation_of_an_api_loses_its_zone() -> None:
     """The spec works out the zone itself, so the replacement has the project and the name."""
     reservation = {"reservation": "projects/my-project/zones/us-west4-a/reservations/tpu"}
-    text = document(spec(**{**deepcopy(GKE), "target": "cloud-tpu", "targets": {"cloud-tpu": reservation}}))
+    text = document(
+        spec(**{**deepcopy(GKE), "target": "cloud-tpu", "targets": {"cloud-tpu": reservation}})
+    )
     finding = finding_with_id("TPU004", findings_of(text))
     line = "capacity: {reservation: projects/my-project/reservations/tpu}"
     assert finding.help == f"replace it by {line} at the top of the file"
@@ -408,7 +524,11 @@ def test_a_reservation_of_an_api_loses_its_zone() -> None:
 def test_a_flexible_start_needs_a_duration_too() -> None:
     """The replacement of FLEX_START is exact; the duration that this capacity needs is a finding of its own."""
     vertex_ai = {"vertex-ai": {"strategy": "FLEX_START"}}
-    data = {**deepcopy(GKE), "targets": vertex_ai, "trainer": {"image": "r.io/a:1", "max_run_duration": "12h"}}
+    data = {
+        **deepcopy(GKE),
+        "targets": vertex_ai,
+        "trainer": {"image": "r.io/a:1", "max_run_duration": "12h"},
+    }
     text = document(spec(**data))
     finding = finding_with_id("TPU004", findings_of(text))
     assert finding.help == "replace it by capacity: flex-start at the top of the file"

@@ -39,7 +39,10 @@ def test_a_name_with_a_word_of_a_credential_is_an_error(name: str) -> None:
         ("trainer__args", "trainer.secrets"),
         ("environments__dev__trainer__env", "environments.dev.trainer.secrets"),
         ("overrides__v2-32__args", "overrides.v2-32.trainer.secrets"),
-        ("environments__dev__overrides__v2-32__trainer__args", "environments.dev.overrides.v2-32.trainer.secrets"),
+        (
+            "environments__dev__overrides__v2-32__trainer__args",
+            "environments.dev.overrides.v2-32.trainer.secrets",
+        ),
     ):
         (finding,) = compiled(spec(**CLOUD_TPU, **{path: {name: VALUE}})).findings
         assert finding.id == "TPU017"
@@ -78,7 +81,9 @@ def test_words_numbers_and_paths_are_no_credentials(name: str, value: str) -> No
         "x7#Kq9!vLp2$", "host=db user=u password=q7v2m9x4k1w8",
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("name", ["KEY", "MY_TARGET_KEY", "STOP_TOKEN", "PGPASSWORD", "OPENAI_API_KEY2", "hf-token"])
+@pytest.mark.parametrize(
+    "name", ["KEY", "MY_TARGET_KEY", "STOP_TOKEN", "PGPASSWORD", "OPENAI_API_KEY2", "hf-token"]
+)
 def test_a_generated_value_is_a_credential(name: str, value: str) -> None:
     """Letters, digits and symbols that alternate are a credential under each name with a credential's word."""
     (finding,) = compiled(spec(**CLOUD_TPU, trainer__args={name: value})).findings
@@ -117,7 +122,8 @@ def test_a_credential_can_be_allowed() -> None:
     """The names are a judgment, so `allow` turns the error into a note."""
     findings = compiled(
         spec(
-            trainer__env={"API_KEY": VALUE}, allow={"TPU017": {"path": "trainer.env.API_KEY", "reason": "a public key"}}
+            trainer__env={"API_KEY": VALUE},
+            allow={"TPU017": {"path": "trainer.env.API_KEY", "reason": "a public key"}},
         )
     ).findings
     assert [(finding.id, finding.level) for finding in findings] == [("TPU017", "note")]
@@ -139,7 +145,9 @@ TEXTS = {
 
 @pytest.mark.parametrize("kind", TEXTS)
 @pytest.mark.parametrize("format_", FORMATS)
-def test_no_format_shows_the_value(kind: str, format_: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_format_shows_the_value(
+    kind: str, format_: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """No output of a check has the value, in whatever form the spec has it."""
     head = json.dumps(spec(trainer={}, trainer__image="a")["environments"])
     text = (
@@ -177,11 +185,22 @@ def test_a_service_without_secrets_gets_the_lines_of_the_trainer() -> None:
     """Vertex AI refuses trainer.secrets, so that the edit reads the secret in the program; it leaves no error."""
     findings = compiled(spec(trainer__env={"HF_TOKEN": VALUE})).findings
     (finding,) = findings
-    assert finding.help.startswith("store the value in Secret Manager, delete trainer.env.HF_TOKEN, add these lines")
+    assert finding.help.startswith(
+        "store the value in Secret Manager, delete trainer.env.HF_TOKEN, add these lines"
+    )
     (line,) = (line for line in finding.details if line.startswith("os.environ"))
-    assert line.startswith('os.environ["HF_TOKEN"] = client.access_secret_version(name="projects/my-project-dev/')
-    assert any(line.startswith("gcloud secrets add-iam-policy-binding hf-token ") for line in finding.details)
-    compile("\n".join(line for line in finding.details if not line.startswith("gcloud")), "trainer.py", "exec")
+    assert line.startswith(
+        'os.environ["HF_TOKEN"] = client.access_secret_version(name="projects/my-project-dev/'
+    )
+    assert any(
+        line.startswith("gcloud secrets add-iam-policy-binding hf-token ")
+        for line in finding.details
+    )
+    compile(
+        "\n".join(line for line in finding.details if not line.startswith("gcloud")),
+        "trainer.py",
+        "exec",
+    )
 
 
 def test_a_layer_of_two_services_gets_both_edits() -> None:
@@ -251,13 +270,22 @@ def test_each_layered_key_is_searched() -> None:
 )
 def test_a_text_that_only_resembles_a_token_is_none(value: str) -> None:
     """An address without a password, or with a reference to one, can be set."""
-    assert "TPU017" not in ids(compiled(spec(trainer__env={"X": value.replace("$(", "$$(")})).findings)
+    assert "TPU017" not in ids(
+        compiled(spec(trainer__env={"X": value.replace("$(", "$$(")})).findings
+    )
 
 
 @pytest.mark.parametrize(
     ("target", "extra"),
     [
-        ("gke", {"spec": {"replicatedJobs": [{"name": "a", "env": [{"name": "HF_TOKEN", "value": VALUE}]}]}}),
+        (
+            "gke",
+            {
+                "spec": {
+                    "replicatedJobs": [{"name": "a", "env": [{"name": "HF_TOKEN", "value": VALUE}]}]
+                }
+            },
+        ),
         ("cloud-tpu", {"tpu": {"nodeSpec": [{"node": {"metadata": {"HF_TOKEN": VALUE}}}]}}),
     ],
 )

@@ -8,7 +8,9 @@ import pytest
 from spec_factory import compiled, document, ids, spec
 from tpucfg.spec.parse import parse_project
 
-ENVIRONMENTS = {name: {"project": f"my-project-{name}", "region": "us-central1"} for name in ("dev", "prod")}
+ENVIRONMENTS = {
+    name: {"project": f"my-project-{name}", "region": "us-central1"} for name in ("dev", "prod")
+}
 
 
 def with_layers(dev: dict[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
@@ -22,11 +24,17 @@ def with_layers(dev: dict[str, Any] | None = None, **changes: Any) -> dict[str, 
     "data",
     [
         # It removes what only dev sets.
-        with_layers({"trainer": {"env": {"A": "1"}}}, overrides={"v2-32": {"trainer": {"env": {"A": None}}}}),
+        with_layers(
+            {"trainer": {"env": {"A": "1"}}}, overrides={"v2-32": {"trainer": {"env": {"A": None}}}}
+        ),
         # In args, null is a bare flag.
         with_layers({"trainer": {"args": {"bare": None}}}),
         # Two layers that agree have no dispute.
-        with_layers({"capacity": "spot"}, overrides={"v2-32": {"capacity": "spot"}}, allow={"TPU058": "a test"}),
+        with_layers(
+            {"capacity": "spot"},
+            overrides={"v2-32": {"capacity": "spot"}},
+            allow={"TPU058": "a test"},
+        ),
         # The size of the environment decides.
         with_layers(
             {"capacity": "spot", "overrides": {"v2-32": {"capacity": "on-demand"}}},
@@ -56,11 +64,15 @@ def test_capacities_of_two_layers_are_reported_for_each_environment() -> None:
     data["environments"]["prod"]["capacity"] = "spot"
     disputes = [finding.help for finding in compiled(data).findings if finding.id == "TPU014"]
     assert disputes == [
-        f"set environments.{name}.overrides.v2-32.capacity to on-demand, or to spot" for name in ("dev", "prod")
+        f"set environments.{name}.overrides.v2-32.capacity to on-demand, or to spot"
+        for name in ("dev", "prod")
     ]
 
 
 def test_a_broken_size_hides_no_mistake_of_another() -> None:
     """The sizes without an error are still checked."""
-    trainers = {"v2-8": {"trainer": {"restarts": "many"}}, "v2-32": {"trainer": {"env": {"A": "${nope}"}}}}
+    trainers = {
+        "v2-8": {"trainer": {"restarts": "many"}},
+        "v2-32": {"trainer": {"env": {"A": "${nope}"}}},
+    }
     assert ids(parse_project(document(spec(overrides=trainers))).findings) == ["TPU006", "TPU009"]

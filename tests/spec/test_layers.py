@@ -12,25 +12,41 @@ from tpucfg.spec.layers import Layered, layers_of, merge, merge_layers
 from tpucfg.yamldoc.document import KeyPath
 
 NAMES = ("a", "b", "c")
-SCALARS = st.one_of(st.integers(0, 3), st.sampled_from(["x", "y"]), st.lists(st.integers(0, 2), max_size=2))
-ENV = st.dictionaries(st.sampled_from(NAMES), st.one_of(st.none(), st.sampled_from(["x", "y"])))
-ARGS = st.dictionaries(st.sampled_from(NAMES), st.one_of(st.none(), SCALARS, st.just({"remove": True})))
-CAPACITY = st.one_of(
-    st.none(), st.sampled_from(["spot", "on-demand"]), st.fixed_dictionaries({"reservation": st.sampled_from(NAMES)})
+SCALARS = st.one_of(
+    st.integers(0, 3), st.sampled_from(["x", "y"]), st.lists(st.integers(0, 2), max_size=2)
 )
-TRAINER = st.fixed_dictionaries({}, optional={"env": ENV, "args": ARGS, "restarts": st.none() | st.integers(0, 2)})
-EXTRA = st.recursive(SCALARS, lambda inner: st.dictionaries(st.sampled_from(NAMES), inner), max_leaves=4)
+ENV = st.dictionaries(st.sampled_from(NAMES), st.one_of(st.none(), st.sampled_from(["x", "y"])))
+ARGS = st.dictionaries(
+    st.sampled_from(NAMES), st.one_of(st.none(), SCALARS, st.just({"remove": True}))
+)
+CAPACITY = st.one_of(
+    st.none(),
+    st.sampled_from(["spot", "on-demand"]),
+    st.fixed_dictionaries({"reservation": st.sampled_from(NAMES)}),
+)
+TRAINER = st.fixed_dictionaries(
+    {}, optional={"env": ENV, "args": ARGS, "restarts": st.none() | st.integers(0, 2)}
+)
+EXTRA = st.recursive(
+    SCALARS, lambda inner: st.dictionaries(st.sampled_from(NAMES), inner), max_leaves=4
+)
 TARGETS = st.fixed_dictionaries(
     {}, optional={"gke": st.fixed_dictionaries({}, optional={"extra": EXTRA, "queue": ENV})}
 )
-LAYER = st.fixed_dictionaries({}, optional={"capacity": CAPACITY, "trainer": TRAINER, "targets": TARGETS})
+LAYER = st.fixed_dictionaries(
+    {}, optional={"capacity": CAPACITY, "trainer": TRAINER, "targets": TARGETS}
+)
 LAYERS = st.tuples(LAYER, LAYER, LAYER, LAYER)
 
 
 def data_of(layers: tuple[Any, ...]) -> Any:
     """Return a spec whose four layers are those of the environment dev and the size v2-8."""
     top, environment, size, both = deepcopy(layers)
-    return {**top, "environments": {"dev": {**environment, "overrides": {"v2-8": both}}}, "overrides": {"v2-8": size}}
+    return {
+        **top,
+        "environments": {"dev": {**environment, "overrides": {"v2-8": both}}},
+        "overrides": {"v2-8": size},
+    }
 
 
 def naive(layers: list[Any], path: tuple[str, ...] = ()) -> Any:
@@ -83,9 +99,18 @@ def test_each_value_has_the_path_that_it_comes_from(layers: tuple[Any, ...]) -> 
 def test_no_removal_is_left_in_the_first_layer_of_a_mapping(layer: str) -> None:
     """A null without an earlier value is as if it were absent, at any depth: a target reads it with a default."""
     targets = {"gke": {"namespace": None, "queue": "q", "extra": {"spec": {"suspend": None}}}}
-    data = {"capacity": None, "trainer": {"args": {"profile": None, "x": {"remove": True}}}, "targets": targets}
-    merged = merge_layers(data if layer == "top" else {"environments": {"dev": data}}, "dev", "v2-8")
-    expected = {"trainer": {"args": {"profile": None}}, "targets": {"gke": {"queue": "q", "extra": {"spec": {}}}}}
+    data = {
+        "capacity": None,
+        "trainer": {"args": {"profile": None, "x": {"remove": True}}},
+        "targets": targets,
+    }
+    merged = merge_layers(
+        data if layer == "top" else {"environments": {"dev": data}}, "dev", "v2-8"
+    )
+    expected = {
+        "trainer": {"args": {"profile": None}},
+        "targets": {"gke": {"queue": "q", "extra": {"spec": {}}}},
+    }
     assert merged.value == expected
 
 
@@ -106,7 +131,10 @@ def test_layers_apply_one_after_the_other(layers: tuple[Any, ...]) -> None:
     for layer in layers_of(data, "dev", "v2-8"):
         one_by_one = merge(one_by_one, layer)
     assert one_by_one.value == merge_layers(data, "dev", "v2-8").value
-    others = {**data, "environments": {**data["environments"], "prod": {"trainer": {"restarts": 9}}}}
+    others = {
+        **data,
+        "environments": {**data["environments"], "prod": {"trainer": {"restarts": 9}}},
+    }
     assert merge_layers(others, "dev", "v2-8").value == merge_layers(data, "dev", "v2-8").value
 
 
@@ -114,7 +142,8 @@ NO_REMOVAL = st.fixed_dictionaries(
     {},
     optional={
         "trainer": st.fixed_dictionaries(
-            {}, optional={"env": st.dictionaries(st.sampled_from(NAMES), st.just("x") | st.just("y"))}
+            {},
+            optional={"env": st.dictionaries(st.sampled_from(NAMES), st.just("x") | st.just("y"))},
         )
     },
 )
@@ -123,7 +152,9 @@ NO_REMOVAL = st.fixed_dictionaries(
 @given(NO_REMOVAL, NO_REMOVAL, NO_REMOVAL)
 def test_merging_is_associative_without_removals(first: Any, second: Any, third: Any) -> None:
     """It does not matter which two layers are merged first, unless one of them takes something away."""
-    one, two, three = (Layered(value, (name,)) for name, value in zip(NAMES, (first, second, third), strict=True))
+    one, two, three = (
+        Layered(value, (name,)) for name, value in zip(NAMES, (first, second, third), strict=True)
+    )
     left, right = merge(merge(one, two), three), merge(one, merge(two, three))
     assert left.value == right.value
     assert {leaf.path for leaf in leaves(left)} == {leaf.path for leaf in leaves(right)}

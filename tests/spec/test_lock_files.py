@@ -12,7 +12,9 @@ from tpucfg.render.pipeline import findings_beside
 EAST = {"region": "us-east5"}
 
 
-def warnings(folder: Path, *sizes: str, target: str = "compute-engine", **options: Any) -> list[Finding]:
+def warnings(
+    folder: Path, *sizes: str, target: str = "compute-engine", **options: Any
+) -> list[Finding]:
     """Return the findings about files beside a spec with these sizes."""
     spec = project(target, *(sizes or ("v6e-4", "v6e-16")), environment=EAST)
     return list(findings_beside(spec, folder, CATALOG, **options))
@@ -80,7 +82,9 @@ def test_only_several_hosts_of_compute_engine_need_it(tmp_path: Path) -> None:
     assert warnings(tmp_path, "v6e-4", "v6e-8") == []
     assert warnings(tmp_path, target="cloud-tpu") == []
     spec = project("cloud-tpu", "v6e-16", environment=EAST)
-    assert [finding.id for finding in findings_beside(spec, tmp_path, CATALOG, "compute-engine")] == ["TPU049"]
+    assert [
+        finding.id for finding in findings_beside(spec, tmp_path, CATALOG, "compute-engine")
+    ] == ["TPU049"]
 
 
 def test_a_file_that_cannot_be_read_is_skipped(tmp_path: Path) -> None:

@@ -21,7 +21,9 @@ training: {{tuned_on: v2-8, batch_size: 1024, epochs: 1}}
 """
 
 
-def findings_for(folder: Path, package: str = "trainer", target: str = "ai-platform") -> list[Finding]:
+def findings_for(
+    folder: Path, package: str = "trainer", target: str = "ai-platform"
+) -> list[Finding]:
     """Return the findings about the package of a spec in a folder."""
     project, spec_findings = project_from_document(
         read_text(SPEC.format(package=package, target=target), "tpucfg.yaml")
@@ -42,7 +44,9 @@ def test_a_missing_package_is_a_warning(tmp_path: Path) -> None:
     """The warning is at the package's name in the spec and names the folder."""
     (finding,) = findings_for(tmp_path)
     assert (finding.id, finding.level, finding.location.line) == ("TPU053", "warning", 7)
-    assert finding.message == "trainer.package is trainer, and there is no such folder beside the spec"
+    assert (
+        finding.message == "trainer.package is trainer, and there is no such folder beside the spec"
+    )
 
 
 def test_a_package_without_a_build_file_is_a_warning(tmp_path: Path) -> None:

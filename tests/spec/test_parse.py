@@ -92,7 +92,10 @@ def test_training_settings_are_exact(full: Project) -> None:
         epochs=None,
         learning_rate=Number(Fraction(1, 10), "1e-1"),
         learning_rate_rule="linear",
-        steps={"warmup_steps": StepSetting(200), "save_checkpoints_steps": StepSetting(500, scaled=False)},
+        steps={
+            "warmup_steps": StepSetting(200),
+            "save_checkpoints_steps": StepSetting(500, scaled=False),
+        },
         flags={**MAXTEXT.flags, "batch_size": "train_batch_size", "train_steps": None},
         preset=MAXTEXT,
     )
@@ -181,7 +184,10 @@ def test_the_other_sections_are_read(full: Project) -> None:
     (place,) = full.allow["TPU017"].places
     assert place.line == place.end_line
     assert full.base.targets["compute-engine"]["disk_gb"] == 500
-    assert full.base.targets["ai-platform"] == {"machine": "compute-engine", "extra": {"a": {"b": [1]}}}
+    assert full.base.targets["ai-platform"] == {
+        "machine": "compute-engine",
+        "extra": {"a": {"b": [1]}},
+    }
 
 
 def test_every_layer_has_a_part(full: Project) -> None:
@@ -190,7 +196,9 @@ def test_every_layer_has_a_part(full: Project) -> None:
     assert (rung.capacity, rung.trainer.restarts) == (Capacity(is_set=False), 0)
     assert rung.trainer.max_run_duration == Duration(172_800, "2d")
     assert rung.trainer.env == (("A", "1"), ("TF_CPP_MIN_LOG_LEVEL", "2"))
-    assert {key: rung.targets["cloud-tpu"].get(key) for key in ("tags", "subnetwork", "external_ips")} == {
+    assert {
+        key: rung.targets["cloud-tpu"].get(key) for key in ("tags", "subnetwork", "external_ips")
+    } == {
         "tags": ["staging"],
         "subnetwork": None,
         "external_ips": True,
@@ -201,7 +209,9 @@ def test_every_layer_has_a_part(full: Project) -> None:
     large = full.settings["dev", "v2-128"].trainer
     assert dict(large.env)["A"] == "2"
     flags = {arg.key: arg for arg in large.args}
-    assert flags["data_dir"] == Arg("data_dir", ("/other",), ("overrides", "v2-128", "args", "data_dir"))
+    assert flags["data_dir"] == Arg(
+        "data_dir", ("/other",), ("overrides", "v2-128", "args", "data_dir")
+    )
     assert "bare" not in flags
 
 
@@ -217,7 +227,9 @@ def test_probe_args_are_the_last_layer(full: Project) -> None:
 
 def test_words_of_a_probe_follow_those_of_the_program() -> None:
     """A list is appended to a list, each word with its own path."""
-    listed = project(spec(trainer__args=["a.yml", "x=1"], probe={"steps": 5, "args": ["profiler=xplane"]}))
+    listed = project(
+        spec(trainer__args=["a.yml", "x=1"], probe={"steps": 5, "args": ["profiler=xplane"]})
+    )
     assert listed.with_probe_args().settings["dev", "v2-8"].trainer.args == (
         Arg("", ("a.yml",), ("trainer", "args", 0)),
         Arg("", ("x=1",), ("trainer", "args", 1)),
@@ -229,24 +241,35 @@ def test_words_of_a_probe_follow_those_of_the_program() -> None:
     ("args", "of_probe", "kinds"),
     [({"a": "1"}, ["b"], ("a list", "a mapping")), (["a"], {"b": 1}, ("a mapping", "a list"))],
 )
-def test_args_of_another_kind_cannot_be_merged(args: Any, of_probe: Any, kinds: tuple[str, str]) -> None:
+def test_args_of_another_kind_cannot_be_merged(
+    args: Any, of_probe: Any, kinds: tuple[str, str]
+) -> None:
     """A mapping over a list, and a list over a mapping, is an error in probe.args."""
     data = spec(trainer__args=args, probe={"steps": 5, "args": of_probe})
     finding = finding_with_id("TPU006", planned(data).findings)
-    assert finding.message == f"probe.args is {kinds[0]}, and trainer.args is {kinds[1]}: they cannot be merged"
+    assert (
+        finding.message
+        == f"probe.args is {kinds[0]}, and trainer.args is {kinds[1]}: they cannot be merged"
+    )
 
 
 def test_the_example_has_every_key_of_the_schema() -> None:
     """The file that the tests above load has every key, so a new key needs a line there and an assertion."""
     data = read_file(EVERY_KEY).data
-    data["training"] |= {"epochs": 1, "train_tokens": 1, "per_device_batch_size": 1}  # keys that exclude another
+    data["training"] |= {
+        "epochs": 1,
+        "train_tokens": 1,
+        "per_device_batch_size": 1,
+    }  # keys that exclude another
     data["overrides"]["v2-128"]["per_device_batch_size"] = 1
     schema = schemas.load_schema("tpucfg")
     data["trainer"]["args"]["bare"] = {"remove": True}  # which only a later layer may have
     assert set(_keys(schema, schema, data, "")) == set()
 
 
-def _keys(schema: Mapping[str, Any], root: Mapping[str, Any], data: Any, path: str) -> Iterator[str]:
+def _keys(
+    schema: Mapping[str, Any], root: Mapping[str, Any], data: Any, path: str
+) -> Iterator[str]:
     """Yield the paths of the schema's keys that the data lacks; entries of a mapping with free names are merged.
 
     The keys of a layered setting are those at the top of the spec, so that one layer has them all.
@@ -263,7 +286,12 @@ def _keys(schema: Mapping[str, Any], root: Mapping[str, Any], data: Any, path: s
     if isinstance(free, dict):
         names = [name for name in data if name not in schema.get("properties", {})]
         assert names, f"{path} has no entry"
-        merged = {key: item for name in names if isinstance(data[name], dict) for key, item in data[name].items()}
+        merged = {
+            key: item
+            for name in names
+            if isinstance(data[name], dict)
+            for key, item in data[name].items()
+        }
         yield from _keys(free, root, merged, f"{path}.*")
 
 
@@ -283,9 +311,18 @@ def test_a_training_has_steps_or_epochs() -> None:
 
 def test_each_environment_needs_a_ladder() -> None:
     """Without sizes at the top level, each environment needs its own, and each that lacks them is reported."""
-    dev, prod = ({"project": f"my-project-{name}", "region": "us-central1"} for name in ("dev", "prod"))
-    _, findings = loaded(spec(sizes=WITHOUT, environments={"dev": dev, "prod": prod, "ok": {**dev, "sizes": ["v2-8"]}}))
-    assert [finding.message.split()[0] for finding in findings] == ["environments.dev", "environments.prod"]
+    dev, prod = (
+        {"project": f"my-project-{name}", "region": "us-central1"} for name in ("dev", "prod")
+    )
+    _, findings = loaded(
+        spec(
+            sizes=WITHOUT, environments={"dev": dev, "prod": prod, "ok": {**dev, "sizes": ["v2-8"]}}
+        )
+    )
+    assert [finding.message.split()[0] for finding in findings] == [
+        "environments.dev",
+        "environments.prod",
+    ]
     assert ids(findings) == ["TPU005", "TPU005"]
     own = loaded(spec(sizes=WITHOUT, environments={"dev": {**dev, "sizes": ["v2-8"]}}))[0]
     assert own is not None
@@ -308,7 +345,9 @@ def test_an_override_has_only_its_own_keys(override: dict[str, Any], help_: str)
     assert finding_with_id("TPU004", findings).help.startswith(help_)
 
 
-@pytest.mark.parametrize("key", ["train_steps", "train_tokens", "epochs", "overrides", *overridable()])
+@pytest.mark.parametrize(
+    "key", ["train_steps", "train_tokens", "epochs", "overrides", *overridable()]
+)
 def test_a_step_setting_has_a_name_of_its_own(key: str) -> None:
     """A key of training.steps cannot be the name of another setting or of another key of an override."""
     _, findings = loaded(spec(training__steps={key: 1, "warmup_steps": 1}))

@@ -59,7 +59,9 @@ def test_placeholders_are_filled_in_in_every_documented_key() -> None:
         "args": {"a": "${env}", "b": ["${hosts}", "x${size}y"], "c": "old"},
         "env": {"E": "${region}"},
     }
-    job = planned(spec(trainer=trainer, overrides={"v2-32": {"args": {"c": "${project}"}}}), sizes=("v2-32",)).jobs[0]
+    job = planned(
+        spec(trainer=trainer, overrides={"v2-32": {"args": {"c": "${project}"}}}), sizes=("v2-32",)
+    ).jobs[0]
     assert (job.image, job.worker_image) == ("r/mnist:v2-32", "r/mnist-tpu:32")
     assert job.package == "gs://my-project-dev-mnist-dev-us-central1/t.tar.gz"
     assert job.args[:4] == ("--a=dev", "--b=4", "--b=xv2-32y", "--c=my-project-dev")
@@ -133,11 +135,14 @@ def test_an_unknown_or_unclosed_placeholder_is_an_error(path: str, text: str, he
 
 
 @pytest.mark.parametrize(
-    "escaped", ['"\\x24{nmae}"', '"\\u0024{nmae}"', '"${nm\\\n  ae}"', "'${nmae}'", ">-\n      ${nmae}\n"]
+    "escaped",
+    ['"\\x24{nmae}"', '"\\u0024{nmae}"', '"${nm\\\n  ae}"', "'${nmae}'", ">-\n      ${nmae}\n"],
 )
 def test_no_notation_hides_a_placeholder(escaped: str) -> None:
     """The parsed value is checked, so an escape or a folded line cannot hide an unknown placeholder."""
-    text = yaml.safe_dump(spec(trainer__args={"a": 0}), sort_keys=False).replace("a: 0", f"a: {escaped}")
+    text = yaml.safe_dump(spec(trainer__args={"a": 0}), sort_keys=False).replace(
+        "a: 0", f"a: {escaped}"
+    )
     assert ids(loaded(text)[1]) == ["TPU009"]
 
 
@@ -181,7 +186,9 @@ def test_a_placeholder_in_any_other_key_is_refused(path: str, id_: str) -> None:
 @pytest.mark.parametrize("target", ["vertex-ai", "ai-platform", "cloud-tpu", "gke"])
 def test_a_placeholder_in_extra_is_a_warning(target: str) -> None:
     """`extra` is copied unchanged, so a known placeholder in it is probably a mistake."""
-    project, findings = loaded(spec(targets={target: {"extra": {"a": [{"b": "${name}/x"}], "c": "$(HOME) ${OTHER}"}}}))
+    project, findings = loaded(
+        spec(targets={target: {"extra": {"a": [{"b": "${name}/x"}], "c": "$(HOME) ${OTHER}"}}})
+    )
     assert project is not None
     assert ids(findings) == ["TPU012"]
     assert "extra.a[0].b" in finding_with_id("TPU012", findings).message

@@ -34,7 +34,11 @@ def fields(schema: Schema, path: str = "") -> Iterator[tuple[str, Schema]]:
 
 FIELDS = dict(
     [*fields(SCHEMA), *SCHEMA["$defs"].items()]
-    + [(f"{name}.{key}", field) for name, below in SCHEMA["$defs"].items() for key, field in fields(below)]
+    + [
+        (f"{name}.{key}", field)
+        for name, below in SCHEMA["$defs"].items()
+        for key, field in fields(below)
+    ]
 )
 
 
@@ -67,7 +71,9 @@ def test_every_example_is_valid() -> None:
         schema = resolved(field)
         validator = Draft202012Validator({**schema, "$defs": SCHEMA["$defs"]})
         values = [*schema["examples"], *([schema["default"]] if "default" in schema else [])]
-        assert [error.message for value in values for error in validator.iter_errors(value)] == [], path
+        assert [
+            error.message for value in values for error in validator.iter_errors(value)
+        ] == [], path
 
 
 def test_every_object_is_closed() -> None:
@@ -105,7 +111,14 @@ def is_valid_to_jsonschema(name: str, data: Any) -> bool:
 
 
 @pytest.mark.parametrize(
-    "path", ["name", "environments__dev__project", "environments__dev__region", "trainer__image", "training__tuned_on"]
+    "path",
+    [
+        "name",
+        "environments__dev__project",
+        "environments__dev__region",
+        "trainer__image",
+        "training__tuned_on",
+    ],
 )
 def test_a_final_line_break_is_refused(path: str) -> None:
     """Neither validator ignores a final line break, as `$` does in Python."""
@@ -155,7 +168,9 @@ def test_both_validators_agree_on_mutated_data(case: tuple[str, Any]) -> None:
 def test_invalid_data_has_at_least_one_problem(case: tuple[str, Any]) -> None:
     """Invalid data has problems of one printable line each, and never two at one path."""
     name, data = case
-    problems = schemas.schema_problems(name, data, schemas.SPEC if name == "tpucfg" else schemas.CONFIG)
+    problems = schemas.schema_problems(
+        name, data, schemas.SPEC if name == "tpucfg" else schemas.CONFIG
+    )
     assert bool(problems) != schemas.is_valid(name, data)
     assert len({(problem.path, problem.at_key) for problem in problems}) == len(problems)
     for problem in problems:
@@ -166,8 +181,18 @@ def test_invalid_data_has_at_least_one_problem(case: tuple[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("change", "id_", "message", "help_"),
     [
-        ({"trainer__images": "x"}, "TPU004", "trainer has no key images", "delete images: trainer.image is already"),
-        ({"training__Grad-Accum": 1}, "TPU004", "training has no key Grad-Accum", "did you mean grad_accum?"),
+        (
+            {"trainer__images": "x"},
+            "TPU004",
+            "trainer has no key images",
+            "delete images: trainer.image is already",
+        ),
+        (
+            {"training__Grad-Accum": 1},
+            "TPU004",
+            "training has no key Grad-Accum",
+            "did you mean grad_accum?",
+        ),
         ({"zzz": 1}, "TPU004", "the file has no key zzz", "delete zzz"),
         (
             {"target": "vertexai"},
@@ -200,17 +225,37 @@ def test_invalid_data_has_at_least_one_problem(case: tuple[str, Any]) -> None:
             "trainer.runtime is 2.2, which is a number; it takes text",
             'write "2.2"',
         ),
-        ({"trainer": None}, "TPU006", "trainer is null; it takes a mapping", "for example: trainer: {image: "),
+        (
+            {"trainer": None},
+            "TPU006",
+            "trainer is null; it takes a mapping",
+            "for example: trainer: {image: ",
+        ),
         ({"sizes": "v2-8"}, "TPU006", 'sizes is "v2-8", which is text; it takes a list', ""),
-        ({"sizes": []}, "TPU007", "sizes has 0 items; the minimum is 1", "for example: sizes: [v2-8, v2-32"),
+        (
+            {"sizes": []},
+            "TPU007",
+            "sizes has 0 items; the minimum is 1",
+            "for example: sizes: [v2-8, v2-32",
+        ),
         (
             {"tune": {"sizes": ["v2-8", "v2-8"]}},
             "TPU007",
             "tune.sizes has 2 items; no two may be equal",
             "for example: sizes: [",
         ),
-        ({"prices": {"v2": "1,2"}}, "TPU006", 'prices.v2 is "1,2", which is text', "for example: v2: "),
-        ({"name": "Mnist"}, "TPU007", 'name is "Mnist"; a name has 1 to 30 lower-case letters', "did you mean mnist?"),
+        (
+            {"prices": {"v2": "1,2"}},
+            "TPU006",
+            'prices.v2 is "1,2", which is text',
+            "for example: v2: ",
+        ),
+        (
+            {"name": "Mnist"},
+            "TPU007",
+            'name is "Mnist"; a name has 1 to 30 lower-case letters',
+            "did you mean mnist?",
+        ),
         (
             {"gate": {"min_scaling_efficiency": 0.8, "metric": "m"}},
             "TPU005",
@@ -230,6 +275,8 @@ def test_a_mistake_is_explained(change: dict[str, Any], id_: str, message: str, 
 
 def test_a_bad_key_is_located_at_the_key() -> None:
     """The finding about an invalid name names it and its section."""
-    _, findings = loaded(spec(environments={"Dev": {"project": "my-project", "region": "us-central1"}}))
+    _, findings = loaded(
+        spec(environments={"Dev": {"project": "my-project", "region": "us-central1"}})
+    )
     assert "Dev" in finding_with_id("TPU007", findings).message
     assert "environments" in finding_with_id("TPU007", findings).message

@@ -32,12 +32,18 @@ def project_at(path: Path) -> Project:
 
 
 def declared(
-    path: Path, stack: str = "dev", *, preview: bool = False, config: Mapping[str, str] | None = None
+    path: Path,
+    stack: str = "dev",
+    *,
+    preview: bool = False,
+    config: Mapping[str, str] | None = None,
 ) -> EnvironmentResources:
     """Return the resources that the program declares for one environment of a spec."""
     keys = {f"tpucfg:{key}": value for key, value in {"spec": str(path), **(config or {})}.items()}
     environment = project_at(path).environments[stack]
-    return run_under_mocks(ROOT / "stacks", environment=environment, project="tpucfg", config=keys, preview=preview)
+    return run_under_mocks(
+        ROOT / "stacks", environment=environment, project="tpucfg", config=keys, preview=preview
+    )
 
 
 def declared_by_minimal_spec(
@@ -53,7 +59,9 @@ def declared_by_minimal_spec(
 def grants(environment: EnvironmentResources) -> set[tuple[str, str, str]]:
     """Return the short type, role and member of each grant."""
     members = [resource for resource in environment.resources if "member" in resource.inputs]
-    return {(resource.kind, resource.inputs["role"], resource.inputs["member"]) for resource in members}
+    return {
+        (resource.kind, resource.inputs["role"], resource.inputs["member"]) for resource in members
+    }
 
 
 def only(environment: EnvironmentResources, kind: str) -> Resource:

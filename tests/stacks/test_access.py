@@ -17,7 +17,9 @@ PROPERTIES, PULL = "roles/storage.legacyBucketReader", "roles/artifactregistry.r
 CLUSTER = "projects/acme-clusters/locations/us-central1/clusters/train"
 
 
-def on_gke(tmp_path: Path, environment: dict[str, Any] | None = None, **options: Any) -> EnvironmentResources:
+def on_gke(
+    tmp_path: Path, environment: dict[str, Any] | None = None, **options: Any
+) -> EnvironmentResources:
     """Return the resources of an environment on gke, with options of the target."""
     return declared_by_minimal_spec(
         tmp_path, {"target": "gke", **(environment or {})}, {**V5E, "targets": {"gke": options}}
@@ -26,13 +28,20 @@ def on_gke(tmp_path: Path, environment: dict[str, Any] | None = None, **options:
 
 def of_buckets(environment: EnvironmentResources) -> set[tuple[str, str, str]]:
     """Return the bucket, the role and the member of each grant on a bucket."""
-    members = [item.inputs for item in environment.resources if item.kind == "storage.BucketIAMMember"]
+    members = [
+        item.inputs for item in environment.resources if item.kind == "storage.BucketIAMMember"
+    ]
     return {(inputs["bucket"], inputs["role"], inputs["member"]) for inputs in members}
 
 
 @pytest.mark.parametrize(
     ("target", "top", "used"),
-    [("vertex-ai", {}, True), ("cloud-tpu", {}, True), ("gke", V5E, False), ("compute-engine", V6E, False)],
+    [
+        ("vertex-ai", {}, True),
+        ("cloud-tpu", {}, True),
+        ("gke", V5E, False),
+        ("compute-engine", V6E, False),
+    ],
 )
 def test_the_service_agent_has_the_bucket_where_a_job_needs_it(
     tmp_path: Path, target: str, top: dict[str, Any], used: bool
@@ -65,9 +74,13 @@ def test_who_pulls_the_image_reads_its_repository(
     image = {"trainer": {"image": "us-docker.pkg.dev/acme-images/train/mnist@sha256:" + "0" * 64}}
 
     environment = declared_by_minimal_spec(tmp_path, {"target": target}, {**top, **image})
-    without = declared_by_minimal_spec(tmp_path, {"target": target, "images": {"grant": False}}, {**top, **image})
+    without = declared_by_minimal_spec(
+        tmp_path, {"target": target, "images": {"grant": False}}, {**top, **image}
+    )
 
-    assert {grant[1:] for grant in grants(environment) - grants(without)} == ({(PULL, member)} if member else set())
+    assert {grant[1:] for grant in grants(environment) - grants(without)} == (
+        {(PULL, member)} if member else set()
+    )
     for grant in environment.resources:
         if grant.kind == "artifactregistry.RepositoryIamMember":
             assert (grant.inputs["project"], grant.inputs["location"]) == ("acme-images", "us")
@@ -78,7 +91,10 @@ def test_who_pulls_the_image_reads_its_repository(
     ("image", "repository"),
     [
         ("us-docker.pkg.dev/acme/train/chat:1.0", Repository("acme", "us", "train")),
-        ("europe-west4-docker.pkg.dev/acme/train/a/b@sha256:1", Repository("acme", "europe-west4", "train")),
+        (
+            "europe-west4-docker.pkg.dev/acme/train/a/b@sha256:1",
+            Repository("acme", "europe-west4", "train"),
+        ),
         ("us-docker.pkg.dev/cloud-tpu-images/jax-ai-image/tpu:latest", None),
         ("us-docker.pkg.dev/acme/train", None),
         ("gcr.io/acme/chat:1.0", None),
@@ -86,7 +102,9 @@ def test_who_pulls_the_image_reads_its_repository(
         (None, None),
     ],
 )
-def test_only_repositories_of_artifact_registry_are_granted(image: str | None, repository: Repository | None) -> None:
+def test_only_repositories_of_artifact_registry_are_granted(
+    image: str | None, repository: Repository | None
+) -> None:
     """Other registries have other ways of access, and everyone may pull Google's own images."""
     assert repository_of(image) == repository
 
@@ -99,7 +117,11 @@ def test_other_buckets_are_read_and_nothing_more(tmp_path: Path) -> None:
 
     others = {grant for grant in of_buckets(environment) if grant[0] == "acme-datasets"}
     assert others == {("acme-datasets", role, OWN) for role in (READ, PROPERTIES)}
-    assert {item.protect for item in environment.resources if item.inputs.get("bucket") == "acme-datasets"} == {False}
+    assert {
+        item.protect
+        for item in environment.resources
+        if item.inputs.get("bucket") == "acme-datasets"
+    } == {False}
 
 
 def test_a_program_on_the_network_of_its_host_has_the_grants_of_the_node(tmp_path: Path) -> None:
@@ -116,12 +138,16 @@ def test_pods_are_members_of_the_pool_of_their_cluster(tmp_path: Path) -> None:
     """The pool is that of the cluster's project, by its name or by gcloud's context."""
     member = "serviceAccount:acme-clusters.svc.id.goog[default/tpu-mnist-dev]"
     for key in ({"cluster": CLUSTER}, {"kube_context": "gke_acme-clusters_us-central1_train"}):
-        assert ("serviceaccount.IAMMember", "roles/iam.workloadIdentityUser", member) in grants(on_gke(tmp_path, key))
+        assert ("serviceaccount.IAMMember", "roles/iam.workloadIdentityUser", member) in grants(
+            on_gke(tmp_path, key)
+        )
 
 
 def test_an_existing_bucket_is_only_granted(tmp_path: Path) -> None:
     """The stack declares no bucket, and grants what jobs need on the one that exists."""
-    environment = declared_by_minimal_spec(tmp_path, {"bucket": {"name": "team-bucket", "create": False}})
+    environment = declared_by_minimal_spec(
+        tmp_path, {"bucket": {"name": "team-bucket", "create": False}}
+    )
 
     assert not [item for item in environment.resources if item.kind == "storage.Bucket"]
     assert {bucket for bucket, _, _ in of_buckets(environment)} == {"team-bucket"}
@@ -139,5 +165,8 @@ def test_a_key_encrypts_the_bucket_and_cloud_storage_may_use_it(tmp_path: Path) 
     assert bucket["encryption"] == {"defaultKmsKeyName": key}
     assert bucket["softDeletePolicy"] == {"retentionDurationSeconds": 14 * 86_400}
     grant = only(environment, "kms.CryptoKeyIAMMember").inputs
-    assert (grant["cryptoKeyId"], grant["role"]) == (key, "roles/cloudkms.cryptoKeyEncrypterDecrypter")
+    assert (grant["cryptoKeyId"], grant["role"]) == (
+        key,
+        "roles/cloudkms.cryptoKeyEncrypterDecrypter",
+    )
     assert grant["member"].endswith("@gs-project-accounts.iam.gserviceaccount.com")

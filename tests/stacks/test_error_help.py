@@ -27,7 +27,9 @@ def settings(tmp_path: Path) -> Settings:
     return settings_of(project, "dev", StackConfig())
 
 
-def explanation(settings: Settings, type_: str, message: str, operation: str = "create", **inputs: str) -> str:
+def explanation(
+    settings: Settings, type_: str, message: str, operation: str = "create", **inputs: str
+) -> str:
     """Return the explanation of an error for a resource called `name`."""
     urn = f"urn:pulumi:dev::tpucfg::tpucfg:index:Environment${type_}::name"
     return help_for(ApiError(type_, "name", urn, inputs, message, operation), settings)
@@ -42,7 +44,10 @@ CASES = {
     "owned": (
         BUCKET,
         "googleapi: Error 409: Your previous request to create the named bucket succeeded and you already own it.",
-        ("pulumi import gcp:storage/bucket:Bucket name acme-dev-mnist-dev-us-central1 --stack dev", "--protect=false"),
+        (
+            "pulumi import gcp:storage/bucket:Bucket name acme-dev-mnist-dev-us-central1 --stack dev",
+            "--protect=false",
+        ),
     ),
     "not empty": (
         BUCKET,
@@ -65,7 +70,11 @@ CASES = {
     "permission": (
         BUCKET,
         "googleapi: Error 403: a@example.com does not have storage.buckets.create access to the Google Cloud project.",
-        ("the permission storage.buckets.create", "--role=roles/storage.admin", "docs/bootstrap.md"),
+        (
+            "the permission storage.buckets.create",
+            "--role=roles/storage.admin",
+            "docs/bootstrap.md",
+        ),
     ),
     "policy": (
         GRANT,
@@ -125,7 +134,11 @@ CASES = {
             "googleapi: Error 403: Request is prohibited by organization's policy. vpcServiceControlsUniqueIdentifier: "
             'VQQnKfXtZ16N\nDetails: [{"reason": "SECURITY_POLICY_VIOLATED"}], forbidden'
         ),
-        ("a perimeter of VPC Service Controls around acme-dev", "identifier VQQnKfXtZ16N: ", "No role changes that"),
+        (
+            "a perimeter of VPC Service Controls around acme-dev",
+            "identifier VQQnKfXtZ16N: ",
+            "No role changes that",
+        ),
     ),
     # https://github.com/hashicorp/terraform-provider-google/issues/19112
     "account there": (
@@ -143,7 +156,9 @@ CASES = {
     "no account": (
         GRANT,
         "googleapi: Error 400: Service account mine@acme-dev.iam.gserviceaccount.com does not exist., badRequest",
-        ("gcloud iam service-accounts create mine --project=acme-dev; then: pulumi up --stack dev",),
+        (
+            "gcloud iam service-accounts create mine --project=acme-dev; then: pulumi up --stack dev",
+        ),
     ),
     "no agent": (
         GRANT,
@@ -183,11 +198,16 @@ def test_missing_secret_is_created_in_its_own_project(settings: Settings) -> Non
 
 def test_missing_permission_on_a_secret_is_granted_on_that_secret(settings: Settings) -> None:
     """The caller needs no role on the whole project of a secret, which can belong to another team."""
-    message = "googleapi: Error 403: Permission 'secretmanager.secrets.getIamPolicy' denied for resource"
+    message = (
+        "googleapi: Error 403: Permission 'secretmanager.secrets.getIamPolicy' denied for resource"
+    )
 
     text = explanation(settings, READER, message, project="acme-shared", secretId="hf")
 
-    assert "lacks the permission secretmanager.secrets.getIamPolicy on the secret hf of acme-shared" in text
+    assert (
+        "lacks the permission secretmanager.secrets.getIamPolicy on the secret hf of acme-shared"
+        in text
+    )
     assert "gcloud secrets add-iam-policy-binding hf --project=acme-shared --member=" in text
     assert "--role=roles/secretmanager.admin" in text
 
@@ -195,11 +215,18 @@ def test_missing_permission_on_a_secret_is_granted_on_that_secret(settings: Sett
 def test_existing_role_is_imported_or_granted_as_it_is(cloud_tpu: Settings) -> None:
     """A role of the same id can be imported, or granted without being changed."""
     text = explanation(
-        cloud_tpu, ROLE, "Custom project role projects/acme-dev/roles/tpu.mnist.dev already exists and must be imported"
+        cloud_tpu,
+        ROLE,
+        "Custom project role projects/acme-dev/roles/tpu.mnist.dev already exists and must be imported",
     )
 
-    assert "pulumi import gcp:projects/iAMCustomRole:IAMCustomRole name projects/acme-dev/roles/tpu.mnist.dev " in text
-    assert "pulumi config set deletionRole projects/acme-dev/roles/tpu.mnist.dev --stack dev" in text
+    assert (
+        "pulumi import gcp:projects/iAMCustomRole:IAMCustomRole name projects/acme-dev/roles/tpu.mnist.dev "
+        in text
+    )
+    assert (
+        "pulumi config set deletionRole projects/acme-dev/roles/tpu.mnist.dev --stack dev" in text
+    )
 
 
 def test_role_that_cannot_be_undeleted_is_replaced(cloud_tpu: Settings) -> None:
@@ -212,7 +239,9 @@ def test_role_that_cannot_be_undeleted_is_replaced(cloud_tpu: Settings) -> None:
     text = explanation(cloud_tpu, ROLE, message)
 
     assert "--permissions=tpu.nodes.delete,tpu.nodes.get,tpu.nodes.list,tpu.operations.get" in text
-    assert "pulumi config set deletionRole projects/acme-dev/roles/tpuSliceDeleter --stack dev" in text
+    assert (
+        "pulumi config set deletionRole projects/acme-dev/roles/tpuSliceDeleter --stack dev" in text
+    )
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -238,7 +267,9 @@ def test_consequence_depends_on_the_operation(
     settings: Settings, operation: str, consequence: str, retry_command: str
 ) -> None:
     """A resource that could not be deleted is described as existing, not as missing."""
-    message = "googleapi: Error 412: it violates constraint 'constraints/storage.softDeletePolicySeconds'"
+    message = (
+        "googleapi: Error 412: it violates constraint 'constraints/storage.softDeletePolicySeconds'"
+    )
     text = explanation(settings, BUCKET, message, operation)
     assert f"in acme-dev: {consequence}.\n" in text
     assert text.endswith(f"for an exception, then: {retry_command}")
@@ -247,5 +278,7 @@ def test_consequence_depends_on_the_operation(
 def test_unknown_error_has_no_explanation(settings: Settings) -> None:
     """An error of an unknown kind is left to the provider's message."""
     assert not explanation(
-        settings, BUCKET, "googleapi: Error 503: The service is currently unavailable., backendError"
+        settings,
+        BUCKET,
+        "googleapi: Error 503: The service is currently unavailable., backendError",
     )

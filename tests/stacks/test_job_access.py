@@ -31,9 +31,16 @@ def of_trainer(target: str = "cloud-tpu", **trainer: Any) -> dict[str, Any]:
 
 def readers(environment: EnvironmentResources) -> set[tuple[str, str, str]]:
     """Return the project, the name and the member of each grant on a secret."""
-    secrets = [resource for resource in environment.resources if resource.kind == "secretmanager.SecretIamMember"]
+    secrets = [
+        resource
+        for resource in environment.resources
+        if resource.kind == "secretmanager.SecretIamMember"
+    ]
     assert {resource.inputs["role"] for resource in secrets} <= {READ}
-    return {(grant.inputs["project"], grant.inputs["secretId"], grant.inputs["member"]) for grant in secrets}
+    return {
+        (grant.inputs["project"], grant.inputs["secretId"], grant.inputs["member"])
+        for grant in secrets
+    }
 
 
 def deleters(environment: EnvironmentResources) -> list[Resource]:
@@ -43,7 +50,9 @@ def deleters(environment: EnvironmentResources) -> list[Resource]:
 
 def services(environment: EnvironmentResources) -> set[str]:
     """Return the enabled APIs."""
-    return {item.inputs["service"] for item in environment.resources if item.kind == "projects.Service"}
+    return {
+        item.inputs["service"] for item in environment.resources if item.kind == "projects.Service"
+    }
 
 
 def test_each_secret_is_granted_once_and_alone(tmp_path: Path) -> None:
@@ -96,13 +105,22 @@ def test_a_secret_is_granted_to_the_account_of_its_size(tmp_path: Path) -> None:
 def test_pods_and_their_account_read_the_secrets_on_gke(tmp_path: Path) -> None:
     """Secret Manager's controllers read as the Kubernetes account, or as the account that it is annotated with."""
     top = of_trainer("gke", secrets={"A": "wandb/3"})
-    top["overrides"] = {"v5litepod-8": {"targets": {"gke": {"service_account": "big", "namespace": "train"}}}}
+    top["overrides"] = {
+        "v5litepod-8": {"targets": {"gke": {"service_account": "big", "namespace": "train"}}}
+    }
 
     environment = declared_by_minimal_spec(tmp_path, top=top)
 
-    small, big = (f"serviceAccount:acme-dev.svc.id.goog[{name}]" for name in ("default/tpu-mnist-dev", "train/big"))
+    small, big = (
+        f"serviceAccount:acme-dev.svc.id.goog[{name}]"
+        for name in ("default/tpu-mnist-dev", "train/big")
+    )
     assert readers(environment) == {("acme-dev", "wandb", member) for member in (OWN, small, big)}
-    pods = {(role, member) for kind, role, member in grants(environment) if kind == "serviceaccount.IAMMember"}
+    pods = {
+        (role, member)
+        for kind, role, member in grants(environment)
+        if kind == "serviceaccount.IAMMember"
+    }
     assert pods == {("roles/iam.workloadIdentityUser", member) for member in (small, big)}
 
 
@@ -115,17 +133,28 @@ def test_each_account_has_access_to_the_bucket(tmp_path: Path) -> None:
 
     environment, project = declared(path), project_at(path)
 
-    bucket = {resource.inputs["member"] for resource in environment.resources if "bucket" in resource.inputs}
+    bucket = {
+        resource.inputs["member"]
+        for resource in environment.resources
+        if "bucket" in resource.inputs
+    }
     assert {OWN, f"serviceAccount:{BIG}"} < bucket
     assert environment.outputs["workloadServiceAccount"] == OWN.removeprefix("serviceAccount:")
-    assert environment.outputs["workloadServiceAccounts"] == [OWN.removeprefix("serviceAccount:"), BIG]
+    assert environment.outputs["workloadServiceAccounts"] == [
+        OWN.removeprefix("serviceAccount:"),
+        BIG,
+    ]
     expected = expected_outputs(project, project.environments["dev"])
-    assert {key: environment.outputs[key] for key in expected} == {key: value for key, (value, _) in expected.items()}
+    assert {key: environment.outputs[key] for key in expected} == {
+        key: value for key, (value, _) in expected.items()
+    }
     assert only(environment, "serviceaccount.Account").inputs["accountId"] == "tpu-mnist-dev"
 
     top["overrides"]["v5litepod-4"] = options
     alone = declared_by_minimal_spec(tmp_path, top=top)
-    assert not [resource for resource in alone.resources if resource.kind == "serviceaccount.Account"]
+    assert not [
+        resource for resource in alone.resources if resource.kind == "serviceaccount.Account"
+    ]
     assert alone.outputs["workloadServiceAccount"] == BIG
     assert "workloadServiceAccounts" not in alone.outputs
 
@@ -142,7 +171,9 @@ def test_outputs_without_an_account_of_a_size_are_a_finding(tmp_path: Path) -> N
         + (', "tpuAgent": "service-1@cloud-tpu.iam.gserviceaccount.com"}')
     )
 
-    findings = output_findings(read_text(text, "outputs.json"), project, project.environments["dev"])
+    findings = output_findings(
+        read_text(text, "outputs.json"), project, project.environments["dev"]
+    )
 
     assert [finding.message for finding in findings] == [
         "the stack dev has no output workloadServiceAccounts: its last update is incomplete or outdated"
@@ -160,7 +191,11 @@ def test_jobs_that_delete_their_slice_have_the_narrow_role(tmp_path: Path, previ
     assert role.inputs["roleId"] == "tpu.mnist.dev"
     assert tuple(role.inputs["permissions"]) == TARGET_FACTS["cloud-tpu"].deletion_permissions
     [grant] = deleters(environment)
-    assert (grant.inputs["role"], grant.inputs["member"], grant.inputs["project"]) == (DELETE, OWN, "acme-dev")
+    assert (grant.inputs["role"], grant.inputs["member"], grant.inputs["project"]) == (
+        DELETE,
+        OWN,
+        "acme-dev",
+    )
     assert not resource_findings(environment, project_at(path))
 
 
@@ -173,12 +208,17 @@ def test_other_jobs_may_delete_nothing(tmp_path: Path, target: str, duration: st
     """If the service ends the job, or nothing does, no role is declared."""
     top = of_trainer(target, **({"max_run_duration": duration} if duration else {}))
     if target == "vertex-ai":
-        top |= {"sizes": ["v2-8"], "training": {"tuned_on": "v2-8", "batch_size": 8, "train_steps": 9}}
+        top |= {
+            "sizes": ["v2-8"],
+            "training": {"tuned_on": "v2-8", "batch_size": 8, "train_steps": 9},
+        }
 
     environment = declared_by_minimal_spec(tmp_path, top=top)
 
     assert not deleters(environment)
-    assert not [resource for resource in environment.resources if resource.kind == "projects.IAMCustomRole"]
+    assert not [
+        resource for resource in environment.resources if resource.kind == "projects.IAMCustomRole"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -194,28 +234,40 @@ def test_hosts_of_compute_engine_delete_what_they_are_created_by(
 ) -> None:
     """The role has the permission for groups only with sizes of several hosts, and for instances with one host."""
     training = {"tuned_on": "v6e-4", "batch_size": 64, "train_steps": 9}
-    top = of_trainer("compute-engine", max_run_duration="12h") | {"sizes": sizes, "training": training}
+    top = of_trainer("compute-engine", max_run_duration="12h") | {
+        "sizes": sizes,
+        "training": training,
+    }
     path = specs.write(tmp_path, specs.spec(**top))
 
     environment = declared(path)
 
     assert only(environment, "projects.IAMCustomRole").inputs["permissions"] == permissions
-    roles = {(grant.inputs["role"], grant.inputs["member"], grant.protect) for grant in deleters(environment)}
+    roles = {
+        (grant.inputs["role"], grant.inputs["member"], grant.protect)
+        for grant in deleters(environment)
+    }
     assert roles == {(DELETE, OWN, False), ("roles/logging.logWriter", OWN, False)}
-    conditions = {grant.inputs["role"]: "condition" in grant.inputs for grant in deleters(environment)}
+    conditions = {
+        grant.inputs["role"]: "condition" in grant.inputs for grant in deleters(environment)
+    }
     assert conditions == {DELETE: "v6e-4" in sizes, "roles/logging.logWriter": False}
     assert not resource_findings(environment, project_at(path))
 
 
 @pytest.mark.parametrize("role", [None, "organizations/123456789012/roles/tpuSliceDeleter"])
-def test_a_condition_leaves_the_instances_of_bounded_sizes(tmp_path: Path, role: str | None) -> None:
+def test_a_condition_leaves_the_instances_of_bounded_sizes(
+    tmp_path: Path, role: str | None
+) -> None:
     """Of the instances, a job may delete those of the bounded sizes of one host, by whatever role."""
     sizes = ["v6e-1", "v6e-4", "v6e-8", "v6e-16"]
     top = of_trainer("compute-engine", max_run_duration="12h")
     top |= {"sizes": sizes, "training": {"tuned_on": "v6e-4", "batch_size": 64, "train_steps": 9}}
     top["overrides"] = {"v6e-1": {"trainer": {"max_run_duration": None}}}
 
-    environment = declared_by_minimal_spec(tmp_path, top=top, config={"deletionRole": role} if role else {})
+    environment = declared_by_minimal_spec(
+        tmp_path, top=top, config={"deletionRole": role} if role else {}
+    )
 
     [grant] = [grant for grant in deleters(environment) if grant.inputs["role"] == (role or DELETE)]
     assert grant.inputs["condition"]["expression"] == (
@@ -249,7 +301,9 @@ def test_an_existing_role_is_granted_instead(tmp_path: Path) -> None:
     )
 
     assert [grant.inputs["role"] for grant in deleters(environment)] == [role]
-    assert not [resource for resource in environment.resources if resource.kind == "projects.IAMCustomRole"]
+    assert not [
+        resource for resource in environment.resources if resource.kind == "projects.IAMCustomRole"
+    ]
 
 
 def test_access_can_be_revoked_in_a_protected_environment(tmp_path: Path) -> None:
@@ -273,4 +327,6 @@ def test_bucket_members_must_not_contain_an_account_of_a_size(tmp_path: Path) ->
     top["overrides"] = {"v5litepod-8": {"targets": {"cloud-tpu": {"service_account": BIG}}}}
 
     with pytest.raises(ProgramError, match="bucketMembers contains the account of dev itself"):
-        declared_by_minimal_spec(tmp_path, top=top, config={"bucketMembers": f'["serviceAccount:{BIG}"]'})
+        declared_by_minimal_spec(
+            tmp_path, top=top, config={"bucketMembers": f'["serviceAccount:{BIG}"]'}
+        )

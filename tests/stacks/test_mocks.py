@@ -14,7 +14,9 @@ from tpucfg.infra.stack_program import ProgramError, run_under_mocks
 from tpucfg.plan import plan
 from tpucfg.spec.project import RESERVED_LABELS
 
-STACKS = sorted(path.suffixes[0].removeprefix(".") for path in (ROOT / "stacks").glob("Pulumi.*.yaml"))
+STACKS = sorted(
+    path.suffixes[0].removeprefix(".") for path in (ROOT / "stacks").glob("Pulumi.*.yaml")
+)
 
 
 def test_every_environment_has_a_stack_file() -> None:
@@ -66,13 +68,19 @@ def test_names_match_the_configs(stack: str) -> None:
 
 def test_bucket_is_regional_private_and_labelled(tmp_path: Path) -> None:
     """The bucket is in the TPUs' region, private, retained by default, and has the spec's labels."""
-    bucket = only(declared_by_minimal_spec(tmp_path, {"labels": {"team": "vision"}}), "storage.Bucket")
+    bucket = only(
+        declared_by_minimal_spec(tmp_path, {"labels": {"team": "vision"}}), "storage.Bucket"
+    )
 
     assert bucket.name == "data-us-central1"
     assert bucket.inputs["location"] == "US-CENTRAL1"
     assert bucket.inputs["uniformBucketLevelAccess"] is True
     assert bucket.inputs["publicAccessPrevention"] == "enforced"
-    assert bucket.inputs["labels"] == {"tpucfg-project": "mnist", "tpucfg-environment": "dev", "team": "vision"}
+    assert bucket.inputs["labels"] == {
+        "tpucfg-project": "mnist",
+        "tpucfg-environment": "dev",
+        "team": "vision",
+    }
     assert set(bucket.inputs["labels"]) == {*RESERVED_LABELS[:2], "team"}
     assert bucket.retain
     assert not bucket.inputs["forceDestroy"]
@@ -82,7 +90,9 @@ def test_lifecycle_never_deletes_without_a_prefix(tmp_path: Path) -> None:
     """Every rule that deletes by age applies only below tmp/, where there are no data and no checkpoints."""
     rules = only(declared_by_minimal_spec(tmp_path), "storage.Bucket").inputs["lifecycleRules"]
 
-    deletions = [rule for rule in rules if rule["action"]["type"] != "AbortIncompleteMultipartUpload"]
+    deletions = [
+        rule for rule in rules if rule["action"]["type"] != "AbortIncompleteMultipartUpload"
+    ]
     assert deletions
     assert all(rule["condition"]["matchesPrefixes"] == ["tmp/"] for rule in deletions)
 
@@ -94,7 +104,9 @@ def test_lifecycle_never_deletes_without_a_prefix(tmp_path: Path) -> None:
 )
 def test_soft_delete_is_always_set(tmp_path: Path, environment: dict[str, Any], days: int) -> None:
     """The retention of deleted objects is always explicit, and never left to Google's default."""
-    policy = only(declared_by_minimal_spec(tmp_path, environment), "storage.Bucket").inputs["softDeletePolicy"]
+    policy = only(declared_by_minimal_spec(tmp_path, environment), "storage.Bucket").inputs[
+        "softDeletePolicy"
+    ]
 
     assert policy == {"retentionDurationSeconds": days * 86_400}
 
@@ -105,7 +117,9 @@ def test_protection_covers_everything_but_extra_members(tmp_path: Path) -> None:
         tmp_path, {"protect": True}, config={"bucketMembers": '["group:team@example.com"]'}
     )
 
-    unprotected = [resource.inputs["member"] for resource in protected.resources if not resource.protect]
+    unprotected = [
+        resource.inputs["member"] for resource in protected.resources if not resource.protect
+    ]
     assert unprotected == ["group:team@example.com"]
 
 
@@ -116,23 +130,37 @@ def test_protection_covers_everything_but_extra_members(tmp_path: Path) -> None:
         ("cloud-tpu", {}, {"storage", "iam", "tpu"}),
         ("compute-engine", V6E, {"storage", "iam", "tpu", "compute", "logging"}),
         ("gke", V5E, {"storage", "iam", "tpu", "container", "iamcredentials"}),
-        ("ai-platform", {"trainer": {"image": "gcr.io/a/b:1", "runtime": "2.2"}}, {"storage", "iam", "ml"}),
+        (
+            "ai-platform",
+            {"trainer": {"image": "gcr.io/a/b:1", "runtime": "2.2"}},
+            {"storage", "iam", "ml"},
+        ),
     ],
 )
-def test_target_determines_the_apis(tmp_path: Path, target: str, top: dict[str, Any], apis: set[str]) -> None:
+def test_target_determines_the_apis(
+    tmp_path: Path, target: str, top: dict[str, Any], apis: set[str]
+) -> None:
     """Each target has exactly the APIs that it needs, and none is disabled when the stack is destroyed."""
     environment = declared_by_minimal_spec(tmp_path, {"target": target}, top)
 
-    services = [resource for resource in environment.resources if resource.kind == "projects.Service"]
-    assert {resource.inputs["service"] for resource in services} == {f"{api}.googleapis.com" for api in apis}
+    services = [
+        resource for resource in environment.resources if resource.kind == "projects.Service"
+    ]
+    assert {resource.inputs["service"] for resource in services} == {
+        f"{api}.googleapis.com" for api in apis
+    }
     assert all(resource.inputs["disableOnDestroy"] is False for resource in services)
 
 
 @pytest.mark.parametrize("target", ["vertex-ai", "cloud-tpu"])
-def test_service_agent_and_account_have_access_to_the_bucket_only(tmp_path: Path, target: str) -> None:
+def test_service_agent_and_account_have_access_to_the_bucket_only(
+    tmp_path: Path, target: str
+) -> None:
     """Both use the objects of this bucket, the account reads its properties, and neither has a role on the project."""
     unpullable = {"trainer": {"image": "ghcr.io/acme/mnist:1.0"}}
-    assert grants(declared_by_minimal_spec(tmp_path, {"target": target}, unpullable, {"projectNumber": "42"})) == {
+    assert grants(
+        declared_by_minimal_spec(tmp_path, {"target": target}, unpullable, {"projectNumber": "42"})
+    ) == {
         (
             "storage.BucketIAMMember",
             "roles/storage.objectUser",
@@ -170,11 +198,15 @@ def test_ai_platform_reads_its_names_from_stack_config(tmp_path: Path) -> None:
     environment = declared_by_minimal_spec(tmp_path, {"target": "ai-platform"}, top, config)
 
     assert only(environment, "projects.ServiceIdentity").inputs["project"] == "7"
-    assert ("projects.IAMMember", "roles/ml.serviceAgent", f"serviceAccount:{email}") in grants(environment)
+    assert ("projects.IAMMember", "roles/ml.serviceAgent", f"serviceAccount:{email}") in grants(
+        environment
+    )
     assert environment.outputs["tpuAgent"] == email
 
 
-def test_ai_platform_is_not_called_under_mocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ai_platform_is_not_called_under_mocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Under mocks, the names are placeholders and no request is sent, even if an endpoint is configured."""
     monkeypatch.setenv("GOOGLE_ML_ENGINE_CUSTOM_ENDPOINT", "http://127.0.0.1:1/v1/")
     top = {"trainer": {"image": "gcr.io/a/b:1", "runtime": "2.2"}}

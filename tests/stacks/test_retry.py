@@ -18,10 +18,22 @@ def test_waits_double_up_to_five_minutes() -> None:
 @pytest.mark.parametrize(
     ("message", "transient"),
     [
-        ("googleapi: Error 400: Service account service-1@cloud-tpu.iam.gserviceaccount.com does not exist.", True),
-        ("googleapi: Error 403: Cloud TPU API has not been used in project 1 before or it is disabled.", True),
-        ("googleapi: Error 409: There were concurrent policy changes. Please retry the whole read-modify-write.", True),
-        ("googleapi: Error 409: Service account name already exists within project projects/acme-dev.", False),
+        (
+            "googleapi: Error 400: Service account service-1@cloud-tpu.iam.gserviceaccount.com does not exist.",
+            True,
+        ),
+        (
+            "googleapi: Error 403: Cloud TPU API has not been used in project 1 before or it is disabled.",
+            True,
+        ),
+        (
+            "googleapi: Error 409: There were concurrent policy changes. Please retry the whole read-modify-write.",
+            True,
+        ),
+        (
+            "googleapi: Error 409: Service account name already exists within project projects/acme-dev.",
+            False,
+        ),
         ("googleapi: Error 403: Permission denied.\nDetails:\n  reason: SERVICE_DISABLED", True),
         ("googleapi: Error 400: Identity Pool does not exist (acme-dev.svc.id.goog).", False),
         ("googleapi: Error 403: Policy update access denied., forbidden", False),

@@ -8,7 +8,17 @@ from typing import Any
 
 import pytest
 
-from ai_platform_specs import ARGS, CONTAINER, OF_MACHINE, PACKAGE, SPEC, compiled, container, merged, spec
+from ai_platform_specs import (
+    ARGS,
+    CONTAINER,
+    OF_MACHINE,
+    PACKAGE,
+    SPEC,
+    compiled,
+    container,
+    merged,
+    spec,
+)
 from tpucfg.findings import errors
 from tpucfg.paths import first_match
 from tpucfg.plan import Job
@@ -60,9 +70,12 @@ def test_the_worker_has_the_image_of_the_master() -> None:
 def test_v3_differs_only_in_the_accelerator() -> None:
     """v3-8 on the Compute Engine machine differs from v2-8 only in the accelerator's type."""
     v2, v3 = (
-        body_of(spec(sizes=[size], training={"tuned_on": size}, trainer={"args": None})) for size in ("v2-8", "v3-8")
+        body_of(spec(sizes=[size], training={"tuned_on": size}, trainer={"args": None}))
+        for size in ("v2-8", "v3-8")
     )
-    assert v3["trainingInput"].pop("workerConfig") == {"acceleratorConfig": {"type": "TPU_V3", "count": 8}}
+    assert v3["trainingInput"].pop("workerConfig") == {
+        "acceleratorConfig": {"type": "TPU_V3", "count": 8}
+    }
     del v2["trainingInput"]["workerConfig"]
     assert v2 == v3
 
@@ -70,7 +83,9 @@ def test_v3_differs_only_in_the_accelerator() -> None:
 def test_a_package_in_cloud_storage_is_named_in_the_config() -> None:
     """A package in Cloud Storage is in packageUris; a local folder has no URL before gcloud uploads it."""
     body = body_of(spec(trainer={"package": "${bucket}/trainer-0.1.tar.gz"}))
-    assert body["trainingInput"]["packageUris"] == ["gs://my-project-dev-mnist-dev-us-central1/trainer-0.1.tar.gz"]
+    assert body["trainingInput"]["packageUris"] == [
+        "gs://my-project-dev-mnist-dev-us-central1/trainer-0.1.tar.gz"
+    ]
     assert "packageUris" not in body_of(spec())["trainingInput"]
 
 
@@ -82,7 +97,10 @@ def test_labels_are_in_the_config() -> None:
 
 @pytest.mark.parametrize(
     ("data", "quoted"),
-    [(spec(), ['runtimeVersion: "2.2"', 'pythonVersion: "3.7"']), (container(), ['tpuTfVersion: "2.2"'])],
+    [
+        (spec(), ['runtimeVersion: "2.2"', 'pythonVersion: "3.7"']),
+        (container(), ['tpuTfVersion: "2.2"']),
+    ],
     ids=["package", "containers"],
 )
 def test_versions_are_text_in_the_config(data: dict[str, Any], quoted: list[str]) -> None:
@@ -99,7 +117,11 @@ def all_jobs() -> Iterator[tuple[Job, RequestBody]]:
     for data in (spec(), uploaded, container(), commanded, limited):
         for machine in OF_MACHINE:
             labelled = {"dev": {**SPEC["environments"]["dev"], "labels": {"team": "vision"}}}
-            changed = {**data, "environments": labelled, "targets": {"ai-platform": {"machine": machine}}}
+            changed = {
+                **data,
+                "environments": labelled,
+                "targets": {"ai-platform": {"machine": machine}},
+            }
             yield from compiled(changed).request_bodies
 
 
@@ -117,7 +139,9 @@ def test_every_field_has_an_origin() -> None:
     jobs = list(all_jobs())
     assert len(jobs) == 15
     written = {path for _, body in jobs for path in leaves(body)}
-    origins = {path: first_match(target_named("ai-platform").ORIGINS.items(), path) for path in written}
+    origins = {
+        path: first_match(target_named("ai-platform").ORIGINS.items(), path) for path in written
+    }
     assert [path for path, origin in origins.items() if origin is None] == []
     assert set(origins.values()) == set(target_named("ai-platform").ORIGINS.values())
 
@@ -125,5 +149,7 @@ def test_every_field_has_an_origin() -> None:
 def test_the_template_explains_the_origin_of_the_package() -> None:
     """A config for a package has a comment about gcloud's flags, and one for containers has none."""
     expected = "# gcloud reads the package from its flags"
-    (package,), (containers,) = (list(render_configs(compiled(data))) for data in (spec(), container()))
+    (package,), (containers,) = (
+        list(render_configs(compiled(data))) for data in (spec(), container())
+    )
     assert (expected in package.text, expected in containers.text) == (True, False)

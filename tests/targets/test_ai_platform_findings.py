@@ -18,14 +18,22 @@ REFUSED: list[tuple[str, dict[str, Any], str, str, str]] = [
     ),
     (
         "v3 on the basic tier",
-        spec(sizes=["v3-8"], training={"tuned_on": "v3-8"}, targets={"ai-platform": {"machine": "basic"}}),
+        spec(
+            sizes=["v3-8"],
+            training={"tuned_on": "v3-8"},
+            targets={"ai-platform": {"machine": "basic"}},
+        ),
         "TPU026",
         '"basic"',
         "v3-8 does not run with machine basic, which has TPU v2 only",
     ),
     (
         "v3 on a legacy machine",
-        spec(sizes=["v3-8"], training={"tuned_on": "v3-8"}, targets={"ai-platform": {"machine": "legacy"}}),
+        spec(
+            sizes=["v3-8"],
+            training={"tuned_on": "v3-8"},
+            targets={"ai-platform": {"machine": "legacy"}},
+        ),
         "TPU026",
         '"legacy"',
         "v3-8 does not run with machine legacy, which has TPU v2 only",
@@ -107,7 +115,9 @@ REFUSED: list[tuple[str, dict[str, Any], str, str, str]] = [
 
 
 @pytest.mark.parametrize(
-    ("data", "id_", "location", "message"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
+    ("data", "id_", "location", "message"),
+    [row[1:] for row in REFUSED],
+    ids=[row[0] for row in REFUSED],
 )
 def test_a_spec_that_the_service_refuses_is_one_error(
     data: dict[str, Any], id_: str, location: str, message: str
@@ -121,7 +131,9 @@ def test_a_spec_that_the_service_refuses_is_one_error(
 
 def test_a_refused_size_names_the_targets_that_support_it() -> None:
     """The help for v3-32 names the targets that support it."""
-    (finding,) = errors(compiled(spec(sizes=["v3-8", "v3-32"], training={"tuned_on": "v3-8"})).findings)
+    (finding,) = errors(
+        compiled(spec(sizes=["v3-8", "v3-32"], training={"tuned_on": "v3-8"})).findings
+    )
     assert finding.id == "TPU024"
     assert "vertex-ai, cloud-tpu, gke" in finding.help
 
@@ -137,10 +149,16 @@ def test_the_end_of_the_service_is_one_warning() -> None:
     sizes = {"sizes": ["v2-8"], "region": "us-central1"}
     data = spec(environments={"prod": {"project": "my-project-prod", **sizes}})
     (finding,) = compiled(data).findings
-    assert (finding.id, finding.level, located_text(finding, data)) == ("TPU060", "warning", '"ai-platform"')
+    assert (finding.id, finding.level, located_text(finding, data)) == (
+        "TPU060",
+        "warning",
+        '"ai-platform"',
+    )
     assert "2025-01-31" in finding.message
     assert finding.help == "move to vertex-ai, which replaced it: set target to vertex-ai"
-    assert finding.details == ("announced at https://cloud.google.com/ai-platform/training/docs/deprecations",)
+    assert finding.details == (
+        "announced at https://cloud.google.com/ai-platform/training/docs/deprecations",
+    )
 
 
 def test_the_end_of_the_service_is_reported_at_the_environment_that_chooses_it() -> None:
@@ -149,12 +167,19 @@ def test_the_end_of_the_service_is_reported_at_the_environment_that_chooses_it()
     data = spec(target="vertex-ai", environments=own)
     (finding,) = compiled(data).findings
     assert finding.id == "TPU060"
-    assert finding.location.line > json.dumps(data, indent=1).splitlines().index(' "environments": {')
+    assert finding.location.line > json.dumps(data, indent=1).splitlines().index(
+        ' "environments": {'
+    )
 
 
 def test_an_allowed_region_renders() -> None:
     """A region that the spec allows with a reason is one note, and the config is rendered."""
-    data = spec(environments={"dev": {"region": "asia-east1"}}, allow={"TPU027": "a TPU was granted there"})
+    data = spec(
+        environments={"dev": {"region": "asia-east1"}}, allow={"TPU027": "a TPU was granted there"}
+    )
     result = compiled(data)
-    assert [(finding.level, finding.id) for finding in result.findings] == [("warning", "TPU060"), ("note", "TPU027")]
+    assert [(finding.level, finding.id) for finding in result.findings] == [
+        ("warning", "TPU060"),
+        ("note", "TPU027"),
+    ]
     assert result.request_bodies[0][1]["trainingInput"]["region"] == "asia-east1"

@@ -41,4 +41,7 @@ trainingInput:
 @pytest.mark.parametrize("name", GUIDE_CONFIGS)
 def test_the_guides_own_configs_pass(name: str) -> None:
     """A config as the guide prints it, which leaves region and runtime to the flags, has no finding."""
-    assert config_findings(read_text(GUIDE_CONFIGS[name], "config.yaml"), "ai-platform", Catalog()) == ()
+    assert (
+        config_findings(read_text(GUIDE_CONFIGS[name], "config.yaml"), "ai-platform", Catalog())
+        == ()
+    )

@@ -26,7 +26,10 @@ def submission_of(data: dict[str, Any], run: str | None = None) -> Submission:
     ("data", "flags"),
     [
         (spec(), f"--package-path=trainer {VERSIONS} {CUSTOM}"),
-        (spec(trainer={"package": "gs://b/t.tar.gz"}), f"--packages=gs://b/t.tar.gz {VERSIONS} {CUSTOM}"),
+        (
+            spec(trainer={"package": "gs://b/t.tar.gz"}),
+            f"--packages=gs://b/t.tar.gz {VERSIONS} {CUSTOM}",
+        ),
         (container(), CUSTOM),
         (
             spec(targets={"ai-platform": {"machine": "basic"}}),
@@ -37,9 +40,17 @@ def submission_of(data: dict[str, Any], run: str | None = None) -> Submission:
             f"--package-path=trainer {VERSIONS} {CUSTOM.replace('n1-highcpu-16', 'n1-highmem-8')}",
         ),
     ],
-    ids=["a local package", "a package in Cloud Storage", "containers", "the basic tier", "another master"],
+    ids=[
+        "a local package",
+        "a package in Cloud Storage",
+        "containers",
+        "the basic tier",
+        "another master",
+    ],
 )
-def test_the_command_repeats_what_gcloud_ignores_in_the_config(data: dict[str, Any], flags: str) -> None:
+def test_the_command_repeats_what_gcloud_ignores_in_the_config(
+    data: dict[str, Any], flags: str
+) -> None:
     """Gcloud reads the config from standard input, and the fields that it would ignore there are flags."""
     start = start_command(submission_of(data))
     assert start.reads_config
@@ -49,8 +60,12 @@ def test_the_command_repeats_what_gcloud_ignores_in_the_config(data: dict[str, A
 def test_the_flag_has_the_labels_of_the_config() -> None:
     """The flag replaces the labels of the file, so it has those of the environment and of `extra` too."""
     environments = {"dev": {**SPEC["environments"]["dev"], "labels": {"team": "vision"}}}
-    data = spec(environments=environments, targets={"ai-platform": {"extra": {"labels": {"owner": "ada"}}}})
-    (flag,) = [word for word in start_command(submission_of(data)).argv if word.startswith("--labels=")]
+    data = spec(
+        environments=environments, targets={"ai-platform": {"extra": {"labels": {"owner": "ada"}}}}
+    )
+    (flag,) = [
+        word for word in start_command(submission_of(data)).argv if word.startswith("--labels=")
+    ]
     assert flag == f"--labels=team=vision,owner=ada,{LABELS.removeprefix('--labels=')}"
 
 

@@ -39,7 +39,9 @@ def without_script(body: RequestBody) -> tuple[RequestBody, str]:
 
 def test_a_multi_host_slice_is_one_node() -> None:
     """v3-32 in europe-west4 is one node in the zone that offers it, run by the environment's own account."""
-    body, script = without_script(cloud_tpu.request_body(job("cloud-tpu", "v3-32", environment=EUROPE)))
+    body, script = without_script(
+        cloud_tpu.request_body(job("cloud-tpu", "v3-32", environment=EUROPE))
+    )
     assert script.startswith("#!/bin/bash\n")
     assert body == {
         "tpu": {
@@ -65,8 +67,14 @@ def test_a_multi_host_slice_is_one_node() -> None:
 
 def test_every_option_is_a_field() -> None:
     """Account, runtime, network, tags, disks, labels and a reservation of the zone are in the fields of the API."""
-    environment = {"region": "us-west4", "labels": {"team": "vision"}, "capacity": {"reservation": "mine"}}
-    planned_job = job("cloud-tpu", "v5litepod-8", environment=environment, options=OPTIONS, run="a1")
+    environment = {
+        "region": "us-west4",
+        "labels": {"team": "vision"},
+        "capacity": {"reservation": "mine"},
+    }
+    planned_job = job(
+        "cloud-tpu", "v5litepod-8", environment=environment, options=OPTIONS, run="a1"
+    )
     body, _ = without_script(cloud_tpu.request_body(planned_job))
     zone = "projects/my-project/locations/us-west4-a"
     assert body == {
@@ -89,8 +97,14 @@ def test_every_option_is_a_field() -> None:
                         },
                         "schedulingConfig": {"reserved": True},
                         "dataDisks": [
-                            {"sourceDisk": "projects/my-project/zones/us-west4-a/disks/corpus", "mode": "READ_ONLY"},
-                            {"sourceDisk": "projects/my-project/zones/us-west4-a/disks/scratch", "mode": "READ_WRITE"},
+                            {
+                                "sourceDisk": "projects/my-project/zones/us-west4-a/disks/corpus",
+                                "mode": "READ_ONLY",
+                            },
+                            {
+                                "sourceDisk": "projects/my-project/zones/us-west4-a/disks/scratch",
+                                "mode": "READ_WRITE",
+                            },
                         ],
                         "labels": {**labels("v5litepod-8", "a1"), "team": "vision"},
                         "tags": ["train", "internal"],
@@ -111,7 +125,10 @@ def test_a_reservation_of_another_project_is_named_in_full() -> None:
     """A shared reservation keeps its project and gets the job's zone, which the API has in the name."""
     shared = {"reservation": "projects/other-project/reservations/theirs"}
     body = cloud_tpu.request_body(job("cloud-tpu", "v2-8", capacity=shared))
-    assert body["reservationName"] == "projects/other-project/locations/us-central1-b/reservations/theirs"
+    assert (
+        body["reservationName"]
+        == "projects/other-project/locations/us-central1-b/reservations/theirs"
+    )
 
 
 @pytest.mark.parametrize("cleared", [None, []])
@@ -124,9 +141,14 @@ def test_a_setting_without_a_value_is_no_field(cleared: object) -> None:
 
 def test_several_slices_are_one_request_for_several_nodes() -> None:
     """A size of two slices asks for two nodes, whose names begin with the job's."""
-    body, script = without_script(cloud_tpu.request_body(job("cloud-tpu", "v5litepod-16x2", environment=US_WEST)))
+    body, script = without_script(
+        cloud_tpu.request_body(job("cloud-tpu", "v5litepod-16x2", environment=US_WEST))
+    )
     (node_spec,) = body["tpu"]["nodeSpec"]
-    assert node_spec["multisliceParams"] == {"nodeCount": 2, "nodeIdPrefix": "mnist-dev-v5litepod-16x2"}
+    assert node_spec["multisliceParams"] == {
+        "nodeCount": 2,
+        "nodeIdPrefix": "mnist-dev-v5litepod-16x2",
+    }
     assert "nodeId" not in node_spec
     assert node_spec["node"]["acceleratorType"] == "v5litepod-16"
     assert "mnist-dev-v5litepod-16x2" in script
@@ -136,10 +158,14 @@ def test_every_field_has_an_origin() -> None:
     """Every field has an origin, which `tpucfg why` prints."""
     environment = {"region": "us-west4", "labels": {"team": "vision"}}
     for size, capacity in (("v5litepod-8", {"reservation": "mine"}), ("v5litepod-16x2", "spot")):
-        planned_job = job("cloud-tpu", size, environment=environment, options=OPTIONS, capacity=capacity)
+        planned_job = job(
+            "cloud-tpu", size, environment=environment, options=OPTIONS, capacity=capacity
+        )
         body = cloud_tpu.request_body(planned_job)
         unknown = [
-            path for path in leaves(body) if first_match(target_named("cloud-tpu").ORIGINS.items(), path) is None
+            path
+            for path in leaves(body)
+            if first_match(target_named("cloud-tpu").ORIGINS.items(), path) is None
         ]
         assert unknown == []
 
@@ -158,7 +184,9 @@ def test_every_size_fits_schema_and_rules() -> None:
         )
         for size in sizes:
             for trainer in ({}, BOUNDED):
-                planned_job = job("cloud-tpu", size, environment={"region": zone.region}, trainer=trainer)
+                planned_job = job(
+                    "cloud-tpu", size, environment={"region": zone.region}, trainer=trainer
+                )
                 body = cloud_tpu.request_body(planned_job)
                 assert schemas.is_valid("cloud-tpu", body)
                 assert list(cloud_tpu.rules(body, CATALOG)) == []
@@ -168,16 +196,31 @@ def test_every_size_fits_schema_and_rules() -> None:
 def test_bash_accepts_the_script_of_every_size() -> None:
     """The script of every size, with and without an end, is valid bash, and so is the watchdog in it."""
     supported = [slice_ for slice_ in CATALOG.all() if "cloud-tpu" in slice_.targets]
-    everything = {**BOUNDED, "secrets": {"WANDB_API_KEY": "wandb/3"}, "mounts": {"/data": "${bucket}/data"}}
+    everything = {
+        **BOUNDED,
+        "secrets": {"WANDB_API_KEY": "wandb/3"},
+        "mounts": {"/data": "${bucket}/data"},
+    }
     scripts = set()
     for slice_ in supported:
         for trainer in ({}, everything):
-            planned_job = job("cloud-tpu", slice_.size, environment={"region": slice_.zones[0].region}, trainer=trainer)
+            planned_job = job(
+                "cloud-tpu",
+                slice_.size,
+                environment={"region": slice_.zones[0].region},
+                trainer=trainer,
+            )
             scripts.add(cloud_tpu.startup_script(planned_job))
-    watchdogs = {script.split("END_OF_WATCHDOG")[1].partition("\n")[2] for script in scripts if "WATCHDOG" in script}
+    watchdogs = {
+        script.split("END_OF_WATCHDOG")[1].partition("\n")[2]
+        for script in scripts
+        if "WATCHDOG" in script
+    }
     assert len(watchdogs) == len(supported)
     # Functions keep the texts apart, and let bash parse all of them in one process.
-    functions = [f"f{number}() {{\n{text}\n}}\n" for number, text in enumerate(sorted(watchdogs | scripts))]
+    functions = [
+        f"f{number}() {{\n{text}\n}}\n" for number, text in enumerate(sorted(watchdogs | scripts))
+    ]
     subprocess.run(["bash", "-n"], input="".join(functions).encode(), check=True)
 
 
@@ -186,12 +229,24 @@ def test_the_commands_name_the_job_and_its_zone() -> None:
     submission = cloud_tpu.submission(job("cloud-tpu", "v3-32", environment=EUROPE, run="a1"))
     location = ("--project=my-project", "--zone=europe-west4-a")
     gcloud = ("gcloud", "compute", "tpus", "queued-resources")
-    address = "https://tpu.googleapis.com/v2/projects/my-project/locations/europe-west4-a/queuedResources"
+    address = (
+        "https://tpu.googleapis.com/v2/projects/my-project/locations/europe-west4-a/queuedResources"
+    )
     start = start_command(submission)
     assert (start.reads_config, start.config_format, start.token) == (True, "json", True)
-    assert start.argv[-3:] == ("--data-binary", "@-", f"{address}?queuedResourceId=mnist-dev-v3-32-a1")
+    assert start.argv[-3:] == (
+        "--data-binary",
+        "@-",
+        f"{address}?queuedResourceId=mnist-dev-v3-32-a1",
+    )
     assert submission.watch.argv == (*gcloud, "describe", "mnist-dev-v3-32-a1", *location)
-    assert submission.deletes[0].argv == (*gcloud, "delete", "mnist-dev-v3-32-a1", *location, "--force")
+    assert submission.deletes[0].argv == (
+        *gcloud,
+        "delete",
+        "mnist-dev-v3-32-a1",
+        *location,
+        "--force",
+    )
     assert "is charged until it is deleted" in submission.notes[0]
     assert "'--command=sudo docker logs --follow trainer'" in submission.notes[-1]
 
@@ -219,7 +274,9 @@ def test_gcloud_accepts_the_commands(tmp_path: Path, size: str, nodes: list[str]
     assert [word for word in output if word.startswith("--node")] == nodes
     for argv in (submission.watch.argv, submission.deletes[0].argv, output):
         assert gcloud_refusal(argv, tmp_path) is None
-    assert "--misspelt" in str(gcloud_refusal((*submission.deletes[0].argv, "--misspelt"), tmp_path))
+    assert "--misspelt" in str(
+        gcloud_refusal((*submission.deletes[0].argv, "--misspelt"), tmp_path)
+    )
 
 
 def test_a_request_waits_as_long_as_the_spec_says() -> None:

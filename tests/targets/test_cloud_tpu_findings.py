@@ -24,7 +24,10 @@ from tpucfg.targets import RequestBody, cloud_tpu
         ),
         (
             ["v5litepod-8"],
-            {"environment": {"region": "us-west4"}, "overrides": {"v5litepod-8": {"machine": "ct5lp-hightpu-4t"}}},
+            {
+                "environment": {"region": "us-west4"},
+                "overrides": {"v5litepod-8": {"machine": "ct5lp-hightpu-4t"}},
+            },
             "TPU026 v5litepod-8 cannot run on ct5lp-hightpu-4t: cloud-tpu chooses the machine itself",
         ),
         (
@@ -36,14 +39,22 @@ from tpucfg.targets import RequestBody, cloud_tpu
             ["v2-8", "v2-128"],
             {
                 "name": "m" * 30,
-                "environments": {"e" * 27: {"project": "my-project", "region": "us-central1", "bucket": "my-bucket"}},
+                "environments": {
+                    "e" * 27: {
+                        "project": "my-project",
+                        "region": "us-central1",
+                        "bucket": "my-bucket",
+                    }
+                },
                 "options": {"service_account": "a@my-project.iam.gserviceaccount.com"},
             },
             f"TPU030 the job name {'m' * 30}-{'e' * 27}-v2-128 has 65 characters, and 63 are allowed for v2-128",
         ),
     ],
 )
-def test_an_invalid_spec_has_one_error(sizes: list[str], changes: dict[str, Any], expected: str) -> None:
+def test_an_invalid_spec_has_one_error(
+    sizes: list[str], changes: dict[str, Any], expected: str
+) -> None:
     """Each mistake is one error, whose message has the problem and its values."""
     errors = [
         f"{finding.id} {finding.message}"
@@ -89,7 +100,11 @@ NODE = "tpu.nodeSpec.0.node"
     ("path", "value", "expected"),
     [
         (f"{NODE}.acceleratorType", "v3-16", "acceleratorType: v3-16: it is not a TPU size"),
-        (f"{NODE}.acceleratorType", "tpu7x-8", "the Cloud TPU API has no accelerator type for TPU7x"),
+        (
+            f"{NODE}.acceleratorType",
+            "tpu7x-8",
+            "the Cloud TPU API has no accelerator type for TPU7x",
+        ),
     ],
 )
 def test_an_invalid_config_has_one_error(path: str, value: Any, expected: str) -> None:
@@ -105,26 +120,44 @@ def test_an_invalid_config_has_one_error(path: str, value: Any, expected: str) -
     [
         ("v5litepod-8", {"mode": "READ_WRITE"}, []),
         ("v5litepod-16", {"mode": "READ_ONLY"}, []),
-        ("v5litepod-16", {"mode": "READ_WRITE"}, ["mode: 4 hosts cannot attach one disk for writing"]),
+        (
+            "v5litepod-16",
+            {"mode": "READ_WRITE"},
+            ["mode: 4 hosts cannot attach one disk for writing"],
+        ),
         ("v5litepod-16x2", {}, ["sourceDisk: 8 hosts cannot attach one disk for writing"]),
     ],
 )
-def test_several_hosts_only_read_a_disk(size: str, disk: dict[str, str], problems: list[str]) -> None:
+def test_several_hosts_only_read_a_disk(
+    size: str, disk: dict[str, str], problems: list[str]
+) -> None:
     """A disk is attached for writing to one host at most, which is also the API's default mode."""
     body = cloud_tpu.request_body(job("cloud-tpu", size, environment={"region": "us-west4"}))
-    body["tpu"]["nodeSpec"][0]["node"]["dataDisks"] = [{"sourceDisk": "projects/p/zones/us-west4-a/disks/d", **disk}]
+    body["tpu"]["nodeSpec"][0]["node"]["dataDisks"] = [
+        {"sourceDisk": "projects/p/zones/us-west4-a/disks/d", **disk}
+    ]
     messages = [problem.message for problem in cloud_tpu.rules(body, CATALOG)]
     assert messages == [f"tpu.nodeSpec[0].node.dataDisks[0].{text}" for text in problems]
 
 
 @pytest.mark.parametrize(
     ("kind", "topology", "expected"),
-    [("V3", "5x7", "V3 has no topology 5x7"), ("V3", "4x4", None), ("V5P", "2x2x2", None), ("V4", "9x9x9", None)],
+    [
+        ("V3", "5x7", "V3 has no topology 5x7"),
+        ("V3", "4x4", None),
+        ("V5P", "2x2x2", None),
+        ("V4", "9x9x9", None),
+    ],
 )
 def test_an_unknown_topology_is_an_error(kind: str, topology: str, expected: str | None) -> None:
     """An unknown topology is refused only for a generation whose topologies are all known, unlike v4."""
-    node = {"acceleratorConfig": {"type": kind, "topology": topology}, "runtimeVersion": "tpu-ubuntu2204-base"}
-    body: RequestBody = {"tpu": {"nodeSpec": [{"parent": "projects/p/locations/z", "nodeId": "n", "node": node}]}}
+    node = {
+        "acceleratorConfig": {"type": kind, "topology": topology},
+        "runtimeVersion": "tpu-ubuntu2204-base",
+    }
+    body: RequestBody = {
+        "tpu": {"nodeSpec": [{"parent": "projects/p/locations/z", "nodeId": "n", "node": node}]}
+    }
     messages = [problem.message for problem in cloud_tpu.rules(body, CATALOG)]
     assert len(messages) == (expected is not None)
     assert all(str(expected) in text for text in messages)

@@ -25,24 +25,44 @@ def host(tmp_path: Path) -> Host:
     return Host(tmp_path)
 
 
-def script_of(args: Sequence[str] = (), env: Sequence[tuple[str, str]] = (), image: str = IMAGE) -> str:
+def script_of(
+    args: Sequence[str] = (), env: Sequence[tuple[str, str]] = (), image: str = IMAGE
+) -> str:
     """Return the script for these values, without the checks of a spec."""
-    return cloud_tpu.startup_script(job("cloud-tpu", "v2-32")._replace(args=tuple(args), env=tuple(env), image=image))
+    return cloud_tpu.startup_script(
+        job("cloud-tpu", "v2-32")._replace(args=tuple(args), env=tuple(env), image=image)
+    )
 
 
 @pytest.mark.sample
 def test_the_container_is_started(host: Host) -> None:
     """A host logs in with its account's token, pulls the image and starts the container with the program's flags."""
-    planned_job = job("cloud-tpu", "v2-32", trainer={"env": {"A": "1"}, "args": {"data_dir": "${bucket}/data"}})
+    planned_job = job(
+        "cloud-tpu", "v2-32", trainer={"env": {"A": "1"}, "args": {"data_dir": "${bucket}/data"}}
+    )
     completed = host.boot(cloud_tpu.startup_script(planned_job))
     assert completed.returncode == 0, completed.stderr
     assert host.calls("docker", "login") == [
-        ["login", "--username", "oauth2accesstoken", "--password-stdin", "https://us-docker.pkg.dev"]
+        [
+            "login",
+            "--username",
+            "oauth2accesstoken",
+            "--password-stdin",
+            "https://us-docker.pkg.dev",
+        ]
     ]
     assert (host.state / "password").read_text(encoding="utf-8") == "ya29.of-the-host"
     assert host.calls("docker", "create") == [
         [
-            *("create", "--name", "trainer", "--privileged", "--net=host", "--ipc=host", "--ulimit=memlock=-1:-1"),
+            *(
+                "create",
+                "--name",
+                "trainer",
+                "--privileged",
+                "--net=host",
+                "--ipc=host",
+                "--ulimit=memlock=-1:-1",
+            ),
             *("--env", "A=1", IMAGE, "--data_dir=gs://my-bucket/data"),
             *("--batch_size=256", "--train_steps=1000"),
         ]
@@ -55,12 +75,18 @@ WORDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"
 HOSTILE = st.sampled_from(
     ("'", '"', "$(id)", "`id`", "$HOME", "\\", "\n", "; exit 3", "&& false", "{{ x }}", "{% raw %}")
 )
-VALUES = st.lists(WORDS | HOSTILE | st.builds("".join, st.lists(WORDS | HOSTILE, max_size=3)), max_size=8)
+VALUES = st.lists(
+    WORDS | HOSTILE | st.builds("".join, st.lists(WORDS | HOSTILE, max_size=3)), max_size=8
+)
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
 @given(args=VALUES, env=VALUES)
-def test_values_reach_the_container_unchanged(tmp_path: Path, args: list[str], env: list[str]) -> None:
+def test_values_reach_the_container_unchanged(
+    tmp_path: Path, args: list[str], env: list[str]
+) -> None:
     """Docker gets each flag and variable as one unchanged argument, and bash executes nothing in it."""
     shutil.rmtree(tmp_path)
     host = Host(tmp_path)
@@ -181,7 +207,9 @@ def test_the_token_is_deleted_afterwards(host: Host) -> None:
         ("us-docker.pkg.dev.example.com/i", None),
     ],
 )
-def test_only_googles_registries_get_the_token(host: Host, image: str, registry: str | None) -> None:
+def test_only_googles_registries_get_the_token(
+    host: Host, image: str, registry: str | None
+) -> None:
     """The account's token is sent to Google's registries, and to no other registry."""
     assert host.boot(script_of(image=image)).returncode == 0
     assert [call[-1] for call in host.calls("docker", "login")] == ([registry] if registry else [])
@@ -192,11 +220,23 @@ def test_the_script_passes_shellcheck() -> None:
     """Shellcheck has no remark about a script with or without login, flags and variables."""
     everything = {**BOUNDED, "secrets": {"A": "a/1"}, "mounts": {"/data": "${bucket}"}}
     full = cloud_tpu.startup_script(job("cloud-tpu", "v2-32", trainer=everything))
-    planned_job = job("compute-engine", "v6e-16", environment={"region": "us-east5"}, trainer=everything)
+    planned_job = job(
+        "compute-engine", "v6e-16", environment={"region": "us-east5"}, trainer=everything
+    )
     other = compute_engine.startup_script(planned_job)
     parts = [part(text) for text in (full, other) for part in (deadline_of, watchdog_of)]
-    for script in (script_of(), script_of(["--a=$(b)", "c d"], [("E", "f'g")], "python:3.12"), full, other, *parts):
-        subprocess.run([SHELLCHECK, "--shell=bash", f"--exclude={ALLOWED}", "-"], input=script.encode(), check=True)
+    for script in (
+        script_of(),
+        script_of(["--a=$(b)", "c d"], [("E", "f'g")], "python:3.12"),
+        full,
+        other,
+        *parts,
+    ):
+        subprocess.run(
+            [SHELLCHECK, "--shell=bash", f"--exclude={ALLOWED}", "-"],
+            input=script.encode(),
+            check=True,
+        )
 
 
 ALLOWED = "SC2317,SC2329,SC2174,SC2094,SC2016"
@@ -210,13 +250,19 @@ def secret_script(**changes: Any) -> str:
     return cloud_tpu.startup_script(job("cloud-tpu", "v2-8", trainer=trainer))
 
 
-VALUES_OF_SECRETS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1) | HOSTILE
+VALUES_OF_SECRETS = (
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1) | HOSTILE
+)
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
 @given(
     value=VALUES_OF_SECRETS
-    | st.sampled_from(["a\nb", "-----BEGIN KEY-----\nMII\n-----END KEY-----\n", "\n\n", "x" * 65536])
+    | st.sampled_from(
+        ["a\nb", "-----BEGIN KEY-----\nMII\n-----END KEY-----\n", "\n\n", "x" * 65536]
+    )
 )
 def test_a_secret_reaches_the_container_unchanged(tmp_path: Path, value: str) -> None:
     """The container's variable has the secret's value to the last line break, and no argument and no output has it."""
@@ -229,7 +275,12 @@ def test_a_secret_reaches_the_container_unchanged(tmp_path: Path, value: str) ->
     assert call[call.index("--env") : call.index("--env") + 2] == ["--env", "WANDB_API_KEY"]
     environment = (host.state / "environment").read_bytes().split(b"\0")
     assert f"WANDB_API_KEY=secret:{value}".encode() in environment
-    assert all("secret:" not in word for name in ("docker", "curl") for words in host.calls(name) for word in words)
+    assert all(
+        "secret:" not in word
+        for name in ("docker", "curl")
+        for words in host.calls(name)
+        for word in words
+    )
     assert b"secret:" not in completed.stdout + completed.stderr
 
 
@@ -255,7 +306,9 @@ def test_secrets_do_not_disturb_each_other(host: Host) -> None:
     completed = host.boot(secret_script(secrets=secrets), NAMED="1")
     assert completed.returncode == 0, completed.stderr
     environment = dict(
-        setting.split(b"=", 1) for setting in (host.state / "environment").read_bytes().split(b"\0") if setting
+        setting.split(b"=", 1)
+        for setting in (host.state / "environment").read_bytes().split(b"\0")
+        if setting
     )
     url = "https://secretmanager.googleapis.com/v1/projects/my-project/secrets"
     values = {name: environment[name.encode()].decode() for name in secrets}
@@ -265,13 +318,17 @@ def test_secrets_do_not_disturb_each_other(host: Host) -> None:
 def bash_keeps(variable: str) -> bool:
     """Return True if a program that bash starts gets the value of an exported variable."""
     script = 'settings=("$1=of-the-secret"); export "${settings[@]}"; exec /usr/bin/env --null'
-    completed = subprocess.run(["/bin/bash", "-c", script, "bash", variable], capture_output=True, check=False)
+    completed = subprocess.run(
+        ["/bin/bash", "-c", script, "bash", variable], capture_output=True, check=False
+    )
     return f"{variable}=of-the-secret".encode() in completed.stdout.split(b"\0")
 
 
 def test_variables_that_bash_does_not_pass_on_are_refused() -> None:
     """No secret can have a variable of bash whose value a program would not get."""
-    listed = subprocess.run(["/bin/bash", "-c", "compgen -v"], capture_output=True, check=True, text=True).stdout
+    listed = subprocess.run(
+        ["/bin/bash", "-c", "compgen -v"], capture_output=True, check=True, text=True
+    ).stdout
     lost = {name: "a/1" for name in listed.split() if not bash_keeps(name)}
     assert {"UID", "PPID", "GROUPS"} <= lost.keys()
     findings = compiled("cloud-tpu", "v2-8", trainer={"secrets": lost}).findings
@@ -280,11 +337,14 @@ def test_variables_that_bash_does_not_pass_on_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "variable", ["PATH", "HOME", "DOCKER_HOST", "DOCKER_CONFIG", "LD_PRELOAD", "BASH_ENV", "tpucfg_file"]
+    "variable",
+    ["PATH", "HOME", "DOCKER_HOST", "DOCKER_CONFIG", "LD_PRELOAD", "BASH_ENV", "tpucfg_file"],
 )
 def test_variables_of_the_host_are_refused(variable: str) -> None:
     """A secret in a variable that bash, the loader, docker or the script reads is one error."""
-    findings = compiled("cloud-tpu", "v2-8", trainer={"secrets": {variable: "a/1", "HOME_TOKEN": "b/1"}}).findings
+    findings = compiled(
+        "cloud-tpu", "v2-8", trainer={"secrets": {variable: "a/1", "HOME_TOKEN": "b/1"}}
+    ).findings
     errors = [finding for finding in findings if finding.level == "error"]
     assert [(error.id, error.message.split(":")[0]) for error in errors] == [
         ("TPU059", f"cloud-tpu cannot set {variable} from Secret Manager")
@@ -296,7 +356,10 @@ def test_a_secret_is_fetched_from_secret_manager(host: Host) -> None:
     (host.state / "secret").write_text("value")
     assert host.boot(secret_script()).returncode == 0
     fetch = host.calls("curl")[-1]
-    assert fetch[-1] == "https://secretmanager.googleapis.com/v1/projects/my-project/secrets/wandb/versions/3:access"
+    assert (
+        fetch[-1]
+        == "https://secretmanager.googleapis.com/v1/projects/my-project/secrets/wandb/versions/3:access"
+    )
     assert "pipe: Authorization: Bearer ya29.of-the-host" in fetch
 
 
@@ -319,8 +382,12 @@ def test_a_trace_of_the_script_shows_no_secret(host: Host) -> None:
     assert base64.b64encode(b"hunter2") not in completed.stderr
 
 
-@pytest.mark.parametrize(("value", "variables"), [(b"value", {"REFUSALS": "99"}), (b"", {}), (b"a\0b", {})])
-def test_a_secret_that_cannot_be_fetched_ends_the_job(host: Host, value: bytes, variables: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("value", "variables"), [(b"value", {"REFUSALS": "99"}), (b"", {}), (b"a\0b", {})]
+)
+def test_a_secret_that_cannot_be_fetched_ends_the_job(
+    host: Host, value: bytes, variables: dict[str, str]
+) -> None:
     """A refused request, an empty value and one with a zero byte start no container, and leave nothing."""
     (host.state / "secret").write_bytes(value)
     assert host.boot(secret_script(), **variables).returncode != 0
@@ -357,7 +424,9 @@ def test_buckets_are_mounted_and_shown_in_the_container(host: Host) -> None:
         f"type=bind,source={root}/mnt/tpucfg/0,target=/data,bind-propagation=rslave",
         f"type=bind,source={root}/mnt/tpucfg/1,target=/out,bind-propagation=rslave",
     ]
-    assert [call[-2:] for call in host.calls("apt-get") if "install" in call] == [["--yes", "gcsfuse=3.*"]]
+    assert [call[-2:] for call in host.calls("apt-get") if "install" in call] == [
+        ["--yes", "gcsfuse=3.*"]
+    ]
     assert host.calls("dpkg") == [["--configure", "-a"]]
     (list_file,) = (root / "etc/apt/sources.list.d").iterdir()
     assert "https://packages.cloud.google.com/apt gcsfuse-" in list_file.read_text()

@@ -32,7 +32,9 @@ BOUNDED = {"max_run_duration": "12h"}
 def body_of(size: str, **changes: Any) -> RequestBody:
     """Return the request body of a job in us-east5, without the start-up script and the digests of its content."""
     environment = EAST | changes.pop("environment", {})
-    body = deepcopy(compute_engine.request_body(job("compute-engine", size, environment=environment, **changes)))
+    body = deepcopy(
+        compute_engine.request_body(job("compute-engine", size, environment=environment, **changes))
+    )
     for value in body.values():
         value.pop("description", None)
         host = value.get("properties", value)
@@ -45,7 +47,9 @@ def body_of(size: str, **changes: Any) -> RequestBody:
 
 def host_of(body: RequestBody) -> dict[str, Any]:
     """Return the fields of a host."""
-    host: dict[str, Any] = body["instance"] if "instance" in body else body["instanceTemplate"]["properties"]
+    host: dict[str, Any] = (
+        body["instance"] if "instance" in body else body["instanceTemplate"]["properties"]
+    )
     return host
 
 
@@ -81,7 +85,9 @@ def test_a_slice_of_several_hosts_is_a_group() -> None:
                         "accessConfigs": [{"name": "External NAT", "type": "ONE_TO_ONE_NAT"}],
                     }
                 ],
-                "serviceAccounts": [{"email": "tpu-mnist-dev@my-project.iam.gserviceaccount.com", "scopes": [SCOPE]}],
+                "serviceAccounts": [
+                    {"email": "tpu-mnist-dev@my-project.iam.gserviceaccount.com", "scopes": [SCOPE]}
+                ],
                 "scheduling": {
                     "provisioningModel": "STANDARD",
                     "onHostMaintenance": "TERMINATE",
@@ -111,8 +117,14 @@ def test_one_host_is_an_instance() -> None:
     assert list(body) == ["instance"]
     instance = body["instance"]
     assert instance["machineType"] == "zones/us-east5-a/machineTypes/ct5p-hightpu-4t"
-    assert instance["disks"][0]["initializeParams"]["diskType"] == "zones/us-east5-a/diskTypes/pd-balanced"
-    assert instance["scheduling"] == {"provisioningModel": "STANDARD", "onHostMaintenance": "TERMINATE"}
+    assert (
+        instance["disks"][0]["initializeParams"]["diskType"]
+        == "zones/us-east5-a/diskTypes/pd-balanced"
+    )
+    assert instance["scheduling"] == {
+        "provisioningModel": "STANDARD",
+        "onHostMaintenance": "TERMINATE",
+    }
 
 
 def test_another_machine_makes_a_group() -> None:
@@ -136,7 +148,11 @@ def test_tpu7x_has_an_image_of_its_own() -> None:
     ("capacity", "scheduling", "wait"),
     [
         ("spot", {"provisioningModel": "SPOT", "automaticRestart": False}, None),
-        ("flex-start", {"provisioningModel": "FLEX_START", "automaticRestart": False}, {"seconds": "7200"}),
+        (
+            "flex-start",
+            {"provisioningModel": "FLEX_START", "automaticRestart": False},
+            {"seconds": "7200"},
+        ),
         ({"reservation": "mine"}, {"provisioningModel": "RESERVATION_BOUND"}, None),
     ],
 )
@@ -170,7 +186,11 @@ def test_a_shared_reservation_has_its_project(name: str, value: str) -> None:
     """A reservation of another project is named with that project."""
     affinity = host_of(body_of("v6e-16", capacity={"reservation": name}))["reservationAffinity"]
     key = "compute.googleapis.com/reservation-name"
-    assert affinity == {"consumeReservationType": "SPECIFIC_RESERVATION", "key": key, "values": [value]}
+    assert affinity == {
+        "consumeReservationType": "SPECIFIC_RESERVATION",
+        "key": key,
+        "values": [value],
+    }
 
 
 @pytest.mark.parametrize("changes", [{}, {"trainer": BOUNDED}, {"capacity": "spot"}])
@@ -227,17 +247,37 @@ def test_settings_of_cloud_tpu_are_fields_too() -> None:
         ("v6e-16", {"source": DISK}, None),
         ("v6e-4", {"source": DISK}, None),
         ("v6e-4", {"source": DISK, "read_only": False}, None),
-        ("v6e-16", {"source": DISK, "read_only": False}, "4 hosts cannot attach one disk for writing"),
-        ("v6e-16", {"source": DISK.replace("east5-a", "east5-b")}, "the disk is in us-east5-b of my-project"),
-        ("v6e-16", {"source": DISK.replace("my-project", "other-project")}, "the disk is in us-east5-a of other"),
-        ("v6e-4", {"source": DISK.replace("east5-a", "east5-b")}, "the disk is in us-east5-b, and the slice in"),
+        (
+            "v6e-16",
+            {"source": DISK, "read_only": False},
+            "4 hosts cannot attach one disk for writing",
+        ),
+        (
+            "v6e-16",
+            {"source": DISK.replace("east5-a", "east5-b")},
+            "the disk is in us-east5-b of my-project",
+        ),
+        (
+            "v6e-16",
+            {"source": DISK.replace("my-project", "other-project")},
+            "the disk is in us-east5-a of other",
+        ),
+        (
+            "v6e-4",
+            {"source": DISK.replace("east5-a", "east5-b")},
+            "the disk is in us-east5-b, and the slice in",
+        ),
     ],
 )
 def test_a_disk_is_attached_in_its_zone(size: str, disk: dict[str, Any], words: str | None) -> None:
     """Each disk that a host cannot attach is one error, at its line of the spec."""
-    result = compiled("compute-engine", size, environment=EAST, options={"data_disks": [disk]}, capacity=RESERVED)
+    result = compiled(
+        "compute-engine", size, environment=EAST, options={"data_disks": [disk]}, capacity=RESERVED
+    )
     findings = [finding for finding in result.findings if finding.id == "TPU074"]
-    assert [words in finding.message for finding in findings if words] == [True] * bool(words), findings
+    assert [words in finding.message for finding in findings if words] == [True] * bool(words), (
+        findings
+    )
     assert len(findings) == bool(words)
     assert result.project
     lines = result.project.document.text.splitlines()
@@ -246,10 +286,14 @@ def test_a_disk_is_attached_in_its_zone(size: str, disk: dict[str, Any], words: 
 
 @pytest.mark.parametrize("size", ["v6e-4", "v6e-16"])
 @pytest.mark.parametrize(("zone", "is_offered"), [("us-east5-b", True), ("us-east1-d", False)])
-def test_the_help_for_a_disk_names_only_zones_of_the_region(size: str, zone: str, is_offered: bool) -> None:
+def test_the_help_for_a_disk_names_only_zones_of_the_region(
+    size: str, zone: str, is_offered: bool
+) -> None:
     """A slice can move to the zone of a disk only within its region, as TPU022 refuses any other zone."""
     disk = {"source": DISK.replace("us-east5-a", zone)}
-    result = compiled("compute-engine", size, environment=EAST, options={"data_disks": [disk]}, capacity=RESERVED)
+    result = compiled(
+        "compute-engine", size, environment=EAST, options={"data_disks": [disk]}, capacity=RESERVED
+    )
     (finding,) = (finding for finding in result.findings if finding.id == "TPU074")
     assert (zone in finding.help) == is_offered
     assert "name a disk in us-east5-a" in finding.help
@@ -258,7 +302,9 @@ def test_the_help_for_a_disk_names_only_zones_of_the_region(size: str, zone: str
 @pytest.mark.parametrize("size", ["v2-8", "v3-32", "v4-16", "v5litepod-16", "v6e-16x2"])
 def test_other_generations_and_several_slices_are_refused(size: str) -> None:
     """Compute Engine offers v5p, v6e and TPU7x, and a group is one slice."""
-    findings = [finding for finding in compiled("compute-engine", size).findings if finding.id == "TPU024"]
+    findings = [
+        finding for finding in compiled("compute-engine", size).findings if finding.id == "TPU024"
+    ]
     assert len(findings) == 1
     assert findings[0].details
 
@@ -267,7 +313,10 @@ EVERYTHING: tuple[tuple[str, dict[str, Any]], ...] = (
     ("v6e-4", {}),
     ("v6e-16", {"capacity": "spot", "environment": EAST}),
     ("v5p-32", {"trainer": BOUNDED, "capacity": "flex-start", "environment": EAST}),
-    ("tpu7x-128", {"capacity": {"reservation": "r"}, "options": {"external_ips": False, "subnetwork": "s"}}),
+    (
+        "tpu7x-128",
+        {"capacity": {"reservation": "r"}, "options": {"external_ips": False, "subnetwork": "s"}},
+    ),
 )
 
 
@@ -285,7 +334,9 @@ def test_every_config_fits_schema_rules_and_origins(size: str, changes: dict[str
 
 def test_each_generation_has_an_image_and_machines() -> None:
     """A generation that the catalog gives to this target can be rendered, and its machines pass the rules."""
-    offered = {slice_.generation for slice_ in CATALOG.all() if compute_engine.NAME in slice_.targets}
+    offered = {
+        slice_.generation for slice_ in CATALOG.all() if compute_engine.NAME in slice_.targets
+    }
     assert offered == {*HOST_IMAGES}
     for slice_ in CATALOG.all():
         if slice_.generation in offered and slice_.machine:
@@ -328,14 +379,24 @@ def test_the_file_is_read_as_its_request_body(size: str) -> None:
         (("targetSize:", "targetsize:"), "TPU070", "targetsize: 4"),
         (("mode: BULK", "mode: BULKY"), "TPU073", "mode: BULKY"),
         (("targetSize: 4", "targetSize: 5"), "TPU074", "targetSize: 5"),
-        (("compute#instanceGroupManager", "compute#instanceGroup"), "TPU073", 'kind: "compute#instanceGroup"'),
-        (("compute#resourcePolicy", "compute#instanceTemplate"), "TPU074", 'kind: "compute#instanceTemplate"'),
+        (
+            ("compute#instanceGroupManager", "compute#instanceGroup"),
+            "TPU073",
+            'kind: "compute#instanceGroup"',
+        ),
+        (
+            ("compute#resourcePolicy", "compute#instanceTemplate"),
+            "TPU074",
+            'kind: "compute#instanceTemplate"',
+        ),
     ],
 )
 def test_a_mistake_is_found_at_its_line(replacement: tuple[str, str], id_: str, line: str) -> None:
     """A finding about a file of several documents is at the line of its document."""
     text = text_of("v6e-16").replace(*replacement)
-    findings = config_findings(read_text(text, "config.yaml", several=True), "compute-engine", CATALOG)
+    findings = config_findings(
+        read_text(text, "config.yaml", several=True), "compute-engine", CATALOG
+    )
     lines = [(each.id, text.splitlines()[each.location.line - 1]) for each in findings]
     assert any(each_id == id_ and line in row for each_id, row in lines), lines
 
@@ -343,8 +404,12 @@ def test_a_mistake_is_found_at_its_line(replacement: tuple[str, str], id_: str, 
 def test_a_document_without_a_kind_is_named() -> None:
     """A document that does not state what it is cannot be checked."""
     text = text_of("v6e-16").replace('kind: "compute#instanceTemplate"\n', "")
-    findings = config_findings(read_text(text, "config.yaml", several=True), "compute-engine", CATALOG)
-    assert [(each.id, "has no kind" in each.message) for each in findings if each.id == "TPU071"] == [("TPU071", True)]
+    findings = config_findings(
+        read_text(text, "config.yaml", several=True), "compute-engine", CATALOG
+    )
+    assert [
+        (each.id, "has no kind" in each.message) for each in findings if each.id == "TPU071"
+    ] == [("TPU071", True)]
 
 
 # Rules of configs that are written by hand
@@ -378,18 +443,37 @@ SCHEDULING = f"{HOST}__scheduling"
         ({f"{HOST}__machineType": "n2-standard-4"}, "machineType", "has none of them"),
         ({f"{HOST}__machineType": ""}, "machineType", "the default"),
         (
-            {SCHEDULING: {"provisioningModel": "FLEX_START", "maxRunDuration": {"seconds": "9" * 5000}}},
+            {
+                SCHEDULING: {
+                    "provisioningModel": "FLEX_START",
+                    "maxRunDuration": {"seconds": "9" * 5000},
+                }
+            },
             "seconds",
             "30 seconds to 120 days",
         ),
-        ({f"{SCHEDULING}__provisioningModel": "FLEX_START"}, "provisioningModel", "600 to 604800 seconds"),
-        ({f"{SCHEDULING}__provisioningModel": "RESERVATION_BOUND"}, "reservationAffinity", "is named by"),
-        ({f"{HOST}__disks": [{"source": "zones/z/disks/d"}]}, "source", "4 hosts cannot attach one disk"),
+        (
+            {f"{SCHEDULING}__provisioningModel": "FLEX_START"},
+            "provisioningModel",
+            "600 to 604800 seconds",
+        ),
+        (
+            {f"{SCHEDULING}__provisioningModel": "RESERVATION_BOUND"},
+            "reservationAffinity",
+            "is named by",
+        ),
+        (
+            {f"{HOST}__disks": [{"source": "zones/z/disks/d"}]},
+            "source",
+            "4 hosts cannot attach one disk",
+        ),
         ({"instanceGroupManager__targetSizePolicy": None}, "targetSizePolicy", "in the mode BULK"),
         ({"instanceGroupManager__targetSize": 3}, "targetSize", "4x4 has 16 chips"),
         ({"instanceGroupManager__resourcePolicies": None}, "workloadPolicy", "would form no slice"),
         (
-            {f"{HOST}__disks__0__initializeParams__sourceImage": f"{IMAGES}/ubuntu-accel-2404-amd64-tpu-tpu7x"},
+            {
+                f"{HOST}__disks__0__initializeParams__sourceImage": f"{IMAGES}/ubuntu-accel-2404-amd64-tpu-tpu7x"
+            },
             "sourceImage",
             "is an image for tpu7x, and the machine is of v6e",
         ),
@@ -402,19 +486,47 @@ SCHEDULING = f"{HOST}__scheduling"
             "sourceImage",
             "is an image for v5e, v5p, v6e, and the machine is of tpu7x",
         ),
-        ({"resourcePolicy__workloadPolicy": {"acceleratorTopology": "4x4"}}, "type", "need the throughput"),
-        ({"resourcePolicy__workloadPolicy": {"type": "HIGH_THROUGHPUT"}}, "acceleratorTopology", "it is missing"),
-        ({"resourcePolicy__workloadPolicy__acceleratorTopology": "16"}, "acceleratorTopology", "16 is no topology"),
-        ({"resourcePolicy__workloadPolicy__acceleratorTopology": "2x8"}, "acceleratorTopology", "2x8 is no topology"),
-        ({"resourcePolicy__workloadPolicy__acceleratorTopology": "4X4"}, "acceleratorTopology", "4X4 is no topology"),
-        ({f"{HOST}__machineType": "ct5p-hightpu-4t"}, "acceleratorTopology", "4x4 is no topology of ct5p-hightpu-4t"),
+        (
+            {"resourcePolicy__workloadPolicy": {"acceleratorTopology": "4x4"}},
+            "type",
+            "need the throughput",
+        ),
+        (
+            {"resourcePolicy__workloadPolicy": {"type": "HIGH_THROUGHPUT"}},
+            "acceleratorTopology",
+            "it is missing",
+        ),
+        (
+            {"resourcePolicy__workloadPolicy__acceleratorTopology": "16"},
+            "acceleratorTopology",
+            "16 is no topology",
+        ),
+        (
+            {"resourcePolicy__workloadPolicy__acceleratorTopology": "2x8"},
+            "acceleratorTopology",
+            "2x8 is no topology",
+        ),
+        (
+            {"resourcePolicy__workloadPolicy__acceleratorTopology": "4X4"},
+            "acceleratorTopology",
+            "4X4 is no topology",
+        ),
+        (
+            {f"{HOST}__machineType": "ct5p-hightpu-4t"},
+            "acceleratorTopology",
+            "4x4 is no topology of ct5p-hightpu-4t",
+        ),
         (
             {f"{HOST}__machineType": "ct6e-standard-8t", "instanceGroupManager__targetSize": 2},
             "acceleratorTopology",
             "4x4 is no topology of ct6e-standard-8t",
         ),
         ({f"{SCHEDULING}__maxRunDuration": {"seconds": "-5"}}, "seconds", "30 seconds to 120 days"),
-        ({f"{SCHEDULING}__maxRunDuration": {"seconds": "99999999"}}, "seconds", "30 seconds to 120 days"),
+        (
+            {f"{SCHEDULING}__maxRunDuration": {"seconds": "99999999"}},
+            "seconds",
+            "30 seconds to 120 days",
+        ),
         (
             {f"{HOST}__reservationAffinity": {"consumeReservationType": "SPECIFIC_RESERVATION"}},
             "reservationAffinity",
@@ -422,7 +534,11 @@ SCHEDULING = f"{HOST}__scheduling"
         ),
         ({f"{HOST}__disks__0__autoDelete": False}, "autoDelete", "leaves its boot disk behind"),
         ({f"{HOST}__disks__0__autoDelete": None}, "autoDelete", "leaves its boot disk behind"),
-        ({f"{HOST}__disks__0__initializeParams__diskSizeGb": "10"}, "initializeParams", "no room for Docker"),
+        (
+            {f"{HOST}__disks__0__initializeParams__diskSizeGb": "10"},
+            "initializeParams",
+            "no room for Docker",
+        ),
         (
             {"resourcePolicy": None, "instanceGroupManager__resourcePolicies": None},
             "workloadPolicy",
@@ -433,17 +549,24 @@ SCHEDULING = f"{HOST}__scheduling"
 def test_the_service_refuses_it(changes: dict[str, Any], path: str | int, words: str) -> None:
     """Each rule names the field, and has a fix."""
     problems = list(compute_engine.rules(hand_written(**changes), CATALOG))
-    assert [problem for problem in problems if problem.path[-1] == path and words in problem.message], problems
+    assert [
+        problem for problem in problems if problem.path[-1] == path and words in problem.message
+    ], problems
     assert all(problem.help for problem in problems)
 
 
 @pytest.mark.parametrize(
-    "image", ["projects/p/global/images/mine-tpu7x", "ubuntu-accel-2204-amd64-tpu-v5e-v5p-v6e-v1", ""]
+    "image",
+    ["projects/p/global/images/mine-tpu7x", "ubuntu-accel-2204-amd64-tpu-v5e-v5p-v6e-v1", ""],
 )
 def test_other_images_are_accepted(image: str) -> None:
     """An image of the machine's generation, and one of your own, are no mistakes."""
     assert (
-        list(compute_engine.rules(hand_written(**{f"{HOST}__disks__0__initializeParams__sourceImage": image}), CATALOG))
+        list(
+            compute_engine.rules(
+                hand_written(**{f"{HOST}__disks__0__initializeParams__sourceImage": image}), CATALOG
+            )
+        )
         == []
     )
 
@@ -477,7 +600,9 @@ def test_an_empty_topology_is_a_missing_one(policy: dict[str, str]) -> None:
 )
 def test_a_document_that_is_no_object_is_one_finding(text: str, id_: str, help_: str) -> None:
     """The missing host is not reported beside a document that may be meant as one, and the help is a valid form."""
-    (finding,) = config_findings(read_text(text, "config.yaml", several=True), "compute-engine", CATALOG)
+    (finding,) = config_findings(
+        read_text(text, "config.yaml", several=True), "compute-engine", CATALOG
+    )
     assert finding.id == id_
     assert finding.help.startswith(help_)
 
@@ -514,7 +639,9 @@ def test_a_topology_may_be_of_cubes(topology: str, hosts: int, fix: str | None) 
         instanceTemplate__properties__machineType="ct5p-hightpu-4t",
         instanceGroupManager__targetSize=hosts,
     )
-    assert [problem.help.startswith(fix or "") for problem in compute_engine.rules(body, CATALOG)] == [True] * bool(fix)
+    assert [
+        problem.help.startswith(fix or "") for problem in compute_engine.rules(body, CATALOG)
+    ] == [True] * bool(fix)
 
 
 def test_an_instance_attaches_disks_of_its_zone() -> None:
@@ -524,7 +651,9 @@ def test_an_instance_attaches_disks_of_its_zone() -> None:
         body = hand_written("v6e-4")
         body["instance"]["disks"].append(disk)
         problems = list(compute_engine.rules(body, CATALOG))
-        assert [problem.message.partition("is in ")[2].partition(",")[0] for problem in problems] == expected
+        assert [
+            problem.message.partition("is in ")[2].partition(",")[0] for problem in problems
+        ] == expected
 
 
 @pytest.mark.parametrize("size", ["v6e-4", "v6e-16"])
@@ -539,7 +668,9 @@ def test_a_setting_that_the_service_refuses_is_an_error(size: str) -> None:
 @pytest.mark.parametrize("duration", ["20s", "200d"])
 def test_the_help_for_a_duration_is_a_range_of_the_setting(duration: str) -> None:
     """Both limits are in the words of the spec, as a duration may be too short or too long."""
-    result = compiled("compute-engine", "v6e-4", environment=EAST, trainer={"max_run_duration": duration})
+    result = compiled(
+        "compute-engine", "v6e-4", environment=EAST, trainer={"max_run_duration": duration}
+    )
     (finding,) = [each for each in result.findings if each.id == "TPU074"]
     assert finding.help.endswith("in a spec, max_run_duration from 30s to 120d")
 
@@ -550,7 +681,9 @@ def test_a_config_creates_hosts_once() -> None:
     policy = {"resourcePolicy": group["resourcePolicy"]}
     assert [problem.id for problem in compute_engine.rules(policy, CATALOG)] == ["TPU071"]
     both = group | body_of("v6e-4")
-    assert "one more host" in " ".join(problem.message for problem in compute_engine.rules(both, CATALOG))
+    assert "one more host" in " ".join(
+        problem.message for problem in compute_engine.rules(both, CATALOG)
+    )
 
 
 # Commands
@@ -574,16 +707,24 @@ def test_gcloud_accepts_the_commands(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_notes_name_what_a_start_depends_on(tmp_path: Path) -> None:
     """Quota, commands for the case that hosts or the program are missing, and the end of a request for capacity."""
-    planned_job = job("compute-engine", "v6e-16", environment=EAST, options={"disk_gb": 300, "external_ips": True})
+    planned_job = job(
+        "compute-engine", "v6e-16", environment=EAST, options={"disk_gb": 300, "external_ips": True}
+    )
     notes = compute_engine.submission(planned_job).notes
     assert any("1,200 GB of disk and 4 public IPs" in note for note in notes)
     commands = [shlex.split(note.partition(": ")[2]) for note in notes if ": gcloud " in note]
     assert [words[4 if "managed" in words else 3] for words in commands] == [
-        *("list-errors", "get-serial-port-output", 'jsonPayload.container.metadata."tpucfg-job"="mnist-dev-v6e-16"'),
+        *(
+            "list-errors",
+            "get-serial-port-output",
+            'jsonPayload.container.metadata."tpucfg-job"="mnist-dev-v6e-16"',
+        ),
     ]
     for words in commands:
         assert gcloud_refusal(words, tmp_path) is None, words
-    waiting = job("compute-engine", "v6e-4", environment=EAST, capacity="flex-start", trainer=BOUNDED)
+    waiting = job(
+        "compute-engine", "v6e-4", environment=EAST, capacity="flex-start", trainer=BOUNDED
+    )
     assert any("after 2 hours" in note for note in compute_engine.submission(waiting).notes)
 
 
@@ -614,7 +755,9 @@ def test_a_reused_object_has_equal_content() -> None:
     """The description of policy and template changes with their content and with `extra`, and with nothing else."""
 
     def contents(**changes: Any) -> list[str]:
-        start = compute_engine.submission(job("compute-engine", "v6e-16", environment=EAST, **changes)).start
+        start = compute_engine.submission(
+            job("compute-engine", "v6e-16", environment=EAST, **changes)
+        ).start
         assert isinstance(start, Creations)
         return [step.content for step in start.steps]
 
@@ -631,10 +774,17 @@ def test_metadata_is_merged_by_its_key() -> None:
     """`extra` adds an item of metadata, and cannot replace the start-up script."""
     items = [{"key": "enable-oslogin", "value": "TRUE"}]
     extra = {"instanceTemplate": {"properties": {"metadata": {"items": items}}}}
-    ((_, body),) = compiled("compute-engine", "v6e-16", environment=EAST, options={"extra": extra}).request_bodies
-    assert [item["key"] for item in host_of(body)["metadata"]["items"]] == ["startup-script", "enable-oslogin"]
+    ((_, body),) = compiled(
+        "compute-engine", "v6e-16", environment=EAST, options={"extra": extra}
+    ).request_bodies
+    assert [item["key"] for item in host_of(body)["metadata"]["items"]] == [
+        "startup-script",
+        "enable-oslogin",
+    ]
     items[0]["key"] = "startup-script"
-    findings = compiled("compute-engine", "v6e-16", environment=EAST, options={"extra": extra}).findings
+    findings = compiled(
+        "compute-engine", "v6e-16", environment=EAST, options={"extra": extra}
+    ).findings
     assert "TPU066" in [finding.id for finding in findings]
 
 
@@ -644,7 +794,15 @@ def test_findings_about_extra_are_at_its_line() -> None:
     result = compiled("compute-engine", "v6e-16", environment=EAST, options={"extra": extra})
     (finding,) = [finding for finding in result.findings if finding.id == "TPU070"]
     assert result.project
-    path = ("targets", "compute-engine", "extra", "instanceTemplate", "properties", "tags", "nonsense")
+    path = (
+        "targets",
+        "compute-engine",
+        "extra",
+        "instanceTemplate",
+        "properties",
+        "tags",
+        "nonsense",
+    )
     assert finding.location == document(result.project.document.text).key_location(path)
     assert target_named("compute-engine") is compute_engine
 
@@ -657,17 +815,25 @@ def test_findings_about_extra_are_at_its_line() -> None:
     ],
 )
 def test_why_completes_the_path_of_a_printed_object(
-    path: str, meant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    path: str,
+    meant: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A field at the top of a document that `render` prints is named with its object, which `why` then explains."""
-    (tmp_path / "tpucfg.yaml").write_text(project("compute-engine", "v6e-16", environment=EAST).document.text)
+    (tmp_path / "tpucfg.yaml").write_text(
+        project("compute-engine", "v6e-16", environment=EAST).document.text
+    )
     monkeypatch.chdir(tmp_path)
     assert app.run(["why", path]) == 2
     assert f"help: did you mean {meant}?" in capsys.readouterr().err
     assert app.run(["why", meant]) == 0
 
 
-@pytest.mark.parametrize("path", ["metadata.items.startup-script", "metadata.items[0]", "metadata.items.0"])
+@pytest.mark.parametrize(
+    "path", ["metadata.items.startup-script", "metadata.items[0]", "metadata.items.0"]
+)
 def test_why_finds_metadata_by_its_key(
     path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -675,14 +841,22 @@ def test_why_finds_metadata_by_its_key(
     (tmp_path / "tpucfg.yaml").write_text(project("compute-engine", "v6e-4").document.text)
     monkeypatch.chdir(tmp_path)
     assert app.run(["why", f"instance.{path}"]) == 0
-    assert "instance.metadata.items[0].value: a script that runs trainer.image" in capsys.readouterr().out
+    assert (
+        "instance.metadata.items[0].value: a script that runs trainer.image"
+        in capsys.readouterr().out
+    )
     assert app.run(["why", "instance.metadata.items.script"]) != 0
     assert "startup-script" in capsys.readouterr().err
 
 
-def test_sizes_that_the_option_target_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sizes_that_the_option_target_refuses(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """With `--target`, an edit of the spec's target would change nothing."""
     path = tmp_path / "tpucfg.yaml"
     path.write_text(project("cloud-tpu", "v5litepod-16").document.text)
     assert app.run(["check", "--spec", str(path), "--target", "compute-engine"]) == 1
-    assert "help: give --target one that supports it (vertex-ai, cloud-tpu, gke), or replace" in capsys.readouterr().out
+    assert (
+        "help: give --target one that supports it (vertex-ai, cloud-tpu, gke), or replace"
+        in capsys.readouterr().out
+    )

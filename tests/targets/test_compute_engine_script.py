@@ -31,13 +31,17 @@ def host(tmp_path: Path) -> Host:
     program(host.programs, "apt-get", INSTALL)
     # The script must not find a Docker of the machine that runs the test.
     (host.state / "tools").mkdir()
-    for tool in {path.name: path for folder in ("/bin", "/usr/bin") for path in Path(folder).iterdir()}.values():
+    for tool in {
+        path.name: path for folder in ("/bin", "/usr/bin") for path in Path(folder).iterdir()
+    }.values():
         if tool.name != "docker":
             (host.state / "tools" / tool.name).symlink_to(tool)
     return host
 
 
-def boot(host: Host, trainer: dict[str, Any] | None = None, size: str = "v6e-4", **variables: str) -> int:
+def boot(
+    host: Host, trainer: dict[str, Any] | None = None, size: str = "v6e-4", **variables: str
+) -> int:
     """Run the script of a job, and return its status."""
     planned = job("compute-engine", size, environment={"region": "us-east5"}, trainer=trainer or {})
     path = f"{host.programs}:{host.state / 'tools'}"
@@ -80,7 +84,8 @@ def test_a_list_that_cannot_be_updated_is_no_reason_to_give_up(host: Host) -> No
 def test_servers_of_packages_that_never_answer_end_an_attempt(host: Host) -> None:
     """A list that cannot be updated in time, as without Cloud NAT, does not hold the script for hours."""
     hanging = INSTALL.replace(
-        "[[ $* == *install* ]] ||", '[[ $* == *install* ]] || { "$STATE/tools/sleep" 60 && touch "$STATE/waited"; } ||'
+        "[[ $* == *install* ]] ||",
+        '[[ $* == *install* ]] || { "$STATE/tools/sleep" 60 && touch "$STATE/waited"; } ||',
     )
     program(host.programs, "apt-get", hanging.replace('"${UPDATE_STATUS:-0}"', '"$?"'))
     program(host.programs, "timeout", 'shift 2; exec "$STATE/tools/timeout" 3 "$@"')
@@ -94,7 +99,11 @@ def test_a_half_installed_docker_is_completed(host: Host) -> None:
     (host.programs / "docker").write_bytes((host.state / "docker").read_bytes())
     (host.programs / "docker").chmod(0o755)
     (host.state / "dead").touch()
-    program(host.programs, "systemctl", 'printf "%s\\0" "$@" > "$CALLS/$(ls "$CALLS" | wc -l).systemctl"\n' + REVIVE)
+    program(
+        host.programs,
+        "systemctl",
+        'printf "%s\\0" "$@" > "$CALLS/$(ls "$CALLS" | wc -l).systemctl"\n' + REVIVE,
+    )
     assert boot(host) == 0
     order = host.order()
     assert order[: order.index("docker container")] == [
@@ -119,15 +128,23 @@ def test_the_output_goes_to_cloud_logging(host: Host) -> None:
     """Docker sends the output with the job's name as a label, by which the printed command finds it."""
     assert boot(host, {"args": {"a": "1"}}) == 0
     (call,) = host.calls("docker", "create")
-    assert {"--log-driver=gcplogs", "--log-opt=labels=tpucfg-job", "--label=tpucfg-job=mnist-dev-v6e-4"} <= {*call}
-    log = compute_engine.submission(job("compute-engine", "v6e-4", environment={"region": "us-east5"})).log
+    assert {
+        "--log-driver=gcplogs",
+        "--log-opt=labels=tpucfg-job",
+        "--label=tpucfg-job=mnist-dev-v6e-4",
+    } <= {*call}
+    log = compute_engine.submission(
+        job("compute-engine", "v6e-4", environment={"region": "us-east5"})
+    ).log
     assert log
     assert 'metadata."tpucfg-job"="mnist-dev-v6e-4"' in log.argv[3]
 
 
 def test_without_docker_a_bounded_job_has_ended(host: Host) -> None:
     """The watchdog notes the end of a program that cannot start, so that the slice is deleted."""
-    watchdog, _, _ = watchdog_of(bounded_script("v6e-4", str(host.state))).partition("\n{ read -r failures")
+    watchdog, _, _ = watchdog_of(bounded_script("v6e-4", str(host.state))).partition(
+        "\n{ read -r failures"
+    )
     program(host.programs, "systemctl", "echo running")
     ended = bash(host, f"{watchdog}\nfailures=0\nattend\ncat {host.state}/ended\n").splitlines()[-1]
     assert ended.split()[0] == "none"
@@ -153,7 +170,8 @@ exit $status
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"secrets": {"A": "a/1"}, "image": "r.io/i:1"}, {"mounts": {"/data": "${bucket}"}}]
+    "settings",
+    [{}, {"secrets": {"A": "a/1"}, "image": "r.io/i:1"}, {"mounts": {"/data": "${bucket}"}}],
 )
 def test_a_server_that_never_answers_ends_the_script(host: Host, settings: dict[str, Any]) -> None:
     """A connection that is accepted, but not answered, fails like a refused one: the slice is charged meanwhile."""
@@ -174,12 +192,18 @@ def bounded_script(size: str, folder: str) -> str:
 def bash(host: Host, text: str) -> str:
     """Run bash without any other Docker, and return what it prints."""
     variables = {"PATH": f"{host.programs}:{host.state / 'tools'}", "CALLS": str(host.calls_folder)}
-    completed = subprocess.run(["/bin/bash"], input=text, env=variables, capture_output=True, text=True, check=False)
+    completed = subprocess.run(
+        ["/bin/bash"], input=text, env=variables, capture_output=True, text=True, check=False
+    )
     return completed.stdout
 
 
-@pytest.mark.parametrize(("size", "collection"), [("v6e-4", "instances"), ("v6e-16", "instanceGroupManagers")])
-def test_a_bounded_host_deletes_what_it_was_created_by(size: str, collection: str, host: Host) -> None:
+@pytest.mark.parametrize(
+    ("size", "collection"), [("v6e-4", "instances"), ("v6e-16", "instanceGroupManagers")]
+)
+def test_a_bounded_host_deletes_what_it_was_created_by(
+    size: str, collection: str, host: Host
+) -> None:
     """The request deletes the group, or the only instance; if it is refused, the missing permission is named."""
     script = deadline_of(bounded_script(size, str(host.state)))
     calls = script.replace("\nif [", f"\naccess_token() {{ printf %s {TOKEN}; }}\nset now\nif [", 1)
@@ -195,4 +219,6 @@ def test_a_bounded_host_deletes_what_it_was_created_by(size: str, collection: st
         assert host.calls("sleep") == [["30"], ["30"]]
         api.answer = lambda *_: (403, {"error": {"code": 403}})  # type: ignore[method-assign]
         account = "tpu-mnist-dev@my-project.iam.gserviceaccount.com"
-        assert f"{account} needs the permission compute.{collection}.delete in the project" in bash(host, calls)
+        assert f"{account} needs the permission compute.{collection}.delete in the project" in bash(
+            host, calls
+        )

@@ -39,7 +39,9 @@ def names_an_item(body: RequestBody, path: KeyPath) -> bool:
 
 
 @EVERY_JOB
-def test_every_field_that_a_target_writes_is_protected(target: str, size: str, changes: dict[str, Any]) -> None:
+def test_every_field_that_a_target_writes_is_protected(
+    target: str, size: str, changes: dict[str, Any]
+) -> None:
     """Setting any rendered field in `extra`, to any value, is refused at that field and changes nothing."""
     job_, body = planned(target, size, **changes)
     for path in leaves(body):
@@ -54,7 +56,9 @@ def test_every_field_that_a_target_writes_is_protected(target: str, size: str, c
 
 
 @EVERY_JOB
-def test_every_mapping_and_list_of_a_target_is_protected(target: str, size: str, changes: dict[str, Any]) -> None:
+def test_every_mapping_and_list_of_a_target_is_protected(
+    target: str, size: str, changes: dict[str, Any]
+) -> None:
     """A value of another type, null or an empty list cannot replace a mapping or a list either."""
     job_, body = planned(target, size, **changes)
     inner = {path[:end] for path in leaves(body) for end in range(1, len(path))}
@@ -68,8 +72,16 @@ def test_every_mapping_and_list_of_a_target_is_protected(target: str, size: str,
 
 def test_a_refusal_names_the_setting_that_decides_the_field() -> None:
     """The setting is that of the layer which the job uses, and a rule without a setting has its page."""
-    options = {"extra": {"workerPoolSpecs": [{"machineSpec": {"machineType": "x"}, "containerSpec": {"args": []}}]}}
-    job_ = job("vertex-ai", "v2-8", options=options, overrides={"v2-8": {"trainer": {"image": "r.io/i:2"}}})
+    options = {
+        "extra": {
+            "workerPoolSpecs": [
+                {"machineSpec": {"machineType": "x"}, "containerSpec": {"args": []}}
+            ]
+        }
+    }
+    job_ = job(
+        "vertex-ai", "v2-8", options=options, overrides={"v2-8": {"trainer": {"image": "r.io/i:2"}}}
+    )
     refusals = {refusal.field[-1]: refusal.keys for refusal in merged_request_body(job_).refusals}
     assert refusals == {"machineType": (("sizes",),), "args": (("trainer", "args"), ("training",))}
     image = {"workerPoolSpecs": [{"containerSpec": {"imageUri": "x"}}]}
@@ -106,11 +118,19 @@ def test_items_merge_by_name() -> None:
 
 def test_the_source_of_a_merged_field_is_its_place_in_extra() -> None:
     """`why` and findings find a field in `extra`, where items have other positions than in the config."""
-    side, own = {"name": "side", "image": "i"}, {"name": "trainer", "env": [{"name": "B", "value": "2"}]}
+    side, own = (
+        {"name": "side", "image": "i"},
+        {"name": "trainer", "env": [{"name": "B", "value": "2"}]},
+    )
     job_ = job("gke", "v6e-16", trainer=ENV, options={"extra": pod_extra(containers=[side, own])})
     pod = ("spec", "replicatedJobs", 0, "template", "spec", "template", "spec")
     extra = ("targets", "gke", "extra", *pod)
-    assert extra_source(job_, (*pod, "containers", 1, "image")) == (*extra, "containers", 0, "image")
+    assert extra_source(job_, (*pod, "containers", 1, "image")) == (
+        *extra,
+        "containers",
+        0,
+        "image",
+    )
     assert extra_source(job_, (*pod, "containers", 0, "env", 3, "value")) == (
         (*extra, "containers", 1, "env", 0, "value")
     )
@@ -122,11 +142,16 @@ def test_tolerations_and_mounts_are_added() -> None:
     job_, body = planned("gke", "v6e-16")
     toleration, before = {"key": "team", "operator": "Exists"}, parts(body)[1]
     mounts = [{"name": "data", "mountPath": "/data"}]
-    extra = pod_extra(tolerations=[toleration], containers=[{"name": "trainer", "volumeMounts": mounts}])
+    extra = pod_extra(
+        tolerations=[toleration], containers=[{"name": "trainer", "volumeMounts": mounts}]
+    )
     result = merged(job_, body, extra)
     assert result.refusals == ()
     assert pod_of(result)["tolerations"] == [*before["tolerations"], toleration]
-    assert pod_of(result)["containers"][0]["volumeMounts"] == [*before["containers"][0]["volumeMounts"], *mounts]
+    assert pod_of(result)["containers"][0]["volumeMounts"] == [
+        *before["containers"][0]["volumeMounts"],
+        *mounts,
+    ]
 
 
 def test_an_item_without_a_name_does_not_make_a_list_positional() -> None:
@@ -134,7 +159,9 @@ def test_an_item_without_a_name_does_not_make_a_list_positional() -> None:
     job_, body = planned("gke", "v6e-16", trainer=ENV)
     items = [{}, {"name": "A", "value": "evil"}]
     result = merged(job_, body, pod_extra(containers=[{"name": "trainer", "env": items}]))
-    values = [item["value"] for item in pod_of(result)["containers"][0]["env"] if item.get("name") == "A"]
+    values = [
+        item["value"] for item in pod_of(result)["containers"][0]["env"] if item.get("name") == "A"
+    ]
     assert (values, [refusal.id for refusal in result.refusals]) == (["1"], ["TPU066"])
 
 
@@ -187,13 +214,18 @@ def test_a_field_that_the_plan_leaves_open_is_free(extra: dict[str, Any], free: 
 def test_a_setting_of_targets_that_is_set_is_not_free() -> None:
     """With a network in the spec, `extra` cannot name another one."""
     job_, body = planned("cloud-tpu", "v2-8", options={"network": "mine"})
-    result = merged(job_, body, {"tpu": {"nodeSpec": [{"node": {"networkConfig": {"network": "n"}}}]}})
+    result = merged(
+        job_, body, {"tpu": {"nodeSpec": [{"node": {"networkConfig": {"network": "n"}}}]}}
+    )
     assert [refusal.keys for refusal in result.refusals] == [(("targets", "cloud-tpu", "network"),)]
 
 
 def test_other_mistakes_are_found_beside_a_refused_field() -> None:
     """A refused field is left out, so a mistake elsewhere is its own finding, and none follows from the refusal."""
-    extra = {"scheduling": {"maxWaitDuration": 5}, "workerPoolSpecs": [{"machineSpec": {"acceleratorCount": 512}}]}
+    extra = {
+        "scheduling": {"maxWaitDuration": 5},
+        "workerPoolSpecs": [{"machineSpec": {"acceleratorCount": 512}}],
+    }
     findings = compiled("vertex-ai", "v2-8", options={"extra": extra}).findings
     assert [finding.id for finding in findings] == ["TPU072", "TPU066"]
     extra = {"workerPoolSpecs": [{}, {"machineSpec": {"machineType": "x"}, "replicaCount": "many"}]}
@@ -203,9 +235,13 @@ def test_other_mistakes_are_found_beside_a_refused_field() -> None:
 
 def test_one_field_is_one_finding_for_all_environments() -> None:
     """The finding names the settings of all environments, at the line of `extra`."""
-    environments = {name: {"project": f"my-{name}", "region": "us-central1"} for name in ("dev", "prod")}
+    environments = {
+        name: {"project": f"my-{name}", "region": "us-central1"} for name in ("dev", "prod")
+    }
     data = {"tpu": {"nodeSpec": [{"parent": "projects/other/locations/us-central1-b"}]}}
-    result = compiled("cloud-tpu", "v2-8", "v2-32", options={"extra": data}, environments=environments)
+    result = compiled(
+        "cloud-tpu", "v2-8", "v2-32", options={"extra": data}, environments=environments
+    )
     (finding,) = [finding for finding in result.findings if finding.id == "TPU066"]
     assert "environments.dev.project and environments.prod.project" in finding.message
     assert result.project
@@ -219,12 +255,27 @@ def test_no_value_raises_an_exception(target: str, size: str, changes: dict[str,
     """A value of any type at any place of the message is merged or refused, and the target's values stay."""
     job_, body = planned(target, size, **changes)
     written = [leaf for leaf in leaves(body) if value_at(body, leaf) != {}]
-    values: tuple[Any, ...] = (None, 5, "x", [], {}, [5], [[]], [{}], [{"key": [5]}], [{"name": [5]}], {"a": {}})
+    values: tuple[Any, ...] = (
+        None,
+        5,
+        "x",
+        [],
+        {},
+        [5],
+        [[]],
+        [{}],
+        [{"key": [5]}],
+        [{"name": [5]}],
+        {"a": {}},
+    )
     paths = {leaf[:end] for leaf in leaves(body) for end in range(1, len(leaf) + 1)}
     for path, value in product(paths, values):
         if isinstance(path[-1], str):
             result = merged(job_, body, extra_at(body, path, value))
-            assert all(value_at(result.body, leaf) == value_at(body, leaf) for leaf in written), (path, value)
+            assert all(value_at(result.body, leaf) == value_at(body, leaf) for leaf in written), (
+                path,
+                value,
+            )
 
 
 @pytest.mark.parametrize(
@@ -285,6 +336,16 @@ def test_a_path_may_name_an_item_by_its_key() -> None:
     source = ("targets", "compute-engine", "extra", *path[:-1], 0)
     assert extra_source(job_, path_with_indices(body, path)) == source
     assert path_with_indices(body, (*path[:-1], "other")) == (*path[:-1], "other")
-    assert path_with_indices(body, ("instance", "disks", 0, "boot")) == ("instance", "disks", 0, "boot")
-    assert path_with_indices(body, (*path[:-1], "startup-script", "value", "", 3))[3:] == (0, "value", "", 3)
+    assert path_with_indices(body, ("instance", "disks", 0, "boot")) == (
+        "instance",
+        "disks",
+        0,
+        "boot",
+    )
+    assert path_with_indices(body, (*path[:-1], "startup-script", "value", "", 3))[3:] == (
+        0,
+        "value",
+        "",
+        3,
+    )
     assert item_names([added, added]) == item_names([added, {}]) == []

@@ -56,7 +56,9 @@ def kept(result: Merged, body: RequestBody) -> bool:
 
 @pytest.mark.slow
 @EVERY_JOB
-def test_no_extra_changes_a_value_of_the_target(target: str, size: str, changes: dict[str, Any]) -> None:
+def test_no_extra_changes_a_value_of_the_target(
+    target: str, size: str, changes: dict[str, Any]
+) -> None:
     """Whatever a random `extra` sets, every value that the target wrote stays."""
     job_, body = planned(target, size, **changes)
     clean = 0
@@ -70,7 +72,9 @@ def test_no_extra_changes_a_value_of_the_target(target: str, size: str, changes:
 
 @pytest.mark.slow
 @EVERY_JOB
-def test_only_falsifying_fields_are_refused(target: str, size: str, changes: dict[str, Any]) -> None:
+def test_only_falsifying_fields_are_refused(
+    target: str, size: str, changes: dict[str, Any]
+) -> None:
     """A field is refused if the body has it, or if it falsifies the plan; any other one is set and fits the schema."""
     job_, body = planned(target, size, **changes)
     falsifying = re.compile("|".join(FALSIFYING[target]))
@@ -80,7 +84,9 @@ def test_only_falsifying_fields_are_refused(target: str, size: str, changes: dic
         is_further_object = target == "compute-engine" and field.name.partition(".")[0] not in body
         assert kept(result, body), field.name
         if "TPU066" not in ids:
-            assert bool(ids) == bool(is_further_object or falsifying.fullmatch(field.name)), field.name
+            assert bool(ids) == bool(is_further_object or falsifying.fullmatch(field.name)), (
+                field.name
+            )
         if not ids:
             assert result.body != body, field.name
             assert schemas.is_valid(target, result.body), field.name
@@ -102,10 +108,15 @@ def test_every_falsifying_field_is_refused_by_some_job() -> None:
 def test_the_rules_of_the_service_blame_only_extra(target: str) -> None:
     """A problem that the target's rules find in a merged body is at a field of `extra`, never at one of the plan."""
     size = {"gke": "v6e-16", "compute-engine": "v6e-16"}.get(target, "v2-8")
-    job_, body = planned(target, size, **({"trainer": {"runtime": "2.2"}} if target == "ai-platform" else {}))
+    job_, body = planned(
+        target, size, **({"trainer": {"runtime": "2.2"}} if target == "ai-platform" else {})
+    )
     assert list(target_named(target).rules(body, CATALOG)) == []
     for field in fields(target, body):
         result = merged(job_, body, field.extra)
         if not result.refusals:
             problems = list(target_named(target).rules(result.body, CATALOG))
-            assert all(result.source(problem.path) or result.source_below(problem.path) for problem in problems)
+            assert all(
+                result.source(problem.path) or result.source_below(problem.path)
+                for problem in problems
+            )

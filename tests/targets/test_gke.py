@@ -61,7 +61,11 @@ def test_a_single_host_is_one_pod() -> None:
                                         "cloud.google.com/gke-tpu-topology": "1x1",
                                     },
                                     "tolerations": [
-                                        {"key": "google.com/tpu", "operator": "Exists", "effect": "NoSchedule"}
+                                        {
+                                            "key": "google.com/tpu",
+                                            "operator": "Exists",
+                                            "effect": "NoSchedule",
+                                        }
                                     ],
                                     "containers": [
                                         {
@@ -72,7 +76,9 @@ def test_a_single_host_is_one_pod() -> None:
                                                 "requests": {"google.com/tpu": 1},
                                                 "limits": {"google.com/tpu": 1},
                                             },
-                                            "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm"}],  # noqa: S108
+                                            "volumeMounts": [
+                                                {"name": "shm", "mountPath": "/dev/shm"}  # noqa: S108
+                                            ],
                                         }
                                     ],
                                     "volumes": [{"name": "shm", "emptyDir": {"medium": "Memory"}}],
@@ -101,17 +107,24 @@ def test_every_option_is_a_field() -> None:
                 "service_account": "trainer",
                 "image_pull_secrets": ["registry", "mirror"],
             },
-            trainer={"env": {"A": "1"}, "xla_flags": {"v6e": ["--x=true", "--y=1"], "v5p": ["--z=1"]}},
+            trainer={
+                "env": {"A": "1"},
+                "xla_flags": {"v6e": ["--x=true", "--y=1"], "v5p": ["--z=1"]},
+            },
         )
     )
     job_spec, pod = parts(body)
     own = {**labels("v6e-16", "a1"), "team": "vision", "note": ""}
-    assert job_spec["template"]["metadata"] == {"labels": own}, "GKE's cost allocation reads the labels of pods"
+    assert job_spec["template"]["metadata"] == {"labels": own}, (
+        "GKE's cost allocation reads the labels of pods"
+    )
     assert body["metadata"] == {
         "name": "mnist-dev-v6e-16-a1",
         "namespace": "training",
         "labels": {**own, "kueue.x-k8s.io/queue-name": "tpu"},
-        "annotations": {"alpha.jobset.sigs.k8s.io/exclusive-topology": "cloud.google.com/gke-nodepool"},
+        "annotations": {
+            "alpha.jobset.sigs.k8s.io/exclusive-topology": "cloud.google.com/gke-nodepool"
+        },
     }
     assert (job_spec["parallelism"], job_spec["completions"]) == (4, 4)
     assert pod["serviceAccountName"] == "trainer"
@@ -166,9 +179,14 @@ def test_a_2x4_slice_on_small_hosts_names_the_machine(
     size: str, machine: str, hosts: int, chips: int, pinned: str | None
 ) -> None:
     """Two small hosts need their machine type, as their pods would fit on one large host too."""
-    body = gke.request_body(job("gke", size, environment=EAST, overrides={size: {"machine": machine}}))
+    body = gke.request_body(
+        job("gke", size, environment=EAST, overrides={size: {"machine": machine}})
+    )
     job_spec, pod = parts(body)
-    assert (job_spec["parallelism"], pod["containers"][0]["resources"]["limits"]) == (hosts, {"google.com/tpu": chips})
+    assert (job_spec["parallelism"], pod["containers"][0]["resources"]["limits"]) == (
+        hosts,
+        {"google.com/tpu": chips},
+    )
     assert pod["nodeSelector"].get("node.kubernetes.io/instance-type") == pinned
 
 
@@ -185,12 +203,17 @@ def test_on_demand_excludes_the_nodes_of_the_others() -> None:
     _, pod = parts(gke.request_body(job_))
     required = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
     (term,) = required["nodeSelectorTerms"]
-    assert [item["key"] for item in term["matchExpressions"] if item["operator"] == "DoesNotExist"] == [
-        f"cloud.google.com/{name}" for name in ("gke-spot", "gke-flex-start", "gke-queued", "reservation-name")
+    assert [
+        item["key"] for item in term["matchExpressions"] if item["operator"] == "DoesNotExist"
+    ] == [
+        f"cloud.google.com/{name}"
+        for name in ("gke-spot", "gke-flex-start", "gke-queued", "reservation-name")
     ]
     (provisioning,) = [item for item in term["matchExpressions"] if item["operator"] == "NotIn"]
     assert provisioning["values"] == ["spot", "preemptible", "flex-start"]
-    nodes = next(item for item in manifests(gke.submission(job_)).requirements if item.name == "nodes")
+    nodes = next(
+        item for item in manifests(gke.submission(job_)).requirements if item.name == "nodes"
+    )
     (selector,) = [word for word in nodes.find.argv if word.startswith("--selector=")]
     assert selector.endswith(
         ",!cloud.google.com/gke-spot,!cloud.google.com/gke-flex-start,!cloud.google.com/gke-queued,"
@@ -201,13 +224,23 @@ def test_on_demand_excludes_the_nodes_of_the_others() -> None:
 @pytest.mark.parametrize(
     ("capacity", "taints"),
     [
-        ("spot", {"cloud.google.com/gke-spot": "true", "cloud.google.com/gke-provisioning": "spot"}),
-        ({"reservation": "projects/my-project-tpus/reservations/r"}, {"cloud.google.com/reservation-name": "r"}),
+        (
+            "spot",
+            {"cloud.google.com/gke-spot": "true", "cloud.google.com/gke-provisioning": "spot"},
+        ),
+        (
+            {"reservation": "projects/my-project-tpus/reservations/r"},
+            {"cloud.google.com/reservation-name": "r"},
+        ),
     ],
 )
-def test_taints_of_pools_that_gke_creates_are_tolerated(capacity: Any, taints: dict[str, str]) -> None:
+def test_taints_of_pools_that_gke_creates_are_tolerated(
+    capacity: Any, taints: dict[str, str]
+) -> None:
     """Spot and a reservation tolerate the taints of their nodes."""
-    _, pod = parts(gke.request_body(job("gke", "v6e-16", environment=EAST | {"capacity": capacity})))
+    _, pod = parts(
+        gke.request_body(job("gke", "v6e-16", environment=EAST | {"capacity": capacity}))
+    )
     assert {item["key"]: item["value"] for item in pod["tolerations"][1:]} == taints
 
 
@@ -239,13 +272,17 @@ def test_every_size_fits_schema_and_rules() -> None:
             assert list(gke.rules(body, CATALOG)) == []
             whole = combined(body, gke.companions(full))
             assert [
-                path for path in leaves(whole) if first_match(target_named("gke").ORIGINS.items(), path) is None
+                path
+                for path in leaves(whole)
+                if first_match(target_named("gke").ORIGINS.items(), path) is None
             ] == []
 
 
 def test_keys_with_dots_have_their_own_origins() -> None:
     """The origin of the queue's label is the target's settings; that of any other label is the environment."""
-    queue = first_match(target_named("gke").ORIGINS.items(), ("metadata", "labels", "kueue.x-k8s.io/queue-name"))
+    queue = first_match(
+        target_named("gke").ORIGINS.items(), ("metadata", "labels", "kueue.x-k8s.io/queue-name")
+    )
     team = first_match(target_named("gke").ORIGINS.items(), ("metadata", "labels", "team"))
     assert queue is not None
     assert team is not None
@@ -297,19 +334,30 @@ def test_arguments_and_variables_are_escaped() -> None:
 
 def test_the_commands_name_context_and_namespace() -> None:
     """Every command has the environment's context, and every command without a config has the namespace."""
-    submission = gke.submission(job("gke", "v6e-16", environment=EAST, options={"namespace": "training"}))
+    submission = gke.submission(
+        job("gke", "v6e-16", environment=EAST, options={"namespace": "training"})
+    )
     kubectl, namespace = ("kubectl", f"--context={CONTEXT}"), "--namespace=training"
     create = manifests(submission).steps[0].create
     assert create.argv == (*kubectl, "create", "--filename=-")
     assert (create.reads_config, create.token) == (True, False)
-    assert submission.watch.argv == (*kubectl, namespace, "get", "jobset/mnist-dev-v6e-16", "--watch")
+    assert submission.watch.argv == (
+        *kubectl,
+        namespace,
+        "get",
+        "jobset/mnist-dev-v6e-16",
+        "--watch",
+    )
     assert [command.argv for command in submission.deletes] == [
         (*kubectl, namespace, "delete", "jobset/mnist-dev-v6e-16")
     ]
     assert submission.notes[0].endswith(
         f": kubectl --context={CONTEXT} {namespace} create serviceaccount tpu-mnist-dev"
     )
-    assert "annotate serviceaccount tpu-mnist-dev iam.gke.io/gcp-service-account=tpu-mnist-dev@" in submission.notes[1]
+    assert (
+        "annotate serviceaccount tpu-mnist-dev iam.gke.io/gcp-service-account=tpu-mnist-dev@"
+        in submission.notes[1]
+    )
     selector = "--selector=jobset.sigs.k8s.io/jobset-name=mnist-dev-v6e-16"
     assert submission.log
     assert submission.log.argv == (
@@ -332,10 +380,15 @@ def manifests(submission: Submission) -> Manifests:
 def test_without_a_context_nothing_is_submitted() -> None:
     """Without a kube_context there are no commands, and the finding is located at the environment."""
     with pytest.raises(SubmissionError) as excinfo:
-        gke.submission(job("gke", "v6e-16", environment={"region": "us-east5", "kube_context": None}))
+        gke.submission(
+            job("gke", "v6e-16", environment={"region": "us-east5", "kube_context": None})
+        )
     finding = excinfo.value.problem.finding_in(project("gke", "v6e-16").document)
     assert finding.id == "TPU005"
-    assert finding.message == "dev has no cluster, and a job is never sent to the current one of kubectl instead"
+    assert (
+        finding.message
+        == "dev has no cluster, and a job is never sent to the current one of kubectl instead"
+    )
     assert finding.help.startswith("set environments.dev.cluster")
 
 
@@ -346,17 +399,26 @@ def test_kubectl_accepts_the_flags(tmp_path: Path) -> None:
     submission = gke.submission(job("gke", "v6e-16", environment=EAST, trainer=TRAINER))
     start = manifests(submission)
     commands = [
-        *(Command((*step.create.argv, "--dry-run=server", "--output=name")) for step in start.steps),
+        *(
+            Command((*step.create.argv, "--dry-run=server", "--output=name"))
+            for step in start.steps
+        ),
         *(requirement.find for requirement in start.requirements),
         *(submission.watch, *submission.deletes),
-        *(Command((*command.argv, "--ignore-not-found", "--timeout=60s")) for command in submission.deletes),
+        *(
+            Command((*command.argv, "--ignore-not-found", "--timeout=60s"))
+            for command in submission.deletes
+        ),
     ]
     for command in commands:
         environment = os.environ | {"KUBECONFIG": str(tmp_path / "missing")}
         completed = subprocess.run(
             command.argv, env=environment, input="{}", capture_output=True, text=True, check=False
         )
-        missing = (f'context "{CONTEXT}" does not exist', f"context was not found for specified context: {CONTEXT}")
+        missing = (
+            f'context "{CONTEXT}" does not exist',
+            f"context was not found for specified context: {CONTEXT}",
+        )
         assert completed.stderr.strip().endswith(missing)
 
 
@@ -365,17 +427,32 @@ def test_why_finds_a_key_with_dots(tmp_path: Path) -> None:
     project_ = project("gke", "v6e-16", environment=EAST, options={"queue": "tpu"})
     spec = tmp_path / "tpucfg.yaml"
     spec.write_text(project_.document.text, encoding="utf-8")
-    command = [sys.executable, "-m", "tpucfg", "why", "metadata.labels.kueue.x-k8s.io/queue-name", "--spec", str(spec)]
+    command = [
+        sys.executable,
+        "-m",
+        "tpucfg",
+        "why",
+        "metadata.labels.kueue.x-k8s.io/queue-name",
+        "--spec",
+        str(spec),
+    ]
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     assert output.endswith("targets.gke.queue\n")
 
 
 def test_why_names_the_layer_of_each_value(tmp_path: Path) -> None:
     """A variable, and a reservation that replaces on-demand, belong to the layer that sets them."""
-    project_ = project("gke", "v6e-16", environment={**EAST, "capacity": RESERVED, "trainer": {"env": {"LOG": "1"}}})
+    project_ = project(
+        "gke",
+        "v6e-16",
+        environment={**EAST, "capacity": RESERVED, "trainer": {"env": {"LOG": "1"}}},
+    )
     spec = tmp_path / "tpucfg.yaml"
     data = json.loads(project_.document.text)
-    data |= {"capacity": "on-demand", "trainer": {**data["trainer"], "env": {"LOG": "0", "SEED": "7"}}}
+    data |= {
+        "capacity": "on-demand",
+        "trainer": {**data["trainer"], "env": {"LOG": "0", "SEED": "7"}},
+    }
     spec.write_text(json.dumps(data, indent=1), encoding="utf-8")
     command = [sys.executable, "-m", "tpucfg", "why", "spec", "--spec", str(spec)]
     lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()

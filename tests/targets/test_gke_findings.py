@@ -18,7 +18,11 @@ LONG = {"name": "m" * 20, "options": {"service_account": "trainer"}}
 @pytest.mark.parametrize(
     ("sizes", "changes", "expected"),
     [
-        (["v2-8"], {}, "TPU024 gke does not support v2-8: GKE has no machine type and no label for TPU v2"),
+        (
+            ["v2-8"],
+            {},
+            "TPU024 gke does not support v2-8: GKE has no machine type and no label for TPU v2",
+        ),
         (
             ["v6e-8"],
             {"trainer": {"package": "gs://b/t.tar.gz", "module": "t.task"}},
@@ -31,12 +35,17 @@ LONG = {"name": "m" * 20, "options": {"service_account": "trainer"}}
         ),
         (
             ["v6e-8", "v6e-256"],
-            LONG | {"environments": {"e" * 19: {"project": "my-project", "bucket": "my-bucket", **EAST}}},
+            LONG
+            | {
+                "environments": {"e" * 19: {"project": "my-project", "bucket": "my-bucket", **EAST}}
+            },
             f"TPU030 the job name {'m' * 20}-{'e' * 19}-v6e-256 has 48 characters, and 46 are allowed for v6e-256",
         ),
     ],
 )
-def test_an_invalid_spec_has_one_error(sizes: list[str], changes: dict[str, Any], expected: str) -> None:
+def test_an_invalid_spec_has_one_error(
+    sizes: list[str], changes: dict[str, Any], expected: str
+) -> None:
     """Each mistake is one error, whose message has the problem and its values."""
     findings = compiled("gke", *sizes, environment=EAST, **changes).findings
     errors = [
@@ -49,9 +58,20 @@ def test_an_invalid_spec_has_one_error(sizes: list[str], changes: dict[str, Any]
 
 @pytest.mark.parametrize(
     ("pods", "replicas", "max_length"),
-    [(1, 1, 47), (10, 1, 47), (11, 1, 46), (100, 1, 46), (101, 1, 45), (4, 10, 47), (4, 11, 46), (11, 101, 44)],
+    [
+        (1, 1, 47),
+        (10, 1, 47),
+        (11, 1, 46),
+        (100, 1, 46),
+        (101, 1, 45),
+        (4, 10, 47),
+        (4, 11, 46),
+        (11, 101, 44),
+    ],
 )
-def test_the_name_limit_depends_on_pods_and_slices(pods: int, replicas: int, max_length: int) -> None:
+def test_the_name_limit_depends_on_pods_and_slices(
+    pods: int, replicas: int, max_length: int
+) -> None:
     """A pod's name of at most 63 characters has the JobSet's name, the job's name, two indexes and five letters."""
     assert max_name_length(pods, replicas) == max_length
     assert len("j" * max_length + f"-slice-{replicas - 1}-{pods - 1}-abcde") == 63
@@ -87,12 +107,24 @@ SHAPE = "P/nodeSelector/cloud.google.com|gke-tpu-topology"
         ("J/parallelism", 3, "parallelism: 3 pods, and the slice has 4 hosts"),
         ("J/parallelism", None, "parallelism: 1 pods, and the slice has 4 hosts"),
         ("J/completions", 5, "completions: 5 pods, and the slice has 4 hosts"),
-        ("J/completionMode", "NonIndexed", "completionMode: without an index a pod cannot tell which host it is"),
+        (
+            "J/completionMode",
+            "NonIndexed",
+            "completionMode: without an index a pod cannot tell which host it is",
+        ),
         (LABEL, "tpu-v6e", "tpu-v6e is not a TPU of GKE"),
         (LABEL, "tpu-v3-podslice", "tpu-v3-podslice is not a TPU of GKE"),
         (SHAPE, "4x3", "tpu-v6e-slice has no topology 4x3"),
-        ("C/resources", {"limits": {"google.com/tpu": 2}}, "requests 2 chips, and it must request all of its host's"),
-        ("C/resources/requests", {"google.com/tpu": 2}, "it is 2, and the limit is 4: they must be equal"),
+        (
+            "C/resources",
+            {"limits": {"google.com/tpu": 2}},
+            "requests 2 chips, and it must request all of its host's",
+        ),
+        (
+            "C/resources/requests",
+            {"google.com/tpu": 2},
+            "it is 2, and the limit is 4: they must be equal",
+        ),
         ("C/resources/limits", {"google.com/tpu": "4.5"}, "4.5 is not a whole number of chips"),
         ("C/resources/limits", {}, "it is 4, and the limit is missing"),
         ("C/resources", {}, "no container requests google.com/tpu"),

@@ -42,11 +42,17 @@ def v6e(size: str = "v6e-16", **changes: Any) -> Job:
         ("spot", {"cloud.google.com/gke-spot": "true"}),
         (
             "flex-start",
-            {"cloud.google.com/gke-flex-start": "true", "cloud.google.com/gke-max-run-duration-seconds": "7200"},
+            {
+                "cloud.google.com/gke-flex-start": "true",
+                "cloud.google.com/gke-max-run-duration-seconds": "7200",
+            },
         ),
         (
             {"reservation": "mine"},
-            {"cloud.google.com/reservation-name": "mine", "cloud.google.com/reservation-affinity": "specific"},
+            {
+                "cloud.google.com/reservation-name": "mine",
+                "cloud.google.com/reservation-affinity": "specific",
+            },
         ),
         (
             {"reservation": "projects/shared/reservations/mine"},
@@ -65,7 +71,11 @@ def test_a_capacity_selects_its_nodes(capacity: Any, labels: dict[str, str]) -> 
     assert pod["nodeSelector"] == SLICE | labels
     taints = [toleration["key"] for toleration in pod["tolerations"]]
     own = [key for key in labels if key.endswith(("gke-spot", "reservation-name"))]
-    assert taints == ["google.com/tpu", *own, *(["cloud.google.com/gke-provisioning"] if capacity == "spot" else [])]
+    assert taints == [
+        "google.com/tpu",
+        *own,
+        *(["cloud.google.com/gke-provisioning"] if capacity == "spot" else []),
+    ]
 
 
 def test_a_compute_class_selects_nodes_without_a_capacity() -> None:
@@ -75,19 +85,26 @@ def test_a_compute_class_selects_nodes_without_a_capacity() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sizes", "slices", "hosts"), [("v6e-16", 1, 4), ("v6e-16x2", 2, 4), ("v6e-256x3", 3, 64), ("v5p-32x12", 12, 4)]
+    ("sizes", "slices", "hosts"),
+    [("v6e-16", 1, 4), ("v6e-16x2", 2, 4), ("v6e-256x3", 3, 64), ("v5p-32x12", 12, 4)],
 )
 def test_each_slice_is_a_job_on_a_node_pool_of_its_own(sizes: str, slices: int, hosts: int) -> None:
     """Replicas are slices, pods of a replica are hosts of one slice, and no two replicas share a node pool."""
     body = gke.request_body(v6e(sizes))
     (replicated,) = body["spec"]["replicatedJobs"]
     job_spec, pod = parts(body)
-    assert (replicated["replicas"], job_spec["parallelism"], job_spec["completions"]) == (slices, hosts, hosts)
+    assert (replicated["replicas"], job_spec["parallelism"], job_spec["completions"]) == (
+        slices,
+        hosts,
+        hosts,
+    )
     assert body["metadata"]["annotations"] == {
         "alpha.jobset.sigs.k8s.io/exclusive-topology": "cloud.google.com/gke-nodepool"
     }
     assert list(gke.rules(body, CATALOG)) == []
-    assert "env" not in pod["containers"][0], "GKE sets the variables by which slices find each other"
+    assert "env" not in pod["containers"][0], (
+        "GKE sets the variables by which slices find each other"
+    )
 
 
 def test_mounts_are_ephemeral_volumes() -> None:
@@ -143,7 +160,9 @@ def test_pods_on_the_network_of_their_hosts() -> None:
     off = v6e(trainer={"mounts": {"/data": "gs://other"}}, options={"host_network": False})
     assert not {"hostNetwork", "dnsPolicy"} & {*parts(gke.request_body(default))[1]}
     assert gke.request_body(off) == gke.request_body(default)
-    assert not any("acts as the account of the nodes" in note for note in gke.submission(default).notes)
+    assert not any(
+        "acts as the account of the nodes" in note for note in gke.submission(default).notes
+    )
 
 
 @pytest.mark.parametrize(
@@ -155,7 +174,9 @@ def test_a_program_on_the_network_of_its_host_has_the_account_of_the_nodes(
 ) -> None:
     """One warning for all sizes that share the setting names the account that the program does not get."""
     used, unused = (
-        compiled("gke", "v6e-16", "v6e-32", environment=EAST, options={**options, "host_network": value}).findings
+        compiled(
+            "gke", "v6e-16", "v6e-32", environment=EAST, options={**options, "host_network": value}
+        ).findings
         for value in (True, False)
     )
     (finding,) = [each for each in used if each.id == "TPU122"]
@@ -169,9 +190,9 @@ def test_volumes_have_names_of_their_own() -> None:
     few, many = (
         [
             volume["name"]
-            for volume in parts(gke.request_body(v6e(trainer={"mounts": dict.fromkeys(each, "gs://abc")})))[1][
-                "volumes"
-            ]
+            for volume in parts(
+                gke.request_body(v6e(trainer={"mounts": dict.fromkeys(each, "gs://abc")}))
+            )[1]["volumes"]
         ]
         for each in (["/data"], paths)
     )
@@ -189,7 +210,9 @@ def test_volumes_have_names_of_their_own() -> None:
         ({"restarts": 0, "max_run_duration": "90s"}, {"maxRestarts": 0}, 90),
     ],
 )
-def test_a_job_without_restarts_has_no_rules(trainer: Any, policy: Any, deadline: int | None) -> None:
+def test_a_job_without_restarts_has_no_rules(
+    trainer: Any, policy: Any, deadline: int | None
+) -> None:
     """Without restarts, nothing starts the job again: unset has no policy at all, and 0 has one without rules."""
     body = gke.request_body(v6e(trainer=trainer))
     job_spec, _ = parts(body)
@@ -210,9 +233,18 @@ def test_restarts_tell_disruptions_and_deadlines_apart() -> None:
         "onJobFailureReasons": ["PodFailurePolicy"],
         "onJobFailureMessagePatterns": ["condition DisruptionTarget"],
     }
-    assert deadline == {"name": "deadline", "action": "FailJobSet", "onJobFailureReasons": ["DeadlineExceeded"]}
+    assert deadline == {
+        "name": "deadline",
+        "action": "FailJobSet",
+        "onJobFailureReasons": ["DeadlineExceeded"],
+    }
     assert job_spec["podFailurePolicy"] == {
-        "rules": [{"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
+        "rules": [
+            {
+                "action": "FailJob",
+                "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
+            }
+        ]
     }
     assert (job_spec["activeDeadlineSeconds"], job_spec["backoffLimit"]) == (43_200, 0)
     assert pod["restartPolicy"] == "Never"
@@ -221,15 +253,23 @@ def test_restarts_tell_disruptions_and_deadlines_apart() -> None:
 
 def test_a_queue_bounds_all_attempts_together() -> None:
     """Kueue stops a workload after the time of all its attempts, so a queued job is bounded as a whole."""
-    body = gke.request_body(v6e(trainer={"restarts": 3, "max_run_duration": "12h"}, options={"queue": "tpu"}))
+    body = gke.request_body(
+        v6e(trainer={"restarts": 3, "max_run_duration": "12h"}, options={"queue": "tpu"})
+    )
     assert body["metadata"]["labels"]["kueue.x-k8s.io/max-exec-time-seconds"] == "43200"
 
 
 def test_secrets_are_copied_by_reference() -> None:
     """The class has the versions in Secret Manager, the sync the keys, and the pod refers to both by the job's name."""
-    job_ = v6e(trainer={"secrets": SECRETS, "env": {"A": "1"}}, options={"namespace": "training"}, run="a1")
+    job_ = v6e(
+        trainer={"secrets": SECRETS, "env": {"A": "1"}}, options={"namespace": "training"}, run="a1"
+    )
     provider_class, sync = gke.companions(job_)
-    metadata = {"name": "mnist-dev-v6e-16-a1", "namespace": "training", "labels": labels("v6e-16", "a1")}
+    metadata = {
+        "name": "mnist-dev-v6e-16-a1",
+        "namespace": "training",
+        "labels": labels("v6e-16", "a1"),
+    }
     assert provider_class == {
         "apiVersion": "secrets-store.csi.x-k8s.io/v1",
         "kind": "SecretProviderClass",
@@ -244,20 +284,29 @@ def test_secrets_are_copied_by_reference() -> None:
             },
         },
     }
-    assert (sync["apiVersion"], sync["kind"], sync["metadata"]) == ("secret-sync.gke.io/v1", "SecretSync", metadata)
+    assert (sync["apiVersion"], sync["kind"], sync["metadata"]) == (
+        "secret-sync.gke.io/v1",
+        "SecretSync",
+        metadata,
+    )
     assert sync["spec"] == {
         "serviceAccountName": "tpu-mnist-dev",
         "secretProviderClassName": "mnist-dev-v6e-16-a1",
         "secretObject": {
             "type": "Opaque",
-            "data": [{"sourcePath": name, "targetKey": name} for name in ("HF_TOKEN", "WANDB_API_KEY")],
+            "data": [
+                {"sourcePath": name, "targetKey": name} for name in ("HF_TOKEN", "WANDB_API_KEY")
+            ],
         },
     }
     _, pod = parts(gke.request_body(job_))
     assert pod["containers"][0]["env"] == [
         {"name": "A", "value": "1"},
         *(
-            {"name": name, "valueFrom": {"secretKeyRef": {"name": "mnist-dev-v6e-16-a1", "key": name}}}
+            {
+                "name": name,
+                "valueFrom": {"secretKeyRef": {"name": "mnist-dev-v6e-16-a1", "key": name}},
+            }
             for name in ("HF_TOKEN", "WANDB_API_KEY")
         ),
     ]
@@ -275,11 +324,15 @@ def test_the_list_of_secrets_is_the_drivers_yaml() -> None:
 
 def test_every_object_of_a_config_is_in_both_formats() -> None:
     """The YAML file has a document for each object, the JSON file a List of all, and both are read as the same data."""
-    (config,) = render_configs(compiled("gke", "v6e-16", environment=EAST, trainer={"secrets": SECRETS}))
+    (config,) = render_configs(
+        compiled("gke", "v6e-16", environment=EAST, trainer={"secrets": SECRETS})
+    )
     objects = [*config.companions, config.request_body]
     assert [each["kind"] for each in objects] == ["SecretProviderClass", "SecretSync", "JobSet"]
     as_yaml = read_text(config.text, "config.yaml", several=True)
-    as_json = read_text(json.dumps(json_value(config.request_body, config.companions)), "config.json", several=True)
+    as_json = read_text(
+        json.dumps(json_value(config.request_body, config.companions)), "config.json", several=True
+    )
     for document in (as_yaml, as_json):
         assert [part.data for part in documents_of(document)] == objects
         assert config_findings(document, "gke", CATALOG) == ()
@@ -307,15 +360,27 @@ def test_the_hash_covers_the_companions() -> None:
     ("old", "new", "expected"),
     [
         ("provider: gke", "provider: gcp", 'spec.provider is "gcp"; it takes gke'),
-        ("secretProviderClassName:", "secretProviderClass:", "spec has no field secretProviderClass"),
-        ("kind: SecretSync", "kind: Service", 'an object of the kind "Service" is not checked as part of a config'),
+        (
+            "secretProviderClassName:",
+            "secretProviderClass:",
+            "spec has no field secretProviderClass",
+        ),
+        (
+            "kind: SecretSync",
+            "kind: Service",
+            'an object of the kind "Service" is not checked as part of a config',
+        ),
         ("replicatedJobs:", "replicatedJob:", "spec has no field replicatedJob"),
         ("apiVersion: secret-sync.gke.io/v1", "apiVersion: secret-sync.gke.io/v2", "apiVersion"),
     ],
 )
-def test_a_mistake_in_any_document_of_a_config_is_located(old: str, new: str, expected: str) -> None:
+def test_a_mistake_in_any_document_of_a_config_is_located(
+    old: str, new: str, expected: str
+) -> None:
     """Each document of a file is checked, and a finding has the line in the file."""
-    (config,) = render_configs(compiled("gke", "v6e-16", environment=EAST, trainer={"secrets": SECRETS}))
+    (config,) = render_configs(
+        compiled("gke", "v6e-16", environment=EAST, trainer={"secrets": SECRETS})
+    )
     text = config.text.replace(old, new)
     findings = config_findings(read_text(text, "config.yaml", several=True), "gke", CATALOG)
     assert any(expected in finding.message for finding in findings), findings
@@ -325,8 +390,15 @@ def test_a_mistake_in_any_document_of_a_config_is_located(old: str, new: str, ex
 
 def test_no_object_of_a_file_is_lost_in_a_comparison() -> None:
     """Several objects of one kind, and documents that are no mappings, are all in the compared data."""
-    first, second = ("kind: SecretSync\nmetadata: {name: a}\n", "kind: SecretSync\nmetadata: {name: b}\n")
-    texts = [f"{first}---\n{second}---\nkind: JobSet\n", f"{first}---\n- 1\n---\nkind: JobSet\n", f"{first}---\n- 1\n"]
+    first, second = (
+        "kind: SecretSync\nmetadata: {name: a}\n",
+        "kind: SecretSync\nmetadata: {name: b}\n",
+    )
+    texts = [
+        f"{first}---\n{second}---\nkind: JobSet\n",
+        f"{first}---\n- 1\n---\nkind: JobSet\n",
+        f"{first}---\n- 1\n",
+    ]
     data = [combined_data(read_text(text, "config.yaml", several=True)) for text in texts]
     for each, values in zip(data, (("a", "b"), ("a", "1"), ("a", "1")), strict=True):
         assert all(f"'{value}'" in repr(each) or f"[{value}]" in repr(each) for value in values)
@@ -341,7 +413,14 @@ def test_a_difference_names_the_version_of_a_secret() -> None:
     key = Scope("dev", "v6e-16")
     difference = redact_difference(config_difference({key: before}, {key: after}))
     ((change,),) = [group.changes for group in difference.groups]
-    assert change.path == ("companions", "SecretProviderClass", "spec", "parameters", "secrets", "HF_TOKEN")
+    assert change.path == (
+        "companions",
+        "SecretProviderClass",
+        "spec",
+        "parameters",
+        "secrets",
+        "HF_TOKEN",
+    )
     assert (change.before, change.after) == (
         "projects/my-project/secrets/hf/versions/3",
         "projects/my-project/secrets/hf/versions/4",
@@ -365,7 +444,10 @@ def test_a_lost_companion_is_found() -> None:
     assert round_trip_finding(config) is None
     _, _, rest = config.text.partition("---\n")
     assert round_trip_finding(config._replace(text=rest)) is not None
-    assert round_trip_finding(config._replace(text=config.text.replace("versions/7", "versions/8"))) is not None
+    assert (
+        round_trip_finding(config._replace(text=config.text.replace("versions/7", "versions/8")))
+        is not None
+    )
 
 
 def test_delete_removes_every_object() -> None:
@@ -389,7 +471,9 @@ def test_a_compute_class_excludes_a_capacity() -> None:
     ).findings
     (error,) = [finding for finding in findings if finding.level == "error"]
     assert error.id == "TPU054"
-    assert error.message.startswith("targets.gke.compute_class and environments.dev.capacity exclude each other")
+    assert error.message.startswith(
+        "targets.gke.compute_class and environments.dev.capacity exclude each other"
+    )
     assert error.help == "delete environments.dev.capacity, or the compute class"
 
 
@@ -414,7 +498,8 @@ def test_a_rung_may_have_another_topology() -> None:
     """An override chooses among the topologies of a number of chips; hosts, and all figures, stay equal."""
     size = "tpu7x-1024"
     default, other = (
-        tpu7x(size, **({"overrides": {size: {"topology": shape}}} if shape else {})) for shape in ("", "4x4x32")
+        tpu7x(size, **({"overrides": {size: {"topology": shape}}} if shape else {}))
+        for shape in ("", "4x4x32")
     )
     assert (default.slice.topology, other.slice.topology) == ("8x8x8", "4x4x32")
     assert default.slice._replace(topology="4x4x32") == other.slice
@@ -442,7 +527,9 @@ def test_a_topology_of_other_chips_is_an_error() -> None:
     ).findings
     (error,) = [finding for finding in findings if finding.level == "error"]
     assert error.id == "TPU026"
-    assert error.message.endswith("cannot have the topology 4x4x4: its chips form 8x8x8, 4x8x16 or 4x4x32")
+    assert error.message.endswith(
+        "cannot have the topology 4x4x4: its chips form 8x8x8, 4x8x16 or 4x4x32"
+    )
     assert error.help == "set overrides.tpu7x-1024.topology to 8x8x8, 4x8x16 or 4x4x32"
 
 
@@ -464,18 +551,27 @@ def test_every_topology_has_the_chips_of_its_size() -> None:
         ({"tpu7x-128": None}, []),
     ],
 )
-def test_sizes_of_several_topologies_need_several_policies(policies: dict[str, Any], expected: list[str]) -> None:
+def test_sizes_of_several_topologies_need_several_policies(
+    policies: dict[str, Any], expected: list[str]
+) -> None:
     """One policy for two topologies is an error, which a policy or a null of the size's override removes."""
-    overrides = {size: {"targets": {"gke": {"placement_policy": policy}}} for size, policy in policies.items()}
+    overrides = {
+        size: {"targets": {"gke": {"placement_policy": policy}}}
+        for size, policy in policies.items()
+    }
     changes: dict[str, Any] = {"overrides": overrides} if overrides else {}
     changes["environment"] = {"region": "us-central1"}
-    findings = compiled("gke", "tpu7x-64", "tpu7x-128", options={"placement_policy": "p"}, **changes).findings
+    findings = compiled(
+        "gke", "tpu7x-64", "tpu7x-128", options={"placement_policy": "p"}, **changes
+    ).findings
     assert [finding.message for finding in findings if finding.id == "TPU007"] == expected
 
 
 def test_a_placement_policy_selects_its_nodes() -> None:
     """The workload policy of TPU7x node pools is one more label."""
-    _, pod = parts(gke.request_body(tpu7x("tpu7x-128", options={"placement_policy": "tpu7x-4x4x4"})))
+    _, pod = parts(
+        gke.request_body(tpu7x("tpu7x-128", options={"placement_policy": "tpu7x-4x4x4"}))
+    )
     assert pod["nodeSelector"]["cloud.google.com/placement-policy-name"] == "tpu7x-4x4x4"
 
 
@@ -536,13 +632,27 @@ def test_the_queue_of_the_namespace_places_slices_too() -> None:
 @pytest.mark.parametrize(
     ("size", "options", "expected"),
     [
-        ("v5p-32", {"topology_aware": True, "queue": "q"}, "TPU024 no queue places v5p-32 by topology"),
-        ("v6e-1", {"topology_aware": True, "queue": "q"}, "TPU024 no queue places v6e-1 by topology"),
-        ("tpu7x-32", {"topology_aware": True, "queue": "q"}, "TPU024 no queue places tpu7x-32 by topology"),
+        (
+            "v5p-32",
+            {"topology_aware": True, "queue": "q"},
+            "TPU024 no queue places v5p-32 by topology",
+        ),
+        (
+            "v6e-1",
+            {"topology_aware": True, "queue": "q"},
+            "TPU024 no queue places v6e-1 by topology",
+        ),
+        (
+            "tpu7x-32",
+            {"topology_aware": True, "queue": "q"},
+            "TPU024 no queue places tpu7x-32 by topology",
+        ),
         ("v5p-32", {"topology_aware": False, "queue": "q"}, None),
     ],
 )
-def test_sizes_that_no_queue_can_place_are_errors(size: str, options: Any, expected: str | None) -> None:
+def test_sizes_that_no_queue_can_place_are_errors(
+    size: str, options: Any, expected: str | None
+) -> None:
     """A topology-aware queue needs a size that is a part of something larger."""
     findings = compiled("gke", size, environment=EAST, options=options).findings
     errors = [f"{finding.id} {finding.message}" for finding in findings if finding.level == "error"]
@@ -564,7 +674,9 @@ def test_sizes_that_no_queue_can_place_are_errors(size: str, options: Any, expec
 )
 def test_a_mount_cannot_change_other_options(path: str, source: str) -> None:
     """A folder that is none, or a mount point that is taken, is one error at the mount."""
-    findings = compiled("gke", "v6e-16", "v6e-32", environment=EAST, trainer={"mounts": {path: source}}).findings
+    findings = compiled(
+        "gke", "v6e-16", "v6e-32", environment=EAST, trainer={"mounts": {path: source}}
+    ).findings
     errors = [finding for finding in findings if finding.level == "error"]
     assert len(errors) == 1
     assert f"cannot be mounted at {path}" in errors[0].message or "mounts" in errors[0].message
@@ -574,16 +686,25 @@ def test_only_some_exit_codes_are_worth_a_restart() -> None:
     """Other exit codes end the set, after the rule by which a disruption restarts it whatever the exit code."""
     restarts = {"times": 3, "exit_codes": ["127-130", 42, 128]}
     body, plain = (
-        gke.request_body(v6e(trainer={"restarts": value, "max_run_duration": "12h"})) for value in (restarts, 3)
+        gke.request_body(v6e(trainer={"restarts": value, "max_run_duration": "12h"}))
+        for value in (restarts, 3)
     )
     policy, expected = body["spec"]["failurePolicy"], plain["spec"]["failurePolicy"]
     assert policy["maxRestarts"] == 3
     disruption, codes, deadline = policy["rules"]
     assert [disruption, deadline] == expected["rules"]
-    assert codes == {"name": "exitCode", "action": "FailJobSet", "onJobFailureReasons": ["PodFailurePolicy"]}
+    assert codes == {
+        "name": "exitCode",
+        "action": "FailJobSet",
+        "onJobFailureReasons": ["PodFailurePolicy"],
+    }
     on_disruption, on_exit = parts(body)[0]["podFailurePolicy"]["rules"]
     assert [on_disruption] == parts(plain)[0]["podFailurePolicy"]["rules"]
-    requirement = {"containerName": "trainer", "operator": "NotIn", "values": [42, 127, 128, 129, 130]}
+    requirement = {
+        "containerName": "trainer",
+        "operator": "NotIn",
+        "values": [42, 127, 128, 129, 130],
+    }
     assert on_exit == {"action": "FailJob", "onExitCodes": requirement}
     assert schemas.is_valid("gke", body)
     assert list(gke.rules(body, CATALOG)) == []
@@ -606,10 +727,14 @@ def test_exit_codes_are_not_more_than_kubernetes_takes() -> None:
     assert on_exit["values"] == [*range(1, 256)]
 
 
-@pytest.mark.parametrize("source", ["${bucket}", "${bucket}/a/${size}", "gs://b.example.com/a-b/c_d.e/", "gs://abc"])
+@pytest.mark.parametrize(
+    "source", ["${bucket}", "${bucket}/a/${size}", "gs://b.example.com/a-b/c_d.e/", "gs://abc"]
+)
 def test_a_bucket_and_a_folder_of_it_can_be_mounted(source: str) -> None:
     """Buckets, folders and placeholders are accepted."""
-    findings = compiled("gke", "v6e-16", environment=EAST, trainer={"mounts": {"/data": source}}).findings
+    findings = compiled(
+        "gke", "v6e-16", environment=EAST, trainer={"mounts": {"/data": source}}
+    ).findings
     assert [finding for finding in findings if finding.level == "error"] == []
 
 
@@ -623,7 +748,9 @@ def test_a_variable_and_a_secret_of_one_name_are_an_error() -> None:
 def test_a_duration_beyond_kueues_field_is_an_error() -> None:
     """The number of seconds has to fit into 32 bits, where Kueue bounds the job."""
     trainer = {"max_run_duration": "99999999d"}
-    findings = compiled("gke", "v6e-16", environment=EAST, trainer=trainer, options={"queue": "tpu"}).findings
+    findings = compiled(
+        "gke", "v6e-16", environment=EAST, trainer=trainer, options={"queue": "tpu"}
+    ).findings
     (error,) = [finding for finding in findings if finding.level == "error"]
     assert "is not a number of seconds from 1 to 2,147,483,647" in error.message
 
@@ -633,17 +760,29 @@ def test_a_duration_beyond_kueues_field_is_an_error() -> None:
 @pytest.mark.parametrize("aware", [True, False])
 def test_every_field_has_an_origin(capacity: Any, size: str, aware: bool) -> None:
     """Whatever is set, each written field has an origin, which names a setting of the spec or a rule."""
-    options: dict[str, Any] = {"queue": "q", "priority": "high", "image_pull_secrets": ["r"], "placement_policy": "p"}
+    options: dict[str, Any] = {
+        "queue": "q",
+        "priority": "high",
+        "image_pull_secrets": ["r"],
+        "placement_policy": "p",
+    }
     options |= {"topology_aware": aware, "host_network": True}
     restarts = {"times": 2, "exit_codes": [42]} if aware else 2
-    trainer = {"secrets": SECRETS, "mounts": {"/data": "${bucket}"}, "restarts": restarts, "max_run_duration": "2h"}
+    trainer = {
+        "secrets": SECRETS,
+        "mounts": {"/data": "${bucket}"},
+        "restarts": restarts,
+        "max_run_duration": "2h",
+    }
     job_ = tpu7x(size, options=options, capacity=capacity, trainer=trainer)
     whole = combined(gke.request_body(job_), gke.companions(job_))
     assert [path for path in leaves(whole) if first_match(gke.ORIGINS.items(), path) is None] == []
     assert list(gke.rules(gke.request_body(job_), CATALOG)) == []
 
 
-@pytest.mark.parametrize(("options", "seconds"), [({}, 43200), ({"ttl": "1h"}, 3600), ({"ttl": None}, None)])
+@pytest.mark.parametrize(
+    ("options", "seconds"), [({}, 43200), ({"ttl": "1h"}, 3600), ({"ttl": None}, None)]
+)
 def test_a_job_that_has_ended_is_deleted(options: dict[str, Any], seconds: int | None) -> None:
     """After 12 hours, or after the time of `ttl`, and never with null."""
     assert gke.request_body(v6e(options=options))["spec"].get("ttlSecondsAfterFinished") == seconds
@@ -660,9 +799,13 @@ def test_two_containers_share_the_chips_of_a_host() -> None:
     )
     child, pod = parts(gke.request_body(job_))
     assert [container["name"] for container in pod["containers"]] == ["trainer-1", "trainer-2"]
-    assert [container["resources"]["limits"] for container in pod["containers"]] == [{"google.com/tpu": 2}] * 2
+    assert [container["resources"]["limits"] for container in pod["containers"]] == [
+        {"google.com/tpu": 2}
+    ] * 2
     assert child["parallelism"] == 2
-    codes = [rule["onExitCodes"] for rule in child["podFailurePolicy"]["rules"] if "onExitCodes" in rule]
+    codes = [
+        rule["onExitCodes"] for rule in child["podFailurePolicy"]["rules"] if "onExitCodes" in rule
+    ]
     assert [rule["containerName"] for rule in codes] == ["trainer-1", "trainer-2"]
 
 
@@ -670,12 +813,17 @@ def test_two_containers_share_the_chips_of_a_host() -> None:
     ("sizes", "hint"),
     [
         (["v6e-16", "v6e-64"], "delete targets.gke.containers_per_host"),
-        (["v6e-16", "tpu7x-64"], "set environments.prod.overrides.v6e-16.targets.gke.containers_per_host to 1"),
+        (
+            ["v6e-16", "tpu7x-64"],
+            "set environments.prod.overrides.v6e-16.targets.gke.containers_per_host to 1",
+        ),
     ],
 )
 def test_containers_that_no_size_divides_are_deleted(sizes: list[str], hint: str) -> None:
     """The setting stays where a size of any environment has hosts that it divides."""
-    environments: dict[str, Any] = {name: {"project": f"my-project-{name}", **EAST} for name in ("dev", "prod")}
+    environments: dict[str, Any] = {
+        name: {"project": f"my-project-{name}", **EAST} for name in ("dev", "prod")
+    }
     environments["dev"]["sizes"] = [sizes[1]]
     data = spec(
         target="gke",
@@ -700,7 +848,13 @@ def test_two_small_hosts_are_placed_by_topology(size: str) -> None:
 
 @pytest.mark.parametrize(
     ("variable", "key"),
-    [("HF_TOKEN", "HF_TOKEN"), ("A_B", "key-A-B"), ("HF__TOKEN", "key-HF--TOKEN"), ("_TOK", "key--TOK"), ("T", "T")],
+    [
+        ("HF_TOKEN", "HF_TOKEN"),
+        ("A_B", "key-A-B"),
+        ("HF__TOKEN", "key-HF--TOKEN"),
+        ("_TOK", "key--TOK"),
+        ("T", "T"),
+    ],
 )
 def test_a_key_of_a_secret_fits_the_pattern_of_a_secret_sync(variable: str, key: str) -> None:
     """A variable whose name a SecretSync refuses has a key of another name; the program sees the variable."""
@@ -726,4 +880,6 @@ def test_a_topology_in_an_annotation_alone_is_checked(topology: str, message: st
     body = gke.request_body(v6e(options={"queue": "tpu", "topology_aware": True}))
     template = body["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
     template["metadata"]["annotations"]["cloud.google.com/gke-tpu-slice-topology"] = topology
-    assert [problem.message.rpartition(": ")[2] for problem in gke.rules(body, CATALOG)] == [message][: bool(message)]
+    assert [problem.message.rpartition(": ")[2] for problem in gke.rules(body, CATALOG)] == [
+        message
+    ][: bool(message)]

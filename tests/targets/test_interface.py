@@ -42,7 +42,9 @@ def post(server: HTTPServer) -> Command:
     """Return a command that posts the config to the server, with the token."""
     curl = ("curl", "--fail", "--silent", "--show-error", "--noproxy", "*")
     queued = f"{address(server)}/v2/queuedResources?queuedResourceId=a"
-    return Command((*curl, "--data-binary", "@-", queued), reads_config=True, config_format="json", token=True)
+    return Command(
+        (*curl, "--data-binary", "@-", queued), reads_config=True, config_format="json", token=True
+    )
 
 
 def test_the_pasted_line_sends_config_and_token(server: Any, post: Command, tmp_path: Path) -> None:
@@ -50,17 +52,31 @@ def test_the_pasted_line_sends_config_and_token(server: Any, post: Command, tmp_
     program(tmp_path, "gcloud", f"[ \"$*\" = 'auth print-access-token' ] && echo {SECRET}")
     program(tmp_path, "tpucfg", 'printf %s "$*"')
     line = post.bash(["tpucfg", "render", "--spec", "it's mine.yaml"])
-    subprocess.run(["bash", "-c", line], check=True, env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    subprocess.run(
+        ["bash", "-c", line],
+        check=True,
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+    )
     assert server.received == (f"Bearer {SECRET}", b"render --spec it's mine.yaml")
 
 
-def test_the_pasted_line_keeps_the_token_out_of_argument_lists(post: Command, tmp_path: Path) -> None:
+def test_the_pasted_line_keeps_the_token_out_of_argument_lists(
+    post: Command, tmp_path: Path
+) -> None:
     """No program that the line starts gets the token as an argument, where any process could read it."""
     program(tmp_path, "gcloud", f"echo {SECRET}")
     program(tmp_path, "tpucfg", "echo '{}'")
-    program(tmp_path, "curl", 'printf "%s\\n" "$@" > "$ARGUMENTS"; cat "${@: -1:1}" 2>/dev/null; cat > /dev/null')
+    program(
+        tmp_path,
+        "curl",
+        'printf "%s\\n" "$@" > "$ARGUMENTS"; cat "${@: -1:1}" 2>/dev/null; cat > /dev/null',
+    )
     arguments = tmp_path / "arguments"
-    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "ARGUMENTS": str(arguments)}
+    environment = {
+        **os.environ,
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "ARGUMENTS": str(arguments),
+    }
     subprocess.run(["bash", "-c", post.bash(["tpucfg", "render"])], check=True, env=environment)
     assert "--header" in arguments.read_text(encoding="utf-8")
     assert SECRET not in arguments.read_text(encoding="utf-8")

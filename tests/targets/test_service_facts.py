@@ -33,7 +33,10 @@ _FACTS: Final = {
     "the limits of targets": (
         [f"{row.target} {row.key}" for row in TARGET_LIMITS],
         [
-            *(f"ai-platform {key}" for key in ("env", "secrets", "xla_flags", "mounts", "restarts")),
+            *(
+                f"ai-platform {key}"
+                for key in ("env", "secrets", "xla_flags", "mounts", "restarts")
+            ),
             *("vertex-ai restarts", "vertex-ai secrets"),
             *(f"{target} package" for target in ("cloud-tpu", "compute-engine", "gke")),
         ],
@@ -41,9 +44,21 @@ _FACTS: Final = {
     # https://www.pulumi.com/registry/packages/gcp/
     "the parents of resources": (
         {*_PARENT_KEYS},
-        {"project", "bucket", "serviceAccountId", "folder", "orgId", "billingAccountId", "cryptoKeyId", "parent"},
+        {
+            "project",
+            "bucket",
+            "serviceAccountId",
+            "folder",
+            "orgId",
+            "billingAccountId",
+            "cryptoKeyId",
+            "parent",
+        },
     ),
-    "the sections by which a credential has its lines": (_DECIDING, {"name", "target", "environments", "sizes"}),
+    "the sections by which a credential has its lines": (
+        _DECIDING,
+        {"name", "target", "environments", "sizes"},
+    ),
     "the findings about files of results": (_FOUND_IN_RESULTS, {"TPU106", "TPU108", "TPU129"}),
 }
 

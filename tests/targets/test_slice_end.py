@@ -78,11 +78,20 @@ def test_other_hosts_do_not_ask() -> None:
         ({}, 1, []),
     ],
 )
-def test_a_host_knows_its_number_by_each_attribute(attributes: dict[str, str], slices: int, worker: list[str]) -> None:
+def test_a_host_knows_its_number_by_each_attribute(
+    attributes: dict[str, str], slices: int, worker: list[str]
+) -> None:
     """Whichever attribute of the metadata has the numbers of the slice and of the host in it, they are read."""
-    cases = "".join(f'attributes/{name}) printf "%s\\n" "{text}" ;;\n' for name, text in attributes.items())
+    cases = "".join(
+        f'attributes/{name}) printf "%s\\n" "{text}" ;;\n' for name, text in attributes.items()
+    )
     assert (
-        bash(f"metadata() {{ case $1 in\n{cases}*) return 22 ;;\nesac; }}", "worker || true", slices=slices) == worker
+        bash(
+            f"metadata() {{ case $1 in\n{cases}*) return 22 ;;\nesac; }}",
+            "worker || true",
+            slices=slices,
+        )
+        == worker
     )
 
 

@@ -36,7 +36,9 @@ def test_values_are_never_references(text: str) -> None:
 def test_variables_are_escaped_and_arguments_are_not() -> None:
     """By Google's documentation, references are expanded only in variables, and a single dollar is no reference."""
     trainer = {"args": {"title": "costs $5 $(X)"}, "env": {"A": "$(B)", "C": "$5 $$(D)"}}
-    program = vertex_ai.request_body(job("vertex-ai", "v2-8", trainer=trainer))["workerPoolSpecs"][0]["containerSpec"]
+    program = vertex_ai.request_body(job("vertex-ai", "v2-8", trainer=trainer))["workerPoolSpecs"][
+        0
+    ]["containerSpec"]
 
     assert program["args"][0] == "--title=costs $5 $(X)"
     assert program["env"] == [{"name": "A", "value": "$$(B)"}, {"name": "C", "value": "$5 $$$$(D)"}]
@@ -55,8 +57,14 @@ def test_the_grant_on_a_repository_of_another_project_is_printed(
     image: str, images: dict[str, Any], printed: bool
 ) -> None:
     """The service's own agent pulls the image, so that no grant of the stack lets it."""
-    notes = vertex_ai.submission(job("vertex-ai", "v2-8", trainer={"image": image}, environment=images)).notes
-    grants = [note for note in notes if "add-iam-policy-binding train --project=acme-images --location=us " in note]
+    notes = vertex_ai.submission(
+        job("vertex-ai", "v2-8", trainer={"image": image}, environment=images)
+    ).notes
+    grants = [
+        note
+        for note in notes
+        if "add-iam-policy-binding train --project=acme-images --location=us " in note
+    ]
     assert bool(grants) == printed
     assert all("service-$(gcloud projects describe my-project " in note for note in grants)
 
@@ -91,7 +99,9 @@ TYPE, COUNT, MACHINE, TOPOLOGY = (
         ("cloud-tpu", "TPU-V3", {"TPU073": "did you mean TPU_V3?"}),
     ],
 )
-def test_an_accelerator_of_another_machine(machine: str, accelerator: str, expected: dict[str, str]) -> None:
+def test_an_accelerator_of_another_machine(
+    machine: str, accelerator: str, expected: dict[str, str]
+) -> None:
     """The finding is about the accelerator; for a generation of other fields, the help is its machine and topology."""
     config = config_with(machineType=machine, acceleratorType=accelerator, acceleratorCount=16)
     findings = config_findings(document(config), "vertex-ai", CATALOG)
@@ -102,7 +112,10 @@ def test_an_accelerator_of_another_machine(machine: str, accelerator: str, expec
 def test_a_machine_with_a_topology_takes_no_accelerator() -> None:
     """An accelerator of another generation is deleted as any other; the machine has TPUs."""
     config = config_with(
-        machineType="ct6e-standard-4t", tpuTopology="4x4", acceleratorType="TPU_V3", acceleratorCount=8
+        machineType="ct6e-standard-4t",
+        tpuTopology="4x4",
+        acceleratorType="TPU_V3",
+        acceleratorCount=8,
     )
     findings = config_findings(document(config), "vertex-ai", CATALOG)
     assert {finding.help for finding in findings} == {f"delete {TYPE}", f"delete {COUNT}"}
@@ -111,6 +124,8 @@ def test_a_machine_with_a_topology_takes_no_accelerator() -> None:
 def config_with(**machine: Any) -> dict[str, Any]:
     """Return a config with a machine."""
     return {
-        "workerPoolSpecs": [{"machineSpec": machine, "replicaCount": 1, "containerSpec": {"imageUri": "image"}}],
+        "workerPoolSpecs": [
+            {"machineSpec": machine, "replicaCount": 1, "containerSpec": {"imageUri": "image"}}
+        ],
         "serviceAccount": "trainer@my-project.iam.gserviceaccount.com",
     }

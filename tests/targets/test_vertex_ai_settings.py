@@ -28,7 +28,8 @@ def test_nothing_is_rendered_by_default() -> None:
 
 
 @pytest.mark.parametrize(
-    ("duration", "seconds"), [("90s", "90s"), ("30m", "1800s"), ("12h", "43200s"), ("2d", "172800s")]
+    ("duration", "seconds"),
+    [("90s", "90s"), ("30m", "1800s"), ("12h", "43200s"), ("2d", "172800s")],
 )
 def test_the_deadline_is_in_seconds(duration: str, seconds: str) -> None:
     """A duration of the API has seconds: https://protobuf.dev/reference/protobuf/google.protobuf/#duration."""
@@ -44,7 +45,10 @@ def test_no_restarts_disable_retries() -> None:
 def test_other_restarts_are_refused_with_the_rule_of_the_service(restarts: int) -> None:
     """The error has the numbers of the service's own rule, and both edits that work."""
     finding = refusal(trainer__restarts=restarts)
-    assert missing_words(finding, f"is {restarts}", "up to 5 times", "up to 3 times", "set it to 0") == []
+    assert (
+        missing_words(finding, f"is {restarts}", "up to 5 times", "up to 3 times", "set it to 0")
+        == []
+    )
     assert not any(other.id == "TPU059" for other in compiled(spec(trainer__restarts=0)).findings)
 
 
@@ -57,13 +61,18 @@ def test_spot_is_a_strategy() -> None:
     ("reservation", "name"),
     [
         ("r1", "projects/my-project/zones/us-central1-b/reservations/r1"),
-        ("projects/shared-project/reservations/r1", "projects/shared-project/zones/us-central1-b/reservations/r1"),
+        (
+            "projects/shared-project/reservations/r1",
+            "projects/shared-project/zones/us-central1-b/reservations/r1",
+        ),
     ],
 )
 def test_a_reservation_has_its_project_and_zone(reservation: str, name: str) -> None:
     """A reservation of the project itself, and one that another project shares."""
     job_ = job("vertex-ai", "v2-8", capacity={"reservation": reservation})
-    affinity = vertex_ai.request_body(job_)["workerPoolSpecs"][0]["machineSpec"]["reservationAffinity"]
+    affinity = vertex_ai.request_body(job_)["workerPoolSpecs"][0]["machineSpec"][
+        "reservationAffinity"
+    ]
     assert affinity["values"] == [name]
     assert affinity["reservationAffinityType"] == "SPECIFIC_RESERVATION"
 
@@ -89,7 +98,10 @@ def test_an_account_of_your_own_reads_the_secrets() -> None:
     """The command grants the account that the jobs run as."""
     own = {"vertex-ai": {"service_account": "me@my-project-dev.iam.gserviceaccount.com"}}
     finding = refusal(trainer__secrets={"A": "a/1"}, targets=own)
-    assert missing_words(finding, "--member=serviceAccount:me@my-project-dev.iam.gserviceaccount.com") == []
+    assert (
+        missing_words(finding, "--member=serviceAccount:me@my-project-dev.iam.gserviceaccount.com")
+        == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -122,7 +134,10 @@ def test_the_folder_of_the_service_needs_no_field(path: str, source: str) -> Non
 def test_another_folder_is_refused_with_the_right_one(path: str, source: str, right: str) -> None:
     """The help writes the line that works."""
     finding = refusal(trainer__mounts={path: source})
-    assert finding.help == f"delete trainer.mounts.{path}, and add to trainer.mounts: {right}: {source}"
+    assert (
+        finding.help
+        == f"delete trainer.mounts.{path}, and add to trainer.mounts: {right}: {source}"
+    )
     assert compiled(spec(trainer__mounts={right: source})).request_bodies
 
 
@@ -132,7 +147,12 @@ def test_a_mount_of_several_environments_is_replaced_in_one() -> None:
     mounts: dict[str, Any] = {f"/gcs/{BUCKET}/data": "${bucket}/data"}
     finding = refusal(trainer__mounts=mounts, environments__prod=prod)
     right = "/gcs/my-project-prod-mnist-prod-us-central1/data"
-    assert missing_words(finding, f"add to environments.prod.trainer.mounts: {right}: ${{bucket}}/data") == []
+    assert (
+        missing_words(
+            finding, f"add to environments.prod.trainer.mounts: {right}: ${{bucket}}/data"
+        )
+        == []
+    )
     layer = {"mounts": {f"/gcs/{BUCKET}/data": None, right: "${bucket}/data"}}
     fixed = spec(trainer__mounts=mounts, environments__prod={**prod, "trainer": layer})
     assert not any(other.id == "TPU059" for other in compiled(fixed).findings)
@@ -162,5 +182,7 @@ def test_a_config_written_by_hand_is_judged_too(size: str, strategy: str, refuse
     """The rules of a config refuse what the table refuses, and name its pages."""
     body = {**vertex_ai.request_body(job("vertex-ai", size)), "scheduling": {"strategy": strategy}}
     problems = [*vertex_ai.rules(body, CATALOG)]
-    assert [problem.path for problem in problems] == ([("scheduling", "strategy")] if refused else [])
+    assert [problem.path for problem in problems] == (
+        [("scheduling", "strategy")] if refused else []
+    )
     assert all("https://" in "".join(problem.details) for problem in problems)

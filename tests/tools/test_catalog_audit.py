@@ -91,14 +91,21 @@ def data(tmp_path: Path) -> Path:
     for name in (*GENERATIONS, "sources"):
         shutil.copy(DATA / f"{name}.yaml", folder)
     lines = (DATA / "index.yaml").read_text().splitlines(keepends=True)
-    (folder / "index.yaml").write_text("".join(line for line in lines if line.partition(":")[0] in GENERATIONS))
+    (folder / "index.yaml").write_text(
+        "".join(line for line in lines if line.partition(":")[0] in GENERATIONS)
+    )
     return folder
 
 
 def stand_in(folder: Path, crash: str = "") -> str:
     """Return a program that gives the recorded answers, ends without one at the question with a name, and logs them."""
     program = folder / "python"
-    values = {"python": sys.executable, "recorded": str(RECORDED), "asked": str(folder / "asked"), "crash": crash}
+    values = {
+        "python": sys.executable,
+        "recorded": str(RECORDED),
+        "asked": str(folder / "asked"),
+        "crash": crash,
+    }
     program.write_text(STAND_IN.format(**values))
     program.chmod(0o755)
     return str(program)
@@ -117,7 +124,9 @@ def plant(data: Path, row: Row) -> str:
     text = path.read_text()
     assert text.count(row.right) == 1
     path.write_text(text.replace(row.right, row.wrong))
-    number = next(n for n, line in enumerate(path.read_text().splitlines(), 1) if line.startswith(row.key))
+    number = next(
+        n for n, line in enumerate(path.read_text().splitlines(), 1) if line.startswith(row.key)
+    )
     return f"{path}:{number}: "
 
 
@@ -158,12 +167,16 @@ def test_a_right_catalog_has_no_disagreement(data: Path, tmp_path: Path) -> None
 def test_the_recording_is_what_the_compiler_answers(data: Path, tpu_python: str) -> None:
     """The installed compiler gives the recorded answers, HBM within a hundredth of a GiB."""
     recorded = [json.loads(line) for line in RECORDED.read_text().splitlines()[1:]]
-    by_question = {json.dumps(line["question"], sort_keys=True): line["answer"] for line in recorded}
+    by_question = {
+        json.dumps(line["question"], sort_keys=True): line["answer"] for line in recorded
+    }
     cases = catalog_audit.audit_of(data).cases
     for case, answer in zip(cases, catalog_audit.ask(tpu_python, cases).answers, strict=True):
         expected = by_question[json.dumps(case.question, sort_keys=True)]
         if "hbm" in expected:
-            assert catalog_audit.hbm_limit(answer) == pytest.approx(catalog_audit.hbm_limit(expected), abs=0.02)
+            assert catalog_audit.hbm_limit(answer) == pytest.approx(
+                catalog_audit.hbm_limit(expected), abs=0.02
+            )
         else:
             assert answer == expected
 
@@ -174,18 +187,26 @@ def test_a_crash_is_a_disagreement_and_the_rest_is_asked(data: Path, tmp_path: P
     status, lines, _ = audit(data, stand_in(tmp_path, crash="v5e:4x4"))
     problems = [line for line in lines if line.startswith(str(data))]
     assert (status, len(problems)) == (1, 2)
-    assert problems[1].endswith(": the compiler refuses v5e:4x4: the compiler crashed, or did not answer in time")
+    assert problems[1].endswith(
+        ": the compiler refuses v5e:4x4: the compiler crashed, or did not answer in time"
+    )
 
 
 @pytest.mark.slow
-def test_a_compiler_that_hangs_is_ended(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compiler_that_hangs_is_ended(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """After the time limit, the question counts as unanswered, and the rest is asked of a new process."""
     monkeypatch.setattr(catalog_audit, "TIMEOUT_SECONDS", 5)
     program = Path(stand_in(tmp_path, crash="v5e:8x8"))
     program.write_text(program.read_text().replace("os.abort()", "import time; time.sleep(60)"))
     cases = catalog_audit.audit_of(data).cases
     answers = catalog_audit.ask(str(program), cases).answers
-    unanswered = [case.question["name"] for case, answer in zip(cases, answers, strict=True) if "error" in answer]
+    unanswered = [
+        case.question["name"]
+        for case, answer in zip(cases, answers, strict=True)
+        if "error" in answer
+    ]
     assert unanswered == ["v5e:8x8"]
 
 
@@ -211,7 +232,10 @@ def test_the_page_has_the_figures_of_the_catalog() -> None:
     audit_of_data = catalog_audit.audit_of(DATA)
     cases = [case for case in audit_of_data.cases if "hbm" not in case.expected]
     sizes = {case.subject.partition(" as ")[0] for case in cases}
-    assert f"no disagreement: {len(sizes)} sizes, {len(cases)} shapes of them on their machines" in page
+    assert (
+        f"no disagreement: {len(sizes)} sizes, {len(cases)} shapes of them on their machines"
+        in page
+    )
     assert f"had to be given: {', '.join(audit_of_data.own_host)}\n" in page
     assert f"no source states their topology: {len(audit_of_data.shapeless)} sizes" in page
     assert audit_of_data.disagreements == ()
@@ -219,7 +243,9 @@ def test_the_page_has_the_figures_of_the_catalog() -> None:
 
 def test_a_refused_shape_has_the_first_line_of_the_reason(data: Path, tmp_path: Path) -> None:
     """A shape that the compiler does not know is reported with its message, without the trace."""
-    row = Row("v5e", "{chips: 16, topology: 4x4}", "{chips: 16, topology: 6x6}", "  v5litepod-16:", ())
+    row = Row(
+        "v5e", "{chips: 16, topology: 4x4}", "{chips: 16, topology: 6x6}", "  v5litepod-16:", ()
+    )
     location = plant(data, row)
     _, lines, _ = audit(data, stand_in(tmp_path))
     assert (
@@ -229,7 +255,9 @@ def test_a_refused_shape_has_the_first_line_of_the_reason(data: Path, tmp_path: 
 
 
 @pytest.mark.parametrize("python", ["/nowhere/python", sys.executable])
-def test_a_python_without_the_compiler_has_the_command(data: Path, python: str, tmp_path: Path) -> None:
+def test_a_python_without_the_compiler_has_the_command(
+    data: Path, python: str, tmp_path: Path
+) -> None:
     """A missing Python, and one without JAX, end with the command that installs it."""
     if python == sys.executable:
         python = str(tmp_path / "python")
@@ -248,7 +276,10 @@ def test_a_python_without_the_compiler_has_the_command(data: Path, python: str, 
             "E1000: CompileTimeHbmOom: Ran out of memory on HBM, the total (250.49G) exceeds available HBM (15.75G)",
             15.75,
         ),
-        ("Ran out of memory in memory space hbm. Used 4.00T of 95.74G hbm. Exceeded hbm capacity by 3.91T.", 95.74),
+        (
+            "Ran out of memory in memory space hbm. Used 4.00T of 95.74G hbm. Exceeded hbm capacity by 3.91T.",
+            95.74,
+        ),
         ("INTERNAL: something else", None),
     ],
 )

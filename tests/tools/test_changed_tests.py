@@ -11,7 +11,10 @@ from changed_tests import MAX_FILES, ROOT, mirrored_tests
             "compiler/tpucfg/yamldoc/reader.py",
             ["tests/yamldoc/test_reader.py", "tests/frozen", "tests/test_bad_specs.py"],
         ),
-        ("compiler/tpucfg/redaction.py", ["tests/test_redaction.py", "tests/frozen", "tests/test_bad_specs.py"]),
+        (
+            "compiler/tpucfg/redaction.py",
+            ["tests/test_redaction.py", "tests/frozen", "tests/test_bad_specs.py"],
+        ),
         ("tests/catalog/test_data.py", ["tests/catalog/test_data.py", "tests/catalog"]),
         ("tests/bad/TPU013-idle/tpucfg.yaml", ["tests/frozen", "tests/test_bad_specs.py"]),
         ("docs/review.md", ["tests/docs/test_markdown.py", "tests/findings/test_pages.py"]),
@@ -29,5 +32,9 @@ def test_changed_file_has_its_tests(changed: str, tests: list[str]) -> None:
 def test_choice_is_bounded() -> None:
     """A change of everything still chooses so few tests that they end within a minute."""
     changed = [str(path.relative_to(ROOT)) for path in (ROOT / "compiler").rglob("*.py")]
-    files = [path for name in mirrored_tests(changed) for path in [ROOT / name, *(ROOT / name).rglob("test_*.py")]]
+    files = [
+        path
+        for name in mirrored_tests(changed)
+        for path in [ROOT / name, *(ROOT / name).rglob("test_*.py")]
+    ]
     assert len([path for path in files if path.is_file()]) <= MAX_FILES

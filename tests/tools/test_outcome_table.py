@@ -9,7 +9,9 @@ def test_the_page_has_the_outcomes_that_the_tests_compare() -> None:
     assert [path.name for path, _ in outcome_table.differing()] == []
 
 
-def test_a_page_that_differs_is_named(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_that_differs_is_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With --check nothing is written, and the exit status is 1."""
     monkeypatch.setattr(outcome_table, "page", lambda: "another table")
     assert outcome_table.main(["--check"]) == 1

@@ -40,14 +40,21 @@ class Machine:
 
     def go(self, *, seconds: float = 0.0, fails: bool = False, version: str = PINNED) -> None:
         """Add a `go` to the PATH that builds an engine of some version, or fails."""
-        values = {"runs": str(self.runs), "python": sys.executable, "seconds": seconds, "fails": fails}
+        values = {
+            "runs": str(self.runs),
+            "python": sys.executable,
+            "seconds": seconds,
+            "fails": fails,
+        }
         self.program("go", GO.format(**values, version=version))
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """Start the script."""
         environment = {"PATH": str(self.path), "TPUCFG_TOOLS_CACHE": str(self.cache)}
         command = [sys.executable, str(SCRIPT), *arguments]
-        return subprocess.Popen(command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return subprocess.Popen(
+            command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
 
     def run(self, *arguments: str) -> tuple[int, str, str]:
         """Start the script, and return its status, output and messages."""

@@ -39,7 +39,9 @@ def test_console_block_gives_each_command_its_output() -> None:
 
 def test_sh_block_is_one_command_that_has_to_succeed() -> None:
     """A block without output runs as one command, without the indentation of a surrounding list."""
-    assert _steps("1. Go:\n\n   ```sh\n   cd x\n   ls\n   ```\n") == [Step("cd x\nls", None, 3, "   ")]
+    assert _steps("1. Go:\n\n   ```sh\n   cd x\n   ls\n   ```\n") == [
+        Step("cd x\nls", None, 3, "   ")
+    ]
 
 
 def test_comment_with_a_reason_skips_the_next_block() -> None:
@@ -98,7 +100,9 @@ def test_blocks_of_other_languages_are_ignored() -> None:
         ([], [], True),
     ],
 )
-def test_only_an_elision_matches_other_lines(expected: list[str], printed: list[str], same: bool) -> None:
+def test_only_an_elision_matches_other_lines(
+    expected: list[str], printed: list[str], same: bool
+) -> None:
     """Output has to be equal, except for the lines that `...` replaces."""
     assert matches(expected, printed) is same
 
@@ -119,9 +123,13 @@ def test_refreshed_output_keeps_its_elisions(expected: list[str], result: list[s
 
 
 @pytest.mark.slow
-def test_outdated_page_is_reported_and_rewritten(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_outdated_page_is_reported_and_rewritten(
+    page: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A wrong output and a failing command are reported with their lines; writing updates only the output."""
-    page.write_text("```console\n$ cd docs && echo a; exit 1\nb\n$ ls design.md\n```\n```sh\nfalse\n```\n")
+    page.write_text(
+        "```console\n$ cd docs && echo a; exit 1\nb\n$ ls design.md\n```\n```sh\nfalse\n```\n"
+    )
     try:
         assert readme_blocks.main([str(page)]) == 1
         messages = capsys.readouterr().err
@@ -130,6 +138,8 @@ def test_outdated_page_is_reported_and_rewritten(page: Path, capsys: pytest.Capt
         assert f"{page.name}:6: $ false\n  ended with status 1" in messages
 
         assert readme_blocks.main(["--write", str(page)]) == 1
-        assert "echo a; exit 1\na\n$ ls design.md\ndesign.md\n```\n```sh\nfalse\n" in page.read_text()
+        assert (
+            "echo a; exit 1\na\n$ ls design.md\ndesign.md\n```\n```sh\nfalse\n" in page.read_text()
+        )
     finally:
         page.unlink()

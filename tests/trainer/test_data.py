@@ -56,8 +56,15 @@ def checkpoint(package: Path) -> ModuleType:
     return importlib.import_module("trainer.checkpoint")
 
 
-@given(size=st.integers(1, 50), batch=st.integers(1, 30), factor=st.integers(1, 8), steps=st.integers(1, 12))
-def test_larger_batches_have_equal_examples(order: ModuleType, size: int, batch: int, factor: int, steps: int) -> None:
+@given(
+    size=st.integers(1, 50),
+    batch=st.integers(1, 30),
+    factor=st.integers(1, 8),
+    steps=st.integers(1, 12),
+)
+def test_larger_batches_have_equal_examples(
+    order: ModuleType, size: int, batch: int, factor: int, steps: int
+) -> None:
     """A batch `factor` times as large has the examples of as many smaller steps, across the end of an epoch too."""
     large = [order.rows(step * batch * factor, batch * factor, size) for step in range(steps)]
     small = [order.rows(step * batch, batch, size) for step in range(steps * factor)]
@@ -118,7 +125,10 @@ def test_texts_become_tokens(tokens: ModuleType, tmp_path: Path) -> None:
 
     training, validation = tokens.load(str(tmp_path / "data"), length=10, vocabulary=256)
     assert (training.size, validation.size) == (17, 1)
-    assert training.load(np.array([[0], [16]]))["tokens"].tolist() == [[[*range(11)]], [[*range(160, 171)]]]
+    assert training.load(np.array([[0], [16]]))["tokens"].tolist() == [
+        [[*range(11)]],
+        [[*range(160, 171)]],
+    ]
     assert validation.load(np.array([0]))["tokens"].tolist() == [[*range(180, 191)]]
 
 
@@ -127,7 +137,11 @@ def test_texts_become_tokens(tokens: ModuleType, tmp_path: Path) -> None:
     [
         (b"", 9, "train.bin has 0 tokens: an example needs 5"),
         (b"\1\0" * 4, 9, "train.bin has 4 tokens: an example needs 5"),
-        (b"\1\0" * 4 + b"\0\1", 256, "train.bin has the token 256: --vocabulary=256 allows 0 to 255"),
+        (
+            b"\1\0" * 4 + b"\0\1",
+            256,
+            "train.bin has the token 256: --vocabulary=256 allows 0 to 255",
+        ),
         (None, 9, "put train.bin there\nhelp: python -m trainer.tokens TEXT"),
     ],
 )
@@ -175,4 +189,6 @@ def test_newest_checkpoints_are_kept(checkpoint: ModuleType, tmp_path: Path) -> 
     for step in range(10, 60, 10):
         checkpoint.save(str(tmp_path), step, {"weights": np.zeros(1)})
 
-    assert sorted(path.name for path in tmp_path.iterdir()) == [f"step-{step:09}.npz" for step in (30, 40, 50)]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        f"step-{step:09}.npz" for step in (30, 40, 50)
+    ]

@@ -9,7 +9,11 @@ import pytest
 import trainers
 from tpucfg.cli.app import run
 
-RUNGS: Final = {"v2-8": ("us-central1", 7.48), "v3-32": ("europe-west4", 15.48), "v5litepod-16": ("us-west4", 15.75)}
+RUNGS: Final = {
+    "v2-8": ("us-central1", 7.48),
+    "v3-32": ("europe-west4", 15.48),
+    "v5litepod-16": ("us-west4", 15.75),
+}
 """Region of each rung, and the GiB that its devices grant: on a real v3, https://github.com/erfanzar/EasyDeL/issues/142."""
 LAYERS, WIDTH, LENGTH, VOCABULARY = 3, 128, 64, 256
 HIDDEN, PIXELS, CLASSES = 128, 28 * 28, 10
@@ -39,7 +43,8 @@ def _project(folder: Path, python: str) -> Path:
     environments = "environments:\n"
     for model in FLOPS:
         size_flags = (
-            f"layers: {LAYERS}, width: {WIDTH}, sequence_length: '${{sequence_length}}', vocabulary: {VOCABULARY}"
+            f"layers: {LAYERS}, width: {WIDTH}, sequence_length: "
+            f"'${{sequence_length}}', vocabulary: {VOCABULARY}"
         )
         args = f"{{model: {model}, {size_flags if model == 'transformer' else ''}}}"
         for size, (region, _) in RUNGS.items():
@@ -66,7 +71,9 @@ def test_both_models_fit_on_three_generations(
 
     assert run(["fit", "--spec", str(spec)]) == 0, capsys.readouterr().err
 
-    results: list[dict[str, Any]] = json.loads((spec.parent / "results" / "fit.json").read_text())["results"]
+    results: list[dict[str, Any]] = json.loads((spec.parent / "results" / "fit.json").read_text())[
+        "results"
+    ]
     assert len(results) == len(FLOPS) * len(RUNGS)
     for result in results:
         flags, hbm = result["flags"], result["hbm"]
@@ -75,5 +82,7 @@ def test_both_models_fit_on_three_generations(
         assert result["flops"] == FLOPS[flags["model"]](int(flags["batch_size"]))
         assert hbm["available"] / 2**30 == pytest.approx(RUNGS[result["size"]][1], abs=0.01)
         assert 0 < hbm["used"] < hbm["available"] / 10
-    by_rung = {(result["flags"]["model"], result["size"]): result["hbm"]["used"] for result in results}
+    by_rung = {
+        (result["flags"]["model"], result["size"]): result["hbm"]["used"] for result in results
+    }
     assert all(by_rung["transformer", size] > by_rung["mnist", size] for size in RUNGS)

@@ -57,7 +57,13 @@ def rungs(trainer: Trainer, server: Buckets) -> dict[str, Run]:
     for size, count in SIZES.items():
         hosts = trainers.hosts(count) if count > 1 else [{}]
         started = [
-            trainer.start("trainer", _flags(trainer, size), **devices(8 // count), **server.environment, **host)
+            trainer.start(
+                "trainer",
+                _flags(trainer, size),
+                **devices(8 // count),
+                **server.environment,
+                **host,
+            )
             for host in hosts
         ]
         runs[size], *_ = [trainers.wait_for(process) for process in started]
@@ -74,13 +80,20 @@ def test_rungs_see_equally_many_examples(rungs: dict[str, Run]) -> None:
     assert "devices: 8 (cpu), hosts: 1" in rungs["v2-8"].lines
     assert "devices: 8 (cpu), hosts: 4" in rungs["v2-32"].lines
     for rung_run in rungs.values():
-        assert rung_run.figures.keys() == {"accuracy", "loss", "examples_seen", "examples_per_second"}
+        assert rung_run.figures.keys() == {
+            "accuracy",
+            "loss",
+            "examples_seen",
+            "examples_per_second",
+        }
         assert rung_run.figures["examples_seen"] == 200 * 1024
         assert rung_run.figures["accuracy"] > 0.9
         assert rung_run.figures["examples_per_second"] > 0
 
 
-def test_job_leaves_checkpoints_and_a_trace_in_its_folder(rungs: dict[str, Run], server: Buckets) -> None:
+def test_job_leaves_checkpoints_and_a_trace_in_its_folder(
+    rungs: dict[str, Run], server: Buckets
+) -> None:
     """A rung's bucket contains its newest checkpoints and the profiler's trace.
 
     The job's account reads and writes objects. Its program asks for nothing else.
@@ -90,7 +103,9 @@ def test_job_leaves_checkpoints_and_a_trace_in_its_folder(rungs: dict[str, Run],
         batch_size = 1024 * SIZES[size]
         objects = server.below(f"{RUNS}-{size}")
         names = {f"checkpoints/{checkpoint(step, batch_size)}" for step in steps}
-        assert {name.rpartition("/")[0] for name in objects if name.endswith("commit_success.txt")} >= names
+        assert {
+            name.rpartition("/")[0] for name in objects if name.endswith("commit_success.txt")
+        } >= names
         assert {"/".join(name.split("/")[:2]) for name in objects} == names
         traces = server.below(f"{JOBS}/{size}")
         assert any(re.fullmatch(r"profile/plugins/profile/.+\.xplane\.pb", name) for name in traces)
@@ -107,7 +122,9 @@ def test_loss_does_not_depend_on_the_devices(trainer: Trainer, rungs: dict[str, 
     assert alone.figures["accuracy"] == pytest.approx(rungs["v2-8"].figures["accuracy"], abs=5e-3)
 
 
-def test_killed_run_continues(trainer: Trainer, rungs: dict[str, Run], server: Buckets, tmp_path: Path) -> None:
+def test_killed_run_continues(
+    trainer: Trainer, rungs: dict[str, Run], server: Buckets, tmp_path: Path
+) -> None:
     """A killed run that leaves an incomplete checkpoint ends with the result of an uninterrupted run."""
     own = ["--data_dir=local/data", f"--model_dir={tmp_path}", "--save_checkpoints_steps=20"]
     flags = _flags(trainer, "v2-8", *own)
@@ -131,10 +148,14 @@ def test_killed_run_continues(trainer: Trainer, rungs: dict[str, Run], server: B
         assert resumed.figures[name] == pytest.approx(rungs["v2-8"].figures[name], abs=1e-4)
 
 
-def test_incomplete_checkpoint_in_a_bucket_is_removed(trainer: Trainer, rungs: dict[str, Run], server: Buckets) -> None:
+def test_incomplete_checkpoint_in_a_bucket_is_removed(
+    trainer: Trainer, rungs: dict[str, Run], server: Buckets
+) -> None:
     """In a bucket, a checkpoint without its mark is incomplete: the one before it is used."""
     copied = f"{BUCKET}/jobs/incomplete"
-    server.objects |= {f"{copied}/{name}": data for name, data in server.below(f"{RUNS}-v2-8").items()}
+    server.objects |= {
+        f"{copied}/{name}": data for name, data in server.below(f"{RUNS}-v2-8").items()
+    }
     del server.objects[f"{copied}/checkpoints/{checkpoint(200, 1024)}/commit_success.txt"]
     flags = _flags(trainer, "v2-8", f"--model_dir={copied}")
 
@@ -151,7 +172,12 @@ def test_stopped_run_saves_a_checkpoint(
 ) -> None:
     """After SIGTERM to one host, all hosts stop at one step with status 143, and the next start resumes after it."""
     count = SIZES[size]
-    own = ["--data_dir=local/data", f"--model_dir={tmp_path}", "--train_steps=400", "--save_checkpoints_steps=9999"]
+    own = [
+        "--data_dir=local/data",
+        f"--model_dir={tmp_path}",
+        "--train_steps=400",
+        "--save_checkpoints_steps=9999",
+    ]
     flags = _flags(trainer, size, "--batch_size=1024", *own)
 
     def start() -> list[Popen[str]]:
@@ -177,7 +203,9 @@ def test_stopped_run_saves_a_checkpoint(
 
 
 @pytest.mark.parametrize("rule", ["per_core", "keep"])
-@pytest.mark.parametrize("length", ["train_steps: 200", "sequence_length: 4\n  train_tokens: 819200"])
+@pytest.mark.parametrize(
+    "length", ["train_steps: 200", "sequence_length: 4\n  train_tokens: 819200"]
+)
 def test_run_moves_to_another_size_and_back(
     trainer: Trainer, tmp_path: Path, rule: str, length: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -196,7 +224,12 @@ def test_run_moves_to_another_size_and_back(
         assert run(["render", *chosen, "--size", size]) == 0
         flags = trainers.flags_of(capsys.readouterr().out, trainer.target)
         lengths.append(next(flag for flag in flags if flag.startswith("--train_steps=")))
-        own = ["--hosts=1", f"--data_parallel={DEVICES}", "--data_dir=local/data", f"--profile_dir={tmp_path}"]
+        own = [
+            "--hosts=1",
+            f"--data_parallel={DEVICES}",
+            "--data_dir=local/data",
+            f"--profile_dir={tmp_path}",
+        ]
         process = trainer.start("trainer", [*flags, *own], **devices(DEVICES))
         if len(lengths) == len(SIZES) + 1:
             break
@@ -218,10 +251,14 @@ def test_run_moves_to_another_size_and_back(
 
 def test_finished_run_is_reported(trainer: Trainer, rungs: dict[str, Run], server: Buckets) -> None:
     """A second start of a finished run trains nothing, prints its metrics except for the speed, and fails."""
-    process = trainer.start("trainer", _flags(trainer, "v2-8"), **devices(DEVICES), **server.environment)
+    process = trainer.start(
+        "trainer", _flags(trainer, "v2-8"), **devices(DEVICES), **server.environment
+    )
     output, message = process.communicate(timeout=trainers.TIMEOUT_SECONDS)
 
-    expected = {key: value for key, value in rungs["v2-8"].figures.items() if key != "examples_per_second"}
+    expected = {
+        key: value for key, value in rungs["v2-8"].figures.items() if key != "examples_per_second"
+    }
     assert Run(output.splitlines()).figures == expected
     assert process.returncode == 1
     expected_message = f"nothing is left to train: step 200 of 200 is in {RUNS}-v2-8\nhelp: start it with another --run"
@@ -231,13 +268,25 @@ def test_finished_run_is_reported(trainer: Trainer, rungs: dict[str, Run], serve
 @pytest.mark.parametrize(
     ("changed_flags", "texts"),
     [
-        (["--hosts=4"], ["--hosts=4 needs a slice of 4 hosts", "help: to try it on one machine, give --hosts=1"]),
+        (
+            ["--hosts=4"],
+            [
+                "--hosts=4 needs a slice of 4 hosts",
+                "help: to try it on one machine, give --hosts=1",
+            ],
+        ),
         (
             ["--hosts=1", "--data_parallel=4"],
             ["--data_parallel=4 and --model_parallel=1 need 4 devices, and there are 8"],
         ),
-        (["--model_parallel=2"], ["--data_parallel=8 and --model_parallel=2 need 16 devices, and there are 8"]),
-        (["--grad_accum=3"], ["--batch_size=1024 cannot be divided among 8 replicas with --grad_accum=3"]),
+        (
+            ["--model_parallel=2"],
+            ["--data_parallel=8 and --model_parallel=2 need 16 devices, and there are 8"],
+        ),
+        (
+            ["--grad_accum=3"],
+            ["--batch_size=1024 cannot be divided among 8 replicas with --grad_accum=3"],
+        ),
         (["--model=transformer", "--width=100"], ["--width=100 and --model_parallel=1 do not fit"]),
         (
             ["--model=transformer", "--width=192", "--model_parallel=2", "--data_parallel=4"],
@@ -245,12 +294,19 @@ def test_finished_run_is_reported(trainer: Trainer, rungs: dict[str, Run], serve
         ),
         (["--model=transformer"], [f"no tokens in {BUCKET}/data: put train.bin and val.bin there"]),
         (["--data_dir=nothing"], ["no MNIST in nothing: put mnist.npz there"]),
-        (["--batch_size=1023", "--model_dir=other"], ["--batch_size=1023 cannot be divided among 8 replicas"]),
+        (
+            ["--batch_size=1023", "--model_dir=other"],
+            ["--batch_size=1023 cannot be divided among 8 replicas"],
+        ),
         (["--learning_rate=1e30", "--model_dir=other"], ["the loss is nan after step"]),
     ],
 )
 def test_unusable_setting_is_reported(
-    trainer: Trainer, rungs: dict[str, Run], server: Buckets, changed_flags: list[str], texts: list[str]
+    trainer: Trainer,
+    rungs: dict[str, Run],
+    server: Buckets,
+    changed_flags: list[str],
+    texts: list[str],
 ) -> None:
     """Settings that the trainer cannot use end it with one sentence, before any training."""
     assert rungs
@@ -279,9 +335,17 @@ def test_metrics_are_recorded(
 
 def test_hosts_without_a_shared_folder_are_reported(trainer: Trainer, tmp_path: Path) -> None:
     """Hosts that see different folders do not begin: each of them would write a part of a checkpoint."""
-    flags = [*trainer.flags("v2-32"), "--hosts=2", "--data_parallel=2", "--train_steps=2", "--data_dir=local/data"]
+    flags = [
+        *trainer.flags("v2-32"),
+        "--hosts=2",
+        "--data_parallel=2",
+        "--train_steps=2",
+        "--data_dir=local/data",
+    ]
     started = [
-        trainer.start("trainer", [*flags, f"--model_dir={tmp_path / str(index)}"], **devices(1), **host)
+        trainer.start(
+            "trainer", [*flags, f"--model_dir={tmp_path / str(index)}"], **devices(1), **host
+        )
         for index, host in enumerate(trainers.hosts(2))
     ]
 
@@ -309,7 +373,8 @@ def test_missing_hosts_are_reported(trainer: Trainer, server: Buckets) -> None:
     """A slice with another number of hosts than in the config does not train with the wrong batch size."""
     flags = [*trainer.flags("v2-32"), "--hosts=3"]
     started = [
-        trainer.start("trainer", flags, **devices(1), **server.environment, **host) for host in trainers.hosts(2)
+        trainer.start("trainer", flags, **devices(1), **server.environment, **host)
+        for host in trainers.hosts(2)
     ]
 
     for process in started:
@@ -321,7 +386,12 @@ def test_missing_hosts_are_reported(trainer: Trainer, server: Buckets) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param("batch_size", marks=pytest.mark.sample), "train_steps", "warmup_steps", "learning_rate"],
+    [
+        pytest.param("batch_size", marks=pytest.mark.sample),
+        "train_steps",
+        "warmup_steps",
+        "learning_rate",
+    ],
 )
 @pytest.mark.parametrize("text", ["x", "-1", "1.5.2", "nan", "9" * 5000, ""])
 def test_invalid_flag_has_a_readable_message(trainer: Trainer, name: str, text: str) -> None:

@@ -71,7 +71,12 @@ def trainer(tmp_path_factory: pytest.TempPathFactory) -> Trainer:
 
 
 def _flags(model: str, folder: Path, *changed_flags: str) -> list[str]:
-    own = [f"--model_dir={folder}", "--epochs=1", "--warmup_steps=2", "--save_checkpoints_steps=1000"]
+    own = [
+        f"--model_dir={folder}",
+        "--epochs=1",
+        "--warmup_steps=2",
+        "--save_checkpoints_steps=1000",
+    ]
     return [*MODELS[model], *own, *changed_flags]
 
 
@@ -90,7 +95,12 @@ def _count(flags: Sequence[str]) -> int:
     ],
 )
 def test_stopped_run_continues_on_another_rung(
-    trainer: Trainer, tmp_path: Path, model: str, first: Sequence[str], second: Sequence[str], stop_after: int
+    trainer: Trainer,
+    tmp_path: Path,
+    model: str,
+    first: Sequence[str],
+    second: Sequence[str],
+    stop_after: int,
 ) -> None:
     """A run that SIGTERM stops on one rung ends on another, on another mesh, and sees each example once."""
     seen = trainer.folder / "seen.jsonl"
@@ -119,7 +129,9 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def whole(trainer: Trainer, jobs: Path) -> dict[str, Run]:
     """Run both models on 4 devices, each of which is a replica."""
-    return {model: trainer.run(_flags(model, jobs / model, *SMALL), **devices(4)) for model in MODELS}
+    return {
+        model: trainer.run(_flags(model, jobs / model, *SMALL), **devices(4)) for model in MODELS
+    }
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -132,12 +144,19 @@ def whole(trainer: Trainer, jobs: Path) -> dict[str, Run]:
     ],
 )
 def test_loss_does_not_depend_on_the_mesh(
-    trainer: Trainer, whole: dict[str, Run], tmp_path: Path, model: str, count: int, changed_flags: Sequence[str]
+    trainer: Trainer,
+    whole: dict[str, Run],
+    tmp_path: Path,
+    model: str,
+    count: int,
+    changed_flags: Sequence[str],
 ) -> None:
     """Devices that share a replica, and gradients of micro-batches, give the losses of a run without either."""
     other = trainer.run(_flags(model, tmp_path, *SMALL, *changed_flags), **devices(count))
 
-    tolerance = {"mnist": 1e-4, "transformer": 1e-2}[model]  # bfloat16 rounds sums of another order differently
+    tolerance = {"mnist": 1e-4, "transformer": 1e-2}[
+        model
+    ]  # bfloat16 rounds sums of another order differently
     assert other.losses() == pytest.approx(whole[model].losses(), abs=tolerance)
     assert other.figures["loss"] == pytest.approx(whole[model].figures["loss"], abs=tolerance)
 
@@ -150,7 +169,9 @@ def test_models_learn(whole: dict[str, Run]) -> None:
         assert run.figures.keys() == {"accuracy", "loss", "examples_seen", "examples_per_second"}
 
 
-def test_checkpoint_of_another_model_is_refused(trainer: Trainer, whole: dict[str, Run], jobs: Path) -> None:
+def test_checkpoint_of_another_model_is_refused(
+    trainer: Trainer, whole: dict[str, Run], jobs: Path
+) -> None:
     """A checkpoint with arrays of other shapes is not restored."""
     assert whole
     flags = _flags("transformer", jobs / "transformer", *SMALL, "--layers=3")
@@ -162,7 +183,14 @@ def test_checkpoint_of_another_model_is_refused(trainer: Trainer, whole: dict[st
 
 def test_replica_may_span_hosts(trainer: Trainer, whole: dict[str, Run], tmp_path: Path) -> None:
     """Two hosts whose devices share one replica load equal examples, and write one checkpoint."""
-    flags = _flags("transformer", tmp_path, "--batch_size=32", "--data_parallel=1", "--model_parallel=2", "--hosts=2")
+    flags = _flags(
+        "transformer",
+        tmp_path,
+        "--batch_size=32",
+        "--data_parallel=1",
+        "--model_parallel=2",
+        "--hosts=2",
+    )
     started = [trainer.start("trainer", flags, **devices(1), **host) for host in trainers.hosts(2)]
     first, *_ = [trainers.wait_for(process) for process in started]
 
@@ -209,7 +237,9 @@ print("equal:", step.__wrapped__.func.__name__, len(abstract))
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_fit_compiles_the_step_of_the_training(trainer: Trainer, tmp_path: Path, model: str) -> None:
+def test_fit_compiles_the_step_of_the_training(
+    trainer: Trainer, tmp_path: Path, model: str
+) -> None:
     """`abstract_step` gives the function that the training calls, and both lower to one program.
 
     A flag that the training does not accept is refused.

@@ -27,12 +27,16 @@ def test_new_project_has_no_findings(
 
     assert run(["check", "--spec", str(project.folder / "tpucfg.yaml"), "--format", "json"]) == 0
     findings = json.loads(capsys.readouterr().out)
-    expected = {"ai-platform": ["TPU060"]}.get(target, ["TPU107", "TPU107"] if framework == "jax" else [])
+    expected = {"ai-platform": ["TPU060"]}.get(
+        target, ["TPU107", "TPU107"] if framework == "jax" else []
+    )
     assert [finding["id"] for finding in findings] == expected
 
 
 @each_kind
-def test_trainer_accepts_the_flags_of_every_rung(framework: str, target: str, tmp_path: Path) -> None:
+def test_trainer_accepts_the_flags_of_every_rung(
+    framework: str, target: str, tmp_path: Path
+) -> None:
     """The trainer accepts the exact flags of the configs, for every target."""
     project = trainers.new(tmp_path / "mnist", framework, target, quick=False)
     project = project._replace(python=trainers.PYTHONS["jax"])  # the flags need neither framework
@@ -54,7 +58,9 @@ def test_folder_may_end_with_a_slash(tmp_path: Path) -> None:
         "import sys\nfrom trainer.flags import parse\nprint(parse(sys.argv[1:]))\n"
     )
 
-    (printed,) = project.run([*project.flags("v2-8"), "--data_dir=gs://b/data/", "--model_dir=/"], "print_flags").lines
+    (printed,) = project.run(
+        [*project.flags("v2-8"), "--data_dir=gs://b/data/", "--model_dir=/"], "print_flags"
+    ).lines
     assert "data_dir='gs://b/data', model_dir='/'" in printed
 
 
@@ -76,7 +82,15 @@ def test_trainer_accepts_epochs(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("epochs", "steps"),
-    [("2.5", 625), ("1e1", 2500), ("+1.1", 275), (".5", 125), ("5.", 1250), ("2.5001", 626), ("1e-300", 1)],
+    [
+        ("2.5", 625),
+        ("1e1", 2500),
+        ("+1.1", 275),
+        (".5", 125),
+        ("5.", 1250),
+        ("2.5001", 626),
+        ("1e-300", 1),
+    ],
 )
 def test_number_of_epochs_determines_the_steps(tmp_path: Path, epochs: str, steps: int) -> None:
     """The trainer accepts the spec's numbers of epochs, and runs the minimum number of steps for them."""
@@ -91,7 +105,9 @@ def test_number_of_epochs_determines_the_steps(tmp_path: Path, epochs: str, step
     assert project.run(project.flags("v2-8"), "print_flags").lines == [str(steps)]
 
 
-@pytest.mark.parametrize("epochs", ["0", "0.0", "-1", "nan", "inf", "1e9999999", "1/2", "two", "0x10", ""])
+@pytest.mark.parametrize(
+    "epochs", ["0", "0.0", "-1", "nan", "inf", "1e9999999", "1/2", "two", "0x10", ""]
+)
 def test_invalid_number_of_epochs_is_rejected(tmp_path: Path, epochs: str) -> None:
     """A value that is not a decimal number above 0 ends the trainer with a message."""
     project = trainers.new(tmp_path / "mnist", "jax")
@@ -102,7 +118,9 @@ def test_invalid_number_of_epochs_is_rejected(tmp_path: Path, epochs: str) -> No
 
 
 @each_kind
-def test_dockerfile_builds_the_image_of_the_spec(framework: str, target: str, tmp_path: Path) -> None:
+def test_dockerfile_builds_the_image_of_the_spec(
+    framework: str, target: str, tmp_path: Path
+) -> None:
     """The Dockerfile has the command that builds the spec's image, a pinned base, and the files of .dockerignore."""
     folder = trainers.new(tmp_path / "mnist", framework, target).folder
     image = project((folder / "tpucfg.yaml").read_text()).base.trainer.image
@@ -112,23 +130,34 @@ def test_dockerfile_builds_the_image_of_the_spec(framework: str, target: str, tm
     assert f"#   docker build --platform=linux/amd64 --tag={image} trainer" in lines
     assert f"#   docker push {image}" in lines
     assert [
-        re.fullmatch(r"python:3\.\d+\.\d+-slim-[a-z]+", line[1]) is not None for line in words if line[0] == "FROM"
+        re.fullmatch(r"python:3\.\d+\.\d+-slim-[a-z]+", line[1]) is not None
+        for line in words
+        if line[0] == "FROM"
     ] == [True]
     assert json.loads(lines[-1].removeprefix("ENTRYPOINT ")) == ["python", "-m", "trainer"]
     copied = {line[1] for line in words if line[0] == "COPY"}
     assert copied == {"requirements.txt", "*.py"}
-    assert (folder / "trainer" / ".dockerignore").read_text().split() == ["*", *(f"!{name}" for name in sorted(copied))]
+    assert (folder / "trainer" / ".dockerignore").read_text().split() == [
+        "*",
+        *(f"!{name}" for name in sorted(copied)),
+    ]
     assert {"RUN", "WORKDIR"} < {line[0] for line in words}
 
 
 @each_kind
 def test_image_has_pinned_versions(framework: str, target: str, tmp_path: Path) -> None:
     """Each requirement is pinned to a version or a file; for JAX, to the versions of these tests."""
-    text = (trainers.new(tmp_path / "mnist", framework, target).folder / "trainer" / "requirements.txt").read_text()
-    lines = [line.partition(" #")[0].strip() for line in text.splitlines() if not line.startswith("#")]
+    text = (
+        trainers.new(tmp_path / "mnist", framework, target).folder / "trainer" / "requirements.txt"
+    ).read_text()
+    lines = [
+        line.partition(" #")[0].strip() for line in text.splitlines() if not line.startswith("#")
+    ]
     requirements = [Requirement(line) for line in lines]
 
-    assert all(entry.url or re.fullmatch(r"==[0-9.]+", str(entry.specifier)) for entry in requirements)
+    assert all(
+        entry.url or re.fullmatch(r"==[0-9.]+", str(entry.specifier)) for entry in requirements
+    )
     if framework == "jax":
         lock = (ROOT / "requirements-dev.txt").read_text()
         for entry in requirements:
@@ -139,7 +168,9 @@ def test_image_has_pinned_versions(framework: str, target: str, tmp_path: Path) 
             )
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "templates" / "trainer").rglob("*.py")), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "templates" / "trainer").rglob("*.py")), ids=lambda path: path.name
+)
 def test_modules_are_valid_in_old_python(path: Path) -> None:
     """Modules that run on AI Platform Training are valid in its Python 3.7."""
     if path.parent.name != "jax":
@@ -160,26 +191,41 @@ def test_nothing_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[st
     (tmp_path / "trainer" / "data.py").write_text("mine")
 
     assert run(["init", str(tmp_path), "--name", "mnist", "--trainer", "jax"]) == 1
-    assert f"these files exist, and nothing was written:\n  {tmp_path}/trainer/data.py" in capsys.readouterr().err
+    assert (
+        f"these files exist, and nothing was written:\n  {tmp_path}/trainer/data.py"
+        in capsys.readouterr().err
+    )
     assert [path.name for path in tmp_path.rglob("*.*")] == ["data.py"]
 
 
-def test_trainer_that_the_target_does_not_run_is_rejected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_trainer_that_the_target_does_not_run_is_rejected(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The two options have to match, and the message names a valid combination."""
     assert run(["init", str(tmp_path / "a"), "--target", "ai-platform", "--trainer", "jax"]) == 2
     message = capsys.readouterr().err
     assert "ai-platform cannot run the trainer for jax, only that for tensorflow" in message
-    assert "choose --trainer tensorflow, or one of the targets vertex-ai, cloud-tpu, compute-engine, gke" in message
+    assert (
+        "choose --trainer tensorflow, or one of the targets vertex-ai, cloud-tpu, compute-engine, gke"
+        in message
+    )
 
     assert run(["init", str(tmp_path / "a"), "--trainer", "torch"]) == 2
-    assert "--trainer cannot be torch\nhelp: give one of: jax, tensorflow" in capsys.readouterr().err
+    assert (
+        "--trainer cannot be torch\nhelp: give one of: jax, tensorflow" in capsys.readouterr().err
+    )
     assert not (tmp_path / "a").exists()
 
 
-def test_name_too_long_for_the_accounts_is_rejected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_name_too_long_for_the_accounts_is_rejected(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The longest name that is accepted makes a project without errors, and one more character is refused."""
     assert run(["init", str(tmp_path / "a"), "--name", "n" * 22]) == 2
-    assert "cannot be the project's name: a name has 1 to 21 lower-case letters" in capsys.readouterr().err
+    assert (
+        "cannot be the project's name: a name has 1 to 21 lower-case letters"
+        in capsys.readouterr().err
+    )
     assert not (tmp_path / "a").exists()
 
     assert run(["init", str(tmp_path / "a"), "--name", "n" * 21]) == 0

@@ -20,7 +20,9 @@ def trainer(tensorflow: str, tmp_path_factory: pytest.TempPathFactory) -> Traine
     """Create a project with digits in the folder that replaces its bucket."""
     assert tensorflow
     project = trainers.new(tmp_path_factory.mktemp("tensorflow") / "mnist", "tensorflow")
-    project.run([str(project.folder / BUCKET / "data"), "--train=5000", "--test=1000"], "trainer.digits")
+    project.run(
+        [str(project.folder / BUCKET / "data"), "--train=5000", "--test=1000"], "trainer.digits"
+    )
     return project
 
 
@@ -42,7 +44,9 @@ def test_rungs_see_equally_many_examples(rungs: dict[str, Run]) -> None:
         assert run.figures["accuracy"] > 0.9
 
 
-def test_job_leaves_checkpoints_and_a_trace_in_its_folder(trainer: Trainer, rungs: dict[str, Run]) -> None:
+def test_job_leaves_checkpoints_and_a_trace_in_its_folder(
+    trainer: Trainer, rungs: dict[str, Run]
+) -> None:
     """The job's folder contains its newest checkpoints and the profiler's trace, and no incomplete file."""
     assert rungs
     folder = trainer.folder / BUCKET / "jobs" / "mnist" / SIZES[0]
@@ -118,8 +122,12 @@ for replicas in (alone, both):
 def test_loss_does_not_depend_on_the_replicas(tensorflow: str, trainer: Trainer) -> None:
     """Two replicas see half of each batch, and reach the loss of one replica with all of it."""
     command = [tensorflow, "-c", TWO_REPLICAS, str(trainer.folder / BUCKET / "data")]
-    completed = subprocess.run(command, cwd=trainer.folder, capture_output=True, text=True, check=True)
+    completed = subprocess.run(
+        command, cwd=trainer.folder, capture_output=True, text=True, check=True
+    )
 
-    alone, both = ([float(word) for word in line.split()] for line in completed.stdout.splitlines()[-2:])
+    alone, both = (
+        [float(word) for word in line.split()] for line in completed.stdout.splitlines()[-2:]
+    )
     assert (alone[0], both[0]) == (1, 2)
     assert both[1:] == pytest.approx(alone[1:], abs=2e-3)

@@ -54,11 +54,15 @@ def config(monkeypatch: pytest.MonkeyPatch) -> Callable[[object], None]:
     """Return a function that sets TPU_CONFIG, which is unset before."""
     monkeypatch.delenv("TPU_CONFIG", raising=False)
     monkeypatch.delenv("TRAINER_CONTAINER", raising=False)
-    return lambda value: monkeypatch.setenv("TPU_CONFIG", value if isinstance(value, str) else json.dumps(value))
+    return lambda value: monkeypatch.setenv(
+        "TPU_CONFIG", value if isinstance(value, str) else json.dumps(value)
+    )
 
 
 @pytest.mark.parametrize("value", [None, ""])
-def test_without_a_config_there_is_no_tpu(tpu: ModuleType, config: Callable[[object], None], value: str | None) -> None:
+def test_without_a_config_there_is_no_tpu(
+    tpu: ModuleType, config: Callable[[object], None], value: str | None
+) -> None:
     """Without a config, no resolver is created and no time is waited."""
     if value is not None:
         config(value)
@@ -68,7 +72,9 @@ def test_without_a_config_there_is_no_tpu(tpu: ModuleType, config: Callable[[obj
     assert (resolvers.calls, resolvers.slept) == ([], [])
 
 
-def test_runtime_version_needs_no_arguments(tpu: ModuleType, config: Callable[[object], None]) -> None:
+def test_runtime_version_needs_no_arguments(
+    tpu: ModuleType, config: Callable[[object], None]
+) -> None:
     """On a runtime version, the resolver finds the TPU without arguments, at once."""
     config(CONFIG)
     resolvers = Resolvers({})
@@ -112,7 +118,10 @@ def test_fortieth_try_may_succeed(tpu: ModuleType, config: Callable[[object], No
 
 @pytest.mark.parametrize(
     ("answer", "cause"),
-    [(OSError("no route"), "OSError: no route"), ({"ps": ["a"]}, "its cluster has no worker: {'ps': ['a']}")],
+    [
+        (OSError("no route"), "OSError: no route"),
+        ({"ps": ["a"]}, "its cluster has no worker: {'ps': ['a']}"),
+    ],
 )
 def test_container_gives_up_after_forty_tries(
     tpu: ModuleType, config: Callable[[object], None], answer: Any, cause: str
@@ -129,21 +138,30 @@ def test_container_gives_up_after_forty_tries(
     assert resolvers.slept == [10] * 39
 
 
-@pytest.mark.parametrize("value", ["node-1", "[]", "null", '{"tpu_node_name": "node-1", "zone": "us-central1-b"}'])
-def test_config_without_a_tpu_is_rejected(tpu: ModuleType, config: Callable[[object], None], value: str) -> None:
+@pytest.mark.parametrize(
+    "value", ["node-1", "[]", "null", '{"tpu_node_name": "node-1", "zone": "us-central1-b"}']
+)
+def test_config_without_a_tpu_is_rejected(
+    tpu: ModuleType, config: Callable[[object], None], value: str
+) -> None:
     """An invalid config is reported without any try."""
     config(value)
     resolvers = Resolvers(READY)
 
-    with pytest.raises(ValueError, match="TPU_CONFIG is not JSON with tpu_node_name, zone and project"):
+    with pytest.raises(
+        ValueError, match="TPU_CONFIG is not JSON with tpu_node_name, zone and project"
+    ):
         resolvers.wait(tpu, custom_container=True)
     assert (resolvers.calls, resolvers.slept) == ([], [])
 
 
 @pytest.mark.parametrize(
-    ("device", "is_chip"), [("accel0", True), ("vfio/0", True), ("vfio/vfio", False), ("tty0", False)]
+    ("device", "is_chip"),
+    [("accel0", True), ("vfio/0", True), ("vfio/vfio", False), ("tty0", False)],
 )
-def test_local_chips_are_detected(tpu: ModuleType, tmp_path: Path, device: str, is_chip: bool) -> None:
+def test_local_chips_are_detected(
+    tpu: ModuleType, tmp_path: Path, device: str, is_chip: bool
+) -> None:
     """A machine has local chips if it has one of their devices; the driver's own device is not a chip."""
     (tmp_path / device).parent.mkdir(exist_ok=True)
     (tmp_path / device).touch()
@@ -164,7 +182,9 @@ except RuntimeError as error:
 
 
 def _output_of_tensorflow(python: str, **environment: str) -> str:
-    kept = {key: value for key, value in os.environ.items() if key not in ("TPU_CONFIG", "TPU_NAME")}
+    kept = {
+        key: value for key, value in os.environ.items() if key not in ("TPU_CONFIG", "TPU_NAME")
+    }
     command = [python, "-c", REAL, str(TPU.parent)]
     quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
     completed = subprocess.run(
@@ -178,11 +198,17 @@ def test_tensorflow_accepts_these_arguments(tensorflow: str) -> None:
     local_config = json.dumps({**CONFIG, "tpu_node_name": "grpc://10.0.0.2:8470"})
 
     for container in ("", "1"):
-        assert _output_of_tensorflow(tensorflow, TPU_CONFIG=local_config, TRAINER_CONTAINER=container) == str(READY)
+        assert _output_of_tensorflow(
+            tensorflow, TPU_CONFIG=local_config, TRAINER_CONTAINER=container
+        ) == str(READY)
 
 
 def test_message_has_the_error_of_tensorflow(tensorflow: str) -> None:
     """Without an available TPU, the message has TensorFlow's last error."""
-    message = _output_of_tensorflow(tensorflow, TPU_CONFIG=json.dumps(CONFIG), TRAINER_CONTAINER="1")
+    message = _output_of_tensorflow(
+        tensorflow, TPU_CONFIG=json.dumps(CONFIG), TRAINER_CONTAINER="1"
+    )
 
-    assert re.match(r"no TPU node-1 after 40 tries, 10 seconds apart; at last, \w+Error: .", message)
+    assert re.match(
+        r"no TPU node-1 after 40 tries, 10 seconds apart; at last, \w+Error: .", message
+    )

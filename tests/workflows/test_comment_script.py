@@ -48,7 +48,9 @@ def post(comments: Comments, tmp_path: Path) -> Post:
             **more,
         }
         command = ["bash", str(SCRIPT)]
-        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
 
     return run
 
@@ -91,7 +93,9 @@ def test_comment_is_found_on_a_later_page(comments: Comments, post: Post) -> Non
 
 
 @pytest.mark.parametrize("others", [99, 100, 101, 200])
-def test_every_page_is_read_before_a_comment_is_created(comments: Comments, post: Post, others: int) -> None:
+def test_every_page_is_read_before_a_comment_is_created(
+    comments: Comments, post: Post, others: int
+) -> None:
     """A full page is not taken for the last one."""
     for number in range(others):
         comments.add(f"remark {number}")
@@ -163,7 +167,9 @@ def test_missing_review_of_a_fork_fails(comments: Comments, post: Post) -> None:
     assert "summary" not in completed.stdout
 
 
-@pytest.mark.parametrize("commit", ["", "main", "0123", "[a](b)", "$(id)", "0123456789abcdef\n" * 3])
+@pytest.mark.parametrize(
+    "commit", ["", "main", "0123", "[a](b)", "$(id)", "0123456789abcdef\n" * 3]
+)
 def test_only_a_commit_id_is_shown(comments: Comments, post: Post, commit: str) -> None:
     """A commit that is not an id is not shown."""
     assert post("", COMMIT=commit).returncode == 1
@@ -171,12 +177,26 @@ def test_only_a_commit_id_is_shown(comments: Comments, post: Post, commit: str) 
 
 
 @pytest.mark.parametrize(
-    "spec", ["tpucfg.yaml", "./tpucfg.yaml", "a/b.yaml", "./a/b.yaml", "a--> b/t.yaml", "é/---/~(x)'!*%2F.yaml"]
+    "spec",
+    [
+        "tpucfg.yaml",
+        "./tpucfg.yaml",
+        "a/b.yaml",
+        "./a/b.yaml",
+        "a--> b/t.yaml",
+        "é/---/~(x)'!*%2F.yaml",
+    ],
 )
-def test_marker_of_a_missing_review_equals_that_of_a_review(comments: Comments, post: Post, spec: str) -> None:
+def test_marker_of_a_missing_review_equals_that_of_a_review(
+    comments: Comments, post: Post, spec: str
+) -> None:
     """Without a review the script creates the marker that a review of the spec would have."""
     own = marker(spec.removeprefix("./"))
-    others = [f"{marker(other)}\nold\n" for other in ("tpucfg.yaml", "b.yaml", "z/a/b.yaml") if marker(other) != own]
+    others = [
+        f"{marker(other)}\nold\n"
+        for other in ("tpucfg.yaml", "b.yaml", "z/a/b.yaml")
+        if marker(other) != own
+    ]
     for other in ("tpucfg.yaml", "b.yaml", "z/a/b.yaml"):
         if marker(other) != own:
             assert post(f"{marker(other)}\nold\n", SPEC=other).returncode == 0
@@ -194,7 +214,10 @@ def test_temporary_files_are_deleted(post: Post, tmp_path: Path) -> None:
 
 def test_each_spec_has_its_comment(comments: Comments, post: Post) -> None:
     """Two projects of one repository have separate comments."""
-    bodies = {f"{folder}/tpucfg.yaml": f"{marker(f'{folder}/tpucfg.yaml')}\nold\n" for folder in ("a", "b c")}
+    bodies = {
+        f"{folder}/tpucfg.yaml": f"{marker(f'{folder}/tpucfg.yaml')}\nold\n"
+        for folder in ("a", "b c")
+    }
     for spec, body in (*bodies.items(), ("", f"{MARKER}\nold\n")):
         assert post(body, SPEC=spec).returncode == 0
     new = bodies["a/tpucfg.yaml"].replace("old", "new")
@@ -211,7 +234,9 @@ def test_review_of_another_spec_replaces_nothing(comments: Comments, post: Post)
     assert comments.ours == [f"{other}\nold\n", NONE.format(COMMIT[:12])]
 
 
-def test_only_a_regular_file_of_limited_size_is_posted(comments: Comments, post: Post, tmp_path: Path) -> None:
+def test_only_a_regular_file_of_limited_size_is_posted(
+    comments: Comments, post: Post, tmp_path: Path
+) -> None:
     """A link, whose target the comment would show, and a file that no comment can contain are no reviews."""
     (tmp_path / "secret.md").write_text(f"{MARKER}\ntoken\n")
     (tmp_path / "comment.md").symlink_to("secret.md")

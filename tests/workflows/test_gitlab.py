@@ -19,7 +19,8 @@ MARKER = "<!-- tpucfg-review -->"
 pytestmark = [
     pytest.mark.workflow,
     pytest.mark.skipif(
-        not (shutil.which("curl") and shutil.which("jq")), reason="curl or jq is not on the PATH, which the job needs"
+        not (shutil.which("curl") and shutil.which("jq")),
+        reason="curl or jq is not on the PATH, which the job needs",
     ),
 ]
 NOTES = "/api/v4/projects/3/merge_requests/7/notes"
@@ -84,7 +85,9 @@ def post(request: pytest.FixtureRequest, gitlab: GitLab, tmp_path: Path) -> Post
     """Return a function that runs the script of the second job, in each shell that images have."""
     script = jobs()["comment"]["script"][-1]
 
-    def run(body: str | None, token: str = TOKEN, marker: str = MARKER) -> "subprocess.CompletedProcess[str]":
+    def run(
+        body: str | None, token: str = TOKEN, marker: str = MARKER
+    ) -> "subprocess.CompletedProcess[str]":
         path = tmp_path / f"tpucfg-review-{COMMIT}.md"
         path.unlink(missing_ok=True)
         if body is not None:
@@ -103,7 +106,12 @@ def post(request: pytest.FixtureRequest, gitlab: GitLab, tmp_path: Path) -> Post
             "MARKER": marker,
         }
         return subprocess.run(
-            [*request.param, "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+            [*request.param, "-c", script],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
         )
 
     return run
@@ -116,7 +124,10 @@ def test_note_is_updated(gitlab: GitLab, post: Post) -> None:
         completed = post(f"{MARKER}\n{body}\n")
         assert completed.returncode == 0, completed.stderr
     assert [note["body"] for note in gitlab.notes] == [f"{MARKER}\ntwo\n"]
-    assert [call.split()[0] for call in gitlab.calls if not call.startswith("GET")] == ["POST", "PUT"]
+    assert [call.split()[0] for call in gitlab.calls if not call.startswith("GET")] == [
+        "POST",
+        "PUT",
+    ]
 
 
 def test_note_is_found_on_a_later_page(gitlab: GitLab, post: Post) -> None:
@@ -139,7 +150,9 @@ def test_failed_job_replaces_the_last_review(gitlab: GitLab, post: Post, left: s
         assert completed.returncode == 0, completed.stderr
     (note,) = gitlab.notes
     assert note["body"].startswith(f"{MARKER}\n\n### tpucfg review: failed for 01234567\n\n")
-    assert note["body"].endswith("[the pipeline](https://gitlab.com/acme/mnist/-/pipelines/1) for the reason.\n")
+    assert note["body"].endswith(
+        "[the pipeline](https://gitlab.com/acme/mnist/-/pipelines/1) for the reason.\n"
+    )
     post(f"{MARKER}\nnew\n")
     assert [note["body"] for note in gitlab.notes] == [f"{MARKER}\nnew\n"]
 
@@ -209,12 +222,21 @@ def test_previews_of_an_earlier_job_are_passed(tmp_path: Path, shell: str) -> No
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "prod.jsonl").touch()
     fake = "tpucfg() { printf '%s\\n' \"$@\"; }\n"
-    environment = {"PATH": os.environ["PATH"], "CI_COMMIT_SHA": COMMIT, "CI_MERGE_REQUEST_DIFF_BASE_SHA": "base"}
+    environment = {
+        "PATH": os.environ["PATH"],
+        "CI_COMMIT_SHA": COMMIT,
+        "CI_MERGE_REQUEST_DIFF_BASE_SHA": "base",
+    }
     command = [shell, "-e", "-c", fake + jobs()["review"]["script"][1]]
     subprocess.run(command, cwd=tmp_path, env=environment, check=True)
     arguments = (tmp_path / f"tpucfg-review-{COMMIT}.md").read_text().splitlines()
-    assert [item for item in arguments if "jsonl" in item] == [f"prod=tpucfg-previews-{COMMIT}/prod.jsonl"]
+    assert [item for item in arguments if "jsonl" in item] == [
+        f"prod=tpucfg-previews-{COMMIT}/prod.jsonl"
+    ]
     (declared,) = jobs()["programs"]["artifacts"]["paths"]
-    files = [declared.replace("$CI_COMMIT_SHA", COMMIT).replace("$REVISION", name) for name in ("base", "head")]
+    files = [
+        declared.replace("$CI_COMMIT_SHA", COMMIT).replace("$REVISION", name)
+        for name in ("base", "head")
+    ]
     start = arguments.index("--resources") + 1
     assert arguments[start : start + 2] == files

@@ -45,9 +45,13 @@ def review(proposal: Proposal, comments: Comments, tmp_path: Path) -> Review:
     return lambda: run_workflow(proposal, comments, next(runs))
 
 
-def test_comment_follows_the_pull_request(proposal: Proposal, comments: Comments, review: Review) -> None:
+def test_comment_follows_the_pull_request(
+    proposal: Proposal, comments: Comments, review: Review
+) -> None:
     """The first review creates a comment, an equal one writes nothing, and a further commit updates it."""
-    proposal.propose(("batch_size: 1024", "batch_size: 2048"), ("train/mnist:1.0", "train/mnist:1.1"))
+    proposal.propose(
+        ("batch_size: 1024", "batch_size: 2048"), ("train/mnist:1.0", "train/mnist:1.1")
+    )
 
     jobs = review()
 
@@ -77,7 +81,9 @@ def test_comment_follows_the_pull_request(proposal: Proposal, comments: Comments
     assert "1.1" not in comments.ours[0]
 
 
-def test_fork_has_its_review_in_the_summary(proposal: Proposal, comments: Comments, review: Review) -> None:
+def test_fork_has_its_review_in_the_summary(
+    proposal: Proposal, comments: Comments, review: Review
+) -> None:
     """With a read-only token nothing fails, and the summary of the run has the review."""
     comments.may_write = False
     proposal.propose(("train_steps: 4000", "train_steps: 5000"))
@@ -90,7 +96,9 @@ def test_fork_has_its_review_in_the_summary(proposal: Proposal, comments: Commen
     assert "::notice title=tpucfg review::" in jobs["comment"].output
 
 
-def test_spec_with_errors_fails_the_run(proposal: Proposal, comments: Comments, review: Review) -> None:
+def test_spec_with_errors_fails_the_run(
+    proposal: Proposal, comments: Comments, review: Review
+) -> None:
     """The run fails with an annotation on the line, and the comment is still posted."""
     proposal.propose(("region: us-central1", "region: us-west4"))
 
@@ -149,7 +157,9 @@ def test_a_spec_that_cannot_be_reviewed_replaces_the_last_comment(
     assert "`tpucfg.yaml`: not reviewed: tpucfg.yaml is a symbolic link in HEAD" in comment
 
 
-def test_committed_configs_have_to_be_up_to_date(proposal: Proposal, comments: Comments, review: Review) -> None:
+def test_committed_configs_have_to_be_up_to_date(
+    proposal: Proposal, comments: Comments, review: Review
+) -> None:
     """If configs are committed, the run names each file that differs from the rendered one."""
     spec = proposal.folder / "tpucfg.yaml"
     assert run(["render", "--spec", str(spec), "--out", str(proposal.folder / "configs")]) == 0
@@ -163,7 +173,9 @@ def test_committed_configs_have_to_be_up_to_date(proposal: Proposal, comments: C
     assert comments.ours
 
 
-def test_later_commits_on_base_are_not_shown(proposal: Proposal, comments: Comments, review: Review) -> None:
+def test_later_commits_on_base_are_not_shown(
+    proposal: Proposal, comments: Comments, review: Review
+) -> None:
     """Changes that were merged into base later are not part of the review."""
     proposal.propose(("batch_size: 1024", "batch_size: 2048"))
     proposal.edit(("learning_rate: 0.1", "learning_rate: 0.17"))
@@ -177,10 +189,23 @@ def test_later_commits_on_base_are_not_shown(proposal: Proposal, comments: Comme
     assert "→ 0.17" not in comment
 
 
-def test_projects_of_a_repository_share_a_comment(proposal: Proposal, comments: Comments, review: Review) -> None:
+def test_projects_of_a_repository_share_a_comment(
+    proposal: Proposal, comments: Comments, review: Review
+) -> None:
     """Every project is checked, those that the change affects are reviewed, and the comment stays the same one."""
     other = "projects/other/tpucfg.yaml"
-    assert run(["init", str(proposal.folder / other).removesuffix("/tpucfg.yaml"), "--name", "other", *NEW]) == 0
+    assert (
+        run(
+            [
+                "init",
+                str(proposal.folder / other).removesuffix("/tpucfg.yaml"),
+                "--name",
+                "other",
+                *NEW,
+            ]
+        )
+        == 0
+    )
     proposal.commit()
     proposal.propose(("batch_size: 1024", "batch_size: 2048"))
     review()
@@ -197,11 +222,15 @@ def test_projects_of_a_repository_share_a_comment(proposal: Proposal, comments: 
     assert "2 of 2 specs changed" in comment
 
 
-def test_failed_authentication_is_reported(proposal: Proposal, comments: Comments, tmp_path: Path) -> None:
+def test_failed_authentication_is_reported(
+    proposal: Proposal, comments: Comments, tmp_path: Path
+) -> None:
     """Without a preview the comment reports the failure, and shows the changes that the program declares."""
     proposal.propose(("region: us-central1          #", "region: europe-west4         #"))
 
-    jobs = run_workflow(proposal, comments, tmp_path / "run", dict(os.environ), failing="google-github-actions/auth")
+    jobs = run_workflow(
+        proposal, comments, tmp_path / "run", dict(os.environ), failing="google-github-actions/auth"
+    )
 
     assert {name: job.result for name, job in jobs.items()} == {
         "preview": "failure",
@@ -243,11 +272,21 @@ def test_job_that_runs_programs_has_no_rights(proposal: Proposal) -> None:
     """It checks nothing out, so it has no token for the repository, and it has no secret and no cache."""
     for root in (ROOT, proposal.folder):
         jobs = yaml.safe_load((root / WORKFLOW).read_text())["jobs"]
-        uses = {step["uses"].partition("@")[0] for step in jobs["programs"]["steps"] if "uses" in step}
-        assert uses == {"actions/download-artifact", "actions/setup-python", "actions/upload-artifact"}
+        uses = {
+            step["uses"].partition("@")[0] for step in jobs["programs"]["steps"] if "uses" in step
+        }
+        assert uses == {
+            "actions/download-artifact",
+            "actions/setup-python",
+            "actions/upload-artifact",
+        }
         text = yaml.safe_dump(jobs["programs"])
         assert not re.search(r"secrets\.|github\.token|cache", text)
-        limits = [step["timeout-minutes"] for step in jobs["programs"]["steps"] if "timeout-minutes" in step]
+        limits = [
+            step["timeout-minutes"]
+            for step in jobs["programs"]["steps"]
+            if "timeout-minutes" in step
+        ]
         assert len(limits) == 3
         assert jobs["programs"]["timeout-minutes"] > sum(limits)
         # What gives the files to that job runs nothing of them: no action and no script of the change.
@@ -269,7 +308,11 @@ def test_review_starts_no_program(proposal: Proposal) -> None:
 def test_workflow_installs_the_given_commit(proposal: Proposal) -> None:
     """The workflow of a new project installs exactly the given commit, before it has credentials."""
     jobs = yaml.safe_load((proposal.folder / WORKFLOW).read_text())["jobs"]
-    for name, requirement in (("preview", "tpucfg[infra]"), ("programs", "tpucfg[infra]"), ("review", "tpucfg")):
+    for name, requirement in (
+        ("preview", "tpucfg[infra]"),
+        ("programs", "tpucfg[infra]"),
+        ("review", "tpucfg"),
+    ):
         names = [step.get("name") or step["uses"].partition("@")[0] for step in jobs[name]["steps"]]
         install = jobs[name]["steps"][names.index("Install")]["run"]
         assert install.endswith(f"pip install '{requirement} @ {ADDRESS}'")
@@ -279,7 +322,9 @@ def test_workflow_installs_the_given_commit(proposal: Proposal) -> None:
 def test_own_workflow_equals_that_of_a_new_project(proposal: Proposal) -> None:
     """The workflow of this repository differs from that of a new project only in its spec and its installation."""
     own, new_project = (
-        re.sub(r"( +- name: Install\n)(?: {8}.*\n)+| +SPEC: .*\n", r"\1", (root / WORKFLOW).read_text())
+        re.sub(
+            r"( +- name: Install\n)(?: {8}.*\n)+| +SPEC: .*\n", r"\1", (root / WORKFLOW).read_text()
+        )
         for root in (ROOT, proposal.folder)
     )
     assert own == new_project
@@ -290,8 +335,12 @@ def test_scripts_of_the_actions_pass_shellcheck(action: str, tmp_path: Path) -> 
     """Actionlint checks workflows only, so shellcheck runs on the scripts of the actions here."""
     folder = ROOT / GITHUB / "actions" / action
     scripts = list(folder.glob("*.sh"))
-    for number, step in enumerate(yaml.safe_load((folder / "action.yml").read_text())["runs"]["steps"]):
+    for number, step in enumerate(
+        yaml.safe_load((folder / "action.yml").read_text())["runs"]["steps"]
+    ):
         scripts.append(tmp_path / f"{number}.sh")
         scripts[-1].write_text(f"#!/usr/bin/env bash\n{step['run']}\n")
-    completed = subprocess.run([SHELLCHECK, *map(str, scripts)], capture_output=True, text=True, check=False)
+    completed = subprocess.run(
+        [SHELLCHECK, *map(str, scripts)], capture_output=True, text=True, check=False
+    )
     assert completed.returncode == 0, completed.stdout

@@ -16,11 +16,15 @@ from tpucfg.cli.app import run
 
 pytestmark = [
     pytest.mark.shell,
-    pytest.mark.skipif(not shutil.which("jq"), reason="jq is not on the PATH, which the workflow needs"),
+    pytest.mark.skipif(
+        not shutil.which("jq"), reason="jq is not on the PATH, which the workflow needs"
+    ),
 ]
 
 WORKFLOW: Final = Path(".github", "workflows", "update.yml")
-ENABLED: Final = "vars.TPUCFG_UPDATE != '' && github.ref_name == github.event.repository.default_branch"
+ENABLED: Final = (
+    "vars.TPUCFG_UPDATE != '' && github.ref_name == github.event.repository.default_branch"
+)
 PULUMI: Final = '#!/bin/sh\necho "pulumi $*, backend ${PULUMI_BACKEND_URL-unset}"\n'
 NO_COMMIT: Final = "0" * 40
 
@@ -29,7 +33,10 @@ NO_COMMIT: Final = "0" * 40
 def project(tmp_path: Path) -> Repository:
     """Create a project with two stacks, another one below it, and one commit on main."""
     repository = Repository(tmp_path / "mnist")
-    assert run(["init", str(repository.folder), "--name", "mnist", "--install-from", ADDRESS, *NEW]) == 0
+    assert (
+        run(["init", str(repository.folder), "--name", "mnist", "--install-from", ADDRESS, *NEW])
+        == 0
+    )
     assert run(["init", str(repository.folder / "models/lm"), "--name", "lm", "--infra"]) == 0
     repository.commit()
     return repository
@@ -88,7 +95,9 @@ def test_only_stacks_with_a_changed_file_are_updated(project: Repository, tmp_pa
 
 @pytest.mark.sample
 @pytest.mark.parametrize("backend", ["", "gs://my-team-pulumi/lm"])
-def test_a_stack_is_updated_in_its_folder(project: Repository, tmp_path: Path, backend: str) -> None:
+def test_a_stack_is_updated_in_its_folder(
+    project: Repository, tmp_path: Path, backend: str
+) -> None:
     """Pulumi gets the folder and the stack, and no backend where the project's file names it."""
     jobs, _ = update(project, tmp_path / "run", NO_COMMIT, **{"vars.PULUMI_BACKEND_URL": backend})
     assert jobs["update"].result == "success"
@@ -96,7 +105,9 @@ def test_a_stack_is_updated_in_its_folder(project: Repository, tmp_path: Path, b
     assert jobs["update"].output == f"{command}, backend {backend or 'unset'}\n"
 
 
-def test_an_approval_after_a_later_change_updates_nothing(project: Repository, tmp_path: Path) -> None:
+def test_an_approval_after_a_later_change_updates_nothing(
+    project: Repository, tmp_path: Path
+) -> None:
     """A stack never goes back to the files of an earlier commit; a later commit about other files stops nothing."""
     commit = project.git("rev-parse", "main")
     (project.folder / "README.md").write_text("about\n")
@@ -106,7 +117,10 @@ def test_an_approval_after_a_later_change_updates_nothing(project: Repository, t
     project.commit()
     jobs, _ = update(project, tmp_path / "b", NO_COMMIT, commit)
     assert jobs["update"].result == "failure"
-    assert "A later commit changes this stack: approve the run of that commit." in jobs["update"].output
+    assert (
+        "A later commit changes this stack: approve the run of that commit."
+        in jobs["update"].output
+    )
     assert "pulumi up" not in jobs["update"].output
 
 
@@ -118,5 +132,10 @@ def test_each_update_waits_for_its_environment(project: Repository) -> None:
     job = workflow["jobs"]["update"]
     assert job["environment"] == "${{ matrix.stack.name }}"
     assert job["permissions"] == {"contents": "read", "id-token": "write"}
-    used = [step["uses"] for each in workflow["jobs"].values() for step in each["steps"] if "uses" in step]
+    used = [
+        step["uses"]
+        for each in workflow["jobs"].values()
+        for step in each["steps"]
+        if "uses" in step
+    ]
     assert all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", action) for action in used)

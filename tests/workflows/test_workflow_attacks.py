@@ -68,7 +68,9 @@ def assert_dangers_are_named(comment: str) -> None:
     assert "`roles/owner`" in visible
 
 
-def test_committed_preview_is_ignored(proposal: Proposal, comments: Comments, tmp_path: Path) -> None:
+def test_committed_preview_is_ignored(
+    proposal: Proposal, comments: Comments, tmp_path: Path
+) -> None:
     """Files of the pull request are no previews, wherever it puts them, from a fork and from a branch."""
     for folder in ("previews", "change/previews", "../previews", "tpucfg-previews"):
         path = proposal.folder / folder.removeprefix("../") / "prod.jsonl"
@@ -84,7 +86,9 @@ def test_committed_preview_is_ignored(proposal: Proposal, comments: Comments, tm
     assert "from Pulumi's preview" not in comment
 
 
-def test_preview_of_a_lying_program_hides_nothing(proposal: Proposal, comments: Comments, tmp_path: Path) -> None:
+def test_preview_of_a_lying_program_hides_nothing(
+    proposal: Proposal, comments: Comments, tmp_path: Path
+) -> None:
     """Changes that the stack programs declare are shown beside a preview without changes."""
     push(proposal)
 
@@ -116,7 +120,9 @@ def test_link_among_the_previews_shows_nothing(
     assert_dangers_are_named(comments.ours[0])
 
 
-def test_file_that_is_no_preview_stops_the_review(proposal: Proposal, comments: Comments, tmp_path: Path) -> None:
+def test_file_that_is_no_preview_stops_the_review(
+    proposal: Proposal, comments: Comments, tmp_path: Path
+) -> None:
     """A name that is no environment's is refused without printing it raw, and the comment reports no review."""
     commit = push(proposal)
     odd = "(folder / 'x=y\\n::warning::all is well.jsonl').write_text('{}')"
@@ -125,11 +131,15 @@ def test_file_that_is_no_preview_stops_the_review(proposal: Proposal, comments: 
 
     assert jobs["review"].result == "failure"
     assert "in the folder of previews is no file called ENV.jsonl" in jobs["review"].output
-    assert not any(line.startswith("::warning::all is well") for line in jobs["review"].output.splitlines())
+    assert not any(
+        line.startswith("::warning::all is well") for line in jobs["review"].output.splitlines()
+    )
     assert comments.ours == [NONE.format(commit[:12])]
 
 
-def test_artifact_of_another_job_is_no_review(proposal: Proposal, comments: Comments, tmp_path: Path) -> None:
+def test_artifact_of_another_job_is_no_review(
+    proposal: Proposal, comments: Comments, tmp_path: Path
+) -> None:
     """A program in the job of the previews can upload an artifact called `review`, which is never posted."""
     commit = push(proposal)
     forge = (
@@ -143,12 +153,16 @@ def test_artifact_of_another_job_is_no_review(proposal: Proposal, comments: Comm
     assert comments.ours == [NONE.format(commit[:12])]
 
 
-def test_scripts_of_the_pull_request_do_not_run(proposal: Proposal, comments: Comments, tmp_path: Path) -> None:
+def test_scripts_of_the_pull_request_do_not_run(
+    proposal: Proposal, comments: Comments, tmp_path: Path
+) -> None:
     """Neither the token nor the comment is reached by changed actions, and the change is a caution."""
     stolen = tmp_path / "stolen"
     for name in ("comment/comment.sh", "review/review.sh"):
         script = proposal.folder / ".github" / "actions" / name
-        script.write_text(f'echo "$TOKEN" >> {stolen}\necho "<!-- tpucfg-review -->" > "$COMMENT"\n')
+        script.write_text(
+            f'echo "$TOKEN" >> {stolen}\necho "<!-- tpucfg-review -->" > "$COMMENT"\n'
+        )
     push(proposal)
 
     run_workflow(proposal, comments, tmp_path / "run")
@@ -156,10 +170,15 @@ def test_scripts_of_the_pull_request_do_not_run(proposal: Proposal, comments: Co
     assert not stolen.exists()
     [comment] = comments.ours
     assert_dangers_are_named(comment)
-    assert ".github/actions/comment/comment.sh, .github/actions/review/review.sh` changed: continuous" in comment
+    assert (
+        ".github/actions/comment/comment.sh, .github/actions/review/review.sh` changed: continuous"
+        in comment
+    )
 
 
-def test_first_pull_request_is_reviewed_without_a_token(proposal: Proposal, comments: Comments, tmp_path: Path) -> None:
+def test_first_pull_request_is_reviewed_without_a_token(
+    proposal: Proposal, comments: Comments, tmp_path: Path
+) -> None:
     """If the base has no actions, those of the pull request write the summary, and nothing is posted."""
     proposal.git("stash", "--quiet")
     proposal.git("checkout", "--quiet", "main")
@@ -180,7 +199,9 @@ def test_first_pull_request_is_reviewed_without_a_token(proposal: Proposal, comm
     assert "::notice title=tpucfg review::The base has no review yet" in jobs["comment"].output
 
 
-def test_program_cannot_change_what_the_base_declares(proposal: Proposal, comments: Comments, tmp_path: Path) -> None:
+def test_program_cannot_change_what_the_base_declares(
+    proposal: Proposal, comments: Comments, tmp_path: Path
+) -> None:
     """The declared resources of the base have left the machine before a program of the pull request runs on it."""
     own = tmp_path / "run" / "programs-temp"
     program = proposal.folder / "stacks" / "__main__.py"
@@ -194,7 +215,9 @@ def test_program_cannot_change_what_the_base_declares(proposal: Proposal, commen
     assert_dangers_are_named(comments.ours[0])
 
 
-@pytest.mark.parametrize("left", ["rm -f", "ln -sf /proc/self/environ", "printf '{\"spec\": 1}' >", "mkdir -p x"])
+@pytest.mark.parametrize(
+    "left", ["rm -f", "ln -sf /proc/self/environ", "printf '{\"spec\": 1}' >", "mkdir -p x"]
+)
 def test_missing_or_malformed_resources_are_unknown(
     proposal: Proposal, comments: Comments, tmp_path: Path, left: str
 ) -> None:

@@ -66,10 +66,14 @@ def review(proposal: Proposal, comments: Comments, folder: Path, action: str) ->
         (tools / name).write_text(text)
         (tools / name).chmod(stat.S_IRWXU)
     environment = {"PATH": f"{tools}:{os.environ['PATH']}"}
-    return run_workflow(proposal, comments, folder / "run", requirements=REQUIREMENTS, tools=environment)
+    return run_workflow(
+        proposal, comments, folder / "run", requirements=REQUIREMENTS, tools=environment
+    )
 
 
-def test_results_of_the_job_are_shown(proposal: Proposal, comments: Comments, tmp_path: Path) -> None:
+def test_results_of_the_job_are_shown(
+    proposal: Proposal, comments: Comments, tmp_path: Path
+) -> None:
     """The comment has what the compiler reported in this run, and names the forged result that was committed."""
     fits = write_fits(proposal, _TOO_LARGE, tmp_path / "fit.json")
 
@@ -84,7 +88,10 @@ def test_results_of_the_job_are_shown(proposal: Proposal, comments: Comments, tm
     }, jobs
     assert "A COMMITTED RESULT" not in jobs["programs"].output
     [comment] = comments.ours
-    assert "the training step no longer fits: at least 23.26 of 7.48 GiB, was 3.2 of 7.48 GiB" in comment
+    assert (
+        "the training step no longer fits: at least 23.26 of 7.48 GiB, was 3.2 of 7.48 GiB"
+        in comment
+    )
     assert "(as committed)" not in comment
     assert "`results/fit.json` has another result than this run" in comment
 
@@ -94,7 +101,10 @@ def test_results_of_the_job_are_shown(proposal: Proposal, comments: Comments, tm
     [
         ("ln -s /proc/self/environ results/fit.json", "its job has left no fit.json"),
         ('ln -s /proc/self/environ "$RUNNER_TEMP/fits/fit.json"', "its job has left no fit.json"),
-        ('head -c 100000000 /dev/zero > "$RUNNER_TEMP/fits/fit.json"', "the file is larger than 8,388,608 bytes"),
+        (
+            'head -c 100000000 /dev/zero > "$RUNNER_TEMP/fits/fit.json"',
+            "the file is larger than 8,388,608 bytes",
+        ),
         ('printf x > "$RUNNER_TEMP/fits/$(printf "a\\033[2J")"', "its job has left no fit.json"),
     ],
     ids=["link", "link-in-artifact", "huge-artifact", "escapes"],
@@ -115,18 +125,28 @@ def test_a_job_without_results_hides_nothing(
     assert "PATH=" not in comment
 
 
-def test_a_failed_source_is_reported(proposal: Proposal, comments: Comments, tmp_path: Path) -> None:
+def test_a_failed_source_is_reported(
+    proposal: Proposal, comments: Comments, tmp_path: Path
+) -> None:
     """If the files never reach the job, it is skipped, and neither the resources nor the fit are known."""
     proposal.merge_on_trial()
 
-    jobs = run_workflow(proposal, comments, tmp_path / "run", requirements=REQUIREMENTS, replacements={_PACK: "exit 1"})
+    jobs = run_workflow(
+        proposal,
+        comments,
+        tmp_path / "run",
+        requirements=REQUIREMENTS,
+        replacements={_PACK: "exit 1"},
+    )
 
     assert (jobs["source"].result, jobs["programs"].result) == ("failure", "skipped")
     assert "the fit is not known from this run: `its job has left no fit.json`" in comments.ours[0]
     assert "changes to resources are unknown: base.json cannot be read" in comments.ours[0]
 
 
-def test_only_changed_projects_are_compiled(proposal: Proposal, comments: Comments, tmp_path: Path) -> None:
+def test_only_changed_projects_are_compiled(
+    proposal: Proposal, comments: Comments, tmp_path: Path
+) -> None:
     """A project below the root is compiled if a file of its folder changes, and has its results there."""
     other = proposal.folder / "projects" / "other"
     proposal.git("checkout", "--quiet", "main")

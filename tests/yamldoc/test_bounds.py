@@ -33,8 +33,15 @@ def test_depth_is_bounded_through_aliases() -> None:
     (finding,) = read_text(f"a0: &a0 [x]\n{links}", "a.yaml").findings
     assert finding.id == "TPU010"
     assert finding.location.line == 3
-    assert ids(read_text(f"a: &a {'[' * 20}{']' * 20}\nb: {'[' * 19}*a{']' * 19}\n", "a.yaml").findings) == []
-    assert ids(read_text(f"a: &a {'[' * 20}{']' * 20}\nb: {'[' * 20}*a{']' * 20}\n", "a.yaml").findings) == ["TPU010"]
+    assert (
+        ids(
+            read_text(f"a: &a {'[' * 20}{']' * 20}\nb: {'[' * 19}*a{']' * 19}\n", "a.yaml").findings
+        )
+        == []
+    )
+    assert ids(
+        read_text(f"a: &a {'[' * 20}{']' * 20}\nb: {'[' * 20}*a{']' * 20}\n", "a.yaml").findings
+    ) == ["TPU010"]
 
 
 def test_the_number_of_values_is_bounded() -> None:
@@ -65,10 +72,18 @@ def test_the_size_of_a_file_is_bounded(tmp_path: Path) -> None:
 LONG_TEXTS: Final = {
     "no comma": "{a: '1'," + "9" * 500_000 + " b: c}",
     "dashes and a colon": "a: b\n  " + "- " * 400_000 + "x: y\n",
-    "open placeholders": json.dumps(spec(trainer__args={f"a{number}": "${" * 4_000 for number in range(100)})),
-    "open placeholders in extra": json.dumps(spec(targets={"vertex-ai": {"extra": {"a": "${" * 400_000}}})),
-    "dollars": json.dumps(spec(trainer__args={f"a{number}": "$" * 8_000 + "{" for number in range(100)})),
-    "closed placeholders": json.dumps(spec(trainer__args={f"a{number}": "${}" * 2_500 for number in range(100)})),
+    "open placeholders": json.dumps(
+        spec(trainer__args={f"a{number}": "${" * 4_000 for number in range(100)})
+    ),
+    "open placeholders in extra": json.dumps(
+        spec(targets={"vertex-ai": {"extra": {"a": "${" * 400_000}}})
+    ),
+    "dollars": json.dumps(
+        spec(trainer__args={f"a{number}": "$" * 8_000 + "{" for number in range(100)})
+    ),
+    "closed placeholders": json.dumps(
+        spec(trainer__args={f"a{number}": "${}" * 2_500 for number in range(100)})
+    ),
     "a long word": json.dumps(spec(name="a-" * 450_000)),
     "a long key": json.dumps(spec(**{"a " * 400_000: 1})),
     "a long path": json.dumps(spec(environments__dev__region="a-b" * 300_000)),
@@ -91,7 +106,13 @@ def test_no_regular_expression_takes_quadratic_time(text: str) -> None:
 
 @pytest.mark.parametrize(
     "unfinished",
-    ['{"' + '\\"' * 200_000, '{"a": "' + "x" * 400_000, "{" + '"' * 100_001, "[" * 500_000, '{"a":' * 200_000],
+    [
+        '{"' + '\\"' * 200_000,
+        '{"a": "' + "x" * 400_000,
+        "{" + '"' * 100_001,
+        "[" * 500_000,
+        '{"a":' * 200_000,
+    ],
 )
 def test_a_long_unclosed_text_is_refused_quickly(unfinished: str) -> None:
     """No unclosed text of the allowed size makes the reader scan it repeatedly."""
@@ -104,11 +125,17 @@ MANY_MISTAKES: Final = {
     "escapes": "".join(f'a{number}: "\\x07"\n' for number in range(20_000)),
     "long numbers": "".join(f"a{number}: {'9' * 50}\n" for number in range(15_000)),
     "unknown keys": json.dumps(spec(**{f"k{number}": 1 for number in range(40_000)})),
-    "keys without a value": "{" + ",".join(f"a{number}: {{b: c}}" for number in range(20_000)) + "}",
+    "keys without a value": "{"
+    + ",".join(f"a{number}: {{b: c}}" for number in range(20_000))
+    + "}",
     "sizes": json.dumps(spec(sizes=[1] * 40_000)),
     "flags": json.dumps(spec(trainer__args={f"a {number}": 1 for number in range(40_000)})),
-    "environments": json.dumps(spec(environments={f"e{number}": {"project": "p"} for number in range(15_000)})),
-    "fields of extra": json.dumps(spec(targets={"vertex-ai": {"extra": {f"k{number}": 1 for number in range(1_500)}}})),
+    "environments": json.dumps(
+        spec(environments={f"e{number}": {"project": "p"} for number in range(15_000)})
+    ),
+    "fields of extra": json.dumps(
+        spec(targets={"vertex-ai": {"extra": {f"k{number}": 1 for number in range(1_500)}}})
+    ),
     "entries of extra": json.dumps(
         spec(targets={"vertex-ai": {"extra": {"workerPoolSpecs": [{"machineSpec": {}}] * 700}}})
     ),
@@ -130,7 +157,15 @@ def test_of_many_mistakes_the_first_are_listed(text: str) -> None:
     "text",
     [
         json.dumps(spec(trainer__args={f"b{number}": ["x"] * 200 for number in range(20)})),
-        json.dumps(spec(targets={"vertex-ai": {"extra": {"labels": {f"k{number}": "x" for number in range(2_000)}}}})),
+        json.dumps(
+            spec(
+                targets={
+                    "vertex-ai": {
+                        "extra": {"labels": {f"k{number}": "x" for number in range(2_000)}}
+                    }
+                }
+            )
+        ),
         json.dumps(spec(targets={"gke": {"extra": {"spec": [[[{}] * 10] * 10] * 20}}})),
     ],
 )

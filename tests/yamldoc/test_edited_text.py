@@ -25,11 +25,26 @@ overrides:
     ("path", "value", "old", "new"),
     [
         (("training", "grad_accum"), "8", "grad_accum: 16 ", "grad_accum: 8 "),
-        (("training", "epochs"), "2", "  model_parallel: 4\n", "  model_parallel: 4\n  epochs: 2\n"),
+        (
+            ("training", "epochs"),
+            "2",
+            "  model_parallel: 4\n",
+            "  model_parallel: 4\n  epochs: 2\n",
+        ),
         (("trainer", "args", "remat"), '"none"', "remat: full", 'remat: "none"'),
         (("trainer", "args", "x.y"), "1", "remat: full}", "remat: full, x.y: 1}"),
-        (("overrides", "v6e-64", "grad_accum"), "2", "batch_size: 3\n", "batch_size: 3\n    grad_accum: 2\n"),
-        (("overrides", "v5p-8", "args", "x"), "1", "size: 3\n", "size: 3\n  v5p-8: {args: {x: 1}}\n"),
+        (
+            ("overrides", "v6e-64", "grad_accum"),
+            "2",
+            "batch_size: 3\n",
+            "batch_size: 3\n    grad_accum: 2\n",
+        ),
+        (
+            ("overrides", "v5p-8", "args", "x"),
+            "1",
+            "size: 3\n",
+            "size: 3\n  v5p-8: {args: {x: 1}}\n",
+        ),
         (("tune", "sizes"), "[v5p-8]", "size: 3\n", "size: 3\ntune: {sizes: [v5p-8]}\n"),
     ],
 )

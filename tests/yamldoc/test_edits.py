@@ -46,7 +46,10 @@ def test_a_value_replaces_that_of_the_document(argument: str, path: KeyPath, val
 
 def test_a_number_keeps_its_text() -> None:
     """The text of a number reaches the program, and the last of two changes wins."""
-    assert changed("training.rate=3e-4", "training.rate=2e-4").source_text(("training", "rate")) == "2e-4"
+    assert (
+        changed("training.rate=3e-4", "training.rate=2e-4").source_text(("training", "rate"))
+        == "2e-4"
+    )
 
 
 def test_the_argument_is_the_location() -> None:
@@ -54,7 +57,10 @@ def test_the_argument_is_the_location() -> None:
     document = changed("training.rate=2e-4", "training.steps.new=3")
     assert str(document.value_location(("training", "rate"))) == "--set training.rate:1:15"
     assert str(document.key_location(("training", "rate"))) == "--set training.rate:1:1"
-    assert str(document.value_location(("training", "steps", "new"))) == "--set training.steps.new:1:20"
+    assert (
+        str(document.value_location(("training", "steps", "new")))
+        == "--set training.steps.new:1:20"
+    )
     assert str(document.key_location(("training", "steps", "warmup"))) == "x.yaml:2:32"
     assert document.changed_section(document.value_location(("training", "rate"))) == "training"
     assert document.changed_section(document.value_location(("name",))) is None
@@ -80,7 +86,9 @@ def test_a_value_that_is_not_yaml_is_a_finding() -> None:
 def test_an_item_that_a_list_cannot_have_is_a_finding(argument: str, message: str) -> None:
     """Its location is the argument, and the document keeps its value."""
     document = changed(argument)
-    assert [(finding.message, finding.location.line) for finding in document.findings] == [(message, 1)]
+    assert [(finding.message, finding.location.line) for finding in document.findings] == [
+        (message, 1)
+    ]
     assert document.findings[0].location.file == f"--set {argument.partition('=')[0]}"
     assert document.data == changed().data
 

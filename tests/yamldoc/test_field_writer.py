@@ -26,7 +26,11 @@ def test_the_template_indents_only_the_first_field() -> None:
     """The template writes the indentation or dash before the first field, and the writer those of the others."""
     writer = FieldWriter({"a": 1, "b": {"c": [2]}, "d": "x"}, indent=2)
 
-    assert [writer.field("a"), writer.field("b"), writer.others()] == ["a: 1\n", "  b:\n    c:\n    - 2\n", "  d: x\n"]
+    assert [writer.field("a"), writer.field("b"), writer.others()] == [
+        "a: 1\n",
+        "  b:\n    c:\n    - 2\n",
+        "  d: x\n",
+    ]
 
 
 def test_fields_keep_the_order_of_the_mapping() -> None:
@@ -43,7 +47,9 @@ def test_a_template_names_the_fields_that_its_target_writes(target: str) -> None
     """Each field with an origin is named in the template, so the template shows the structure of its file."""
     template = (ROOT / "templates" / target / "config.yaml.j2").read_text()
     words = set(re.findall(r"[\w-]+", template))
-    field_names = {step for pattern in target_named(target).ORIGINS for step in pattern_steps(pattern)}
+    field_names = {
+        step for pattern in target_named(target).ORIGINS for step in pattern_steps(pattern)
+    }
 
     assert {step for step in field_names if step.isalpha()} <= words
 
@@ -51,7 +57,14 @@ def test_a_template_names_the_fields_that_its_target_writes(target: str) -> None
 @pytest.mark.parametrize(
     ("target", "extra"),
     [
-        ("vertex-ai", {"scheduling": {"disableRetries": True}, "baseOutputDirectory": {"a": 1}, "experiment": "e"}),
+        (
+            "vertex-ai",
+            {
+                "scheduling": {"disableRetries": True},
+                "baseOutputDirectory": {"a": 1},
+                "experiment": "e",
+            },
+        ),
         (
             "vertex-ai",
             {"workerPoolSpecs": [{"containerSpec": {}, "machineSpec": {}, "replicaCount": 1}]},
@@ -60,9 +73,28 @@ def test_a_template_names_the_fields_that_its_target_writes(target: str) -> None
             "cloud-tpu",
             {"tpu": {"a": 1, "nodeSpec": [{"node": {}, "parent": "p"}]}, "queueingPolicy": {}},
         ),
-        ("compute-engine", {"instanceGroupManager": {"listManagedInstancesResults": "PAGINATED", "description": "d"}}),
-        ("gke", {"spec": {"suspend": True, "replicatedJobs": [{"groupName": "g", "name": "n", "template": {}}]}}),
-        ("ai-platform", {"labels": {"a": "b"}, "trainingInput": {"masterConfig": {"imageUri": "i"}, "a": [1]}}),
+        (
+            "compute-engine",
+            {
+                "instanceGroupManager": {
+                    "listManagedInstancesResults": "PAGINATED",
+                    "description": "d",
+                }
+            },
+        ),
+        (
+            "gke",
+            {
+                "spec": {
+                    "suspend": True,
+                    "replicatedJobs": [{"groupName": "g", "name": "n", "template": {}}],
+                }
+            },
+        ),
+        (
+            "ai-platform",
+            {"labels": {"a": "b"}, "trainingInput": {"masterConfig": {"imageUri": "i"}, "a": [1]}},
+        ),
     ],
 )
 def test_fields_of_extra_are_written_in_order(target: str, extra: dict[str, Any]) -> None:

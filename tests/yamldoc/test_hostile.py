@@ -17,8 +17,33 @@ from tpucfg.text_format import split_lines
 from tpucfg.yamldoc.reader import read_bytes, read_text
 
 HOSTILE_NAMES: Final = (
-    *("../../x", "/etc/passwd", "..", ".", "-rf", "--config=x", "$(id)", "`id`", "${IFS}x", "; id", "a b", "a|b", ">x"),
-    *("{{7*7}}", "{% x %}", "!!python/object:os.system", "%s%n", "<script>", "::error::x", "a\\b", "~root", "*", "?"),
+    *(
+        "../../x",
+        "/etc/passwd",
+        "..",
+        ".",
+        "-rf",
+        "--config=x",
+        "$(id)",
+        "`id`",
+        "${IFS}x",
+        "; id",
+        "a b",
+        "a|b",
+        ">x",
+    ),
+    *(
+        "{{7*7}}",
+        "{% x %}",
+        "!!python/object:os.system",
+        "%s%n",
+        "<script>",
+        "::error::x",
+        "a\\b",
+        "~root",
+        "*",
+        "?",
+    ),
     *(
         "é",
         "日本",
@@ -40,20 +65,30 @@ HOSTILE_NAMES: Final = (
 """Texts that no section accepts as a name, apart from TOLERATED."""
 NAMED_THINGS: Final[dict[str, Any]] = {
     "name": lambda text: {"name": text},
-    "environments": lambda text: {"environments": {text: {"project": "my-project-dev", "region": "us-central1"}}},
+    "environments": lambda text: {
+        "environments": {text: {"project": "my-project-dev", "region": "us-central1"}}
+    },
     "project": lambda text: {"environments__dev__project": text},
     "region": lambda text: {"environments__dev__region": text},
     "zone": lambda text: {"environments__dev__zones": {"v2-8": text}},
     "bucket": lambda text: {"environments__dev__bucket": text},
     "label": lambda text: {"environments__dev__labels": {text: "a"}},
-    "context": lambda text: {"environments__dev__kube_context": text, "target": "gke", "sizes": ["v5litepod-4"]},
+    "context": lambda text: {
+        "environments__dev__kube_context": text,
+        "target": "gke",
+        "sizes": ["v5litepod-4"],
+    },
     "size": lambda text: {"sizes": [text]},
     "target": lambda text: {"target": text},
     "flag": lambda text: {"trainer__args": {text: 1}},
     "variable": lambda text: {"trainer__env": {text: "1"}},
     "setting": lambda text: {"training__steps": {text: 1}},
     "account": lambda text: {"targets": {"vertex-ai": {"service_account": text}}},
-    "namespace": lambda text: {"targets": {"gke": {"namespace": text}}, "target": "gke", "sizes": ["v5litepod-4"]},
+    "namespace": lambda text: {
+        "targets": {"gke": {"namespace": text}},
+        "target": "gke",
+        "sizes": ["v5litepod-4"],
+    },
     "reservation": lambda text: {"capacity": {"reservation": text}},
 }
 """The change to the spec that uses a text as the name of a thing."""
@@ -71,21 +106,31 @@ def test_no_name_is_a_path_an_option_or_a_command(thing: str) -> None:
         if (thing, text) in TOLERATED:
             continue
         project, findings = loaded(spec(**NAMED_THINGS[thing](text)))
-        findings = compile_project(project, CATALOG, earlier_findings=findings).findings if project else findings
+        findings = (
+            compile_project(project, CATALOG, earlier_findings=findings).findings
+            if project
+            else findings
+        )
         errors = [finding for finding in findings if finding.level == "error"]
         assert errors, text
         assert all(finding.location.line > 1 and finding.help for finding in errors), text
 
 
-@pytest.mark.parametrize("name", ["con", "nul", "aux", "prn", "com1", "id", "null-1", "yes-1", "true-1"])
+@pytest.mark.parametrize(
+    "name", ["con", "nul", "aux", "prn", "com1", "id", "null-1", "yes-1", "true-1"]
+)
 def test_reserved_words_of_other_systems_are_valid_names(name: str) -> None:
     """A name that another system reserves, or that resembles a YAML boolean, is used unchanged."""
     (config,) = configs(spec(name=name, sizes=["v2-8"]))
-    assert f"jobs/{name}/v2-8" in yaml.safe_load(config.text)["baseOutputDirectory"]["outputUriPrefix"]
+    assert (
+        f"jobs/{name}/v2-8" in yaml.safe_load(config.text)["baseOutputDirectory"]["outputUriPrefix"]
+    )
 
 
 @pytest.mark.parametrize("target", ["vertex-ai", "gke"])
-@pytest.mark.parametrize("text", [text for text in HOSTILE_NAMES if "${" not in text and len(text) < 8_192])
+@pytest.mark.parametrize(
+    "text", [text for text in HOSTILE_NAMES if "${" not in text and len(text) < 8_192]
+)
 def test_an_argument_reaches_the_config_unchanged(text: str, target: str) -> None:
     """The text of an argument is never interpreted as a path, an option, a command or a template."""
     size = "v2-8" if target == "vertex-ai" else "v5litepod-4"
@@ -106,14 +151,20 @@ ENCODINGS: Final[dict[str, tuple[bytes, str | None]]] = {
     "UTF-16": (BLOCK.encode("utf-16"), "TPU001"),
     "UTF-32": (BLOCK.encode("utf-32"), "TPU001"),
     "no UTF-8": (BLOCK.encode().replace(b"mnist", b"mn\xefst"), "TPU001"),
-    "more bytes than a character has": (BLOCK.encode().replace(b"mnist", b"\xc0\xaemnist"), "TPU001"),
+    "more bytes than a character has": (
+        BLOCK.encode().replace(b"mnist", b"\xc0\xaemnist"),
+        "TPU001",
+    ),
     "a surrogate": (BLOCK.encode().replace(b"mnist", b"\xed\xa0\x80"), "TPU001"),
     "an escaped surrogate": (TEXT.encode().replace(b"mnist", b"\\ud800"), "TPU002"),
     "NUL": (BLOCK.encode().replace(b"mnist", b"mn\0ist"), "TPU002"),
     "an escaped NUL": (TEXT.encode().replace(b"mnist", b"mn\\u0000ist"), "TPU011"),
     "a bell": (BLOCK.encode().replace(b"mnist", b"mn\x07ist"), "TPU002"),
     "an escape sequence": (BLOCK.encode().replace(b"mnist", b"\x1b[2J"), "TPU002"),
-    "a control character of two bytes": (BLOCK.encode().replace(b"mnist", "\x9b2J".encode()), "TPU002"),
+    "a control character of two bytes": (
+        BLOCK.encode().replace(b"mnist", "\x9b2J".encode()),
+        "TPU002",
+    ),
     "a tab as indent": (BLOCK.replace("  project", "\tproject").encode(), "TPU002"),
     "tabs between JSON": (json.dumps(spec(), indent="\t").encode(), None),
     "a line separator": (BLOCK.replace("mnist", "mn\u2028ist").encode(), "TPU011"),
@@ -122,7 +173,10 @@ ENCODINGS: Final[dict[str, tuple[bytes, str | None]]] = {
     "a number beyond all bounds": (BLOCK.replace("4000", "9" * 400).encode(), "TPU006"),
     "a fraction beyond all bounds": (BLOCK.replace("4000", "1e400").encode(), "TPU006"),
     "a number that is none": (BLOCK.replace("4000", ".nan").encode(), "TPU006"),
-    "an object of Python": (BLOCK.replace("mnist", "!!python/object/apply:os.system [id]", 1).encode(), "TPU011"),
+    "an object of Python": (
+        BLOCK.replace("mnist", "!!python/object/apply:os.system [id]", 1).encode(),
+        "TPU011",
+    ),
     "a name of Python": (BLOCK.replace("mnist", "!!python/name:os.system", 1).encode(), "TPU011"),
     "an include": (BLOCK.replace("mnist", "!include /etc/passwd", 1).encode(), "TPU011"),
     "a template": (BLOCK.replace("mnist", "{{ 7*7 }}", 1).encode(), "TPU011"),
@@ -159,7 +213,23 @@ def test_an_unusual_file_is_read_or_refused(content: bytes, expected: str | None
 YAML_SIGNS: Final = st.sampled_from(
     [
         *"\t\r\n :{}[]'\"|>#%@,-&*!?<=~",
-        *("- ", ": ", "&a ", "*a", "!!x ", "<<", "---\n", "...", "a", "é", "1", "\0", "\ufeff", "\u2028", "\ud800"),
+        *(
+            "- ",
+            ": ",
+            "&a ",
+            "*a",
+            "!!x ",
+            "<<",
+            "---\n",
+            "...",
+            "a",
+            "é",
+            "1",
+            "\0",
+            "\ufeff",
+            "\u2028",
+            "\ud800",
+        ),
         *("\\u", "\\ud800", "${", "{%", "0x", "1e9"),
     ]
 )
@@ -190,7 +260,8 @@ def test_any_bytes_are_a_document_or_a_finding(content: bytes) -> None:
 
 
 PLACEHOLDER_PARTS: Final = st.lists(
-    st.sampled_from(["$", "{", "}", "$${", "${", " ", *(f"${{{name}}}" for name in PLACEHOLDERS)]), max_size=10
+    st.sampled_from(["$", "{", "}", "$${", "${", " ", *(f"${{{name}}}" for name in PLACEHOLDERS)]),
+    max_size=10,
 )
 
 
@@ -204,7 +275,13 @@ def test_a_placeholder_is_filled_in_or_refused(text: str) -> None:
         assert set(ids(findings)) == {"TPU009"}
         return
     (job,) = planned(data).jobs
-    values = {"project": "my-project-dev", "name": "mnist", "env": "dev", "region": "us-central1", "size": "v2-8"}
+    values = {
+        "project": "my-project-dev",
+        "name": "mnist",
+        "env": "dev",
+        "region": "us-central1",
+        "size": "v2-8",
+    }
     values |= {
         "bucket": f"gs://{job.bucket}",
         "job_dir": f"gs://{job.bucket}/jobs/mnist/v2-8",

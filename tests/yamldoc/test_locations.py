@@ -14,7 +14,9 @@ from yaml_texts import MAPPINGS
 
 def test_every_key_and_value_has_its_location() -> None:
     """Lines and columns count from 1, in characters and not in bytes; the end is exclusive."""
-    document = read_text("é: &x 日本 # c\nb: {c: 😀, d: [1, 'x']}\ne:\n  - |\n    z\n  - *x\n", "a.yaml")
+    document = read_text(
+        "é: &x 日本 # c\nb: {c: 😀, d: [1, 'x']}\ne:\n  - |\n    z\n  - *x\n", "a.yaml"
+    )
     expected = {
         (("é",), "key"): (1, 1, 1, 2),
         (("é",), "value"): (1, 4, 1, 9),
@@ -30,7 +32,10 @@ def test_every_key_and_value_has_its_location() -> None:
         (("e", 0), "value"): (4, 5, 6, 1),
         (("e", 1), "value"): (6, 5, 6, 7),
     }
-    locations = {(path, kind): tuple(getattr(document, f"{kind}_location")(path)[1:]) for path, kind in expected}
+    locations = {
+        (path, kind): tuple(getattr(document, f"{kind}_location")(path)[1:])
+        for path, kind in expected
+    }
     assert locations == expected
 
 

@@ -14,7 +14,11 @@ from tpucfg.spec.project import Number
 def test_a_number_keeps_its_source_text(text: str) -> None:
     """The program gets the digits of the spec; the exact value is kept beside them."""
     loaded_project = project(
-        _as_text(spec(training__train_steps=WITHOUT, training__epochs=0), '"epochs": 0', f'"epochs": {text}')
+        _as_text(
+            spec(training__train_steps=WITHOUT, training__epochs=0),
+            '"epochs": 0',
+            f'"epochs": {text}',
+        )
     )
     assert loaded_project.training.epochs is not None
     assert loaded_project.training.epochs.text == text
@@ -25,7 +29,9 @@ def test_a_number_keeps_its_source_text(text: str) -> None:
 
 def test_an_alias_keeps_the_source_text() -> None:
     """A number that is written once and used through an alias has one source text at both locations."""
-    text = _as_text(spec(training__learning_rate=0), '"learning_rate": 0', '"learning_rate": &r 1e-3')
+    text = _as_text(
+        spec(training__learning_rate=0), '"learning_rate": 0', '"learning_rate": &r 1e-3'
+    )
     loaded_project = project(_as_text(text, '"image"', '"args": {"r": [0.10, 2]}, "image"'))
     assert loaded_project.training.learning_rate == Number(Fraction(1, 1000), "1e-3")
     assert loaded_project.base.trainer.args[0].values == ("0.10", "2")

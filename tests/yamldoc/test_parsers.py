@@ -43,7 +43,12 @@ def test_both_parsers_produce_the_same_document(monkeypatch: pytest.MonkeyPatch)
         assert comparable(read_text(text, "a.yaml")) == expected, text
 
 
-@given(st.one_of(MAPPINGS.map(json.dumps), MAPPINGS.map(lambda data: str(yaml.safe_dump(data, allow_unicode=True)))))
+@given(
+    st.one_of(
+        MAPPINGS.map(json.dumps),
+        MAPPINGS.map(lambda data: str(yaml.safe_dump(data, allow_unicode=True))),
+    )
+)
 def test_both_parsers_agree_on_texts_of_other_writers(text: str) -> None:
     """Texts of JSON's and PyYAML's writers give equal documents with both parsers."""
     with pytest.MonkeyPatch.context() as patch:
@@ -61,5 +66,14 @@ def comparable(document: Document) -> tuple[object, ...]:
     """Return everything in a document but syntax messages, the ends of blocks, and the locations of absent values."""
     findings = [(finding.id, finding.location) for finding in document.findings]
     nodes = below((), document.root) if document.root else ()
-    values = {path: (node.start.line, node.start.column) for path, node in nodes if node.value is not None or node.text}
-    return canonical(document.data), values, {path: document.key_location(path) for path in values}, findings
+    values = {
+        path: (node.start.line, node.start.column)
+        for path, node in nodes
+        if node.value is not None or node.text
+    }
+    return (
+        canonical(document.data),
+        values,
+        {path: document.key_location(path) for path in values},
+        findings,
+    )

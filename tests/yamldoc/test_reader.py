@@ -24,11 +24,15 @@ def test_every_construct_is_read_as_yaml_1_2(text: str, data: object) -> None:
 
 
 @given(MAPPINGS, st.sampled_from([None, True, False]), st.sampled_from([20, 1000]))
-def test_the_text_of_another_writer_is_read_as_its_data(data: dict[str, Any], flow: bool | None, width: int) -> None:
+def test_the_text_of_another_writer_is_read_as_its_data(
+    data: dict[str, Any], flow: bool | None, width: int
+) -> None:
     """Data that PyYAML writes, in block or flow style and with folded lines, is read unchanged."""
     # PyYAML writes for YAML 1.1, where `0E0` is text: with a leading letter, both versions agree.
     data = with_letters(data)
-    text = yaml.safe_dump(data, default_flow_style=flow, width=width, allow_unicode=True, sort_keys=False)
+    text = yaml.safe_dump(
+        data, default_flow_style=flow, width=width, allow_unicode=True, sort_keys=False
+    )
     assert canonical(read_text(text, "a.yaml").data) == canonical(data)
 
 
@@ -51,7 +55,8 @@ def test_a_mistake_is_one_error_at_its_location(text: str, expected: tuple[str, 
 
 
 @pytest.mark.parametrize(
-    "text", ['{"a": "\\ud83d"}', '{"a": "\\ude00\\ud83d"}', '{"a": "\\\\ud83d\\ude00"}', 'a: "\\ud800"\n']
+    "text",
+    ['{"a": "\\ud83d"}', '{"a": "\\ude00\\ud83d"}', '{"a": "\\\\ud83d\\ude00"}', 'a: "\\ud800"\n'],
 )
 @pytest.mark.usefixtures("parser")
 def test_half_a_surrogate_pair_is_refused(text: str) -> None:
@@ -64,7 +69,9 @@ def test_half_a_surrogate_pair_is_refused(text: str) -> None:
 def test_a_duplicate_key_is_reported_with_both_locations() -> None:
     """The finding is at the second key and refers to the first, whose value is kept."""
     document = read_text("a: 1\nb: 2\na: 3\na: 4\n", "a.yaml")
-    assert [(finding.location.line, finding.related[0][0].line) for finding in document.findings] == [(3, 1), (4, 1)]
+    assert [
+        (finding.location.line, finding.related[0][0].line) for finding in document.findings
+    ] == [(3, 1), (4, 1)]
     assert document.data == {"a": 1, "b": 2}
 
 
@@ -91,7 +98,9 @@ def test_a_tab_has_its_own_help() -> None:
         (b"a: \xed\xa0\x80\n", "0xed", (1, 4)),
     ],
 )
-def test_a_file_must_be_utf_8(content: bytes, byte: str, location: tuple[int, int], mark: bytes) -> None:
+def test_a_file_must_be_utf_8(
+    content: bytes, byte: str, location: tuple[int, int], mark: bytes
+) -> None:
     """The finding about another encoding names the first invalid byte, at its location."""
     finding = finding_with_id("TPU001", read_bytes(mark + content, "a.yaml").findings)
     assert byte in finding.message

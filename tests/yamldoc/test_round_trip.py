@@ -31,7 +31,9 @@ def test_a_text_round_trips_to_one_body_only(body: dict[str, Any], other: Any) -
     assert not round_trips(as_text(body), body | {"one more": other})
 
 
-@pytest.mark.parametrize("text", [text for text in CONSTRUCTS if not text.lstrip().startswith("{") and "*" not in text])
+@pytest.mark.parametrize(
+    "text", [text for text in CONSTRUCTS if not text.lstrip().startswith("{") and "*" not in text]
+)
 def test_round_trips_agrees_with_the_reader(text: str) -> None:
     """A text matches the data that the reader returns for it, unless the text has an anchor."""
     assert round_trips(text, read_text(text, "x.yaml").data) == ("&" not in text)

@@ -10,10 +10,17 @@ from hypothesis import strategies as st
 from reading import READERS, by_pyyaml, by_ruamel, canonical
 from tpucfg.yamldoc.writer import to_yaml, yaml_entry, yaml_scalar
 
-REFUSED_CHARACTERS = [*map(chr, range(0x20)), *map(chr, range(0x7F, 0xA0)), "\ufeff", "\ufffe", "\uffff"]
+REFUSED_CHARACTERS = [
+    *map(chr, range(0x20)),
+    *map(chr, range(0x7F, 0xA0)),
+    "\ufeff",
+    "\ufffe",
+    "\uffff",
+]
 """Characters that the project's reader refuses in a spec, so they never reach a config."""
 READABLE = st.characters(
-    exclude_categories=["Cs"], exclude_characters=[char for char in REFUSED_CHARACTERS if char not in "\t\n\x85"]
+    exclude_categories=["Cs"],
+    exclude_characters=[char for char in REFUSED_CHARACTERS if char not in "\t\n\x85"],
 )
 TRICKY = st.sampled_from(
     [
@@ -101,7 +108,10 @@ TRICKY = st.sampled_from(
     ]
 )
 TEXTS = (
-    st.text(READABLE, max_size=40) | TRICKY | TRICKY.map(lambda text: f" {text}") | TRICKY.map(lambda text: f"{text} ")
+    st.text(READABLE, max_size=40)
+    | TRICKY
+    | TRICKY.map(lambda text: f" {text}")
+    | TRICKY.map(lambda text: f"{text} ")
 )
 LINES = st.lists(st.text(" -#a:|\t", max_size=5) | TRICKY, max_size=5).map("\n".join)
 SCALARS = (
@@ -128,16 +138,31 @@ def as_text(body: dict[str, Any]) -> str:
 @example({"a": {}, "b": [], "c": [[], {}, [[]], [{}], {"d": []}], "e": {"f": {}}})
 @example(
     {
-        "a": [["x\ny\n"], {"b": "x\n y\n", "c": ["  x\n", "x\n\n", "\nx\n", "x\n  \n", "# x\n", "- x\n"]}],
+        "a": [
+            ["x\ny\n"],
+            {"b": "x\n y\n", "c": ["  x\n", "x\n\n", "\nx\n", "x\n  \n", "# x\n", "- x\n"]},
+        ],
         "d": "x\n---\n",
     }
 )
-@example({"a": ["#!/bin/bash\necho 'ü' \\\n\t--x=日本 😀\n\n  a\tb\t\n", "a\n\t\n \t\n\tb\n", "é\n", "\ta\n"], "b": 1})
+@example(
+    {
+        "a": [
+            "#!/bin/bash\necho 'ü' \\\n\t--x=日本 😀\n\n  a\tb\t\n",
+            "a\n\t\n \t\n\tb\n",
+            "é\n",
+            "\ta\n",
+        ],
+        "b": 1,
+    }
+)
 @example({"a": [1e22, 1e16, 1e-5, 1e300, 5e-324, -0.0, 1.0, 0.1, 1.5e16, 10**18, True, 1]})
 def test_every_reader_returns_what_was_written(body: dict[str, Any]) -> None:
     """YAML 1.1, YAML 1.2 and the project's own reader agree on every value, its type and its order."""
     text = as_text(body)
-    assert {name: canonical(read(text)) for name, read in READERS.items()} == dict.fromkeys(READERS, canonical(body))
+    assert {name: canonical(read(text)) for name, read in READERS.items()} == dict.fromkeys(
+        READERS, canonical(body)
+    )
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
@@ -151,7 +176,9 @@ def test_no_character_is_lost(text: str) -> None:
 def test_a_number_is_a_number_to_every_version(number: float) -> None:
     """No number, however large or small, is written in a form that a version of YAML reads as text."""
     document = as_text({"a": number})
-    assert canonical(by_pyyaml(document)) == canonical(by_ruamel(document)) == canonical({"a": number})
+    assert (
+        canonical(by_pyyaml(document)) == canonical(by_ruamel(document)) == canonical({"a": number})
+    )
 
 
 @pytest.mark.parametrize(
@@ -194,7 +221,9 @@ def test_a_script_stays_legible_whatever_it_prints(character: str) -> None:
     assert as_text({"a": script}) == "\n".join(expected)
 
 
-@pytest.mark.parametrize("character", ["\u202e", "\u200b", "\x85", "\u2028", "\xa0", "\r", "e\u0301"])
+@pytest.mark.parametrize(
+    "character", ["\u202e", "\u200b", "\x85", "\u2028", "\xa0", "\r", "e\u0301"]
+)
 def test_a_character_that_a_block_would_hide_is_escaped(character: str) -> None:
     """A literal block has no escapes, so a text with an invisible or ambiguous character is quoted."""
     (line,) = as_text({"a": f"x\n{character}\n"}).splitlines()
@@ -206,7 +235,12 @@ def test_lists_and_mappings_are_written_in_block_style() -> None:
     """Lists have their key's indent, mappings two spaces more, and a mapping in a list starts on the dash's line."""
     body = {
         "pools": [
-            {"machine": {"type": "cloud-tpu", "count": 32}, "args": ["--a=1", "b"], "empty": {}, "list": []},
+            {
+                "machine": {"type": "cloud-tpu", "count": 32},
+                "args": ["--a=1", "b"],
+                "empty": {},
+                "list": [],
+            },
             [1, [2, 3], {"a": [4]}],
         ],
         "account": None,
@@ -236,7 +270,14 @@ def test_a_script_is_written_as_a_literal_block() -> None:
     """A script keeps its lines and indentation; a text that a literal block would change is quoted."""
     script = "#!/bin/bash\nif true; then\n  echo a: b\n\nfi\n"
     assert as_text(
-        {"a": {"startup-script": script, "no-end": "x\ny", "two-ends": "x\n\n", "indented": "  x\n"}}
+        {
+            "a": {
+                "startup-script": script,
+                "no-end": "x\ny",
+                "two-ends": "x\n\n",
+                "indented": "  x\n",
+            }
+        }
     ) == dedent(
         """\
         a:

@@ -38,8 +38,33 @@ FLOATS = {
 TEXTS = [
     *("yes", "no", "Yes", "NO", "on", "off", "y", "n"),  # booleans in YAML 1.1
     *("tRUE", "nULL", "None", "nil"),
-    *("12:30", "190:20:30", "1_000", "0b11", "2001-01-01", "2001-01-01T00:00:00Z"),  # numbers and times in YAML 1.1
-    *("0x", "0o8", "0o", "+0x1", "-0o1", "1e", "e3", ".", "+", "-", "--", "-.", "1.2.3", "2.2.0", "v2-8", "١", "1 2"),
+    *(
+        "12:30",
+        "190:20:30",
+        "1_000",
+        "0b11",
+        "2001-01-01",
+        "2001-01-01T00:00:00Z",
+    ),  # numbers and times in YAML 1.1
+    *(
+        "0x",
+        "0o8",
+        "0o",
+        "+0x1",
+        "-0o1",
+        "1e",
+        "e3",
+        ".",
+        "+",
+        "-",
+        "--",
+        "-.",
+        "1.2.3",
+        "2.2.0",
+        "v2-8",
+        "١",
+        "1 2",
+    ),
     *("<<", "=", "inf", "nan", "Infinity", "NaN"),
 ]
 
@@ -63,7 +88,19 @@ def test_plain_scalars_follow_the_core_schema(text: str, value: object) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [".inf", "-.Inf", "+.INF", ".nan", ".NaN", ".NAN", "1e309", "-1e309", "9" * 41, "0x" + "f" * 39, "0." + "1" * 39],
+    [
+        ".inf",
+        "-.Inf",
+        "+.INF",
+        ".nan",
+        ".NaN",
+        ".NAN",
+        "1e309",
+        "-1e309",
+        "9" * 41,
+        "0x" + "f" * 39,
+        "0." + "1" * 39,
+    ],
 )
 def test_unusable_numbers_are_refused(text: str) -> None:
     """A number that JSON cannot contain, or that is too long, is refused and not rounded."""

@@ -21,7 +21,10 @@ UNCLOSED: Final = {
     'a:\n- "b\n- "c"\n': ({"a": ["b", "c"]}, 'close it with "'),
 }
 NUMBERS: Final = {
-    "a: {b: 2,000}\n": ({"a": {"b": 2000}}, "write 2000, without separators; if it is text, put it in quotes"),
+    "a: {b: 2,000}\n": (
+        {"a": {"b": 2000}},
+        "write 2000, without separators; if it is text, put it in quotes",
+    ),
     "{a: 20,000,000, b: 1}\n": (
         {"a": 20_000_000, "b": 1},
         "write 20000000, without separators; if it is text, put it in quotes",

@@ -10,7 +10,9 @@ Schema: TypeAlias = dict[str, Any]
 MAX_DESCRIPTION_LENGTH = 150
 """Maximum number of characters. Editors show a description in a pop-up; the API's own page has the rest."""
 
-_MARKERS = re.compile(r"^(?:(?:Required|Optional|Immutable|Output only|Deprecated|DEPRECATED)[.:]\s+)+")
+_MARKERS = re.compile(
+    r"^(?:(?:Required|Optional|Immutable|Output only|Deprecated|DEPRECATED)[.:]\s+)+"
+)
 _DEPRECATED = re.compile(r"^Deprecated|\bDeprecated: |\bDEPRECATED: ")
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]*\)")
 _SENTENCE_END = re.compile(r"(?<!\be\.g)(?<!\bi\.e)\.(?=\s+[A-Z`(])")
@@ -34,7 +36,11 @@ def described(schema: Schema, description: str) -> Schema:
 
 def closed(properties: Mapping[str, Schema], required: list[str]) -> Schema:
     """Return the closed schema of a message with these fields."""
-    schema: Schema = {"type": "object", "additionalProperties": False, "properties": dict(properties)}
+    schema: Schema = {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": dict(properties),
+    }
     return {**schema, "required": sorted(required)} if required else schema
 
 

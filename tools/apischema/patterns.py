@@ -17,7 +17,11 @@ MESSAGES = {
     r"^SIG[A-Z0-9]+([+-][0-9]+)?$": "a signal has a name such as SIGTERM",
 }
 EXAMPLES = dict(
-    zip(MESSAGES, ("1", "3600s", "2026-01-31T08:00:00Z", "1Gi", "a-1", "Memory", "Directory", "SIGTERM"), strict=True)
+    zip(
+        MESSAGES,
+        ("1", "3600s", "2026-01-31T08:00:00Z", "1Gi", "a-1", "Memory", "Directory", "SIGTERM"),
+        strict=True,
+    )
 )
 _LONG = {"^[0-9]{4}-": "datetime", "^[+-]?(": "quantity"}
 """Patterns that are too long for a key, by their start."""

@@ -107,7 +107,9 @@ QUANTITY: Schema = {
 _SCALARS: Mapping[str, Schema] = {
     "bool": {"type": "boolean"},
     "int": {"type": "integer"},
-    "object": {"type": ["integer", "string"]},  # in a pod only IntOrString, a port by number or name, has no other type
+    "object": {
+        "type": ["integer", "string"]
+    },  # in a pod only IntOrString, a port by number or name, has no other type
     "str": {"type": "string"},
 }
 _CONTAINER = re.compile(r"^(?:list|dict)\[(?:str, )?(.+)\]$")
@@ -146,7 +148,9 @@ def _message(model: Any, waiting: list[str], left_out: Collection[str] | None = 
         field = _type(f"{message}.{key}", model.openapi_types[attribute], waiting)
         documented = _DOCUMENTED.search(getattr(model, attribute).__doc__)
         properties[key] = described(field, documented[1] if documented else "")
-    return closed(properties, [kept[attribute] for attribute in _required(model) if attribute in kept])
+    return closed(
+        properties, [kept[attribute] for attribute in _required(model) if attribute in kept]
+    )
 
 
 def _required(model: Any) -> list[str]:

@@ -14,7 +14,12 @@ from apischema.tables import Field, messages
 
 _PROVIDER_CLASS = {
     "SecretProviderClassSpec": (
-        Field("parameters", "{string}", "Settings of the provider: secrets, a list as YAML text.", required=True),
+        Field(
+            "parameters",
+            "{string}",
+            "Settings of the provider: secrets, a list as YAML text.",
+            required=True,
+        ),
         Field("provider", "string", "The provider; gke is Secret Manager.", "gke", required=True),
     ),
 }
@@ -26,17 +31,36 @@ _SYNC = {
         Field("type", "string", "Type of the Kubernetes secret.", required=True),
     ),
     "SecretObjectData": (
-        Field("sourcePath", "string", "The path of a secret in the SecretProviderClass.", required=True),
+        Field(
+            "sourcePath",
+            "string",
+            "The path of a secret in the SecretProviderClass.",
+            required=True,
+        ),
         Field("targetKey", "string", "Its key in the Kubernetes secret.", required=True),
     ),
     "SecretSyncSpec": (
         Field("forceSynchronization", "string", "A change of this text starts a synchronization."),
         Field(
-            "secretObject", "SecretObject", "The Kubernetes secret, which has the name of this object.", required=True
+            "secretObject",
+            "SecretObject",
+            "The Kubernetes secret, which has the name of this object.",
+            required=True,
         ),
-        Field("secretProviderClassName", "string", "Name of the SecretProviderClass.", required=True),
-        Field("secretSyncControllerName", "string", "Name of the controller that synchronizes the secret."),
-        Field("serviceAccountName", "string", "The service account that reads the secrets.", required=True),
+        Field(
+            "secretProviderClassName", "string", "Name of the SecretProviderClass.", required=True
+        ),
+        Field(
+            "secretSyncControllerName",
+            "string",
+            "Name of the controller that synchronizes the secret.",
+        ),
+        Field(
+            "serviceAccountName",
+            "string",
+            "The service account that reads the secrets.",
+            required=True,
+        ),
     ),
 }
 
@@ -45,10 +69,16 @@ def schemas() -> dict[str, Schema]:
     """Return the schema of each object by the name of its file."""
     return {
         "secret-provider-class": _object(
-            "SecretProviderClass", "secrets-store.csi.x-k8s.io/v1", "the secrets that a job reads", _PROVIDER_CLASS
+            "SecretProviderClass",
+            "secrets-store.csi.x-k8s.io/v1",
+            "the secrets that a job reads",
+            _PROVIDER_CLASS,
         ),
         "secret-sync": _object(
-            "SecretSync", "secret-sync.gke.io/v1", "a Kubernetes secret copied from Secret Manager", _SYNC
+            "SecretSync",
+            "secret-sync.gke.io/v1",
+            "a Kubernetes secret copied from Secret Manager",
+            _SYNC,
         ),
     }
 

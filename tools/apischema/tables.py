@@ -22,7 +22,9 @@ class Field:
 def messages(tables: Mapping[str, Sequence[Field]]) -> dict[str, Schema]:
     """Return the schemas of messages by name."""
     return {
-        message: closed({field.name: _field(field) for field in fields}, [f.name for f in fields if f.required])
+        message: closed(
+            {field.name: _field(field) for field in fields}, [f.name for f in fields if f.required]
+        )
         for message, fields in tables.items()
     }
 

@@ -42,7 +42,11 @@ def page() -> str:
     selection = _selection(options.values())
     parts = [f"{GENERATED}\n\n", _INTRO, "\n", *_overview(contexts), "\n", _STATUSES, "\n"]
     parts += [f"## {_SELECTION_TITLE}\n\n", *map(_option, selection), "\n"]
-    commands = (line for name in contexts for line in _command(name, contexts[name], options[name], selection))
+    commands = (
+        line
+        for name in contexts
+        for line in _command(name, contexts[name], options[name], selection)
+    )
     return "".join([*parts, *commands]).rstrip("\n") + "\n"
 
 
@@ -66,7 +70,10 @@ def _contexts() -> dict[str, Any]:
     group: Any = get_command(app)
     above = group.make_context("tpucfg", [], resilient_parsing=True)
     commands = {name: group.get_command(above, name) for name in COMMANDS}
-    return {name: type(above)(command, info_name=name, parent=above) for name, command in commands.items()}
+    return {
+        name: type(above)(command, info_name=name, parent=above)
+        for name, command in commands.items()
+    }
 
 
 def _overview(contexts: Mapping[str, Any]) -> Iterator[str]:
@@ -75,7 +82,9 @@ def _overview(contexts: Mapping[str, Any]) -> Iterator[str]:
         yield f"| [`tpucfg {name}`](#tpucfg-{name}) | {_paragraphs(context)[0]} |\n"
 
 
-def _command(name: str, context: Any, options: Sequence[Option], selection: Sequence[Option]) -> Iterator[str]:
+def _command(
+    name: str, context: Any, options: Sequence[Option], selection: Sequence[Option]
+) -> Iterator[str]:
     yield f"## tpucfg {name}\n\n"
     usage = f"`{context.command.get_usage(context).removeprefix('Usage: ')}`"
     for paragraph in _paragraphs(context):
@@ -86,7 +95,9 @@ def _command(name: str, context: Any, options: Sequence[Option], selection: Sequ
             usage += f", such as `{example}`"
     yield f"{usage}\n\n"
     yield from (_option(option) for option in options if option not in selection)
-    if common := [f"`{option.split()[0]}`" for option, text in options if (option, text) in selection]:
+    if common := [
+        f"`{option.split()[0]}`" for option, text in options if (option, text) in selection
+    ]:
         yield f"- [{_SELECTION_TITLE}](#{_SELECTION_TITLE.lower()}): {', '.join(common)}\n"
     yield "\n" if options else ""
 

@@ -55,16 +55,22 @@ def keys(schema: Schema) -> Iterator[Key]:
     yield from _below(schema, schema, (), ())
 
 
-def _below(schema: Schema, root: Schema, path: tuple[str, ...], instances: tuple[str, ...]) -> Iterator[Key]:
+def _below(
+    schema: Schema, root: Schema, path: tuple[str, ...], instances: tuple[str, ...]
+) -> Iterator[Key]:
     for name, reference in schema.get("properties", {}).items():
         value_schema = resolve_references(root, reference)
-        key = Key((*path, name), value_schema, name in schema.get("required", ()), (*instances, name))
+        key = Key(
+            (*path, name), value_schema, name in schema.get("required", ()), (*instances, name)
+        )
         yield key
         if not path or name not in LAYERED:
             yield from _below(key.schema, root, key.path, key.instances)
     if isinstance(schema.get("additionalProperties"), dict):
         value_schema = resolve_references(root, schema["additionalProperties"])
         example = schema["propertyNames"]["examples"][0]
-        key = Key((*path, f"<{PLACEHOLDER_NAMES[path[-1]]}>"), value_schema, False, (*instances, example))
+        key = Key(
+            (*path, f"<{PLACEHOLDER_NAMES[path[-1]]}>"), value_schema, False, (*instances, example)
+        )
         yield key
         yield from _below(key.schema, root, key.path, key.instances)

@@ -46,11 +46,18 @@ def form_of(schema: Schema) -> Iterator[str]:
     if "patternErrorMessage" in schema.get("propertyNames", {}):
         yield schema["propertyNames"]["patternErrorMessage"]
     # Where a matching text could be too long, the message of the pattern states the maximum length.
-    bounds = {name: describe for name, describe in _BOUNDS.items() if not (has_form and name == "maxLength")}
+    bounds = {
+        name: describe
+        for name, describe in _BOUNDS.items()
+        if not (has_form and name == "maxLength")
+    }
     yield from (describe(schema[name]) for name, describe in bounds.items() if name in schema)
     for alternative, word in (("anyOf", "at least one of"), ("oneOf", "exactly one of")):
         if alternative in schema:
-            choices = [" and ".join(f"`{name}`" for name in option["required"]) for option in schema[alternative]]
+            choices = [
+                " and ".join(f"`{name}`" for name in option["required"])
+                for option in schema[alternative]
+            ]
             yield f"{word}: {', '.join(choices)}"
     for key, needed in schema.get("dependentRequired", {}).items():
         yield f"`{key}` requires {' and '.join(f'`{name}`' for name in needed)}"

@@ -45,7 +45,15 @@ _TABLE: Final = "| key | meaning |\n|---|---|\n"
 def page(schema: Schema) -> str:
     """Return the page's text."""
     all_keys = [*keys(schema)]
-    parts = (f"{GENERATED}\n\n", _INTRO, "\n", *_overview(all_keys), "\n", *_sections(all_keys), *_placeholders())
+    parts = (
+        f"{GENERATED}\n\n",
+        _INTRO,
+        "\n",
+        *_overview(all_keys),
+        "\n",
+        *_sections(all_keys),
+        *_placeholders(),
+    )
     return "".join(parts)
 
 
@@ -81,7 +89,11 @@ def _row(key: Key, *, has_heading: bool) -> str:
 
 def _facts(key: Key) -> Iterator[str]:
     """Yield the type with its requirements, and the default, as sentences."""
-    requirements = [type_of(key.schema), *(["required"] if key.required else []), *form_of(key.schema)]
+    requirements = [
+        type_of(key.schema),
+        *(["required"] if key.required else []),
+        *form_of(key.schema),
+    ]
     yield f"*{prose('; '.join(requirements))}.*"
     if "default" in key.schema:
         yield f"Default: `{_text(key.schema['default'])}`."
@@ -94,7 +106,9 @@ def example(key: Key) -> str:
 
 def _text(value: object) -> str:
     """Return the value on one line, as YAML."""
-    return str(yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=1000)).partition("\n")[0]
+    return str(
+        yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=1000)
+    ).partition("\n")[0]
 
 
 def _placeholders() -> Iterator[str]:

@@ -70,7 +70,9 @@ class Catalog:
             generation = self._by_prefix.get(size.rpartition("-")[0])
             if generation and size in self._file(generation)["sizes"]:
                 self._slices[size] = _slice(size, self._file(generation))
-            elif (several := re.fullmatch(_SEVERAL_SLICES, size)) and (one := self.find(several["size"])):
+            elif (several := re.fullmatch(_SEVERAL_SLICES, size)) and (
+                one := self.find(several["size"])
+            ):
                 self._slices[size] = one.times(int(several["slices"]))
         return self._slices.get(size)
 
@@ -105,20 +107,29 @@ class Catalog:
         normalized = text.strip().lower().replace("_", "-")
         if slice_ := self.find(normalized):
             return slice_.size
-        if several := re.fullmatch(_SEVERAL_SLICES, normalized) or re.fullmatch(_SLICES_FIRST, normalized):
+        if several := re.fullmatch(_SEVERAL_SLICES, normalized) or re.fullmatch(
+            _SLICES_FIRST, normalized
+        ):
             one = self.nearest(several["size"])
-            return (one if several["slices"] == "1" else f"{one}x{several['slices']}") if one else None
+            return (
+                (one if several["slices"] == "1" else f"{one}x{several['slices']}") if one else None
+            )
         prefix, _, number = normalized.rpartition("-")
         for name in self._generations_like(prefix):
             slices = self.generation(name).slices
             if re.fullmatch(_SIZE_NUMBER, number):
-                return self._several_of_largest(slices, int(number)) or _nearest_number(slices, int(number)).size
+                return (
+                    self._several_of_largest(slices, int(number))
+                    or _nearest_number(slices, int(number)).size
+                )
             if re.fullmatch(_TOPOLOGY, number):
                 return next((slice_.size for slice_ in slices if number in slice_.topologies), None)
         # Imported here, because only a misspelt size needs it.
         from difflib import get_close_matches
 
-        return next(iter(get_close_matches(normalized, [slice_.size for slice_ in self.all()], n=1)), None)
+        return next(
+            iter(get_close_matches(normalized, [slice_.size for slice_ in self.all()], n=1)), None
+        )
 
     def _several_of_largest(self, slices: Sequence[Slice], number: int) -> str | None:
         """Return several slices of the largest size that have a number together; None if a target takes none."""
@@ -131,7 +142,11 @@ class Catalog:
         """Yield the generations with this prefix or alias, with or without a leading `tpu`."""
         for name, entry in self._index.items():
             names = (entry["prefix"], *entry["aliases"])
-            if prefix in names or prefix.removeprefix("tpu-") in names or prefix.removeprefix("tpu") in names:
+            if (
+                prefix in names
+                or prefix.removeprefix("tpu-") in names
+                or prefix.removeprefix("tpu") in names
+            ):
                 yield name
 
 
@@ -179,16 +194,26 @@ def _slice(size: str, data: Mapping[str, Any]) -> Slice:
         ici_gbps=multiplied(chips, data["ici_gbps_per_chip"]),
         chip_sources=tuple(data["chip_sources"]),
         runtime_version=data["runtime"],
-        accelerators={name: targets[name]["accelerator"] for name in supported if "accelerator" in targets[name]},
+        accelerators={
+            name: targets[name]["accelerator"]
+            for name in supported
+            if "accelerator" in targets[name]
+        },
         vertex_machine_type=targets["vertex-ai"].get("machine"),
         targets=supported,
         target_machines=row.get("target_machines", {}),
-        refusals={name: target["refusal"] for name, target in targets.items() if name not in supported},
+        refusals={
+            name: target["refusal"] for name, target in targets.items() if name not in supported
+        },
         zones=_zones(size, data["zones"]),
         derived=data.get("derived", {}),
         sources=tuple(row.get("sources", data["sources"])),
         topologies=(row["topology"], *row.get("topologies", ())) if row["topology"] else (),
-        named_machines=tuple(each for each in data["machines"].values() if each.only_named and chips % each.chips == 0),
+        named_machines=tuple(
+            each
+            for each in data["machines"].values()
+            if each.only_named and chips % each.chips == 0
+        ),
     )
 
 
@@ -212,7 +237,9 @@ def _machines(row: Mapping[str, Any], data: Mapping[str, Any]) -> tuple[Machine,
 
 def _machine(name: str, row: Mapping[str, Any]) -> Machine:
     sources, only_named = tuple(row["sources"]), row.get("only_named", False)
-    return Machine(name, row["chips"], row["gke_label"], row["vcpus"], row["memory_gb"], sources, only_named)
+    return Machine(
+        name, row["chips"], row["gke_label"], row["vcpus"], row["memory_gb"], sources, only_named
+    )
 
 
 def _zones(size: str, zone_lists: list[Mapping[str, Any]]) -> tuple[Zone, ...]:
@@ -232,4 +259,7 @@ def _applies(size: str, entry: Mapping[str, Any]) -> bool:
 
 def _nearest_number(slices: tuple[Slice, ...], number: int) -> Slice:
     """Return the size whose number is nearest by ratio, the larger of two equally near ones."""
-    return max(slices, key=lambda slice_: (min(slice_.number, number) / max(slice_.number, number), slice_.number))
+    return max(
+        slices,
+        key=lambda slice_: (min(slice_.number, number) / max(slice_.number, number), slice_.number),
+    )

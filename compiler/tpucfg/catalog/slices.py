@@ -196,7 +196,11 @@ class Slice(NamedTuple):
 
     def times(self, slices: int) -> "Slice":
         """Return several slices of this one; `refusals` has the targets that do not take them."""
-        refused = {target: refusal for target in self.targets if (refusal := self._refusal_of_several(target))}
+        refused = {
+            target: refusal
+            for target in self.targets
+            if (refusal := self._refusal_of_several(target))
+        }
         return self._replace(
             size=f"{self.size}x{slices}",
             chips=self.chips * slices,
@@ -216,7 +220,11 @@ class Slice(NamedTuple):
     def _refusal_of_several(self, target: str) -> Refusal | None:
         if self.generation in WITHOUT_MULTISLICE:
             return OLD_GENERATION
-        return SINGLE_HOST if self.on_target(target).hosts == 1 else TARGET_FACTS[target].one_slice_refusal
+        return (
+            SINGLE_HOST
+            if self.on_target(target).hosts == 1
+            else TARGET_FACTS[target].one_slice_refusal
+        )
 
     def on_target(self, target: str) -> "Slice":
         """Return the size on the machine type that a target has by default."""
@@ -229,11 +237,15 @@ class Slice(NamedTuple):
         Raises:
             ValueError: The size is not offered on that machine type.
         """
-        machine = next((each for each in (*self.machines, *self.named_machines) if each.name == name), None)
+        machine = next(
+            (each for each in (*self.machines, *self.named_machines) if each.name == name), None
+        )
         if machine is None:
             names = ", ".join(machine.name for machine in self.machines) or "no named machine type"
             raise ValueError(f"{self.size} is not offered on {name}, only on {names}")
-        return self._replace(machine=machine, chips_per_host=machine.chips, hosts=self.chips // machine.chips)
+        return self._replace(
+            machine=machine, chips_per_host=machine.chips, hosts=self.chips // machine.chips
+        )
 
     def on_topology(self, name: str) -> "Slice":
         """Return the size with another of its topologies.
@@ -242,12 +254,16 @@ class Slice(NamedTuple):
             ValueError: A slice of these chips does not have that topology.
         """
         if name not in self.topologies:
-            raise ValueError(f"{self.size} has no topology {name}, only {', '.join(self.topologies) or 'none'}")
+            raise ValueError(
+                f"{self.size} has no topology {name}, only {', '.join(self.topologies) or 'none'}"
+            )
         return self._replace(topology=name)
 
     def regions(self, *, official: bool = False) -> tuple[str, ...]:
         """Return the regions with a zone for the size, most reliable list first; with `official`, Google's only."""
-        return tuple(dict.fromkeys(zone.region for zone in self.zones if zone.official or not official))
+        return tuple(
+            dict.fromkeys(zone.region for zone in self.zones if zone.official or not official)
+        )
 
     def zones_in(self, region: str) -> tuple[Zone, ...]:
         """Return the size's zones in a region; none if no list names one."""

@@ -10,7 +10,15 @@ from typing import Final, Literal
 from tpucfg.named_tuple import NamedTuple
 
 TPU_API: Final = "tpu.googleapis.com"
-_HOST_SETTINGS: Final = ("external_ips", "network", "subnetwork", "tags", "service_account", "data_disks", "extra")
+_HOST_SETTINGS: Final = (
+    "external_ips",
+    "network",
+    "subnetwork",
+    "tags",
+    "service_account",
+    "data_disks",
+    "extra",
+)
 _COMMON_APIS: Final = ("storage.googleapis.com", "iam.googleapis.com")
 
 
@@ -24,7 +32,9 @@ class Refusal(NamedTuple):
 
 
 _ONE_SLICE: Final = Refusal("a job there has exactly one slice", ("vertex-compute",))
-_ONE_SLICE_OF_A_GROUP: Final = Refusal("a group of hosts there is exactly one slice", ("compute-groups",))
+_ONE_SLICE_OF_A_GROUP: Final = Refusal(
+    "a group of hosts there is exactly one slice", ("compute-groups",)
+)
 
 
 class FirstLadder(NamedTuple):
@@ -122,7 +132,12 @@ TARGET_FACTS: Final[Mapping[str, TargetFacts]] = {
         image_puller="account",
         # Queued resources have no permissions of their own:
         # https://docs.cloud.google.com/iam/docs/roles-permissions/tpu.
-        deletion_permissions=("tpu.nodes.delete", "tpu.nodes.get", "tpu.nodes.list", "tpu.operations.get"),
+        deletion_permissions=(
+            "tpu.nodes.delete",
+            "tpu.nodes.get",
+            "tpu.nodes.list",
+            "tpu.operations.get",
+        ),
     ),
     "compute-engine": TargetFacts(
         # The program's output goes to Cloud Logging: https://docs.docker.com/engine/logging/drivers/gcplogs/.
@@ -143,7 +158,8 @@ TARGET_FACTS: Final[Mapping[str, TargetFacts]] = {
         one_host_resource=NamedResource("compute.googleapis.com/Instance", "/instances/{name}"),
         # The metadata lists the hosts of a group in another form than that of the Cloud TPU API.
         oldest_jax=OldestJax(
-            (0, 10, 0), "https://github.com/jax-ml/jax/blob/main/jax/_src/clusters/cloud_tpu_cluster.py"
+            (0, 10, 0),
+            "https://github.com/jax-ml/jax/blob/main/jax/_src/clusters/cloud_tpu_cluster.py",
         ),
         writes_logs=True,
     ),

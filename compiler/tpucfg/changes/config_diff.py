@@ -66,7 +66,10 @@ class Difference(NamedTuple):
 
 def redact_difference(difference: Difference) -> Difference:
     """Return the difference without personal addresses and secrets."""
-    groups = (group._replace(changes=tuple(map(redact_change, group.changes))) for group in difference.groups)
+    groups = (
+        group._replace(changes=tuple(map(redact_change, group.changes)))
+        for group in difference.groups
+    )
     return difference._replace(groups=tuple(groups))
 
 
@@ -93,18 +96,31 @@ def config_difference(
 def _config_changes(before: Any, after: Any) -> Iterator[Change]:
     # Most configs of a large ladder are unchanged; repr is the fastest comparison that distinguishes 1 from true.
     if repr(before) != repr(after):
-        changes = value_changes(parse_command_lines(before), parse_command_lines(after), are_equal=exactly_equal)
+        changes = value_changes(
+            parse_command_lines(before), parse_command_lines(after), are_equal=exactly_equal
+        )
         # No change means that the command lines are equal as parsed: then the texts show what differs.
         first = next(changes, None)
-        changes = chain([first], changes) if first else value_changes(before, after, are_equal=exactly_equal)
+        changes = (
+            chain([first], changes)
+            if first
+            else value_changes(before, after, are_equal=exactly_equal)
+        )
         for change in changes:
             yield from unfold(change)
 
 
 def _group_changes(changes: Mapping[Scope, Sequence[Change]]) -> Iterator[Group]:
     """Yield the changes by the set of configs that have them, the largest sets first."""
-    owned = ((_token(change), (change, key)) for key, config_changes in changes.items() for change in config_changes)
-    shared = {token: (pairs[-1][0], tuple(key for _, key in pairs)) for token, pairs in grouped(owned).items()}
+    owned = (
+        (_token(change), (change, key))
+        for key, config_changes in changes.items()
+        for change in config_changes
+    )
+    shared = {
+        token: (pairs[-1][0], tuple(key for _, key in pairs))
+        for token, pairs in grouped(owned).items()
+    }
     groups = grouped((keys, change) for change, keys in _merge_own_names(shared))
     for keys in sorted(groups, key=lambda keys: (-len(keys), [key.sort_key for key in keys])):
         yield Group(keys, tuple(groups[keys]))
@@ -115,7 +131,11 @@ def _merge_own_names(shared: Mapping[str, _SharedChange]) -> Iterator[_SharedCha
     by_form: dict[tuple[bool, str], list[_SharedChange]] = {}
     for token, (change, keys) in shared.items():
         has_own_names = all(_contains_own_name(token, key) for key in keys)
-        forms = {_token(_with_placeholders(change, key)) for key in keys} if has_own_names else set[str]()
+        forms = (
+            {_token(_with_placeholders(change, key)) for key in keys}
+            if has_own_names
+            else set[str]()
+        )
         # Several forms: configs of several sizes share exactly this value, so a size in it is not their own name.
         form = (True, next(iter(forms))) if len(forms) == 1 else (False, token)
         by_form.setdefault(form, []).append((change, keys))
@@ -143,18 +163,26 @@ def _contains_own_name(token: str, key: Scope) -> bool:
     This cheap test avoids most of the regular expressions. The name of the environment may be empty: a file at the
     root of a folder has none. A text that contains a placeholder itself would look like another config's own name.
     """
-    return any(name and name in token for name in key) and not any(mark in token for mark in _PLACEHOLDERS)
+    return any(name and name in token for name in key) and not any(
+        mark in token for mark in _PLACEHOLDERS
+    )
 
 
-def _with_placeholders(change: Change, key: Scope, *, environment: bool = True, size: bool = True) -> Change:
+def _with_placeholders(
+    change: Change, key: Scope, *, environment: bool = True, size: bool = True
+) -> Change:
     """Return the change with `<env>` and `<size>` instead of the config's own environment and size."""
     placeholders, pattern = _placeholders(key, environment=environment, size=size)
-    before, after = (_substitute(placeholders, pattern, value) for value in (change.before, change.after))
+    before, after = (
+        _substitute(placeholders, pattern, value) for value in (change.before, change.after)
+    )
     return change._replace(before=before, after=after)
 
 
 @cache
-def _placeholders(key: Scope, *, environment: bool, size: bool) -> tuple[Mapping[str, str], re.Pattern[str]]:
+def _placeholders(
+    key: Scope, *, environment: bool, size: bool
+) -> tuple[Mapping[str, str], re.Pattern[str]]:
     placeholders: dict[str, str] = {}
     if environment:
         placeholders[key.environment] = ENVIRONMENT
@@ -170,13 +198,20 @@ def _substitute(placeholders: Mapping[str, str], pattern: re.Pattern[str], value
         return pattern.sub(lambda match: placeholders[match[0]], value)
     if isinstance(value, dict):
         return {name: _substitute(placeholders, pattern, inner) for name, inner in value.items()}
-    return [_substitute(placeholders, pattern, item) for item in value] if isinstance(value, list) else value
+    return (
+        [_substitute(placeholders, pattern, item) for item in value]
+        if isinstance(value, list)
+        else value
+    )
 
 
 def _token(change: Change) -> str:
     """Return a text that equal changes have in common."""
     return canonical_json(
-        [change.path, *([] if value is ABSENT else [value] for value in (change.before, change.after))]
+        [
+            change.path,
+            *([] if value is ABSENT else [value] for value in (change.before, change.after)),
+        ]
     )
 
 
@@ -207,9 +242,17 @@ def read_folders(before: Path, after: Path) -> ConfigFolders:
     old_files, new_files = find_config_files(before), find_config_files(after)
     before_files, after_files = _by_key(before, old_files.paths), _by_key(after, new_files.paths)
     common = before_files.keys() & after_files.keys()
-    equal = frozenset(key for key in common if has_equal_bytes(before_files[key], after_files[key], MAX_FILE_BYTES))
+    equal = frozenset(
+        key
+        for key in common
+        if has_equal_bytes(before_files[key], after_files[key], MAX_FILE_BYTES)
+    )
     old, new = (
-        {key: read_file(Path(file), several=True) for key, file in files.items() if key not in equal}
+        {
+            key: read_file(Path(file), several=True)
+            for key, file in files.items()
+            if key not in equal
+        }
         for files in (before_files, after_files)
     )
     broken = [document for document in (*old.values(), *new.values()) if errors(document.findings)]
@@ -217,7 +260,11 @@ def read_folders(before: Path, after: Path) -> ConfigFolders:
         {key: combined_data(document) for key, document in old.items()},
         {key: combined_data(document) for key, document in new.items()},
         equal,
-        (*old_files.findings, *new_files.findings, *collect(each for document in broken for each in document.findings)),
+        (
+            *old_files.findings,
+            *new_files.findings,
+            *collect(each for document in broken for each in document.findings),
+        ),
         {document.file: document.text for document in broken},
     )
 

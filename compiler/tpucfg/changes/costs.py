@@ -63,7 +63,9 @@ def compute_costs(
     if after.project is None:
         return NO_COSTS
     prices = _judged_prices(before.project.prices if before.project else None, after.project.prices)
-    jobs = sorted({**before.jobs, **after.jobs}.values(), key=lambda job: (job.slice.cores, job.size))
+    jobs = sorted(
+        {**before.jobs, **after.jobs}.values(), key=lambda job: (job.slice.cores, job.size)
+    )
     ladders = grouped((job.environment.name, job.slice) for job in jobs)
     throughputs = judged_throughputs(ladders, *records)
     old, new = (_costs(revision, prices, throughputs) for revision in (before, after))
@@ -75,7 +77,11 @@ def compute_costs(
     replaced = {Scope(key.environment, size) for key, (size, _) in baselines.items()}
     kept = {key: figures for key, figures in old.items() if key in new or key not in replaced}
     rows = sorted(rung_rows(kept, new, baselines), key=_sort_key)
-    return CostChanges(tuple(rows), tuple(_short_limits(rows, new)), tuple(_notes(before, after, records, throughputs)))
+    return CostChanges(
+        tuple(rows),
+        tuple(_short_limits(rows, new)),
+        tuple(_notes(before, after, records, throughputs)),
+    )
 
 
 def _judged_prices(before: Prices | None, after: Prices) -> Prices:
@@ -91,7 +97,9 @@ def _judged_prices(before: Prices | None, after: Prices) -> Prices:
 # Figures
 
 
-def _costs(revision: CompiledRevision, prices: Prices, throughputs: Mapping[Scope, Fraction]) -> dict[Scope, Figures]:
+def _costs(
+    revision: CompiledRevision, prices: Prices, throughputs: Mapping[Scope, Fraction]
+) -> dict[Scope, Figures]:
     probe = revision.project.probe if revision.project else None
     return {
         config_key(job): _job_costs(job, body, prices, throughputs.get(config_key(job)), probe)
@@ -106,18 +114,28 @@ def _job_costs(
     price, limit = price_per_hour(job.slice, prices, job.capacity.kind), run_limit(job, body)
     hours = _hours(job.rung, throughput)
     # A run that takes longer than its limit is ended by it, and costs no more.
-    amounts = {"usd": _least(hours, limit.hours), "usd_per_hour": Fraction(1), "max_usd": limit.hours}
+    amounts = {
+        "usd": _least(hours, limit.hours),
+        "usd_per_hour": Fraction(1),
+        "max_usd": limit.hours,
+    }
     if probe:
         amounts["probe_usd"] = _least(_hours(probe_rung(job.rung, probe), throughput), limit.hours)
     if job.capacity.kind == "reservation":
         amounts = {"reserved": Fraction(1)}
     values = {
-        **{key: None if price is None or amount is None else price * amount for key, amount in amounts.items()},
+        **{
+            key: None if price is None or amount is None else price * amount
+            for key, amount in amounts.items()
+        },
         "hours": hours,
         "max_hours": None if limit.seconds is None else limit.seconds / 3600,
         "chips": Fraction(job.slice.chips),
     }
-    return {key: None if value is None else Number(value, COST_FORMATS[key](value)) for key, value in values.items()}
+    return {
+        key: None if value is None else Number(value, COST_FORMATS[key](value))
+        for key, value in values.items()
+    }
 
 
 def _least(hours: Fraction | None, limit: Fraction | None) -> Fraction | None:
@@ -133,24 +151,36 @@ def _sort_key(row: RungRow) -> tuple[object, ...]:
     """Sort the largest growth first: of the cost of a run, then of an hour, then of the chips; then the dearest."""
     amounts = figure_values(row.after)
     growths = (-(cost_growth(row, key) or 0) for key in COST_TITLES)
-    return (*growths, *(-amounts.get(key, 0) for key in COST_TITLES), Scope("", row.size).sort_key, row.environments)
+    return (
+        *growths,
+        *(-amounts.get(key, 0) for key in COST_TITLES),
+        Scope("", row.size).sort_key,
+        row.environments,
+    )
 
 
 def cost_growth(row: RungRow, key: str) -> Fraction | None:
     """Return the growth of a figure, from nothing for a new rung; None if the rung has none, or it is not known."""
-    old, new = (figure_values(figures).get(key) if figures else Fraction(0) for figures in (row.before, row.after))
+    old, new = (
+        figure_values(figures).get(key) if figures else Fraction(0)
+        for figures in (row.before, row.after)
+    )
     return None if old is None or new is None else new - old
 
 
 # Limits
 
 
-def _short_limits(rows: Iterable[RungRow], configs: Collection[Scope]) -> Iterator[LocatedStatement]:
+def _short_limits(
+    rows: Iterable[RungRow], configs: Collection[Scope]
+) -> Iterator[LocatedStatement]:
     """Yield the runs that their limit would end, if it did not before: no restart follows it."""
     scoped = []
     for row in rows:
         if _is_too_long(row.after) and not _is_too_long(row.before):
-            hours, limit = (number.text for key in ("hours", "max_hours") if (number := row.after[key]))
+            hours, limit = (
+                number.text for key in ("hours", "max_hours") if (number := row.after[key])
+            )
             text = f"by the records, a run takes {hours} h, but it is ended after {limit} h"
             statement = Statement(text, risk=Risk.CAUTION)
             scoped += [(Scope(name, row.size), statement) for name in row.environments]

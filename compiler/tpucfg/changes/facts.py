@@ -72,7 +72,10 @@ class Fact(NamedTuple):
 @lru_cache(maxsize=10_000)
 def _size_key(size: str) -> list[tuple[int, str]]:
     # At odd positions, `split` returns what the pattern matches.
-    return [(int(part), "") if index % 2 else (0, part) for index, part in enumerate(_NUMBERS.split(size))]
+    return [
+        (int(part), "") if index % 2 else (0, part)
+        for index, part in enumerate(_NUMBERS.split(size))
+    ]
 
 
 def sorted_keys(keys: Iterable[Scope]) -> tuple[Scope, ...]:
@@ -139,7 +142,9 @@ def compare(before: Facts, after: Facts) -> tuple[FactChange, ...]:
 def json_equal(value: Any, other: Any) -> bool:
     """Return True if two values are equal in JSON at every depth: 1 equals 1.0, as both are numbers, but not true."""
     if isinstance(value, dict) and isinstance(other, dict):
-        return value.keys() == other.keys() and all(json_equal(item, other[key]) for key, item in value.items())
+        return value.keys() == other.keys() and all(
+            json_equal(item, other[key]) for key, item in value.items()
+        )
     if isinstance(value, list) and isinstance(other, list):
         return len(value) == len(other) and all(map(json_equal, value, other))
     return isinstance(value, bool) == isinstance(other, bool) and bool(value == other)
@@ -192,7 +197,9 @@ class Comparison:
     @cached_property
     def known_texts(self) -> Mapping[str, Collection[str]]:
         """The texts that the base has somewhere, by their kinds."""
-        texts = grouped((str(fact.name[0]), text) for fact in self._known for text in texts_of(fact.value))
+        texts = grouped(
+            (str(fact.name[0]), text) for fact in self._known for text in texts_of(fact.value)
+        )
         return {kind: frozenset(of_kind) for kind, of_kind in texts.items()}
 
 
@@ -304,7 +311,9 @@ def access(pattern: str, consequence: str, when: Condition = added) -> Meaning:
     return Meaning(pattern, Risk.ACCESS, consequence, when, "more access for jobs")
 
 
-def sentence(pattern: str, text: str, when: Condition = always, risk: Risk = Risk.NONE, headline: str = "") -> Meaning:
+def sentence(
+    pattern: str, text: str, when: Condition = always, risk: Risk = Risk.NONE, headline: str = ""
+) -> Meaning:
     """Return a row with a sentence of its own."""
     return Meaning(pattern, risk, when=when, headline=headline, sentence=text)
 
@@ -328,7 +337,9 @@ UNKNOWN: Final = Meaning("**", Risk.CAUTION, "no rule knows its effect")
 """The meaning of a change that no row knows."""
 
 
-def judge(change: FactChange, table: Sequence[Meaning], comparison: Comparison) -> tuple[Meaning, tuple[str, ...]]:
+def judge(
+    change: FactChange, table: Sequence[Meaning], comparison: Comparison
+) -> tuple[Meaning, tuple[str, ...]]:
     """Return the meaning that a table gives a change, with the values of its condition."""
     for row in _rows_by_kind(tuple(table)).get(str(change.name[0]), ()):
         if matches(row.pattern, change.name) and (applies := row.when(change, comparison)):

@@ -85,7 +85,9 @@ Baselines = Mapping[Scope, tuple[str, Figures]]
 """The size that each new rung is compared with, and its figures."""
 
 
-def rung_rows(before: Mapping[Scope, Figures], after: Mapping[Scope, Figures], baselines: Baselines) -> list[RungRow]:
+def rung_rows(
+    before: Mapping[Scope, Figures], after: Mapping[Scope, Figures], baselines: Baselines
+) -> list[RungRow]:
     """Return a row for each rung of two revisions; environments where it is the same share one."""
     rows: dict[tuple[object, ...], RungRow] = {}
     for key in sorted_keys({*before, *after}):
@@ -102,7 +104,11 @@ def scaling_rows(before: Jobs, after: Jobs) -> tuple[RungRow, ...]:
     hidden = _hidden_columns([job.rung for job in (*before.values(), *after.values())])
     old, new = (
         {
-            key: {name: number for name, number in rung_numbers(job.rung).items() if name not in hidden}
+            key: {
+                name: number
+                for name, number in rung_numbers(job.rung).items()
+                if name not in hidden
+            }
             for key, job in jobs.items()
         }
         for jobs in (before, after)
@@ -121,7 +127,10 @@ def scaling_rows(before: Jobs, after: Jobs) -> tuple[RungRow, ...]:
 def _hidden_columns(rungs: Sequence[Rung]) -> Collection[str]:
     """Return the columns that no rung of both revisions needs."""
     has_slices = any(rung.slice.slices > 1 for rung in rungs)
-    return {*(() if has_slices else ("slices",)), *(() if shows_parallelism(rungs) else _PARALLELISM)}
+    return {
+        *(() if has_slices else ("slices",)),
+        *(() if shows_parallelism(rungs) else _PARALLELISM),
+    }
 
 
 def figure_values(figures: Figures) -> dict[str, Fraction]:
@@ -133,9 +142,15 @@ def changed_columns(rows: Sequence[RungRow]) -> list[str]:
     """Return the columns with a change in some row, and those that explain them."""
     values = [(figure_values(row.before), figure_values(row.after)) for row in rows]
     columns = dict.fromkeys(name for row in rows for name in (*row.before, *row.after))
-    changed = {name for name in columns if any(old.get(name) != new.get(name) for old, new in values)}
+    changed = {
+        name for name in columns if any(old.get(name) != new.get(name) for old, new in values)
+    }
     changed |= {other for name in changed for other in _TOGETHER.get(name, ())}
-    return [name for name in columns if name in changed and any(old.get(name) or new.get(name) for old, new in values)]
+    return [
+        name
+        for name in columns
+        if name in changed and any(old.get(name) or new.get(name) for old, new in values)
+    ]
 
 
 def rung_cell(row: RungRow, column: str) -> str:
@@ -171,7 +186,9 @@ def rung_baselines(before: Jobs, after: Jobs) -> Iterator[tuple[Scope, tuple[str
         old_ladder = old_ladders.get(environment, [])
         for old, new in gaps(matches(old_ladder, ladder), len(old_ladder), len(ladder)):
             # Rungs are paired with those that they replace only if both are equally many: else pairs would be guesses.
-            replaced = [old_ladder[index] for index in old] if len(old) == len(new) else [""] * len(new)
+            replaced = (
+                [old_ladder[index] for index in old] if len(old) == len(new) else [""] * len(new)
+            )
             for position, size in zip(new, replaced, strict=True):
                 is_rung_below = not size and bool(position and old_ladder)
                 yield (
@@ -182,7 +199,10 @@ def rung_baselines(before: Jobs, after: Jobs) -> Iterator[tuple[Scope, tuple[str
 
 def _ladders(jobs: Jobs) -> dict[str, list[str]]:
     """Return the sizes of each environment, from small to large."""
-    return {name: [key.size for key in keys] for name, keys in groupby(jobs, key=lambda key: key.environment)}
+    return {
+        name: [key.size for key in keys]
+        for name, keys in groupby(jobs, key=lambda key: key.environment)
+    }
 
 
 def ladder_changes(before: Jobs, after: Jobs) -> Iterator[FactChange]:
@@ -193,7 +213,9 @@ def ladder_changes(before: Jobs, after: Jobs) -> Iterator[FactChange]:
             other = Scope(key.environment, baseline)
             rungs = after if is_rung_below else before
             factor = format_factor(Fraction(after[key].slice.cores, rungs[other].slice.cores))
-            yield FactChange(key, ("rung", "above" if is_rung_below else "replacing"), baseline, factor)
+            yield FactChange(
+                key, ("rung", "above" if is_rung_below else "replacing"), baseline, factor
+            )
             replaced |= set() if is_rung_below else {other}
     # A removed environment has a statement of its own, which includes its rungs.
     environments = {key.environment for key in after}

@@ -163,7 +163,9 @@ class FitChanges(NamedTuple):
 NO_FIT_CHANGES: Final = FitChanges()
 
 
-def compute_fits(before: CompiledRevision, after: CompiledRevision, run: RunFits | None) -> FitChanges:
+def compute_fits(
+    before: CompiledRevision, after: CompiledRevision, run: RunFits | None
+) -> FitChanges:
     """Return the changes to the fits of two revisions.
 
     Args:
@@ -181,13 +183,17 @@ def compute_fits(before: CompiledRevision, after: CompiledRevision, run: RunFits
     gate = after.project.gate if after.project else None
     statements = fit_statements(old, new, [*after.jobs], has_gate=gate is not None and gate.fit)
     notices = run_statements(new, [*after.jobs])
-    return FitChanges(tuple(_rows(old, new)), tuple(statements), tuple(notices), new.problem, new.run_problem)
+    return FitChanges(
+        tuple(_rows(old, new)), tuple(statements), tuple(notices), new.problem, new.run_problem
+    )
 
 
 def _rows(old: RevisionFits, new: RevisionFits) -> Iterator[FitRow]:
     """Yield a row for each rung; environments where it is the same share one."""
     rows = [_row(key, old.rungs.get(key), new.rungs[key]) for key in sorted_keys(new.rungs)]
-    shown = (((row.size, _shown(row.before), _shown(row.after), row.is_change), row) for row in rows)
+    shown = (
+        ((row.size, _shown(row.before), _shown(row.after), row.is_change), row) for row in rows
+    )
     for same in grouped(shown).values():
         names = tuple(name for row in same for name in row.environments)
         yield same[0]._replace(environments=names)
@@ -224,7 +230,9 @@ def fit_statements(
         has_gate: True if `gate.fit` lets only rungs start that are known to fit.
     """
     if new.problem and new.problem != old.problem:
-        yield LocatedStatement("", Statement("{} cannot be read: {}", (_FILE, new.problem), Risk.CAUTION))
+        yield LocatedStatement(
+            "", Statement("{} cannot be read: {}", (_FILE, new.problem), Risk.CAUTION)
+        )
     scoped: list[tuple[Scope, Statement]] = []
     for key in sorted_keys(new.rungs):
         rung, before = new.rungs[key], old.rungs[key].committed if key in old.rungs else None
@@ -237,8 +245,14 @@ def run_statements(new: RevisionFits, configs: Sequence[Scope]) -> Iterator[Loca
     """Yield the sentences about the results of this run, which are no effect of the change."""
     if new.run_problem:
         text = "the fit is not known from this run: {}"
-        yield LocatedStatement("", Statement(text, (new.run_problem,), Risk.UNKNOWN, _NOT_FROM_THIS_RUN))
-    scoped = ((key, statement) for key in sorted_keys(new.rungs) for statement in _compared_with_run(new.rungs[key]))
+        yield LocatedStatement(
+            "", Statement(text, (new.run_problem,), Risk.UNKNOWN, _NOT_FROM_THIS_RUN)
+        )
+    scoped = (
+        (key, statement)
+        for key in sorted_keys(new.rungs)
+        for statement in _compared_with_run(new.rungs[key])
+    )
     yield from group_by_config(scoped, configs)
 
 
@@ -257,23 +271,31 @@ def _worse(before: RungFit | None, after: RungFit) -> Iterator[Statement]:
             subject = "no longer fits" if old else _DOES_NOT_FIT
             template = f"the training step {subject}: {amount}{f', {was}' if was else ''}"
             yield Statement(template, (), Risk.CAUTION, f"a step {subject}")
-    elif has_little_headroom(new.memory) and (old is None or (old.fits and not has_little_headroom(old.memory))):
+    elif has_little_headroom(new.memory) and (
+        old is None or (old.fits and not has_little_headroom(old.memory))
+    ):
         free = format_percent(Fraction(max(0, new.memory.headroom), max(1, new.memory.available)))
         template = f"the training step leaves only {free} of the memory free: {amount}{f', {was}' if was else ''}"
         yield Statement(template, (), Risk.CAUTION, "little memory left")
 
 
-def _changed_claims(before: RungFit | None, rung: KnownRung, *, has_gate: bool) -> Iterator[Statement]:
+def _changed_claims(
+    before: RungFit | None, rung: KnownRung, *, has_gate: bool
+) -> Iterator[Statement]:
     """Yield what a committed result claims otherwise than the base: only a job of this run can prove it."""
     old, new = before.current if before else None, rung.current
     if old and new and new.memory.available > old.memory.available:
         values = (amount_text(new.memory.available), amount_text(old.memory.available))
-        yield Statement("a device is taken to have {} of memory, previously {}", values, Risk.CAUTION)
+        yield Statement(
+            "a device is taken to have {} of memory, previously {}", values, Risk.CAUTION
+        )
     if rung.base is None:
         return
     kept, committed = rung.base.current, rung.committed.result
     if kept and committed and _figures(kept) != _figures(committed):
-        yield Statement("{} has another result for the same program and flags", (_FILE,), Risk.CAUTION)
+        yield Statement(
+            "{} has another result for the same program and flags", (_FILE,), Risk.CAUTION
+        )
     if new is None or rung.best.is_trusted or (kept and kept.fits):
         return
     if has_gate and new.fits:
@@ -289,7 +311,9 @@ def _compared_with_run(rung: KnownRung) -> Iterator[Statement]:
         return
     committed = rung.committed.current
     if (result := rung.run.current) is None:
-        yield _unknown("the fit is not known from this run", rung.run, Risk.UNKNOWN, _NOT_FROM_THIS_RUN)
+        yield _unknown(
+            "the fit is not known from this run", rung.run, Risk.UNKNOWN, _NOT_FROM_THIS_RUN
+        )
     elif committed is None:
         text = "{} does not have the result of this run: commit what {} writes"
         yield Statement(text, (_FILE, "tpucfg fit"))
@@ -301,7 +325,9 @@ def _compared_with_run(rung: KnownRung) -> Iterator[Statement]:
 def _unknown(text: str, fit: RungFit, risk: Risk, headline: str) -> Statement:
     if not fit.changes:
         return Statement(f"{text}: {fit.verdict}", (), risk, headline)
-    return Statement(f"{text}: {fit.verdict} by a change of {{}}", (listed(fit.changes),), risk, headline)
+    return Statement(
+        f"{text}: {fit.verdict} by a change of {{}}", (listed(fit.changes),), risk, headline
+    )
 
 
 def _figures(result: FitResult) -> tuple[object, ...]:
@@ -310,7 +336,11 @@ def _figures(result: FitResult) -> tuple[object, ...]:
 
 
 def _amount(result: FitResult) -> str:
-    return memory_text(result.memory) if result.fits else f"{_DOES_NOT_FIT}, {memory_text(result.memory)}"
+    return (
+        memory_text(result.memory)
+        if result.fits
+        else f"{_DOES_NOT_FIT}, {memory_text(result.memory)}"
+    )
 
 
 # The program
@@ -343,12 +373,20 @@ class CommittedProgramFiles(ProgramFiles):
         asked = [path for path in paths if _LINE_BREAK not in path and ".." not in path.split("/")]
         chosen: dict[str, TreeEntry] = {}
         requests = [self._prefix + path for path in asked]
-        for path, blob in zip(asked, follow_paths(self._tree.repository, requests), strict=True) if asked else ():
-            if blob and blob.kind == "blob" and blob.size <= min(MAX_SOURCE_BYTES, self._remaining_bytes):
+        for path, blob in (
+            zip(asked, follow_paths(self._tree.repository, requests), strict=True) if asked else ()
+        ):
+            if (
+                blob
+                and blob.kind == "blob"
+                and blob.size <= min(MAX_SOURCE_BYTES, self._remaining_bytes)
+            ):
                 self._remaining_bytes -= blob.size
                 chosen[path] = TreeEntry(PurePosixPath(path), "file", blob.id, blob.size)
         contents = self._tree.read([*chosen.values()])
-        self._known.update((path, content_hash(content)) for path, content in zip(chosen, contents, strict=True))
+        self._known.update(
+            (path, content_hash(content)) for path, content in zip(chosen, contents, strict=True)
+        )
 
 
 def program_files(snapshot: Snapshot) -> ProgramFiles:

@@ -25,7 +25,13 @@ from tpucfg.changes.records import NO_RECORDS, RevisionRecords, result_statement
 from tpucfg.changes.revision_facts import allowed, job_facts, spec_facts
 from tpucfg.changes.revisions import CompiledRevision, config_key
 from tpucfg.changes.spec_meanings import MEANINGS
-from tpucfg.changes.statements import LocatedStatement, Statement, format_environments, format_keys, show_change
+from tpucfg.changes.statements import (
+    LocatedStatement,
+    Statement,
+    format_environments,
+    format_keys,
+    show_change,
+)
 from tpucfg.findings import Finding
 from tpucfg.findings.finding import ALLOWED_PREFIX
 from tpucfg.paths import grouped, pattern_steps
@@ -60,7 +66,9 @@ class Effect(NamedTuple):
     """The size that the values before belong to, if it is another one."""
 
 
-def effect_of(change: FactChange, meaning: Meaning, values: tuple[str, ...] = (), baseline: str = "") -> Effect:
+def effect_of(
+    change: FactChange, meaning: Meaning, values: tuple[str, ...] = (), baseline: str = ""
+) -> Effect:
     """Return a change with its meaning, and the values of its condition, as it is shown, without secrets."""
     kind, *name = change.name
     label = change.name[_count_literal(meaning.pattern) if meaning.subject else 1 :]
@@ -71,10 +79,13 @@ def effect_of(change: FactChange, meaning: Meaning, values: tuple[str, ...] = ()
     shown = show_change(redact_change(value), max_length=_MAX_LENGTH, flag=is_text)
     # A flag without a value, and the name of an item, need no value beside them.
     is_bare = ABSENT in (change.before, change.after) and all(
-        value is ABSENT or value == "" or (value is None and is_text) for value in (change.before, change.after)
+        value is ABSENT or value == "" or (value is None and is_text)
+        for value in (change.before, change.after)
     )
     # A value that the sentence does not have must not keep scopes with other values from sharing it.
-    is_bare |= bool(meaning.sentence) and {"before", "after"}.isdisjoint(_PLACE.findall(meaning.sentence))
+    is_bare |= bool(meaning.sentence) and {"before", "after"}.isdisjoint(
+        _PLACE.findall(meaning.sentence)
+    )
     before, after = ("", "") if is_bare else (shown.before, shown.after)
     return Effect(
         meaning.subject or _SUBJECTS.get(str(kind), str(kind)),
@@ -103,13 +114,17 @@ def effect_statements(
 ) -> Iterator[LocatedStatement]:
     """Yield the effects, each once for all scopes that have it."""
     shared = grouped((effect, scope) for scope, effect in scoped)
-    for owners, effects in grouped((tuple(scopes), effect) for effect, scopes in shared.items()).items():
+    for owners, effects in grouped(
+        (tuple(scopes), effect) for effect, scopes in shared.items()
+    ).items():
         text = format_scope(owners)
         risky = [effect for effect in effects if effect.meaning.risk]
         # All of them: a review that has no room for one gives another verdict.
         yield from (LocatedStatement(text, _statement([effect])) for effect in risky)
         harmless = [effect for effect in effects if not effect.meaning.risk]
-        yield from (LocatedStatement(text, _statement(members)) for members in _of_one_kind(harmless))
+        yield from (
+            LocatedStatement(text, _statement(members)) for members in _of_one_kind(harmless)
+        )
 
 
 def _of_one_kind(effects: Sequence[Effect]) -> Iterator[list[Effect]]:
@@ -132,7 +147,9 @@ def _statement(effects: Sequence[Effect]) -> Statement:
     clauses = [_clause(effect, "" if index else head) for index, effect in enumerate(effects)]
     template = ", ".join(template for template, _ in clauses)
     values = tuple(value for _, values in clauses for value in values)
-    return Statement(template, values, meaning.risk, meaning.headline.replace("{label}", effects[0].label))
+    return Statement(
+        template, values, meaning.risk, meaning.headline.replace("{label}", effects[0].label)
+    )
 
 
 def _clause(effect: Effect, head: str) -> tuple[str, tuple[str, ...]]:
@@ -153,13 +170,22 @@ def _event(effect: Effect, head: str) -> tuple[str, tuple[str, ...]]:
     subject = " ".join(part for part in (head, "{}" if effect.label else "") if part)
     label = (effect.label,) if effect.label else ()
     if effect.baseline:
-        now, then = ("not set" if effect.after is None else "{}"), ("without" if effect.before is None else "with {}")
-        own, other = ((value,) if value is not None else () for value in (effect.after, effect.before))
+        now, then = (
+            ("not set" if effect.after is None else "{}"),
+            ("without" if effect.before is None else "with {}"),
+        )
+        own, other = (
+            (value,) if value is not None else () for value in (effect.after, effect.before)
+        )
         return f"{subject} {now}, unlike {{}} {then}", (*label, *own, effect.baseline, *other)
     if effect.before is None or effect.after is None:
         value = effect.after or effect.before
         event, shown = ("added", " ({})") if effect.before is None else ("removed", " (was {})")
-        return (f"{subject} {event}{shown}", (*label, value)) if value else (f"{subject} {event}", label)
+        return (
+            (f"{subject} {event}{shown}", (*label, value))
+            if value
+            else (f"{subject} {event}", label)
+        )
     note = f" ({effect.note})" if effect.note else ""
     return f"{subject} changed from {{}} to {{}}{note}", (*label, effect.before, effect.after)
 
@@ -217,7 +243,10 @@ def compute_impact(
 ) -> Impact:
     """Return the consequences of a change between two revisions without errors, whose configs differ as given."""
     old, new = _warnings(before), _warnings(after)
-    statements = [*_fact_statements(before, after, difference.changed), *result_statements(*records)]
+    statements = [
+        *_fact_statements(before, after, difference.changed),
+        *result_statements(*records),
+    ]
     for id_ in sorted({id_ for id_, _ in new if id_ in _LOSING} - {id_ for id_, _ in old}):
         text, headline = _LOSING[id_]
         statements.append(LocatedStatement("", Statement(text, (id_,), Risk.CAUTION, headline)))
@@ -260,17 +289,25 @@ def _fact_statements(
     changes += ladder_changes(old, new)
     scoped = [*_effects(changes, comparison, baselines)]
     kept, known = [key for key in new if key in old], sorted_keys([*old, *new])
-    yield from effect_statements((item for item in scoped if not item[0].size), _format_environments)
-    yield from effect_statements((item for item in scoped if item[0] in kept), lambda keys: format_keys(keys, kept))
+    yield from effect_statements(
+        (item for item in scoped if not item[0].size), _format_environments
+    )
+    yield from effect_statements(
+        (item for item in scoped if item[0] in kept), lambda keys: format_keys(keys, kept)
+    )
     others = (item for item in scoped if item[0].size and item[0] not in kept)
     yield from effect_statements(others, lambda keys: format_keys(sorted_keys(keys), known))
 
 
 def _format_environments(scopes: Iterable[Scope]) -> str:
-    return format_environments([*dict.fromkeys(scope.environment for scope in scopes if scope.environment)])
+    return format_environments(
+        [*dict.fromkeys(scope.environment for scope in scopes if scope.environment)]
+    )
 
 
-def _comparison(before: CompiledRevision, after: CompiledRevision, baselines: _Baselines) -> Comparison:
+def _comparison(
+    before: CompiledRevision, after: CompiledRevision, baselines: _Baselines
+) -> Comparison:
     """Return the facts of both revisions, those before also of each new job that is compared with another one."""
     old, new = (
         {key: [*limits.get(key, ()), *job_facts(job)] for key, job in revision.jobs.items()}
@@ -292,7 +329,11 @@ def _comparison(before: CompiledRevision, after: CompiledRevision, baselines: _B
 def _limit_facts(revision: CompiledRevision) -> dict[Scope, list[Fact]]:
     """Return the reason why a run has no limit of time, of each job without one."""
     limits = ((config_key(job), run_limit(job, body)) for job, body in revision.request_bodies)
-    return {key: [Fact(key, ("unlimited run",), limit.unbounded)] for key, limit in limits if limit.unbounded}
+    return {
+        key: [Fact(key, ("unlimited run",), limit.unbounded)]
+        for key, limit in limits
+        if limit.unbounded
+    }
 
 
 def _baselines(before: Jobs, after: Jobs) -> Iterator[tuple[Scope, tuple[str, bool]]]:
@@ -316,7 +357,11 @@ def _effects(
         is_of_job = change.scope.size and change.name[0] != "rung"
         is_compared = not is_of_job or comparison.is_kept(change.scope)
         # In a new environment, what another job of the base has is no news, but for access.
-        is_news = is_compared or meaning.risk > Risk.CAUTION or (meaning.risk and not comparison.is_known(change))
+        is_news = (
+            is_compared
+            or meaning.risk > Risk.CAUTION
+            or (meaning.risk and not comparison.is_known(change))
+        )
         if is_news and not meaning.is_silent:
             size, _ = baselines.get(change.scope, ("", False))
             yield change.scope, effect_of(change, meaning, values, size)
@@ -337,19 +382,31 @@ def _unexplained(changes: Iterable[FactChange], configs: Collection[Scope]) -> l
 
 def _warnings(revision: CompiledRevision) -> dict[tuple[str, str], Finding]:
     """Return the warnings of a revision by id and message, and not by location: an edit elsewhere moves lines."""
-    return {(finding.id, finding.message): finding for finding in revision.findings if finding.level == "warning"}
+    return {
+        (finding.id, finding.message): finding
+        for finding in revision.findings
+        if finding.level == "warning"
+    }
 
 
 def _ended_warnings(before: CompiledRevision, after: CompiledRevision) -> Iterator[Finding]:
     old, new = _warnings(before), _warnings(after)
     # A warning with another text has not ended, and neither has one that is allowed now.
-    remaining = {id_ for id_, _ in new.keys() - old.keys()} | {*(after.project.allow if after.project else ())}
-    yield from (finding for key, finding in old.items() if key not in new and finding.id not in remaining)
+    remaining = {id_ for id_, _ in new.keys() - old.keys()} | {
+        *(after.project.allow if after.project else ())
+    }
+    yield from (
+        finding for key, finding in old.items() if key not in new and finding.id not in remaining
+    )
 
 
 def _newly_allowed(before: CompiledRevision, after: CompiledRevision) -> Iterator[Finding]:
     """Yield the findings that the change turns into notes, without the reason for allowing them."""
     rules = {rule for rule, *_ in allowed(after, before).keys() - allowed(before, after).keys()}
     for finding in after.findings:
-        if finding.id in rules and finding.details and finding.details[-1].startswith(ALLOWED_PREFIX):
+        if (
+            finding.id in rules
+            and finding.details
+            and finding.details[-1].startswith(ALLOWED_PREFIX)
+        ):
             yield finding._replace(details=finding.details[:-1])

@@ -61,7 +61,9 @@ _PARENT_FOLDER: Final = ".."
 _GCS: Final = "/gcs/"
 _BUCKETS: Final = ("gs://", _GCS, "${bucket}")
 _DIGEST: Final = "@sha256:"
-_PROJECT_REGISTRY: Final = re.compile(r"(?:[a-z0-9$\{}-]+-docker\.pkg\.dev|(?:[a-z0-9-]+\.)?gcr\.io)/")
+_PROJECT_REGISTRY: Final = re.compile(
+    r"(?:[a-z0-9$\{}-]+-docker\.pkg\.dev|(?:[a-z0-9-]+\.)?gcr\.io)/"
+)
 LATEST: Final = "latest"
 
 
@@ -98,24 +100,37 @@ def _known_references(comparison: Comparison) -> set[str]:
 
 
 def _other_bucket(change: FactChange, comparison: Comparison) -> tuple[str, ...]:
-    return tuple(name for name in _new_references(change, comparison) if name.startswith(_BUCKETS))[:1]
+    return tuple(name for name in _new_references(change, comparison) if name.startswith(_BUCKETS))[
+        :1
+    ]
 
 
 def _other_address(change: FactChange, comparison: Comparison) -> tuple[str, ...]:
     """Return the first new address; without a scheme, a path or a port, only a name that means a host shows one."""
     references, text = _new_references(change, comparison), str(change.after)
-    is_host = _HOST_NAMES.search(str(change.name[-1])) and re.fullmatch(rf"{_HOST}|[\w-]+:[0-9]{{2,5}}", text)
-    is_new = text != change.before and all(text not in texts for texts in comparison.known_texts.values())
+    is_host = _HOST_NAMES.search(str(change.name[-1])) and re.fullmatch(
+        rf"{_HOST}|[\w-]+:[0-9]{{2,5}}", text
+    )
+    is_new = text != change.before and all(
+        text not in texts for texts in comparison.known_texts.values()
+    )
     return tuple(references[:1]) or ((text,) if is_host and is_new else ())
 
 
 def _leads_out(change: FactChange, _: Comparison) -> tuple[str, ...]:
     """Return the first new path that leaves a folder: `${bucket}/../other` can be a file of another bucket."""
     old, new = (
-        dict.fromkeys(word for text in texts_of(value) if _PARENT_FOLDER in text for word in _WORD_ENDS.split(text))
+        dict.fromkeys(
+            word
+            for text in texts_of(value)
+            if _PARENT_FOLDER in text
+            for word in _WORD_ENDS.split(text)
+        )
         for value in change[2:4]
     )
-    return tuple(word for word in new if _PARENT_FOLDER in word.split("/")[1:] and word not in old)[:1]
+    return tuple(word for word in new if _PARENT_FOLDER in word.split("/")[1:] and word not in old)[
+        :1
+    ]
 
 
 def addresses(kind: str) -> tuple[Meaning, ...]:
@@ -123,7 +138,12 @@ def addresses(kind: str) -> tuple[Meaning, ...]:
     return (
         Meaning(kind, Risk.CAUTION, "{} is not the environment's bucket", _other_bucket),
         Meaning(kind, Risk.CAUTION, "{} is a new address", _other_address),
-        Meaning(kind, Risk.CAUTION, "{} leads out of its folder, and can lead to another bucket", _leads_out),
+        Meaning(
+            kind,
+            Risk.CAUTION,
+            "{} leads out of its folder, and can lead to another bucket",
+            _leads_out,
+        ),
     )
 
 
@@ -138,7 +158,12 @@ def _other_image(change: FactChange, comparison: Comparison) -> tuple[str, ...]:
     if not isinstance(change.after, str):
         return ()
     name = _image_name(change.after)
-    texts = [text for kind, texts in comparison.known_texts.items() if kind.endswith("image") for text in texts]
+    texts = [
+        text
+        for kind, texts in comparison.known_texts.items()
+        if kind.endswith("image")
+        for text in texts
+    ]
     known = {_image_name(text) for text in (*texts, *texts_of(change.before))}
     is_usual = name in known if known else _PROJECT_REGISTRY.match(name)
     return () if is_usual else (name,)
@@ -151,7 +176,11 @@ def _image_name(image: str) -> str:
 
 
 def _loses_digest(change: FactChange, _: Comparison) -> bool:
-    return _DIGEST in str(change.before) and change.after is not ABSENT and _DIGEST not in str(change.after)
+    return (
+        _DIGEST in str(change.before)
+        and change.after is not ABSENT
+        and _DIGEST not in str(change.after)
+    )
 
 
 def _becomes_mutable(change: FactChange, _: Comparison) -> bool:
@@ -174,7 +203,16 @@ def image(pattern: str) -> tuple[Meaning, ...]:
     )
 
 
-_MOUNT_FOLDERS: Final = ("/data", "/datasets", "/mnt", "/gcs", "/checkpoints", "/output", "/tmp", "/cache")  # noqa: S108
+_MOUNT_FOLDERS: Final = (
+    "/data",
+    "/datasets",
+    "/mnt",
+    "/gcs",
+    "/checkpoints",
+    "/output",
+    "/tmp",  # noqa: S108 - the container's, not this machine's
+    "/cache",
+)
 """Folders in which no image has its program."""
 _RESERVATION: Final = "reservation "
 _LOADING: Final = (
@@ -194,15 +232,36 @@ _LOADING: Final = (
 )
 """Variables by which a program, or another one that it starts, loads code."""
 _NOT_LOADING: Final = frozenset(
-    f"PYTHON{name}" for name in ("UNBUFFERED", "DONTWRITEBYTECODE", "HASHSEED", "FAULTHANDLER", "IOENCODING", "UTF8")
+    f"PYTHON{name}"
+    for name in (
+        "UNBUFFERED",
+        "DONTWRITEBYTECODE",
+        "HASHSEED",
+        "FAULTHANDLER",
+        "IOENCODING",
+        "UTF8",
+    )
 )
 _LEADING: Final = (
-    *("*_PROXY", "*_proxy", "*_CERT_FILE", "*_CERT_DIR", "*_CA_BUNDLE", "*_ENDPOINT", "*_BASE_URL", "*_HOST"),
+    *(
+        "*_PROXY",
+        "*_proxy",
+        "*_CERT_FILE",
+        "*_CERT_DIR",
+        "*_CA_BUNDLE",
+        "*_ENDPOINT",
+        "*_BASE_URL",
+        "*_HOST",
+    ),
     *("*_REGISTRY", "NETRC"),
 )
 """Variables that decide where its traffic goes."""
 _OTHER_WAY: Final = "the program's traffic takes another way"
-_READ_ONLY_SOURCES: Final = ("volumes.*.emptyDir", "valueFrom.fieldRef", "valueFrom.resourceFieldRef")
+_READ_ONLY_SOURCES: Final = (
+    "volumes.*.emptyDir",
+    "valueFrom.fieldRef",
+    "valueFrom.resourceFieldRef",
+)
 """Fields of a pod by which it gets an empty folder, or what it is itself."""
 
 
@@ -234,12 +293,16 @@ def _at_latest(change: FactChange, _: Comparison) -> bool:
 
 def _over_program(change: FactChange, _: Comparison) -> bool:
     path = str(change.name[1])
-    return change.before is ABSENT and not any(f"{path}/".startswith(f"{folder}/") for folder in _MOUNT_FOLDERS)
+    return change.before is ABSENT and not any(
+        f"{path}/".startswith(f"{folder}/") for folder in _MOUNT_FOLDERS
+    )
 
 
 def _is_wider(change: FactChange, _: Comparison) -> bool:
     """Apply to a mount of a folder that contains the one before."""
-    return change.after is not ABSENT and str(change.before).startswith(f"{str(change.after).rstrip('/')}/")
+    return change.after is not ABSENT and str(change.before).startswith(
+        f"{str(change.after).rstrip('/')}/"
+    )
 
 
 def _longer(change: FactChange, _: Comparison) -> tuple[str, ...]:
@@ -253,7 +316,9 @@ def _loses_limit(change: FactChange, comparison: Comparison) -> bool:
     """Apply to a job without a limit if the one it is compared with has one; if that is none, all jobs of the base."""
     if kept(change, comparison):
         # What limits each attempt is a limit too.
-        return change.after is not ABSENT and (change.before is ABSENT or change.after == NO_DURATION)
+        return change.after is not ABSENT and (
+            change.before is ABSENT or change.after == NO_DURATION
+        )
     kinds = comparison.known_texts
     return added(change, comparison) and bool(kinds) and str(change.name[0]) not in kinds
 
@@ -280,7 +345,9 @@ def _leaves_bucket(change: FactChange, comparison: Comparison) -> bool:
     """Apply to a folder that was in the bucket, but for one with data that the environment reads now."""
     own = f"gs://{comparison.pair(Scope(change.scope.environment), 'environment', 'bucket')[1]}"
     references = _references(change.after)
-    is_kept = bool(references) and all(each == own or _is_read(each, change, comparison) for each in references)
+    is_kept = bool(references) and all(
+        each == own or _is_read(each, change, comparison) for each in references
+    )
     leaves = _loses("${run_dir}", "${job_dir}", "${run_root}", *(() if is_kept else ("${bucket}",)))
     was_mounted, is_mounted = (_in_mount(change, comparison, index) for index in (0, 1))
     is_local = any(text.startswith("/") for text in texts_of(change.after))
@@ -299,7 +366,9 @@ def _in_mount(change: FactChange, comparison: Comparison, index: int) -> bool:
         return True
     folders = [PurePosixPath(text) for text in texts]
     lineage = [str(path) for folder in folders for path in (folder, *folder.parents)]
-    return any(comparison.pair(change.scope, "mount", path)[index] is not ABSENT for path in lineage)
+    return any(
+        comparison.pair(change.scope, "mount", path)[index] is not ABSENT for path in lineage
+    )
 
 
 def _leads_elsewhere(change: FactChange, _: Comparison) -> bool:
@@ -318,15 +387,21 @@ def _folders(pattern: str) -> Iterator[Meaning]:
     of_job = _loses("${run_dir}", "${job_dir}", "${run_folder}", "${run_root}")
     mounted = all_of(_leaves_bucket, _is_mounted)
     yield caution(pattern, "the program writes to a mounted bucket, to what is there", mounted)
-    yield caution(pattern, "what the program writes there is no longer kept in the bucket", _leaves_bucket)
+    yield caution(
+        pattern, "what the program writes there is no longer kept in the bucket", _leaves_bucket
+    )
     yield caution(pattern, "jobs can write to one folder, and change each other's files", of_job)
 
 
-_LOADED: Final = re.compile(r"(?i)(?<![a-z])(?:resume|restore|overwrite|keep|retention|purge|reset|scratch)(?![a-z])")
+_LOADED: Final = re.compile(
+    r"(?i)(?<![a-z])(?:resume|restore|overwrite|keep|retention|purge|reset|scratch)(?![a-z])"
+)
 """Words in the names of what decides which checkpoints are kept and loaded."""
 
 
-_UNSAFE: Final = re.compile(r"trust[-_]?remote|pickle|unsafe|insecure|weights[-_]?only|verify", re.IGNORECASE)
+_UNSAFE: Final = re.compile(
+    r"trust[-_]?remote|pickle|unsafe|insecure|weights[-_]?only|verify", re.IGNORECASE
+)
 """Words in the names of switches by which a program loads code, or checks less."""
 
 
@@ -348,9 +423,15 @@ def _other_target(change: FactChange, comparison: Comparison) -> bool:
 
 def _left_behind(change: FactChange, comparison: Comparison) -> bool:
     """Apply to a setting of another target than before, unless it limited the hosts."""
-    is_limit = change.after is ABSENT and change.name[1] in TARGET_FACTS["compute-engine"].host_settings
+    is_limit = (
+        change.after is ABSENT and change.name[1] in TARGET_FACTS["compute-engine"].host_settings
+    )
     is_open = change.name[1] == "external_ips" and True in (change.before, change.after)
-    return _other_target(change, comparison) and ABSENT in (change.before, change.after) and (not is_limit or is_open)
+    return (
+        _other_target(change, comparison)
+        and ABSENT in (change.before, change.after)
+        and (not is_limit or is_open)
+    )
 
 
 def _other_region(change: FactChange, comparison: Comparison) -> bool:
@@ -373,11 +454,21 @@ LESS_SAFE: Final = "the program can load code, or checks less"
 _ADDRESSES: Final = "hosts get addresses on the internet"
 _REGISTRY: Final = "images come from a registry with its own credentials"
 _PLACEMENT: Final = "the nodes of a slice are chosen in another way"
-_RIGHTS: Final = "the program acts with other rights, accounts or tokens, or gets files from elsewhere"
-_SAVED: Final = "it decides which checkpoints are written, kept and loaded, and so what a failure loses"
+_RIGHTS: Final = (
+    "the program acts with other rights, accounts or tokens, or gets files from elsewhere"
+)
+_SAVED: Final = (
+    "it decides which checkpoints are written, kept and loaded, and so what a failure loses"
+)
 _UNLIMITED: Final = "nothing limits the whole time of a run ({after})"
 _GRANTED: Final = "the program gets its value, and the stack grants the jobs' account access to it"
-_CREDENTIALS: Final = ("valueFrom", "envFrom", "imagePullSecrets", "serviceAccount*", "automountServiceAccountToken")
+_CREDENTIALS: Final = (
+    "valueFrom",
+    "envFrom",
+    "imagePullSecrets",
+    "serviceAccount*",
+    "automountServiceAccountToken",
+)
 _OPENING: Final = {
     _RIGHTS: ("volumes", *_CREDENTIALS),
     "people can open a shell in the running job": ("enableWebAccess",),
@@ -406,55 +497,92 @@ _PROGRAM: Final = (
     *image("argument.*image"),
     *image("variable.*IMAGE"),
     *_variables("variable.{}"),
-    access("variable.GOOGLE_APPLICATION_CREDENTIALS", "the program acts as another account", always),
+    access(
+        "variable.GOOGLE_APPLICATION_CREDENTIALS", "the program acts as another account", always
+    ),
     *_values("variable.*"),
     *addresses("XLA flag.*"),
     # Its data and its secrets
     access("secret.*", _GRANTED, _other_secret),
     caution("secret.*", "its value can change between two runs", _at_latest),
-    caution("mount.*", "what the program writes there stays on the machine, and is lost with it", removed),
+    caution(
+        "mount.*",
+        "what the program writes there stays on the machine, and is lost with it",
+        removed,
+    ),
     *addresses("mount.*"),
     caution("mount.*", "the program can read and change more of the bucket", _is_wider),
     caution("mount.*", "the bucket's files hide those of the image there", _over_program),
     # Machines, and the length of a run
-    caution("capacity", "machines have another price, and can be missing or taken away", _is_unreserved),
-    caution("capacity", "the reservation belongs to another project, which pays for it", _is_of_other_project),
+    caution(
+        "capacity", "machines have another price, and can be missing or taken away", _is_unreserved
+    ),
+    caution(
+        "capacity",
+        "the reservation belongs to another project, which pays for it",
+        _is_of_other_project,
+    ),
     silent("zone", _other_region),
     caution("restarts", "a run ends after fewer failures", all_of(kept, _fewer_restarts)),
     Meaning("restarts", Risk.NONE, "a run ends after more failures"),
     caution("exit codes", "other failures end a run"),
     caution("maximum run duration", "nothing else ends a run that hangs", removed),
-    caution("maximum run duration", "a run that hangs ends later, and can cost {} as much", _longer),
-    caution("step to compile", "another function decides what is known to fit, or none", _is_compiled),
-    caution("Python of the compiled step", "another program decides what is known to fit", _is_compiled),
+    caution(
+        "maximum run duration", "a run that hangs ends later, and can cost {} as much", _longer
+    ),
+    caution(
+        "step to compile", "another function decides what is known to fit, or none", _is_compiled
+    ),
+    caution(
+        "Python of the compiled step", "another program decides what is known to fit", _is_compiled
+    ),
     worse("config", "the config changes in a way that no setting explains: the fold shows it"),
     worse("unlimited run", _UNLIMITED, _loses_limit, "cost of a run not limited"),
     silent("unlimited run"),
 )
 _OWN_ACCOUNT: Final = "the settings of the new target name none, so jobs run as the stack's own"
-_NODES_ACCOUNT: Final = "the stack grants the account the images and, on the network of the host, the bucket"
+_NODES_ACCOUNT: Final = (
+    "the stack grants the account the images and, on the network of the host, the bucket"
+)
 _TARGETS: Final = (
     silent("option.*", _left_behind),
     caution("option.service_account", _OWN_ACCOUNT, all_of(removed, _other_target)),
-    access("option.service_account", "jobs run as an account that the stack does not create", is_set),
+    access(
+        "option.service_account", "jobs run as an account that the stack does not create", is_set
+    ),
     access("option.node_service_account", _NODES_ACCOUNT, is_set),
     access("option.host_network", "the program acts as the account of the nodes", becomes(True)),
-    caution("option.host_network", "the program acts as the account of its pod", all_of(was(True), kept)),
+    caution(
+        "option.host_network", "the program acts as the account of its pod", all_of(was(True), kept)
+    ),
     access("option.external_ips", _ADDRESSES, all_of(was(False), becomes(True))),
-    caution("option.external_ips", "the service decides if hosts have addresses on the internet", was(False)),
+    caution(
+        "option.external_ips",
+        "the service decides if hosts have addresses on the internet",
+        was(False),
+    ),
     Meaning("option.network", when=_is_default),
     *(caution(f"option.{name}", _NETWORK) for name in ("network", "subnetwork")),
     caution("option.tags.*", "other firewall rules apply to the hosts"),
     Meaning("option.namespace", when=_is_default),
     caution("option.namespace", "other accounts, quotas and policies apply", always),
-    caution("option.max_wait", "the request waits without limit, and is billed once it is granted", removed),
+    caution(
+        "option.max_wait",
+        "the request waits without limit, and is billed once it is granted",
+        removed,
+    ),
     caution("option.data_disks.*", "the program reads and changes other data", always),
     access("option.image_pull_secrets.*", _REGISTRY),
     caution("option.queue", "other quotas apply, or none", existed),
     caution("option.priority", "it decides which pods wait, and which are evicted for others"),
-    caution("option.compute_class", "the class decides the machines' capacity, and with it their price"),
+    caution(
+        "option.compute_class", "the class decides the machines' capacity, and with it their price"
+    ),
     *(caution(f"option.{name}", _PLACEMENT) for name in ("topology_aware", "placement_policy")),
-    caution("option.containers_per_host", "each host runs as many processes, with equal parts of its chips"),
+    caution(
+        "option.containers_per_host",
+        "each host runs as many processes, with equal parts of its chips",
+    ),
 )
 _EXTRA: Final = (
     Meaning("field.**", when=lambda change, _: is_harmless(change.name[1:])),
@@ -462,7 +590,11 @@ _EXTRA: Final = (
     *(Meaning(f"field.**.{name}.**") for name in _READ_ONLY_SOURCES),
     caution("field.**.hostAliases.**", _OTHER_WAY, always),
     *(access(f"field.**.{name}.**", _RIGHTS, always) for name in ("securityContext", "host*")),
-    *(access(f"field.**.{name}.**", text, _is_on) for text, names in _OPENING.items() for name in names),
+    *(
+        access(f"field.**.{name}.**", text, _is_on)
+        for text, names in _OPENING.items()
+        for name in names
+    ),
     *image("field.**.image"),
     *image("field.**.imageUri"),
     caution("field.**.*etwork*.**", _NETWORK, always),

@@ -34,9 +34,14 @@ _UNKNOWN_MARKERS: Final = frozenset(
 )
 """Markers of a value that is known only after the update, one for each type:
 https://github.com/pulumi/pulumi/blob/master/sdk/go/common/resource/plugin/rpc.go."""
-_BRIDGE_PROPERTIES: Final = frozenset(("__defaults", "__meta", "__pulumi_raw_state_delta", "__internal"))
+_BRIDGE_PROPERTIES: Final = frozenset(
+    ("__defaults", "__meta", "__pulumi_raw_state_delta", "__internal")
+)
 """Internal properties of the bridge between Pulumi and the Terraform provider."""
-_SIGNATURE_KEY, _SECRET_SIGNATURE = "4dabf18193072939515e22adb298388d", "1b47061264138c4ac30d75fd1eb44270"
+_SIGNATURE_KEY, _SECRET_SIGNATURE = (
+    "4dabf18193072939515e22adb298388d",
+    "1b47061264138c4ac30d75fd1eb44270",
+)
 """The mark of a secret: https://github.com/pulumi/pulumi/blob/master/sdk/go/common/resource/sig/sig.go."""
 # NaN and Infinity are no JSON: they become text, as the JSON of a review cannot contain them.
 _DECODER: Final = json.JSONDecoder(parse_constant=str)
@@ -62,7 +67,9 @@ def scan_json(data: bytes) -> Iterator[JsonPiece]:
     while position < end:
         pieces += 1
         if pieces > _MAX_PIECES:
-            yield JsonPiece(line, None, f"there are more than {_MAX_PIECES:,} objects and lines", broken=True)
+            yield JsonPiece(
+                line, None, f"there are more than {_MAX_PIECES:,} objects and lines", broken=True
+            )
             return
         spaces = _SPACES.match(text, position)
         start = spaces.end() if spaces else position
@@ -83,9 +90,15 @@ def _parse_object(text: str, start: int, line: int) -> tuple[JsonPiece, int]:
         value, object_end = _DECODER.raw_decode(text, start)
     except (RecursionError, ValueError) as error:
         line += text.count("\n", start, getattr(error, "pos", start))
-        reason = f"invalid JSON: {error}" if isinstance(error, ValueError) else "invalid JSON: it is nested too deeply"
+        reason = (
+            f"invalid JSON: {error}"
+            if isinstance(error, ValueError)
+            else "invalid JSON: it is nested too deeply"
+        )
         return JsonPiece(line, None, reason, broken=True), len(text)
-    return JsonPiece(line, {key: _clean(item, _MAX_DEPTH) for key, item in value.items()}), object_end - 1
+    return JsonPiece(
+        line, {key: _clean(item, _MAX_DEPTH) for key, item in value.items()}
+    ), object_end - 1
 
 
 def _line_end(text: str, position: int) -> int:
@@ -105,7 +118,11 @@ def _clean(value: Any, levels: int) -> Any:
         return [_clean(item, levels - 1) for item in value]
     if value.get(_SIGNATURE_KEY) == _SECRET_SIGNATURE:
         return SECRET
-    return {key: _clean(item, levels - 1) for key, item in value.items() if key not in _BRIDGE_PROPERTIES}
+    return {
+        key: _clean(item, levels - 1)
+        for key, item in value.items()
+        if key not in _BRIDGE_PROPERTIES
+    }
 
 
 # Events
@@ -142,7 +159,9 @@ def events_of(value: Mapping[str, Any]) -> Iterator[Event]:
         return
     for key, item in value.items():
         kind = _KINDS.get(key, "progress" if key.endswith("Event") else "")
-        data = item.get("metadata") if kind in {"step", "outcome"} and isinstance(item, dict) else item
+        data = (
+            item.get("metadata") if kind in {"step", "outcome"} and isinstance(item, dict) else item
+        )
         if kind and isinstance(data, dict):
             yield Event(kind, data)
 
@@ -171,7 +190,15 @@ _OPS: Final = frozenset(get_args(Op))
 _REPLACEMENT_PARTS: Final = ("create-replacement", "delete-replaced", "import-replacement")
 REPLACING_OPS: Final = ("replace", *_REPLACEMENT_PARTS)
 NO_OPS: Final = frozenset(
-    ("read", "read-replacement", "read-discard", REFRESH, "discard-replaced", "remove-pending-replace", "diff")
+    (
+        "read",
+        "read-replacement",
+        "read-discard",
+        REFRESH,
+        "discard-replaced",
+        "remove-pending-replace",
+        "diff",
+    )
 )
 """Operations that change nothing in the cloud."""
 _KNOWN_OPS: Final = frozenset((*_OPS, *REPLACING_OPS, *NO_OPS))
@@ -192,7 +219,9 @@ def engine_steps(events: Iterable[Event]) -> Iterator[Step]:
     """
     for event in events:
         data, urn, op = event.data, event.text("urn"), event.text("op")
-        states = [state if isinstance(state := data.get(key), dict) else None for key in ("old", "new")]
+        states = [
+            state if isinstance(state := data.get(key), dict) else None for key in ("old", "new")
+        ]
         is_custom = any(state and state.get("custom") is True for state in states)
         is_known = is_custom if event.kind == "step" else event.kind == "outcome"
         if is_known and (event.kind == "outcome") == (op == REFRESH) and urn:
@@ -208,7 +237,15 @@ def engine_steps(events: Iterable[Event]) -> Iterator[Step]:
                 op = "update" if before and after else "delete" if before else "create"
             outputs = (_mapping(states[0], "outputs"), _mapping(states[1], "outputs"))
             if not type_.startswith("pulumi:"):
-                yield Step(before, after, op, _texts(data.get("keys")), _texts(data.get("diffs")), urn, outputs)
+                yield Step(
+                    before,
+                    after,
+                    op,
+                    _texts(data.get("keys")),
+                    _texts(data.get("diffs")),
+                    urn,
+                    outputs,
+                )
 
 
 def _type_and_name(urn: str) -> tuple[str, str]:
@@ -245,8 +282,13 @@ def change_steps(steps: Sequence[Step]) -> list[Step]:
     parts = grouped((step.urn, step) for step in steps if step.op in _REPLACEMENT_PARTS)
     complete = [step for step in steps if step.op in _OPS]
     replaced = {step.urn for step in complete if step.op == "replace"}
-    joined = [_joined([*parts.get(step.urn, ()), step]) if step.op == "replace" else step for step in complete]
-    joined += [_joined(items)._replace(op="replace") for urn, items in parts.items() if urn not in replaced]
+    joined = [
+        _joined([*parts.get(step.urn, ()), step]) if step.op == "replace" else step
+        for step in complete
+    ]
+    joined += [
+        _joined(items)._replace(op="replace") for urn, items in parts.items() if urn not in replaced
+    ]
     return [step._replace(because=_reasons(step)) for step in joined]
 
 
@@ -260,5 +302,9 @@ def _reasons(step: Step) -> tuple[str, ...]:
     """Return the inputs that force a replacement; those that Google cannot change, if the engine names none."""
     if step.op != "replace":
         return ()
-    known = forces_replacement(step.after.type, input_changes(step.before, step.after)) if step.after else ()
+    known = (
+        forces_replacement(step.after.type, input_changes(step.before, step.after))
+        if step.after
+        else ()
+    )
     return step.because or (known if step.before else ())

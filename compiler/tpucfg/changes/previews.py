@@ -84,7 +84,9 @@ def separate_drift(environment: str, steps: Sequence[Step]) -> tuple[list[Step],
     """
     states = {step.urn: (step.before, step) for step in steps if step.op == REFRESH and step.before}
     updates = (step for step in steps if step.op != REFRESH)
-    recorded = [_from_recorded(step, *states[step.urn]) if step.urn in states else step for step in updates]
+    recorded = [
+        _from_recorded(step, *states[step.urn]) if step.urn in states else step for step in updates
+    ]
     return recorded, _find_drift(environment, steps, states)
 
 
@@ -115,13 +117,19 @@ def _find_drift(
         declared = updates[urn].after if urn in updates else None
         if state.after is None:
             statements = _access(None, declared) if declared else ()
-            drifts.append(drift._replace(deleted=True, recreated=declared is not None, statements=statements))
+            drifts.append(
+                drift._replace(deleted=True, recreated=declared is not None, statements=statements)
+            )
         elif changes := _property_changes(recorded, state):
             values = {**state.after.inputs, **state.outputs[1]}
-            drifted = {key: values[key] for change in changes if (key := str(change.path[0])) in values}
+            drifted = {
+                key: values[key] for change in changes if (key := str(change.path[0])) in values
+            }
             statements = _access(recorded, recorded._replace(inputs={**recorded.inputs, **drifted}))
             shown = tuple(map(redact_change, changes))
-            drifts.append(drift._replace(changes=shown, reverted=declared is not None, statements=statements))
+            drifts.append(
+                drift._replace(changes=shown, reverted=declared is not None, statements=statements)
+            )
     return tuple(sorted(drifts, key=lambda drift: (drift.type, drift.name, drift.urn)))
 
 
@@ -132,10 +140,18 @@ def _property_changes(recorded: Resource, state: Step) -> list[Change]:
     managed = {*recorded.inputs, *state.differs}
     # A provider that returns no inputs shows the difference only in the outputs.
     before, after = (
-        {key: _essential(value) for key, value in {**resource.inputs, **outputs}.items() if key in managed}
+        {
+            key: _essential(value)
+            for key, value in {**resource.inputs, **outputs}.items()
+            if key in managed
+        }
         for resource, outputs in zip((recorded, state.after), state.outputs, strict=True)
     )
-    return [change for change in value_changes(sort_keys(before), sort_keys(after)) if not differs_only_in_case(change)]
+    return [
+        change
+        for change in value_changes(sort_keys(before), sort_keys(after))
+        if not differs_only_in_case(change)
+    ]
 
 
 def _essential(value: Any) -> Any:
@@ -174,7 +190,9 @@ _MAX_MESSAGE_LENGTH: Final = 100_000
 _URN: Final = re.compile(r"urn:pulumi:[^:\s'\"`]+::[^:\s'\"`]+::[^\s'\"`]*?::(?P<name>[^\s'\"`]+)")
 _COLORS: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|<\{%[^%]*%\}>")
 """Escape sequences of a terminal, and Pulumi's own color tags, which it leaves in messages of policies."""
-_PREFIX: Final = re.compile(r"(?:warning: )?(?:error: )?(?:[Pp]review failed: |an unhandled error occurred: )?")
+_PREFIX: Final = re.compile(
+    r"(?:warning: )?(?:error: )?(?:[Pp]review failed: |an unhandled error occurred: )?"
+)
 _STACK_NOT_FOUND: Final = re.compile(r"no stack named '[^']*' found")
 _INCOMPLETE: Final = "pulumi preview did not complete"
 _MANDATORY: Final = "mandatory"
@@ -277,7 +295,10 @@ def _is_progress(event: Event) -> bool:
 
     A program's standard error is among these, line by line; the engine repeats it as one error.
     """
-    is_transient = event.data.get("ephemeral") is True or event.text("severity") in {"debug", "info#err"}
+    is_transient = event.data.get("ephemeral") is True or event.text("severity") in {
+        "debug",
+        "info#err",
+    }
     return event.kind == "diagnostic" and is_transient
 
 
@@ -286,7 +307,8 @@ def _violations(events: Sequence[Event]) -> Iterator[Violation]:
         if event.kind == "policy":
             policy = f"{event.text('policyPackName')}/{event.text('policyName')}"
             name, message = (
-                " ".join(_message_lines(event.text(key)))[:_MAX_LINE_LENGTH] for key in ("resourceUrn", "message")
+                " ".join(_message_lines(event.text(key)))[:_MAX_LINE_LENGTH]
+                for key in ("resourceUrn", "message")
             )
             yield Violation(policy, event.text("enforcementLevel"), name, message)
 
@@ -307,11 +329,22 @@ def _failure(file: str, pieces: Sequence[JsonPiece], events: Sequence[Event]) ->
     lines = [piece for piece in pieces if piece.text and not piece.broken]
     lines = [piece for piece in lines if not _HOST_WARNINGS.search(piece.text)] or lines
     # Without events, any line is the reason; between them, what starts as an error, such as a lost connection.
-    first = next((index for index, piece in enumerate(lines) if not events or piece.text.startswith("error:")), None)
-    located = [piece for piece in pieces if piece.broken] + (lines[first:] if first is not None else [])
+    first = next(
+        (
+            index
+            for index, piece in enumerate(lines)
+            if not events or piece.text.startswith("error:")
+        ),
+        None,
+    )
+    located = [piece for piece in pieces if piece.broken] + (
+        lines[first:] if first is not None else []
+    )
     messages = [*_error_messages(events), *(piece.text for piece in located)]
     outcomes = {event.text(key) for event in events for key in ("result", "enforcementLevel")}
-    is_successful = outcomes.isdisjoint(("failed", _MANDATORY)) and any(event.kind == "summary" for event in events)
+    is_successful = outcomes.isdisjoint(("failed", _MANDATORY)) and any(
+        event.kind == "summary" for event in events
+    )
     if is_successful and not messages:
         return None
     location = f"{file}:{located[0].line}" if located else file
@@ -324,18 +357,28 @@ def _failure(file: str, pieces: Sequence[JsonPiece], events: Sequence[Event]) ->
 
 def _error_messages(events: Sequence[Event]) -> list[str]:
     """Return the errors, sorted: the engine works on resources in parallel, and their order differs from run to run."""
-    errors = [event for event in events if event.kind == "diagnostic" and event.text("severity") == "error"]
+    errors = [
+        event
+        for event in events
+        if event.kind == "diagnostic" and event.text("severity") == "error"
+    ]
     return sorted(map(_diagnostic_message, errors))
 
 
 def _diagnostic_message(event: Event) -> str:
     """Return the message of a diagnostic without colors and without generic prefixes."""
-    return _PREFIX.sub("", _COLORS.sub("", event.text("message")[:_MAX_MESSAGE_LENGTH]).strip(), count=1)
+    return _PREFIX.sub(
+        "", _COLORS.sub("", event.text("message")[:_MAX_MESSAGE_LENGTH]).strip(), count=1
+    )
 
 
 def _message_lines(text: str) -> list[str]:
     """Return the lines of a message of Pulumi: redacted, without colors, and with names instead of URNs."""
-    return [_line(line) for line in redact(_COLORS.sub("", text[:_MAX_MESSAGE_LENGTH])).splitlines() if line.strip()]
+    return [
+        _line(line)
+        for line in redact(_COLORS.sub("", text[:_MAX_MESSAGE_LENGTH])).splitlines()
+        if line.strip()
+    ]
 
 
 def _line(line: str) -> str:

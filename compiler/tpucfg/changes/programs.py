@@ -46,7 +46,9 @@ class NotRun(NamedTuple):
 
 Declared = EnvironmentResources | Problem
 """The resources that a stack program declares for an environment, or the reason why they are unknown."""
-_MAY_NOT_RUN: Final = NotRun("a revision of --head runs no stack program", "tpucfg review --run-program")
+_MAY_NOT_RUN: Final = NotRun(
+    "a revision of --head runs no stack program", "tpucfg review --run-program"
+)
 
 
 class ProgramRuns(NamedTuple):
@@ -70,32 +72,50 @@ ResourceFiles = tuple[ResourceFile, ResourceFile]
 # What changes besides resources
 
 
-def program_statements(before: CompiledRevision, after: CompiledRevision) -> Iterator[LocatedStatement]:
+def program_statements(
+    before: CompiledRevision, after: CompiledRevision
+) -> Iterator[LocatedStatement]:
     """Yield one caution with the changed files that `pulumi up` reads, and one about a project with another name."""
     old, new = before.snapshot.program_files, after.snapshot.program_files
     # Two files without an identity may have different contents.
-    changed = [path for path in sorted({*old, *new}) if old.get(path) != new.get(path) or not new[path]]
+    changed = [
+        path for path in sorted({*old, *new}) if old.get(path) != new.get(path) or not new[path]
+    ]
     if changed:
         text = "stack program changed in {}: this review knows only the resources that it declares under mocks"
         yield LocatedStatement("", Statement(text, (listed(changed, _MAX_FILES),), Risk.UNKNOWN))
-    names = [project.name for revision in (before, after) if (project := pulumi_project(revision.snapshot.spec.parent))]
+    names = [
+        project.name
+        for revision in (before, after)
+        if (project := pulumi_project(revision.snapshot.spec.parent))
+    ]
     if len({*names}) > 1:
         text = (
             "Pulumi project renamed from {} to {}: the next pulumi up starts with an empty stack, and the resources of "
             "the old one remain and conflict with the new ones"
         )
-        yield LocatedStatement("", Statement(text, tuple(names), Risk.DESTRUCTIVE, "Pulumi project renamed"))
+        yield LocatedStatement(
+            "", Statement(text, tuple(names), Risk.DESTRUCTIVE, "Pulumi project renamed")
+        )
 
 
-def declaration_statements(before: Mapping[str, Declared], after: Mapping[str, Declared]) -> Iterator[LocatedStatement]:
+def declaration_statements(
+    before: Mapping[str, Declared], after: Mapping[str, Declared]
+) -> Iterator[LocatedStatement]:
     """Yield what the programs of head declare beside resources, and those of the base do not; both must be known."""
     new: list[tuple[str, str]] = []
     for name, declared in after.items():
         old = before.get(name)
         if isinstance(declared, EnvironmentResources) and not isinstance(old, Problem):
             known = dict(_declarations(old)) if old else {}
-            new += [(text, name) for text, value in _declarations(declared) if known.get(text, ABSENT) != value]
-    for names, texts in grouped((tuple(names), text) for text, names in grouped(new).items()).items():
+            new += [
+                (text, name)
+                for text, value in _declarations(declared)
+                if known.get(text, ABSENT) != value
+            ]
+    for names, texts in grouped(
+        (tuple(names), text) for text, names in grouped(new).items()
+    ).items():
         text = "declares {} otherwise than the base: only an update shows the effect"
         statement = Statement(text, (listed(texts, _MAX_DECLARATIONS),), Risk.UNKNOWN)
         yield LocatedStatement(format_environments(names), statement)
@@ -137,7 +157,9 @@ def declared_resources(
     """
     # Before any program runs, which could change these files.
     statements, bundled = changes_of_programs(before, after)
-    if needs_stack and not any(project_file(revision.snapshot.spec.parent) for revision in (before, after)):
+    if needs_stack and not any(
+        project_file(revision.snapshot.spec.parent) for revision in (before, after)
+    ):
         return ProgramRuns({}, {}, None, statements)
     names = [*after.environments]
     revisions = [revision for revision in (before, after) if revision.project]
@@ -145,7 +167,11 @@ def declared_resources(
     has_stack = any(pulumi_project(revision.snapshot.spec.parent) for revision in revisions)
     try:
         if files:
-            chosen = [file for file, revision in zip(files, (before, after), strict=True) if revision.project]
+            chosen = [
+                file
+                for file, revision in zip(files, (before, after), strict=True)
+                if revision.project
+            ]
             results = [*map(_read, chosen, revisions, requests)]
         elif runs_programs:
             results = [*run_programs(requests)]
@@ -168,21 +194,27 @@ def _program_request(revision: CompiledRevision, names: Sequence[str]) -> Progra
     return ProgramRequest(revision.snapshot.spec, revision.project, own_names)
 
 
-def _read(file: ResourceFile, revision: CompiledRevision, request: ProgramRequest) -> ProgramResults:
+def _read(
+    file: ResourceFile, revision: CompiledRevision, request: ProgramRequest
+) -> ProgramResults:
     """Return what a file has about the spec of a revision, which is named by its path in the repository."""
     snapshot = revision.snapshot
     path = snapshot.renamed_from or snapshot.repository_path
     return file.declared(path, [request.project.environments[name] for name in request.names])
 
 
-def _declared(revision: CompiledRevision, result: EnvironmentResources | ProgramFailure) -> Declared:
+def _declared(
+    revision: CompiledRevision, result: EnvironmentResources | ProgramFailure
+) -> Declared:
     if isinstance(result, EnvironmentResources):
         return result
     snapshot = revision.snapshot
     reason, *output = snapshot.hide_export_path(result.reason).splitlines() or [""]
     if snapshot.skipped_files:
         # The program may have failed because one of them is missing.
-        output.append(f"{snapshot.skipped_files:,} files of this revision were too large or too many to be exported")
+        output.append(
+            f"{snapshot.skipped_files:,} files of this revision were too large or too many to be exported"
+        )
     return Problem(reason, tuple(output))
 
 
@@ -194,5 +226,7 @@ def changes_of_programs(
     if not all(revision.snapshot.exists for revision in revisions):
         return (), ()
     snapshots = [revision.snapshot for revision in revisions]
-    bundled = tuple(snapshot.title for snapshot in snapshots if not find_program(snapshot.spec).is_own)
+    bundled = tuple(
+        snapshot.title for snapshot in snapshots if not find_program(snapshot.spec).is_own
+    )
     return tuple(program_statements(before, after)), bundled

@@ -40,7 +40,9 @@ class RevisionRecords(NamedTuple):
     def problems(self) -> dict[str, str]:
         """By environment, the reason why its file may have more records, as the end of a sentence."""
         statuses = self.statuses.items()
-        return {name: status.results.problem for name, status in statuses if status.results.findings}
+        return {
+            name: status.results.problem for name, status in statuses if status.results.findings
+        }
 
 
 NO_RECORDS: Final = RevisionRecords({})
@@ -83,7 +85,9 @@ def judged_throughputs(
     }
 
 
-def result_statements(before: RevisionRecords, after: RevisionRecords) -> Iterator[LocatedStatement]:
+def result_statements(
+    before: RevisionRecords, after: RevisionRecords
+) -> Iterator[LocatedStatement]:
     """Yield the records that are changed, and the rungs that a changed record, program or gate opens or closes."""
     for name, status in after.statuses.items():
         statements = _statements(before.statuses.get(name), status)
@@ -96,7 +100,9 @@ def _statements(old: LadderStatus | None, new: LadderStatus) -> Iterator[Stateme
         yield Statement(text, (listed(opened, _MAX_RUNGS),), Risk.CAUTION, "gate opened")
     if new.results.findings and not (old and old.results.findings):
         consequence = ": the gate stays closed until it can be read" if new.is_measured else ""
-        yield Statement(f"results: {{}} {new.results.problem}{consequence}", (_file(new),), Risk.CAUTION)
+        yield Statement(
+            f"results: {{}} {new.results.problem}{consequence}", (_file(new),), Risk.CAUTION
+        )
     yield from _impossible(old, new)
     yield from _losses(old, new)
     lines = Counter(map(record_line, new.results.records))
@@ -105,19 +111,27 @@ def _statements(old: LadderStatus | None, new: LadderStatus) -> Iterator[Stateme
     removed = 0 if new.results.findings else (old_lines - lines).total()
     if removed:
         text = (
-            f"results: {format_count(removed, 'record')} of {{}} removed or rewritten: records are only ever appended"
+            f"results: {format_count(removed, 'record')} of {{}} "
+            "removed or rewritten: records are only ever appended"
         )
         yield Statement(text, (_file(new),), Risk.CAUTION)
-    before, after = ({} if status is None else _last_metrics(status.results) for status in (old, new))
+    before, after = (
+        {} if status is None else _last_metrics(status.results) for status in (old, new)
+    )
     # The last record counts, so that one of the same program that is appended is enough for other costs or the gate.
     replaced = [key for key, metrics in after.items() if key in before and before[key] != metrics]
     for key in replaced[:_MAX_RUNGS]:
         text = "results: {} recorded with {}, previously {}"
         yield Statement(text, (key[1], after[key], before[key]), Risk.CAUTION, "another record")
     if (more := len(replaced) - _MAX_RUNGS) > 0:
-        yield Statement(f"results: {more:,} more rungs recorded with other figures", (), Risk.CAUTION)
+        yield Statement(
+            f"results: {more:,} more rungs recorded with other figures", (), Risk.CAUTION
+        )
     if added := (lines - old_lines).total():
-        first = listed([f"{key[1]}: {metrics}" for key, metrics in after.items() if key not in before], _MAX_RUNGS)
+        first = listed(
+            [f"{key[1]}: {metrics}" for key, metrics in after.items() if key not in before],
+            _MAX_RUNGS,
+        )
         text = f"results: {format_count(added, 'record')} added to {{}}{' ({})' if first else ''}"
         yield Statement(text, (_file(new), first) if first else (_file(new),))
 
@@ -126,7 +140,11 @@ def _last_metrics(results: Results) -> dict[tuple[str, str, bool, str], str]:
     """Return the metrics of the last record of each program, by project, size, kind and program."""
     return {
         (record.name, record.size, record.is_probe, canonical_json({**record.program})): listed(
-            [f"{name} {format_metric(exact_decimal(value))}" for name, value in record.metrics.items()], _MAX_METRICS
+            [
+                f"{name} {format_metric(exact_decimal(value))}"
+                for name, value in record.metrics.items()
+            ],
+            _MAX_METRICS,
         )
         for record in results.records
         if record.metrics
@@ -138,7 +156,9 @@ def _impossible(old: LadderStatus | None, new: LadderStatus) -> Iterator[Stateme
     known = {finding.message for finding in records_beyond_bound(old)} if old else set[str]()
     for finding in records_beyond_bound(new):
         if finding.level != "note" and finding.message not in known:
-            yield Statement("results: {}: {}", (finding.id, finding.message), Risk.CAUTION, "impossible record")
+            yield Statement(
+                "results: {}: {}", (finding.id, finding.message), Risk.CAUTION, "impossible record"
+            )
 
 
 def _losses(old: LadderStatus | None, new: LadderStatus) -> Iterator[Statement]:
@@ -147,11 +167,17 @@ def _losses(old: LadderStatus | None, new: LadderStatus) -> Iterator[Statement]:
         return
     before = {rung.size: rung for rung in old.evaluations}
     kept = [(rung, before[rung.size]) for rung in new.evaluations if rung.size in before]
-    others = [rung.size for rung, known in kept if rung.is_other and known.record and not known.is_other]
+    others = [
+        rung.size for rung, known in kept if rung.is_other and known.record and not known.is_other
+    ]
     if others:
         text = "results: the program of {} is another one than was recorded: hours and costs by records are an estimate"
         yield Statement(text, (listed(others, _MAX_RUNGS),))
-    closed = [size for rung, _ in kept if has_passed_below(old, size := rung.size) and not has_passed_below(new, size)]
+    closed = [
+        size
+        for rung, _ in kept
+        if has_passed_below(old, size := rung.size) and not has_passed_below(new, size)
+    ]
     if closed and old.is_measured:
         text = "results: {} may no longer run, as the rung below does not pass the gate"
         yield Statement(text, (listed(closed, _MAX_RUNGS),))

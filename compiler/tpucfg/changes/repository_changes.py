@@ -36,7 +36,9 @@ _BUILD_PATHS: Final = re.compile(
     re.IGNORECASE,
 )
 """Files from which images are built: what `docker build` and the installers of packages read, and scripts."""
-_COMMENT: Final = re.compile(r"[ \t]*#(?!!|[ \t]*(?:syntax|escape|check)[ \t]*=)[^$`]*(?<!\\)", re.IGNORECASE)
+_COMMENT: Final = re.compile(
+    r"[ \t]*#(?!!|[ \t]*(?:syntax|escape|check)[ \t]*=)[^$`]*(?<!\\)", re.IGNORECASE
+)
 """A line that nothing reads: no directive of BuildKit, and nothing that make or a shell expands in it."""
 _CONTINUED: Final = re.compile(r"(?<![ \t])[ \t]*+\\\n[ \t]*+")
 _IP_ADDRESS: Final = r"(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?![\w.])"
@@ -68,8 +70,12 @@ def ci_paths(files: Collection[PurePosixPath]) -> tuple[PurePosixPath, ...]:
 
     Nearly all of them read what is hidden at the root of a repository: each such file counts, unless it is harmless.
     """
-    hidden = {path.parts[0] for path in files if path.parts[0].startswith(".")}.difference(_HARMLESS)
-    named = {path for path in files if _CI_NAMES.fullmatch(path.name) and path.parts[0] not in hidden}
+    hidden = {path.parts[0] for path in files if path.parts[0].startswith(".")}.difference(
+        _HARMLESS
+    )
+    named = {
+        path for path in files if _CI_NAMES.fullmatch(path.name) and path.parts[0] not in hidden
+    }
     return tuple(sorted({*map(PurePosixPath, hidden), *named}))
 
 
@@ -79,7 +85,9 @@ def ci_statements(changed: Sequence[PurePosixPath]) -> Iterator[LocatedStatement
     others = [path for path in changed if path not in owners]
     text = "{} changed: continuous integration or another tool decides by it what runs, with which rights"
     yield from _of_files(others, text, Risk.UNKNOWN, "continuous integration changed")
-    yield from _of_files(owners, "{} changed: it decides who has to approve a change", Risk.UNKNOWN, "owners changed")
+    yield from _of_files(
+        owners, "{} changed: it decides who has to approve a change", Risk.UNKNOWN, "owners changed"
+    )
 
 
 def build_paths(files: Iterable[PurePosixPath]) -> list[PurePosixPath]:
@@ -89,12 +97,20 @@ def build_paths(files: Iterable[PurePosixPath]) -> list[PurePosixPath]:
 
 def requirements_paths(files: Iterable[PurePosixPath]) -> list[PurePosixPath]:
     """Return the files that can name others with packages of an image."""
-    return sorted(path for path in files if re.fullmatch(rf"(?:.*/)?{_REQUIREMENTS}", str(path), re.IGNORECASE))
+    return sorted(
+        path
+        for path in files
+        if re.fullmatch(rf"(?:.*/)?{_REQUIREMENTS}", str(path), re.IGNORECASE)
+    )
 
 
-def program_paths(files: Iterable[PurePosixPath], images: Iterable[PurePosixPath]) -> list[PurePosixPath]:
+def program_paths(
+    files: Iterable[PurePosixPath], images: Iterable[PurePosixPath]
+) -> list[PurePosixPath]:
     """Return the files in the folders of Dockerfiles, but for documents: the programs of images."""
-    folders = {path.parent for path in images if re.fullmatch(_DOCKERFILE, path.name, re.IGNORECASE)}
+    folders = {
+        path.parent for path in images if re.fullmatch(_DOCKERFILE, path.name, re.IGNORECASE)
+    }
     in_folders = (path for path in files if not folders.isdisjoint(path.parents))
     return sorted(path for path in in_folders if path.suffix not in _DOCUMENTS)
 
@@ -117,17 +133,32 @@ def build_statements(
         after: Those that differ and that head has, with their contents; None for what cannot be read.
     """
     unread = [path for path, content in after.items() if content is None or b"\0" in content]
-    yield from _of_files(changed, "{} changed: what is built or run with it differs from now on", Risk.NONE, _HEADLINE)
-    yield from _of_files(unread, "{} cannot be read by this review, and images are built by it", Risk.CAUTION, "")
-    known = {address for content in before.values() for address in _addresses(content)} if programs else set()
+    yield from _of_files(
+        changed,
+        "{} changed: what is built or run with it differs from now on",
+        Risk.NONE,
+        _HEADLINE,
+    )
+    yield from _of_files(
+        unread, "{} cannot be read by this review, and images are built by it", Risk.CAUTION, ""
+    )
+    known = (
+        {address for content in before.values() for address in _addresses(content)}
+        if programs
+        else set()
+    )
     for path in sorted({*changed}.difference(unread)):
         contents = [files.get(path) or b"" for files in (before, after)]
         if path in programs and not contents[1].startswith(b"#!"):
             old, new = map(_addresses, contents)
-            yield from _difference(path, old, new, "" if known.issuperset(new) else "it is new to what is built")
+            yield from _difference(
+                path, old, new, "" if known.issuperset(new) else "it is new to what is built"
+            )
         else:
             old, new = map(_lines, contents)
-            yield from _difference(path, old, new, "more than newer versions" if _is_more(old, new) else "")
+            yield from _difference(
+                path, old, new, "more than newer versions" if _is_more(old, new) else ""
+            )
 
 
 def _difference(
@@ -135,12 +166,17 @@ def _difference(
 ) -> Iterator[LocatedStatement]:
     """Yield a statement with the lines that a file adds and drops, and the reason for a caution, if there is one."""
     # A line of hashes has nothing to read.
-    old, new = ({line: form for line in lines if (form := _form(line)).strip(" \\")} for lines in (before, after))
+    old, new = (
+        {line: form for line in lines if (form := _form(line)).strip(" \\")}
+        for lines in (before, after)
+    )
     forms = {*old.values()}
     # What is new comes first, and not only its version.
     added = sorted((line for line in new if line not in old), key=lambda line: new[line] in forms)
     dropped = [line for line in old if line not in new]
-    events = [f"{verb} {_places(lines)}" for verb, lines in (("adds", added), ("drops", dropped)) if lines]
+    events = [
+        f"{verb} {_places(lines)}" for verb, lines in (("adds", added), ("drops", dropped)) if lines
+    ]
     text = f"{{}} {' and '.join(events) or 'has other hashes, or its lines in another order'}"
     values = (str(path), *added[:_MAX_LINES], *dropped[:_MAX_LINES])
     if caution:
@@ -161,7 +197,11 @@ def _is_more(before: Sequence[str], after: Sequence[str]) -> bool:
     old, new = ([(form, [*lines]) for form, lines in groupby(each, _form)] for each in logical)
     if [form for form, _ in old] != [form for form, _ in new]:
         return True
-    pairs = (pair for (_, first), (_, other) in zip(old, new, strict=True) for pair in zip(first, other, strict=False))
+    pairs = (
+        pair
+        for (_, first), (_, other) in zip(old, new, strict=True)
+        for pair in zip(first, other, strict=False)
+    )
     return any(_is_suspect(*pair) for pair in pairs)
 
 
@@ -174,7 +214,11 @@ def _is_suspect(before: str, after: str) -> bool:
 
 def _order(version: str) -> list[str]:
     """Return the numbers of a version as texts of one length; digests have no order."""
-    return [number.rjust(12, "0") for number in re.findall("[0-9]+", version)] if "." in version else []
+    return (
+        [number.rjust(12, "0") for number in re.findall("[0-9]+", version)]
+        if "." in version
+        else []
+    )
 
 
 def _lines(content: bytes) -> list[str]:
@@ -191,9 +235,15 @@ def _form(line: str) -> str:
 
 def _addresses(content: bytes) -> list[str]:
     """Return the addresses in a file, without those in comments."""
-    return [*dict.fromkeys(address for line in _lines(content) for address in _ADDRESS.findall(line))]
+    return [
+        *dict.fromkeys(address for line in _lines(content) for address in _ADDRESS.findall(line))
+    ]
 
 
-def _of_files(paths: Sequence[PurePosixPath], text: str, risk: Risk, headline: str) -> Iterator[LocatedStatement]:
+def _of_files(
+    paths: Sequence[PurePosixPath], text: str, risk: Risk, headline: str
+) -> Iterator[LocatedStatement]:
     if paths:
-        yield LocatedStatement("", Statement(text, (listed([*map(str, paths)], _MAX_FILES),), risk, headline))
+        yield LocatedStatement(
+            "", Statement(text, (listed([*map(str, paths)], _MAX_FILES),), risk, headline)
+        )

@@ -31,7 +31,11 @@ def resource_changes(environment: str, steps: Sequence[Step]) -> tuple[ResourceC
     changes = (_change(environment, step, (*access, *others)) for step, access, others in meanings)
     return tuple(
         sorted(
-            (change for change in changes if change.op != "same" or change.protection or change.statements),
+            (
+                change
+                for change in changes
+                if change.op != "same" or change.protection or change.statements
+            ),
             key=lambda change: (change.type, change.name, change.op),
         )
     )
@@ -41,7 +45,11 @@ def input_changes(before: Resource | None, after: Resource | None) -> Iterable[C
     """Return the inputs that differ, by name; of a created or deleted resource, one change for each input."""
     old, new = (sort_keys(resource.inputs if resource else {}) for resource in (before, after))
     if before is not None and after is not None:
-        other = {key for key, digest in after.secrets.items() if before.secrets.get(key, digest) != digest}
+        other = {
+            key
+            for key, digest in after.secrets.items()
+            if before.secrets.get(key, digest) != digest
+        }
         secrets = (Change((key,), SECRET, mark_as_other(SECRET)) for key in sorted(other))
         return (*value_changes(old, new), *secrets)
     return (Change((key,), old.get(key, ABSENT), new.get(key, ABSENT)) for key in (old or new))
@@ -76,7 +84,9 @@ def _protection(step: Step) -> Literal["", "lifted", "added"]:
 # Stack programs
 
 
-def program_changes(base: EnvironmentResources | None, head: EnvironmentResources | None) -> tuple[ResourceChange, ...]:
+def program_changes(
+    base: EnvironmentResources | None, head: EnvironmentResources | None
+) -> tuple[ResourceChange, ...]:
     """Return the changes to the resources of an environment; a revision without the environment is None."""
     declared = head or base
     if declared is None:
@@ -88,7 +98,9 @@ def program_changes(base: EnvironmentResources | None, head: EnvironmentResource
 def redacted_resources(declared: EnvironmentResources) -> tuple[Resource, ...]:
     """Return the resources without personal data and secrets, for a head that has no base to compare with."""
     return tuple(
-        resource._replace(name=redact(resource.name), inputs=redact_value(sort_keys(resource.inputs)))
+        resource._replace(
+            name=redact(resource.name), inputs=redact_value(sort_keys(resource.inputs))
+        )
         for resource in declared.resources
     )
 
@@ -107,7 +119,11 @@ def _pairs(
     before, after = _by_key(base), _by_key(head)
     removed = grouped((key[1:], key) for key in sorted(before, reverse=True) if key not in after)
     for key, resource in sorted(after.items(), key=lambda item: item[0]):
-        aliased = [removed[name] for name in _aliases(resource) if removed.get(name)] if key not in before else []
+        aliased = (
+            [removed[name] for name in _aliases(resource) if removed.get(name)]
+            if key not in before
+            else []
+        )
         old = min(aliased, key=lambda keys: keys[-1]).pop() if aliased else key
         yield before.get(old), resource
     for key in sorted(key for keys in removed.values() for key in keys):
@@ -122,9 +138,15 @@ def _aliases(resource: Resource) -> set[tuple[str, str]]:
     """Return type and name of the resources that a resource may continue, wherever in the stack they are."""
     listed = resource.options.get("aliases")
     # The program could have written the options itself.
-    own = [alias for alias in listed if isinstance(alias, Mapping)] if isinstance(listed, list) else []
+    own = (
+        [alias for alias in listed if isinstance(alias, Mapping)]
+        if isinstance(listed, list)
+        else []
+    )
     names = {(str(alias.get("type", resource.type)), _alias_name(alias, resource)) for alias in own}
-    return names | ({(resource.type, resource.name)} if resource.options.get("parentAliases") else set())
+    return names | (
+        {(resource.type, resource.name)} if resource.options.get("parentAliases") else set()
+    )
 
 
 def _alias_name(alias: Mapping[str, Any], resource: Resource) -> str:
@@ -134,7 +156,9 @@ def _alias_name(alias: Mapping[str, Any], resource: Resource) -> str:
 def _step(before: Resource | None, after: Resource | None) -> Step:
     if before is None or after is None:
         return Step(before, after, "create" if before is None else "delete")
-    changed = [change for change in input_changes(before, after) if not differs_only_in_case(change)]
+    changed = [
+        change for change in input_changes(before, after) if not differs_only_in_case(change)
+    ]
     because = forces_replacement(after.type, changed)
     op: Op = "replace" if because else "update" if changed else "same"
     return Step(before, after, op, because)
@@ -168,7 +192,9 @@ def complete_preview(
             changes[same[0]] = _merge(changes[same[0]], change)
         else:
             # An engine shows no step for other options, so a preview without one lacks nothing.
-            changes.append(change._replace(only_declared=change.op != "same" or bool(change.protection)))
+            changes.append(
+                change._replace(only_declared=change.op != "same" or bool(change.protection))
+            )
     return tuple(sorted(changes, key=lambda change: (change.type, change.name, change.op)))
 
 
@@ -183,7 +209,11 @@ def _merge(previewed: ResourceChange, declared: ResourceChange) -> ResourceChang
         or (declared.op in REMOVING_OPS and previewed.op not in REMOVING_OPS)
         or (declared.loses_data and not previewed.loses_data)
     )
-    lacking = [item for item in declared.statements if not any(_are_equal(own, item) for own in previewed.statements)]
+    lacking = [
+        item
+        for item in declared.statements
+        if not any(_are_equal(own, item) for own in previewed.statements)
+    ]
     merged = previewed._replace(statements=(*previewed.statements, *lacking))
     if not is_milder:
         return merged._replace(only_declared=any(statement.opens for statement in lacking))

@@ -36,9 +36,13 @@ from tpucfg.redaction import SECRET
 from tpucfg.text_format import dotted, format_value, listed
 
 _MAX_ITEMS: Final = 6
-GUARDS: Final = re.compile("protect|prevent|retain|retention|recover|backup|versioning|(?-i:Hold)", re.IGNORECASE)
+GUARDS: Final = re.compile(
+    "protect|prevent|retain|retention|recover|backup|versioning|(?-i:Hold)", re.IGNORECASE
+)
 """Names of inputs that guard data, whatever the type."""
-LOSSES: Final = re.compile("delet|destroy|drop|expir|ttl$|overwrite|purge|cleanup|force|lifecycle", re.IGNORECASE)
+LOSSES: Final = re.compile(
+    "delet|destroy|drop|expir|ttl$|overwrite|purge|cleanup|force|lifecycle", re.IGNORECASE
+)
 """Names of inputs by which data is deleted."""
 _SAFE_VALUES: Final = ("PREVENT", "ABANDON", "RETAIN")
 OPERATION, TYPE = "operation", "type"
@@ -56,7 +60,9 @@ def not_off(change: FactChange, _: Comparison) -> bool:
 
 def differs(absent: str) -> Condition:
     """Return a condition for another value, which names both, and a text for a value that is not set."""
-    return lambda change, _: tuple(absent if value is ABSENT else str(value) for value in (change.after, change.before))
+    return lambda change, _: tuple(
+        absent if value is ABSENT else str(value) for value in (change.after, change.before)
+    )
 
 
 def added_items(change: FactChange, _: Comparison) -> _Applies:
@@ -90,14 +96,22 @@ def disables_service(change: FactChange, comparison: Comparison) -> bool:
 
 def unknown_type(change: FactChange, comparison: Comparison) -> _Applies:
     """Apply to a created or changed resource of a type that no rule is about."""
-    return False if change.after is ABSENT else (str(comparison.pair(change.scope, "unknown", TYPE)[1]),)
+    return (
+        False
+        if change.after is ABSENT
+        else (str(comparison.pair(change.scope, "unknown", TYPE)[1]),)
+    )
 
 
 def can_lose(change: FactChange, comparison: Comparison) -> _Applies:
     """Apply to a guard of data that gets weaker, and to an input by which data is deleted."""
     if _is_new(change, comparison):
         return False
-    is_harm = _is_weaker(change) if has_name(change, GUARDS) else has_name(change, LOSSES) and _deletes(change)
+    is_harm = (
+        _is_weaker(change)
+        if has_name(change, GUARDS)
+        else has_name(change, LOSSES) and _deletes(change)
+    )
     return described(change) if is_harm else False
 
 
@@ -144,7 +158,10 @@ def _items(value: Any) -> list[str]:
         return []
     if isinstance(value, Mapping):
         return [f"{key}={format_value(item, quoted=False)}" for key, item in value.items()]
-    return [format_value(_named(item), quoted=False) for item in (value if isinstance(value, list) else [value])]
+    return [
+        format_value(_named(item), quoted=False)
+        for item in (value if isinstance(value, list) else [value])
+    ]
 
 
 def _named(item: Any) -> Any:
@@ -169,7 +186,11 @@ _HARMLESS: Final = (
     # Compared with the rules of the base, or as grants, or as inputs that replace the bucket.
     *(f"bucket.{name}" for name in ("lifecycleRules", "location", "name", "project")),
     *(f"bucket.{name}" for name in ("publicAccessPrevention", "uniformBucketLevelAccess")),
-    *(f"{kind}.{name}" for kind in ("service", "identity") for name in ("operation", "project", "service")),
+    *(
+        f"{kind}.{name}"
+        for kind in ("service", "identity")
+        for name in ("operation", "project", "service")
+    ),
     "grant.**",
     *(f"*option.*.{name}" for name in ("parent", "provider", "retainOnDelete")),
     *(f"new option.*.{name}" for name in ("additionalSecretOutputs", "replacementTrigger")),
@@ -195,8 +216,12 @@ def _option(pattern: str, risk: Risk, text: str, condition: Condition = added_it
 
 
 _CAUTION, _ACCESS, _UNKNOWN, _LOSS = Risk.CAUTION, Risk.ACCESS, Risk.UNKNOWN, Risk.DESTRUCTIVE
-_NOT_LEFT: Final = "is no longer left behind when it is removed from the stack: what it holds would be deleted"
-_WITHOUT: Final = "let running slices end first, as they may then fail to write, or to delete themselves"
+_NOT_LEFT: Final = (
+    "is no longer left behind when it is removed from the stack: what it holds would be deleted"
+)
+_WITHOUT: Final = (
+    "let running slices end first, as they may then fail to write, or to delete themselves"
+)
 _MOVES: Final = "unless an alias matches its old place, it is deleted and created anew"
 _DECIDES: Final = "has {}, which changes what an update does"
 _WITHOUT_LOSS: Final = ("additionalSecretOutputs", "deleteBeforeReplace", "hooks", "version")
@@ -208,7 +233,12 @@ MEANINGS: Final = (
         _input(f"bucket.{key}", _LOSS, can_lose, _LOSES)
         for key in ("softDeletePolicy.*", "versioning.*", "forceDestroy")
     ),
-    _input("bucket.storageClass", _CAUTION, differs("STANDARD"), "stores new objects as {}, previously as {}"),
+    _input(
+        "bucket.storageClass",
+        _CAUTION,
+        differs("STANDARD"),
+        "stores new objects as {}, previously as {}",
+    ),
     _input(
         "bucket.encryption.*",
         _CAUTION,
@@ -221,25 +251,64 @@ MEANINGS: Final = (
         "is deleted: grants to it end everywhere, and a new account of the same name does not get them back",
         operation(*REMOVING_OPS),
     ),
-    worse("service.operation", "is disabled for the whole project (disableOnDestroy)", disables_service),
-    _input("service.disableOnDestroy", _CAUTION, not_off, "is disabled for the whole project when it is removed"),
+    worse(
+        "service.operation",
+        "is disabled for the whole project (disableOnDestroy)",
+        disables_service,
+    ),
+    _input(
+        "service.disableOnDestroy",
+        _CAUTION,
+        not_off,
+        "is disabled for the whole project when it is removed",
+    ),
     _input("role.permissions", _ACCESS, added_items, "gives everyone who has the role {}"),
     worse("role.permissions", f"loses {{}}: {_WITHOUT}", lost_items),
-    _input("grant.member", _CAUTION, differs("none"), f"has the member {{}} instead of {{}}: {_WITHOUT}"),
-    sentence("*.operation", "takes over what exists in the cloud, with all it contains", operation("import"), _UNKNOWN),
-    sentence("unknown.operation", "is of the type {}, about which this review has no rules", unknown_type, _UNKNOWN),
+    _input(
+        "grant.member",
+        _CAUTION,
+        differs("none"),
+        f"has the member {{}} instead of {{}}: {_WITHOUT}",
+    ),
+    sentence(
+        "*.operation",
+        "takes over what exists in the cloud, with all it contains",
+        operation("import"),
+        _UNKNOWN,
+    ),
+    sentence(
+        "unknown.operation",
+        "is of the type {}, about which this review has no rules",
+        unknown_type,
+        _UNKNOWN,
+    ),
     # https://www.pulumi.com/docs/iac/concepts/resources/options/
     _option("option.*.aliases", _UNKNOWN, "takes over {}"),
     _option(
-        "option.*.provider", _LOSS, "gets the provider {} instead of {}, and with it other credentials", _BY_DEFAULT
+        "option.*.provider",
+        _LOSS,
+        "gets the provider {} instead of {}, and with it other credentials",
+        _BY_DEFAULT,
     ),
     _option("option.*.ignoreChanges", _LOSS, _DECIDES, other_items),
     *(_option(f"option.*.{name}", _UNKNOWN, _DECIDES) for name in _WITHOUT_LOSS),
     # Without data, a resource that is deleted and created anew is the same as before.
-    _option("option.data.parent", _LOSS, f"moves to {{}} from {{}}: {_MOVES}", differs("the stack")),
+    _option(
+        "option.data.parent", _LOSS, f"moves to {{}} from {{}}: {_MOVES}", differs("the stack")
+    ),
     _option("option.*.retainOnDelete", _LOSS, _NOT_LEFT, removed),
-    _option("*option.grant.retainOnDelete", _ACCESS, "remains when the stack no longer declares it", added),
-    _option("old option.grant.retainOnDelete", _ACCESS, "stays in the cloud: the access remains", removed),
+    _option(
+        "*option.grant.retainOnDelete",
+        _ACCESS,
+        "remains when the stack no longer declares it",
+        added,
+    ),
+    _option(
+        "old option.grant.retainOnDelete",
+        _ACCESS,
+        "stays in the cloud: the access remains",
+        removed,
+    ),
     *map(Meaning, _HARMLESS),
 )
 """By the kind of the resource and the input, or by its group and the option. All rows that apply have a sentence."""
@@ -250,7 +319,9 @@ OTHER_MEANINGS: Final = (
     loss("**", _LOSES, when=can_lose),
     # The type's own sentence is about all other inputs.
     Meaning("unknown.**"),
-    sentence("**", "has another {}: {}, previously {}; no rule knows its effect", described, _UNKNOWN),
+    sentence(
+        "**", "has another {}: {}, previously {}; no rule knows its effect", described, _UNKNOWN
+    ),
 )
 """Rows for changes that no row above matches; the first row that applies supplies the sentence."""
 
@@ -260,7 +331,9 @@ OTHER_MEANINGS: Final = (
 
 _USUAL_RULES: Final = (LifecycleRule("Delete", {"matchesPrefixes": ["tmp/"]}),)
 """The deletions of the bundled stack program, at any age."""
-_BUCKET_DEFAULTS: Final = {"softDeletePolicy": {"retentionDurationSeconds": DEFAULT_SOFT_DELETE_SECONDS}}
+_BUCKET_DEFAULTS: Final = {
+    "softDeletePolicy": {"retentionDurationSeconds": DEFAULT_SOFT_DELETE_SECONDS}
+}
 _KINDS: Final[Mapping[str, str]] = {
     BUCKET: "bucket",
     ACCOUNT: "account",
@@ -285,10 +358,14 @@ def _statements(step: Step) -> Iterator[Statement]:
         kind = _KINDS.get(resource.type, "grant" if resource.type in KNOWN_TYPES else "unknown")
         if kind == "bucket" and after:
             yield from _lifecycle_statements(before, after)
-        yield from _compared(_facts(kind, before, "exists"), _facts(kind, after, step.op), is_gone=after is None)
+        yield from _compared(
+            _facts(kind, before, "exists"), _facts(kind, after, step.op), is_gone=after is None
+        )
 
 
-def _compared(before: Iterator[Fact], after: Iterator[Fact], *, is_gone: bool) -> Iterator[Statement]:
+def _compared(
+    before: Iterator[Fact], after: Iterator[Fact], *, is_gone: bool
+) -> Iterator[Statement]:
     """Yield the sentences about the facts that differ."""
     comparison = Comparison(by_name(before), by_name(after))
     for change in compare(comparison.before, comparison.after):
@@ -297,8 +374,12 @@ def _compared(before: Iterator[Fact], after: Iterator[Fact], *, is_gone: bool) -
         if is_kept and _is_hidden(change.after):
             yield from _hidden_value(change, rows)
         elif rows or not is_gone:
-            others = [] if rows else [row for row in OTHER_MEANINGS if matches(row.pattern, change.name)]
-            applying = [(row, values) for row in rows or others if (values := row.when(change, comparison))]
+            others = (
+                [] if rows else [row for row in OTHER_MEANINGS if matches(row.pattern, change.name)]
+            )
+            applying = [
+                (row, values) for row in rows or others if (values := row.when(change, comparison))
+            ]
             for row, values in applying if rows else applying[:1]:
                 if row.risk:
                     own = values if isinstance(values, tuple) else ()
@@ -313,7 +394,9 @@ def _hidden_value(change: FactChange, rows: Sequence[Meaning]) -> Iterator[State
     if risk:
         is_secret = change.after != UNKNOWN
         text = "sets {} to a value that is not known here"
-        yield Statement(text, (dotted(change.name[1:]),), max(Risk.UNKNOWN, risk) if is_secret else Risk.UNKNOWN)
+        yield Statement(
+            text, (dotted(change.name[1:]),), max(Risk.UNKNOWN, risk) if is_secret else Risk.UNKNOWN
+        )
 
 
 def _property(change: FactChange) -> str:
@@ -330,14 +413,27 @@ def _is_hidden(value: Any) -> bool:
 
 def _lifecycle_statements(before: Resource | None, after: Resource) -> Iterator[Statement]:
     """Yield the rules of a bucket that it did not have; a new one may delete its temporary objects."""
-    old, new = lifecycle_rules(before.inputs) if before else _USUAL_RULES, lifecycle_rules(after.inputs)
+    old, new = (
+        lifecycle_rules(before.inputs) if before else _USUAL_RULES,
+        lifecycle_rules(after.inputs),
+    )
     if new is None:
-        yield Statement("sets {} to a value that is not known here", ("lifecycleRules",), Risk.DESTRUCTIVE)
+        yield Statement(
+            "sets {} to a value that is not known here", ("lifecycleRules",), Risk.DESTRUCTIVE
+        )
     for rule in new or ():
-        is_known = any(resource_rules.covers(other, rule) for other in old or ()) and not _is_hidden(rule.text)
+        is_known = any(
+            resource_rules.covers(other, rule) for other in old or ()
+        ) and not _is_hidden(rule.text)
         if rule.action != resource_rules.ABORT_UPLOAD and not is_known:
-            risk = Risk.CAUTION if before is None or rule.action.startswith("SetStorageClass") else Risk.DESTRUCTIVE
-            yield Statement("has another lifecycle rule, {} ({})", (rule.text, "lifecycleRules"), risk)
+            risk = (
+                Risk.CAUTION
+                if before is None or rule.action.startswith("SetStorageClass")
+                else Risk.DESTRUCTIVE
+            )
+            yield Statement(
+                "has another lifecycle rule, {} ({})", (rule.text, "lifecycleRules"), risk
+            )
 
 
 # Facts
@@ -350,7 +446,9 @@ def _facts(kind: str, resource: Resource | None, operation: str) -> Iterator[Fac
     defaults = _BUCKET_DEFAULTS if kind == "bucket" else {}
     for path, value in _leaves({**defaults, **resource.inputs}):
         digest = resource.secrets.get(str(path[0]))
-        yield Fact(Scope(), (kind, *path), f"{SECRET} {digest}" if digest and value == SECRET else value)
+        yield Fact(
+            Scope(), (kind, *path), f"{SECRET} {digest}" if digest and value == SECRET else value
+        )
     # Last, so that no input takes their place.
     yield Fact(Scope(), (kind, OPERATION), operation)
     yield Fact(Scope(), (kind, TYPE), resource.type)
@@ -370,7 +468,16 @@ def _options(kind: str, resource: Resource | None) -> Iterator[Fact]:
     if resource is None:
         return
     is_access = is_grant(resource)
-    group = "grant" if is_access else "data" if holds_data(resource.type, is_grant=is_access) else "other"
-    for name, value in {**resource.options, **({"retainOnDelete": True} if resource.retain else {})}.items():
+    group = (
+        "grant"
+        if is_access
+        else "data"
+        if holds_data(resource.type, is_grant=is_access)
+        else "other"
+    )
+    for name, value in {
+        **resource.options,
+        **({"retainOnDelete": True} if resource.retain else {}),
+    }.items():
         if name != "parentAliases":
             yield Fact(Scope(), (kind, group, name), value)

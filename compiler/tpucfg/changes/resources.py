@@ -33,12 +33,20 @@ REMOVING_OPS: Final = ("replace", "delete")
 _GRANT: Final = frozenset(("role", "member", "condition"))
 KNOWN_TYPES: Final[Mapping[str, frozenset[str]]] = {
     BUCKET: frozenset(
-        ("customPlacementConfig", "enableObjectRetention", "hierarchicalNamespace", "location", "name", "project")
+        (
+            "customPlacementConfig",
+            "enableObjectRetention",
+            "hierarchicalNamespace",
+            "location",
+            "name",
+            "project",
+        )
     ),
     "gcp:storage/bucketIAMMember:BucketIAMMember": _GRANT | {"bucket"},
     "gcp:projects/iAMCustomRole:IAMCustomRole": frozenset(("project", "roleId")),
     "gcp:projects/iAMMember:IAMMember": _GRANT | {"project"},
-    "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember": _GRANT | {"project", "location", "repository"},
+    "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember": _GRANT
+    | {"project", "location", "repository"},
     "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember": _GRANT | {"cryptoKeyId"},
     "gcp:secretmanager/secretIamMember:SecretIamMember": _GRANT | {"project", "secretId"},
     "gcp:serviceaccount/iAMMember:IAMMember": _GRANT | {"serviceAccountId"},
@@ -127,8 +135,14 @@ _COUNTED: Final[Mapping[str, tuple[str, Callable[[ResourceChange], bool]]]] = {
     "replace": ("replaced", lambda change: change.op == "replace"),
     "lifted": ("no longer protected", lambda change: change.protection == "lifted"),
     # A deletion rule or a shorter retention is only an update, but the reason to read on.
-    "at_risk": ("with data at risk", lambda change: any(statement.destructive for statement in change.statements)),
-    "widened": ("with wider access", lambda change: any(statement.opens for statement in change.statements)),
+    "at_risk": (
+        "with data at risk",
+        lambda change: any(statement.destructive for statement in change.statements),
+    ),
+    "widened": (
+        "with wider access",
+        lambda change: any(statement.opens for statement in change.statements),
+    ),
     "create": ("created", lambda change: change.op == "create"),
     "imported": ("imported", lambda change: change.op == "import"),
     "update": ("updated", lambda change: change.op == "update"),
@@ -208,17 +222,28 @@ def access_statements(steps: Sequence[Step]) -> list[tuple[Statement, ...]]:
 def _new_grants(step: Step, context: _Context) -> Iterator[Statement]:
     for grant in grants_of(step.after):
         # Two hidden values look equal even if they differ.
-        is_comparable = step.op == "same" or {SECRET, UNKNOWN}.isdisjoint((*grant[:2], grant.on.name, grant.condition))
-        is_held = is_comparable and not context.held.isdisjoint((grant, grant._replace(condition="")))
+        is_comparable = step.op == "same" or {SECRET, UNKNOWN}.isdisjoint(
+            (*grant[:2], grant.on.name, grant.condition)
+        )
+        is_held = is_comparable and not context.held.isdisjoint(
+            (grant, grant._replace(condition=""))
+        )
         if not is_held and not _is_expected(grant, context):
             yield _statement(grant, context)
 
 
 def _statement(grant: Grant, context: _Context) -> Statement:
     kind = re.sub("[^A-Za-z ]", "", grant.on.kind)
-    template, values = f"grants {{}} on the {kind} {{}} to {{}}", [grant.role, grant.on.name, grant.member]
+    template, values = (
+        f"grants {{}} on the {kind} {{}} to {{}}",
+        [grant.role, grant.on.name, grant.member],
+    )
     if grant not in context.held and grant._replace(condition="") in context.unconditioned:
-        template += " under another condition than before" if grant.condition else " without the condition that it had"
+        template += (
+            " under another condition than before"
+            if grant.condition
+            else " without the condition that it had"
+        )
     if grant.condition:
         template, values = f"{template}, if {{}}", [*values, grant.condition]
     # A custom role's name is chosen freely: only its permissions are the access.

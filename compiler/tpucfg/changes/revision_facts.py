@@ -28,7 +28,11 @@ from tpucfg.text_format import dotted, format_value, listed
 
 READ_ONLY: Final = "read-only"
 """The value of a disk that the program cannot change."""
-_NAMES: Final = {"runtime": "runtime version", "python": "Python version", "max_run_duration": "maximum run duration"}
+_NAMES: Final = {
+    "runtime": "runtime version",
+    "python": "Python version",
+    "max_run_duration": "maximum run duration",
+}
 """The names of settings of the trainer, if they are not their keys."""
 _MAX_PROGRAMS_LENGTH: Final = 120
 """Characters of the images of a new environment, which leave room for its bucket."""
@@ -39,14 +43,21 @@ _SPEC: Final = Scope()
 
 def spec_facts(revision: CompiledRevision, other: CompiledRevision) -> list[Fact]:
     """Return the facts of a revision; `other` is the one that it is compared with."""
-    facts = [Fact(_SPEC, ("allow", *rule), reason) for rule, reason in allowed(revision, other).items()]
+    facts = [
+        Fact(_SPEC, ("allow", *rule), reason) for rule, reason in allowed(revision, other).items()
+    ]
     if not other.is_broken:
         facts += _of_one_revision(revision, other)
     if (project := revision.project) is None or other.project is None:
         return facts
     facts += [Fact(_SPEC, name, value) for name, value in _of_spec(revision, project)]
-    facts += [Fact(_SPEC, name, text) for name, text in _prices(project.prices, other.project.prices)]
-    facts += [Fact(_SPEC, ("flag", figure), flag) for figure, flag in _flags(project.training, other.project.training)]
+    facts += [
+        Fact(_SPEC, name, text) for name, text in _prices(project.prices, other.project.prices)
+    ]
+    facts += [
+        Fact(_SPEC, ("flag", figure), flag)
+        for figure, flag in _flags(project.training, other.project.training)
+    ]
     for environment in project.environments.values():
         if environment.name in other.environments:
             facts += _of_environment(project, environment)
@@ -69,7 +80,8 @@ def _reasons(project: Project) -> dict[tuple[str, ...], str]:
     """Return the reasons of `allow`, by the id of the rule and the place."""
     entries = project.document.data.get("allow", {}).items()
     places = (
-        (id_, [()] if isinstance(value, str) else [(path,) for path in listed_paths(value)]) for id_, value in entries
+        (id_, [()] if isinstance(value, str) else [(path,) for path in listed_paths(value)])
+        for id_, value in entries
     )
     return {(id_, *place): project.allow[id_].reason for id_, each in places for place in each}
 
@@ -90,7 +102,9 @@ def _of_spec(revision: CompiledRevision, project: Project) -> Iterator[tuple[Key
         yield from ((("probe", "argument", flag), value) for flag, value in words)
     for key, value in (project.document.data.get("tune") or {}).items():
         named = value.items() if isinstance(value, dict) else [("", value)]
-        yield from ((("tune", key, name) if name else ("tune", key), value) for name, value in named)
+        yield from (
+            (("tune", key, name) if name else ("tune", key), value) for name, value in named
+        )
     for size, override in project.overrides.items():
         if override.fallback:
             yield ("fallback", size), listed(override.fallback)
@@ -103,15 +117,26 @@ def _prices(prices: Prices, others: Prices) -> Iterator[tuple[KeyPath, str]]:
     """Yield the prices by capacity, or one for all capacities of a generation if no revision distinguishes them."""
     for generation, by_kind in prices.items():
         is_one = all(len({*known.get(generation, {}).values()}) <= 1 for known in (prices, others))
-        if is_one and all(len(known.get(generation, _CAPACITIES)) == len(_CAPACITIES) for known in (prices, others)):
+        if is_one and all(
+            len(known.get(generation, _CAPACITIES)) == len(_CAPACITIES)
+            for known in (prices, others)
+        ):
             yield ("price", generation), next(iter(by_kind.values())).text
         else:
-            yield from ((("price", generation, kind), price.text) for kind, price in by_kind.items())
+            yield from (
+                (("price", generation, kind), price.text) for kind, price in by_kind.items()
+            )
 
 
 def _flags(training: Training, other: Training) -> Iterator[tuple[str, str | None]]:
     """Yield the flag of each figure that both revisions may have; None if the program does not get it."""
-    for figure in ("batch_size", "train_steps", "epochs", "learning_rate", *{**training.steps, **other.steps}):
+    for figure in (
+        "batch_size",
+        "train_steps",
+        "epochs",
+        "learning_rate",
+        *{**training.steps, **other.steps},
+    ):
         flag = flag_name(training, figure)
         yield figure, f"--{flag}" if flag else None
 
@@ -134,11 +159,17 @@ def _of_environment(project: Project, environment: Environment) -> Iterator[Fact
         "images": None if environment.grants_images else "granted by others",
     }
     scope = Scope(environment.name)
-    yield from (Fact(scope, ("environment", key), value) for key, value in values.items() if value is not None)
+    yield from (
+        Fact(scope, ("environment", key), value)
+        for key, value in values.items()
+        if value is not None
+    )
     if not environment.creates_bucket:
         yield Fact(scope, ("bucket of others",), values["bucket"])
     yield from (Fact(scope, ("label", key), value) for key, value in environment.labels.items())
-    yield from (Fact(scope, ("bucket to read", url), region) for url, region in environment.reads.items())
+    yield from (
+        Fact(scope, ("bucket to read", url), region) for url, region in environment.reads.items()
+    )
 
 
 def _of_one_revision(revision: CompiledRevision, other: CompiledRevision) -> Iterator[Fact]:
@@ -148,13 +179,17 @@ def _of_one_revision(revision: CompiledRevision, other: CompiledRevision) -> Ite
             kind = "protected environment" if environment.protect else "environment"
             yield Fact(Scope(name), (kind,), _description(revision.project, environment))
             if not environment.creates_bucket:
-                yield Fact(Scope(name), ("bucket of others",), bucket_of(revision.project, environment))
+                yield Fact(
+                    Scope(name), ("bucket of others",), bucket_of(revision.project, environment)
+                )
 
 
 def _description(project: Project, environment: Environment) -> str:
     settings = [project.settings[environment.name, size] for size in environment.sizes]
     trainers = [item.trainer for item in settings]
-    programs = dict.fromkeys(trainer.image or trainer.package or trainer.module or "none" for trainer in trainers)
+    programs = dict.fromkeys(
+        trainer.image or trainer.package or trainer.module or "none" for trainer in trainers
+    )
     capacities = dict.fromkeys(capacity_name(environment.target, item) for item in settings)
     # What runs, and with which data, comes first: a long text is cut at its end where it is shown.
     runs = format_value(listed([*programs]), quoted=False, max_length=_MAX_PROGRAMS_LENGTH)
@@ -170,7 +205,11 @@ def job_facts(job: Job) -> list[Fact]:
     """Return all facts of a job; the first step of a name is its kind."""
     scope = config_key(job)
     facts = [Fact(scope, ("target",), job.target)]
-    facts += [Fact(scope, ("figure", name), number.value) for name, number in rung_numbers(job.rung).items() if number]
+    facts += [
+        Fact(scope, ("figure", name), number.value)
+        for name, number in rung_numbers(job.rung).items()
+        if number
+    ]
     places = {
         "machine type": job.slice.machine.name if job.slice.machine else None,
         "topology": job.slice.topology,
@@ -186,7 +225,9 @@ def _layer(job: Job, path: KeyPath) -> str:
     if job.settings.layers.find(*map(str, path)) is None:
         return ""
     source = job.settings.source(path)
-    end = next((index for index, step in enumerate(source) if step in (*LAYERED, "args")), len(source))
+    end = next(
+        (index for index, step in enumerate(source) if step in (*LAYERED, "args")), len(source)
+    )
     return dotted(source[:end], "")
 
 
@@ -215,7 +256,11 @@ def _program(job: Job) -> Iterator[tuple[KeyPath, Any, KeyPath]]:
         yield ("command",), shlex.join(trainer.command), ("trainer", "command")
     for arg in trainer.args:
         value = arg.values[0] if len(arg.values) == 1 else [*arg.values]
-        yield ("argument", _flag(arg, trainer)), value if arg.key else "", ("trainer", "args", arg.key)
+        yield (
+            ("argument", _flag(arg, trainer)),
+            value if arg.key else "",
+            ("trainer", "args", arg.key),
+        )
     for key, text in trainer.env:
         yield ("variable", key), text, ("trainer", "env", key)
     for secret in trainer.secrets:
@@ -261,7 +306,11 @@ def _options(job: Job) -> Iterator[tuple[KeyPath, Any, KeyPath]]:
 def _defaults(target: str) -> Mapping[str, Any]:
     """Return the values that settings of a target have if the spec does not set them."""
     properties = load_schema("tpucfg")["$defs"][target]["properties"]
-    return {key: schema["default"] for key, schema in properties.items() if schema.get("default") is not None}
+    return {
+        key: schema["default"]
+        for key, schema in properties.items()
+        if schema.get("default") is not None
+    }
 
 
 def _item(item: Any) -> tuple[KeyPath, str]:
@@ -315,7 +364,10 @@ def job_difference(before: Iterable[Job], after: Iterable[Job]) -> Difference:
     variables, secrets and mounts on as many hosts. Of the settings below `targets`, the account is part of it, and what
     limits or adds to the hosts: a closed network, tags, disks. Of `extra`, only its presence can be compared.
     """
-    old, new = ({config_key(job): {**_job_data(job), **_host_data(job)} for job in jobs} for jobs in (before, after))
+    old, new = (
+        {config_key(job): {**_job_data(job), **_host_data(job)} for job in jobs}
+        for jobs in (before, after)
+    )
     return config_difference(old, new)._replace(noun="job")
 
 
@@ -324,7 +376,10 @@ def revision_difference(before: CompiledRevision, after: CompiledRevision) -> Di
     old, new = before.jobs, after.jobs
     moved = [key for key in old.keys() & new.keys() if old[key].target != new[key].target]
     old_jobs, new_jobs = (
-        {key: {"target": jobs[key].target, **_job_data(jobs[key]), **_own_options(jobs[key])} for key in moved}
+        {
+            key: {"target": jobs[key].target, **_job_data(jobs[key]), **_own_options(jobs[key])}
+            for key in moved
+        }
         for jobs in (old, new)
     )
     return config_difference({**before.configs, **old_jobs}, {**after.configs, **new_jobs})
@@ -354,7 +409,12 @@ def _host_data(job: Job) -> dict[str, Any]:
         kind, *name = fact.name
         if kind == "field" and _EXTRA in settings:
             data[_EXTRA] = "fields of the service"
-        elif kind == "option" and name[0] in settings and name != [_ACCOUNT] and fact.value not in _NO_LIMITS:
+        elif (
+            kind == "option"
+            and name[0] in settings
+            and name != [_ACCOUNT]
+            and fact.value not in _NO_LIMITS
+        ):
             data[dotted(name)] = fact.value
     return data
 

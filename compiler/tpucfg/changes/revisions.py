@@ -49,7 +49,9 @@ class CompiledRevision(NamedTuple):
     @property
     def configs(self) -> dict[Scope, Any]:
         """The configs' objects by environment and size, which equal the data of the rendered configs."""
-        return {config_key(job): combined(body, companions_of(job)) for job, body in self.request_bodies}
+        return {
+            config_key(job): combined(body, companions_of(job)) for job, body in self.request_bodies
+        }
 
 
 def config_key(job: Job) -> Scope:
@@ -98,10 +100,14 @@ def _compile(snapshot: Snapshot, catalog: Catalog, selection: Selection) -> Comp
     compiled = compile_spec_file(snapshot.spec, catalog, selection, snapshot.display_path)
     if errors(compiled.findings):
         return CompiledRevision(snapshot, None, (), compiled.findings, compiled.source)
-    return CompiledRevision(snapshot, compiled.project, compiled.request_bodies, compiled.findings, compiled.source)
+    return CompiledRevision(
+        snapshot, compiled.project, compiled.request_bodies, compiled.findings, compiled.source
+    )
 
 
-def _compile_available(snapshot: Snapshot, catalog: Catalog, selection: Selection) -> CompiledRevision:
+def _compile_available(
+    snapshot: Snapshot, catalog: Catalog, selection: Selection
+) -> CompiledRevision:
     """Compile the environments and sizes of the selection that exist in the revision."""
     project = parse_project(read_file(snapshot.spec, snapshot.display_path)).project
     known = project.environments if project else {}
@@ -110,5 +116,9 @@ def _compile_available(snapshot: Snapshot, catalog: Catalog, selection: Selectio
         return CompiledRevision(snapshot, project, (), (), "")
     # Every size is compiled and filtered afterwards: selecting a size that is in no ladder is an error.
     revision = _compile(snapshot, catalog, Selection(names, (), selection.target))
-    chosen = (pair for pair in revision.request_bodies if not selection.sizes or pair[0].size in selection.sizes)
+    chosen = (
+        pair
+        for pair in revision.request_bodies
+        if not selection.sizes or pair[0].size in selection.sizes
+    )
     return revision._replace(request_bodies=tuple(chosen))

@@ -56,7 +56,10 @@ def _fewer_days(change: FactChange, comparison: Comparison) -> bool:
 
 
 def _lower_price(change: FactChange, comparison: Comparison) -> bool:
-    return changed(change, comparison) and Number.read(change.after).value < Number.read(change.before).value
+    return (
+        changed(change, comparison)
+        and Number.read(change.after).value < Number.read(change.before).value
+    )
 
 
 def _is_one_sided(change: FactChange, comparison: Comparison) -> bool:
@@ -72,7 +75,9 @@ def _far(change: FactChange, comparison: Comparison) -> tuple[str, ...]:
 def _fewer_checkpoints(change: FactChange, comparison: Comparison) -> tuple[str, ...]:
     """Apply to an interval between checkpoints that is a share of the run at least twice as large as before."""
     steps = comparison.pair(change.scope, "figure", "steps")
-    if ABSENT in (*steps, change.before, change.after) or not is_checkpoint_interval(str(change.name[1])):
+    if ABSENT in (*steps, change.before, change.after) or not is_checkpoint_interval(
+        str(change.name[1])
+    ):
         return ()
     factor = Fraction(change.before) * steps[1] / (Fraction(change.after) * steps[0])
     return (format_factor(factor),) if 2 * factor <= 1 else ()
@@ -105,7 +110,11 @@ def _other_bucket(change: FactChange, comparison: Comparison) -> bool:
 
 def _bucket_stays(change: FactChange, comparison: Comparison) -> tuple[str, ...]:
     """Apply to an environment that keeps its bucket, and return the bucket's name."""
-    return () if _other_bucket(change, comparison) else comparison.pair(change.scope, "environment", "bucket")[1:]
+    return (
+        ()
+        if _other_bucket(change, comparison)
+        else comparison.pair(change.scope, "environment", "bucket")[1:]
+    )
 
 
 def _selects_cluster(change: FactChange, comparison: Comparison) -> bool:
@@ -118,20 +127,34 @@ def _selects_cluster(change: FactChange, comparison: Comparison) -> bool:
 
 _LOWER_LIMITS: Final = ("min_scaling_efficiency",)
 """Conditions of the gate that become stricter if they rise."""
-_NOT_COUNTED: Final = "costs are computed from prices that the base has, as another could hide what the change costs"
-_BUCKET: Final = "bucket changed from {before} to {after}: jobs find only what is in the new one, and "
+_NOT_COUNTED: Final = (
+    "costs are computed from prices that the base has, as another could hide what the change costs"
+)
+_BUCKET: Final = (
+    "bucket changed from {before} to {after}: jobs find only what is in the new one, and "
+)
 _LEAVES: Final = "the bucket leaves the stack, which {}"
 _OTHER_CLUSTER: Final = "jobs are submitted to another cluster"
 _TRAINING: Final = (
-    sentence("rung.above", "added to the ladder, with {after} the cores of {before}, the rung below"),
+    sentence(
+        "rung.above", "added to the ladder, with {after} the cores of {before}, the rung below"
+    ),
     sentence("rung.replacing", "replaces {before}, with {after} its cores"),
     sentence("rung.removed", "removed from the ladder"),
-    worse("figure.learning rate", "{label} is {} the previous value: the run can diverge, or learn nothing", _far),
     worse(
-        "figure.*", "{label}: a run writes {} as many checkpoints, and a failure loses more of it", _fewer_checkpoints
+        "figure.learning rate",
+        "{label} is {} the previous value: the run can diverge, or learn nothing",
+        _far,
+    ),
+    worse(
+        "figure.*",
+        "{label}: a run writes {} as many checkpoints, and a failure loses more of it",
+        _fewer_checkpoints,
     ),
     silent("figure.**"),
-    sentence("training.tuned_on", "{label} changed from {before} to {after}: all rungs are rescaled"),
+    sentence(
+        "training.tuned_on", "{label} changed from {before} to {after}: all rungs are rescaled"
+    ),
     silent("training.learning_rate", changed),
     silent("training.learning_rate_rule", _is_one_sided),
     worse("flag.*", "{label} is no longer passed to the program (was {before})", becomes(None)),
@@ -149,10 +172,15 @@ _SPEC: Final = (
         risk=Risk.ACCESS,
         headline="project renamed",
     ),
-    sentence("project.spec", "spec moved from {before} to {after}: results and stacks are those of its new folder"),
+    sentence(
+        "project.spec",
+        "spec moved from {before} to {after}: results and stacks are those of its new folder",
+    ),
     worse("allow.**", "{label}, an error, is now allowed ({after})", _is_error, "{label} allowed"),
     sentence("allow.**", "{label} is now allowed ({after})", added, headline="{label} allowed"),
-    sentence("allow.**", "{label} is no longer allowed", removed, headline="{label} no longer allowed"),
+    sentence(
+        "allow.**", "{label} is no longer allowed", removed, headline="{label} no longer allowed"
+    ),
     sentence("allow.**", "reason for allowing {label} changed from {before} to {after}"),
     Meaning("probe.steps", subject="steps of probes"),
     *addresses("probe.argument.*"),
@@ -178,14 +206,26 @@ _ENVIRONMENTS: Final = (
         "more access for jobs",
     ),
     silent("bucket of others"),
-    sentence("environment", "removed from the spec: its stack keeps all resources until you run {}", _destroy),
+    sentence(
+        "environment",
+        "removed from the spec: its stack keeps all resources until you run {}",
+        _destroy,
+    ),
     loss(
         "protected environment",
         "removed from the spec while protected: its stack keeps all resources, and Pulumi refuses to delete them",
         "protected resources left behind",
     ),
-    worse("environment.bucket", f"{_BUCKET}lose the access that the stack gave to the old one", _was_of_others),
-    worse("environment.bucket", f"{_BUCKET}the old one stays with its objects, and is still billed", _keeps_bucket),
+    worse(
+        "environment.bucket",
+        f"{_BUCKET}lose the access that the stack gave to the old one",
+        _was_of_others,
+    ),
+    worse(
+        "environment.bucket",
+        f"{_BUCKET}the old one stays with its objects, and is still billed",
+        _keeps_bucket,
+    ),
     loss("environment.bucket", f"{_BUCKET}the old one is deleted with its objects", "data deleted"),
     loss(
         "environment.protect",
@@ -199,7 +239,11 @@ _ENVIRONMENTS: Final = (
         "data no longer kept",
         becomes(False),
     ),
-    caution("environment.project", "jobs run in another project, which pays for them, and act as its accounts", always),
+    caution(
+        "environment.project",
+        "jobs run in another project, which pays for them, and act as its accounts",
+        always,
+    ),
     caution(
         "environment.region",
         "the bucket {} is the same, and cannot move: pulumi up ends unless it is in the new region already, and jobs "
@@ -214,22 +258,82 @@ _ENVIRONMENTS: Final = (
         _LEAVES.format("only grants access to it: it is kept with its objects"),
         all_of(added, _had("keep_data")),
     ),
-    loss("environment.existing_bucket", _LEAVES.format("deletes it with its objects"), "data deleted", added),
-    sentence("environment.existing_bucket", "the stack makes the bucket: one that exists has to be imported"),
+    loss(
+        "environment.existing_bucket",
+        _LEAVES.format("deletes it with its objects"),
+        "data deleted",
+        added,
+    ),
+    sentence(
+        "environment.existing_bucket",
+        "the stack makes the bucket: one that exists has to be imported",
+    ),
     caution("environment.kms_key", "objects are encrypted by another key from now on", always),
-    caution("environment.soft_delete_days", "deleted objects can be restored for fewer days", _fewer_days),
+    caution(
+        "environment.soft_delete_days",
+        "deleted objects can be restored for fewer days",
+        _fewer_days,
+    ),
     access("bucket to read.*", "jobs read another bucket"),
 )
-_PROGRAM: Final = ("image", "worker image", "package", "module", "arg style", "runtime version", "Python version")
-_MACHINES: Final = ("capacity", "machine type", "topology", "zone", "exit codes", "maximum run duration")
+_PROGRAM: Final = (
+    "image",
+    "worker image",
+    "package",
+    "module",
+    "arg style",
+    "runtime version",
+    "Python version",
+)
+_MACHINES: Final = (
+    "capacity",
+    "machine type",
+    "topology",
+    "zone",
+    "exit codes",
+    "maximum run duration",
+)
 _COMPILED: Final = ("step to compile", "Python of the compiled step")
 _NETWORK: Final = ("host_network", "external_ips", "network", "subnetwork", "tags.*")
 _ACCOUNTS: Final = ("service_account", "node_service_account", "image_pull_secrets.*")
-_PLACEMENT: Final = ("queue", "priority", "compute_class", "topology_aware", "placement_policy", "machine", "master")
+_PLACEMENT: Final = (
+    "queue",
+    "priority",
+    "compute_class",
+    "topology_aware",
+    "placement_policy",
+    "machine",
+    "master",
+)
 _HOSTS: Final = ("disk_gb", "runtime_version", "max_wait", "ttl", "containers_per_host")
-_PLACES: Final = ("region", "target", "kube_context", "cluster", "soft_delete_days", "images", "protect", "keep_data")
-_RULES: Final = ("model_parallel", "grad_accum", "batch_rule", "sequence_length", "learning_rate", "learning_rate_rule")
-_FREE: Final = ("argument", "variable", "XLA flag", "secret", "mount", "label", "fallback", "bucket to read")
+_PLACES: Final = (
+    "region",
+    "target",
+    "kube_context",
+    "cluster",
+    "soft_delete_days",
+    "images",
+    "protect",
+    "keep_data",
+)
+_RULES: Final = (
+    "model_parallel",
+    "grad_accum",
+    "batch_rule",
+    "sequence_length",
+    "learning_rate",
+    "learning_rate_rule",
+)
+_FREE: Final = (
+    "argument",
+    "variable",
+    "XLA flag",
+    "secret",
+    "mount",
+    "label",
+    "fallback",
+    "bucket to read",
+)
 _HARMLESS: Final = {
     "": (*_PROGRAM, *_COMPILED, *_MACHINES),
     **dict.fromkeys(_FREE, ("*",)),

@@ -29,7 +29,9 @@ _CONTEXT: Final = 20
 """Characters of a long text that are shown before the first difference."""
 _MAX_DATA_LENGTH: Final = 300
 """Limit for a list or mapping that was added or removed as a whole; its beginning identifies it."""
-_AMBIGUOUS_TEXT: Final = re.compile(r"|\s.*|.*\s|true|false|null|[-+.0-9][-+.0-9eE]*|[\[{\"].*", re.DOTALL)
+_AMBIGUOUS_TEXT: Final = re.compile(
+    r"|\s.*|.*\s|true|false|null|[-+.0-9][-+.0-9eE]*|[\[{\"].*", re.DOTALL
+)
 """Texts that are quoted because they look like another type, or like no value at all."""
 _ONLY_SPACES: Final = "only spaces differ"
 _LOOKALIKES: Final = "characters that look alike differ"
@@ -63,7 +65,9 @@ class Statement(NamedTuple):
     @property
     def markdown(self) -> str:
         """Markdown of the sentence, with each value as code, but for ratios."""
-        values = (value if _RATIO.fullmatch(value) else code(value) for value in _shown(self.values))
+        values = (
+            value if _RATIO.fullmatch(value) else code(value) for value in _shown(self.values)
+        )
         return self.template.format(*values)
 
     @property
@@ -269,11 +273,18 @@ def format_config_counts(difference: Difference) -> str:
         (len(difference.removed), "is removed", "are removed"),
         (len(difference.unchanged), "stays as it is", "stay as they are"),
     ]
-    phrases = [(count, singular if count == 1 else plural) for count, singular, plural in counts if count]
+    phrases = [
+        (count, singular if count == 1 else plural) for count, singular, plural in counts if count
+    ]
     if not phrases:
         return f"there are no {difference.noun}s to compare"
     (first, verb), *rest = phrases
-    return ", ".join([f"{format_count(first, difference.noun)} {verb}", *(f"{count:,} {verb}" for count, verb in rest)])
+    return ", ".join(
+        [
+            f"{format_count(first, difference.noun)} {verb}",
+            *(f"{count:,} {verb}" for count, verb in rest),
+        ]
+    )
 
 
 def format_keys(keys: Sequence[Scope], known: Sequence[Scope] = (), noun: str = "config") -> str:
@@ -285,10 +296,16 @@ def format_keys(keys: Sequence[Scope], known: Sequence[Scope] = (), noun: str = 
         noun: the word for a config.
     """
     if len(keys) == len(known):
-        return f"every {noun}" if len(keys) > 1 else _format_sizes(keys[0].environment, [keys[0].size])
+        return (
+            f"every {noun}" if len(keys) > 1 else _format_sizes(keys[0].environment, [keys[0].size])
+        )
     known_sizes = _sizes_by_environment(known)
     sizes_of = _sizes_by_environment(keys)
-    complete = [name for name, sizes in sizes_of.items() if sizes == known_sizes.get(name) and len(sizes) > 1]
+    complete = [
+        name
+        for name, sizes in sizes_of.items()
+        if sizes == known_sizes.get(name) and len(sizes) > 1
+    ]
     parts = [f"every size of {listed(complete, _MAX_SIZES)}"] if complete else []
     others = grouped((sizes, name) for name, sizes in sizes_of.items() if name not in complete)
     parts += [_format_sizes(listed(names, _MAX_SIZES), sizes) for sizes, names in others.items()]
@@ -335,7 +352,10 @@ def change_diff(change: Change, label: str, *, flag: bool) -> Iterator[str]:
 
 def change_labels(changes: Sequence[Change]) -> list[str]:
     """Return a name for each change: the flag if only one change is of that flag, else the whole path."""
-    flags = [next((str(step) for step in change.path if str(step).startswith(FLAG)), "") for change in changes]
+    flags = [
+        next((str(step) for step in change.path if str(step).startswith(FLAG)), "")
+        for change in changes
+    ]
     counts = Counter(flags)
     return [
         printable(flag) if flag and counts[flag] == 1 else _format_path(change.path)

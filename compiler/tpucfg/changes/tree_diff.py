@@ -36,7 +36,9 @@ _Flag = tuple[str, str | None, str]
 class CommandLine(dict[str, Any]):
     """A command line, or the variables of a container: values by name, and the order in which they were written."""
 
-    def __init__(self, values: dict[str, Any], order: Sequence[tuple[str, str]], source: Any) -> None:
+    def __init__(
+        self, values: dict[str, Any], order: Sequence[tuple[str, str]], source: Any
+    ) -> None:
         super().__init__(values)
         self.source = source
         """The list or text that was parsed."""
@@ -47,7 +49,9 @@ class CommandLine(dict[str, Any]):
 def order_change(before: CommandLine, after: CommandLine) -> tuple[list[str], list[str]] | None:
     """Return the items that both have with equal values, if they are in another order or written differently."""
     common = {name for name in before.keys() & after.keys() if before[name] == after[name]}
-    old, new = ([f"{name}{form}" for name, form in line.order if name in common] for line in (before, after))
+    old, new = (
+        [f"{name}{form}" for name, form in line.order if name in common] for line in (before, after)
+    )
     return None if old == new else (old, new)
 
 
@@ -57,7 +61,11 @@ def parse_command_lines(value: Any, key: str = "") -> Any:
     A digest of the other fields is left out, as it differs if and only if one of them does.
     """
     if isinstance(value, dict):
-        return {name: parse_command_lines(inner, name) for name, inner in value.items() if not is_digest(name, inner)}
+        return {
+            name: parse_command_lines(inner, name)
+            for name, inner in value.items()
+            if not is_digest(name, inner)
+        }
     if isinstance(value, list) and _is_variable_list(value, key):
         return _variables(value)
     if isinstance(value, list) and key == _METADATA_KEY and _is_metadata(value):
@@ -67,14 +75,19 @@ def parse_command_lines(value: Any, key: str = "") -> Any:
         if are_words and (key in COMMAND_KEYS or any(item.startswith(FLAG) for item in value)):
             return _flags_by_name(_parse_words(value), value)
         return [parse_command_lines(item) for item in value]
-    return _flags_by_name(_parse_script(value), value) if isinstance(value, str) and "\n" in value else value
+    return (
+        _flags_by_name(_parse_script(value), value)
+        if isinstance(value, str) and "\n" in value
+        else value
+    )
 
 
 def _is_metadata(items: Sequence[Any]) -> bool:
     """Return True if a list is the metadata of an instance: values by unique keys, which the API lets an item lack."""
     keys = item_names(items)
     return bool(keys) and all(
-        item.get("key") == key and item.keys() <= {"key", "value"} for item, key in zip(items, keys, strict=True)
+        item.get("key") == key and item.keys() <= {"key", "value"}
+        for item, key in zip(items, keys, strict=True)
     )
 
 
@@ -105,7 +118,9 @@ def _flags_by_name(flags: Iterable[_Flag], source: Any) -> CommandLine:
     for name, value, form in flags:
         (values_by_name.setdefault(name, []) if name else rest).append(value)
         order.append((name, form))
-    by_name = {name: values[0] if len(values) == 1 else values for name, values in values_by_name.items()}
+    by_name = {
+        name: values[0] if len(values) == 1 else values for name, values in values_by_name.items()
+    }
     return CommandLine({**by_name, REST: rest} if rest else by_name, order, source)
 
 
@@ -138,7 +153,9 @@ def _parse_script(text: str) -> Iterator[_Flag]:
     """
     lines = text.removesuffix("\n").split("\n")
     for before, line, after in zip(["", *lines], lines, [*lines[1:], ""], strict=False):
-        is_argument = before.endswith(_CONTINUED) and line.endswith(_CONTINUED) == after.startswith((" ", "\t"))
+        is_argument = before.endswith(_CONTINUED) and line.endswith(_CONTINUED) == after.startswith(
+            (" ", "\t")
+        )
         name, separator, value = _only_flag(line).partition("=") if is_argument else ("", "", "")
         if len(name) > len(FLAG):
             yield name, value if separator else None, ""
@@ -202,23 +219,39 @@ def value_changes(
     stack: list[_Comparison] = [(path, before, after)]
     while stack:
         current_path, old, new = stack.pop()
-        if isinstance(old, CommandLine) != isinstance(new, CommandLine) and ABSENT not in (old, new):
+        if isinstance(old, CommandLine) != isinstance(new, CommandLine) and ABSENT not in (
+            old,
+            new,
+        ):
             # A command line that becomes something else is compared as it is written.
-            old, new = (value.source if isinstance(value, CommandLine) else value for value in (old, new))
+            old, new = (
+                value.source if isinstance(value, CommandLine) else value for value in (old, new)
+            )
         if isinstance(old, dict) and isinstance(new, dict):
-            if isinstance(old, CommandLine) and isinstance(new, CommandLine) and (order := order_change(old, new)):
+            if (
+                isinstance(old, CommandLine)
+                and isinstance(new, CommandLine)
+                and (order := order_change(old, new))
+            ):
                 yield Change((*current_path, ORDER), *order)
             stack += [
-                ((*current_path, key), old.get(key, ABSENT), new.get(key, ABSENT)) for key in reversed({**old, **new})
+                ((*current_path, key), old.get(key, ABSENT), new.get(key, ABSENT))
+                for key in reversed({**old, **new})
             ]
         elif isinstance(old, list) and isinstance(new, list):
-            stack += reversed([_item_comparison(current_path, old, new, *pair) for pair in align(old, new)])
+            stack += reversed(
+                [_item_comparison(current_path, old, new, *pair) for pair in align(old, new)]
+            )
         elif not are_equal(old, new):
             yield Change(current_path, old, new)
 
 
 def _item_comparison(
-    path: KeyPath, before: list[Any], after: list[Any], before_index: int | None, after_index: int | None
+    path: KeyPath,
+    before: list[Any],
+    after: list[Any],
+    before_index: int | None,
+    after_index: int | None,
 ) -> _Comparison:
     index = after_index if after_index is not None else before_index or 0
     old = ABSENT if before_index is None else before[before_index]
@@ -242,7 +275,8 @@ def unfold(change: Change) -> Iterator[Change]:
         yield change
     else:
         yield from (
-            Change(path, ABSENT, value) if is_addition else Change(path, value, ABSENT) for path, value in leaves
+            Change(path, ABSENT, value) if is_addition else Change(path, value, ABSENT)
+            for path, value in leaves
         )
 
 
@@ -254,7 +288,9 @@ def tree_leaves(path: KeyPath, tree: Any) -> Iterator[tuple[KeyPath, Any]]:
         if isinstance(value, dict) and value:
             stack += [((*current_path, key), value[key]) for key in reversed(value)]
         elif isinstance(value, list) and value and _is_tree(current_path, value):
-            stack += [((*current_path, index), value[index]) for index in reversed(range(len(value)))]
+            stack += [
+                ((*current_path, index), value[index]) for index in reversed(range(len(value)))
+            ]
         else:
             yield current_path, value
 
@@ -277,7 +313,9 @@ def align(before: Sequence[Any], after: Sequence[Any]) -> list[Pair]:
         before_index, after_index = pair
         return after_index if after_index is not None else before_index or 0
 
-    matched = matches(*([identity(item) or canonical_json(item) for item in items] for items in (before, after)))
+    matched = matches(
+        *([identity(item) or canonical_json(item) for item in items] for items in (before, after))
+    )
     others = (zip_longest(old, new) for old, new in gaps(matched, len(before), len(after)))
     return sorted([*matched, *chain.from_iterable(others)], key=position)
 
@@ -292,14 +330,20 @@ def matches(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[_Matc
     from difflib import SequenceMatcher
 
     # An object of its own equals nothing.
-    old, new = ([object() if token is None else token for token in tokens] for tokens in (before, after))
+    old, new = (
+        [object() if token is None else token for token in tokens] for tokens in (before, after)
+    )
     start = _count_equal(old, new)
     end = _count_equal(old[start:][::-1], new[start:][::-1])
     old, new = (tokens[start : len(tokens) - end] for tokens in (old, new))
     pairs = [(index, index) for index in range(start)]
     if len(old) * len(new) <= _MAX_ALIGNED:
         blocks = SequenceMatcher(None, old, new).get_matching_blocks()
-        pairs += [(start + block.a + step, start + block.b + step) for block in blocks for step in range(block.size)]
+        pairs += [
+            (start + block.a + step, start + block.b + step)
+            for block in blocks
+            for step in range(block.size)
+        ]
     return pairs + [(len(before) - step, len(after) - step) for step in range(end, 0, -1)]
 
 
@@ -308,9 +352,13 @@ def _count_equal(before: Sequence[Hashable], after: Sequence[Hashable]) -> int:
     return len([*takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False))])
 
 
-def gaps(pairs: Sequence[_Match], before_length: int, after_length: int) -> Iterator[tuple[range, range]]:
+def gaps(
+    pairs: Sequence[_Match], before_length: int, after_length: int
+) -> Iterator[tuple[range, range]]:
     """Yield the ranges between the matches."""
-    for (i, j), (next_i, next_j) in pairwise([(-1, -1), *sorted(pairs), (before_length, after_length)]):
+    for (i, j), (next_i, next_j) in pairwise(
+        [(-1, -1), *sorted(pairs), (before_length, after_length)]
+    ):
         if next_i - i > 1 or next_j - j > 1:
             yield range(i + 1, next_i), range(j + 1, next_j)
 
@@ -319,4 +367,6 @@ def identity(item: Any) -> str | None:
     """Return what identifies an item of a list, even if all its other values have changed; None for other items."""
     if not isinstance(item, dict):
         return None
-    return next((f"{key} {item[key]}" for key in _IDENTITY_KEYS if isinstance(item.get(key), str)), None)
+    return next(
+        (f"{key} {item[key]}" for key in _IDENTITY_KEYS if isinstance(item.get(key), str)), None
+    )

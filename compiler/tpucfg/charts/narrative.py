@@ -4,7 +4,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from tpucfg.number_format import UNKNOWN, floor_percent, format_figure, format_number, format_rate, format_rounded
+from tpucfg.number_format import (
+    UNKNOWN,
+    floor_percent,
+    format_figure,
+    format_number,
+    format_rate,
+    format_rounded,
+)
 from tpucfg.plan import LadderGroup, Rung
 from tpucfg.spec import Number, Project
 
@@ -112,9 +119,15 @@ def build_narrative(
     """
     rungs = group.rungs
     first, last = rungs[0].size, rungs[-1].size
-    scaling = (scaling_chart(name, rungs, measured[name]) for name in group.environments if name in measured)
+    scaling = (
+        scaling_chart(name, rungs, measured[name])
+        for name in group.environments
+        if name in measured
+    )
     return Narrative(
-        headline=f"{project.name} scales from {first} to {last}" if len(rungs) > 1 else f"{project.name} on {first}",
+        headline=f"{project.name} scales from {first} to {last}"
+        if len(rungs) > 1
+        else f"{project.name} on {first}",
         lead=(_summary(rungs, project.training.tuned_on), f"{group.title}."),
         charts=(ladder_chart(rungs, fits), *(each for each in scaling if each)),
     )
@@ -122,7 +135,11 @@ def build_narrative(
 
 def _summary(rungs: Sequence[Rung], tuned_on: str) -> str:
     first, last = rungs[0], rungs[-1]
-    more = "" if first is last else f"{format_rounded(last.cores_scale / first.cores_scale)}× the cores, "
+    more = (
+        ""
+        if first is last
+        else f"{format_rounded(last.cores_scale / first.cores_scale)}× the cores, "
+    )
     return f"{more}{_examples_text(rungs)}. Tuned on {tuned_on}."
 
 
@@ -207,7 +224,11 @@ def change_text(first: Fraction, last: Fraction) -> str:
         return "stays"
     ratio = last / first if last > first else first / last
     about = "" if ratio.denominator == 1 else "about "
-    return f"grows {about}{format_rounded(ratio)}×" if last > first else f"falls to {about}1/{format_rounded(ratio)}"
+    return (
+        f"grows {about}{format_rounded(ratio)}×"
+        if last > first
+        else f"falls to {about}1/{format_rounded(ratio)}"
+    )
 
 
 # The memory of each rung.
@@ -220,7 +241,13 @@ def _memory_cell(fit: "RungFit | None") -> Cell:
     result = fit.current if fit else None
     if fit is None or result is None:
         return Cell(None, "outdated" if fit and fit.result else UNKNOWN)
-    verdict = ": does not fit" if not result.fits else ": little left" if has_little_headroom(result.memory) else ""
+    verdict = (
+        ": does not fit"
+        if not result.fits
+        else ": little left"
+        if has_little_headroom(result.memory)
+        else ""
+    )
     # Short, because the column is as wide as its longest text.
     used = f"{'' if result.memory.exact else '≥ '}{gib(result.memory.used)}"
     return Cell(None, f"{used} of {gib(result.memory.available)}{verdict}")
@@ -229,7 +256,9 @@ def _memory_cell(fit: "RungFit | None") -> Cell:
 # The measured throughput.
 
 
-def scaling_chart(environment: str, rungs: Sequence[Rung], measured: MeasuredThroughput) -> Chart | None:
+def scaling_chart(
+    environment: str, rungs: Sequence[Rung], measured: MeasuredThroughput
+) -> Chart | None:
     """Return the chart of one environment; None if no rung was measured.
 
     Linear scaling is relative to the smallest measured rung: every rung has its examples per second and core.
@@ -240,23 +269,40 @@ def scaling_chart(environment: str, rungs: Sequence[Rung], measured: MeasuredThr
     per_core = measured.speeds[base.size] / base.slice.cores
     linear = tuple(per_core * rung.slice.cores for rung in rungs)
     speeds = tuple(measured.speeds.get(rung.size) for rung in rungs)
-    shares = tuple(_share_cell(speed, expected) for speed, expected in zip(speeds, linear, strict=True))
+    shares = tuple(
+        _share_cell(speed, expected) for speed, expected in zip(speeds, linear, strict=True)
+    )
     legend = "dashed: linear scaling" if len(rungs) > 1 else ""
     cells = tuple(Cell(speed, format_rate(speed)) for speed in speeds)
     column = Column("speed", "examples per second", legend, cells, linear)
     share = Column("speed", "share of linear", f"from {base.size}", shares, plot="bars")
     # A single measurement is its own base: a column of shares would only show 100%.
     columns = (column, share) if sum(speed is not None for speed in speeds) > 1 else (column,)
-    return Chart(f"{environment}: measured against linear scaling", _rows(rungs), columns, _notes(rungs, measured))
+    return Chart(
+        f"{environment}: measured against linear scaling",
+        _rows(rungs),
+        columns,
+        _notes(rungs, measured),
+    )
 
 
 def _share_cell(value: Fraction | None, linear: Fraction) -> Cell:
-    return Cell(None, UNKNOWN) if value is None else Cell(value / linear, floor_percent(value / linear))
+    return (
+        Cell(None, UNKNOWN)
+        if value is None
+        else Cell(value / linear, floor_percent(value / linear))
+    )
 
 
 def _notes(rungs: Sequence[Rung], measured: MeasuredThroughput) -> tuple[str, ...]:
     sizes = [rung.size for rung in rungs]
-    missing = (f"{UNKNOWN}: not measured yet.",) if any(size not in measured.speeds for size in sizes) else ()
-    outdated = ", ".join(size for size in sizes if size in measured.speeds and size in measured.outdated)
+    missing = (
+        (f"{UNKNOWN}: not measured yet.",)
+        if any(size not in measured.speeds for size in sizes)
+        else ()
+    )
+    outdated = ", ".join(
+        size for size in sizes if size in measured.speeds and size in measured.outdated
+    )
     note = f"{outdated}: measured with another program."
     return (*missing, note) if outdated else missing

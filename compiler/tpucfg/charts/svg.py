@@ -91,7 +91,9 @@ class _Scale(NamedTuple):
     def x(self, column: Column, value: Fraction) -> float:
         """Return the pixels from the plot's left edge; a column that needs less width is centred."""
         low, high = _range(column)
-        return (self.width - (high - low) * self.doubling) / 2 + (_log2(value) - low) * self.doubling
+        return (self.width - (high - low) * self.doubling) / 2 + (
+            _log2(value) - low
+        ) * self.doubling
 
 
 def draw(parent: Element, chart: Chart, width: float) -> tuple[float, float]:
@@ -113,7 +115,11 @@ def _notes(chart: Chart, scale: _Scale, *, is_by_cores: bool) -> tuple[str, ...]
     if not scale.doubling:
         return chart.notes
     spacing = () if is_by_cores else ("The rungs are equally far apart, whatever their cores.",)
-    return ("Logarithmic scales, on which a doubling is equally long everywhere.", *spacing, *chart.notes)
+    return (
+        "Logarithmic scales, on which a doubling is equally long everywhere.",
+        *spacing,
+        *chart.notes,
+    )
 
 
 # Layout.
@@ -122,9 +128,13 @@ def _notes(chart: Chart, scale: _Scale, *, is_by_cores: bool) -> tuple[str, ...]
 def _layout(chart: Chart, width: float) -> _Layout:
     columns = chart.columns
     labels = _labels_width(chart.rows)
-    values = tuple(max(text_width(cell.text, TEXT_SIZE) for cell in column.cells) for column in columns)
+    values = tuple(
+        max(text_width(cell.text, TEXT_SIZE) for cell in column.cells) for column in columns
+    )
     plots = sum(column.plot != "none" for column in columns)
-    remaining = width - labels - len(columns) * COLUMN_GAP - plots * VALUE_GAP - sum(values) - MARK_RADIUS
+    remaining = (
+        width - labels - len(columns) * COLUMN_GAP - plots * VALUE_GAP - sum(values) - MARK_RADIUS
+    )
     plot = min(MAX_PLOT_WIDTH, max(MIN_PLOT_WIDTH, remaining / plots))
     lefts, right = [], labels
     for column, value_width in zip(columns, values, strict=True):
@@ -140,7 +150,9 @@ def _vertical_positions(cores: Sequence[int]) -> tuple[tuple[float, ...], bool]:
     Placed by the logarithm of the cores, a figure that grows as a power of them is a straight line. With sizes that
     hardly differ, the smallest possible gap would make the chart too high: the rungs are then equally far apart.
     """
-    row_height = next((height for max_rungs, height in _ROW_HEIGHTS if len(cores) <= max_rungs), _MIN_ROW_HEIGHT)
+    row_height = next(
+        (height for max_rungs, height in _ROW_HEIGHTS if len(cores) <= max_rungs), _MIN_ROW_HEIGHT
+    )
     doublings = [math.log2(count / cores[0]) for count in cores]
     min_gap = min((high - low for low, high in pairwise(doublings)), default=1.0)
     scale = max(_MIN_ROW_HEIGHT / min_gap, row_height * (len(cores) - 1) / (doublings[-1] or 1))
@@ -150,12 +162,16 @@ def _vertical_positions(cores: Sequence[int]) -> tuple[tuple[float, ...], bool]:
         if is_by_cores
         else [index * float(row_height) for index in range(len(cores))]
     )
-    return tuple(HEAD_HEIGHT + _MIN_ROW_HEIGHT / 2 + heights[-1] - height for height in heights), is_by_cores
+    return tuple(
+        HEAD_HEIGHT + _MIN_ROW_HEIGHT / 2 + heights[-1] - height for height in heights
+    ), is_by_cores
 
 
 def _labels_width(rows: Sequence[Row]) -> float:
     sizes = max(text_width(row.size, TEXT_SIZE, bold=True) for row in rows)
-    cores = max(text_width("cores", SMALL_SIZE), *(text_width(f"{row.cores:,}", SMALL_SIZE) for row in rows))
+    cores = max(
+        text_width("cores", SMALL_SIZE), *(text_width(f"{row.cores:,}", SMALL_SIZE) for row in rows)
+    )
     return sizes + VALUE_GAP + cores
 
 
@@ -196,16 +212,31 @@ def _range(column: Column) -> tuple[float, float]:
 
 def _draw_labels(group: Element, chart: Chart, layout: _Layout) -> None:
     right = layout.labels
-    add_element(group, "text", "cores", class_="small muted end", x=right, y=HEAD_HEIGHT - _CHANGE_ABOVE_ROWS)
+    add_element(
+        group,
+        "text",
+        "cores",
+        class_="small muted end",
+        x=right,
+        y=HEAD_HEIGHT - _CHANGE_ABOVE_ROWS,
+    )
     for row, y in zip(chart.rows, layout.ys, strict=True):
         add_element(group, "text", row.size, class_="size", x=0, y=y + _BASELINE)
-        add_element(group, "text", f"{row.cores:,}", class_="small muted end", x=right, y=y + _BASELINE)
+        add_element(
+            group, "text", f"{row.cores:,}", class_="small muted end", x=right, y=y + _BASELINE
+        )
 
 
-def _draw_column(parent: Element, column: Column, scale: _Scale, layout: _Layout, index: int) -> None:
-    group = add_element(parent, "g", class_=column.kind, transform=f"translate({layout.lefts[index]:.1f} 0)")
+def _draw_column(
+    parent: Element, column: Column, scale: _Scale, layout: _Layout, index: int
+) -> None:
+    group = add_element(
+        parent, "g", class_=column.kind, transform=f"translate({layout.lefts[index]:.1f} 0)"
+    )
     add_element(group, "text", column.title, class_="head", x=0, y=HEAD_HEIGHT - _TITLE_ABOVE_ROWS)
-    add_element(group, "text", column.change, class_="small muted", x=0, y=HEAD_HEIGHT - _CHANGE_ABOVE_ROWS)
+    add_element(
+        group, "text", column.change, class_="small muted", x=0, y=HEAD_HEIGHT - _CHANGE_ABOVE_ROWS
+    )
     if column.plot == "marks":
         _draw_marks(group, column, scale, layout.ys)
     elif column.plot == "bars":
@@ -216,7 +247,11 @@ def _draw_column(parent: Element, column: Column, scale: _Scale, layout: _Layout
 
 
 def _draw_marks(group: Element, column: Column, scale: _Scale, ys: Sequence[float]) -> None:
-    marks = [(cell, cell.value, y) for cell, y in zip(column.cells, ys, strict=True) if cell.value is not None]
+    marks = [
+        (cell, cell.value, y)
+        for cell, y in zip(column.cells, ys, strict=True)
+        if cell.value is not None
+    ]
     if not marks:
         return
     # SVG paints in document order: the rows below the lines, the lines below the marks.
@@ -231,7 +266,11 @@ def _draw_marks(group: Element, column: Column, scale: _Scale, ys: Sequence[floa
 
 
 def _draw_line(
-    group: Element, class_: str, column: Column, scale: _Scale, points: Sequence[tuple[Fraction, float]]
+    group: Element,
+    class_: str,
+    column: Column,
+    scale: _Scale,
+    points: Sequence[tuple[Fraction, float]],
 ) -> None:
     if len(points) > 1:
         path = " ".join(f"{scale.x(column, value):.1f},{y:.1f}" for value, y in points)
@@ -244,7 +283,15 @@ def _draw_bars(group: Element, column: Column, scale: _Scale, ys: Sequence[float
     for cell, y in zip(column.cells, ys, strict=True):
         if cell.value is not None:
             width = float(cell.value / maximum) * scale.width
-            add_element(group, "rect", class_="bar", x=0, y=y - BAR_HEIGHT / 2, width=width, height=BAR_HEIGHT)
+            add_element(
+                group,
+                "rect",
+                class_="bar",
+                x=0,
+                y=y - BAR_HEIGHT / 2,
+                width=width,
+                height=BAR_HEIGHT,
+            )
     x = float(1 / maximum) * scale.width
     top, bottom = ys[-1] - 2 * MARK_RADIUS, ys[0] + 2 * MARK_RADIUS
     add_element(group, "line", class_="path linear", x1=x, x2=x, y1=top, y2=bottom)
@@ -260,7 +307,9 @@ def add_element(parent: Element, tag: str, text: str = "", **attributes: str | f
     return element
 
 
-def add_lines(parent: Element, text: str, width: float, size: int, y: float, *, class_: str) -> float:
+def add_lines(
+    parent: Element, text: str, width: float, size: int, y: float, *, class_: str
+) -> float:
     """Append a text below a position, in lines of at most a width, and return the position of the last line."""
     for line in _wrapped(text, width, size, bold=class_ == "headline"):
         y += _LINE_HEIGHTS[size]
@@ -270,7 +319,11 @@ def add_lines(parent: Element, text: str, width: float, size: int, y: float, *, 
 
 def _attributes(attributes: dict[str, str | float]) -> dict[str, str]:
     """Return attributes as SVG writes them: `class_` as class, `stroke_width` as stroke-width, numbers to a tenth."""
-    return {key.rstrip("_").replace("_", "-"): _attribute(value) for key, value in attributes.items() if value != ""}
+    return {
+        key.rstrip("_").replace("_", "-"): _attribute(value)
+        for key, value in attributes.items()
+        if value != ""
+    }
 
 
 def text_width(text: str, size: float, *, bold: bool = False) -> float:
@@ -282,7 +335,9 @@ def _wrapped(text: str, width: float, size: float, *, bold: bool = False) -> lis
     """Return the text in lines of at most that many pixels."""
     max_length = int(width / (PROSE_EMS * size * (BOLD_FACTOR if bold else 1)))
     # Not at hyphens, which would break a size such as v5litepod-16.
-    return textwrap.wrap(printable(text), max(_MIN_LINE_LENGTH, max_length), break_on_hyphens=False) or [""]
+    return textwrap.wrap(
+        printable(text), max(_MIN_LINE_LENGTH, max_length), break_on_hyphens=False
+    ) or [""]
 
 
 def _attribute(value: str | float) -> str:
@@ -368,7 +423,9 @@ def render_svg(narratives: Sequence[Narrative], findings: Sequence[Finding]) -> 
     return _document(body, narratives, width + 2 * MARGIN, y + 2 * MARGIN)
 
 
-def _draw_narrative(body: Element, narrative: Narrative, width: float, y: float) -> tuple[float, float]:
+def _draw_narrative(
+    body: Element, narrative: Narrative, width: float, y: float
+) -> tuple[float, float]:
     """Draw one narrative at that height, and return the width and height so far."""
     y += 20 if y else -10
     y = add_lines(body, narrative.headline, WIDTH, HEADLINE_SIZE, y, class_="headline")
@@ -380,7 +437,9 @@ def _draw_narrative(body: Element, narrative: Narrative, width: float, y: float)
             y += 36
             add_element(body, "text", chart.title, class_="part", x=0, y=y)
         y += 24
-        drawn_width, height = draw(add_element(body, "g", transform=f"translate(0 {y:g})"), chart, WIDTH)
+        drawn_width, height = draw(
+            add_element(body, "g", transform=f"translate(0 {y:g})"), chart, WIDTH
+        )
         width, y = max(width, drawn_width), y + height
     return width, y
 

@@ -50,7 +50,9 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
 }
 """The commands in the order of `tpucfg --help`. Each is a function in a module of its own: see `python_name`."""
 
-COMMANDS: Final = {name: summary for section in SECTIONS.values() for name, summary in section.items()}
+COMMANDS: Final = {
+    name: summary for section in SECTIONS.values() for name, summary in section.items()
+}
 
 
 class _Commands(TyperGroup):
@@ -63,7 +65,9 @@ class _Commands(TyperGroup):
         width = max(map(len, COMMANDS))
         for title, commands in SECTIONS.items():
             with formatter.section(title):
-                formatter.write_dl([(name.ljust(width), summary) for name, summary in commands.items()])
+                formatter.write_dl(
+                    [(name.ljust(width), summary) for name, summary in commands.items()]
+                )
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -82,11 +86,18 @@ class _Command(TyperCommand):
     """A command that rejects a second --spec unless it is repeatable: click would silently use the last one."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        specs = [param for param in self.params if param.name == "spec" and not getattr(param, "multiple", True)]
+        specs = [
+            param
+            for param in self.params
+            if param.name == "spec" and not getattr(param, "multiple", True)
+        ]
         if specs and not ctx.resilient_parsing:
             _, _, given = self.make_parser(ctx).parse_args(args=list(args))
             if given.count(specs[0]) > 1:
-                raise UsageError(f"--spec is given more than once, and {self.name} takes one spec", "keep one --spec")
+                raise UsageError(
+                    f"--spec is given more than once, and {self.name} takes one spec",
+                    "keep one --spec",
+                )
         return super().parse_args(ctx, args)
 
 
@@ -100,7 +111,9 @@ def _command(name: str) -> Any:
     """Import a command's module and build the command from its function's signature."""
     module, function = import_module(f"tpucfg.cli.{python_name(name)}"), python_name(name)
     single = typer.Typer(add_completion=False, rich_markup_mode=None)
-    single.command(name, cls=_Command, context_settings=getattr(module, "CONTEXT", None))(getattr(module, function))
+    single.command(name, cls=_Command, context_settings=getattr(module, "CONTEXT", None))(
+        getattr(module, function)
+    )
     return get_command(single)
 
 
@@ -122,7 +135,10 @@ def _version(value: bool) -> None:
 @app.callback()
 def tpucfg(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version and exit.", callback=_version, is_eager=True)
+        bool,
+        typer.Option(
+            "--version", help="Print the version and exit.", callback=_version, is_eager=True
+        ),
     ] = False,
 ) -> None:
     """Compile one short spec to one validated config.yaml per TPU size.

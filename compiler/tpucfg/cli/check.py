@@ -41,10 +41,16 @@ def check(
     probe: options.ProbeOption = False,
     config: Annotated[
         list[Path] | None,
-        option("--config PATH", "A config to check, or a folder of them; repeatable. Needs --target."),
+        option(
+            "--config PATH", "A config to check, or a folder of them; repeatable. Needs --target."
+        ),
     ] = None,
     stack_outputs: Annotated[
-        Path | None, option("--stack-outputs FILE", "Compare `pulumi stack output --json` with the environment --env.")
+        Path | None,
+        option(
+            "--stack-outputs FILE",
+            "Compare `pulumi stack output --json` with the environment --env.",
+        ),
     ] = None,
     format: Annotated[str, format_option("|".join(FORMATS))] = "text",
 ) -> None:
@@ -55,7 +61,13 @@ def check(
     Example: tpucfg check --env prod --format github
     """
     if config:
-        unread = {"--spec": spec, "--env": env, "--size": size, "--probe": probe, "--stack-outputs": stack_outputs}
+        unread = {
+            "--spec": spec,
+            "--env": env,
+            "--size": size,
+            "--probe": probe,
+            "--stack-outputs": stack_outputs,
+        }
         _refuse("--config checks files without a spec", unread)
         report = _check_configs(config, target)
     elif stack_outputs:
@@ -65,7 +77,9 @@ def check(
         )
         report = _check_stack_outputs(stack_outputs, spec or [SPEC], env)
     else:
-        report = _check_specs(spec or [SPEC], selection(env, size, target, probe=probe, changes=changes))
+        report = _check_specs(
+            spec or [SPEC], selection(env, size, target, probe=probe, changes=changes)
+        )
     if format != "text":
         from tpucfg.findings.formats import REPORTS
 
@@ -108,17 +122,23 @@ def _check_specs(paths: Sequence[Path], chosen: Selection) -> _Report:
         uses += bucket_uses(compiled.project) if compiled.project else ()
         # With --size, --target or --probe, only jobs are checked, and not the files next to the spec.
         if not (chosen.sizes or chosen.target or chosen.probe):
-            stack_findings, stack_texts = stack_files.stack_file_findings(path, compiled.project, env)
+            stack_findings, stack_texts = stack_files.stack_file_findings(
+                path, compiled.project, env
+            )
             findings += stack_findings
             sources |= stack_texts
-            if compiled.project and os.path.lexists(path.parent / "results"):  # most projects have no records
+            if compiled.project and os.path.lexists(
+                path.parent / "results"
+            ):  # most projects have no records
                 from tpucfg.results.records import record_findings
 
                 of_records, record_texts = record_findings(path.parent, compiled.project, env)
                 findings += _new(of_records, findings)
                 sources |= record_texts
     findings += shared_bucket_findings(uses)
-    return _Report(findings, sources, f"{listed([*map(str, paths)])}, {format_count(configs, 'config')}")
+    return _Report(
+        findings, sources, f"{listed([*map(str, paths)])}, {format_count(configs, 'config')}"
+    )
 
 
 def _new(findings: Sequence[Finding], earlier: Sequence[Finding]) -> list[Finding]:
@@ -127,15 +147,24 @@ def _new(findings: Sequence[Finding], earlier: Sequence[Finding]) -> list[Findin
     return [finding for finding in findings if (finding.id, finding.location) not in known]
 
 
-def _check_fits(spec: Path, compiled: "CompiledSpec", catalog: Catalog) -> tuple[Sequence[Finding], Mapping[str, str]]:
+def _check_fits(
+    spec: Path, compiled: "CompiledSpec", catalog: Catalog
+) -> tuple[Sequence[Finding], Mapping[str, str]]:
     """Return the findings about the steps and the lengths of the compiled jobs, and the texts that they quote."""
     jobs = compiled.jobs
     known = load_fits(compiled.project, jobs, spec) if compiled.project else None
     # Without a training step, the length of a run is known from its records.
-    has_records = any(job.settings.trainer.max_run_duration for job in jobs) and (spec.parent / "results").exists()
+    has_records = (
+        any(job.settings.trainer.max_run_duration for job in jobs)
+        and (spec.parent / "results").exists()
+    )
     if compiled.project is None or not (known or has_records):
         return (), {}
-    from tpucfg.results.fit_notes import deleted_checkpoints, records_beyond_bound, rungs_beyond_duration
+    from tpucfg.results.fit_notes import (
+        deleted_checkpoints,
+        records_beyond_bound,
+        rungs_beyond_duration,
+    )
     from tpucfg.results.ladder_status import ladder_statuses
 
     findings: list[Finding] = []
@@ -145,7 +174,9 @@ def _check_fits(spec: Path, compiled: "CompiledSpec", catalog: Catalog) -> tuple
 
         findings += known_fit_findings(compiled.project, known)
         findings += deleted_checkpoints(compiled.project, jobs, known)
-    statuses = ladder_statuses(compiled.project, catalog, [job.environment for job in jobs], spec.parent)
+    statuses = ladder_statuses(
+        compiled.project, catalog, [job.environment for job in jobs], spec.parent
+    )
     for name, status in statuses.items():
         sizes = {job.size for job in jobs if job.environment.name == name}
         findings += records_beyond_bound(status, sizes)
@@ -195,7 +226,9 @@ def _check_config(file: str, target: str, catalog: Catalog) -> tuple[Sequence[Fi
     document = read_file(Path(file), several=several)
     findings = config_findings(document, target, catalog)
     # A config of another target may have several documents, although those of this one have not.
-    if findings and (wrong := other_target(document if several else read_file(Path(file), several=True), target)):
+    if findings and (
+        wrong := other_target(document if several else read_file(Path(file), several=True), target)
+    ):
         return [wrong], document.text
     return findings, document.text
 
@@ -212,7 +245,9 @@ def _check_stack_outputs(path: Path, specs: Sequence[Path], env: list[str] | Non
         return _Report(findings, {str(path): document.text}, str(path))
     environment = project.environments[env[0]] if env else environment_of(document, project)
     if environment is None:
-        message = f"neither the bucket nor the account in {path} belongs to an environment of the spec"
+        message = (
+            f"neither the bucket nor the account in {path} belongs to an environment of the spec"
+        )
         raise UsageError(message, "name the stack's environment with --env ENV")
     sources = {str(path): document.text, project.document.file: project.document.text}
     findings = tuple(output_findings(document, project, environment))

@@ -5,7 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from tpucfg.changes.config_diff import Difference, config_difference, read_folders, redact_difference
+from tpucfg.changes.config_diff import (
+    Difference,
+    config_difference,
+    read_folders,
+    redact_difference,
+)
 from tpucfg.cli import options
 from tpucfg.cli.exit_codes import DIFFERENT, ERRORS, CommandExit
 from tpucfg.cli.load_spec import print_findings, require_none
@@ -18,8 +23,12 @@ from tpucfg.text_format import json_text
 
 
 def diff(
-    base: Annotated[str | None, argument("[BASE]", "A git revision, or a folder of configs. [default: HEAD]")] = None,
-    head: Annotated[str | None, argument("[HEAD]", "Another one. [default: the working tree]")] = None,
+    base: Annotated[
+        str | None, argument("[BASE]", "A git revision, or a folder of configs. [default: HEAD]")
+    ] = None,
+    head: Annotated[
+        str | None, argument("[HEAD]", "Another one. [default: the working tree]")
+    ] = None,
     spec: options.SpecOption = SPEC,
     env: options.EnvOption = None,
     size: options.SizeOption = None,
@@ -43,7 +52,12 @@ def diff(
         _require_two_targets(targets, base)
         first, second = (selection(env, size, name) for name in targets)
         difference = _compare_targets(spec, first, second)
-    elif base is not None and head is not None and is_directory(Path(base)) and is_directory(Path(head)):
+    elif (
+        base is not None
+        and head is not None
+        and is_directory(Path(base))
+        and is_directory(Path(head))
+    ):
         difference = _compare_folders(Path(base), Path(head))
     else:
         difference = _compare_revisions(base or "HEAD", head, spec, selection(env, size, *targets))
@@ -61,9 +75,13 @@ def _compare_folders(base: Path, head: Path) -> Difference:
 
 def _require_two_targets(targets: Sequence[str], base: str | None) -> None:
     if len(targets) > 2 or len({*targets}) < len(targets):  # noqa: PLR2004 - two sides of a comparison
-        raise UsageError(f"--target {' --target '.join(targets)}: give one target, or two different ones")
+        raise UsageError(
+            f"--target {' --target '.join(targets)}: give one target, or two different ones"
+        )
     if base is not None:
-        raise UsageError(f"with two targets, the working tree is compared, not {base}", f"leave out {base}")
+        raise UsageError(
+            f"with two targets, the working tree is compared, not {base}", f"leave out {base}"
+        )
 
 
 def _compare_targets(spec: Path, first: Selection, second: Selection) -> Difference:
@@ -74,7 +92,10 @@ def _compare_targets(spec: Path, first: Selection, second: Selection) -> Differe
     catalog = Catalog()
     before, after = (load_compiled(spec, catalog, chosen)[1].jobs for chosen in (first, second))
     if settings := own_settings([*before, *after]):
-        print(f"tpucfg: not compared, as one target reads them: {', '.join(settings)}", file=sys.stderr)
+        print(
+            f"tpucfg: not compared, as one target reads them: {', '.join(settings)}",
+            file=sys.stderr,
+        )
     return job_difference(before, after)
 
 
@@ -88,7 +109,9 @@ def _compare_revisions(base: str, head: str | None, spec: Path, chosen: Selectio
         broken = [revision for revision in (before, after) if revision.is_broken]
         for revision in broken:
             print(f"tpucfg: {revision.snapshot.title} cannot be compared:", file=sys.stderr)
-            print_findings(errors(revision.findings), {revision.snapshot.display_path: revision.text})
+            print_findings(
+                errors(revision.findings), {revision.snapshot.display_path: revision.text}
+            )
         if broken:
             raise CommandExit(ERRORS)
         return revision_difference(before, after)

@@ -14,7 +14,9 @@ _PREFIX: Final = "TPU"
 
 
 def explain(
-    id: Annotated[str | None, typer.Argument(metavar="[ID]", help="A finding's id. [default: all]")] = None,
+    id: Annotated[
+        str | None, typer.Argument(metavar="[ID]", help="A finding's id. [default: all]")
+    ] = None,
 ) -> None:
     """Show a finding's section of the documents: its meaning, an example, the fix, and when to allow it.
 

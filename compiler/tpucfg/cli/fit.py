@@ -28,7 +28,11 @@ from tpucfg.fit.worker_process import Limits, Observer, Running
 from tpucfg.fs import explain_error
 from tpucfg.plan import Job
 from tpucfg.refusal import RefusalError, UsageError
-from tpucfg.results.fit_notes import records_beyond_bound, records_outside_forecast, rungs_beyond_duration
+from tpucfg.results.fit_notes import (
+    records_beyond_bound,
+    records_outside_forecast,
+    rungs_beyond_duration,
+)
 from tpucfg.results.ladder_status import ladder_statuses
 from tpucfg.spec import Duration, Project
 from tpucfg.text_format import format_value, printable
@@ -47,8 +51,12 @@ def fit(
     format: Annotated[str, format_option("text|json|markdown")] = "text",
     jobs: options.JobsOption = None,
     time_limit: options.TimeLimitOption = DEFAULT_TIME_LIMIT,
-    parts: Annotated[bool, option("--parts", "Show what the time of a step is made of, below the tables.")] = False,
-    fresh: Annotated[bool, option("--fresh", "Compile unchanged steps again, and trust no earlier result.")] = False,
+    parts: Annotated[
+        bool, option("--parts", "Show what the time of a step is made of, below the tables.")
+    ] = False,
+    fresh: Annotated[
+        bool, option("--fresh", "Compile unchanged steps again, and trust no earlier result.")
+    ] = False,
 ) -> None:
     """Compile the training step of each rung with the TPU compiler: memory, time and cost of a run.
 
@@ -71,12 +79,16 @@ def fit(
     order = {fit_key(job): index for index, job in enumerate(compiled.jobs)}
     outcomes = sorted(ended, key=lambda outcome: order[fit_key(outcome.job)])
     fits = [
-        RungFit(fit_key(job := each.job), each.result, memory_settings=memory_settings(project, job))
+        RungFit(
+            fit_key(job := each.job), each.result, memory_settings=memory_settings(project, job)
+        )
         for each in outcomes
     ]
     failed = failure_findings(project, outcomes, spec.parent, limits.seconds)
     findings = collect((*fit_findings(project, fits), *failed))
-    statuses = ladder_statuses(project, catalog, [job.environment for job in compiled.jobs], spec.parent)
+    statuses = ladder_statuses(
+        project, catalog, [job.environment for job in compiled.jobs], spec.parent
+    )
     environments = environment_fits(project, outcomes, statuses)
     beyond = [finding for status in statuses.values() for finding in records_beyond_bound(status)]
     print_fits(project, environments, findings, str(file.path), format)
@@ -115,7 +127,9 @@ def compilable_file(project: Project, jobs: Sequence[Job], spec: Path) -> FitFil
         CommandExit: No step is named, the machine cannot compile, or the file has a mistake.
     """
     with_step = [job for job in jobs if job.settings.trainer.fit]
-    file = read_fit_file(fit_path(spec.parent), command=fit_command(project, [*project.environments]))
+    file = read_fit_file(
+        fit_path(spec.parent), command=fit_command(project, [*project.environments])
+    )
     if not with_step:
         findings: Sequence[Finding] = [missing_step_finding(project, jobs)]
     elif problem := machine_problem():
@@ -179,7 +193,10 @@ class Progress(Generic[_Ended]):
         if not self._is_terminal or time.monotonic() - self._drawn < _REFRESH_SECONDS:
             return
         self._drawn = time.monotonic()
-        parts = (f"{each.task.name} {each.process.phase or 'start'} {each.process.seconds:.0f} s" for each in running)
+        parts = (
+            f"{each.task.name} {each.process.phase or 'start'} {each.process.seconds:.0f} s"
+            for each in running
+        )
         text = printable(f"{self.left}: {', '.join(parts)}")
         sys.stderr.write(f"{_CLEAR}{text[: shutil.get_terminal_size().columns - 1]}")
         sys.stderr.flush()
@@ -213,7 +230,9 @@ class FitProgress(Progress[Outcome]):
         verdict = verdict_text(RungFit(fit_key(each.job), each.result))
         if each.is_known:
             verdict += ", unchanged, as committed" if each.is_committed else ", unchanged"
-        self.print_above(f"{self.left} {each.job.environment.name} {each.job.size}: {verdict}{seconds}")
+        self.print_above(
+            f"{self.left} {each.job.environment.name} {each.job.size}: {verdict}{seconds}"
+        )
 
     def interrupted(self, kept: str) -> None:
         """Print what is left of a run that Ctrl-C has ended."""
@@ -261,14 +280,18 @@ def keep_each(
         finally:
             progress.clear()
             if isinstance(sys.exception(), KeyboardInterrupt):
-                progress.interrupted(_write_message(path, write_error) if write_error else f"kept in {path}")
+                progress.interrupted(
+                    _write_message(path, write_error) if write_error else f"kept in {path}"
+                )
     return ended, write_error
 
 
 def require_written(path: Path, error: OSError | None) -> None:
     """Raise RefusalError for results that could not be written."""
     if error:
-        raise RefusalError(_write_message(path, error), f"{explain_error(error)[1]}, and run the command again")
+        raise RefusalError(
+            _write_message(path, error), f"{explain_error(error)[1]}, and run the command again"
+        )
 
 
 def _write_message(path: Path, error: OSError) -> str:

@@ -9,7 +9,15 @@ from tpucfg.cli.table import Cell, Section, interval_data, known, memory_data, p
 from tpucfg.findings import Finding
 from tpucfg.fit.fit_file import NAME, FitResult, Memory, Part, forecast_payload
 from tpucfg.fit.fit_findings import HOST_OFFLOAD
-from tpucfg.fit.forecast import UNBOUNDED, Run, StepInterval, lower_bound, run_of, step_interval, utilization
+from tpucfg.fit.forecast import (
+    UNBOUNDED,
+    Run,
+    StepInterval,
+    lower_bound,
+    run_of,
+    step_interval,
+    utilization,
+)
 from tpucfg.fit.launcher import Outcome
 from tpucfg.fit.rung_fit import gib, interval_text, step_time
 from tpucfg.number_format import UNKNOWN, format_dollars, format_percent, format_rounded
@@ -65,7 +73,9 @@ class RungRow(NamedTuple):
         """The shares of the peak by the forecast, from low to high."""
         if self.forecast is None or self.result is None:
             return []
-        shares = [utilization(self.result, self.job.slice, seconds) for seconds in reversed(self.ends)]
+        shares = [
+            utilization(self.result, self.job.slice, seconds) for seconds in reversed(self.ends)
+        ]
         return [share for share in shares if share is not None]
 
 
@@ -105,12 +115,18 @@ _MIN_HOURS: Final = Fraction(1, 100)
 """Shorter runs are written as less than this."""
 
 
-def environment_fits(project: Project, outcomes: Sequence[Outcome], statuses: Mapping[str, LadderStatus]) -> Fits:
+def environment_fits(
+    project: Project, outcomes: Sequence[Outcome], statuses: Mapping[str, LadderStatus]
+) -> Fits:
     """Return the outcomes by environment."""
     rows = grouped(
-        (name := outcome.job.environment.name, rung_row(project, outcome, statuses[name])) for outcome in outcomes
+        (name := outcome.job.environment.name, rung_row(project, outcome, statuses[name]))
+        for outcome in outcomes
     )
-    shown = {name: tuple((*_cells(row, project), row.outcome.is_committed) for row in of) for name, of in rows.items()}
+    shown = {
+        name: tuple((*_cells(row, project), row.outcome.is_committed) for row in of)
+        for name, of in rows.items()
+    }
     groups = group_ladders([outcome.job for outcome in outcomes], shown)
     return [(group, rows[group.environments[0]]) for group in groups]
 
@@ -145,7 +161,9 @@ def _runs_cells(row: RungRow, steps: int | None) -> tuple[str | None, str | None
     return _amount(row, [run.hours for run in runs], _hours), _amount(row, dollars, format_dollars)
 
 
-def _amount(row: RungRow, values: Sequence[Fraction], form: Callable[[Fraction], str]) -> str | None:
+def _amount(
+    row: RungRow, values: Sequence[Fraction], form: Callable[[Fraction], str]
+) -> str | None:
     """Return the ends of an amount; with its sign, the least if there is no forecast."""
     return _range(values, form) if row.forecast or not values else f"≥ {form(values[0])}"
 
@@ -163,7 +181,9 @@ def _notes(fits: Fits, project: Project) -> Iterator[str]:
     if not rows:
         return
     yield INDICATIVE
-    for note, sizes in grouped((note, row.job.size) for row in rows for note in _rung_notes(row)).items():
+    for note, sizes in grouped(
+        (note, row.job.size) for row in rows for note in _rung_notes(row)
+    ).items():
         yield f"{note}: on {listed([*dict.fromkeys(sizes)])}"
     if not all(row.result.files for row in rows if row.result):
         yield "the step imports no file below the spec's folder, so other commands notice no change of it"
@@ -176,14 +196,22 @@ def _notes(fits: Fits, project: Project) -> Iterator[str]:
     if project.probe:
         cells = {row.job.size: _runs_cells(row, project.probe.steps) for row in rows if row.ends}
         usd = ", {} USD" if project.prices else ""
-        sizes = [f"{size} {hours} hours{usd.format(dollars or UNKNOWN)}" for size, (hours, dollars) in cells.items()]
+        sizes = [
+            f"{size} {hours} hours{usd.format(dollars or UNKNOWN)}"
+            for size, (hours, dollars) in cells.items()
+        ]
         if sizes:
             yield f"a probe of {format_count(project.probe.steps, 'step')}: {'; '.join(sizes)}"
 
 
 def _rung_data(row: RungRow, project: Project) -> dict[str, Any]:
     """Return one rung as data for JSON; an unknown value is None."""
-    result, slice_, seconds, steps = row.result, row.job.slice, row.outcome.seconds, row.job.rung.train_steps
+    result, slice_, seconds, steps = (
+        row.result,
+        row.job.slice,
+        row.outcome.seconds,
+        row.job.rung.train_steps,
+    )
     probe_steps = project.probe.steps if project.probe else None
     least = run_of(row.bound, steps, row.usd_per_hour) if row.bound else None
     runs, probes = ((row.runs(count) if row.forecast else ()) for count in (steps, probe_steps))
@@ -211,8 +239,15 @@ def _rung_data(row: RungRow, project: Project) -> dict[str, Any]:
         data["forecast_usd"] = [run.usd for run in runs]
         data["probe_usd"] = [run.usd for run in probes]
     versions = {**result.compiler._asdict(), "stablehlo": result.stablehlo} if result else {}
-    timing = {key: round(value, 3) for key, value in seconds._asdict().items() if value is not None} if seconds else {}
-    reused = {"unchanged": row.outcome.is_known, "as_committed": row.outcome.is_committed if result else None}
+    timing = (
+        {key: round(value, 3) for key, value in seconds._asdict().items() if value is not None}
+        if seconds
+        else {}
+    )
+    reused = {
+        "unchanged": row.outcome.is_known,
+        "as_committed": row.outcome.is_committed if result else None,
+    }
     return data | versions | reused | {"seconds": timing}
 
 
@@ -222,7 +257,10 @@ def part_lines(fits: Fits) -> Iterator[str]:
         for row in rows:
             model = row.result.forecast if row.result else None
             if model and model.seconds:
-                parts = (f"{PARTS[part]} {seconds / model.seconds:.0%}" for part, seconds in model.parts.items())
+                parts = (
+                    f"{PARTS[part]} {seconds / model.seconds:.0%}"
+                    for part, seconds in model.parts.items()
+                )
                 yield f"{row.job.size} in {listed(group.environments, last=' and ')}: {', '.join(parts)}"
 
 
@@ -264,12 +302,20 @@ def _unforecast(result: FitResult, forecast: StepInterval | None) -> str:
         return "the time of the compiled program is not known"
     if result.fits and forecast is None:
         is_endless = model and UNBOUNDED in model.uncounted
-        reason = "it has a loop whose length is data" if is_endless else "too few published runs tell the error"
+        reason = (
+            "it has a loop whose length is data"
+            if is_endless
+            else "too few published runs tell the error"
+        )
         return f"the step is not forecast: {reason}"
-    return f"the forecast leaves out {', '.join(model.uncounted)}" if model and model.uncounted else ""
+    return (
+        f"the forecast leaves out {', '.join(model.uncounted)}" if model and model.uncounted else ""
+    )
 
 
-def print_fits(project: Project, fits: Fits, findings: Sequence[Finding], file: str, format: str) -> None:
+def print_fits(
+    project: Project, fits: Fits, findings: Sequence[Finding], file: str, format: str
+) -> None:
     """Print the tables with their notes, in Markdown also the findings, or all of it as JSON."""
     if format == "json":
         sys.stdout.write(json_text(_data(project, fits, findings, file)))
@@ -281,7 +327,9 @@ def print_fits(project: Project, fits: Fits, findings: Sequence[Finding], file: 
         if any(row.result for row in rows)
     ]
     # As text, the findings are on stderr, with their places.
-    print_sections(sections, format, [*_notes(fits, project)], findings if format == "markdown" else ())
+    print_sections(
+        sections, format, [*_notes(fits, project)], findings if format == "markdown" else ()
+    )
 
 
 def _data(project: Project, fits: Fits, findings: Sequence[Finding], file: str) -> dict[str, Any]:
@@ -297,5 +345,8 @@ def _data(project: Project, fits: Fits, findings: Sequence[Finding], file: str) 
             }
             for group, rows in fits
         ],
-        "findings": [finding.data("id", "level", "message", "help", "details", "location") for finding in findings],
+        "findings": [
+            finding.data("id", "level", "message", "help", "details", "location")
+            for finding in findings
+        ],
     }

@@ -18,10 +18,18 @@ from tpucfg.text_format import dotted, format_count, format_value, printable
 def import_(
     file: Annotated[Path, argument("FILE", "The config, as YAML or JSON.")],
     env: Annotated[str, option("--env NAME", "The name of the environment.")] = "dev",
-    project: Annotated[str | None, option("--project ID", "The Google project, if the file names none.")] = None,
-    region: Annotated[str | None, option("--region REGION", "The region, if the file names none.")] = None,
-    batch_size: Annotated[int | None, option("--batch-size", "The global batch, if the file has none.", min=1)] = None,
-    train_steps: Annotated[int | None, option("--train-steps", "The steps, if the file has none.", min=1)] = None,
+    project: Annotated[
+        str | None, option("--project ID", "The Google project, if the file names none.")
+    ] = None,
+    region: Annotated[
+        str | None, option("--region REGION", "The region, if the file names none.")
+    ] = None,
+    batch_size: Annotated[
+        int | None, option("--batch-size", "The global batch, if the file has none.", min=1)
+    ] = None,
+    train_steps: Annotated[
+        int | None, option("--train-steps", "The steps, if the file has none.", min=1)
+    ] = None,
 ) -> None:
     """Print the spec of a JobSet, a Vertex AI custom job or a queued resource.
 
@@ -36,15 +44,23 @@ def import_(
 
     form = environment_name_form()
     if not re.fullmatch(form["pattern"], env):
-        raise UsageError(f"--env is {format_value(env)}: {form['patternErrorMessage']}", "give another name: --env dev")
+        raise UsageError(
+            f"--env is {format_value(env)}: {form['patternErrorMessage']}",
+            "give another name: --env dev",
+        )
     document = read_file(file, several=True)
     if document.root is None or errors(document.findings):
         print_findings(document.findings, {str(file): hidden_text(document)})
         raise CommandExit(ERRORS)
-    imported = import_config(document, Given(env, project, region, batch_size, train_steps), Catalog())
+    imported = import_config(
+        document, Given(env, project, region, batch_size, train_steps), Catalog()
+    )
     sys.stdout.write(imported.text)
     if imported.notes:
-        print(printable(f"{file}: {format_count(len(imported.notes), 'difference')} from the file"), file=sys.stderr)
+        print(
+            printable(f"{file}: {format_count(len(imported.notes), 'difference')} from the file"),
+            file=sys.stderr,
+        )
     for note in imported.notes:
         print(printable(f"  {redact(str(note))}"), file=sys.stderr)
     if imported.gaps:

@@ -45,18 +45,31 @@ def infra(
         # The program would report an error of the spec too, but with the path as it is from the program's folder.
         print_result(spec, compiled.findings, compiled.source)
         raise CommandExit(ERRORS)
-    names = tuple(name for name in project.environments if name in chosen.environments or not chosen.environments)
+    names = tuple(
+        name
+        for name in project.environments
+        if name in chosen.environments or not chosen.environments
+    )
     (results,) = run_programs([ProgramRequest(spec, project, names)])
     declared = [result for result in results.values() if isinstance(result, EnvironmentResources)]
-    findings = [finding for resources in declared for finding in resource_findings(resources, project)]
+    findings = [
+        finding for resources in declared for finding in resource_findings(resources, project)
+    ]
     if format == "json":
-        sys.stdout.write(json_text(document_data(Path(os.path.normpath(spec)).as_posix(), results, findings)))
+        sys.stdout.write(
+            json_text(document_data(Path(os.path.normpath(spec)).as_posix(), results, findings))
+        )
     else:
         sys.stdout.writelines(f"{line}\n" for line in _text(results))
     print_findings(
-        [finding for finding in findings if finding.level != "note"], {project.document.file: project.document.text}
+        [finding for finding in findings if finding.level != "note"],
+        {project.document.file: project.document.text},
     )
-    failures = [f"{name}: {result.reason}" for name, result in results.items() if isinstance(result, ProgramFailure)]
+    failures = [
+        f"{name}: {result.reason}"
+        for name, result in results.items()
+        if isinstance(result, ProgramFailure)
+    ]
     if failures:
         raise RefusalError("\n".join(log_lines("\n".join(failures))))
     if errors(findings):
@@ -64,7 +77,9 @@ def infra(
 
 
 def _text(results: Mapping[str, Declared]) -> Iterator[str]:
-    environments = (result for result in results.values() if isinstance(result, EnvironmentResources))
+    environments = (
+        result for result in results.values() if isinstance(result, EnvironmentResources)
+    )
     for number, resources in enumerate(environments):
         environment = resources.environment
         yield from ([""] if number else [])
@@ -72,10 +87,14 @@ def _text(results: Mapping[str, Declared]) -> Iterator[str]:
         for resource in resources.resources:
             options = {"protected": resource.protect, "retained": resource.retain}
             marks = [mark for mark, is_set in options.items() if is_set]
-            yield printable(f"  {resource.kind} {resource.name}" + (f" ({', '.join(marks)})" if marks else ""))
+            yield printable(
+                f"  {resource.kind} {resource.name}" + (f" ({', '.join(marks)})" if marks else "")
+            )
             yield from _value_lines(resource.inputs)
             for name in (name for name in resource.options if name not in _STRUCTURE_OPTIONS):
-                yield printable(f"    option {name}: {json.dumps(resource.options[name], ensure_ascii=False)}")
+                yield printable(
+                    f"    option {name}: {json.dumps(resource.options[name], ensure_ascii=False)}"
+                )
         yield "  outputs"
         yield from _value_lines(resources.outputs)
 
@@ -83,7 +102,9 @@ def _text(results: Mapping[str, Declared]) -> Iterator[str]:
 def _value_lines(values: Mapping[str, Any]) -> Iterator[str]:
     """Yield each scalar value with its path, sorted, so that two outputs can be compared line by line."""
     for path in sorted(filter(None, leaf_paths(values))):
-        name = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
+        name = "".join(
+            f"[{step}]" if isinstance(step, int) else f".{step}" for step in path
+        ).removeprefix(".")
         value = value_at(values, path)
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         yield printable(f"    {name}: {text}")

@@ -33,18 +33,35 @@ _MAX_NAME_LENGTH: Final = MAX_ACCOUNT_ID_LENGTH - len(account_id(name="", enviro
 
 
 def init(
-    folder: Annotated[Path, argument("[DIR]", "The project's folder. [default: the current one]")] = Path(),
-    name: Annotated[str | None, option("--name NAME", "The project's name. [default: the folder's]")] = None,
+    folder: Annotated[
+        Path, argument("[DIR]", "The project's folder. [default: the current one]")
+    ] = Path(),
+    name: Annotated[
+        str | None, option("--name NAME", "The project's name. [default: the folder's]")
+    ] = None,
     target: NewTargetOption = None,
     trainer: Annotated[
-        str | None, choice_option(f"--trainer {'|'.join(TRAINERS)}", tuple(TRAINERS), "Add a trainer to start from.")
+        str | None,
+        choice_option(
+            f"--trainer {'|'.join(TRAINERS)}", tuple(TRAINERS), "Add a trainer to start from."
+        ),
     ] = None,
     install_from: Annotated[
-        str | None, option("--install-from ADDRESS", "What the workflows install. [default: where tpucfg came from]")
+        str | None,
+        option(
+            "--install-from ADDRESS",
+            "What the workflows install. [default: where tpucfg came from]",
+        ),
     ] = None,
-    infra: Annotated[bool, option("--infra", "Add the Pulumi program and a stack file for each environment.")] = False,
-    workflow: Annotated[bool, option("--workflow", "Add GitHub workflows for reviews and updates of stacks.")] = False,
-    only_workflow: Annotated[bool, option("--only-workflow", "Create only the workflows and their actions.")] = False,
+    infra: Annotated[
+        bool, option("--infra", "Add the Pulumi program and a stack file for each environment.")
+    ] = False,
+    workflow: Annotated[
+        bool, option("--workflow", "Add GitHub workflows for reviews and updates of stacks.")
+    ] = False,
+    only_workflow: Annotated[
+        bool, option("--only-workflow", "Create only the workflows and their actions.")
+    ] = False,
 ) -> None:
     """Create a new project: a spec, and the schema by which an editor completes it; options add the rest.
 
@@ -68,7 +85,9 @@ def init(
         files |= workflow_files(requirement)
     if not only_workflow:
         name = _project_name(folder, name)
-        files |= project_files(name=name, target=target, requirement=requirement, trainer=trainer, infra=infra)
+        files |= project_files(
+            name=name, target=target, requirement=requirement, trainer=trainer, infra=infra
+        )
         if os.path.lexists(folder / IGNORE_FILE):
             files.pop(IGNORE_FILE, None)  # the folder's owner decides what Git ignores there
     _write(folder, files)
@@ -112,7 +131,10 @@ def _project_name(folder: Path, given: str | None) -> str:
 def _folder_name(folder: Path) -> str:
     try:
         return folder.absolute().resolve().name
-    except (OSError, RuntimeError) as error:  # a link to itself, or a current folder that was deleted
+    except (
+        OSError,
+        RuntimeError,
+    ) as error:  # a link to itself, or a current folder that was deleted
         raise RefusalError(f"{folder}: {error}", "choose another folder") from None
 
 
@@ -124,7 +146,9 @@ def _write(folder: Path, files: dict[Path, str]) -> None:
     """
     if existing := [path for path in files if os.path.lexists(folder / path)]:
         listing = "\n".join(f"  {printable(str(folder / path))}" for path in existing)
-        raise RefusalError(f"these files exist, and nothing was written:\n{listing}", "choose another folder")
+        raise RefusalError(
+            f"these files exist, and nothing was written:\n{listing}", "choose another folder"
+        )
     texts = {path.as_posix(): text for path, text in files.items()}
     output_dir.apply_changes(folder, output_dir.compare_files(folder, texts), texts)
 

@@ -48,7 +48,9 @@ class _Ladders(NamedTuple):
         """Return the table of a ladder, and the notes below it."""
         status, fits = self.cost_status(group), self.fits_of(group)
         notes = (*(table.fit_note(group.rungs, fits) if fits else ()), *table.cost_notes(status))
-        return Section(group.title, table.ladder_rows(group, self.project.training, status, fits), notes)
+        return Section(
+            group.title, table.ladder_rows(group, self.project.training, status, fits), notes
+        )
 
 
 def ladder(
@@ -65,7 +67,9 @@ def ladder(
     Example: tpucfg ladder --env prod --format markdown
     """
     catalog = Catalog()
-    compiled = compile_spec_file(spec, catalog, selection(env, size, target, probe=probe, changes=changes))
+    compiled = compile_spec_file(
+        spec, catalog, selection(env, size, target, probe=probe, changes=changes)
+    )
     if compiled.plan is None or not compiled.plan.jobs:
         print_result(spec, compiled.findings, compiled.source)
         raise CommandExit(ERRORS)
@@ -148,7 +152,10 @@ def _data(ladders: _Ladders) -> dict[str, Any]:
             }
             for group in ladders.groups
         ],
-        "findings": [finding.data("id", "level", "message", "location", "help") for finding in ladders.findings],
+        "findings": [
+            finding.data("id", "level", "message", "location", "help")
+            for finding in ladders.findings
+        ],
     }
 
 
@@ -164,7 +171,9 @@ def _rung_data(rung: Rung, group: LadderGroup, ladders: _Ladders) -> dict[str, A
         "batch_size": rung.batch_size,
         "steps": dict(rung.steps),
         "epochs": float(Number.read(rung.epochs).value) if rung.epochs else None,
-        "learning_rate": float(Number.read(rung.learning_rate).value) if rung.learning_rate else None,
+        "learning_rate": float(Number.read(rung.learning_rate).value)
+        if rung.learning_rate
+        else None,
         "examples": rung.examples,
     } | table.parallelism_data(rung, group.rungs)
     if fits := ladders.fits_of(group):
@@ -179,11 +188,13 @@ def _svg(ladders: _Ladders) -> str:
 
     throughputs = {
         name: MeasuredThroughput(
-            {rung.size: rung.throughput for rung in status.evaluations if rung.throughput}, status.others
+            {rung.size: rung.throughput for rung in status.evaluations if rung.throughput},
+            status.others,
         )
         for name, status in ladders.statuses.items()
     }
     narratives = [
-        build_narrative(ladders.project, group, throughputs, ladders.fits_of(group)) for group in ladders.groups
+        build_narrative(ladders.project, group, throughputs, ladders.fits_of(group))
+        for group in ladders.groups
     ]
     return render_svg(narratives, ladders.findings)

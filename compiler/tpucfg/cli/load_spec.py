@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 
 
 def load_compiled(
-    path: Path, catalog: Catalog, selection: Selection, *, warnings: Literal["all", "number", "none"] = "number"
+    path: Path,
+    catalog: Catalog,
+    selection: Selection,
+    *,
+    warnings: Literal["all", "number", "none"] = "number",
 ) -> tuple[Project, CompiledSpec]:
     """Compile a spec, and print its errors and warnings to stderr.
 
@@ -108,10 +112,15 @@ def print_fit_warnings(project: Project, fits: "KnownFits") -> None:
 
     findings = known_fit_findings(project, fits, level="warning")
     sources = {project.document.file: project.document.text, str(fits.file.path): fits.file.text}
-    print_findings([finding for finding in findings if finding.level == "warning" and finding.id != "TPU106"], sources)
+    print_findings(
+        [finding for finding in findings if finding.level == "warning" and finding.id != "TPU106"],
+        sources,
+    )
 
 
-def print_result(path: str | Path, findings: Sequence[Finding], source: str, *, in_full: bool = False) -> None:
+def print_result(
+    path: str | Path, findings: Sequence[Finding], source: str, *, in_full: bool = False
+) -> None:
     """Print errors and warnings on stderr; of warnings alone, one line, unless `in_full`.
 
     The commands that make or start a job print warnings in full. Repeated by every command, they would go unread.
@@ -122,7 +131,10 @@ def print_result(path: str | Path, findings: Sequence[Finding], source: str, *, 
     elif serious:
         import shlex
 
-        count, pronoun = format_count(len(serious), "warning"), "it" if len(serious) == 1 else "them"
+        count, pronoun = (
+            format_count(len(serious), "warning"),
+            "it" if len(serious) == 1 else "them",
+        )
         command = shlex.join(command_words("check", path))
         print(printable(f"{path}: {count}; {command} shows {pronoun}"), file=sys.stderr)
 

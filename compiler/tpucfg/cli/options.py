@@ -41,11 +41,16 @@ def _ladders(ctx: typer.Context) -> dict[str, tuple[str, ...]]:
     from tpucfg.yamldoc.reader import read_file
 
     spec = ctx.params.get("spec") or SPEC
-    project = parse_project(read_file(Path(spec[0] if isinstance(spec, list | tuple) else spec))).project
+    project = parse_project(
+        read_file(Path(spec[0] if isinstance(spec, list | tuple) else spec))
+    ).project
     if project is None or "environments" in project.broken:
         return {}
     has_sizes = "sizes" not in project.broken
-    return {name: environment.sizes if has_sizes else () for name, environment in project.environments.items()}
+    return {
+        name: environment.sizes if has_sizes else ()
+        for name, environment in project.environments.items()
+    }
 
 
 # Values of options.
@@ -56,9 +61,13 @@ def _run_id(value: str | None) -> str | None:
         return None
     is_plain = value.isascii() and value.replace("-", "").isalnum() and value == value.lower()
     if not is_plain or not 1 <= len(value.strip("-")) == len(value) <= _MAX_RUN_ID_LENGTH:
-        raise typer.BadParameter(f"a run id has 1 to {_MAX_RUN_ID_LENGTH} lower-case letters, digits and inner dashes")
+        raise typer.BadParameter(
+            f"a run id has 1 to {_MAX_RUN_ID_LENGTH} lower-case letters, digits and inner dashes"
+        )
     if value == _PROBE or value.startswith(f"{_PROBE}-"):
-        raise typer.BadParameter("probe is a part of the names and folders of probes; choose another id")
+        raise typer.BadParameter(
+            "probe is a part of the names and folders of probes; choose another id"
+        )
     return value
 
 
@@ -102,13 +111,25 @@ def selection(
     """
     require_run(step, run, probe=probe)
     done = tuple(map(_run_part, step or ()))
-    return Selection(tuple(env or ()), tuple(size or ()), target, run, probe, done, tuple(map(_change, changes or ())))
+    return Selection(
+        tuple(env or ()),
+        tuple(size or ()),
+        target,
+        run,
+        probe,
+        done,
+        tuple(map(_change, changes or ())),
+    )
 
 
 def require_run(step: object, run: str | None, *, probe: bool) -> None:
     """Raise UsageError for --step without a run that has it."""
     if step and (run is None or probe):
-        needed = "needs --run, the run that has the step" if run is None else "and --probe exclude each other"
+        needed = (
+            "needs --run, the run that has the step"
+            if run is None
+            else "and --probe exclude each other"
+        )
         raise UsageError(f"--step {needed}")
 
 
@@ -197,27 +218,48 @@ def _target_option(help: str) -> Any:
 
 
 SpecOption = Annotated[Path, option("--spec FILE", "The spec.")]
-SpecsOption = Annotated[list[Path] | None, option("--spec FILE", "A spec; repeatable. [default: tpucfg.yaml]")]
+SpecsOption = Annotated[
+    list[Path] | None, option("--spec FILE", "A spec; repeatable. [default: tpucfg.yaml]")
+]
 EnvOption = Annotated[list[str] | None, _env_option("An environment; repeatable. [default: all]")]
-OneEnvOption = Annotated[str | None, _env_option("The environment; optional if only one has the size.")]
+OneEnvOption = Annotated[
+    str | None, _env_option("The environment; optional if only one has the size.")
+]
 SizeOption = Annotated[list[str] | None, _size_option("A size; repeatable. [default: all]")]
 RungOption = Annotated[str | None, _size_option("The rung. [default: the tuned size]")]
 OneSizeOption = Annotated[str, _size_option("The size.")]
 TargetOption = Annotated[str | None, _target_option("The target. [default: the spec's]")]
 TwoTargetsOption = Annotated[
-    list[str] | None, _target_option("The target; given twice, both are compared. [default: the spec's]")
+    list[str] | None,
+    _target_option("The target; given twice, both are compared. [default: the spec's]"),
 ]
 TakenByOption = Annotated[str | None, _target_option("Show only sizes that this target supports.")]
-NewTargetOption = Annotated[str | None, _target_option("The service that runs the jobs. [default: gke]")]
-RunOption = Annotated[str | None, option("--run ID", "The run id, a part of names and folders.", callback=_run_id)]
+NewTargetOption = Annotated[
+    str | None, _target_option("The service that runs the jobs. [default: gke]")
+]
+RunOption = Annotated[
+    str | None, option("--run ID", "The run id, a part of names and folders.", callback=_run_id)
+]
 RunsOption = Annotated[
-    list[str] | None, option("--run ID", "The run id, a part of names and folders; repeatable.", callback=_run_ids)
+    list[str] | None,
+    option("--run ID", "The run id, a part of names and folders; repeatable.", callback=_run_ids),
 ]
 StepOption = Annotated[
     list[str] | None,
-    option("--step [SIZE:]STEP", "The run's step, and its size; repeatable in order. [default: as recorded]"),
+    option(
+        "--step [SIZE:]STEP",
+        "The run's step, and its size; repeatable in order. [default: as recorded]",
+    ),
 ]
-SetOption = Annotated[list[str] | None, option("--set PATH=VALUE", "A value in place of the spec's; repeatable.")]
-JobsOption = Annotated[int | None, option("--jobs N", "Compilations at once. [default: by cores and memory]", min=1)]
-TimeLimitOption = Annotated[str, option("--time-limit TIME", "The longest compilation: 90s, 15m, 1h.")]
-ProbeOption = Annotated[bool, option("--probe", "Take the probe of each rung, as the spec's `probe` describes it.")]
+SetOption = Annotated[
+    list[str] | None, option("--set PATH=VALUE", "A value in place of the spec's; repeatable.")
+]
+JobsOption = Annotated[
+    int | None, option("--jobs N", "Compilations at once. [default: by cores and memory]", min=1)
+]
+TimeLimitOption = Annotated[
+    str, option("--time-limit TIME", "The longest compilation: 90s, 15m, 1h.")
+]
+ProbeOption = Annotated[
+    bool, option("--probe", "Take the probe of each rung, as the spec's `probe` describes it.")
+]

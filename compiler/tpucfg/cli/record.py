@@ -35,12 +35,17 @@ def record(
     env: options.OneEnvOption = None,
     metric: Annotated[
         list[str] | None,
-        option("--metric NAME=VALUE", "A metric; with --from, a NAME is read from the log. Repeatable."),
+        option(
+            "--metric NAME=VALUE", "A metric; with --from, a NAME is read from the log. Repeatable."
+        ),
     ] = None,
-    log: Annotated[str | None, option("--from FILE", "Read the metrics from a log; - is the standard input.")] = None,
+    log: Annotated[
+        str | None, option("--from FILE", "Read the metrics from a log; - is the standard input.")
+    ] = None,
     run: options.RunOption = None,
     step: Annotated[
-        int | None, option("--step STEP", "The step of the run's last checkpoint.", min=1, max=_MAX_STEP)
+        int | None,
+        option("--step STEP", "The step of the run's last checkpoint.", min=1, max=_MAX_STEP),
     ] = None,
     changes: options.SetOption = None,
     probe: options.ProbeOption = False,
@@ -66,10 +71,16 @@ def record(
     is_whole = not probe and step is None
     if log is not None and not wanted:
         wanted = _required_metrics(project, given, is_whole=is_whole)
-    read = None if log is None else _read_log(log, wanted, project.training.preset, job, is_whole=is_whole)
+    read = (
+        None
+        if log is None
+        else _read_log(log, wanted, project.training.preset, job, is_whole=is_whole)
+    )
     metrics = {**(read.metrics if read else {}), **given}
     program = program_of(project, job)
-    record_ = Record(project.name, job.size, metrics, run, probe, recorded_program(program), step, job.changes)
+    record_ = Record(
+        project.name, job.size, metrics, run, probe, recorded_program(program), step, job.changes
+    )
     if step is not None and run:
         # The selection has no run, as this part is not among its records yet.
         record_ = record_._replace(folder=job._replace(run=run).run_dir)
@@ -80,7 +91,9 @@ def record(
     _print_status(project, job, catalog, spec)
 
 
-def _parse_metrics(texts: Sequence[str], *, has_log: bool, has_step: bool) -> tuple[dict[str, float], list[str]]:
+def _parse_metrics(
+    texts: Sequence[str], *, has_log: bool, has_step: bool
+) -> tuple[dict[str, float], list[str]]:
     """Return the metrics with a value on the command line, and the names of those to read from the log.
 
     Raises:
@@ -92,11 +105,16 @@ def _parse_metrics(texts: Sequence[str], *, has_log: bool, has_step: bool) -> tu
         name, equals, value = text.partition("=")
         if not _METRIC_NAME.fullmatch(name):
             rule = "has up to 63 letters, digits, dots, dashes and underscores, and starts with a letter"
-            raise UsageError(f"--metric {format_value(text, quoted=False)}: a metric's name {rule}", "write NAME=VALUE")
+            raise UsageError(
+                f"--metric {format_value(text, quoted=False)}: a metric's name {rule}",
+                "write NAME=VALUE",
+            )
         if name in metrics or name in wanted:
             raise UsageError(f"--metric {name} is given twice", "leave one of the two out")
         if not equals and not has_log:
-            raise UsageError(f"--metric {name} has no value", f"write --metric {name}=VALUE, or add --from FILE")
+            raise UsageError(
+                f"--metric {name} has no value", f"write --metric {name}=VALUE, or add --from FILE"
+            )
         if not equals:
             wanted.append(name)
         # float() would also accept nan, inf and underscores.
@@ -106,7 +124,9 @@ def _parse_metrics(texts: Sequence[str], *, has_log: bool, has_step: bool) -> tu
             message = f"--metric {format_value(text, quoted=False)}: the value is not a number"
             raise UsageError(message, f"write it as a plain number: --metric {name}=0.97")
     if not texts and not has_log and not has_step:
-        raise UsageError("there is nothing to record", f"add --metric {THROUGHPUT}=VALUE, or --from FILE")
+        raise UsageError(
+            "there is nothing to record", f"add --metric {THROUGHPUT}=VALUE, or --from FILE"
+        )
     return metrics, wanted
 
 
@@ -121,12 +141,15 @@ def _refuse_other_values(record: Record, program: Program, job: Job, spec: Path)
 
     results = read_records(spec.parent, job.environment.name)
     if record.step and record.run:
-        parts = run_parts({job.environment.name: results}, record.run).get((record.name, job.environment.name), ())
+        parts = run_parts({job.environment.name: results}, record.run).get(
+            (record.name, job.environment.name), ()
+        )
         joined_parts(parts, (RunPart(record.size, record.step),))
     if differences := other_values(results, record, program):
         message = f"nothing was recorded: the run {record.run} has a record with other values"
         raise RefusalError(
-            f"{message}: {listed(differences, 3)}", "give this run another id with --run, as at its submission"
+            f"{message}: {listed(differences, 3)}",
+            "give this run another id with --run, as at its submission",
         )
 
 
@@ -143,11 +166,17 @@ def _required_metrics(project: Project, given: Mapping[str, float], *, is_whole:
     raise UsageError(message, "leave --from out, or name another metric")
 
 
-def _read_log(log: str, wanted: Sequence[str], preset: Preset | None, job: Job, *, is_whole: bool) -> "LogMetrics":
+def _read_log(
+    log: str, wanted: Sequence[str], preset: Preset | None, job: Job, *, is_whole: bool
+) -> "LogMetrics":
     from tpucfg.results.log_metrics import Steps, last_metrics
 
     rung = job.rung
-    tokens = Fraction(rung.batch_size * rung.sequence_length, rung.slice.devices) if rung.sequence_length else None
+    tokens = (
+        Fraction(rung.batch_size * rung.sequence_length, rung.slice.devices)
+        if rung.sequence_length
+        else None
+    )
     total = rung.train_steps if is_whole else None
     steps = Steps(preset.step_line, rung.batch_size, tokens, total) if preset else None
     try:
@@ -157,7 +186,9 @@ def _read_log(log: str, wanted: Sequence[str], preset: Preset | None, job: Job, 
             return last_metrics(file, printable(log), wanted, steps)
     except OSError as error:
         message = f"{format_value(log, quoted=False)} cannot be read: {error.strerror or error}"
-        raise RefusalError(message, "give the log's path with --from, or - for the standard input") from None
+        raise RefusalError(
+            message, "give the log's path with --from, or - for the standard input"
+        ) from None
 
 
 def _append(record: Record, job: Job, spec: Path, origins: Mapping[str, str]) -> None:
@@ -175,15 +206,25 @@ def _append(record: Record, job: Job, spec: Path, origins: Mapping[str, str]) ->
     from tpucfg.results.records import RecordFileError, append_record, record_problems
 
     if problems := record_problems(record):
-        numbers = " ".join(f"--metric {problem.path[1]}=NUMBER" for problem in problems if len(problem.path) > 1)
-        hint = f"record what the run measured: {numbers}" if numbers else "record fewer metrics, each with --metric"
-        messages = "; ".join(origins.get(str(problem.path[-1]), "") + problem.message for problem in problems)
+        numbers = " ".join(
+            f"--metric {problem.path[1]}=NUMBER" for problem in problems if len(problem.path) > 1
+        )
+        hint = (
+            f"record what the run measured: {numbers}"
+            if numbers
+            else "record fewer metrics, each with --metric"
+        )
+        messages = "; ".join(
+            origins.get(str(problem.path[-1]), "") + problem.message for problem in problems
+        )
         raise RefusalError(f"nothing was recorded: {messages}", hint)
     try:
         path = append_record(spec.parent, job.environment.name, record)
     except RecordFileError as error:
         raise RefusalError(f"nothing was recorded: {printable(str(error))}", error.help) from None
-    metrics = ", ".join(f"{quote_key(name)} {value:.12g}" for name, value in sorted(record.metrics.items()))
+    metrics = ", ".join(
+        f"{quote_key(name)} {value:.12g}" for name, value in sorted(record.metrics.items())
+    )
     name = f"a probe of {job.size}" if record.is_probe else job.size
     reached = f"step {record.step} of {record.run}" if record.step else ""
     print(f"{printable(str(path))}: recorded {name}: {', '.join(filter(None, (reached, metrics)))}")
@@ -191,7 +232,12 @@ def _append(record: Record, job: Job, spec: Path, origins: Mapping[str, str]) ->
 
 def _print_status(project: Project, job: Job, catalog: Catalog, spec: Path) -> None:
     """Print what the record means for the ladder, and the next steps."""
-    from tpucfg.results.gate import first_rung_note, implausible_notes, next_steps, other_program_notes
+    from tpucfg.results.gate import (
+        first_rung_note,
+        implausible_notes,
+        next_steps,
+        other_program_notes,
+    )
     from tpucfg.results.ladder_status import ladder_status
 
     status = ladder_status(project, catalog, job.environment, spec.parent)

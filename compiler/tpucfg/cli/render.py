@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 from tpucfg.catalog import Catalog
 from tpucfg.cli import options
 from tpucfg.cli.exit_codes import DIFFERENT, ERRORS, CommandExit
-from tpucfg.cli.load_spec import load_fits, print_findings, print_fit_warnings, print_result, with_records
+from tpucfg.cli.load_spec import (
+    load_fits,
+    print_findings,
+    print_fit_warnings,
+    print_result,
+    with_records,
+)
 from tpucfg.cli.options import SPEC, format_option, option, output_folder, selection
 from tpucfg.findings import errors
 from tpucfg.parallel import map_shared
@@ -36,12 +42,23 @@ def render(
     changes: options.SetOption = None,
     probe: options.ProbeOption = False,
     out: Annotated[
-        Path | None, option("--out DIR", "Write each config to DIR/<env>/<size>/config.yaml.", parser=output_folder)
+        Path | None,
+        option(
+            "--out DIR", "Write each config to DIR/<env>/<size>/config.yaml.", parser=output_folder
+        ),
     ] = None,
-    check: Annotated[bool, option("--check", "With --out: write nothing, and exit 3 if a file would change.")] = False,
-    prune: Annotated[bool, option("--prune", "With --out: remove the configs that no job needs.")] = False,
-    format: Annotated[str, format_option("yaml|json", "The format; as JSON, each job is a document.")] = "yaml",
-    document: Annotated[str | None, option("--document KEY", "With --format json: print only this object.")] = None,
+    check: Annotated[
+        bool, option("--check", "With --out: write nothing, and exit 3 if a file would change.")
+    ] = False,
+    prune: Annotated[
+        bool, option("--prune", "With --out: remove the configs that no job needs.")
+    ] = False,
+    format: Annotated[
+        str, format_option("yaml|json", "The format; as JSON, each job is a document.")
+    ] = "yaml",
+    document: Annotated[
+        str | None, option("--document KEY", "With --format json: print only this object.")
+    ] = None,
 ) -> None:
     """Print or write the configs of the selected jobs; all of them are validated before anything is written.
 
@@ -57,7 +74,11 @@ def render(
     specs = _render_specs(spec or [SPEC], chosen, "json" if format == "json" else "yaml")
     if document is not None:
         # All are looked up before the first is printed.
-        sys.stdout.write("".join([_document_text(*config, document) for spec in specs for config in spec.configs]))
+        sys.stdout.write(
+            "".join(
+                [_document_text(*config, document) for spec in specs for config in spec.configs]
+            )
+        )
     elif out is None:
         start = "---\n" if format == "yaml" else ""
         sys.stdout.write(start.join(text for rendered in specs for _, text in rendered.configs))
@@ -73,13 +94,23 @@ def _document_text(path: str, config: str, key: str) -> str:
     """
     objects = objects_of(json.loads(config))
     if key not in objects:
-        message = f"{path} has no object {key}" if objects else f"{path} is one object, which --document cannot divide"
-        hint = f"choose one of: {listed(list(objects))}; or other jobs with --size" if objects else "leave it out"
+        message = (
+            f"{path} has no object {key}"
+            if objects
+            else f"{path} is one object, which --document cannot divide"
+        )
+        hint = (
+            f"choose one of: {listed(list(objects))}; or other jobs with --size"
+            if objects
+            else "leave it out"
+        )
         raise UsageError(message, hint)
     return json_text(objects[key])
 
 
-def _render_specs(paths: Sequence[Path], chosen: Selection, format_: ConfigFormat) -> list[RenderedSpec]:
+def _render_specs(
+    paths: Sequence[Path], chosen: Selection, format_: ConfigFormat
+) -> list[RenderedSpec]:
     """Render every spec and print its errors and warnings; an error ends the command after the last."""
     catalog = Catalog()
     specs = []
@@ -94,7 +125,11 @@ def _render_specs(paths: Sequence[Path], chosen: Selection, format_: ConfigForma
         print_result(rendered.path, rendered.findings, rendered.source, in_full=True)
         compiled = rendered.compiled
         # A step that does not fit is a warning: the config of such a rung is valid, and may be meant for later.
-        if compiled and compiled.project and (fits := load_fits(compiled.project, compiled.jobs, path)):
+        if (
+            compiled
+            and compiled.project
+            and (fits := load_fits(compiled.project, compiled.jobs, path))
+        ):
             print_fit_warnings(compiled.project, fits)
         specs.append(rendered._replace(compiled=None))
     shared = shared_bucket_findings([use for rendered in specs for use in rendered.buckets])
@@ -105,15 +140,25 @@ def _render_specs(paths: Sequence[Path], chosen: Selection, format_: ConfigForma
     return specs
 
 
-def _write(specs: Sequence[RenderedSpec], out: Path, *, check: bool, prune: bool, is_probe: bool) -> None:
+def _write(
+    specs: Sequence[RenderedSpec], out: Path, *, check: bool, prune: bool, is_probe: bool
+) -> None:
     """Write the configs below a folder, or with `check`, compare them with the files in it."""
     from tpucfg.render import output_dir
 
     folders = _project_folders(specs)
-    files = {folder + path: text for spec, folder in zip(specs, folders, strict=True) for path, text in spec.configs}
+    files = {
+        folder + path: text
+        for spec, folder in zip(specs, folders, strict=True)
+        for path, text in spec.configs
+    }
     changes = output_dir.compare_files(out, files)
     if prune or check:
-        wanted = (folder + path for spec, folder in zip(specs, folders, strict=True) for path in spec.all_paths)
+        wanted = (
+            folder + path
+            for spec, folder in zip(specs, folders, strict=True)
+            for path in spec.all_paths
+        )
         changes += output_dir.stale_files(out, folders, wanted, is_probe=is_probe)
     if not check:
         output_dir.apply_changes(out, changes, files)
@@ -121,7 +166,10 @@ def _write(specs: Sequence[RenderedSpec], out: Path, *, check: bool, prune: bool
     if check and changes:
         flags = " --probe" if is_probe else ""
         flags += " --prune" if any(change.kind == "remove" for change in changes) else ""
-        print(f"help: write them with: tpucfg render --out {shlex.quote(printable(str(out)))}{flags}", file=sys.stderr)
+        print(
+            f"help: write them with: tpucfg render --out {shlex.quote(printable(str(out)))}{flags}",
+            file=sys.stderr,
+        )
         raise CommandExit(DIFFERENT)
 
 

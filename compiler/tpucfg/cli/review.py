@@ -29,7 +29,9 @@ _FAIL_ON: Final = ("destructive", "caution", "any", "none")
 
 def review(
     base: Annotated[str, option("--base REV", "The revision to merge into.")],
-    head: Annotated[str | None, option("--head REV", "The revision to review. [default: the working tree]")] = None,
+    head: Annotated[
+        str | None, option("--head REV", "The revision to review. [default: the working tree]")
+    ] = None,
     spec: Annotated[
         list[Path] | None, option("--spec FILE", "A spec; repeatable. [default: all affected ones]")
     ] = None,
@@ -42,13 +44,21 @@ def review(
     ] = None,
     fit: Annotated[
         list[str] | None,
-        option("--fit [FOLDER=]FILE", "The fit.json that a job of this run wrote, by the spec's folder; repeatable."),
+        option(
+            "--fit [FOLDER=]FILE",
+            "The fit.json that a job of this run wrote, by the spec's folder; repeatable.",
+        ),
     ] = None,
     resources: Annotated[
         tuple[Path, Path] | None,
-        option("--resources BASE HEAD", "What `tpucfg infra --format json` wrote for both: no program is started."),
+        option(
+            "--resources BASE HEAD",
+            "What `tpucfg infra --format json` wrote for both: no program is started.",
+        ),
     ] = None,
-    run_program: Annotated[bool, option("--run-program", "Run the stack programs with --head too.")] = False,
+    run_program: Annotated[
+        bool, option("--run-program", "Run the stack programs with --head too.")
+    ] = False,
     format: Annotated[str, format_option("markdown|json")] = "markdown",
     fail_on: Annotated[
         str,
@@ -77,7 +87,9 @@ def review(
     from tpucfg.review.comment import check_command
 
     if resources and run_program:
-        raise UsageError("--resources and --run-program exclude each other", "leave out --run-program")
+        raise UsageError(
+            "--resources and --run-program exclude each other", "leave out --run-program"
+        )
     request = CompareRequest(base, head, SPEC, with_program=True, from_merge_base=True)
     request = request._replace(repository=request.open_repository(*(spec or ())))
     files = read_review_files(preview or (), fit or (), resources, request)
@@ -92,13 +104,17 @@ def review(
     sys.stdout.flush()
     if result.is_broken:
         broken = [review.after for review in result.reviews if review.after.is_broken]
-        hint = f"list them with: {check_command(*broken)}" if broken else "the comment has the reason"
+        hint = (
+            f"list them with: {check_command(*broken)}" if broken else "the comment has the reason"
+        )
         raise RefusalError("the spec has errors", hint)
     if fail_on != "none":
         _exit_with_verdict(give_verdict(result), fail_on)
 
 
-def _review_specs(scope: "ReviewScope", files: "ReviewFiles", *, runs_programs: bool) -> "RepositoryReview":
+def _review_specs(
+    scope: "ReviewScope", files: "ReviewFiles", *, runs_programs: bool
+) -> "RepositoryReview":
     """Review each spec; one that cannot be read does not prevent the review of the others.
 
     Raises:
@@ -121,7 +137,9 @@ def _review_specs(scope: "ReviewScope", files: "ReviewFiles", *, runs_programs: 
                 raise
             failures.append(SpecFailure(path.as_posix(), str(error), error.help))
     others, is_of_repository = tuple(map(str, scope.others)), scope.is_of_repository
-    return RepositoryReview(without_renamed_specs(reviews), tuple(failures), others, is_of_repository=is_of_repository)
+    return RepositoryReview(
+        without_renamed_specs(reviews), tuple(failures), others, is_of_repository=is_of_repository
+    )
 
 
 def _present(result: "RepositoryReview", format: str) -> str:
@@ -137,7 +155,9 @@ def _present(result: "RepositoryReview", format: str) -> str:
 def _exit_with_verdict(verdict: "Verdict", fail_on: str) -> None:
     """Raise CommandExit if the verdict is what --fail-on names, or if it cannot be decided."""
     is_caution = verdict.is_caution or verdict.is_destructive
-    if {"any": verdict.is_change, "caution": is_caution, "destructive": verdict.is_destructive}[fail_on]:
+    if {"any": verdict.is_change, "caution": is_caution, "destructive": verdict.is_destructive}[
+        fail_on
+    ]:
         raise CommandExit(DIFFERENT)
     if not verdict.is_known:
         message = f"some effects are unknown, so --fail-on {fail_on} cannot be decided"
@@ -150,7 +170,10 @@ def _exit_with_verdict(verdict: "Verdict", fail_on: str) -> None:
 _ONLY: Final = ""
 _PREVIEW: Final = "--preview"
 _FIT: Final = "--fit"
-_FORMS: Final = {_PREVIEW: ("ENV=FILE", "dev=dev.jsonl"), _FIT: ("FILE or FOLDER=FILE", "projects/mnist=fit.json")}
+_FORMS: Final = {
+    _PREVIEW: ("ENV=FILE", "dev=dev.jsonl"),
+    _FIT: ("FILE or FOLDER=FILE", "projects/mnist=fit.json"),
+}
 """The form of an option's values, and an example."""
 _Owner = tuple[str, str]
 """The folder of a file's spec, empty for the only spec or the one at the root, and the environment of a preview."""
@@ -170,7 +193,11 @@ class ReviewFiles(NamedTuple):
 
         folder = spec.parent.as_posix()
         folders = (folder, _ONLY) if is_only or folder == "." else (folder,)
-        previews = {environment: preview for (owner, environment), preview in self.previews.items() if owner in folders}
+        previews = {
+            environment: preview
+            for (owner, environment), preview in self.previews.items()
+            if owner in folders
+        }
         fits = next((self.fits[name, ""] for name in folders if (name, "") in self.fits), None)
         return GivenFiles(previews, fits, self.resources)
 
@@ -178,7 +205,9 @@ class ReviewFiles(NamedTuple):
         """Raise UsageError for a file that could be of several specs, and for a fit of a folder without a spec."""
         folders = sorted({path.parent.as_posix() for path in scope.requests})
         known = {_ONLY, *folders, *(path.parent.as_posix() for path in scope.others)}
-        if unknown := next((owner for owner, _ in (*self.previews, *self.fits) if owner not in known), None):
+        if unknown := next(
+            (owner for owner, _ in (*self.previews, *self.fits) if owner not in known), None
+        ):
             message = f"the folder {printable(unknown)} of a file has no spec in either revision"
             raise UsageError(message, "give the folder relative to the root of the repository")
         if len(folders) <= 1 or "." in folders:
@@ -191,7 +220,10 @@ class ReviewFiles(NamedTuple):
 
 
 def read_review_files(
-    previews: Sequence[str], fits: Sequence[str], resources: tuple[Path, Path] | None, request: "CompareRequest"
+    previews: Sequence[str],
+    fits: Sequence[str],
+    resources: tuple[Path, Path] | None,
+    request: "CompareRequest",
 ) -> ReviewFiles:
     """Read each file within its limits, before any program runs.
 
@@ -209,7 +241,9 @@ def read_review_files(
         RevisionError: The repository or the revision cannot be read.
     """
     preview_files, fit_files = _parse(_PREVIEW, previews), _parse(_FIT, fits)
-    _require_independent((*preview_files.values(), *fit_files.values(), *(resources or ())), request)
+    _require_independent(
+        (*preview_files.values(), *fit_files.values(), *(resources or ())), request
+    )
     return ReviewFiles(
         {owner: _read_preview(owner[1], path) for owner, path in preview_files.items()},
         {owner: _read_fits(path) for owner, path in fit_files.items()},
@@ -228,10 +262,15 @@ def _parse(option: str, values: Sequence[str]) -> dict[_Owner, Path]:
             has_name = re.fullmatch(environment_name_form()["pattern"], environment) is not None
         if not file or not has_name:
             form, example = _FORMS[option]
-            raise UsageError(f"{option} {printable(value)}: it takes {form}", f"for example: {option} {example}")
+            raise UsageError(
+                f"{option} {printable(value)}: it takes {form}", f"for example: {option} {example}"
+            )
         owner = os.path.normpath(folder) if folder else _ONLY, environment
         if owner in files:
-            raise UsageError(f"{option} {printable(value)}: another file is given for it already", "give one file")
+            raise UsageError(
+                f"{option} {printable(value)}: another file is given for it already",
+                "give one file",
+            )
         files[owner] = Path(file)
     return files
 
@@ -241,9 +280,13 @@ def _require_independent(paths: Iterable[Path], request: "CompareRequest") -> No
     repository = request.open_repository()
     for path in paths:
         if repository.tracks(path, request.head):
-            message = f"{path} is part of the change under review, so it proves nothing about that change"
+            message = (
+                f"{path} is part of the change under review, so it proves nothing about that change"
+            )
             command = f"git rm --cached {quote(printable(str(path)))}"
-            raise RefusalError(message, f"write it to a file that is not committed, or remove it: {command}")
+            raise RefusalError(
+                message, f"write it to a file that is not committed, or remove it: {command}"
+            )
 
 
 # Only a file's name is in the comment: its folder differs between machines, but equal reviews must have equal text. Of
@@ -257,7 +300,9 @@ def _read_preview(environment: str, path: Path) -> "Preview":
         with open_regular_file(path, follow_links=False) as file:
             return read_preview(environment, path.name, file.read(MAX_PREVIEW_BYTES + 1))
     except OSError as error:
-        raise RefusalError(f"{path}: {error.strerror or error}", "write it with: pulumi preview --json") from None
+        raise RefusalError(
+            f"{path}: {error.strerror or error}", "write it with: pulumi preview --json"
+        ) from None
 
 
 def _read_fits(path: Path) -> "RunFits":

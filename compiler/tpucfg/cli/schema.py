@@ -13,7 +13,11 @@ from tpucfg.text_format import suggestion
 def schema(
     name: Annotated[
         str,
-        typer.Argument(metavar="[NAME]", help="tpucfg, record, fit, stack, catalog, or a target.", show_default=False),
+        typer.Argument(
+            metavar="[NAME]",
+            help="tpucfg, record, fit, stack, catalog, or a target.",
+            show_default=False,
+        ),
     ] = "tpucfg",
 ) -> None:
     """Print a JSON Schema: of the spec, a record, a fit, a stack file, the catalog, or a target's request body.
@@ -23,5 +27,8 @@ def schema(
     folder = data_folder("schema")
     names = sorted(path.name.removesuffix(".schema.json") for path in folder.glob("*.schema.json"))
     if name not in names:
-        raise UsageError(f"there is no schema {name}", suggestion(name, names, f"give one of: {', '.join(names)}"))
+        raise UsageError(
+            f"there is no schema {name}",
+            suggestion(name, names, f"give one of: {', '.join(names)}"),
+        )
     sys.stdout.write((folder / f"{name}.schema.json").read_text(encoding="utf-8"))

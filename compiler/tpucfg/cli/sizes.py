@@ -16,7 +16,17 @@ _MAX_ZONES: Final = 4
 """Limit for the zones in a row of the table; more are only counted."""
 
 _FIELDS: Final = (
-    *("size", "generation", "chips", "cores", "devices", "topology", "topologies", "hosts", "chips_per_host"),
+    *(
+        "size",
+        "generation",
+        "chips",
+        "cores",
+        "devices",
+        "topology",
+        "topologies",
+        "hosts",
+        "chips_per_host",
+    ),
     *("targets", "hbm_gib", "peak_8bit_tflops", "hbm_gbps", "ici_gbps", "runtime_version"),
 )
 """The fields of a slice that the JSON has by the same name."""
@@ -26,9 +36,15 @@ _NOT_KNOWN: Final = "not known"
 
 def sizes(
     target: TakenByOption = None,
-    region: Annotated[str | None, option("--region REGION", "Show only sizes that this region offers.")] = None,
-    generation: Annotated[str | None, option("--generation GENERATION", "Show only sizes of it, such as v6e.")] = None,
-    all_: Annotated[bool, option("--all", "Show all generations, and every number of chips.")] = False,
+    region: Annotated[
+        str | None, option("--region REGION", "Show only sizes that this region offers.")
+    ] = None,
+    generation: Annotated[
+        str | None, option("--generation GENERATION", "Show only sizes of it, such as v6e.")
+    ] = None,
+    all_: Annotated[
+        bool, option("--all", "Show all generations, and every number of chips.")
+    ] = False,
     format: Annotated[str, format_option("text|json")] = "text",
 ) -> None:
     """List the catalog of TPU sizes: chips, topology and memory, targets, zones, and the sources of these facts.
@@ -41,14 +57,21 @@ def sizes(
     """
     catalog = Catalog()
     all_sizes = catalog.all() if generation is None else _generation(catalog, generation).slices
-    taken = [slice_.on_target(target or "") for slice_ in all_sizes if target is None or target in slice_.targets]
+    taken = [
+        slice_.on_target(target or "")
+        for slice_ in all_sizes
+        if target is None or target in slice_.targets
+    ]
     if target is not None and not taken:
         raise RefusalError(
-            f"{target} has no size of {generation}", f"list them all: tpucfg sizes --generation {generation}"
+            f"{target} has no size of {generation}",
+            f"list them all: tpucfg sizes --generation {generation}",
         )
     chosen = [slice_ for slice_ in taken if region is None or region in slice_.regions()]
     if region is not None and not chosen:
-        raise _unknown_region(region, target, sorted({name for slice_ in taken for name in slice_.regions()}))
+        raise _unknown_region(
+            region, target, sorted({name for slice_ in taken for name in slice_.regions()})
+        )
     if format == "json":
         sys.stdout.write(json_text([_entry(catalog, slice_) for slice_ in chosen]))
         return
@@ -68,7 +91,9 @@ def _generation(catalog: Catalog, name: str) -> Generation:
     if name in catalog.generation_names:
         return catalog.generation(name)
     names = catalog.generation_names
-    hint = suggestion(catalog.nearest_generation(name) or name, names, f"the generations are: {', '.join(names)}")
+    hint = suggestion(
+        catalog.nearest_generation(name) or name, names, f"the generations are: {', '.join(names)}"
+    )
     raise UsageError(f"there is no generation {format_value(name, quoted=False)}", hint)
 
 
@@ -76,10 +101,14 @@ def _unknown_region(region: str, target: str | None, known: Sequence[str]) -> Re
     """Return the error for a region that offers no size; if it is a zone, the help suggests its region."""
     for_target = f" for {target}" if target else ""
     hint = suggestion(region, known, f"regions with TPUs{for_target}: {', '.join(known)}")
-    return RefusalError(f"no size is offered in {format_value(region, quoted=False)}{for_target}", hint)
+    return RefusalError(
+        f"no size is offered in {format_value(region, quoted=False)}{for_target}", hint
+    )
 
 
-def _text(catalog: Catalog, chosen: Sequence[Slice], region: str | None, others: int) -> Iterator[str]:
+def _text(
+    catalog: Catalog, chosen: Sequence[Slice], region: str | None, others: int
+) -> Iterator[str]:
     lines = [*text_table([[*_cells(slice_, region)] for slice_ in chosen])]
     yield from (*lines, "")
     if others:
@@ -106,7 +135,10 @@ def _cells(slice_: Slice, region: str | None) -> Iterator[Cell]:
 
 def _zones(slice_: Slice, region: str | None) -> str:
     zones = [zone for zone in slice_.zones if region in (None, zone.region)]
-    return listed([zone.name + ("" if zone.official else "*") for zone in zones], _MAX_ZONES) or _NOT_KNOWN
+    return (
+        listed([zone.name + ("" if zone.official else "*") for zone in zones], _MAX_ZONES)
+        or _NOT_KNOWN
+    )
 
 
 def _sources(slice_: Slice) -> Iterator[str]:
@@ -120,7 +152,9 @@ def _entry(catalog: Catalog, slice_: Slice) -> dict[str, Any]:
         **{name: getattr(slice_, name) for name in _FIELDS},
         "peak_bf16_tflops": slice_.peak_tflops,
         "machines": [machine.name for machine in (*slice_.machines, *slice_.named_machines)],
-        "zones": [{"zone": zone.name, "kind": zone.kind, "source": zone.source} for zone in slice_.zones],
+        "zones": [
+            {"zone": zone.name, "kind": zone.kind, "source": zone.source} for zone in slice_.zones
+        ],
         "derived": dict(slice_.derived),
         "sources": [
             {"id": id_, "url": catalog.sources[id_].url, "read": catalog.sources[id_].read}

@@ -15,11 +15,26 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from tpucfg.cli.exit_codes import terminations_as_interrupts
-from tpucfg.cli.start_manifests import NotCreatedError, Undoable, create_in_order, report, start_manifests
+from tpucfg.cli.start_manifests import (
+    NotCreatedError,
+    Undoable,
+    create_in_order,
+    report,
+    start_manifests,
+)
 from tpucfg.refusal import RefusalError
 from tpucfg.render.config import Config
 from tpucfg.targets import RequestBody
-from tpucfg.targets.commands import AUTHORIZATION, TOKEN, Command, Creation, Creations, Manifests, Operation, Submission
+from tpucfg.targets.commands import (
+    AUTHORIZATION,
+    TOKEN,
+    Command,
+    Creation,
+    Creations,
+    Manifests,
+    Operation,
+    Submission,
+)
 from tpucfg.targets.objects import json_value
 
 _OK: Final = range(200, 300)
@@ -50,7 +65,9 @@ def start_job(submission: Submission, config: Config, render_command: Sequence[s
         _start(submission, config, render_command)
     except OSError as error:
         message = f"{program} cannot be started: {error.strerror or error}"
-        raise RefusalError(message, f"reinstall {program}, or put another one first on the PATH") from None
+        raise RefusalError(
+            message, f"reinstall {program}, or put another one first on the PATH"
+        ) from None
     print(f"watch it with:  {submission.watch.bash()}", file=sys.stderr)
     if log := submission.log_since(start_time) if submission.log_since else submission.log:
         print(f"read its log with: {log.bash()}", file=sys.stderr)
@@ -82,7 +99,9 @@ def _start(submission: Submission, config: Config, render_command: Sequence[str]
 # Commands.
 
 
-def _run(command: Command, text: str, token: str, *, capture: bool) -> "subprocess.CompletedProcess[bytes]":
+def _run(
+    command: Command, text: str, token: str, *, capture: bool
+) -> "subprocess.CompletedProcess[bytes]":
     """Run a command with a text on its standard input."""
     stdout = subprocess.PIPE if capture else None
     if not command.token:
@@ -93,7 +112,9 @@ def _run(command: Command, text: str, token: str, *, capture: bool) -> "subproce
     os.close(write_end)
     argv = command.with_token(f"/dev/fd/{read_end}")
     try:
-        return subprocess.run(argv, input=text.encode(), stdout=stdout, check=False, pass_fds=(read_end,))
+        return subprocess.run(
+            argv, input=text.encode(), stdout=stdout, check=False, pass_fds=(read_end,)
+        )
     finally:
         os.close(read_end)
 
@@ -205,7 +226,9 @@ def _create_objects(creations: Creations, body: RequestBody) -> None:
     client = _Client(creations)
     last = creations.steps[-1]
     steps = [step for step in creations.steps if not _is_reused(client, step)]
-    create_in_order([_undoable(client, step, body[step.document], is_last=step == last) for step in steps])
+    create_in_order(
+        [_undoable(client, step, body[step.document], is_last=step == last) for step in steps]
+    )
 
 
 def _is_reused(client: _Client, step: Creation) -> bool:
@@ -219,13 +242,21 @@ def _is_reused(client: _Client, step: Creation) -> bool:
         return False
     if answer.status not in _OK or not answer.is_object:
         reason = answer.error or "the answer is no object"
-        raise RefusalError(f"{step.document} {step.name} cannot be looked up, nothing started: {reason}")
+        raise RefusalError(
+            f"{step.document} {step.name} cannot be looked up, nothing started: {reason}"
+        )
     if step.content and step.content in answer.text:
         report(f"{step.document} {step.name}: an equal one exists, and is reused")
         return True
-    reason = "made from other values or by another release of tpucfg" if step.content else "so the job may be running"
+    reason = (
+        "made from other values or by another release of tpucfg"
+        if step.content
+        else "so the job may be running"
+    )
     message = f"{step.document} {step.name} already exists, {reason}, and was left as it is"
-    raise RefusalError(message, f"delete it: {step.delete.bash()}, or add --run ID, which is part of names")
+    raise RefusalError(
+        message, f"delete it: {step.delete.bash()}, or add --run ID, which is part of names"
+    )
 
 
 def _undoable(client: _Client, step: Creation, document: Any, *, is_last: bool) -> Undoable:
@@ -253,10 +284,16 @@ def _undoable(client: _Client, step: Creation, document: Any, *, is_last: bool) 
     def delete() -> tuple[bool, str]:
         answer = client.delete(step)
         if answer.status == _NOT_FOUND:
-            return is_accepted, "not there" if is_accepted else "not there yet; its request may still take effect"
+            return (
+                is_accepted,
+                "not there" if is_accepted else "not there yet; its request may still take effect",
+            )
         if answer.error:
             return False, f"not deleted ({answer.error})"
-        return answer.operation.is_done, "deleted" if answer.operation.is_done else "still being deleted"
+        return (
+            answer.operation.is_done,
+            "deleted" if answer.operation.is_done else "still being deleted",
+        )
 
     charge = f"the {step.document} is charged while it exists" if is_last else "it costs nothing"
     return Undoable(name, step.delete.bash(), create, delete, charge)

@@ -24,11 +24,13 @@ _Object = tuple[Manifest, RequestBody]
 _UNDO_OPTIONS: Final = ("--ignore-not-found", "--timeout=60s")
 _WARNING: Final = "Warning: "
 _ANSWER: Final = re.compile(
-    r"(?:Error from server(?: \((?P<reason>\w+)\))?: )?(?:error when \w+ \"STDIN\": )?(?P<text>.+)", re.DOTALL
+    r"(?:Error from server(?: \((?P<reason>\w+)\))?: )?(?:error when \w+ \"STDIN\": )?(?P<text>.+)",
+    re.DOTALL,
 )
 """An error of the server as kubectl prints it: https://github.com/kubernetes/kubectl/blob/v0.34.1/pkg/cmd/util/helpers.go."""
 _FROM_SERVER: Final = re.compile(
-    r"Error from server|^The \w+ \"[^\n]*\" is invalid|no matches for kind|doesn't have a resource type", re.MULTILINE
+    r"Error from server|^The \w+ \"[^\n]*\" is invalid|no matches for kind|doesn't have a resource type",
+    re.MULTILINE,
 )
 """The errors after which another request may succeed; without one of them, the server was not reached."""
 _NO_PERMISSION: Final = re.compile(r"cannot \w+ resource")
@@ -45,7 +47,11 @@ _REFUSALS: Final = (
         "create it: {cluster} create namespace {namespace}",
     ),
     (_NO_KIND, "the cluster does not know the kind {kind}", "{install}"),
-    (_NO_PERMISSION, "you may not create {name}: {error}", "ask the cluster's administrators for a role"),
+    (
+        _NO_PERMISSION,
+        "you may not create {name}: {error}",
+        "ask the cluster's administrators for a role",
+    ),
     (
         re.compile("exceeded quota"),
         "the cluster refuses {name}: {error}",
@@ -65,7 +71,9 @@ def start_manifests(submission: Submission, start: Manifests, config: Config) ->
         try:
             objects = [*questions.missing(start.requirements), *objects]
             questions.look_for_run(start.same_run, start.steps[-1])
-            questions.ask_for(objects, start.trials(config.request_body), goes_on=start.same_run is not None)
+            questions.ask_for(
+                objects, start.trials(config.request_body), goes_on=start.same_run is not None
+            )
         except RefusalError as error:
             raise RefusalError(f"{error}; nothing was created", error.help) from None
         questions.raise_problems()
@@ -127,12 +135,16 @@ class _Questions:
                 self._note(f"{requirement.name} is missing: it is created before the job")
                 yield requirement.remedy
             elif requirement.is_note:
-                labels = next((word for word in requirement.find.argv if word.startswith("--selector=")), "")
+                labels = next(
+                    (word for word in requirement.find.argv if word.startswith("--selector=")), ""
+                )
                 count = f"{len(lines) or 'no'} {requirement.name} now match {labels}"
                 needed = f"the job needs {requirement.number}: {requirement.consequence}; {requirement.fix}"
                 self._note(f"{count}, and {needed}")
             else:
-                self._problems[f"{requirement.name} is missing: {requirement.consequence}"] = requirement.fix
+                self._problems[f"{requirement.name} is missing: {requirement.consequence}"] = (
+                    requirement.fix
+                )
 
     def look_for_run(self, find: Command | None, job: Manifest) -> None:
         """Look for another job of the same run that has not ended: two would write to one folder."""
@@ -141,7 +153,9 @@ class _Questions:
             name, *end = line.split()
             if end == ["<none>"] and name != own:
                 fix = f"delete it: {job.delete.bash().removesuffix(own)}{name}; or name another run with --run"
-                self._problems[f"{kind}/{name} is of the same run, and writes to the same folder"] = fix
+                self._problems[
+                    f"{kind}/{name} is of the same run, and writes to the same folder"
+                ] = fix
 
     def _lines(self, find: Command, name: str) -> list[str] | None:
         """Return one line for each object that a command finds; None after an error, which is a note."""
@@ -151,7 +165,9 @@ class _Questions:
             return None
         return answer.output.splitlines()
 
-    def ask_for(self, objects: Sequence[_Object], trials: Sequence[RequestBody], *, goes_on: bool) -> None:
+    def ask_for(
+        self, objects: Sequence[_Object], trials: Sequence[RequestBody], *, goes_on: bool
+    ) -> None:
         """Ask the server about all objects, and about those that are never created."""
         for step, body in objects:
             answer = _dry_run(step.create, body)
@@ -164,7 +180,9 @@ class _Questions:
         for body in trials:
             answer, kind = _dry_run(job.create, body), body["kind"]
             if _NO_PERMISSION.search(answer.error):
-                self._note(f"the pods were not checked, because you may not create a {kind}: {answer.error}")
+                self._note(
+                    f"the pods were not checked, because you may not create a {kind}: {answer.error}"
+                )
             else:
                 self._judge(f"the pods' {kind}", answer, kind)
 
@@ -177,7 +195,9 @@ class _Questions:
             words = self._submission.watch.argv
             values = {"name": name, "kind": kind, "install": install, "error": answer.error}
             values |= {"cluster": " ".join(words[:2]), "in_namespace": " ".join(words[:3])}
-            answers = ((pattern.search(answer.error), problem, fix) for pattern, problem, fix in _REFUSALS)
+            answers = (
+                (pattern.search(answer.error), problem, fix) for pattern, problem, fix in _REFUSALS
+            )
             match, problem, fix = next(row for row in answers if row[0])
             values |= match.groupdict() if match else {}
             self._problems[problem.format(**values)] = fix.format(**values)
@@ -186,7 +206,11 @@ class _Questions:
         if not self._existing:
             return
         is_there = job in self._existing
-        state = ", so the job may be running, and was left as it is" if is_there else ", left by an earlier job"
+        state = (
+            ", so the job may be running, and was left as it is"
+            if is_there
+            else ", left by an earlier job"
+        )
         watch = f"watch it: {self._submission.watch.bash()}; or " if is_there else ""
         deletion = "; ".join(step.delete.bash() for step in reversed(self._existing))
         # A run that goes on keeps its name: another one would begin at step 0.

@@ -12,7 +12,14 @@ from tpucfg.cli.exit_codes import terminations_as_interrupts
 from tpucfg.cli.load_spec import load_compiled, require_none
 from tpucfg.cli.options import SPEC, format_option, option, selection
 from tpucfg.cli.table import Cell, Line, Section, known, print_sections
-from tpucfg.number_format import UNKNOWN, floor_percent, format_dollars, format_metric, format_rate, format_rounded
+from tpucfg.number_format import (
+    UNKNOWN,
+    floor_percent,
+    format_dollars,
+    format_metric,
+    format_rate,
+    format_rounded,
+)
 from tpucfg.paths import grouped
 from tpucfg.plan import Job
 from tpucfg.refusal import UsageError
@@ -59,7 +66,9 @@ def status(
     Example: tpucfg status --env prod --live --run a1
     """
     if (size or run or probe) and not live:
-        raise UsageError("--size, --run and --probe choose the jobs of --live", "add --live, or leave them out")
+        raise UsageError(
+            "--size, --run and --probe choose the jobs of --live", "add --live, or leave them out"
+        )
     catalog = Catalog()
     runs = [*dict.fromkeys(run or ())]
     chosen = selection(env, size, run=runs[0] if runs else None, probe=probe)
@@ -79,7 +88,9 @@ def status(
     else:
         print_sections(_sections(ladders, answers, asked, catalog), format)
     findings = [finding for ladder in ladders for finding in ladder.findings]
-    require_none(findings, {file: text for ladder in ladders for file, text in ladder.sources.items()})
+    require_none(
+        findings, {file: text for ladder in ladders for file, text in ladder.sources.items()}
+    )
 
 
 def _sections(
@@ -87,7 +98,11 @@ def _sections(
 ) -> Iterator[Section]:
     """Yield the tables of each environment, with the notes and the next steps below them."""
     for ladder in ladders:
-        name, target, region = ladder.environment.name, ladder.environment.target, ladder.environment.region
+        name, target, region = (
+            ladder.environment.name,
+            ladder.environment.target,
+            ladder.environment.region,
+        )
         rows = [[*_cells(each, ladder)] for each in ladder.rungs]
         lines: list[Line] = [*_notes(ladder), *run_steps(ladder, catalog), *next_steps(ladder)]
         yield Section(f"{name}: {target} in {region}, {ladder.results.file}", rows, _below(lines))
@@ -108,8 +123,14 @@ def _data(project: Project, ladders: Iterable[LadderStatus], answers: LiveJobs) 
             "region": ladder.environment.region,
             "results": ladder.results.file,
             "rungs": [_rung_data(each, ladder) for each in ladder.rungs],
-            "findings": [finding.data("id", "message", "location", "help") for finding in ladder.findings],
-            **({"live": [live_data(each, ladder) for each in answers[name]]} if name in answers else {}),
+            "findings": [
+                finding.data("id", "message", "location", "help") for finding in ladder.findings
+            ],
+            **(
+                {"live": [live_data(each, ladder) for each in answers[name]]}
+                if name in answers
+                else {}
+            ),
         }
         for ladder in ladders
     ]
@@ -132,7 +153,11 @@ def _cells(each: RungStatus, ladder: LadderStatus) -> Iterator[Cell]:
     yield "scaling", known(evaluation.efficiency, floor_percent) or UNKNOWN
     if project.gate and project.gate.metric:
         yield project.gate.metric, known(evaluation.metric, format_metric) or UNKNOWN
-        yield "worse by", known(evaluation.metric_drop, lambda drop: format_metric(max(drop, Fraction(0)))) or UNKNOWN
+        yield (
+            "worse by",
+            known(evaluation.metric_drop, lambda drop: format_metric(max(drop, Fraction(0))))
+            or UNKNOWN,
+        )
     if project.prices:
         names = table.capacity_names(ladder)
         yield from table.capacity_cells(names[ladder.rungs.index(each)], names)
@@ -164,14 +189,20 @@ def _status_word(each: RungStatus, ladder: LadderStatus) -> str:
     evaluation = each.evaluation
     may_probe = ladder.probe is not None and may_run(ladder.for_probes(), each.size, is_probe=True)
     if evaluation.record is None:
-        return "open" if may_run(ladder, each.size) else "open for a probe" if may_probe else "closed"
+        return (
+            "open" if may_run(ladder, each.size) else "open for a probe" if may_probe else "closed"
+        )
     if evaluation.is_other:
         return "other program"
     if not ladder.is_measured:
         return "recorded"
     if evaluation.passed:
         return "passed"
-    return "scaling passed" if ladder.probe and ladder.for_probes().rung(each.size).evaluation.passed else "not passed"
+    return (
+        "scaling passed"
+        if ladder.probe and ladder.for_probes().rung(each.size).evaluation.passed
+        else "not passed"
+    )
 
 
 def _notes(ladder: LadderStatus) -> Iterator[str]:
@@ -179,7 +210,10 @@ def _notes(ladder: LadderStatus) -> Iterator[str]:
     if project.gate and (required := gate_text(project.gate)):
         yield f"the gate requires {required}"
     yield from other_program_notes(ladder)
-    yield from (ignored.message for ignored in ignored_records(ladder.results, ladder.environment, project.name))
+    yield from (
+        ignored.message
+        for ignored in ignored_records(ladder.results, ladder.environment, project.name)
+    )
     yield from first_rung_note(ladder)
     yield from implausible_notes(ladder)
     sizes = ladder.environment.sizes
@@ -239,7 +273,9 @@ def _ask(project: Project, bodies: Sequence[tuple[Job, RequestBody]], now: datet
     from tpucfg.results.live import live_jobs
 
     with terminations_as_interrupts():  # which ends the clients, too
-        return grouped((each.job.environment.name, each) for each in live_jobs(project, bodies, now))
+        return grouped(
+            (each.job.environment.name, each) for each in live_jobs(project, bodies, now)
+        )
 
 
 def live_section(ladder: LadderStatus, jobs: "Sequence[LiveJob]", asked: datetime) -> Section:
@@ -248,7 +284,9 @@ def live_section(ladder: LadderStatus, jobs: "Sequence[LiveJob]", asked: datetim
     Below it are reasons, then the unanswered questions, once for all jobs.
     """
     lines = [line for each in jobs for line in _lines(each, ladder)]
-    unanswered = ((text, (each.job.name, command)) for each in jobs for text, command in each.unanswered)
+    unanswered = (
+        (text, (each.job.name, command)) for each in jobs for text, command in each.unanswered
+    )
     for message, questions in grouped(unanswered).items():
         names, command = listed([name for name, _ in questions]), questions[0][1]
         lines.append(NextStep(f"{names}: {message}" + ("; try" if command else ""), command))
@@ -261,9 +299,14 @@ def _lines(each: "LiveJob", ladder: LadderStatus) -> Iterator[NextStep]:
     if state.reason:
         yield NextStep(f"{job.name} {_REASONS.get(state.state, 'reports')}: {state.reason}")
     if state.state == "not found":
-        options = [*(("--run", job.run) if job.run else ()), *((PROBE_OPTION,) if job.whole else ())]
+        options = [
+            *(("--run", job.run) if job.run else ()),
+            *((PROBE_OPTION,) if job.whole else ()),
+        ]
         command = ladder.command("submit", job.size, *options)
-        reasons = "not started, or deleted" if job.run else "not started, deleted, or started with --run"
+        reasons = (
+            "not started, or deleted" if job.run else "not started, deleted, or started with --run"
+        )
         yield NextStep(f"{job.name} is not there ({reasons}); start it with", command)
     if state.log_command:
         yield NextStep(f"{job.name} has its log on its machines", state.log_command.bash())
@@ -273,12 +316,27 @@ def _live_cells(each: "LiveJob", ladder: LadderStatus) -> Iterator[Cell]:
     state, steps, rung = each.state, each.job.rung.train_steps, ladder.rung(each.job.size)
     yield "job", each.job.name
     yield "state", f"{state.state} ({state.service_state})" if state.service_state else state.state
-    yield "step", UNKNOWN if each.step is None else f"{each.step:,}" if steps is None else f"{each.step:,} of {steps:,}"
+    yield (
+        "step",
+        UNKNOWN
+        if each.step is None
+        else f"{each.step:,}"
+        if steps is None
+        else f"{each.step:,} of {steps:,}",
+    )
     yield "s/step", format_rounded(each.step_seconds)
     yield "bound", known(table.step_bound(each.job.rung, rung.fit), format_rounded)
-    yield "forecast", known(rung.forecast, lambda time: f"{format_rounded(time.low)}–{format_rounded(time.high)}")
+    yield (
+        "forecast",
+        known(
+            rung.forecast, lambda time: f"{format_rounded(time.low)}–{format_rounded(time.high)}"
+        ),
+    )
     yield "USD so far", known(each.usd, format_dollars)
-    yield "of at most", known(each.usd, lambda _: known(each.max_usd, format_dollars) or "not bounded")
+    yield (
+        "of at most",
+        known(each.usd, lambda _: known(each.max_usd, format_dollars) or "not bounded"),
+    )
     yield "restarts", known(state.restarts, "{:,}".format)
 
 

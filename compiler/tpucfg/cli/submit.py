@@ -59,20 +59,33 @@ def submit(
     """
     catalog = Catalog()
     if changes and run is None:
-        raise UsageError("--set needs --run: each set of values is a run of its own", "name it with --run ID")
-    chosen = with_records(selection(env, size, target, run, probe=probe, step=step, changes=changes), spec)
+        raise UsageError(
+            "--set needs --run: each set of values is a run of its own", "name it with --run ID"
+        )
+    chosen = with_records(
+        selection(env, size, target, run, probe=probe, step=step, changes=changes), spec
+    )
     project, compiled = load_compiled(spec, catalog, chosen, warnings="all")
-    runs = {job.name: run_progress_in(project, catalog, job.environment, chosen) for job in compiled.jobs}
+    runs = {
+        job.name: run_progress_in(project, catalog, job.environment, chosen)
+        for job in compiled.jobs
+    }
     for job in compiled.jobs:
         refuse_other_folder(job, runs[job.name])
     submissions = _submissions(project, compiled, spec)
     fits = load_fits(project, compiled.jobs, spec)
     terms = {
-        job.name: (*run_terms(project, catalog, job, runs[job.name], chosen, spec), *_terms(job, body, project, fits))
+        job.name: (
+            *run_terms(project, catalog, job, runs[job.name], chosen, spec),
+            *_terms(job, body, project, fits),
+        )
         for job, body in compiled.request_bodies
     }
     if execute and len(submissions) != 1:
-        raise UsageError(f"{len(submissions)} jobs are selected, and --execute starts one", "add --env and --size")
+        raise UsageError(
+            f"{len(submissions)} jobs are selected, and --execute starts one",
+            "add --env and --size",
+        )
     refused = () if force else _refused_names(project, compiled.jobs, catalog, spec, runs)
     allowed = [(job, submission) for job, submission in submissions if job.name not in refused]
     if fits:
@@ -93,7 +106,9 @@ def submit(
         raise CommandExit(ERRORS)
 
 
-def _submissions(project: Project, compiled: CompiledSpec, spec: Path) -> list[tuple[Job, Submission]]:
+def _submissions(
+    project: Project, compiled: CompiledSpec, spec: Path
+) -> list[tuple[Job, Submission]]:
     """Return each job with its submission.
 
     Raises:
@@ -111,7 +126,11 @@ def _submissions(project: Project, compiled: CompiledSpec, spec: Path) -> list[t
 
 
 def _refused_names(
-    project: Project, jobs: Sequence[Job], catalog: Catalog, spec: Path, runs: Mapping[str, Progress | None]
+    project: Project,
+    jobs: Sequence[Job],
+    catalog: Catalog,
+    spec: Path,
+    runs: Mapping[str, Progress | None],
 ) -> Collection[str]:
     """Return the names of the jobs that the gate refuses, and print the reasons to stderr."""
     if project.gate is None:
@@ -127,7 +146,11 @@ def _refused_names(
     statuses = ladder_statuses(project, catalog, [job.environment for job in gated], spec.parent)
     if gated[0].whole:
         statuses = {name: status.for_probes() for name, status in statuses.items()}
-    resumed = [job.name for job in jobs if (run := runs[job.name]) and job.size in {part.size for part in run.parts}]
+    resumed = [
+        job.name
+        for job in jobs
+        if (run := runs[job.name]) and job.size in {part.size for part in run.parts}
+    ]
     refusals = gate_refusals(statuses, gated, resumed)
     refused = [finding for findings in refusals.values() for finding in findings]
     findings = [finding for status in statuses.values() for finding in status.results.findings]
@@ -135,12 +158,18 @@ def _refused_names(
     print_findings([*findings, *refused], {str(spec): project.document.text} | sources)
     # The record of the rung below counts, but another image may have made it.
     for job in gated:
-        for note in () if job.name in refusals else image_below_note(statuses[job.environment.name], job.size):
+        for note in (
+            ()
+            if job.name in refusals
+            else image_below_note(statuses[job.environment.name], job.size)
+        ):
             print(f"note: {note}; see: tpucfg status --env {job.environment.name}", file=sys.stderr)
     return refusals
 
 
-def _terms(job: Job, body: RequestBody, project: Project, fits: "KnownFits | None") -> Iterator[str]:
+def _terms(
+    job: Job, body: RequestBody, project: Project, fits: "KnownFits | None"
+) -> Iterator[str]:
     """Yield the lines about what is bought: the most that a run can cost, the capacity, and the fit if it is known."""
     from tpucfg.results.cost import cost_limit_text
 
@@ -173,7 +202,9 @@ def _start_text(submission: Submission, command: Sequence[str], *, force: bool) 
         "# which does this, and deletes what it made on failure:",
     ]
     for key, create in documents:
-        lines.append(comment(f"#   {create.bash([*command, '--format', 'json', '--document', key])}"))
+        lines.append(
+            comment(f"#   {create.bash([*command, '--format', 'json', '--document', key])}")
+        )
     return "\n".join(lines)
 
 
@@ -199,7 +230,9 @@ def _render_command(
     is_json = isinstance(submission.start, Command) and submission.start.config_format == "json"
     options = {"target": chosen.target, "run": job.run, "format": "json" if is_json else None}
     return [
-        *command_words("render", spec, env=job.environment.name, size=job.size, **options, step=steps),
+        *command_words(
+            "render", spec, env=job.environment.name, size=job.size, **options, step=steps
+        ),
         *set_options(job.changes),
         *(["--probe"] if job.whole else []),
     ]
@@ -226,7 +259,12 @@ def refuse_other_folder(job: Job, progress: Progress | None) -> None:
 
 
 def run_terms(
-    project: Project, catalog: Catalog, job: Job, progress: Progress | None, chosen: Selection, spec: Path
+    project: Project,
+    catalog: Catalog,
+    job: Job,
+    progress: Progress | None,
+    chosen: Selection,
+    spec: Path,
 ) -> Iterator[str]:
     """Yield the lines about a run that goes on, or whose name another one has.
 
@@ -252,11 +290,18 @@ def _stated(job: Job, progress: Progress | None, chosen: Selection) -> list[RunP
     """Return the parts of a run that the command line has, and the records do not."""
     recorded = chosen.recorded.get((job.project, job.environment.name), ())
     known = {(part.size, part.step) for part in recorded}
-    return [part for part in (progress.parts if progress else ()) if (part.size, part.step) not in known]
+    return [
+        part for part in (progress.parts if progress else ()) if (part.size, part.step) not in known
+    ]
 
 
 def keep_steps(
-    project: Project, catalog: Catalog, job: Job, progress: Progress | None, chosen: Selection, spec: Path
+    project: Project,
+    catalog: Catalog,
+    job: Job,
+    progress: Progress | None,
+    chosen: Selection,
+    spec: Path,
 ) -> None:
     """Record the steps of a started run that only the command line had: the next submission goes on behind them."""
     from tpucfg.results.records import Record, RecordFileError, append_record
@@ -266,11 +311,19 @@ def keep_steps(
         program = {"figures": figures_of(rung)}
         record = Record(job.project, part.size, {}, job.run, False, program, part.step, job.changes)
         try:
-            path = append_record(spec.parent, job.environment.name, record._replace(folder=job.run_dir))
+            path = append_record(
+                spec.parent, job.environment.name, record._replace(folder=job.run_dir)
+            )
         except RecordFileError as error:
-            print(printable(f"step {part.step} was not recorded: {error}; {error.help}"), file=sys.stderr)
+            print(
+                printable(f"step {part.step} was not recorded: {error}; {error.help}"),
+                file=sys.stderr,
+            )
         else:
-            print(printable(f"{path}: recorded {part.size}: step {part.step} of {job.run}"), file=sys.stderr)
+            print(
+                printable(f"{path}: recorded {part.size}: step {part.step} of {job.run}"),
+                file=sys.stderr,
+            )
 
 
 def _other_values(project: Project, job: Job, spec: Path) -> Iterator[str]:

@@ -6,7 +6,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from tpucfg.findings import Finding
-from tpucfg.number_format import UNKNOWN, format_dollars, format_figure, format_number, format_rounded
+from tpucfg.number_format import (
+    UNKNOWN,
+    format_dollars,
+    format_figure,
+    format_number,
+    format_rounded,
+)
 from tpucfg.plan import LadderGroup, Rung, rung_figures, shows_parallelism
 from tpucfg.plan.job import capacity_name
 from tpucfg.spec import Training
@@ -59,7 +65,10 @@ def known(value: _Value | None, form: Callable[[_Value], _Form]) -> _Form | None
 
 
 def print_sections(
-    sections: Iterable[Section], format: str, lines: Sequence[Line] = (), findings: Sequence[Finding] = ()
+    sections: Iterable[Section],
+    format: str,
+    lines: Sequence[Line] = (),
+    findings: Sequence[Finding] = (),
 ) -> None:
     """Print sections, and below all of them further lines and findings, as `text` or `markdown`."""
     printed = (_markdown if format == "markdown" else _text)([*sections], lines, findings)
@@ -67,7 +76,9 @@ def print_sections(
         print(line)
 
 
-def _text(sections: Sequence[Section], lines: Sequence[Line], findings: Sequence[Finding]) -> Iterator[str]:
+def _text(
+    sections: Sequence[Section], lines: Sequence[Line], findings: Sequence[Finding]
+) -> Iterator[str]:
     for number, section in enumerate(sections):
         yield from [""] if number else []
         yield printable(section.title)
@@ -78,7 +89,9 @@ def _text(sections: Sequence[Section], lines: Sequence[Line], findings: Sequence
     yield from map(printable, below)
 
 
-def _markdown(sections: Sequence[Section], lines: Sequence[Line], findings: Sequence[Finding]) -> Iterator[str]:
+def _markdown(
+    sections: Sequence[Section], lines: Sequence[Line], findings: Sequence[Finding]
+) -> Iterator[str]:
     from tpucfg.markdown import prose, table
 
     for number, section in enumerate(sections):
@@ -205,7 +218,10 @@ def _figure_cells(rung: Rung, rungs: Sequence[Rung], training: Training) -> Iter
     yield from figures.items()
     tuned = training.train_steps and training.batch_size * training.train_steps
     yield "examples", known(rung.examples, lambda count: _with_surplus(count, rung, tuned))
-    yield "tokens", known(rung.tokens, lambda count: _with_surplus(count, rung, training.train_tokens))
+    yield (
+        "tokens",
+        known(rung.tokens, lambda count: _with_surplus(count, rung, training.train_tokens)),
+    )
 
 
 def parallelism_cells(rung: Rung, rungs: Sequence[Rung]) -> Iterator[Cell]:
@@ -234,7 +250,10 @@ def cost_notes(status: "LadderStatus | None") -> Iterator[str]:
         from tpucfg.results.gate import other_program_notes
 
         yield from cost_note(status)
-        if any(each.cost.hours is not None and each.cost.source in status.others for each in status.rungs):
+        if any(
+            each.cost.hours is not None and each.cost.source in status.others
+            for each in status.rungs
+        ):
             yield from other_program_notes(status)
 
 
@@ -272,7 +291,11 @@ def cost_note(status: "LadderStatus") -> Iterator[str]:
         yield f"the spec has no price for {listed(sorted(unpriced))}"
     else:
         names = dict.fromkeys(capacity_names(status))
-        yield from (f"priced as on-demand: {name}" for name in names if name not in (*PAID_BY_KIND, "on-demand"))
+        yield from (
+            f"priced as on-demand: {name}"
+            for name in names
+            if name not in (*PAID_BY_KIND, "on-demand")
+        )
     yield from _probe_note(status)
     if _has_hours(status):
         return
@@ -291,7 +314,11 @@ def capacity_names(status: "LadderStatus") -> list[str]:
 
 def _probe_note(status: "LadderStatus") -> Iterator[str]:
     """Yield the cost of probing the whole ladder, which is done rung by rung; a whole run is made on one of them."""
-    costs = [each.probe_cost.usd for each in status.rungs if each.probe_cost and each.probe_cost.usd is not None]
+    costs = [
+        each.probe_cost.usd
+        for each in status.rungs
+        if each.probe_cost and each.probe_cost.usd is not None
+    ]
     if costs:
         count = format_count(len(costs), "rung")
         if len(costs) < len(status.rungs):
@@ -371,16 +398,22 @@ def step_bound(rung: Rung, fit: "RungFit | None") -> "Fraction | None":
     """Return the least time of a rung's step; None for a step that is not known to run."""
     from tpucfg.fit.forecast import lower_bound
 
-    return lower_bound(fit.current, rung.slice) if fit and fit.current and fit.current.fits else None
+    return (
+        lower_bound(fit.current, rung.slice) if fit and fit.current and fit.current.fits else None
+    )
 
 
 def _interval(rung: Rung, fit: "RungFit | None") -> "StepInterval | None":
     """Return the forecast of a rung's step; None for a step that is not known to run."""
     from tpucfg.fit.forecast import step_interval
 
-    return step_interval(fit.current, rung.slice) if fit and fit.current and fit.current.fits else None
+    return (
+        step_interval(fit.current, rung.slice) if fit and fit.current and fit.current.fits else None
+    )
 
 
 def interval_data(interval: "StepInterval | None") -> dict[str, Any] | None:
     """Return a forecast as data; None if it is not known."""
-    return interval and {name: getattr(interval, name) for name in ("low", "middle", "high", "basis")}
+    return interval and {
+        name: getattr(interval, name) for name in ("low", "middle", "high", "basis")
+    }

@@ -60,9 +60,13 @@ def tune(
     spec: options.SpecOption = SPEC,
     env: options.OneEnvOption = None,
     size: options.RungOption = None,
-    sizes: Annotated[str | None, option("--sizes SIZES", "The sizes to try, with commas between them.")] = None,
+    sizes: Annotated[
+        str | None, option("--sizes SIZES", "The sizes to try, with commas between them.")
+    ] = None,
     changes: options.SetOption = None,
-    write: Annotated[bool, option("--write", "Write the values of the first candidate into the spec.")] = False,
+    write: Annotated[
+        bool, option("--write", "Write the values of the first candidate into the spec.")
+    ] = False,
     format: Annotated[str, format_option("text|json")] = "text",
     jobs: options.JobsOption = None,
     time_limit: options.TimeLimitOption = DEFAULT_TIME_LIMIT,
@@ -77,7 +81,9 @@ def tune(
     limits = compilation_limits(jobs, time_limit)
     catalog, others = Catalog(), tuple(filter(None, (sizes or "").split(",")))
     if write and changes:
-        raise UsageError("--write and --set exclude each other: the spec does not have the values of --set")
+        raise UsageError(
+            "--write and --set exclude each other: the spec does not have the values of --set"
+        )
     project, job = _rung(spec, catalog, env, size, changes)
     choices = _choices(project, catalog, job, others)
     known, records = _known(project, job, spec)
@@ -88,7 +94,9 @@ def tune(
         path,
         TuneProgress(candidates, lines, choices, limits.jobs),
         partial(search, lines, candidates[0], known, spec.parent.resolve(), limits),
-        lambda trials: keep_results(path, [each.result for each in trials if each.result and not each.is_kept]),
+        lambda trials: keep_results(
+            path, [each.result for each in trials if each.result and not each.is_kept]
+        ),
     )
     order = {id(candidate): index for index, candidate in enumerate(candidates)}
     trials = sorted(ended, key=lambda trial: order[id(trial.candidate)])
@@ -108,7 +116,9 @@ def tune(
     )
     # Where others were compiled, the search has its result.
     level: Level = "warning" if rankings else "error"
-    print_findings(collect(each._replace(level=level) for each in failed), {str(spec): project.document.text})
+    print_findings(
+        collect(each._replace(level=level) for each in failed), {str(spec): project.document.text}
+    )
     require_written(path, write_error)
     if not rankings:
         raise CommandExit(ERRORS)
@@ -131,7 +141,9 @@ def _rung(
     matching = [job for job in compiled.jobs if job.size == wanted]
     if not matching:
         known = ", ".join(dict.fromkeys(job.size for job in compiled.jobs))
-        raise UsageError(f"{wanted}, the tuned size, is in no ladder", f"choose a rung by --size: {known}")
+        raise UsageError(
+            f"{wanted}, the tuned size, is in no ladder", f"choose a rung by --size: {known}"
+        )
     return project, single_job(matching, wanted)
 
 
@@ -149,7 +161,9 @@ def _choices(project: Project, catalog: Catalog, job: Job, sizes: Sequence[str])
     choices = read_choices(project.document, sizes)
     if (count := count_lines(job.rung, choices)) > MAX_LINES:
         message = f"{count:,} combinations of sizes, batches, parallelism and arguments; {MAX_LINES} are the most"
-        raise UsageError(message, "shorten the lists of tune, and search again with the best of them")
+        raise UsageError(
+            message, "shorten the lists of tune, and search again with the best of them"
+        )
     return choices
 
 
@@ -162,15 +176,22 @@ def _known(project: Project, job: Job, spec: Path) -> tuple[Sequence[FitResult],
     fits = compilable_file(project, [job], spec)
     kept = read_tune_file(tune_path(spec.parent))
     records = read_records(spec.parent, job.environment.name)
-    require_none((*kept.findings, *records.findings), {str(kept.path): kept.text, records.file: records.text})
+    require_none(
+        (*kept.findings, *records.findings), {str(kept.path): kept.text, records.file: records.text}
+    )
     # A result of an earlier version has no forecast.
     of_fit = (result for result in fits.results.values() if result.forecast or not result.fits)
     return [*of_fit, *kept.results.values()], records
 
 
-def _rankings(project: Project, job: Job, records: Results, trials: Sequence[Trial]) -> Sequence[Ranking]:
+def _rankings(
+    project: Project, job: Job, records: Results, trials: Sequence[Trial]
+) -> Sequence[Ranking]:
     slices = {trial.outcome.job.size: trial.outcome.job.slice for trial in trials}
-    prices = {size: price_per_hour(slice_, project.prices, job.capacity.kind) for size, slice_ in slices.items()}
+    prices = {
+        size: price_per_hour(slice_, project.prices, job.capacity.kind)
+        for size, slice_ in slices.items()
+    }
     return rank(trials, prices, _measured(records, trials))
 
 
@@ -179,7 +200,9 @@ def _measured(records: Results, trials: Sequence[Trial]) -> Mapping[str, Fractio
     seconds: dict[str, Fraction] = {}
     for trial in trials:
         project, job = trial.candidate.project, trial.outcome.job
-        of_rung = records_of_programs(records, project.name, {job.size: program_of(project, job)}).get(job.size)
+        of_rung = records_of_programs(
+            records, project.name, {job.size: program_of(project, job)}
+        ).get(job.size)
         for record in (of_rung.probe, of_rung.whole) if of_rung else ():
             if record and (rate := record.metric(THROUGHPUT)):
                 seconds.setdefault(step_key(trial.candidate), job.rung.batch_size / rate)
@@ -213,20 +236,26 @@ def _write(spec: Path, catalog: Catalog, rows: Sequence[Row]) -> None:
     before, after = (each.splitlines(keepends=True) for each in (document.text, text))
     print("".join(unified_diff(before, after, str(spec), str(spec), n=1)), end="")
     if any(row.trial.candidate.is_current and row.rank == rows[0].rank for row in rows):
-        print("not proven to be cheaper than before: the intervals of both overlap", file=sys.stderr)
+        print(
+            "not proven to be cheaper than before: the intervals of both overlap", file=sys.stderr
+        )
 
 
 class TuneProgress(Progress[Trial]):
     """The trials that have ended, and what is left of the search, on stderr."""
 
-    def __init__(self, candidates: Sequence[Candidate], lines: Sequence[Line], choices: Choices, jobs: int) -> None:
+    def __init__(
+        self, candidates: Sequence[Candidate], lines: Sequence[Line], choices: Choices, jobs: int
+    ) -> None:
         super().__init__()
         self._lines, self._jobs = lines, jobs
         self._trials: dict[str, Trial] = {}
         self._names = {id(each.job): candidate_name(each, choices) for each in candidates}
         self._seconds: list[float] = []
         self.left = self._left_text()
-        self.print_above(f"{format_count(len(candidates), 'candidate')} in {format_count(len(lines), 'combination')}")
+        self.print_above(
+            f"{format_count(len(candidates), 'candidate')} in {format_count(len(lines), 'combination')}"
+        )
 
     def ended(self, each: Trial) -> None:
         """Print the line about a candidate."""
@@ -235,20 +264,32 @@ class TuneProgress(Progress[Trial]):
         if seconds and seconds.compile is not None and each.result and each.result.fits:
             self._seconds.append(seconds.total)
         self.left = self._left_text()
-        verdict = verdict_text(RungFit(fit_key(each.outcome.job), each.result)) if each.result else "failed"
+        verdict = (
+            verdict_text(RungFit(fit_key(each.outcome.job), each.result))
+            if each.result
+            else "failed"
+        )
         took = "as kept" if each.is_kept else "" if seconds is None else f"{seconds.total:.1f} s"
-        self.print_above(f"{self._names[id(each.outcome.job)]}: {verdict}{f' ({took})' if took else ''}; {self.left}")
+        self.print_above(
+            f"{self._names[id(each.outcome.job)]}: {verdict}{f' ({took})' if took else ''}; {self.left}"
+        )
 
     def interrupted(self, kept: str) -> None:
         """Print what is left of a search that Ctrl-C has ended."""
         count = sum(trial.result is not None for trial in self._trials.values())
-        self.print_above(f"interrupted: {format_count(count, 'result')} {kept}; {self.left}; the same command goes on")
+        self.print_above(
+            f"interrupted: {format_count(count, 'result')} {kept}; {self.left}; the same command goes on"
+        )
 
     def _left_text(self) -> str:
         undecided = sum(next_candidate(line, self._trials) is not None for line in self._lines)
         if not undecided:
             return "nothing left"
         # One compilation that fits decides most combinations; refusals take seconds.
-        minutes = undecided * sum(self._seconds) / len(self._seconds) / self._jobs / 60 if self._seconds else None
+        minutes = (
+            undecided * sum(self._seconds) / len(self._seconds) / self._jobs / 60
+            if self._seconds
+            else None
+        )
         about = f", about {max(1, round(minutes))} min" if minutes else ""
         return f"{undecided} of {format_count(len(self._lines), 'combination')} left{about}"

@@ -67,7 +67,9 @@ class Report(NamedTuple):
     @property
     def refused(self) -> Mapping[str, Sequence[Candidate]]:
         """The candidates that the plan refuses, or cannot run where they stand, by the reason."""
-        return grouped((candidate.problem, candidate) for candidate in self.candidates if candidate.problem)
+        return grouped(
+            (candidate.problem, candidate) for candidate in self.candidates if candidate.problem
+        )
 
 
 def print_report(report: Report, format: str) -> None:
@@ -94,7 +96,9 @@ def _order_title(report: Report, ranking: Ranking) -> str:
     if ranking.batch_size != report.job.rung.batch_size:
         span += f" of batch {ranking.batch_size:,}"
     if not any(row.interval for row in ranking.rows):
-        return f"no order is claimed, as there is no forecast; the least cost of {span} by the bound"
+        return (
+            f"no order is claimed, as there is no forecast; the least cost of {span} by the bound"
+        )
     return f"order by {ranking.unit} of {span}; candidates of one rank are equal within the error of the forecast"
 
 
@@ -120,9 +124,16 @@ def _sorted_lines(report: Report) -> list[Line]:
     def order(line: Line) -> tuple[Any, ...]:
         values, largest = line.candidates[0].values, frontier(line, report.trials)[0]
         listed_at = [
-            -texts.index(text) for (_, text), texts in zip(values.args, report.choices.args.values(), strict=False)
+            -texts.index(text)
+            for (_, text), texts in zip(values.args, report.choices.args.values(), strict=False)
         ]
-        return sizes.index(values.size), values.batch_size, largest is None, listed_at, values.model_parallel
+        return (
+            sizes.index(values.size),
+            values.batch_size,
+            largest is None,
+            listed_at,
+            values.model_parallel,
+        )
 
     return sorted(report.lines, key=order)
 
@@ -134,7 +145,9 @@ def _value_cells(report: Report, candidate: Candidate) -> Iterator[Cell]:
     if {*report.choices.batch_size} - {report.job.rung.batch_size}:
         yield "batch", f"{values.batch_size:,}"
     yield "model_parallel", str(values.model_parallel)
-    yield from zip(report.choices.args, map(_flag_text, tried_flags(candidate, report.choices)), strict=True)
+    yield from zip(
+        report.choices.args, map(_flag_text, tried_flags(candidate, report.choices)), strict=True
+    )
 
 
 def _flag_text(value: Any) -> str:
@@ -181,14 +194,20 @@ def _rest(report: Report) -> Iterator[str]:
             of_all = f"{tried:,} of {format_count(len(candidates), 'candidate')}"
             yield f"tried all the same: {of_all}, though {problem}"
         else:
-            names = listed([candidate_name(candidate, report.choices) for candidate in candidates], limit=2)
+            names = listed(
+                [candidate_name(candidate, report.choices) for candidate in candidates], limit=2
+            )
             yield f"refused by the plan: {names}: {problem}"
     yield f"not tried: {_NEVER}"
 
 
 def _without_effect(report: Report) -> Iterator[str]:
     """Yield the flags whose values make no difference to any compiled program."""
-    done = [(trial.candidate, trial.result.stablehlo) for trial in report.trials.values() if trial.result]
+    done = [
+        (trial.candidate, trial.result.stablehlo)
+        for trial in report.trials.values()
+        if trial.result
+    ]
     for index, flag in enumerate(report.choices.args):
         programs: dict[object, dict[FlagValue | bool, str]] = {}
         for candidate, program in done:
@@ -204,7 +223,11 @@ def candidate_name(candidate: Candidate, choices: Choices) -> str:
     """Return the values of a candidate on one line."""
     values = candidate.values
     flags = (f"{flag}={text.strip(_QUOTE)}" for flag, text in values.args)
-    parts = (f"model_parallel={values.model_parallel}", f"grad_accum={values.grad_accum or 1}", *flags)
+    parts = (
+        f"model_parallel={values.model_parallel}",
+        f"grad_accum={values.grad_accum or 1}",
+        *flags,
+    )
     batch = (f"batch_size={values.batch_size}",) if choices.batch_size else ()
     return " ".join((values.size, *batch, *parts))
 
@@ -222,7 +245,8 @@ def _data(report: Report) -> dict[str, Any]:
         "candidates": len(report.candidates),
         "not_compiled": dict(sorted(report.not_compiled.items())),
         "problems": [
-            _values_payload(report, each) | {"problem": each.problem, "is_refused": each.job is None}
+            _values_payload(report, each)
+            | {"problem": each.problem, "is_refused": each.job is None}
             for each in report.candidates
             if each.problem
         ],
@@ -231,13 +255,21 @@ def _data(report: Report) -> dict[str, Any]:
 
 def _values_payload(report: Report, candidate: Candidate) -> dict[str, Any]:
     values = candidate.values
-    flags = tried_flags(candidate, report.choices) if candidate.job else [text for _, text in values.args]
+    flags = (
+        tried_flags(candidate, report.choices)
+        if candidate.job
+        else [text for _, text in values.args]
+    )
     return {
         "size": values.size,
         "batch_size": values.batch_size,
         "model_parallel": values.model_parallel,
         "grad_accum": values.grad_accum or 1,
-        "args": {flag: value for flag, value in zip(report.choices.args, flags, strict=False) if value is not False},
+        "args": {
+            flag: value
+            for flag, value in zip(report.choices.args, flags, strict=False)
+            if value is not False
+        },
     }
 
 

@@ -67,7 +67,11 @@ def why(
     print(f"{job.name} on {job.target}")
     for reason in reasons:
         location = f"{reason.location}: " if reason.location else "  "
-        source = catalog.sources[reason.source].url if reason.source in catalog.sources else reason.source
+        source = (
+            catalog.sources[reason.source].url
+            if reason.source in catalog.sources
+            else reason.source
+        )
         print(printable(f"{location}{reason.text}") + (f"  ({source})" if source else ""))
 
 
@@ -75,12 +79,19 @@ def _reasons(subject: _Subject, query: str) -> Iterator[Reason]:
     """Yield the origins of a figure, a flag or a path; a flag may also be named by its path among the args."""
     project, catalog, job, request_body = subject
     # A figure may be named as in the spec: training.train_steps, or steps.warmup_steps as its placeholder is.
-    name = query.removeprefix("--").removeprefix("training.").removeprefix("steps.").partition("=")[0]
+    name = (
+        query.removeprefix("--").removeprefix("training.").removeprefix("steps.").partition("=")[0]
+    )
     flags = {key: flag_name(project.training, key) for key in figure_texts(job.rung)}
     # A name without dashes may be a path, unless the program's own flags have none, or the config has no such key.
-    is_flag = query.startswith("--") or job.settings.trainer.arg_style == "key=value" or name not in request_body
+    is_flag = (
+        query.startswith("--")
+        or job.settings.trainer.arg_style == "key=value"
+        or name not in request_body
+    )
     figure = next(
-        (key for key, flag in flags.items() if name == key or (name == flag and is_flag)), name.replace("-", "_")
+        (key for key, flag in flags.items() if name == key or (name == flag and is_flag)),
+        name.replace("-", "_"),
     )
     tuned_on = catalog.find(project.training.tuned_on) or job.slice
     if figure in DERIVED:
@@ -108,14 +119,22 @@ def _argument_reasons(project: Project, job: Job, name: str) -> Iterator[Reason]
     else:
         yield from provenance.preset_reasons(project, name)
     style = job.settings.trainer.arg_style
-    words = [" ".join(written_flag(style, flag, text)) for flag, text in job.flags if flag == name and text]
+    words = [
+        " ".join(written_flag(style, flag, text))
+        for flag, text in job.flags
+        if flag == name and text
+    ]
     yield from (Reason(f"with its placeholders filled in: {text}") for text in words)
 
 
 def _variable_setting(job: Job, name: str) -> KeyPath:
     """Return the path of the setting that a variable of the program comes from; an empty one if it is none."""
     trainer, generation = job.settings.trainer, job.slice.generation
-    if name == XLA_FLAGS_VARIABLE and name not in dict(trainer.env) and trainer.xla_flags.get(generation):
+    if (
+        name == XLA_FLAGS_VARIABLE
+        and name not in dict(trainer.env)
+        and trainer.xla_flags.get(generation)
+    ):
         return ("trainer", "xla_flags", generation)
     names = {"env": dict(trainer.env), "secrets": {secret.variable for secret in trainer.secrets}}
     return next((("trainer", key, name) for key, known in names.items() if name in known), ())
@@ -124,7 +143,9 @@ def _variable_setting(job: Job, name: str) -> KeyPath:
 def _path_reasons(subject: _Subject, query: str) -> Iterator[Reason]:
     """Yield the origins of the value at a path of the config."""
     project, _, job, request_body = subject
-    figures = (figure for figure, _, _ in figure_flags(project.training, job.rung, figure_texts(job.rung)))
+    figures = (
+        figure for figure, _, _ in figure_flags(project.training, job.rung, figure_texts(job.rung))
+    )
     own_flags = (arg.key for arg in job.settings.trainer.args if arg.key)
     path = _parse_path(request_body, query, tuple(dict.fromkeys((*figures, *own_flags))))
     value = value_at(request_body, path)
@@ -146,7 +167,11 @@ def _argument_at(job: Job, path: KeyPath) -> tuple[str, KeyPath]:
         case (*_, "args", int(index)):
             trainer = job.settings.trainer
             own = [("", arg.path) for arg in trainer.args if not arg.key]
-            words = own or [(flag, ()) for flag, text in job.flags for _ in written_flag(trainer.arg_style, flag, text)]
+            words = own or [
+                (flag, ())
+                for flag, text in job.flags
+                for _ in written_flag(trainer.arg_style, flag, text)
+            ]
             return words[index] if index < len(words) else ("", ())
     return "", ()
 
@@ -163,10 +188,14 @@ def _setting(project: Project, job: Job, query: str) -> KeyPath:
     known: Any = schema
     steps: KeyPath = ()
     rest = query
-    layers = [*layers_of(project.document.data, job.environment.name, job.size, is_probe=bool(job.whole))]
+    layers = [
+        *layers_of(project.document.data, job.environment.name, job.size, is_probe=bool(job.whole))
+    ]
     while rest:
         known_keys = resolve_references(schema, known).get("properties", {})
-        names = list(dict.fromkeys([*(key for layer in layers for key in layer.children()), *known_keys]))
+        names = list(
+            dict.fromkeys([*(key for layer in layers for key in layer.children()), *known_keys])
+        )
         step = _first_step(rest, names)
         if step is None:
             raise _unknown_key(dotted(steps, "the spec"), rest, names)
@@ -179,7 +208,9 @@ def _setting(project: Project, job: Job, query: str) -> KeyPath:
 def _reasons_below(subject: _Subject, path: KeyPath) -> Iterator[Reason]:
     """Yield one line for each value of a mapping or a list, with its most specific origin."""
     paths = list(leaf_paths(value_at(subject.request_body, path), path))
-    yield Reason(f"{dotted(path)} contains {format_count(len(paths), 'value')}; give the path of one for all details")
+    yield Reason(
+        f"{dotted(path)} contains {format_count(len(paths), 'value')}; give the path of one for all details"
+    )
     for leaf in paths:
         first, *others = _reasons(subject, _full_path(leaf))
         reason = first if first.location else next(iter(others), first)
@@ -195,7 +226,9 @@ def _field_reasons(subject: _Subject, path: KeyPath, value: Any) -> Iterator[Rea
         yield Reason(f"{dotted(extra)} sets it", project.document.key_location(extra))
         return
     if XLA_FLAGS_VARIABLE in _parent_names(subject.request_body, path):
-        yield from provenance.layer_reasons(project, job, _variable_setting(job, XLA_FLAGS_VARIABLE))
+        yield from provenance.layer_reasons(
+            project, job, _variable_setting(job, XLA_FLAGS_VARIABLE)
+        )
         return
     origin = first_match(target_named(job.target).ORIGINS.items(), path)
     if origin is None:
@@ -208,13 +241,21 @@ def _field_reasons(subject: _Subject, path: KeyPath, value: Any) -> Iterator[Rea
         else:
             yield Reason(dotted(setting), project.document.key_location(setting))
     elif origin.kind == "spec":
-        yield Reason(f"the default of {dotted(setting)}, which the spec does not set", source=origin.source)
-    elif origin.kind == "catalog" and project.document.node(override := ("overrides", job.size, origin.detail)):
+        yield Reason(
+            f"the default of {dotted(setting)}, which the spec does not set", source=origin.source
+        )
+    elif origin.kind == "catalog" and project.document.node(
+        override := ("overrides", job.size, origin.detail)
+    ):
         yield Reason(dotted(override), project.document.key_location(override))
     elif origin.kind == "catalog":
-        location = project.document.value_location((*job.environment.sizes_path, job.environment.sizes.index(job.size)))
+        location = project.document.value_location(
+            (*job.environment.sizes_path, job.environment.sizes.index(job.size))
+        )
         yield Reason(f"the rung {job.size}", location)
-        yield Reason(f"the {origin.detail} of {job.size} in the catalog", source=job.slice.sources[0])
+        yield Reason(
+            f"the {origin.detail} of {job.size} in the catalog", source=job.slice.sources[0]
+        )
         yield Reason("in the form that the service requires", source=origin.source)
     else:
         yield Reason(origin.detail, source=origin.source)
@@ -268,7 +309,9 @@ def _parse_path(request_body: RequestBody, query: str, other_names: Sequence[str
             message = f"{format_value(rest.partition('.')[0])} is not at the top of the config"
             raise UsageError(message, f"did you mean {listed(deeper, 3, last=' or ')}?")
         if step is None:
-            raise _unknown_key(dotted(steps, "the config"), rest, known if steps else [*other_names, *known])
+            raise _unknown_key(
+                dotted(steps, "the config"), rest, known if steps else [*other_names, *known]
+            )
         is_index = isinstance(value, list) and step.isascii() and step.isdecimal()
         # An item of a list may be named by its key, as in a comparison.
         steps = [*path_with_indices(request_body, (*steps, int(step) if is_index else step))]

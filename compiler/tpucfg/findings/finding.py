@@ -100,7 +100,10 @@ class Finding(NamedTuple):
 
     def data(self, *fields: str) -> dict[str, Any]:
         """Return some fields as data for JSON, with the location as text."""
-        return {name: str(self.location) if name == "location" else getattr(self, name) for name in fields}
+        return {
+            name: str(self.location) if name == "location" else getattr(self, name)
+            for name in fields
+        }
 
     def allowed_by(self, allow: Mapping[str, Allowance]) -> Self:
         """Return the finding; if `allow` of the spec has its id at its place, as a note that carries the reason."""
@@ -115,13 +118,20 @@ def format_counts(findings: Iterable[Finding]) -> str:
     """Return a summary such as `2 errors and 1 warning`, or `no findings`."""
     levels: list[str] = [finding.level for finding in findings]
     counts = [(levels.count(level), level) for level in SEVERITY_ORDER]
-    return listed([format_count(count, level) for count, level in counts if count], last=" and ") or "no findings"
+    return (
+        listed([format_count(count, level) for count, level in counts if count], last=" and ")
+        or "no findings"
+    )
 
 
 def collect(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return the findings without duplicates, sorted by location and then by severity."""
     unique = dict.fromkeys(findings)
-    return tuple(sorted(unique, key=lambda finding: (finding.location, SEVERITY_ORDER[finding.level], finding)))
+    return tuple(
+        sorted(
+            unique, key=lambda finding: (finding.location, SEVERITY_ORDER[finding.level], finding)
+        )
+    )
 
 
 def errors(findings: Sequence[Finding]) -> tuple[Finding, ...]:

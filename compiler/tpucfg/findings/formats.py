@@ -13,7 +13,9 @@ from tpucfg.package_data import data_folder
 from tpucfg.text_format import json_text, printable
 
 _COMMANDS: Final = {"error": "error", "warning": "warning", "note": "notice"}
-_SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_SCHEMA: Final = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
 _FOLDER: Final = "docs/findings"
 # Compiled on first use: few commands read the pages.
 _SECTION: Final = r"^## (TPU[0-9]{3}): (.+) <a id=.*\n((?:(?!## ).*\n)*)"
@@ -34,7 +36,9 @@ class Section(NamedTuple):
 def sections() -> dict[str, Section]:
     """Return the sections of all rules, by id."""
     return {
-        id_: Section(f"{_FOLDER}/{path.name}#{id_.lower()}", _standalone(f"# {id_}: {title}\n{body}"))
+        id_: Section(
+            f"{_FOLDER}/{path.name}#{id_.lower()}", _standalone(f"# {id_}: {title}\n{body}")
+        )
         for path in data_folder(_FOLDER).glob("*.md")
         for id_, title, body in re.findall(_SECTION, path.read_text(encoding="utf-8"), re.MULTILINE)
     }
@@ -58,7 +62,9 @@ def _entry(finding: Finding) -> dict[str, Any]:
         **finding.location._asdict(),
         "help": finding.help,
         "details": list(finding.details),
-        "related": [{"message": label, **location._asdict()} for location, label in finding.related],
+        "related": [
+            {"message": label, **location._asdict()} for location, label in finding.related
+        ],
     }
 
 
@@ -75,9 +81,14 @@ def _command(finding: Finding) -> str:
     properties = {"file": location.file, "line": location.line, "endLine": location.end_line}
     # GitHub rejects columns if the range spans several lines.
     if location.line == location.end_line:
-        properties |= {"col": location.column, "endColumn": max(location.column, location.end_column - 1)}
+        properties |= {
+            "col": location.column,
+            "endColumn": max(location.column, location.end_column - 1),
+        }
     properties["title"] = finding.id
-    property_list = ",".join(f"{key}={_escaped(str(value), ':,')}" for key, value in properties.items())
+    property_list = ",".join(
+        f"{key}={_escaped(str(value), ':,')}" for key, value in properties.items()
+    )
     text = "\n".join(finding.lines)
     return f"::{_COMMANDS[finding.level]} {property_list}::{_escaped(text)}"
 
@@ -95,7 +106,11 @@ def sarif_report(findings: Sequence[Finding]) -> str:
     https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
     """
     ids = sorted({finding.id for finding in findings})
-    driver = {"name": "tpucfg", "semanticVersion": __version__, "rules": [_rule(id_) for id_ in ids]}
+    driver = {
+        "name": "tpucfg",
+        "semanticVersion": __version__,
+        "rules": [_rule(id_) for id_ in ids],
+    }
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
@@ -133,7 +148,9 @@ def _result(finding: Finding, rule_index: int) -> dict[str, Any]:
 def _location(location: Location) -> dict[str, Any]:
     from urllib.parse import quote  # here, as no other format needs it
 
-    region = dict(zip(("startLine", "startColumn", "endLine", "endColumn"), location[1:], strict=True))
+    region = dict(
+        zip(("startLine", "startColumn", "endLine", "endColumn"), location[1:], strict=True)
+    )
     # A file name may contain any bytes. Python decodes invalid UTF-8 as surrogates; the URI escapes the original bytes.
     file = {"uri": quote(location.file, errors="surrogateescape")}
     return {"physicalLocation": {"artifactLocation": file, "region": region}}

@@ -89,7 +89,9 @@ _ROWS: Final = (
     Rule("TPU063", "error", "a slice that the compiler has no topology for"),
     Rule("TPU064", "warning", "hosts that cannot install what their image lacks", allowable=True),
     # Values that the service or the plan decides.
-    Rule("TPU065", "error", "a variable that the TPU runtime gets from the service", allowable=True),
+    Rule(
+        "TPU065", "error", "a variable that the TPU runtime gets from the service", allowable=True
+    ),
     Rule("TPU066", "error", "a field of extra that the plan decides"),
     Rule("TPU067", "error", "a field of extra that gets other machines or another end"),
     Rule("TPU068", "error", "a field of extra that adds machines or chips"),
@@ -117,7 +119,9 @@ _ROWS: Final = (
     Rule("TPU094", "error", "an unprotected production bucket", allowable=True),
     Rule("TPU095", "error", "a grant of a basic role"),
     Rule("TPU096", "error", "a lifecycle rule that deletes data", allowable=True),
-    Rule("TPU097", "error", "a production bucket whose objects are deleted for good", allowable=True),
+    Rule(
+        "TPU097", "error", "a production bucket whose objects are deleted for good", allowable=True
+    ),
     Rule("TPU098", "error", "a role that takes over accounts or grants access", allowable=True),
     # Recorded results.
     Rule("TPU100", "error", "a results file that cannot be read"),

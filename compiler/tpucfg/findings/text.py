@@ -29,7 +29,8 @@ def report(findings: Sequence[Finding], sources: Mapping[str, str], *, colour: b
     """Return one paragraph per finding, separated by empty lines."""
     lines_by_file = {file: split_lines(text) if text else [] for file, text in sources.items()}
     return "\n".join(
-        "".join(f"{line}\n" for line in _paragraph(finding, lines_by_file, colour)) for finding in findings
+        "".join(f"{line}\n" for line in _paragraph(finding, lines_by_file, colour))
+        for finding in findings
     )
 
 
@@ -38,7 +39,10 @@ def _paragraph(finding: Finding, sources: Mapping[str, list[str]], colour: bool)
     level = f"{finding.level}[{finding.id}]"
     bold, of_level, reset = (_BOLD, _COLOURS[finding.level], _RESET) if colour else ("", "", "")
     yield f"{bold}{location}{reset}: {of_level}{level}{reset}: {bold}{message}{reset}"
-    marks = [_Mark(finding.location, "^", ""), *(_Mark(other, "-", label) for other, label in finding.related)]
+    marks = [
+        _Mark(finding.location, "^", ""),
+        *(_Mark(other, "-", label) for other, label in finding.related),
+    ]
     in_file = (mark for mark in marks if mark.location.file == finding.location.file)
     quoted_marks = [mark for mark in in_file if _source_line(mark.location, sources) is not None]
     margin = " " * len(str(max((mark.location.line for mark in quoted_marks), default=1)))
@@ -57,7 +61,9 @@ def _source_line(location: Location, sources: Mapping[str, list[str]]) -> str | 
     return lines[location.line - 1] if 1 <= location.line <= len(lines) else None
 
 
-def _snippet(marks: Sequence[_Mark], sources: Mapping[str, list[str]], margin: str) -> Iterator[str]:
+def _snippet(
+    marks: Sequence[_Mark], sources: Mapping[str, list[str]], margin: str
+) -> Iterator[str]:
     if marks:
         yield f"{margin} |"
     by_line = sorted(marks, key=lambda mark: mark.location.line)
@@ -76,15 +82,23 @@ def _omitted_start(line: str, location: Location) -> int:
 
 
 def _visible_part(line: str, omitted: int) -> str:
-    text = "".join(char if is_visible(char) else " " for char in line[omitted : omitted + _MAX_WIDTH])
+    text = "".join(
+        char if is_visible(char) else " " for char in line[omitted : omitted + _MAX_WIDTH]
+    )
     return f"{_ELLIPSIS if omitted else ''}{text}{_ELLIPSIS if len(line) > omitted + _MAX_WIDTH else ''}"
 
 
 def _underline(line: str, omitted: int, mark: _Mark) -> str:
     start = mark.location.column - 1
-    end = mark.location.end_column - 1 if mark.location.end_line == mark.location.line else len(line)
-    indent_width = sum(_width(char) for char in line[omitted:start]) + (len(_ELLIPSIS) if omitted else 0)
-    underline_width = sum(_width(char) for char in line[start : min(max(end, start + 1), omitted + _MAX_WIDTH)])
+    end = (
+        mark.location.end_column - 1 if mark.location.end_line == mark.location.line else len(line)
+    )
+    indent_width = sum(_width(char) for char in line[omitted:start]) + (
+        len(_ELLIPSIS) if omitted else 0
+    )
+    underline_width = sum(
+        _width(char) for char in line[start : min(max(end, start + 1), omitted + _MAX_WIDTH)]
+    )
     return " " * indent_width + mark.character * max(underline_width, 1)
 
 
@@ -93,4 +107,6 @@ def _width(char: str) -> int:
     # An invisible character is shown as a space.
     if not is_visible(char):
         return 1
-    return 2 if unicodedata.east_asian_width(char) in "WF" else 0 if unicodedata.combining(char) else 1
+    return (
+        2 if unicodedata.east_asian_width(char) in "WF" else 0 if unicodedata.combining(char) else 1
+    )

@@ -113,10 +113,15 @@ def parse_answer(line: bytes) -> Answer:
         return Phase(data["phase"])
     if "error" in data:
         error = data["error"]
-        frames = (Frame(row["file"], int(row["line"]), row["name"], row["code"]) for row in error["frames"])
+        frames = (
+            Frame(row["file"], int(row["line"]), row["name"], row["code"])
+            for row in error["frames"]
+        )
         return Failure(error["kind"], error["message"], tuple(frames))
     result = _result(data["result"])
-    if result.figures and (problem := contradiction(result.figures.memory, fits=result.figures.fits)):
+    if result.figures and (
+        problem := contradiction(result.figures.memory, fits=result.figures.fits)
+    ):
         raise AnswerError(problem)
     return result
 
@@ -158,7 +163,10 @@ _REFUSED_FLAGS: Final = (
         r"^ERROR: Unknown command line flag '(?P<names>[^'\n]+)'(?:\. Did you mean: (?P<near>[\w-]+) ?\?)?",
         XLA_FLAGS_VARIABLE,
     ),
-    (r"^ERROR: (?P<reason>Illegal value '[^'\n]*' specified for flag '(?P<names>[^'\n]+)'[^\n]*)", XLA_FLAGS_VARIABLE),
+    (
+        r"^ERROR: (?P<reason>Illegal value '[^'\n]*' specified for flag '(?P<names>[^'\n]+)'[^\n]*)",
+        XLA_FLAGS_VARIABLE,
+    ),
     (r"\] Unknown flags? in XLA_FLAGS: (?P<names>[^\n]+)$", XLA_VARIABLE),
     (r"\] (?P<reason>Couldn't interpret value [^\n]* for flag (?P<names>\w+))\.$", XLA_VARIABLE),
 )
@@ -194,16 +202,25 @@ class ProcessEnd(NamedTuple):
 def process_failure(end: ProcessEnd, inputs: FitInputs, python: str) -> Failure:
     """Return the failure of a process that gave no result."""
     if isinstance(end.answer, Failure):
-        if end.answer.kind == "refused" and (flags := named_flags(end.answer.message, inputs.xla_flags)):
+        if end.answer.kind == "refused" and (
+            flags := named_flags(end.answer.message, inputs.xla_flags)
+        ):
             return Failure("xla-flag", flags=flags)
         return end.answer._replace(phase=end.phase, output=end.output)
     if end.cause != "exited":
         return Failure(end.cause, end.detail, phase=end.phase, output=end.output)
-    own = {XLA_FLAGS_VARIABLE: inputs.xla_flags, XLA_VARIABLE: inputs.env.get(XLA_VARIABLE, "").split()}
+    own = {
+        XLA_FLAGS_VARIABLE: inputs.xla_flags,
+        XLA_VARIABLE: inputs.env.get(XLA_VARIABLE, "").split(),
+    }
     if flags := flag_errors(end.output, own):
         return Failure("xla-flag", flags=flags)
     number = -end.status
-    ending = f"signal {number} ({signal.strsignal(number)})" if number > 0 else f"exit status {end.status}"
+    ending = (
+        f"signal {number} ({signal.strsignal(number)})"
+        if number > 0
+        else f"exit status {end.status}"
+    )
     crash = Failure("crash", ending, phase=end.phase, output=end.output)
     return crash if end.phase else _start_failure(end, inputs, python) or crash
 
@@ -211,9 +228,21 @@ def process_failure(end: ProcessEnd, inputs: FitInputs, python: str) -> Failure:
 def _start_failure(end: ProcessEnd, inputs: FitInputs, python: str) -> Failure | None:
     """Return the failure of a Python, or of a container, that ended before the worker began; None if it is another."""
     if inputs.image:
-        lines = [line.removeprefix("docker: ") for line in end.output.splitlines() if line.startswith("docker: ")]
-        return Failure("no-container", lines[-1], output=end.output) if lines and end.status in NOT_STARTED else None
-    return Failure("old-python", problem, output=end.output) if (problem := _python_problem(python)) else None
+        lines = [
+            line.removeprefix("docker: ")
+            for line in end.output.splitlines()
+            if line.startswith("docker: ")
+        ]
+        return (
+            Failure("no-container", lines[-1], output=end.output)
+            if lines and end.status in NOT_STARTED
+            else None
+        )
+    return (
+        Failure("old-python", problem, output=end.output)
+        if (problem := _python_problem(python))
+        else None
+    )
 
 
 def flag_errors(output: str, flags: Mapping[str, Sequence[str]]) -> tuple[FlagError, ...]:
@@ -280,7 +309,11 @@ _READERS: Final[Mapping[str, _Reader]] = {
     XLA_FLAGS_VARIABLE: _Reader("the TPU compiler", "the TPU runtime", "libtpu"),
     XLA_VARIABLE: _Reader("XLA", "JAX", "jax"),
 }
-_OF_THE_HOST: Final = ("xla_dump_", "xla_disable_hlo_passes", "xla_force_host_platform_device_count")
+_OF_THE_HOST: Final = (
+    "xla_dump_",
+    "xla_disable_hlo_passes",
+    "xla_force_host_platform_device_count",
+)
 """Beginnings of flags that MaxText sets in XLA_FLAGS, and that libtpu does not know.
 
 Source: https://github.com/AI-Hypercomputer/maxtext/blob/main/benchmarks/maxtext_xpk_runner.py
@@ -296,7 +329,10 @@ def flag_finding(project: Project, job: Job, python: str, error: FlagError) -> F
     message = f"{reader.name} does not know the flag {error.name}"
     if error.reason:
         reason = error.reason[:1].lower() + error.reason[1:]
-        message, hint = f"{reader.name} refuses {flag}: {reason}", f"give the flag another value, or {hint}"
+        message, hint = (
+            f"{reader.name} refuses {flag}: {reason}",
+            f"give the flag another value, or {hint}",
+        )
     elif error.variable == XLA_FLAGS_VARIABLE and error.name.startswith(_OF_THE_HOST):
         hint = f"move {flag} to trainer.env.{XLA_VARIABLE}, which XLA on the host reads, or {hint}"
     elif error.nearest:

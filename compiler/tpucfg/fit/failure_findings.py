@@ -66,7 +66,13 @@ class _Case:
     """A failure of a job, with the words that several findings have."""
 
     def __init__(
-        self, project: Project, job: Job, failure: Failure, folder: Path, time_limit: float, command: str
+        self,
+        project: Project,
+        job: Job,
+        failure: Failure,
+        folder: Path,
+        time_limit: float,
+        command: str,
     ) -> None:
         fit, settings = job.settings.trainer.fit or FitStep("", ""), job.settings
         self.project, self.job, self.failure, self.folder = project, job, failure, folder
@@ -80,7 +86,9 @@ class _Case:
         self.again = f"run: {command or fit_command(project, [job.environment.name], job.size)}"
         self.limit = format_count(round(time_limit), "second")
         self.more_time = f"--time-limit {max(2, round(time_limit / 30))}m"
-        self.skip = f"set overrides.{job.size}.trainer.fit to null, so that tpucfg fit skips {job.size}"
+        self.skip = (
+            f"set overrides.{job.size}.trainer.fit to null, so that tpucfg fit skips {job.size}"
+        )
 
     @property
     def pip(self) -> str:
@@ -104,7 +112,9 @@ class _Case:
         frames = self.failure.frames
         line = self.line if frames or self.failure.kind != "import-failed" else self.module
         variable = re.fullmatch(r"KeyError: '(?P<name>\w+)'", self.failure.message)
-        if variable and variable["name"] in {secret.variable for secret in self.job.settings.trainer.secrets}:
+        if variable and variable["name"] in {
+            secret.variable for secret in self.job.settings.trainer.secrets
+        }:
             return f"read {variable['name']} in {line} only where the job trains, as tpucfg fit has no secrets"
         if frames and frames[-1].code.startswith("raise "):
             return f"correct the value that {line} refuses, or that line"
@@ -126,7 +136,9 @@ def _no_python(case: _Case) -> _Problem:
         if path.parent.name == "bin":
             folder = shlex.quote(str(path.parent.parent))
             fix += f", or run: python3 -m venv {folder} && {case.pip} {case.packages}"
-    return _Problem("TPU114", f"{case.python}, the Python of trainer.fit, {problem}", fix, place=_PYTHON)
+    return _Problem(
+        "TPU114", f"{case.python}, the Python of trainer.fit, {problem}", fix, place=_PYTHON
+    )
 
 
 def _of_python(case: _Case) -> _Problem:
@@ -144,7 +156,10 @@ def _of_python(case: _Case) -> _Problem:
             message = "docker, which compiles the step in the job's image, is not on the PATH"
             fix = f"install docker, or {case.set_python} a Python with the trainer's packages and {_JAX}"
         case "no-container":
-            message, details = f"docker cannot start python3 in {image}: {case.error}", _output(case)
+            message, details = (
+                f"docker cannot start python3 in {image}: {case.error}",
+                _output(case),
+            )
             fix = (
                 "see that the daemon runs and that the image has a python3 on its PATH: docker run --rm --entrypoint "
                 f"python3 {image} --version"
@@ -157,7 +172,9 @@ def _of_python(case: _Case) -> _Problem:
             fix = f"{case.set_python} a Python {oldest} or newer with the trainer's packages and {_JAX}"
         case "no-jax":
             message, details = f"{python} cannot import JAX: {case.error}", _exception(case)
-            is_missing = case.failure.message.startswith("ModuleNotFoundError: No module named 'jax'")
+            is_missing = case.failure.message.startswith(
+                "ModuleNotFoundError: No module named 'jax'"
+            )
             fix = f"{case.pip} {case.packages}" if is_missing else upgrade
         case _:  # a JAX or a libtpu that is too old, or missing
             message, fix = f"{python}: {case.error}", upgrade
@@ -181,7 +198,9 @@ def _no_module(case: _Case) -> _Problem:
 
 def _import_failed(case: _Case) -> _Problem:
     before, _, name = case.failure.message.partition("No module named ")
-    missing = name.strip("'\" ").partition(".")[0] if before.startswith("ModuleNotFoundError") else ""
+    missing = (
+        name.strip("'\" ").partition(".")[0] if before.startswith("ModuleNotFoundError") else ""
+    )
     fix = f"{case.correction}; the module has to be importable without a TPU"
     if missing not in ("", case.module.partition(".")[0]):
         fix = f"{case.pip} {shlex.quote(missing)}, or whatever package has that module"
@@ -193,7 +212,9 @@ def _no_function(case: _Case) -> _Problem:
     if case.function in functions:
         file = f"{case.module.replace('.', '/')}.py"
         message = f"{case.module} is another module than {file}, such as one of Python's own: {case.error}"
-        return _Problem("TPU116", message, f"rename {file}, and set {case.step_key} to its new name")
+        return _Problem(
+            "TPU116", message, f"rename {file}, and set {case.step_key} to its new name"
+        )
     near = nearest(case.function, functions)
     fix = f"define {case.function}(devices, flags) in {case.module}"
     fix = f"set {case.step_key} to {case.module}:{near}, or {fix}" if near else fix
@@ -212,9 +233,17 @@ def _of_maxtext(case: _Case) -> _Problem:
             message, fix = f"importing MaxText fails: {case.error}", f"{case.pip} {_MAXTEXT}"
             return _Problem("TPU116", message, fix, _exception(case), _PYTHON)
         case "no-function":
-            return _Problem("TPU116", case.error, f"{case.pip} 'maxtext[tpu]==0.2.5'", place=_PYTHON)
+            return _Problem(
+                "TPU116", case.error, f"{case.pip} 'maxtext[tpu]==0.2.5'", place=_PYTHON
+            )
     fix = f"correct trainer.args or training where MaxText names it, and {case.again}"
-    return _Problem("TPU117", f"MaxText refuses the job: {case.error}", fix, _exception(case), ("trainer", "args"))
+    return _Problem(
+        "TPU117",
+        f"MaxText refuses the job: {case.error}",
+        fix,
+        _exception(case),
+        ("trainer", "args"),
+    )
 
 
 def _step_failed(case: _Case) -> _Problem:
@@ -224,7 +253,9 @@ def _step_failed(case: _Case) -> _Problem:
             f"define {case.function}(devices, flags) in {case.module}: it is called with the list of the slice's "
             "devices, and the dict of the config's flags"
         )
-    return _Problem("TPU117", f"{case.step} fails: {case.error}", f"{fix}, and {case.again}", _exception(case))
+    return _Problem(
+        "TPU117", f"{case.step} fails: {case.error}", f"{fix}, and {case.again}", _exception(case)
+    )
 
 
 def _wrong_return(case: _Case) -> _Problem:
@@ -238,12 +269,19 @@ def _wrong_return(case: _Case) -> _Problem:
 def _refused(case: _Case) -> _Problem:
     message = f"the TPU compiler refuses the step, and not for lack of memory: {case.error}"
     return _Problem(
-        "TPU119", message, f"change the operation that the compiler names, and {case.again}", _exception(case)
+        "TPU119",
+        message,
+        f"change the operation that the compiler names, and {case.again}",
+        _exception(case),
     )
 
 
 def _no_topology(case: _Case) -> _Problem:
-    update = f"update the compiler with: {case.pip} --upgrade {_JAX}; or " if case.failure.kind == "no-topology" else ""
+    update = (
+        f"update the compiler with: {case.pip} --upgrade {_JAX}; or "
+        if case.failure.kind == "no-topology"
+        else ""
+    )
     message = f"no step can be compiled for {case.job.size}: {case.error}"
     return _Problem("TPU063", message, f"{update}{case.skip}", place=())
 
@@ -253,7 +291,10 @@ def _of_process(case: _Case) -> _Problem:
     details, again = _output(case), case.again.replace("run: ", "run it again with: ", 1)
     match case.failure.kind:
         case "timeout":
-            end, fix = f"was stopped after {case.limit}", again.replace("run it again", "allow more time", 1)
+            end, fix = (
+                f"was stopped after {case.limit}",
+                again.replace("run it again", "allow more time", 1),
+            )
             fix = f"{fix} {case.more_time}"
             if case.failure.phase in ("", "import"):
                 fix = f"let the import of {case.module} neither train, connect nor wait; or {fix}"
@@ -261,7 +302,10 @@ def _of_process(case: _Case) -> _Problem:
             end = "was stopped, because it needed more memory than the machine had left"
             fix = f"close other programs, or use a machine with more memory, and {case.again} --jobs 1"
         case "mute":
-            end, fix = "closed its answers and gave no result", "let the program close no files that it did not open"
+            end, fix = (
+                "closed its answers and gave no result",
+                "let the program close no files that it did not open",
+            )
         case "malformed":
             end = f"gave an answer that cannot be read: {case.error}"
             fix = "let the program neither fork nor write to a file descriptor that it did not open"
@@ -288,7 +332,9 @@ _PROBLEMS: Final[Mapping[str, Callable[[_Case], _Problem]]] = {
     "refused": _refused,
     "no-topology": _no_topology,
     "no-shape": _no_topology,
-    **dict.fromkeys(("no-image", "no-docker", "no-container", "no-start", "old-python"), _of_python),
+    **dict.fromkeys(
+        ("no-image", "no-docker", "no-container", "no-start", "old-python"), _of_python
+    ),
     **dict.fromkeys(("no-jax", "old-jax", "no-libtpu"), _of_python),
     **dict.fromkeys(("timeout", "memory", "crash", "mute", "malformed"), _of_process),
 }
@@ -301,13 +347,17 @@ _OF_MAXTEXT: Final = ("no-module", "import-failed", "no-function", "step-failed"
 
 def _frames(case: _Case) -> tuple[str, ...]:
     """Return the program's own lines."""
-    lines = (f"{row.file}:{row.line} in {row.name}: {redact(row.code)}" for row in case.failure.frames)
+    lines = (
+        f"{row.file}:{row.line} in {row.name}: {redact(row.code)}" for row in case.failure.frames
+    )
     return tuple(line[:_MAX_OUTPUT_WIDTH] for line in lines)
 
 
 def _exception(case: _Case) -> tuple[str, ...]:
     """Return the program's own lines, and the further lines of the exception's text."""
-    lines = [line.rstrip() for line in redact(case.failure.message).splitlines() if line.strip()][1:]
+    lines = [line.rstrip() for line in redact(case.failure.message).splitlines() if line.strip()][
+        1:
+    ]
     further = [line[:_MAX_OUTPUT_WIDTH] for line in lines[:_MAX_MESSAGE_LINES]]
     return (*_frames(case), *further, *(("…",) if len(lines) > _MAX_MESSAGE_LINES else ()))
 
@@ -321,7 +371,9 @@ def _output(case: _Case) -> tuple[str, ...]:
 
 def _one_line(message: str) -> str:
     """Return the first line of an exception's text."""
-    line = next((line.strip() for line in redact(message).splitlines() if line.strip()), "no message")
+    line = next(
+        (line.strip() for line in redact(message).splitlines() if line.strip()), "no message"
+    )
     return line if len(line) <= _MAX_MESSAGE else f"{line[: _MAX_MESSAGE - 1]}…"
 
 
@@ -343,7 +395,11 @@ def _functions(folder: Path, module: str) -> list[str]:
             body = ast.parse(source).body if len(source) <= _MAX_SOURCE_BYTES else []
         except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
             continue
-        return [row.name for row in body if isinstance(row, ast.FunctionDef) and not row.name.startswith("_")]
+        return [
+            row.name
+            for row in body
+            if isinstance(row, ast.FunctionDef) and not row.name.startswith("_")
+        ]
     return []
 
 
@@ -380,7 +436,9 @@ def failure_findings(
             _, rungs = findings.setdefault(key, (finding, []))
             rungs.append(name(outcome.job))
     return tuple(
-        finding._replace(details=(*finding.details, f"not compiled: {listed(list(dict.fromkeys(rungs)))}"))
+        finding._replace(
+            details=(*finding.details, f"not compiled: {listed(list(dict.fromkeys(rungs)))}")
+        )
         for finding, rungs in findings.values()
     )
 
@@ -412,14 +470,22 @@ def machine_finding(project: Project, job: Job, reason: str) -> Finding:
 def _findings(case: _Case) -> Iterator[Finding]:
     kind = case.failure.kind
     if kind == "xla-flag":
-        yield from (flag_finding(case.project, case.job, case.python, error) for error in case.failure.flags)
+        yield from (
+            flag_finding(case.project, case.job, case.python, error) for error in case.failure.flags
+        )
         return
     is_of_maxtext = ":" not in case.step and kind in _OF_MAXTEXT
     problem = (_of_maxtext if is_of_maxtext else _PROBLEMS[kind])(case)
     location = case.project.document.value_location(_path(case.job, problem.place))
-    yield Finding.of(problem.id, problem.message, location, help=problem.help, details=problem.details)
+    yield Finding.of(
+        problem.id, problem.message, location, help=problem.help, details=problem.details
+    )
 
 
 def _path(job: Job, place: KeyPath) -> KeyPath:
     environment = job.environment
-    return job.settings.source(place) if place else (*environment.sizes_path, environment.sizes.index(job.size))
+    return (
+        job.settings.source(place)
+        if place
+        else (*environment.sizes_path, environment.sizes.index(job.size))
+    )

@@ -167,7 +167,10 @@ def result_payload(result: FitResult) -> dict[str, Any]:
 
 def forecast_payload(forecast: Forecast) -> dict[str, Any]:
     """Return the model's own time of a step as data, before the error of published runs."""
-    return forecast._asdict() | {"parts": dict(forecast.parts), "uncounted": list(forecast.uncounted)}
+    return forecast._asdict() | {
+        "parts": dict(forecast.parts),
+        "uncounted": list(forecast.uncounted),
+    }
 
 
 def parse_result(data: Mapping[str, Any]) -> FitResult:
@@ -271,15 +274,24 @@ def read_fit_file(
         return FitFile(path, {}, is_trusted=is_trusted)
     except OSError as error:
         reason, hint = explain_error(error)
-        return _unreadable(path, "", Location(str(path)), reason, f"{hint}, and compile again: {command}")
+        return _unreadable(
+            path, "", Location(str(path)), reason, f"{hint}, and compile again: {command}"
+        )
     if len(content) > MAX_FILE_BYTES:
         reason = f"the file is larger than {MAX_FILE_BYTES:,} bytes"
         return _unreadable(path, "", Location(str(path)), reason, _help(command))
-    return parse_fit_file(content.decode("utf-8", "replace"), path, is_trusted=is_trusted, command=command, key=key)
+    return parse_fit_file(
+        content.decode("utf-8", "replace"), path, is_trusted=is_trusted, command=command, key=key
+    )
 
 
 def parse_fit_file(
-    text: str, path: Path, *, is_trusted: bool = False, command: str = _COMMAND, key: KeyFunction = _RUNG
+    text: str,
+    path: Path,
+    *,
+    is_trusted: bool = False,
+    command: str = _COMMAND,
+    key: KeyFunction = _RUNG,
 ) -> FitFile:
     """Parse the text of a file of results. A file with any mistake has no results."""
     hint = _help(command)
@@ -300,7 +312,9 @@ def parse_fit_file(
         if problem := contradiction(result.memory, fits=result.fits):
             location = read_text(text, str(path)).value_location(("results", index, "fits"))
             rung = format_value(f"{result.key.environment} {result.key.size}", quoted=False)
-            return _unreadable(path, text, location, f"the result of {rung} contradicts itself: {problem}", hint)
+            return _unreadable(
+                path, text, location, f"the result of {rung} contradicts itself: {problem}", hint
+            )
     results = {key(result): result for result in every}
     if len(results) < len(data["results"]):
         return _unreadable(path, text, Location(str(path)), "a rung has two results", hint)
@@ -311,7 +325,10 @@ def fit_file_text(results: Iterable[FitResult]) -> str:
     """Return the text of a file with these results; equal results have equal texts."""
     payload: dict[str, Any] = {
         "version": 1,
-        "results": [result_payload(each) for each in sorted(results, key=lambda each: (each.key, result_id(each)))],
+        "results": [
+            result_payload(each)
+            for each in sorted(results, key=lambda each: (each.key, result_id(each)))
+        ],
     }
     return json.dumps(payload, indent=2, ensure_ascii=False) + "\n"
 
@@ -340,5 +357,7 @@ def _help(command: str) -> str:
 
 
 def _unreadable(path: Path, text: str, location: Location, reason: str, hint: str) -> FitFile:
-    finding = Finding.of("TPU109", f"{path.name}: {reason}, so no result in it counts", location, help=hint)
+    finding = Finding.of(
+        "TPU109", f"{path.name}: {reason}, so no result in it counts", location, help=hint
+    )
     return FitFile(path, {}, (finding,), text)

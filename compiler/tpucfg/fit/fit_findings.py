@@ -29,7 +29,8 @@ _MAX_NAMES: Final = 3
 MIN_HEADROOM: Final = Fraction(1, 10)
 """The share of a device's memory that should stay free: prefetched batches and an evaluation need some as well."""
 HOST_OFFLOAD: Final = (
-    "the step keeps arrays in its host's memory, and runs are known that train although the compiler refuses them"
+    "the step keeps arrays in its host's memory, and runs "
+    "are known that train although the compiler refuses them"
 )
 
 
@@ -46,7 +47,9 @@ class _Amount(NamedTuple):
     is_reliable: bool
 
 
-def fit_findings(project: Project, fits: Iterable[RungFit], *, level: Level | None = None) -> tuple[Finding, ...]:
+def fit_findings(
+    project: Project, fits: Iterable[RungFit], *, level: Level | None = None
+) -> tuple[Finding, ...]:
     """Return the findings about the memory of rungs, with `allow` of the spec applied.
 
     A result that is outdated has no finding here, and neither has a rung that was never compiled. Environments with one
@@ -64,7 +67,13 @@ def fit_findings(project: Project, fits: Iterable[RungFit], *, level: Level | No
             path = (*environment.sizes_path, environment.sizes.index(fit.key.size))
             result = fit.current
             amount = _Amount(
-                path, fit.key.size, result.fits, result.memory, result.compiler, fit.memory_settings, result.is_reliable
+                path,
+                fit.key.size,
+                result.fits,
+                result.memory,
+                result.compiler,
+                fit.memory_settings,
+                result.is_reliable,
             )
             amounts.setdefault(amount, []).append(environment.name)
     findings = []
@@ -86,7 +95,9 @@ def memory_excess(memory: Memory) -> Fraction:
     return Fraction(memory.used, max(1, memory.available))
 
 
-def _does_not_fit(project: Project, amount: _Amount, environments: Sequence[str], level: Level | None) -> Finding:
+def _does_not_fit(
+    project: Project, amount: _Amount, environments: Sequence[str], level: Level | None
+) -> Finding:
     needed, available = amount_text(amount.memory.used), short_amount(amount.memory.available)
     excess = memory_excess(amount.memory)
     least = "" if amount.memory.exact else "at least "
@@ -120,7 +131,9 @@ def _little_headroom(project: Project, amount: _Amount, environments: Sequence[s
 def _details(amount: _Amount, environments: Sequence[str], excess: Fraction) -> tuple[str, ...]:
     names = listed(environments, last=" and ")
     doubt = () if amount.is_reliable else (HOST_OFFLOAD,)
-    source = f"in {names}, compiled with jax {amount.compiler.jax} and libtpu {amount.compiler.libtpu}"
+    source = (
+        f"in {names}, compiled with jax {amount.compiler.jax} and libtpu {amount.compiler.libtpu}"
+    )
     return (source, *doubt, *memory_details(amount.memory_settings, excess))
 
 
@@ -138,7 +151,10 @@ def less_memory(size: str, values: MemorySettings, excess: Fraction) -> str:
         values: The memory settings of the rung.
         excess: The factor by which the memory has to fall.
     """
-    return ", or ".join(_edits(size, values, excess)) or f"lower the memory of the program's step on {size}"
+    return (
+        ", or ".join(_edits(size, values, excess))
+        or f"lower the memory of the program's step on {size}"
+    )
 
 
 def memory_details(values: MemorySettings, excess: Fraction) -> Iterator[str]:
@@ -165,7 +181,10 @@ def _least_accumulation(values: MemorySettings, excess: Fraction) -> int | None:
     if not values.sees_accumulation:
         return None
     factors = range(2, min(values.micro_batch, _MAX_FACTOR) + 1)
-    factor = next((number for number in factors if number >= excess and values.micro_batch % number == 0), None)
+    factor = next(
+        (number for number in factors if number >= excess and values.micro_batch % number == 0),
+        None,
+    )
     return factor and values.grad_accum * factor
 
 
@@ -181,7 +200,9 @@ class FitProblem(NamedTuple):
     """The edit before `tpucfg fit` compiles the rung, as an imperative."""
 
 
-def known_fit_findings(project: Project, known: KnownFits, *, level: Level | None = None) -> tuple[Finding, ...]:
+def known_fit_findings(
+    project: Project, known: KnownFits, *, level: Level | None = None
+) -> tuple[Finding, ...]:
     """Return the findings about the file, the memory of the steps, and the rungs whose fit is not known.
 
     Args:
@@ -191,8 +212,13 @@ def known_fit_findings(project: Project, known: KnownFits, *, level: Level | Non
     """
     # No result of a broken file counts, so every rung would be reported as not compiled.
     if known.file.findings:
-        return tuple(finding._replace(level=level or finding.level) for finding in known.file.findings)
-    return (*fit_findings(project, known.rungs.values(), level=level), *_unknown_fits(project, known))
+        return tuple(
+            finding._replace(level=level or finding.level) for finding in known.file.findings
+        )
+    return (
+        *fit_findings(project, known.rungs.values(), level=level),
+        *_unknown_fits(project, known),
+    )
 
 
 def _unknown_fits(project: Project, known: KnownFits) -> Iterator[Finding]:
@@ -201,8 +227,12 @@ def _unknown_fits(project: Project, known: KnownFits) -> Iterator[Finding]:
         if text := unknown_fits_text(known, name):
             unknown = _unknown(known, name)
             sizes = () if len(unknown) == len(environment.sizes) else tuple(unknown)
-            hint = f"compile the training step, without a TPU: {fit_command(project, (name,), *sizes)}"
-            yield Finding.of("TPU107", text, project.document.key_location(environment.path), help=hint)
+            hint = (
+                f"compile the training step, without a TPU: {fit_command(project, (name,), *sizes)}"
+            )
+            yield Finding.of(
+                "TPU107", text, project.document.key_location(environment.path), help=hint
+            )
 
 
 def unknown_fits_text(known: KnownFits, environment: str) -> str:
@@ -215,14 +245,20 @@ def unknown_fits_text(known: KnownFits, environment: str) -> str:
 
 
 def _unknown(known: KnownFits, environment: str) -> Mapping[str, RungFit]:
-    return {size: fit for size, fit in known.of_environment(environment).items() if fit.verdict in _UNKNOWN}
+    return {
+        size: fit
+        for size, fit in known.of_environment(environment).items()
+        if fit.verdict in _UNKNOWN
+    }
 
 
 def _reasons(unknown: Mapping[str, RungFit]) -> str:
     """Return the reasons, each once with its rungs: `v2-8 and v2-32 were never compiled`."""
     reasons = [
         f"{listed(names, limit=_MAX_NAMES, last=' and ')} {'was' if len(names) == 1 else 'were'} {text}"
-        for text, names in grouped((unknown_text(fit), size) for size, fit in unknown.items()).items()
+        for text, names in grouped(
+            (unknown_text(fit), size) for size, fit in unknown.items()
+        ).items()
     ]
     others = len(reasons) - _MAX_NAMES
     more = f"; and {format_count(others, 'other reason')}" if others > 0 else ""
@@ -232,7 +268,11 @@ def _reasons(unknown: Mapping[str, RungFit]) -> str:
 def known_text(fit: RungFit) -> str:
     """Return what is known of a rung: `11.2 of 15.75 GiB of HBM a device, as committed`."""
     source = "" if fit.is_trusted else f", as committed in results/{NAME}"
-    return f"not known: {unknown_text(fit)}" if fit.current is None else f"{verdict_text(fit)} of HBM a device{source}"
+    return (
+        f"not known: {unknown_text(fit)}"
+        if fit.current is None
+        else f"{verdict_text(fit)} of HBM a device{source}"
+    )
 
 
 def unknown_text(fit: RungFit) -> str:
@@ -243,7 +283,9 @@ def unknown_text(fit: RungFit) -> str:
 # The condition `gate.fit`: a rung may be started only if its training step is known to fit.
 
 
-def fit_problems(known: KnownFits, environment: str, sizes: Iterable[str]) -> Mapping[str, FitProblem]:
+def fit_problems(
+    known: KnownFits, environment: str, sizes: Iterable[str]
+) -> Mapping[str, FitProblem]:
     """Return the problem of each rung that is not known to fit, by size."""
     fits = known.of_environment(environment)
     problems = {size: _problem(known, fits.get(size), size) for size in sizes}
@@ -253,12 +295,18 @@ def fit_problems(known: KnownFits, environment: str, sizes: Iterable[str]) -> Ma
 def _problem(known: KnownFits, fit: RungFit | None, size: str) -> FitProblem | None:
     """Return the problem of a rung; `fit` is None if the spec names no training step for it."""
     if fit is None:
-        return FitProblem("the spec names no training step for it", "set trainer.fit.step, and compile it")
+        return FitProblem(
+            "the spec names no training step for it", "set trainer.fit.step, and compile it"
+        )
     if known.file.findings:
-        return FitProblem(f"{known.file.path} cannot be read", f"delete {known.file.path}, and compile again")
+        return FitProblem(
+            f"{known.file.path} cannot be read", f"delete {known.file.path}, and compile again"
+        )
     if fit.verdict == "fits" or (fit.current and not fit.current.is_reliable):
         return None
     if fit.current:  # it does not fit
         edit = less_memory(size, fit.memory_settings, memory_excess(fit.current.memory))
-        return FitProblem(f"its training step {verdict_text(fit)}", f"{edit}, and compile {size} again")
+        return FitProblem(
+            f"its training step {verdict_text(fit)}", f"{edit}, and compile {size} again"
+        )
     return FitProblem(f"its training step was {unknown_text(fit)}", f"compile {size}")

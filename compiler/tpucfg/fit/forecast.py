@@ -29,7 +29,11 @@ _MAX_8_BIT_SPEEDUP: Final = 2
 
 def lower_bound(result: FitResult, slice_: Slice) -> Fraction | None:
     """Return the least seconds of a compiled step on its slice; None if its work or the peak is not known."""
-    return _flops(result, slice_) / (slice_.peak_tflops * _TERA) or None if slice_.peak_tflops else None
+    return (
+        _flops(result, slice_) / (slice_.peak_tflops * _TERA) or None
+        if slice_.peak_tflops
+        else None
+    )
 
 
 def utilization(result: FitResult, slice_: Slice, step_seconds: Fraction) -> Fraction | None:
@@ -143,7 +147,9 @@ def step_interval(result: FitResult, slice_: Slice) -> StepInterval | None:
     if model is None or len(rows) < MIN_ROWS:
         return None
     low, middle, high = (model * ratio for ratio in ratio_interval([row.ratio for row in rows]))
-    return _not_below(lower_bound(result, slice_), StepInterval(low, middle, high, basis, len(rows)))
+    return _not_below(
+        lower_bound(result, slice_), StepInterval(low, middle, high, basis, len(rows))
+    )
 
 
 def sibling_interval(
@@ -163,7 +169,11 @@ def sibling_interval(
     """
     own, other = model_seconds(result), model_seconds(sibling)
     # Either run of a pair may be the measured one.
-    ratios = [a.ratio / b.ratio for a, b in permutations(proving_rows(), 2) if a.generation == b.generation]
+    ratios = [
+        a.ratio / b.ratio
+        for a, b in permutations(proving_rows(), 2)
+        if a.generation == b.generation
+    ]
     pairs = len(ratios) // 2
     if own is None or other is None or pairs < MIN_ROWS:
         return None
@@ -183,25 +193,36 @@ def step_forecasts(
         results: Their compilations, by size.
         measured: The seconds of a step by a record, by size.
     """
-    forecasts = {slice_.size: _forecast(index, slices, results, measured) for index, slice_ in enumerate(slices)}
+    forecasts = {
+        slice_.size: _forecast(index, slices, results, measured)
+        for index, slice_ in enumerate(slices)
+    }
     return {size: forecast for size, forecast in forecasts.items() if forecast}
 
 
 def _forecast(
-    index: int, slices: Sequence[Slice], results: Mapping[str, FitResult], measured: Mapping[str, Fraction]
+    index: int,
+    slices: Sequence[Slice],
+    results: Mapping[str, FitResult],
+    measured: Mapping[str, Fraction],
 ) -> StepInterval | None:
     slice_ = slices[index]
     result = results.get(slice_.size)
     if result is None or not result.fits:
         return None
-    for other in (*reversed(slices[: index + 1]), *slices[index + 1 :]):  # the nearest one, from below first
+    for other in (
+        *reversed(slices[: index + 1]),
+        *slices[index + 1 :],
+    ):  # the nearest one, from below first
         known, seconds = results.get(other.size), measured.get(other.size)
         if known is None or seconds is None or is_too_fast(known, other, seconds):
             continue
         if other.generation == slice_.generation and model_seconds(known):
             if other.size == slice_.size:
                 return StepInterval(seconds, seconds, seconds, "its record", 0)
-            return sibling_interval(result, slice_, known, seconds, other) or step_interval(result, slice_)
+            return sibling_interval(result, slice_, known, seconds, other) or step_interval(
+                result, slice_
+            )
     return step_interval(result, slice_)
 
 

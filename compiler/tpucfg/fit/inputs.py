@@ -45,7 +45,13 @@ def fit_inputs(project: Project, job: Job) -> FitInputs | None:
     place = job.slice
     image = job.image or "" if fit.python == IMAGE_PYTHON else ""
     return FitInputs(
-        fit.step, flag_values(job.flags), env, tuple(xla_flags), place.topology or "", place.chips_per_host, image
+        fit.step,
+        flag_values(job.flags),
+        env,
+        tuple(xla_flags),
+        place.topology or "",
+        place.chips_per_host,
+        image,
     )
 
 
@@ -89,10 +95,14 @@ def compiler_topology(slice_: Slice) -> Topology | UnknownTopology:
         return UnknownTopology(f"no source states the topology of {slice_.accelerator_type}")
     bounds = _HOST_BOUNDS.get(slice_.chips_per_host)
     if bounds is None:
-        return UnknownTopology(f"no source states how the {slice_.chips_per_host} chips of a host are connected")
+        return UnknownTopology(
+            f"no source states how the {slice_.chips_per_host} chips of a host are connected"
+        )
     if not _divides(bounds, slice_.topology):
         block = "x".join(map(str, bounds))
-        return UnknownTopology(f"a topology of {slice_.topology} cannot be divided into hosts of {block} chips")
+        return UnknownTopology(
+            f"a topology of {slice_.topology} cannot be divided into hosts of {block} chips"
+        )
     options: dict[str, Any] = {"chips_per_host_bounds": list(bounds)}
     if slice_.slices > 1:
         options["num_slices"] = slice_.slices
@@ -130,7 +140,12 @@ _OF_PYTHON: Final = ("PYTHONHOME", "PYTHONSAFEPATH", "PYTHONINSPECT", "__PYVENV_
 """The caller's variables with which another Python than tpucfg's does not start, or does not find the worker."""
 _OF_THE_MACHINE: Final = (
     *("HOME", "LOGNAME", "PATH", "PWD", "SHELL", "TEMP", "TMP", "TMPDIR", "USER"),
-    *("ALLOW_MULTIPLE_LIBTPU_LOAD", "JAX_COMPILATION_CACHE_DIR", "JAX_PLATFORM_NAME", "JAX_PLATFORMS"),
+    *(
+        "ALLOW_MULTIPLE_LIBTPU_LOAD",
+        "JAX_COMPILATION_CACHE_DIR",
+        "JAX_PLATFORM_NAME",
+        "JAX_PLATFORMS",
+    ),
     *("CLOUDSDK_CONFIG", "GOOGLE_APPLICATION_CREDENTIALS"),
 )
 """The job's variables that are about its own host: folders, devices, credentials, a cache of programs for a TPU."""
@@ -164,5 +179,9 @@ def program_variables(inputs: FitInputs) -> dict[str, str]:
 def compiler_variables(inputs: FitInputs) -> tuple[tuple[str, str], ...]:
     """Return the job's variables that may change the result of equal StableHLO."""
     return tuple(
-        sorted(item for item in program_variables(inputs).items() if item[0].upper().startswith(_OF_THE_COMPILER))
+        sorted(
+            item
+            for item in program_variables(inputs).items()
+            if item[0].upper().startswith(_OF_THE_COMPILER)
+        )
     )

@@ -8,7 +8,14 @@ from collections.abc import Generator, Hashable, Iterable, Iterator, Mapping, Se
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from tpucfg.fit.answers import OF_THE_MODULE, OF_THE_PYTHON, XLA_VARIABLE, Failure, StepResult, process_failure
+from tpucfg.fit.answers import (
+    OF_THE_MODULE,
+    OF_THE_PYTHON,
+    XLA_VARIABLE,
+    Failure,
+    StepResult,
+    process_failure,
+)
 from tpucfg.fit.fit_file import Compiler, FitFile, FitResult
 from tpucfg.fit.inputs import (
     IMAGE_PYTHON,
@@ -107,7 +114,9 @@ def compile_rungs(
         else:
             compilations.append(outcome)
     launcher = _Launcher(file.results.values(), folder)
-    tasks = {launcher.task(each, each.scope if are_alike else each.key): each for each in compilations}
+    tasks = {
+        launcher.task(each, each.scope if are_alike else each.key): each for each in compilations
+    }
     ends = run_tasks(tuple(tasks), limits, observe)
     try:
         for task, end in ends:
@@ -124,14 +133,24 @@ def python_path(folder: Path, python: str) -> str | None:
     return shutil.which(python)
 
 
-def _prepare(project: Project, jobs: Iterable[Job], folder: Path) -> Iterator[Outcome | _Compilation]:
+def _prepare(
+    project: Project, jobs: Iterable[Job], folder: Path
+) -> Iterator[Outcome | _Compilation]:
     """Yield the compilations of jobs, one for jobs with equal inputs, and the jobs that cannot be compiled."""
     compilations: dict[Hashable, _Compilation] = {}
     for job in jobs:
-        fit, inputs, place = job.settings.trainer.fit, fit_inputs(project, job), compiler_topology(job.slice)
+        fit, inputs, place = (
+            job.settings.trainer.fit,
+            fit_inputs(project, job),
+            compiler_topology(job.slice),
+        )
         if fit is None or inputs is None:
             continue
-        python = shutil.which("docker") if fit.python == IMAGE_PYTHON else python_path(folder, fit.python)
+        python = (
+            shutil.which("docker")
+            if fit.python == IMAGE_PYTHON
+            else python_path(folder, fit.python)
+        )
         if fit.python == IMAGE_PYTHON and not inputs.image:
             yield Outcome(job, None, Failure("no-image"))
         elif python is None:
@@ -177,7 +196,9 @@ class _Launcher:
         self._started[compilation.key] = time.time()
         inputs = compilation.inputs
         environment = container_environment(inputs) if inputs.image else worker_environment(inputs)
-        return Launch(compilation.python, self._folder, environment, self._request(compilation), inputs.image)
+        return Launch(
+            compilation.python, self._folder, environment, self._request(compilation), inputs.image
+        )
 
     def _request(self, compilation: _Compilation) -> Mapping[str, Any]:
         place, inputs = compilation.topology, compilation.inputs
@@ -196,7 +217,11 @@ class _Launcher:
         job = compilation.jobs[0]
         if end is None:
             scopes = _failure_scopes(compilation)
-            return Outcome(job, None, next(self._failures[scope] for scope in scopes if scope in self._failures))
+            return Outcome(
+                job,
+                None,
+                next(self._failures[scope] for scope in scopes if scope in self._failures),
+            )
         answer = end.answer
         if not isinstance(answer, StepResult):
             failure = process_failure(end, compilation.inputs, compilation.python)
@@ -204,13 +229,22 @@ class _Launcher:
         seconds = Seconds(end.seconds, answer.lower_seconds, answer.compile_seconds)
         result = self._result(compilation, answer)
         if result is None:
-            return self._failed(compilation, Failure("malformed", "a known step that was never compiled"), seconds)
+            return self._failed(
+                compilation, Failure("malformed", "a known step that was never compiled"), seconds
+            )
         self._add(result)
-        is_known, step = answer.figures is None, (compilation.scope, result.compiler, result.stablehlo)
+        is_known, step = (
+            answer.figures is None,
+            (compilation.scope, result.compiler, result.stablehlo),
+        )
         if not is_known:
             self._compiled.add(step)
         return Outcome(
-            job, result, seconds=seconds, is_known=is_known, is_committed=is_known and step not in self._compiled
+            job,
+            result,
+            seconds=seconds,
+            is_known=is_known,
+            is_committed=is_known and step not in self._compiled,
         )
 
     def _result(self, compilation: _Compilation, answer: StepResult) -> FitResult | None:
@@ -219,14 +253,22 @@ class _Launcher:
         files = _hashes(self._folder, answer.files, self._started[compilation.key])
         if answer.figures is None:
             known = self._known.get(compilation.scope, {}).get((answer.compiler, answer.stablehlo))
-            return known._replace(key=key, inputs=compilation.inputs, files=files) if known else None
-        return FitResult(key, compilation.inputs, files, answer.compiler, answer.stablehlo, *answer.figures)
+            return (
+                known._replace(key=key, inputs=compilation.inputs, files=files) if known else None
+            )
+        return FitResult(
+            key, compilation.inputs, files, answer.compiler, answer.stablehlo, *answer.figures
+        )
 
-    def _failed(self, compilation: _Compilation, failure: Failure, seconds: Seconds | None) -> Outcome:
+    def _failed(
+        self, compilation: _Compilation, failure: Failure, seconds: Seconds | None
+    ) -> Outcome:
         of_python, of_module, of_flags = _failure_scopes(compilation)
         if failure.kind in OF_THE_PYTHON:
             self._failures.setdefault(of_python, failure)
-        elif failure.kind in OF_THE_MODULE or (failure.kind == "timeout" and failure.phase == "import"):
+        elif failure.kind in OF_THE_MODULE or (
+            failure.kind == "timeout" and failure.phase == "import"
+        ):
             self._failures.setdefault(of_module, failure)
         elif failure.kind == "xla-flag":
             self._failures.setdefault(of_flags, failure)
@@ -238,7 +280,14 @@ class _Launcher:
 
 
 def _compiler_scope(size: str, inputs: FitInputs) -> Hashable:
-    return size, inputs.topology, inputs.chips_per_host, inputs.xla_flags, compiler_variables(inputs), inputs.image
+    return (
+        size,
+        inputs.topology,
+        inputs.chips_per_host,
+        inputs.xla_flags,
+        compiler_variables(inputs),
+        inputs.image,
+    )
 
 
 def _failure_scopes(compilation: _Compilation) -> tuple[Hashable, Hashable, Hashable]:
@@ -253,7 +302,10 @@ def _hashes(folder: Path, files: Iterable[str], started: float) -> Mapping[str, 
     root = folder.resolve()
     inside = [file for file in files if (folder / file).resolve().is_relative_to(root)]
     hashes = ProgramFiles(folder).hashes(inside)
-    return {file: CHANGED_HASH if _is_newer(folder / file, started) else value for file, value in hashes.items()}
+    return {
+        file: CHANGED_HASH if _is_newer(folder / file, started) else value
+        for file, value in hashes.items()
+    }
 
 
 def _is_newer(path: Path, started: float) -> bool:

@@ -123,13 +123,20 @@ def _number(path: Path) -> int:
 
 def _pids() -> Iterator[int]:
     with os.scandir(_PROC) as entries:
-        yield from (int(entry.name) for entry in entries if entry.name.isascii() and entry.name.isdecimal())
+        yield from (
+            int(entry.name) for entry in entries if entry.name.isascii() and entry.name.isdecimal()
+        )
 
 
 def _stat_fields(pid: int) -> list[str]:
     """Return the fields behind the process's name, which may contain spaces and brackets."""
     with suppress(OSError):
-        return (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+        return (
+            (_PROC / str(pid) / "stat")
+            .read_text(encoding="utf-8", errors="replace")
+            .rpartition(")")[2]
+            .split()
+        )
     return []
 
 
@@ -182,7 +189,12 @@ def _docker(words: Sequence[str]) -> str:
     """Return what a docker command prints; empty if it fails or hangs."""
     with suppress(OSError, subprocess.TimeoutExpired):
         result = subprocess.run(
-            ["docker", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_SECONDS, check=False
+            ["docker", *words],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+            check=False,
         )
         return result.stdout.strip() if result.returncode == 0 else ""
     return ""

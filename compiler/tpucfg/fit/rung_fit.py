@@ -90,7 +90,9 @@ class MemorySettings(NamedTuple):
     override would make its micro-batch another one than was tuned, which is a warning (TPU047)."""
 
 
-NO_MEMORY_SETTINGS: Final = MemorySettings(1, 1, None, sees_accumulation=False, can_divide_model=False)
+NO_MEMORY_SETTINGS: Final = MemorySettings(
+    1, 1, None, sees_accumulation=False, can_divide_model=False
+)
 """The settings for a program that has no flag or placeholder for them."""
 
 
@@ -104,7 +106,8 @@ def memory_settings(project: Project, job: Job) -> MemorySettings:
         int(rung.micro_batch),
         flag,
         flag is not None or "grad_accum" in placeholders,
-        not placeholders.isdisjoint(_PARALLELISM) and rung.model_parallel < rung.slice.devices // rung.slice.slices,
+        not placeholders.isdisjoint(_PARALLELISM)
+        and rung.model_parallel < rung.slice.devices // rung.slice.slices,
         rung.size == project.training.tuned_on and "grad_accum" not in rung.overridden,
     )
 
@@ -145,7 +148,9 @@ class RungFit(NamedTuple):
         return "fits" if self.result.fits else "does not fit"
 
 
-def rung_fits(project: Project, jobs: Iterable[Job], file: FitFile, program: ProgramFiles) -> Mapping[FitKey, RungFit]:
+def rung_fits(
+    project: Project, jobs: Iterable[Job], file: FitFile, program: ProgramFiles
+) -> Mapping[FitKey, RungFit]:
     """Return the fit of each job whose spec names a training step."""
     fits = (rung_fit(project, job, file, program) for job in jobs)
     return {fit.key: fit for fit in fits if fit}
@@ -185,7 +190,9 @@ def _changes(result: FitResult, inputs: FitInputs, program: ProgramFiles) -> Ite
 
 def _changed_keys(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[str]:
     missing = object()
-    return (key for key in {**before, **after} if before.get(key, missing) != after.get(key, missing))
+    return (
+        key for key in {**before, **after} if before.get(key, missing) != after.get(key, missing)
+    )
 
 
 def _listed(names: Iterable[str]) -> Iterator[str]:
@@ -240,7 +247,9 @@ def _figures(result: FitResult | None) -> Hashable:
 def fit_command(project: Project, environments: Sequence[str], *sizes: str) -> str:
     """Return the command that compiles rungs in some environments, quoted for a shell; without sizes, all rungs."""
     wanted = {*sizes}
-    compiled = {name for name, other in project.environments.items() if not sizes or wanted & {*other.sizes}}
+    compiled = {
+        name for name, other in project.environments.items() if not sizes or wanted & {*other.sizes}
+    }
     named = () if {*environments} == compiled else environments
     return shlex.join(command_words("fit", project.document.file, env=named, size=sizes))
 
@@ -291,7 +300,9 @@ def verdict_text(fit: RungFit) -> str:
     result = fit.current
     if result is None:
         return fit.verdict
-    return memory_text(result.memory) if result.fits else f"does not fit: {memory_text(result.memory)}"
+    return (
+        memory_text(result.memory) if result.fits else f"does not fit: {memory_text(result.memory)}"
+    )
 
 
 def outdated_text(fit: RungFit) -> str:

@@ -29,7 +29,14 @@ MAX_LINES: Final = 64
 _OF_THE_PLACE: Final = frozenset(("TPU021", "TPU022", "TPU024", "TPU027"))
 """Errors about a size that the region or the service does not offer: it can be compiled all the same."""
 _RUNG_FIGURES: Final = (
-    *("batch_size", "per_device_batch_size", "learning_rate", "grad_accum", "model_parallel", "fallback"),
+    *(
+        "batch_size",
+        "per_device_batch_size",
+        "learning_rate",
+        "grad_accum",
+        "model_parallel",
+        "fallback",
+    ),
 )
 """The keys of an override that a candidate sets itself, or that are about other rungs."""
 
@@ -80,16 +87,25 @@ def read_choices(document: Document, sizes: Sequence[str] = ()) -> Choices:
     """Return the values that the section `tune` of a valid spec has; `sizes` replace its sizes."""
     section: Mapping[str, Any] = document.data.get("tune", {})
     args = {
-        flag: tuple(_yaml_text(document, ("tune", "args", flag, index)) for index in range(len(values)))
+        flag: tuple(
+            _yaml_text(document, ("tune", "args", flag, index)) for index in range(len(values))
+        )
         for flag, values in section.get("args", {}).items()
     }
-    counts = {key: tuple(map(int, section.get(key, ()))) for key in ("grad_accum", "model_parallel", "batch_size")}
+    counts = {
+        key: tuple(map(int, section.get(key, ())))
+        for key in ("grad_accum", "model_parallel", "batch_size")
+    }
     return Choices(tuple(sizes or section.get("sizes", ())), **counts, args=args)
 
 
 def _yaml_text(document: Document, path: KeyPath) -> str:
     node = document.node(path)
-    return json.dumps(node.value) if node and isinstance(node.value, str) else document.source_text(path) or "null"
+    return (
+        json.dumps(node.value)
+        if node and isinstance(node.value, str)
+        else document.source_text(path) or "null"
+    )
 
 
 def count_lines(rung: Rung, choices: Choices) -> int:
@@ -114,7 +130,9 @@ def plan_candidates(project: Project, catalog: Catalog, job: Job, choices: Choic
     known: dict[str, Candidate] = {}
     unseen = 0
     alike: set[Values] = set()
-    current = Values(job.size, job.rung.batch_size, job.rung.model_parallel, (), job.rung.grad_accum)
+    current = Values(
+        job.size, job.rung.batch_size, job.rung.model_parallel, (), job.rung.grad_accum
+    )
     rows = [Candidate(current, project, job, is_current=True)]
     rows += (_planned(project, catalog, job, values) for values in _values(catalog, job, choices))
     for candidate in rows:
@@ -123,7 +141,11 @@ def plan_candidates(project: Project, catalog: Catalog, job: Job, choices: Choic
         if first.values.model_parallel != candidate.values.model_parallel:
             alike.add(candidate.values._replace(grad_accum=None))
     # Where the program gets nothing of the parallelism, no accumulation has it.
-    seen = [each for each in known.values() if each.is_current or each.values._replace(grad_accum=None) not in alike]
+    seen = [
+        each
+        for each in known.values()
+        if each.is_current or each.values._replace(grad_accum=None) not in alike
+    ]
     return Candidates(tuple(seen), unseen + len(known) - len(seen))
 
 
@@ -166,13 +188,17 @@ def _values(catalog: Catalog, job: Job, choices: Choices) -> Iterator[Values]:
         choices.model_parallel or (rung.model_parallel,),
         product(*args),
     ):
-        for grad_accum in choices.grad_accum or _accumulations(catalog, rung, size, batch, model_parallel):
+        for grad_accum in choices.grad_accum or _accumulations(
+            catalog, rung, size, batch, model_parallel
+        ):
             # A rung without accumulation has no flag for it, so 1 is the rung's own value.
             is_unset = rung.grad_accum is None and grad_accum == 1
             yield Values(size, batch, model_parallel, chosen, None if is_unset else grad_accum)
 
 
-def _accumulations(catalog: Catalog, rung: Rung, size: str, batch: int, model_parallel: int) -> Sequence[int | None]:
+def _accumulations(
+    catalog: Catalog, rung: Rung, size: str, batch: int, model_parallel: int
+) -> Sequence[int | None]:
     """Return the accumulations to try without a list: powers of two, if the rung has one, and the rung's own."""
     slice_ = catalog.find(size)
     examples, rest = divmod(batch * model_parallel, slice_.devices) if slice_ else (0, 1)
@@ -198,7 +224,9 @@ def _planned(project: Project, catalog: Catalog, job: Job, values: Values) -> Ca
         return Candidate(values, changed, compiled.jobs[0])
     refusals = [finding.message for finding in stopping if finding.id not in _OF_THE_PLACE]
     jobs = () if refusals else plan(changed, catalog, selection).jobs
-    return Candidate(values, changed, jobs[0] if jobs else None, (refusals or [stopping[0].message])[0])
+    return Candidate(
+        values, changed, jobs[0] if jobs else None, (refusals or [stopping[0].message])[0]
+    )
 
 
 def _rung_of_batch(project: Project, catalog: Catalog, rung: Rung, batch: int) -> Rung:
@@ -207,8 +235,12 @@ def _rung_of_batch(project: Project, catalog: Catalog, rung: Rung, batch: int) -
     if batch == rung.batch_size or tuned_on is None:
         return rung
     override = project.overrides.get(rung.size, NO_OVERRIDE)
-    changed = override._replace(batch_size=batch, per_device_batch_size=None, learning_rate=None, steps=None)
-    return make_rung(project._replace(overrides={**project.overrides, rung.size: changed}), tuned_on, rung.slice)
+    changed = override._replace(
+        batch_size=batch, per_device_batch_size=None, learning_rate=None, steps=None
+    )
+    return make_rung(
+        project._replace(overrides={**project.overrides, rung.size: changed}), tuned_on, rung.slice
+    )
 
 
 def candidate_document(project: Project, environment: str, rung: Rung, values: Values) -> Document:
@@ -230,9 +262,10 @@ def candidate_document(project: Project, environment: str, rung: Rung, values: V
         ("training", "learning_rate"): rung.learning_rate,
         ("training", "train_steps"): rung.train_steps if training.train_steps else None,
     }
-    changes |= {("training", "steps", key): f"{{value: {rung.steps[key]}, scale: false}}" for key in training.steps} | {
-        (*own, "overrides", size, "trainer", "args", flag): text for flag, text in values.args
-    }
+    changes |= {
+        ("training", "steps", key): f"{{value: {rung.steps[key]}, scale: false}}"
+        for key in training.steps
+    } | {(*own, "overrides", size, "trainer", "args", flag): text for flag, text in values.args}
     replaced = [_change(path, str(text)) for path, text in changes.items() if text is not None]
     return replace_values(remove_values(document, removed), replaced)
 
@@ -262,14 +295,24 @@ def edited_spec(document: Document, catalog: Catalog, candidate: Candidate) -> s
     values, job = candidate.values, candidate.job
     project = parse_project(document).project
     environment = project.environments.get(job.environment.name) if project and job else None
-    if job is None or project is None or environment is None or values.size not in environment.sizes:
+    if (
+        job is None
+        or project is None
+        or environment is None
+        or values.size not in environment.sizes
+    ):
         name = dotted(environment.sizes_path) if environment else "sizes"
         if candidate.problem:
             hint = (
-                "search the sizes of the region by --sizes, or write the values into an environment elsewhere yourself"
+                "search the sizes of the region by --sizes, or write "
+                "the values into an environment elsewhere yourself"
             )
-            raise UnwritableError(f"{values.size} is not in the ladder, and {candidate.problem}", hint)
-        raise UnwritableError(f"{values.size} is not in the ladder", f"add {values.size} to {name}, and run it again")
+            raise UnwritableError(
+                f"{values.size} is not in the ladder, and {candidate.problem}", hint
+            )
+        raise UnwritableError(
+            f"{values.size} is not in the ladder", f"add {values.size} to {name}, and run it again"
+        )
     selection = Selection((environment.name,), (values.size,))
     current = plan(project, catalog, selection).jobs[0]
     try:
@@ -286,11 +329,16 @@ def edited_spec(document: Document, catalog: Catalog, candidate: Candidate) -> s
         problem = errors(compiled.findings if compiled else findings)[0]
         raise UnwritableError(f"with these values, {problem.message}", problem.help)
     if step_key(candidate._replace(project=edited, job=compiled.jobs[0])) != step_key(candidate):
-        raise UnwritableError("another layer or an override of the spec decides one of the values", "set them yourself")
+        raise UnwritableError(
+            "another layer or an override of the spec decides one of the values",
+            "set them yourself",
+        )
     return document.text
 
 
-def _edits(project: Project, candidate: Candidate, job: Job, current: Job) -> Iterator[tuple[KeyPath, str]]:
+def _edits(
+    project: Project, candidate: Candidate, job: Job, current: Job
+) -> Iterator[tuple[KeyPath, str]]:
     """Yield each value that differs: in `training` and `trainer.args` for the tuned size, else in its override."""
     values, rung, now = candidate.values, job.rung, current.rung
     is_tuned = values.size == project.training.tuned_on
@@ -305,4 +353,8 @@ def _edits(project: Project, candidate: Candidate, job: Job, current: Job) -> It
         yield (*section, "model_parallel"), str(rung.model_parallel)
     place: KeyPath = ("trainer", "args") if is_tuned else (*section, "args")
     flags, flags_now = flag_values(job.flags), flag_values(current.flags)
-    yield from (((*place, flag), text) for flag, text in values.args if flags.get(flag) != flags_now.get(flag))
+    yield from (
+        ((*place, flag), text)
+        for flag, text in values.args
+        if flags.get(flag) != flags_now.get(flag)
+    )

@@ -68,7 +68,9 @@ def keep_results(path: Path, results: Iterable[FitResult]) -> None:
     """
     new = by_id(results)
     if new:
-        update_fit_file(path, lambda: _bounded(new | by_id(read_tune_file(path).results.values()) | new))
+        update_fit_file(
+            path, lambda: _bounded(new | by_id(read_tune_file(path).results.values()) | new)
+        )
 
 
 def by_id(results: Iterable[FitResult]) -> dict[str, FitResult]:
@@ -154,7 +156,11 @@ def search(
     kept: _Kept | None = None
     while batch := _next_candidates(lines, current, trials):
         repeated = [trial for candidate in batch if kept and (trial := kept.trial(candidate))]
-        rest = [candidate for candidate in batch if not any(trial.candidate is candidate for trial in repeated)]
+        rest = [
+            candidate
+            for candidate in batch
+            if not any(trial.candidate is candidate for trial in repeated)
+        ]
         with closing(_compiled(rest, results, folder, limits, observe)) as compiled:
             for trial in chain(repeated, compiled):
                 trials[step_key(trial.candidate)] = trial
@@ -174,7 +180,9 @@ def _next_candidates(lines: Sequence[Line], current: Candidate, trials: Trials) 
 class _Kept:
     """The results of earlier searches that count without a process, as long as the current rung's does."""
 
-    def __init__(self, known: Mapping[str, FitResult], current: FitResult | None, program: ProgramFiles) -> None:
+    def __init__(
+        self, known: Mapping[str, FitResult], current: FitResult | None, program: ProgramFiles
+    ) -> None:
         kept = known.get(result_id(current)) if current else None
         # Only a compilation shows that the installed packages are the same.
         is_same = kept is not None and current is not None and kept[2:] == current[2:]
@@ -193,7 +201,11 @@ class _Kept:
 
 
 def _compiled(
-    candidates: Sequence[Candidate], known: Sequence[FitResult], folder: Path, limits: Limits, observe: Observer
+    candidates: Sequence[Candidate],
+    known: Sequence[FitResult],
+    folder: Path,
+    limits: Limits,
+    observe: Observer,
 ) -> Generator[Trial, None, None]:
     by_job = {id(candidate.job): candidate for candidate in candidates}
     jobs = [candidate.job for candidate in candidates if candidate.job]
@@ -219,7 +231,9 @@ def next_candidate(line: Line, trials: Trials) -> Candidate | None:
     refused = [trial for trial in tried if trial and trial.result and not trial.result.fits]
     if not open_ or not refused:
         return open_[-1] if open_ else None
-    points = [(trial.micro_batch, trial.result.memory.used) for trial in tried if trial and trial.result]
+    points = [
+        (trial.micro_batch, trial.result.memory.used) for trial in tried if trial and trial.result
+    ]
     if len(points) == 1:
         return open_[-1]
     (first, least), (last, most) = points[0], points[-1]
@@ -233,15 +247,25 @@ def next_candidate(line: Line, trials: Trials) -> Candidate | None:
 
 def _undecided(tried: Sequence[Trial | None]) -> list[int]:
     """Return the positions between the largest that fits and the smallest that does not, but those that failed."""
-    fitting = [index for index, trial in enumerate(tried) if trial and trial.result and trial.result.fits]
-    refused = [index for index, trial in enumerate(tried) if trial and trial.result and not trial.result.fits]
+    fitting = [
+        index for index, trial in enumerate(tried) if trial and trial.result and trial.result.fits
+    ]
+    refused = [
+        index
+        for index, trial in enumerate(tried)
+        if trial and trial.result and not trial.result.fits
+    ]
     start, end = max(fitting, default=-1) + 1, min(refused, default=len(tried))
     return [index for index in range(start, end) if tried[index] is None]
 
 
 def frontier(line: Line, trials: Trials) -> tuple[Trial | None, Trial | None]:
     """Return the trial with the largest micro-batch that fits, and the next larger one that does not."""
-    tried = [trial for candidate in line.candidates if (trial := trials.get(step_key(candidate))) and trial.result]
+    tried = [
+        trial
+        for candidate in line.candidates
+        if (trial := trials.get(step_key(candidate))) and trial.result
+    ]
     fitting = [trial for trial in tried if trial.result and trial.result.fits]
     refused = [trial for trial in tried if trial.result and not trial.result.fits]
     return fitting[-1] if fitting else None, refused[0] if refused else None
@@ -254,7 +278,9 @@ def fate(line: Line, candidate: Candidate, trials: Trials) -> Fate:
         return "larger fits"
     if refused and micro_batch(candidate) > refused.micro_batch:
         return "smaller does not fit"
-    failures = [each for each in line.candidates if (trial := trials.get(step_key(each))) and trial.failure]
+    failures = [
+        each for each in line.candidates if (trial := trials.get(step_key(each))) and trial.failure
+    ]
     return "failures" if len(failures) >= _MAX_FAILURES else "not reached"
 
 
@@ -317,7 +343,9 @@ class Ranking(NamedTuple):
 
 
 def rank(
-    trials: Sequence[Trial], usd_per_hour: Mapping[str, Fraction | None], measured: Mapping[str, Fraction]
+    trials: Sequence[Trial],
+    usd_per_hour: Mapping[str, Fraction | None],
+    measured: Mapping[str, Fraction],
 ) -> tuple[Ranking, ...]:
     """Return the candidates that fit in order, for each global batch.
 
@@ -328,15 +356,35 @@ def rank(
     """
     fitting = [trial for trial in trials if trial.result and trial.result.fits]
     by_batch = grouped((trial.outcome.job.rung.batch_size, trial) for trial in fitting)
-    unpriced = sorted({t.outcome.job.slice.generation for t in fitting if usd_per_hour.get(t.outcome.job.size) is None})
+    unpriced = sorted(
+        {
+            t.outcome.job.slice.generation
+            for t in fitting
+            if usd_per_hour.get(t.outcome.job.size) is None
+        }
+    )
     unit: Unit = "chip hours" if unpriced else "USD"
-    notes = (f"by chip hours, as the spec has no price of {', '.join(unpriced)} at this capacity",) if unpriced else ()
+    notes = (
+        (f"by chip hours, as the spec has no price of {', '.join(unpriced)} at this capacity",)
+        if unpriced
+        else ()
+    )
     recorded = [(t, seconds) for t in fitting if (seconds := measured.get(step_key(t.candidate)))]
     known = [(t, seconds) for t, seconds in recorded if not _is_too_fast(t, seconds)]
-    if wrong := dict.fromkeys(t.outcome.job.size for t, seconds in recorded if _is_too_fast(t, seconds)):
-        notes = (*notes, f"not by the record of {listed(list(wrong))}, which is faster than the TPU can be")
+    if wrong := dict.fromkeys(
+        t.outcome.job.size for t, seconds in recorded if _is_too_fast(t, seconds)
+    ):
+        notes = (
+            *notes,
+            f"not by the record of {listed(list(wrong))}, which is faster than the TPU can be",
+        )
     return tuple(
-        order_rows(batch, [row for trial in each if (row := _row(trial, usd_per_hour, known, unit))], unit, notes)
+        order_rows(
+            batch,
+            [row for trial in each if (row := _row(trial, usd_per_hour, known, unit))],
+            unit,
+            notes,
+        )
         for batch, each in by_batch.items()
     )
 
@@ -346,7 +394,10 @@ def _is_too_fast(trial: Trial, seconds: Fraction) -> bool:
 
 
 def _row(
-    trial: Trial, usd_per_hour: Mapping[str, Fraction | None], known: Sequence[tuple[Trial, Fraction]], unit: Unit
+    trial: Trial,
+    usd_per_hour: Mapping[str, Fraction | None],
+    known: Sequence[tuple[Trial, Fraction]],
+    unit: Unit,
 ) -> Row | None:
     job, result = trial.outcome.job, trial.result
     if result is None:
@@ -354,28 +405,45 @@ def _row(
     price = usd_per_hour.get(job.size) if unit == "USD" else None
     hours = Fraction(job.rung.train_steps or _STEPS_WITHOUT_END, 3600)
     per_second = (job.slice.chips if price is None else price) * hours
-    return Row(trial, result, _interval(trial, result, known), lower_bound(result, job.slice), per_second)
+    return Row(
+        trial, result, _interval(trial, result, known), lower_bound(result, job.slice), per_second
+    )
 
 
-def _interval(trial: Trial, result: FitResult, known: Sequence[tuple[Trial, Fraction]]) -> StepInterval | None:
+def _interval(
+    trial: Trial, result: FitResult, known: Sequence[tuple[Trial, Fraction]]
+) -> StepInterval | None:
     """Return the time of a step: its record's, or by a record of its generation, or by published runs."""
     slice_, scaled = trial.outcome.job.slice, None
     for other, seconds in known:
         if other is trial:
             return StepInterval(seconds, seconds, seconds, "", 1)
         if other.result and other.outcome.job.slice.generation == slice_.generation:
-            scaled = scaled or sibling_interval(result, slice_, other.result, seconds, other.outcome.job.slice)
+            scaled = scaled or sibling_interval(
+                result, slice_, other.result, seconds, other.outcome.job.slice
+            )
     return scaled or step_interval(result, slice_)
 
 
 def order_rows(batch: int, rows: Sequence[Row], unit: Unit, notes: tuple[str, ...] = ()) -> Ranking:
     """Return the rows of one batch with their ranks, the cheapest first."""
     ranked = [
-        row._replace(rank=1 + sum(_is_cheaper(other, row) for other in rows) if row.interval else None) for row in rows
+        row._replace(
+            rank=1 + sum(_is_cheaper(other, row) for other in rows) if row.interval else None
+        )
+        for row in rows
     ]
-    ranked.sort(key=lambda row: (row.rank is None, row.rank or 0, row.costs[1] if row.costs else row.least or 0))
+    ranked.sort(
+        key=lambda row: (
+            row.rank is None,
+            row.rank or 0,
+            row.costs[1] if row.costs else row.least or 0,
+        )
+    )
     is_of_run = all(row.trial.outcome.job.rung.train_steps for row in rows)
-    bases = dict.fromkeys(row.interval.basis for row in ranked if row.interval and not row.is_measured)
+    bases = dict.fromkeys(
+        row.interval.basis for row in ranked if row.interval and not row.is_measured
+    )
     basis = (f"step is by {'; '.join(bases)}",) if bases else ()
     return Ranking(batch, tuple(ranked), unit, is_of_run, (*notes, *basis, *_unproven(ranked)))
 
@@ -396,7 +464,11 @@ def pair_ratios(generation: str) -> tuple[Fraction, ...]:
     """Return how far the ratio of two forecasts was off, for each pair of published runs of one program; both ways."""
     rows = [row for row in proving_rows() if row.generation == generation]
     pairs = [pair for pair in combinations(rows, 2) if pair[0].title == pair[1].title]
-    return tuple(ratio for first, second in pairs for ratio in (first.ratio / second.ratio, second.ratio / first.ratio))
+    return tuple(
+        ratio
+        for first, second in pairs
+        for ratio in (first.ratio / second.ratio, second.ratio / first.ratio)
+    )
 
 
 def _unproven(rows: Sequence[Row]) -> tuple[str, ...]:
@@ -407,5 +479,6 @@ def _unproven(rows: Sequence[Row]) -> tuple[str, ...]:
         f"order not proven on {name}: {format_count(len(pair_ratios(name)) // 2, 'pair')} of published runs of one "
         f"program, and {MIN_ROWS} are needed; candidates whose intervals overlap are equal"
         for name in generations
-        if sum(row.slice.generation == name for row in equal) > 1 and len(pair_ratios(name)) < 2 * MIN_ROWS
+        if sum(row.slice.generation == name for row in equal) > 1
+        and len(pair_ratios(name)) < 2 * MIN_ROWS
     )

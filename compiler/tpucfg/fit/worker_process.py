@@ -17,7 +17,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
 
-from tpucfg.fit.answers import AnswerError, Cause, Failure, Phase, ProcessEnd, StepResult, parse_answer
+from tpucfg.fit.answers import (
+    AnswerError,
+    Cause,
+    Failure,
+    Phase,
+    ProcessEnd,
+    StepResult,
+    parse_answer,
+)
 from tpucfg.fit.machine import (
     container_command,
     kill_container,
@@ -194,7 +202,9 @@ class WorkerProcess:
         self._deadline = min(self._deadline, time.monotonic() + _GRACE_SECONDS)
 
 
-def _start(launch: Launch, answers: int, marker: str, name: str, seconds: float) -> "subprocess.Popen[bytes]":
+def _start(
+    launch: Launch, answers: int, marker: str, name: str, seconds: float
+) -> "subprocess.Popen[bytes]":
     command, env = [launch.python, "-B", str(WORKER), str(answers)], dict(launch.env)
     if name:
         # Docker's own variables, such as DOCKER_HOST, are the caller's.
@@ -267,7 +277,9 @@ Observer = Callable[[Sequence[Running]], None]
 """Called several times a second with the compilations that run; an exception that it raises ends them."""
 
 
-def run_tasks(tasks: Sequence[Task], limits: Limits, observe: Observer) -> Generator[tuple[Task, TaskEnd], None, None]:
+def run_tasks(
+    tasks: Sequence[Task], limits: Limits, observe: Observer
+) -> Generator[tuple[Task, TaskEnd], None, None]:
     """Run the tasks, and yield the end of each; closing the iterator ends those that still run."""
     schedule = _Schedule(tasks, limits)
     try:
@@ -329,7 +341,10 @@ class _Schedule:
         if time.monotonic() - self._memory_measured < _MEMORY_SECONDS:
             return
         self._memory_measured = time.monotonic()
-        if not self.running or sum(running.process.memory() for running in self.running) <= self._limits.memory:
+        if (
+            not self.running
+            or sum(running.process.memory() for running in self.running) <= self._limits.memory
+        ):
             return
         last = self.running[-1]
         if len(self.running) == 1:

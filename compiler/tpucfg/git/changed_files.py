@@ -32,7 +32,9 @@ _WORD_ENDS: Final = re.compile(r"[\s\"'=:;,\\\[\]]+")
 _PATH: Final = re.compile(r"[\w@+.-]*/[\w@+./-]*|[\w@+-][\w@+.-]*\.[A-Za-z]\w*|\.\.?")
 """A word that is a path wherever it is: with a slash, or with the ending of a file."""
 _STACK_FILE: Final = re.compile(r"Pulumi\.[^.].*\.(?:ya?ml|json)")
-_STACK_SPEC: Final = re.compile(r"^[ \t]*[\"']?[\w-]+:spec[\"']?\s*:\s*[\"']?([^\s\"'#]+)", re.MULTILINE)
+_STACK_SPEC: Final = re.compile(
+    r"^[ \t]*[\"']?[\w-]+:spec[\"']?\s*:\s*[\"']?([^\s\"'#]+)", re.MULTILINE
+)
 """The setting of a stack that names its spec."""
 _RESULTS: Final = (".json", ".jsonl")
 """The ends of results: of compilations and searches, and of records."""
@@ -58,19 +60,25 @@ class ProgramPaths(NamedTuple):
     @property
     def roots(self) -> tuple[PurePosixPath, ...]:
         """The folders that the project file names."""
-        return tuple(path for path in (self.program, self.stacks, *self.other_code) if path is not None)
+        return tuple(
+            path for path in (self.program, self.stacks, *self.other_code) if path is not None
+        )
 
     @property
     def surrounding_folders(self) -> tuple[PurePosixPath, ...]:
         """The folders of program and stacks and those above, in which files may choose packages and the checkout."""
         folders = (folder for folder in (self.program, self.stacks) if folder is not None)
-        return tuple(dict.fromkeys(path for folder in folders for path in (folder, *folder.parents)))
+        return tuple(
+            dict.fromkeys(path for folder in folders for path in (folder, *folder.parents))
+        )
 
     @property
     def files(self) -> tuple[PurePosixPath, ...]:
         """Single paths: the project file, what chooses the program's packages, and folders that may be links."""
         project_files = [self.spec_folder / name for name in PROJECT_FILES]
-        surrounding = [folder / name for folder in self.surrounding_folders for name in _SURROUNDING_FILES]
+        surrounding = [
+            folder / name for folder in self.surrounding_folders for name in _SURROUNDING_FILES
+        ]
         above = [path for root in self.roots for path in (root, *root.parents) if path.parts]
         return tuple(dict.fromkeys([*project_files, *surrounding, *above]))
 
@@ -80,10 +88,13 @@ def program_paths(spec_folder: PurePosixPath, pulumi: PulumiProject | None) -> P
     if pulumi is None:
         return ProgramPaths(spec_folder)
     program, stacks = (
-        normalize_path(spec_folder, os.path.relpath(path, pulumi.folder)) for path in (pulumi.program, pulumi.stacks)
+        normalize_path(spec_folder, os.path.relpath(path, pulumi.folder))
+        for path in (pulumi.program, pulumi.stacks)
     )
     other_code = (normalize_path(spec_folder, path) for path in pulumi.other_code)
-    return ProgramPaths(spec_folder, program, stacks, tuple(path for path in other_code if path is not None))
+    return ProgramPaths(
+        spec_folder, program, stacks, tuple(path for path in other_code if path is not None)
+    )
 
 
 def normalize_path(spec_folder: PurePosixPath, value: str) -> PurePosixPath | None:
@@ -130,7 +141,9 @@ def program_files(tree: Tree, paths: ProgramPaths) -> dict[str, str]:
     listed = {*tree.entries([*paths.roots, *included], paths.files)}
     entries = sorted(entry for entry in listed if is_read(entry))[: 2 * MAX_FILES]
     return {
-        os.path.relpath(entry.path, paths.spec_folder): f"{entry.kind} {' '.join(content)}" if content.id else ""
+        os.path.relpath(entry.path, paths.spec_folder): f"{entry.kind} {' '.join(content)}"
+        if content.id
+        else ""
         for entry, content in zip(entries, tree.contents(entries), strict=True)
     }
 
@@ -218,13 +231,17 @@ def read_tree_change(repository: Repository, base: str | None, head: str | None)
 
 
 def _commit_files(repository: Repository, commit: str) -> frozenset[PurePosixPath]:
-    return _paths(split_nul(repository.git("ls-tree", "-r", "-z", "--name-only", "--full-tree", commit)))
+    return _paths(
+        split_nul(repository.git("ls-tree", "-r", "-z", "--name-only", "--full-tree", commit))
+    )
 
 
 def _working_files(repository: Repository) -> frozenset[PurePosixPath]:
     """Return the files of the working tree: tracked ones, and new ones that are not ignored."""
     listing = repository.git("ls-files", "-z", "--cached", "--others", "--exclude-standard")
-    return frozenset(path for path in _paths(split_nul(listing)) if os.path.lexists(repository.folder / path))
+    return frozenset(
+        path for path in _paths(split_nul(listing)) if os.path.lexists(repository.folder / path)
+    )
 
 
 def _changed_paths(repository: Repository, base: str, head: str | None) -> frozenset[PurePosixPath]:
@@ -240,9 +257,13 @@ def _changed_paths(repository: Repository, base: str, head: str | None) -> froze
     return frozenset(path for path, *_ in before ^ after)
 
 
-def _contents(tree: Tree, paths: Collection[PurePosixPath]) -> set[tuple[PurePosixPath, str, Content]]:
+def _contents(
+    tree: Tree, paths: Collection[PurePosixPath]
+) -> set[tuple[PurePosixPath, str, Content]]:
     """Return those of the files that a tree has, each with its kind and what identifies its content."""
-    entries = [entry for entry in tree.entries([PurePosixPath()]) if entry.path in paths] if paths else []
+    entries = (
+        [entry for entry in tree.entries([PurePosixPath()]) if entry.path in paths] if paths else []
+    )
     contents = zip(entries, tree.contents(entries), strict=True)
     return {(entry.path, entry.kind, content) for entry, content in contents}
 
@@ -254,7 +275,9 @@ def _paths(names: Iterable[bytes]) -> frozenset[PurePosixPath]:
 def changed_below(tree: TreeChange, paths: Sequence[PurePosixPath]) -> tuple[PurePosixPath, ...]:
     """Return the files at or below the given paths that differ, sorted."""
     is_given = {*paths}.isdisjoint
-    return tuple(sorted(path for path in tree.changed if tree.base and not is_given((path, *path.parents))))
+    return tuple(
+        sorted(path for path in tree.changed if tree.base and not is_given((path, *path.parents)))
+    )
 
 
 # Specs
@@ -274,12 +297,19 @@ def find_affected_specs(tree: TreeChange) -> SpecScope:
     A spec is affected by a change of a file in its own folder, unless that file is nearer to another spec, and by a
     change below a folder that it names: the program and the stacks of its Pulumi project, or its trainer's package.
     """
-    of_stacks = {path for revision, files in tree.trees for path in _specs_of_stacks(revision, files)}
-    specs = sorted(path for path in tree.before | tree.after if path.name == SPEC_NAME or path in of_stacks)
+    of_stacks = {
+        path for revision, files in tree.trees for path in _specs_of_stacks(revision, files)
+    }
+    specs = sorted(
+        path for path in tree.before | tree.after if path.name == SPEC_NAME or path in of_stacks
+    )
     if len(specs) <= 1:
         return SpecScope(tuple(specs), ())
     folders = {spec.parent for spec in specs}
-    owners = {next((parent for parent in path.parents if parent in folders), None) for path in tree.changed}
+    owners = {
+        next((parent for parent in path.parents if parent in folders), None)
+        for path in tree.changed
+    }
     affected = {spec for spec in specs if spec.parent in owners}
     changed_folders = {parent for path in tree.changed for parent in (path, *path.parents)}
     for revision, files in tree.trees:
@@ -306,10 +336,14 @@ def _pulumi_paths(
     revision: Tree, files: Collection[PurePosixPath], specs: Collection[PurePosixPath]
 ) -> Iterator[tuple[PurePosixPath, ProgramPaths]]:
     """Yield each spec with what the Pulumi project beside it names."""
-    named = [path for spec in specs for name in PROJECT_FILES if (path := spec.parent / name) in files]
+    named = [
+        path for spec in specs for name in PROJECT_FILES if (path := spec.parent / name) in files
+    ]
     contents = read_files(revision, named)
     for spec in specs:
-        file = next((spec.parent / name for name in PROJECT_FILES if spec.parent / name in contents), None)
+        file = next(
+            (spec.parent / name for name in PROJECT_FILES if spec.parent / name in contents), None
+        )
         pulumi = project_of(Path(), read_bytes(contents[file], str(file))) if file else None
         yield spec, program_paths(spec.parent, pulumi)
 
@@ -335,7 +369,9 @@ def other_paths(
     others = {path for path in changed if path.parent not in results or path.suffix not in _RESULTS}
     # Most changes are of specs alone, and no project has to be read for them.
     trees = tree.trees if others else ()
-    projects = [paths for revision, files in trees for _, paths in _pulumi_paths(revision, files, specs)]
+    projects = [
+        paths for revision, files in trees for _, paths in _pulumi_paths(revision, files, specs)
+    ]
     single = {path for paths in projects for path in paths.files}
     is_outside = {root for paths in projects for root in paths.roots}.isdisjoint
     return {path for path in others - single if is_outside(path.parents)}

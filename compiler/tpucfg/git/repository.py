@@ -38,10 +38,12 @@ _GIT_SETTINGS: Final = (
 _MIN_VERSION: Final = (2, 38)
 """The first git that knows safe.bareRepository."""
 _NO_REPOSITORY_HELP: Final = (
-    "run it in a git repository, or compare two folders of configs without git: tpucfg diff ONE OTHER"
+    "run it in a git repository, or compare two folders "
+    "of configs without git: tpucfg diff ONE OTHER"
 )
 _PARTIAL_CLONE_HELP: Final = (
-    "fetch the files that this partial clone lacks, as tpucfg fetches nothing: git fetch --refetch --no-filter origin"
+    "fetch the files that this partial clone lacks, as tpucfg "
+    "fetches nothing: git fetch --refetch --no-filter origin"
 )
 
 
@@ -78,7 +80,9 @@ class Repository(NamedTuple):
         Raises:
             GitError: The command failed.
         """
-        return _run_git(self.folder, *arguments, stdin=stdin, bare=self.common_folder if self.is_bare else None)
+        return _run_git(
+            self.folder, *arguments, stdin=stdin, bare=self.common_folder if self.is_bare else None
+        )
 
     def seen_from(self, spec: Path, command: Sequence[str]) -> "Repository":
         """Return the repository, seen from the folder of a spec.
@@ -97,7 +101,9 @@ class Repository(NamedTuple):
         try:
             seen = find_repository(spec.parent)
         except NoRepositoryError as error:
-            raise RevisionError(f"{printable(str(spec))} is not read: {error}", error.help) from None
+            raise RevisionError(
+                f"{printable(str(spec))} is not read: {error}", error.help
+            ) from None
         if seen.common_folder != self.common_folder:
             raise seen.refusal(spec, command)
         return seen
@@ -105,7 +111,10 @@ class Repository(NamedTuple):
     def refusal(self, spec: Path, command: Sequence[str]) -> RevisionError:
         """Return the error for a spec of this repository, which is not the one of the working folder."""
         path, repository = printable(str(spec)), printable(str(self.folder))
-        inside = shlex.join(["cd", str(spec.parent)]), shlex.join(["tpucfg", *command, "--spec", spec.name])
+        inside = (
+            shlex.join(["cd", str(spec.parent)]),
+            shlex.join(["tpucfg", *command, "--spec", spec.name]),
+        )
         return RevisionError(
             f"{path} is not read: it is in the git repository {repository}, not in that of the working folder",
             f"run the command where the spec is: {printable(' && '.join(inside))}",
@@ -119,10 +128,16 @@ class Repository(NamedTuple):
         """
         # A leading dash would make it an option of git.
         if not revision or revision.startswith("-") or not revision.isprintable():
-            raise RevisionError(f"{printable(revision)!r} is not a revision", "give a branch, a tag or a commit")
+            raise RevisionError(
+                f"{printable(revision)!r} is not a revision", "give a branch, a tag or a commit"
+            )
         try:
             # ^{commit} resolves a tag to its commit, and refuses a tree or a file.
-            return self.git("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").decode().strip()
+            return (
+                self.git("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
+                .decode()
+                .strip()
+            )
         except GitError:
             # A HEAD that names no commit is an error only if there are commits.
             if revision == "HEAD" and not self.git("rev-list", "--all", "--max-count=1"):
@@ -131,7 +146,9 @@ class Repository(NamedTuple):
 
     def merged_commit(self, commit: str, into: str) -> str:
         """Return the commit that `commit` merges into `into`; empty if `commit` does not merge one branch into it."""
-        _, *parents = self.git("rev-list", "--parents", "--max-count=1", commit, "--").decode().split()
+        _, *parents = (
+            self.git("rev-list", "--parents", "--max-count=1", commit, "--").decode().split()
+        )
         return parents[1] if len(parents) == 2 and parents[0] == into else ""  # noqa: PLR2004
 
     def merge_base(self, commit: str, other: str) -> str | None:
@@ -162,11 +179,16 @@ class Repository(NamedTuple):
             return bool(self.git("ls-files", "-z", "--", str(path)))
         commit = self.resolve(revision)
         relative = path.relative_to(root).as_posix()
-        return bool(commit and self.git("ls-tree", "-z", "--full-tree", "--name-only", commit, "--", relative))
+        return bool(
+            commit
+            and self.git("ls-tree", "-z", "--full-tree", "--name-only", commit, "--", relative)
+        )
 
     def _unknown_revision(self, revision: str) -> RevisionError:
         """Return the error for a revision that does not exist, with the most probable fix."""
-        output = self.git("for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags", "refs/remotes")
+        output = self.git(
+            "for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags", "refs/remotes"
+        )
         names = output.decode(errors="replace").split()
         # A fresh clone has only the default branch; every other one is origin/NAME.
         remote = next((name for name in names if name.endswith(f"/{revision}")), None)
@@ -206,16 +228,22 @@ def find_repository(folder: Path) -> Repository:
         NoRepositoryError: The folder is in no repository, or it is one itself.
         RevisionError: Git is not installed, or refuses the repository.
     """
-    existing = next(parent for parent in (folder.absolute(), *folder.absolute().parents) if is_directory(parent))
+    existing = next(
+        parent for parent in (folder.absolute(), *folder.absolute().parents) if is_directory(parent)
+    )
     deleted = folder.absolute().relative_to(existing)
     try:
-        output = os.fsdecode(_run_git(existing, "rev-parse", "--show-cdup", "--git-dir", "--git-common-dir"))
+        output = os.fsdecode(
+            _run_git(existing, "rev-parse", "--show-cdup", "--git-dir", "--git-common-dir")
+        )
     except GitError as error:
         if "bare repository" in str(error):
             raise _is_repository(existing) from None
         if "not a git repository" not in str(error):
             raise
-        raise NoRepositoryError(f"{printable(str(folder))} is not in a git repository", _NO_REPOSITORY_HELP) from None
+        raise NoRepositoryError(
+            f"{printable(str(folder))} is not in a git repository", _NO_REPOSITORY_HELP
+        ) from None
     existing = existing.resolve()
     # A bare repository has no line for the way to its root.
     to_root, git_path, common_path, *_ = [*output.split("\n"), "", ""]
@@ -225,7 +253,9 @@ def find_repository(folder: Path) -> Repository:
     if existing.is_relative_to(git_folder) or not (git_folder == common_folder or is_worktree):
         raise _is_repository(existing)
     root = (existing / to_root).resolve()
-    return Repository(root, PurePosixPath(existing.relative_to(root), *deleted.parts), common_folder)
+    return Repository(
+        root, PurePosixPath(existing.relative_to(root), *deleted.parts), common_folder
+    )
 
 
 def _is_repository(folder: Path) -> NoRepositoryError:
@@ -275,13 +305,16 @@ def _run_git(folder: Path, *arguments: str, stdin: bytes = b"", bare: Path | Non
     try:
         process = subprocess.run(
             ["git", "-C", os.fspath(folder), *settings, *arguments],
-            env={key: value for key, value in os.environ.items() if not _HOOK_VARIABLE.match(key)} | _GIT_VARIABLES,
+            env={key: value for key, value in os.environ.items() if not _HOOK_VARIABLE.match(key)}
+            | _GIT_VARIABLES,
             input=stdin,
             capture_output=True,
             check=False,
         )
     except FileNotFoundError:
-        raise RevisionError("git is not installed; revisions are read with it", "install git") from None
+        raise RevisionError(
+            "git is not installed; revisions are read with it", "install git"
+        ) from None
     except (OSError, ValueError) as error:
         raise GitError(f"git {arguments[0]} could not run: {error}") from None
     if process.returncode:

@@ -11,7 +11,13 @@ from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
 
 from tpucfg.git.changed_files import BUILD_FILES, package_folder, program_files, program_paths
-from tpucfg.git.repository import Repository, RevisionError, UnreadableSpecError, split_nul, working_repository
+from tpucfg.git.repository import (
+    Repository,
+    RevisionError,
+    UnreadableSpecError,
+    split_nul,
+    working_repository,
+)
 from tpucfg.git.trees import FIT_FILE, MAX_FILE_BYTES, CommitTree, export_files, tree_of
 from tpucfg.infra.stack_files import PROJECT_FILES, pulumi_project
 from tpucfg.yamldoc.reader import read_file
@@ -145,8 +151,14 @@ def open_snapshots(request: CompareRequest) -> Iterator[tuple[Snapshot, Snapshot
         else:
             after = _export_snapshot(repository, request, request.head, head, path, after_folder)
         before = _export_snapshot(repository, request, request.base, base, path, before_folder)
-        if not before.exists and after.exists and (old_path := _path_before_rename(repository, request, base, head)):
-            before = _export_snapshot(repository, request, request.base, base, old_path, before_folder)
+        if (
+            not before.exists
+            and after.exists
+            and (old_path := _path_before_rename(repository, request, base, head))
+        ):
+            before = _export_snapshot(
+                repository, request, request.base, base, old_path, before_folder
+            )
         if not before.exists and not after.exists:
             raise RevisionError(
                 f"there is no {request.spec} in {before.title} or in {after.title}",
@@ -155,8 +167,13 @@ def open_snapshots(request: CompareRequest) -> Iterator[tuple[Snapshot, Snapshot
         if base:
             before = before._replace(commit=Commit(base, is_merge_base=base != given_base))
         if request.head is not None and head:
-            after = after._replace(commit=Commit(head, merges=repository.merged_commit(head, base) if base else ""))
-        yield before._replace(repository_path=path.as_posix()), after._replace(repository_path=path.as_posix())
+            after = after._replace(
+                commit=Commit(head, merges=repository.merged_commit(head, base) if base else "")
+            )
+        yield (
+            before._replace(repository_path=path.as_posix()),
+            after._replace(repository_path=path.as_posix()),
+        )
 
 
 def _working_tree(repository: Repository, request: CompareRequest) -> Snapshot:
@@ -173,12 +190,19 @@ def _working_tree(repository: Repository, request: CompareRequest) -> Snapshot:
 
 
 def _export_snapshot(
-    repository: Repository, request: CompareRequest, title: str, commit: str | None, path: PurePosixPath, folder: Path
+    repository: Repository,
+    request: CompareRequest,
+    title: str,
+    commit: str | None,
+    path: PurePosixPath,
+    folder: Path,
 ) -> Snapshot:
     """Export a commit's spec and the files beside it; each keeps its path in the repository."""
     spec = folder / path
     display_path = str(request.spec.parent / os.path.relpath(path, repository.prefix))
-    missing = Snapshot(title, spec, display_path, exists=False, exported_to=folder, repository=repository)
+    missing = Snapshot(
+        title, spec, display_path, exists=False, exported_to=folder, repository=repository
+    )
     if commit is None:
         return missing
     tree = CommitTree(repository, commit)
@@ -189,7 +213,8 @@ def _export_snapshot(
         raise _link_error(display_path, title)
     if export_files(tree, entries, folder):
         raise UnreadableSpecError(
-            f"{display_path} is larger than {MAX_FILE_BYTES:,} bytes in {title}", "give the spec with --spec FILE"
+            f"{display_path} is larger than {MAX_FILE_BYTES:,} bytes in {title}",
+            "give the spec with --spec FILE",
         )
     _export_package(tree, package_folder(path.parent, read_file(spec).data), folder)
     if not request.with_program:
@@ -208,14 +233,18 @@ def _export_package(tree: CommitTree, package: PurePosixPath | None, folder: Pat
     if package is None:
         return
     # A package is built from its own folder or from the one above, where setup.py is.
-    build_files = [parent / name for parent in dict.fromkeys((package, package.parent)) for name in BUILD_FILES]
+    build_files = [
+        parent / name for parent in dict.fromkeys((package, package.parent)) for name in BUILD_FILES
+    ]
     export_files(tree, tree.entries(files=build_files), folder)
     if next(tree.entries([package]), None):
         # The check needs the folder, not its content.
         (folder / package).mkdir(parents=True, exist_ok=True)
 
 
-def _export_project(tree: CommitTree, spec_folder: PurePosixPath, folder: Path) -> tuple[int, dict[str, str]]:
+def _export_project(
+    tree: CommitTree, spec_folder: PurePosixPath, folder: Path
+) -> tuple[int, dict[str, str]]:
     """Export the stack program and the stacks, wherever they are, and all files below the spec's folder.
 
     The program has the first place, after the results of compilations, because the number of exported files is limited.
@@ -225,7 +254,9 @@ def _export_project(tree: CommitTree, spec_folder: PurePosixPath, folder: Path) 
     export_files(tree, first, folder)
     paths = program_paths(spec_folder, pulumi_project(folder / spec_folder))
     roots = tree.entries(paths.roots) if paths.roots else ()
-    skipped = export_files(tree, dict.fromkeys([*first, *roots, *tree.entries([spec_folder])]), folder)
+    skipped = export_files(
+        tree, dict.fromkeys([*first, *roots, *tree.entries([spec_folder])]), folder
+    )
     return len(skipped), program_files(tree, paths)
 
 

@@ -97,9 +97,13 @@ class CommitTree(NamedTuple):
     def contents(self, entries: Sequence[TreeEntry]) -> Iterator[Content]:
         """Yield the identities of the entries' contents, in order; links are followed within the commit."""
         # A link with a longer target leads nowhere.
-        links = [entry for entry in entries if entry.kind == "link" and entry.size <= _MAX_LINK_BYTES]
+        links = [
+            entry for entry in entries if entry.kind == "link" and entry.size <= _MAX_LINK_BYTES
+        ]
         # One line for each request: git would split a path at a line break.
-        requests = [":" if "\n" in str(link.path) else f"{self.commit}:{link.path}" for link in links]
+        requests = [
+            ":" if "\n" in str(link.path) else f"{self.commit}:{link.path}" for link in links
+        ]
         blobs = follow_paths(self.repository, requests) if links else ()
         followed = {
             link: Content(blob.id if blob else "", os.fsdecode(target))
@@ -120,7 +124,9 @@ class WorkingTree(NamedTuple):
         """Yield the files at or below the folders, and those at the single paths."""
         git, pathspecs = self.repository.git, [str(path) for path in (*folders, *files)]
         listed: dict[bytes, tuple[str, str]] = {}
-        for name in split_nul(git("ls-files", "-z", "--others", "--exclude-standard", "--", *pathspecs)):
+        for name in split_nul(
+            git("ls-files", "-z", "--others", "--exclude-standard", "--", *pathspecs)
+        ):
             listed[name] = ("submodule" if name.endswith(b"/") else "file", "")
         for line in split_nul(git("ls-files", "-z", "--stage", "--", *pathspecs)):
             description, _, name = line.partition(b"\t")
@@ -138,7 +144,9 @@ class WorkingTree(NamedTuple):
             yield TreeEntry(path, kind, id_, 0)
         elif os.path.lexists(self.repository.folder / path):
             status = (self.repository.folder / path).lstat()
-            yield TreeEntry(path, "link" if stat.S_ISLNK(status.st_mode) else "file", id_, status.st_size)
+            yield TreeEntry(
+                path, "link" if stat.S_ISLNK(status.st_mode) else "file", id_, status.st_size
+            )
 
     def read(self, entries: Sequence[TreeEntry]) -> Iterator[bytes]:
         """Yield the contents of the entries, in order; a file that cannot be read is empty."""
@@ -180,7 +188,11 @@ def tree_of(repository: Repository, commit: str | None) -> Tree:
 
 def read_files(tree: Tree, paths: Sequence[PurePosixPath]) -> Mapping[PurePosixPath, bytes]:
     """Return the contents of those paths that are files, no links or submodules, and not too large to be read."""
-    entries = [entry for entry in tree.entries(files=paths) if entry.kind == "file" and entry.size <= MAX_FILE_BYTES]
+    entries = [
+        entry
+        for entry in tree.entries(files=paths)
+        if entry.kind == "file" and entry.size <= MAX_FILE_BYTES
+    ]
     return dict(zip((entry.path for entry in entries), tree.read(entries), strict=True))
 
 
@@ -189,7 +201,12 @@ def _is_inside(path: PurePosixPath) -> bool:
 
     Git refuses to create such a tree, but a hostile repository can contain one.
     """
-    return bool(path.parts) and not path.is_absolute() and ".." not in path.parts and "\\" not in path.name
+    return (
+        bool(path.parts)
+        and not path.is_absolute()
+        and ".." not in path.parts
+        and "\\" not in path.name
+    )
 
 
 # Objects of a repository
@@ -211,7 +228,9 @@ def follow_paths(repository: Repository, requests: Sequence[str]) -> Iterator[Bl
     commit; or `dangling`, `loop` or `notdir` in the same form; or `REQUEST missing`. A request has no line break.
     """
     stdin = "".join(f"{request}\n" for request in requests)
-    output = repository.git("cat-file", "--batch-check", "--follow-symlinks", stdin=os.fsencode(stdin))
+    output = repository.git(
+        "cat-file", "--batch-check", "--follow-symlinks", stdin=os.fsencode(stdin)
+    )
     position = 0
     for _ in requests:
         end = output.find(b"\n", position)
@@ -229,7 +248,9 @@ def follow_paths(repository: Repository, requests: Sequence[str]) -> Iterator[Bl
 # Export
 
 
-def export_files(tree: CommitTree, entries: Iterable[TreeEntry], folder: Path) -> frozenset[TreeEntry]:
+def export_files(
+    tree: CommitTree, entries: Iterable[TreeEntry], folder: Path
+) -> frozenset[TreeEntry]:
     """Write the regular files below the folder; return those that were skipped because of a limit.
 
     Raises:

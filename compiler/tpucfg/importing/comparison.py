@@ -8,7 +8,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from tpucfg.paths import ITEM_NAMES, KeyPath, first_match, is_object_list, leaf_paths, matches, value_at, values_at
+from tpucfg.paths import (
+    ITEM_NAMES,
+    KeyPath,
+    first_match,
+    is_object_list,
+    leaf_paths,
+    matches,
+    value_at,
+    values_at,
+)
 from tpucfg.plan.rung import decimal_text
 from tpucfg.targets.gke.nodes import CHIPS
 from tpucfg.yamldoc.reader import read_file
@@ -62,7 +71,11 @@ def server_view(body: Mapping[str, Any]) -> dict[str, Any]:
         # The server copies requests from the limits.
         requests = resources.pop("requests", {}) if isinstance(resources, dict) else {}
         limits = resources.get("limits", {}) if requests else {}
-        if own := {name: amount for name, amount in requests.items() if str(limits.get(name)) != str(amount)}:
+        if own := {
+            name: amount
+            for name, amount in requests.items()
+            if str(limits.get(name)) != str(amount)
+        }:
             resources["requests"] = own
     return view
 
@@ -80,7 +93,9 @@ def with_one_line(view: Mapping[str, Any]) -> dict[str, Any]:
 def left_out(view: dict[str, Any]) -> list[Note]:
     """Remove the fields that no import carries over from a view, and return a note for each."""
     removed = [
-        Note(path, reason) for pattern, reason in tables()["left_out"].items() for path, _ in values_at(view, pattern)
+        Note(path, reason)
+        for pattern, reason in tables()["left_out"].items()
+        for path, _ in values_at(view, pattern)
     ]
     for path, _ in removed:
         parent = value_at(view, path[:-1])
@@ -96,7 +111,9 @@ def renamed(view: dict[str, Any], rendered: Mapping[str, Any]) -> dict[str, Any]
     original, view = view, deepcopy(view)
     for kind, patterns in _NAMES.items():
         ours = _identified(rendered, kind)
-        names = {name: ours[key] for key, name in _identified(original, kind).items() if key in ours}
+        names = {
+            name: ours[key] for key, name in _identified(original, kind).items() if key in ours
+        }
         for pattern in patterns:
             for path, name in [*values_at(view, pattern)]:
                 parent = value_at(view, path[:-1])
@@ -125,7 +142,9 @@ def reader(*bodies: Any, jobs: Iterable[str]) -> Callable[[Any], Any]:
             return sorted(map(read, value), key=_flag_name)
         if type(value) is int:  # JSON of Google's APIs has large numbers as texts
             return str(value)
-        return {key: read(item) for key, item in value.items()} if isinstance(value, dict) else value
+        return (
+            {key: read(item) for key, item in value.items()} if isinstance(value, dict) else value
+        )
 
     return read
 
@@ -155,9 +174,13 @@ def is_written_by_server(path: KeyPath) -> bool:
 def _cleaned(value: Any, path: KeyPath) -> Any:
     if isinstance(value, dict):
         items = (
-            (key, _cleaned(item, (*path, key))) for key, item in value.items() if not _is_absent(item, (*path, key))
+            (key, _cleaned(item, (*path, key)))
+            for key, item in value.items()
+            if not _is_absent(item, (*path, key))
         )
-        return {key: item for key, item in items if item not in ({}, []) or key in _MEANINGFUL_EMPTY}
+        return {
+            key: item for key, item in items if item not in ({}, []) or key in _MEANINGFUL_EMPTY
+        }
     if isinstance(value, list):
         kept = [item for item in value if path[-1:] != ("tolerations",) or not _is_of_chips(item)]
         return [_cleaned(item, (*path, index)) for index, item in enumerate(kept)]
@@ -181,13 +204,20 @@ def _is_of_chips(toleration: Any) -> bool:
     """Return True for a toleration of the nodes with TPUs, which the server adds to each pod that asks for chips."""
     if not isinstance(toleration, dict) or toleration.get("key") != CHIPS:
         return False
-    return toleration.get("operator") == "Exists" and toleration.get("effect", "NoSchedule") == "NoSchedule"
+    return (
+        toleration.get("operator") == "Exists"
+        and toleration.get("effect", "NoSchedule") == "NoSchedule"
+    )
 
 
 def _identified(body: Any, kind: str) -> dict[Any, str]:
     """Return the names of parts by what identifies them: their position, or the mount point of a volume."""
     if kind == "volume":
-        mounts = (mount for _, mount in values_at(body, f"{_CONTAINER}.volumeMounts.*") if isinstance(mount, dict))
+        mounts = (
+            mount
+            for _, mount in values_at(body, f"{_CONTAINER}.volumeMounts.*")
+            if isinstance(mount, dict)
+        )
         return {str(mount.get("mountPath")): str(mount.get("name")) for mount in mounts}
     return {path: name for path, name in values_at(body, _NAMES[kind][0]) if isinstance(name, str)}
 
@@ -251,7 +281,12 @@ def _compare_mappings(
     file: Mapping[str, Any], rendered: Mapping[str, Any], read: Callable[[Any], Any], path: KeyPath
 ) -> Comparison:
     extra: dict[str, Any] = {}
-    added = [leaf for key in rendered if key not in file for leaf in leaf_paths(rendered[key], (*path, key))]
+    added = [
+        leaf
+        for key in rendered
+        if key not in file
+        for leaf in leaf_paths(rendered[key], (*path, key))
+    ]
     notes = [Note(leaf, _ADDED) for leaf in added if not first_match(_REPEATED_LABELS, leaf)]
     missing: list[Note] = []
     for key, value in file.items():
@@ -271,9 +306,18 @@ def _missing(value: Any, path: KeyPath) -> Iterator[Note]:
     return (Note(leaf, _MISSING) for leaf in leaf_paths(value, path))
 
 
-def _compare_items(file: list[Any], rendered: list[Any], read: Callable[[Any], Any], path: KeyPath) -> Comparison:
+def _compare_items(
+    file: list[Any], rendered: list[Any], read: Callable[[Any], Any], path: KeyPath
+) -> Comparison:
     """Compare lists of mappings, whose items `extra` merges by their name, else by position."""
-    key = next((key for key in ITEM_NAMES if all(isinstance(item.get(key), str) for item in (*file, *rendered))), None)
+    key = next(
+        (
+            key
+            for key in ITEM_NAMES
+            if all(isinstance(item.get(key), str) for item in (*file, *rendered))
+        ),
+        None,
+    )
     ours = {item[key] if key else index: item for index, item in enumerate(rendered)}
     extra: list[Any] = []
     notes: list[Note] = []

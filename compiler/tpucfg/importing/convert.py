@@ -136,13 +136,17 @@ def _whole_item(spec: Mapping[str, Any], path: KeyPath, rendered: Any) -> KeyPat
     """
     if path[2:3] == ("extra",):
         return path[: 4 + len(path_in(value_at(spec, path[:3]), rendered, path[3:]))]
-    return path[: next((index for index, step in enumerate(path) if isinstance(step, int)), len(path))]
+    return path[
+        : next((index for index, step in enumerate(path) if isinstance(step, int)), len(path))
+    ]
 
 
 # The conversion.
 
 
-_NOT_COMPARED: Final = Note((), "the other fields, as the spec has an error with which none can be compared")
+_NOT_COMPARED: Final = Note(
+    (), "the other fields, as the spec has an error with which none can be compared"
+)
 _MAX_CHOICES: Final = 8
 """The sizes that are rendered and compared."""
 
@@ -170,7 +174,10 @@ def import_config(document: Document, given: Given, catalog: Catalog) -> Importe
     sizes = choices(view, catalog)
     attempts = [_attempt(source, view, given, choice, catalog) for choice in sizes[:_MAX_CHOICES]]
     if not attempts:
-        note = Note((), "no size of the catalog has the machines of the file: accelerator, topology, hosts and chips")
+        note = Note(
+            (),
+            "no size of the catalog has the machines of the file: accelerator, topology, hosts and chips",
+        )
         attempts = [(draft_spec(source, view, given, Choice(""), catalog), (note,))]
     spec, lost = min(attempts, key=lambda attempt: len(attempt[1]))
     gaps = tuple(path for path, value in values_at(spec, "**") if is_gap(path, value))
@@ -206,7 +213,9 @@ _Attempt = tuple[dict[str, Any], tuple[Note, ...]]
 """A spec, and what its config does not have of the file."""
 
 
-def _attempt(source: Source, view: dict[str, Any], given: Given, choice: Choice, catalog: Catalog) -> _Attempt:
+def _attempt(
+    source: Source, view: dict[str, Any], given: Given, choice: Choice, catalog: Catalog
+) -> _Attempt:
     """Return the spec with a size, and what its config does not have of the file."""
     # Where the figures of the line are not those of a spec, they stay text.
     for figures in (True, False):

@@ -72,12 +72,16 @@ def find_source(document: Document) -> Source:
             return _job_set(document)
         if target:
             return _message(target, without_nulls(part.root).value if part.root else {})
-    raise ImportRefusedError(f"{document.file} is no config that can be imported", f"give the file of {_KNOWN}")
+    raise ImportRefusedError(
+        f"{document.file} is no config that can be imported", f"give the file of {_KNOWN}"
+    )
 
 
 def _target_of(value: Any) -> str | None:
     """Return the target whose request body a value is or contains; None if there is none."""
-    return next((target for field, target in _FORMS.items() if any(values_at(value, f"**.{field}"))), None)
+    return next(
+        (target for field, target in _FORMS.items() if any(values_at(value, f"**.{field}"))), None
+    )
 
 
 def _job_set(document: Document) -> Source:
@@ -93,7 +97,10 @@ def _other_object(value: Any) -> Note:
     kind = format_value(_text(value, "kind"), quoted=False)
     name = _text(value_at(value, ("metadata",)), "name")
     title = f"the {kind} {name}".strip() if kind else "a further document"
-    return Note((), f"{title} is left out: one job is imported, so keep others and their objects in files of their own")
+    return Note(
+        (),
+        f"{title} is left out: one job is imported, so keep others and their objects in files of their own",
+    )
 
 
 def _message(target: str, value: dict[str, Any]) -> Source:
@@ -141,10 +148,15 @@ def choices(body: Mapping[str, Any], catalog: Catalog) -> list[Choice]:
 def _choices(slice_: Slice, texts: set[str], count: Any) -> Iterator[Choice]:
     """Yield a size if its type, or one of its machines and topologies, are among the texts of a request body."""
     size = f"{slice_.size}x{count}" if type(count) is int and count > 1 else slice_.size
-    if slice_.accelerator_type in texts or {slice_.accelerators.get("vertex-ai"), str(slice_.cores)} <= texts:
+    if (
+        slice_.accelerator_type in texts
+        or {slice_.accelerators.get("vertex-ai"), str(slice_.cores)} <= texts
+    ):
         yield Choice(size)
     all_machines = (*slice_.machines, *slice_.named_machines)
-    machines = [machine.name for machine in all_machines if texts & {machine.name, machine.gke_label}]
+    machines = [
+        machine.name for machine in all_machines if texts & {machine.name, machine.gke_label}
+    ]
     for topology in (slice_.topology, *slice_.topologies) if machines else ():
         if topology in texts:
             own = None if topology == slice_.topology else topology
@@ -170,7 +182,13 @@ class Given(NamedTuple):
 
 
 def draft_spec(
-    source: Source, view: dict[str, Any], given: Given, choice: Choice, catalog: Catalog, *, figures: bool = True
+    source: Source,
+    view: dict[str, Any],
+    given: Given,
+    choice: Choice,
+    catalog: Catalog,
+    *,
+    figures: bool = True,
 ) -> dict[str, Any]:
     """Return the spec of all that the keys say, with None for required values that are missing.
 
@@ -191,7 +209,10 @@ def draft_spec(
         "target": source.target,
         "sizes": [choice.size or None],
         "environments": {
-            given.environment: {"project": source.project or given.project, "region": region or given.region}
+            given.environment: {
+                "project": source.project or given.project,
+                "region": region or given.region,
+            }
         },
         "trainer": {"image": None, **program.trainer},
         "training": {"tuned_on": choice.size or None, **training},
@@ -199,7 +220,9 @@ def draft_spec(
     if (flags := flags_of(program, training)) is not None:
         spec["training"]["flags"] = flags
     for key, value in values.items():
-        *sections, last = (given.environment if step == "<env>" else step for step in key.split("."))
+        *sections, last = (
+            given.environment if step == "<env>" else step for step in key.split(".")
+        )
         parent = spec
         for step in sections:
             parent = parent.setdefault(step, {})

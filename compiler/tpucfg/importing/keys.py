@@ -40,7 +40,11 @@ def fields_by_key(target: str, body: Mapping[str, Any]) -> dict[str, list[tuple[
 def settings(target: str, body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the value of each key that a request body shows, by the key's path with dots."""
     fields = fields_by_key(target, body)
-    values = {key: _CONVERT.get(key, _one)(matches, body) for key, matches in fields.items() if key not in _LINE}
+    values = {
+        key: _CONVERT.get(key, _one)(matches, body)
+        for key, matches in fields.items()
+        if key not in _LINE
+    }
     absent = {key: value for key, value in _ABSENT.get(target, {}).items() if key not in fields}
     return absent | {key: value for key, value in values.items() if value not in (None, {}, [])}
 
@@ -110,7 +114,9 @@ def _restarts(_: Matches, body: Any) -> Any:
     codes = [
         rule["values"]
         for _, rule in values_at(body, f"{_JOB}.podFailurePolicy.rules.*.onExitCodes")
-        if isinstance(rule, dict) and rule.get("operator") == "NotIn" and isinstance(rule.get("values"), list)
+        if isinstance(rule, dict)
+        and rule.get("operator") == "NotIn"
+        and isinstance(rule.get("values"), list)
     ]
     if not codes or not all(type(code) is int for code in codes[0]):
         return times
@@ -121,7 +127,9 @@ def _ranges(codes: Sequence[int]) -> list[int | str]:
     """Return ascending numbers with those that follow each other as a range: `127-255`."""
     starts = [code for code in codes if code - 1 not in codes]
     ends = [code for code in codes if code + 1 not in codes]
-    return [start if start == end else f"{start}-{end}" for start, end in zip(starts, ends, strict=True)]
+    return [
+        start if start == end else f"{start}-{end}" for start, end in zip(starts, ends, strict=True)
+    ]
 
 
 def _variables(matches: Matches, body: Any) -> dict[str, str]:
@@ -130,7 +138,9 @@ def _variables(matches: Matches, body: Any) -> dict[str, str]:
     return {
         item["name"]: expand(item.get("value") or "")
         for item in items
-        if isinstance(item.get("name"), str) and "valueFrom" not in item and isinstance(item.get("value") or "", str)
+        if isinstance(item.get("name"), str)
+        and "valueFrom" not in item
+        and isinstance(item.get("value") or "", str)
     }
 
 
@@ -139,7 +149,9 @@ def _mounts(_: Matches, body: Any) -> dict[str, str]:
     pod: Any = next((pod for _, pod in values_at(body, f"{_JOB}.template.spec")), {})
     places = {
         value_at(pod, ("containers", 0, "volumeMounts", *path[-2:-1], "name")): value
-        for path, value in values_at(value_at(pod, ("containers", 0), {}), "volumeMounts.*.mountPath")
+        for path, value in values_at(
+            value_at(pod, ("containers", 0), {}), "volumeMounts.*.mountPath"
+        )
     }
     mounts = {}
     for volume in value_at(pod, ("volumes",), ()):
@@ -153,9 +165,14 @@ def _mounts(_: Matches, body: Any) -> dict[str, str]:
 
 
 def _disks(_: Matches, body: Any) -> list[dict[str, Any]]:
-    disks = [disk for _, disk in values_at(body, "tpu.nodeSpec.0.node.dataDisks.*") if isinstance(disk, dict)]
+    disks = [
+        disk
+        for _, disk in values_at(body, "tpu.nodeSpec.0.node.dataDisks.*")
+        if isinstance(disk, dict)
+    ]
     return [
-        {"source": disk.get("sourceDisk")} | ({"read_only": False} if disk.get("mode") == "READ_WRITE" else {})
+        {"source": disk.get("sourceDisk")}
+        | ({"read_only": False} if disk.get("mode") == "READ_WRITE" else {})
         for disk in disks
     ]
 
@@ -177,7 +194,9 @@ _CONVERT: Final[Mapping[str, Callable[[Matches, Any], Any]]] = {
     ),
     # Its other field is the DNS policy.
     "targets.gke.host_network": lambda matches, _: _mapping(matches, None).get("hostNetwork"),
-    "targets.gke.containers_per_host": lambda _, body: len(value_at(body, (*POD, "containers"), ())),
+    "targets.gke.containers_per_host": lambda _, body: len(
+        value_at(body, (*POD, "containers"), ())
+    ),
     "targets.gke.image_pull_secrets": _texts,
     "targets.cloud-tpu.tags": _texts,
     "targets.cloud-tpu.data_disks": _disks,
@@ -227,7 +246,9 @@ class Program(NamedTuple):
     """The framework whose flags and arguments these are."""
 
 
-def read_program(command: Sequence[str], args: Sequence[str], name: str, *, with_figures: bool = True) -> Program:
+def read_program(
+    command: Sequence[str], args: Sequence[str], name: str, *, with_figures: bool = True
+) -> Program:
     """Return a command line as keys of a spec.
 
     Args:
@@ -237,9 +258,13 @@ def read_program(command: Sequence[str], args: Sequence[str], name: str, *, with
         with_figures: False if the figures of the line stay in it.
     """
     words = [*command, *args]
-    preset_name = next((preset for preset in PRESETS if any(preset in word.lower() for word in words)), None)
+    preset_name = next(
+        (preset for preset in PRESETS if any(preset in word.lower() for word in words)), None
+    )
     preset = PRESETS[preset_name] if preset_name else None
-    head, style, options = _split(words) if command or not args or _ROOT.match(args[0]) else (words, None, [])
+    head, style, options = (
+        _split(words) if command or not args or _ROOT.match(args[0]) else (words, None, [])
+    )
     figures = _Figures(preset, with_figures=with_figures)
     if style is None:
         texts = {
@@ -269,11 +294,14 @@ def flags_of(program: Program, figures: Iterable[str]) -> str | dict[str, Any] |
         program: The program.
         figures: The figures that the spec's `training` has; the batch of a device is worked out in any case.
     """
-    preset = PRESETS[program.preset].flags if program.preset else {figure: figure for figure in FIGURES}
+    preset = (
+        PRESETS[program.preset].flags if program.preset else {figure: figure for figure in FIGURES}
+    )
     flags = {
         figure: program.names.get(figure)
         for figure in dict.fromkeys((*FIGURES, *NAMED_FIGURES))
-        if (figure in figures or figure in BATCH_FIGURES) and program.names.get(figure) != preset.get(figure)
+        if (figure in figures or figure in BATCH_FIGURES)
+        and program.names.get(figure) != preset.get(figure)
     }
     if program.names.get("per_device_batch_size"):  # it takes the place of the whole batch
         flags.pop("batch_size", None)
@@ -293,14 +321,21 @@ def _escaped(text: str) -> str:
 
 def _with_own_run(text: str, name: str) -> str:
     """Return a text in which the run has the name of its job: with one name, two rungs would share their folder."""
-    return re.sub(rf"(?<![\w.-])run_name={re.escape(name)}(?![\w.-])", "run_name=${run}", text) if name else text
+    return (
+        re.sub(rf"(?<![\w.-])run_name={re.escape(name)}(?![\w.-])", "run_name=${run}", text)
+        if name
+        else text
+    )
 
 
 class _Figures:
     """The figures of one command line; the first value of each counts."""
 
     def __init__(self, preset: Preset | None, *, with_figures: bool) -> None:
-        names = {figure: figure for figure in (*FIGURES, "per_device_batch_size", "sequence_length", "model_parallel")}
+        names = {
+            figure: figure
+            for figure in (*FIGURES, "per_device_batch_size", "sequence_length", "model_parallel")
+        }
         names |= {figure: flag for figure, flag in (preset.flags.items() if preset else ()) if flag}
         if preset and preset.flags.get("batch_size") is None:
             names.pop("batch_size", None)
@@ -316,7 +351,12 @@ class _Figures:
         rest: list[tuple[str, str | None]] = []
         for name, value in options:
             figure = self._by_name.get(name)
-            if figure and value is not None and names.count(name) == 1 and self._take(figure, value):
+            if (
+                figure
+                and value is not None
+                and names.count(name) == 1
+                and self._take(figure, value)
+            ):
                 flags[figure] = name
             else:
                 rest.append((name, None if value is None else _escaped(value)))
@@ -363,7 +403,9 @@ def _split(words: Sequence[str]) -> tuple[list[str], ArgStyle | None, list[tuple
     if any("\n" in word or word in ("-c", "-lc", "-ec") for word in head):
         return [*words], None, []
     for style, option in _OPTIONS.items():
-        options = [option.fullmatch(text) for text in (_pairs(rest) if style == "--key value" else rest)]
+        options = [
+            option.fullmatch(text) for text in (_pairs(rest) if style == "--key value" else rest)
+        ]
         if all(options):
             return head, style, [(match[1], match[2]) for match in options if match]
     return [*words], None, []
@@ -379,7 +421,13 @@ def _merged(options: Sequence[tuple[str, str | None]]) -> dict[str, Any]:
     """Return options as a mapping; one that is given several times has a list."""
     merged: dict[str, Any] = {}
     for name, value in options:
-        values = [] if name not in merged else merged[name] if isinstance(merged[name], list) else [merged[name]]
+        values = (
+            []
+            if name not in merged
+            else merged[name]
+            if isinstance(merged[name], list)
+            else [merged[name]]
+        )
         merged[name] = [*values, _plain(value)] if name in merged else _plain(value)
     return merged
 

@@ -13,7 +13,8 @@ from tpucfg.infra.resources import Resource
 from tpucfg.redaction import redact
 
 _PUBLIC: Final = re.compile(
-    r"\b(allUsers|allAuthenticatedUsers|publicRead|publicReadWrite|authenticatedRead)\b(?!@)", re.IGNORECASE
+    r"\b(allUsers|allAuthenticatedUsers|publicRead|publicReadWrite|authenticatedRead)\b(?!@)",
+    re.IGNORECASE,
 )
 """Members and predefined lists that include the whole internet:
 https://cloud.google.com/iam/docs/principals-overview and
@@ -21,19 +22,33 @@ https://cloud.google.com/storage/docs/access-control/lists#predefined-acl."""
 HIDDEN: Final = "[not a text]"
 """Stands for a role or a member that is not plain text, so that it is shown instead of skipped."""
 
-_MEMBER_KEYS: Final = ("member", "members", "entity", "iamMember", "specialGroup", "userByEmail", "groupByEmail")
+_MEMBER_KEYS: Final = (
+    "member",
+    "members",
+    "entity",
+    "iamMember",
+    "specialGroup",
+    "userByEmail",
+    "groupByEmail",
+)
 _GRANT_KEYS: Final = frozenset((*_MEMBER_KEYS, "role", "condition", "policyData", "deletionPolicy"))
 """Inputs that describe a grant and not its object."""
 _OUTER_KEYS: Final = ("project", "location", "region", "zone")
 """Inputs that contain the object, the widest first."""
-_PATH_PREFIX: Final = re.compile(r"^(projects/[^/]+/serviceAccounts|projects|folders|organizations|b|gs:/)/")
+_PATH_PREFIX: Final = re.compile(
+    r"^(projects/[^/]+/serviceAccounts|projects|folders|organizations|b|gs:/)/"
+)
 """The start of an object's name in Google's long form, which the provider accepts too."""
 
 
 def public_names(resource: Resource | None) -> tuple[tuple[str, str], ...]:
     """Return each name of the public in the inputs of a resource, with the top-level input that has it."""
     inputs = resource.inputs if resource else {}
-    names = ((name, key) for key, value in inputs.items() for name in _PUBLIC.findall(json.dumps(value, default=str)))
+    names = (
+        (name, key)
+        for key, value in inputs.items()
+        for name in _PUBLIC.findall(json.dumps(value, default=str))
+    )
     return tuple(dict.fromkeys(names))
 
 
@@ -67,13 +82,19 @@ def grants_of(resource: Resource | None) -> tuple[Grant, ...]:
         return ()
     pairs = [pair for mapping in _mappings(resource.inputs) for pair in _pairs(mapping)]
     on = target_of(resource)
-    return tuple(dict.fromkeys(Grant(_text(role), _text(member), on, condition) for role, member, condition in pairs))
+    return tuple(
+        dict.fromkeys(
+            Grant(_text(role), _text(member), on, condition) for role, member, condition in pairs
+        )
+    )
 
 
 def is_grant(resource: Resource) -> bool:
     """Return True for a resource that is a grant itself, and does not only contain what looks like one."""
     inputs = resource.inputs
-    return "policyData" in inputs or ("role" in inputs and any(key in inputs for key in _MEMBER_KEYS))
+    return "policyData" in inputs or (
+        "role" in inputs and any(key in inputs for key in _MEMBER_KEYS)
+    )
 
 
 def target_of(resource: Resource) -> Target:
@@ -121,7 +142,9 @@ def _pairs(mapping: Mapping[str, Any]) -> Iterator[_Pair]:
         for key in _MEMBER_KEYS:
             members = mapping.get(key)
             # A list that is not known yet is one hidden member.
-            for member in members if isinstance(members, list) else [] if members is None else [members]:
+            for member in (
+                members if isinstance(members, list) else [] if members is None else [members]
+            ):
                 yield mapping["role"], member, _expression(mapping.get("condition"))
 
 
@@ -162,4 +185,8 @@ def is_powerful(name: str) -> bool:
 def permissions_of(resource: Resource) -> tuple[str, ...]:
     """Return the permissions of a custom role, as far as they are known; nothing for other resources."""
     permissions = resource.inputs.get("permissions") if CUSTOM_ROLE.search(resource.type) else None
-    return tuple(name for name in permissions if isinstance(name, str)) if isinstance(permissions, list) else ()
+    return (
+        tuple(name for name in permissions if isinstance(name, str))
+        if isinstance(permissions, list)
+        else ()
+    )

@@ -67,7 +67,9 @@ class GoogleMocks(mocks.Mocks):
 
     def call(self, args: mocks.MockCallArgs) -> tuple[dict[str, Any], list[tuple[str, str]] | None]:
         """Answer as `getProject`, `getBucket` and `getProjectServiceAccount` do."""
-        project_id = str(args.args.get("projectId") or args.args.get("project") or self._environment.project)
+        project_id = str(
+            args.args.get("projectId") or args.args.get("project") or self._environment.project
+        )
         number = f"[number of {project_id}]"
         return {
             "id": project_id,
@@ -85,7 +87,9 @@ class GoogleMocks(mocks.Mocks):
         return f"{args.name}-id", dict(args.inputs)
 
 
-def _recording(method: str, unseen: Callable[[Any], Unseen | None]) -> Callable[["RecordingMonitor", Any], Any]:
+def _recording(
+    method: str, unseen: Callable[[Any], Unseen | None]
+) -> Callable[["RecordingMonitor", Any], Any]:
     """Return a method of the monitor that records a feature which takes an engine, and answers as the mocks do."""
 
     def record(monitor: "RecordingMonitor", request: Any) -> Any:
@@ -111,7 +115,11 @@ class RecordingMonitor(mocks.MockMonitor):
 
     def loop(self) -> AbstractContextManager[None]:
         """Set an event loop of a worker thread of the SDK for one request; the program's own thread has one."""
-        return nullcontext() if threading.current_thread() is threading.main_thread() else self._event_loop()
+        return (
+            nullcontext()
+            if threading.current_thread() is threading.main_thread()
+            else self._event_loop()
+        )
 
     def RegisterResource(self, request: Any) -> Any:  # noqa: N802 - the protocol's name
         """Record the resource."""
@@ -140,18 +148,29 @@ class RecordingMonitor(mocks.MockMonitor):
         if request.type.startswith(_DYNAMIC_PREFIX):
             self.unseen.add(Unseen("dynamic", request.name))
 
-    ReadResource = _recording("ReadResource", lambda request: Unseen("read", f"{request.type} {request.name}"))
+    ReadResource = _recording(
+        "ReadResource", lambda request: Unseen("read", f"{request.type} {request.name}")
+    )
     """A program reads an existing resource, or another stack's outputs."""
-    ExistsResource = _recording("ExistsResource", lambda request: Unseen("read", f"{request.type} {request.id}"))
-    Invoke = _recording("Invoke", lambda request: None if request.tok in _KNOWN_CALLS else Unseen("call", request.tok))
+    ExistsResource = _recording(
+        "ExistsResource", lambda request: Unseen("read", f"{request.type} {request.id}")
+    )
+    Invoke = _recording(
+        "Invoke",
+        lambda request: None if request.tok in _KNOWN_CALLS else Unseen("call", request.tok),
+    )
     """A look-up that is not answered as Google would."""
-    RegisterStackTransform = _recording("RegisterStackTransform", lambda _: Unseen("transform", "all resources"))
+    RegisterStackTransform = _recording(
+        "RegisterStackTransform", lambda _: Unseen("transform", "all resources")
+    )
     RegisterStackInvokeTransform = _recording(
         "RegisterStackInvokeTransform", lambda _: Unseen("transform", "all look-ups")
     )
     RegisterPackage = _recording(
         "RegisterPackage",
-        lambda request: Unseen("parameters", f"{request.name} {request.version} {request.download_url}".strip()),
+        lambda request: Unseen(
+            "parameters", f"{request.name} {request.version} {request.download_url}".strip()
+        ),
     )
     """A provider that is described by parameters."""
 
@@ -180,7 +199,10 @@ def _plain_inputs(inputs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str
         plain[name], is_secret = _unwrap(value)
         if is_secret and (not is_grant or name == "condition"):
             # The program has no credentials here: what it can wrap stands in its source.
-            plain[name], secrets[name] = SECRET, _digest(json.dumps(plain[name], sort_keys=True, default=str))
+            plain[name], secrets[name] = (
+                SECRET,
+                _digest(json.dumps(plain[name], sort_keys=True, default=str)),
+            )
     return plain, secrets
 
 
@@ -190,7 +212,9 @@ def _unwrap(value: Any) -> tuple[Any, bool]:
         return _unwrap(value["value"])[0], True
     if isinstance(value, dict):
         items = {key: _unwrap(item) for key, item in value.items()}
-        return {key: item for key, (item, _) in items.items()}, any(secret for _, secret in items.values())
+        return {key: item for key, (item, _) in items.items()}, any(
+            secret for _, secret in items.values()
+        )
     if isinstance(value, list):
         pairs = [_unwrap(item) for item in value]
         return [item for item, _ in pairs], any(secret for _, secret in pairs)
@@ -215,8 +239,14 @@ def _options(request: Any, ancestors: Ancestors) -> dict[str, Any]:
         del options["deleteBeforeReplace"]
     if options["version"] == _default_version(request.type):
         del options["version"]
-    options |= {"parent": ancestors.types, "parentAliases": [*ancestors.aliases], "aliases": _aliases(request)}
-    return {name: value for name, value in sorted(options.items()) if value not in (None, "", [], {})}
+    options |= {
+        "parent": ancestors.types,
+        "parentAliases": [*ancestors.aliases],
+        "aliases": _aliases(request),
+    }
+    return {
+        name: value for name, value in sorted(options.items()) if value not in (None, "", [], {})
+    }
 
 
 def _camel_case(name: str) -> str:
@@ -245,7 +275,12 @@ def _alias(alias: Any) -> Mapping[str, str]:
     if alias.urn:
         return {"urn": alias.urn}
     spec = alias.spec
-    fields = {"name": spec.name, "parent": spec.parentUrn, "stack": spec.stack, "project": spec.project}
+    fields = {
+        "name": spec.name,
+        "parent": spec.parentUrn,
+        "stack": spec.stack,
+        "project": spec.project,
+    }
     changed = {key: value for key, value in fields.items() if value}
     if spec.noParent:
         changed["parent"] = ""
@@ -255,7 +290,12 @@ def _alias(alias: Any) -> Mapping[str, str]:
 def _hooks(binding: Any) -> list[str]:
     """Return the hooks as `stage: name`."""
     stages = ((field.name, [*value]) for field, value in binding.ListFields())
-    return [f"{stage}: {name}" for stage, names in stages for name in names if (stage, name) != _EXPLAINING_HOOK]
+    return [
+        f"{stage}: {name}"
+        for stage, names in stages
+        for name in names
+        if (stage, name) != _EXPLAINING_HOOK
+    ]
 
 
 _READERS: Final[Mapping[str, Callable[[Any], Any]]] = {

@@ -11,7 +11,15 @@ from typing import Any, Final, NamedTuple
 
 from tpucfg.catalog import TARGET_FACTS
 from tpucfg.findings import Finding, collect
-from tpucfg.infra.grants import BASIC_ROLES, Grant, grants_of, is_grant, is_powerful, permissions_of, public_names
+from tpucfg.infra.grants import (
+    BASIC_ROLES,
+    Grant,
+    grants_of,
+    is_grant,
+    is_powerful,
+    permissions_of,
+    public_names,
+)
 from tpucfg.infra.resources import BUCKET, EnvironmentResources, Resource, boolean, input_at, number
 from tpucfg.plan import bucket_of
 from tpucfg.plan.identities import identities
@@ -61,7 +69,9 @@ def resource_findings(declared: EnvironmentResources, project: Project) -> tuple
     environment = declared.environment
     key = project.document.key_location(environment.path)
     return collect(
-        Finding.of(id_, f"{resource.label} of {environment.name} {text}", key, help=help_).allowed_by(project.allow)
+        Finding.of(
+            id_, f"{resource.label} of {environment.name} {text}", key, help=help_
+        ).allowed_by(project.allow)
         for resource in declared.resources
         for rules in _RULES
         for id_, text, help_ in rules(resource, environment)
@@ -82,13 +92,23 @@ def _grant_violations(resource: Resource, environment: Environment) -> Iterator[
 
 def _grant_problems(grant: Grant, environment: Environment) -> Iterator[tuple[str, str, str]]:
     """Yield the id of each rule that a grant breaks, the reason and the edit."""
-    if _DEFAULT_ACCOUNT.fullmatch(grant.member):  # CKV_GCP_46 to CKV_GCP_48; GCP-0004, GCP-0006, GCP-0008
+    if _DEFAULT_ACCOUNT.fullmatch(
+        grant.member
+    ):  # CKV_GCP_46 to CKV_GCP_48; GCP-0004, GCP-0006, GCP-0008
         reason = ", a default account that everything without an account of its own runs as"
         yield "TPU088", reason, "grant it to an account that only these jobs run as"
     if grant.member.casefold().startswith("user:"):  # GCP-0003, GCP-0069
-        yield "TPU089", ", a person and not a group", "grant it to a group, so that access ends with the membership"
+        yield (
+            "TPU089",
+            ", a person and not a group",
+            "grant it to a group, so that access ends with the membership",
+        )
     if grant.role in BASIC_ROLES:  # CKV_GCP_115 to CKV_GCP_117; GCP-0007
-        yield "TPU095", ": the role has thousands of permissions", "grant a role of the one service that is used"
+        yield (
+            "TPU095",
+            ": the role has thousands of permissions",
+            "grant a role of the one service that is used",
+        )
     # CKV_GCP_41, CKV_GCP_42, CKV_GCP_44, CKV_GCP_45, CKV_GCP_49; GCP-0005, GCP-0007, GCP-0009, GCP-0011
     is_exception = grant.role == _EXCEPTION and TARGET_FACTS[environment.target].has_tenant_project
     if grant.on.kind in _WIDE_TARGETS and is_powerful(grant.role) and not is_exception:
@@ -111,8 +131,12 @@ def _location_violations(resource: Resource, environment: Environment) -> Iterat
         value = resource.inputs.get(key)
         if isinstance(value, str) and value.lower() not in {environment.region, "global"}:
             text = f"is in {value}, but the TPUs are in {environment.region}"
-            yield Violation("TPU090", text, "take the location from the environment's region in stacks/")
-    if resource.type.startswith("gcp:") and not any(resource.inputs.get(key) for key in _PARENT_KEYS):
+            yield Violation(
+                "TPU090", text, "take the location from the environment's region in stacks/"
+            )
+    if resource.type.startswith("gcp:") and not any(
+        resource.inputs.get(key) for key in _PARENT_KEYS
+    ):
         text = "has no project: it would be created in the caller's default project"
         yield Violation("TPU093", text, "pass project in stacks/")
 
@@ -126,11 +150,15 @@ def _bucket_violations(resource: Resource, environment: Environment) -> Iterator
     # CKV_GCP_29, CKV_GCP_114; GCP-0002
     for key, value in (("publicAccessPrevention", "enforced"), ("uniformBucketLevelAccess", True)):
         if resource.inputs.get(key) != value:
-            text = f"has {key} {format_value(resource.inputs.get(key))}: objects could be made public"
+            text = (
+                f"has {key} {format_value(resource.inputs.get(key))}: objects could be made public"
+            )
             yield Violation("TPU091", text, f"set {key} to {format_value(value)} in stacks/")
     for rule in lifecycle_rules(resource.inputs) or ():
         if rule.deletes_jobs:
-            text = f"has the lifecycle rule {rule.text}: checkpoints below {JOBS_PREFIX} would be lost"
+            text = (
+                f"has the lifecycle rule {rule.text}: checkpoints below {JOBS_PREFIX} would be lost"
+            )
             fix = "give the rule a prefix that contains no data, such as tmp/, as matchesPrefixes in stacks/"
             yield Violation("TPU096", text, fix)
     is_production = environment.name in PRODUCTION
@@ -145,7 +173,9 @@ def _bucket_violations(resource: Resource, environment: Environment) -> Iterator
 def _final_deletions(resource: Resource) -> Iterator[Violation]:
     if number(input_at(resource.inputs, ("softDeletePolicy", "retentionDurationSeconds"))) == 0:
         fix = f"set softDeletePolicy.retentionDurationSeconds to {DEFAULT_SOFT_DELETE_SECONDS} or more in stacks/"
-        yield Violation("TPU097", "keeps no deleted objects (softDeletePolicy): none can be restored", fix)
+        yield Violation(
+            "TPU097", "keeps no deleted objects (softDeletePolicy): none can be restored", fix
+        )
     # Without protection, TPU094 already states this effect.
     if boolean(resource.inputs.get("forceDestroy")) and resource.protect:
         text = "would be deleted with all its objects (forceDestroy)"
@@ -162,7 +192,13 @@ JOBS_PREFIX: Final = "jobs/"
 """Below it are the folders of all jobs, with their checkpoints."""
 MAX_RULES: Final = 100
 """Google's limit for one bucket: https://cloud.google.com/storage/quotas#buckets."""
-_MINIMUMS: Final = ("age", "daysSinceCustomTime", "daysSinceNoncurrentTime", "numNewerVersions", "sizeAboveBytes")
+_MINIMUMS: Final = (
+    "age",
+    "daysSinceCustomTime",
+    "daysSinceNoncurrentTime",
+    "numNewerVersions",
+    "sizeAboveBytes",
+)
 """Conditions that reach fewer objects the higher they are."""
 _NONCURRENT: Final = ("daysSinceNoncurrentTime", "noncurrentTimeBefore", "numNewerVersions")
 """Conditions that only a noncurrent version can satisfy."""
@@ -179,7 +215,11 @@ class LifecycleRule(NamedTuple):
     @property
     def text(self) -> str:
         """The rule in Google's words: `Delete: age 14, matchesPrefixes tmp/`."""
-        reach = ["every object"] if "" in self._prefixes and "matchesSuffixes" not in self.conditions else []
+        reach = (
+            ["every object"]
+            if "" in self._prefixes and "matchesSuffixes" not in self.conditions
+            else []
+        )
         conditions = (f"{key} {listed(_texts(value))}" for key, value in self.conditions.items())
         return f"{self.action}: {', '.join([*reach, *conditions])}"
 
@@ -188,7 +228,11 @@ class LifecycleRule(NamedTuple):
         """True if the rule deletes the current objects of every job."""
         is_noncurrent = any(key in self.conditions for key in _NONCURRENT)
         is_current = not is_noncurrent and self.conditions.get("withState") != "ARCHIVED"
-        return self.action == "Delete" and is_current and any(map(JOBS_PREFIX.startswith, self._prefixes))
+        return (
+            self.action == "Delete"
+            and is_current
+            and any(map(JOBS_PREFIX.startswith, self._prefixes))
+        )
 
     @property
     def _prefixes(self) -> tuple[str, ...]:
@@ -200,7 +244,11 @@ def lifecycle_rules(inputs: Mapping[str, Any]) -> tuple[LifecycleRule, ...] | No
     rules = inputs.get("lifecycleRules")
     if rules is None:
         return ()
-    if not isinstance(rules, list) or len(rules) > MAX_RULES or not all(isinstance(rule, dict) for rule in rules):
+    if (
+        not isinstance(rules, list)
+        or len(rules) > MAX_RULES
+        or not all(isinstance(rule, dict) for rule in rules)
+    ):
         return None
     parts = [(rule.get("action"), rule.get("condition") or {}) for rule in rules]
     if not all(isinstance(part, dict) for pair in parts for part in pair):
@@ -208,7 +256,11 @@ def lifecycle_rules(inputs: Mapping[str, Any]) -> tuple[LifecycleRule, ...] | No
     return tuple(
         LifecycleRule(
             f"{action.get('type')} {action.get('storageClass') or ''}".strip(),
-            {key: number(value) for key, value in condition.items() if number(value) and not isinstance(value, bool)},
+            {
+                key: number(value)
+                for key, value in condition.items()
+                if number(value) and not isinstance(value, bool)
+            },
         )
         for action, condition in parts
     )
@@ -233,7 +285,9 @@ def _texts(value: Any) -> tuple[str, ...]:
 # The outputs of a stack, `pulumi stack output --json`, compared with the spec
 
 
-def expected_outputs(project: Project, environment: Environment) -> Mapping[str, tuple[Any, KeyPath]]:
+def expected_outputs(
+    project: Project, environment: Environment
+) -> Mapping[str, tuple[Any, KeyPath]]:
     """Return each output that the spec determines, with the spec path that it follows from."""
     accounts = list(dict.fromkeys(identity.email for identity in identities(project, environment)))
     bucket, path = bucket_of(project, environment), environment.path
@@ -269,13 +323,19 @@ def unreadable_outputs(document: Document) -> tuple[Finding, ...]:
         return tuple(finding._replace(help=fix) for finding in document.findings)
     if isinstance(document.data, dict):
         return ()
-    message = f"{document.file} is not a mapping of outputs, as pulumi stack output --json prints it"
+    message = (
+        f"{document.file} is not a mapping of outputs, as pulumi stack output --json prints it"
+    )
     return (Finding.of("TPU084", message, document.value_location(()), help=fix),)
 
 
-def output_findings(document: Document, project: Project, environment: Environment) -> tuple[Finding, ...]:
+def output_findings(
+    document: Document, project: Project, environment: Environment
+) -> tuple[Finding, ...]:
     """Return the differences between a stack's outputs and the spec."""
-    return collect([*document.findings, *_differences(document, document.data, project, environment)])
+    return collect(
+        [*document.findings, *_differences(document, document.data, project, environment)]
+    )
 
 
 def _differences(
@@ -288,11 +348,15 @@ def _differences(
             message = f"the stack {environment.name} has no output {key}: its last update is incomplete or outdated"
             yield Finding.of("TPU084", message, document.key_location((key,)), help=update)
             continue
-        actual = f"the stack {environment.name} has {key} {format_value(outputs[key], quoted=False)}"
+        actual = (
+            f"the stack {environment.name} has {key} {format_value(outputs[key], quoted=False)}"
+        )
         location = document.value_location((key,))
         if outputs[key] != value:
             required = f"requires {key} {format_value(value, quoted=False)}"
-            message = f"{actual}, but the spec {required}: jobs would use a resource that does not exist"
+            message = (
+                f"{actual}, but the spec {required}: jobs would use a resource that does not exist"
+            )
             fix = f"{update}; or revert the change of the spec"
             related = ((project.document.value_location(path), required),)
             yield Finding.of("TPU084", message, location, help=fix, related=related)

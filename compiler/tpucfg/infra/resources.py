@@ -167,18 +167,23 @@ class ResourceFile(NamedTuple):
             lines = data["problem"].splitlines()[:_MAX_REASON_LINES]
             return ProgramFailure("\n".join(line[:_MAX_LINE_LENGTH] for line in lines))
         resources, providers = (
-            sort_resources(Resource(**fields) for fields in data[key]) for key in ("resources", "providers")
+            sort_resources(Resource(**fields) for fields in data[key])
+            for key in ("resources", "providers")
         )
         unseen = tuple(sorted(Unseen(*fields) for fields in data["unseen"]))
         return EnvironmentResources(environment, resources, data["outputs"], providers, unseen)
 
 
-def document_data(spec: str, declared: Mapping[str, Declared], findings: Sequence[Finding] = ()) -> dict[str, Any]:
+def document_data(
+    spec: str, declared: Mapping[str, Declared], findings: Sequence[Finding] = ()
+) -> dict[str, Any]:
     """Return the document of one spec as plain data."""
     return {
         "spec": spec,
         "environments": [_environment_data(name, result) for name, result in declared.items()],
-        "findings": [finding.data("id", "level", "message", "help", "location") for finding in findings],
+        "findings": [
+            finding.data("id", "level", "message", "help", "location") for finding in findings
+        ],
     }
 
 
@@ -207,7 +212,9 @@ def read_resource_file(name: str, data: bytes) -> ResourceFile:
     try:
         for document in _documents(data.decode("utf-8")):
             if not (_is_shallow(document, _MAX_DEPTH) and schemas.is_valid(_SCHEMA, document)):
-                return ResourceFile(name, problem="it is not the output of tpucfg infra --format json")
+                return ResourceFile(
+                    name, problem="it is not the output of tpucfg infra --format json"
+                )
             # Half a character, which JSON can escape, cannot be printed.
             json.dumps(document, ensure_ascii=False).encode()
             for environment in document["environments"]:

@@ -63,8 +63,12 @@ class PulumiProject(NamedTuple):
     def other_code(self) -> tuple[str, ...]:
         """The paths of code that Pulumi runs besides the program: its Python, plugins and local packages."""
         paths = [value for pattern in _CODE_PATHS for _, value in values_at(self.settings, pattern)]
-        packages = [value for pattern in _PACKAGES for _, value in values_at(self.settings, pattern)]
-        paths += [path for path in packages if isinstance(path, str) and path.startswith((".", "/"))]
+        packages = [
+            value for pattern in _PACKAGES for _, value in values_at(self.settings, pattern)
+        ]
+        paths += [
+            path for path in packages if isinstance(path, str) and path.startswith((".", "/"))
+        ]
         return tuple(dict.fromkeys(path for path in paths if isinstance(path, str) and path))
 
 
@@ -115,7 +119,10 @@ def stack_config(pulumi: PulumiProject, stack_file: Document) -> dict[str, Confi
     A value of the project file applies only where the stack file has none: mergeConfig in
     https://github.com/pulumi/pulumi/blob/master/pkg/workspace/config.go.
     """
-    config = {full_key(key, pulumi.name): _config_value(value) for key, value in config_of(stack_file).items()}
+    config = {
+        full_key(key, pulumi.name): _config_value(value)
+        for key, value in config_of(stack_file).items()
+    }
     for key, value in sorted(declared_values(pulumi.settings).items()):
         config.setdefault(full_key(key, pulumi.name), _config_value(value))
     return config
@@ -137,7 +144,10 @@ def declared_values(settings: Mapping[str, Any]) -> dict[str, Any]:
     for key, declared in config.items() if isinstance(config, dict) else ():
         value = declared
         if isinstance(declared, dict):
-            value = next((declared[name] for name in ("default", "value") if declared.get(name) is not None), None)
+            value = next(
+                (declared[name] for name in ("default", "value") if declared.get(name) is not None),
+                None,
+            )
         if value is not None:
             values[key] = value
     return values
@@ -163,7 +173,9 @@ def _config_value(value: Any) -> ConfigValue:
         return ConfigValue("")
     text = value if isinstance(value, str) else json.dumps(value)
     is_encrypted = any(
-        path[-1:] == (_ENCRYPTED,) and len(value_at(value, path[:-1])) == 1 and isinstance(value_at(value, path), str)
+        path[-1:] == (_ENCRYPTED,)
+        and len(value_at(value, path[:-1])) == 1
+        and isinstance(value_at(value, path), str)
         for path in leaf_paths(value)
     )
     return ConfigValue(text, is_encrypted)
@@ -171,16 +183,29 @@ def _config_value(value: Any) -> ConfigValue:
 
 def is_empty(document: Document) -> bool:
     """Return True for a file without content, as `pulumi stack init` may leave it, with or without comments."""
-    has_content = any(line.strip() and not line.lstrip().startswith("#") for line in document.text.splitlines())
+    has_content = any(
+        line.strip() and not line.lstrip().startswith("#") for line in document.text.splitlines()
+    )
     # A file that cannot be read has no text either.
-    return document.root is None and not has_content and all(finding.id == "TPU002" for finding in document.findings)
+    return (
+        document.root is None
+        and not has_content
+        and all(finding.id == "TPU002" for finding in document.findings)
+    )
 
 
 # The findings about stack files.
 
 SCHEMA: Final = "stack"
 IDS: Final = RuleIds("TPU080", "TPU081", "TPU081", "TPU081", "TPU081", "key", "the file")
-KEYS: Final = ("spec", "projectNumber", "bucketMembers", "serviceAccountProject", "tpuServiceAccount", "deletionRole")
+KEYS: Final = (
+    "spec",
+    "projectNumber",
+    "bucketMembers",
+    "serviceAccountProject",
+    "tpuServiceAccount",
+    "deletionRole",
+)
 """Config keys that the stack program reads, without the Pulumi project's name; a test compares them with the schema."""
 PULUMI_NAMESPACE: Final = "pulumi"
 """The namespace of Pulumi's own config keys."""
@@ -205,7 +230,11 @@ def stack_file_findings(
     findings, sources = project_findings(pulumi, str(pulumi.folder / pulumi.file))
     for path in sorted_glob(pulumi.stacks, "Pulumi.*.*"):
         stack = path.name.removeprefix("Pulumi.").removesuffix(path.suffix)
-        if path.suffix not in _ENDINGS or (stacks and stack not in stacks) or not os.path.lexists(path):
+        if (
+            path.suffix not in _ENDINGS
+            or (stacks and stack not in stacks)
+            or not os.path.lexists(path)
+        ):
             continue
         if unread := _unread_finding(path, pulumi, stack):
             findings.append(unread)
@@ -224,9 +253,16 @@ def _unread_finding(path: Path, pulumi: PulumiProject, stack: str) -> Finding | 
     name = printable(str(path))
     if path != file:
         message = f"Pulumi does not read {name}: a stack file has the ending of the project file, {pulumi.file}"
-        return Finding.of("TPU085", message, Location(name), help=f"rename it to {printable(file.name)}, or delete it")
+        return Finding.of(
+            "TPU085",
+            message,
+            Location(name),
+            help=f"rename it to {printable(file.name)}, or delete it",
+        )
     if path.is_symlink():
-        message = f"{name} is a symbolic link, which Pulumi follows and a review of a commit does not"
+        message = (
+            f"{name} is a symbolic link, which Pulumi follows and a review of a commit does not"
+        )
         return Finding.of("TPU085", message, Location(name), help="commit the file itself")
     return None
 
@@ -252,7 +288,10 @@ def project_findings(pulumi: PulumiProject, name: str) -> tuple[list[Finding], d
 def _declared_path(document: Document, key: str) -> KeyPath:
     """Return the path of a value that a project file sets: below `default` or `value`, if it declares a type."""
     declared = document.data["config"][key]
-    name = next((name for name in ("default", "value") if isinstance(declared, dict) and name in declared), None)
+    name = next(
+        (name for name in ("default", "value") if isinstance(declared, dict) and name in declared),
+        None,
+    )
     return ("config", key, name) if name else ("config", key)
 
 
@@ -283,7 +322,9 @@ def document_findings(document: Document, namespace: str) -> tuple[Finding, ...]
     return collect([*document.findings, *findings])
 
 
-def _unknown_keys(document: Document, namespace: str, config: Mapping[str, Any]) -> Iterator[Finding]:
+def _unknown_keys(
+    document: Document, namespace: str, config: Mapping[str, Any]
+) -> Iterator[Finding]:
     for key in config:
         if is_known(key, namespace):
             continue
@@ -301,7 +342,9 @@ def _unknown_keys(document: Document, namespace: str, config: Mapping[str, Any])
         )
 
 
-def _duplicate_keys(document: Document, namespace: str, config: Mapping[str, Any]) -> Iterator[Finding]:
+def _duplicate_keys(
+    document: Document, namespace: str, config: Mapping[str, Any]
+) -> Iterator[Finding]:
     """Yield keys given both with and without the project's name: Pulumi treats the two as one key."""
     for name in KEYS:
         short, full = (("config", name), ("config", f"{namespace}:{name}"))
@@ -335,7 +378,9 @@ def _spec_findings(
         yield from _environment_findings(document, stack, spec, project)
 
 
-def _environment_findings(document: Document, stack: str, spec: Path, project: Project) -> Iterator[Finding]:
+def _environment_findings(
+    document: Document, stack: str, spec: Path, project: Project
+) -> Iterator[Finding]:
     if stack in project.environments:
         return
     path = Path(document.file)

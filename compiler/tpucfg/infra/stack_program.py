@@ -105,12 +105,16 @@ def run_stack_program(spec: Path, project: Project, name: str) -> EnvironmentRes
     pulumi = pulumi_project(spec.parent)
     program = find_program(spec)
     if other := other_spec(spec, name):
-        raise ProgramError(f"the stack {name} reads another spec, {other}: select it with --spec {other}")
+        raise ProgramError(
+            f"the stack {name} reads another spec, {other}: select it with --spec {other}"
+        )
     config = effective_config(pulumi, name) if pulumi else {}
     config[f"{program.namespace}:spec"] = str(spec.resolve())
     environment = project.environments[name]
     try:
-        return run_under_mocks(program.folder, environment=environment, project=program.namespace, config=config)
+        return run_under_mocks(
+            program.folder, environment=environment, project=program.namespace, config=config
+        )
     except ProgramError:
         raise
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a project's own program may raise anything
@@ -133,7 +137,12 @@ def _failure_message(error: BaseException, program: Path) -> str:
 
 
 def run_under_mocks(
-    program: Path, *, environment: Environment, project: str, config: Mapping[str, str], preview: bool = False
+    program: Path,
+    *,
+    environment: Environment,
+    project: str,
+    config: Mapping[str, str],
+    preview: bool = False,
 ) -> EnvironmentResources:
     """Return the resources that the program declares for one environment.
 
@@ -168,7 +177,9 @@ def _run(
     set_all_config(config)
     monitor = RecordingMonitor(environment, _event_loop)
     logger = logging.getLogger("tpucfg.program")
-    pulumi.runtime.set_mocks(monitor.mocks, project, environment.name, preview, logger, monitor, "organization")
+    pulumi.runtime.set_mocks(
+        monitor.mocks, project, environment.name, preview, logger, monitor, "organization"
+    )
 
     async def read_outputs() -> None:
         for name, value in getattr(pulumi.runtime.get_root_resource(), "outputs", {}).items():
@@ -186,7 +197,9 @@ def _run(
         raise ProgramError(str(error)) from None
     if monitor.duplicates:
         # Two with equal names: only one of them could be compared.
-        raise ProgramError(f"the stack program declares {monitor.duplicates[0]} twice, which Pulumi refuses")
+        raise ProgramError(
+            f"the stack program declares {monitor.duplicates[0]} twice, which Pulumi refuses"
+        )
     return EnvironmentResources(
         environment,
         sort_resources(monitor.recorded.values()),
@@ -221,12 +234,20 @@ def _ignore_exception(_: Any, __: Any) -> None:
 @contextmanager
 def _program_modules(program: Path) -> Iterator[None]:
     """Import the program's modules from its folder and unload them afterwards, as other programs reuse their names."""
-    names = {path.stem for path in program.iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()}
+    names = {
+        path.stem
+        for path in program.iterdir()
+        if path.suffix == ".py" or (path / "__init__.py").is_file()
+    }
     # A folder with one of these names must not unload the packages that run the program.
     names -= {"__main__", "tpucfg", "pulumi", "pulumi_gcp"}
 
     def unload() -> dict[str, ModuleType]:
-        return {name: sys.modules.pop(name) for name in [*sys.modules] if name.partition(".")[0] in names}
+        return {
+            name: sys.modules.pop(name)
+            for name in [*sys.modules]
+            if name.partition(".")[0] in names
+        }
 
     previous_modules = unload()
     sys.path.insert(0, str(program))
@@ -279,7 +300,9 @@ class _Run(NamedTuple):
     log: IO[bytes]
 
 
-def run_programs(requests: Sequence[ProgramRequest], timeout: float = TIMEOUT_SECONDS) -> list[ProgramResults]:
+def run_programs(
+    requests: Sequence[ProgramRequest], timeout: float = TIMEOUT_SECONDS
+) -> list[ProgramResults]:
     """Run the stack program of each spec, all at once; return the resources by environment, and print what they print.
 
     Raises:
@@ -288,10 +311,15 @@ def run_programs(requests: Sequence[ProgramRequest], timeout: float = TIMEOUT_SE
     require_packages()
     deadline = time.monotonic() + timeout
     with ExitStack() as stack:
-        runs = [stack.enter_context(_running(request)) if request.names else None for request in requests]
+        runs = [
+            stack.enter_context(_running(request)) if request.names else None
+            for request in requests
+        ]
         results = [_results(run, _wait(run, deadline, timeout)) if run else {} for run in runs]
         # Only now, as the lines of programs that run in parallel would mix.
-        sys.stderr.writelines(f"{line}\n" for run in runs if run for line in _printed_lines(run.log))
+        sys.stderr.writelines(
+            f"{line}\n" for run in runs if run for line in _printed_lines(run.log)
+        )
     return results
 
 
@@ -300,7 +328,14 @@ def _running(request: ProgramRequest) -> Iterator[_Run]:
     """Start a program, and kill it with its process group in the end, also after an interrupt."""
     folder = os.path.realpath(tempfile.mkdtemp(prefix="tpucfg-program-"))
     # -P: no module of the current folder shadows one of tpucfg's. -B: no `__pycache__` in a user's work tree.
-    command = [sys.executable, "-PBu", "-m", "tpucfg.infra.stack_program", os.fspath(request.spec), *request.names]
+    command = [
+        sys.executable,
+        "-PBu",
+        "-m",
+        "tpucfg.infra.stack_program",
+        os.fspath(request.spec),
+        *request.names,
+    ]
     # Files and no pipes: the system limits their size, and they need no reader while the program runs.
     with tempfile.TemporaryFile() as results, tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
@@ -330,7 +365,9 @@ def _variables(folder: str) -> dict[str, str]:
     """Return the environment of a program, without credentials and without access to later steps of a workflow."""
     passed = {name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ}
     # An installation in the user's home would not be found in another one.
-    return passed | {"PYTHONUSERBASE": site.getuserbase()} | dict.fromkeys(_FOLDER_VARIABLES, folder)
+    return (
+        passed | {"PYTHONUSERBASE": site.getuserbase()} | dict.fromkeys(_FOLDER_VARIABLES, folder)
+    )
 
 
 def _wait(run: _Run, deadline: float, timeout: float) -> str:
@@ -351,7 +388,10 @@ def _results(run: _Run, reason: str) -> ProgramResults:
     run.results.seek(0)
     output = run.results.read(MAX_RESULT_BYTES + 1)
     if len(output) > MAX_RESULT_BYTES:
-        output, reason = b"", f"the stack program declares more than {MAX_RESULT_BYTES // 2**20} MiB"
+        output, reason = (
+            b"",
+            f"the stack program declares more than {MAX_RESULT_BYTES // 2**20} MiB",
+        )
     # A line without a line break was cut off.
     file = read_resource_file("", output[: output.rfind(b"\n") + 1])
     if file.problem:
@@ -374,7 +414,11 @@ def _printed_lines(log: IO[bytes]) -> Iterator[str]:
 def log_lines(text: str) -> list[str]:
     """Return the lines of a text that a program wrote, none of which a log takes as a command."""
     lines = (printable(line) for line in text.replace("\r", "\n").split("\n"))
-    return [_COMMAND_AT_START.sub(r"\1: :", line.replace("##[", "# #[")) for line in lines if line.strip()]
+    return [
+        _COMMAND_AT_START.sub(r"\1: :", line.replace("##[", "# #["))
+        for line in lines
+        if line.strip()
+    ]
 
 
 # The process of a program.

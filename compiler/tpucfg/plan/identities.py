@@ -45,7 +45,11 @@ def identities(project: Project, environment: Environment) -> tuple[Identity, ..
     """
     first = _identity(project, environment, "")
     merged: dict[tuple[str, str | None], Identity] = {}
-    for identity in (identity for size in environment.sizes for identity in _identities(project, environment, size)):
+    for identity in (
+        identity
+        for size in environment.sizes
+        for identity in _identities(project, environment, size)
+    ):
         key = identity.email, identity.kubernetes
         merged[key] = _union(merged[key], identity) if key in merged else identity
     first_key = first.email, first.kubernetes
@@ -63,7 +67,10 @@ def _identities(project: Project, environment: Environment, size: str) -> Iterat
 
 def _identity(project: Project, environment: Environment, size: str) -> Identity:
     settings = project.settings[environment.name, size]
-    secrets = {SecretName(secret.project or environment.project, secret.name) for secret in settings.trainer.secrets}
+    secrets = {
+        SecretName(secret.project or environment.project, secret.name)
+        for secret in settings.trainer.secrets
+    }
     return Identity(
         email=workload_account(project, environment, size),
         is_created=named_account(project, environment, size) is None,
@@ -123,7 +130,9 @@ def image_pulls(jobs: Iterable[Job]) -> tuple[ImagePull, ...]:
 
 
 def _puller(job: Job) -> str | None:
-    key = {"account": "service_account", "nodes": "node_service_account"}.get(TARGET_FACTS[job.target].image_puller)
+    key = {"account": "service_account", "nodes": "node_service_account"}.get(
+        TARGET_FACTS[job.target].image_puller
+    )
     named: str | None = job.options.get(key or "")
     return named or (job.account if key == "service_account" else None)
 
@@ -137,7 +146,10 @@ def _puller(job: Job) -> str | None:
 
 def deletes_its_slice(target: str, settings: Settings) -> bool:
     """Return True if a job deletes its slice itself, at the end of its program or of its longest run."""
-    return bool(TARGET_FACTS[target].deletion_permissions) and settings.trainer.max_run_duration is not None
+    return (
+        bool(TARGET_FACTS[target].deletion_permissions)
+        and settings.trainer.max_run_duration is not None
+    )
 
 
 def deletion_permissions(target: str, hosts: Iterable[int]) -> tuple[str, ...]:
@@ -168,7 +180,9 @@ def deletion_condition(target: str, names: Iterable[str]) -> str | None:
     # Strings of CEL have the escapes of JSON:
     # https://github.com/google/cel-spec/blob/master/doc/langdef.md#string-and-bytes-values
     type_, template = json.dumps(resource.type), json.dumps(resource.template)
-    terms = [f"resource.name.extract({template}).startsWith({json.dumps(prefix)})" for prefix in prefixes]
+    terms = [
+        f"resource.name.extract({template}).startsWith({json.dumps(prefix)})" for prefix in prefixes
+    ]
     return " || ".join([f"resource.type != {type_}", *terms])
 
 
@@ -188,10 +202,14 @@ def secret_lines(environment: Environment, account: str, secrets: Iterable[Secre
     ]
     commands = []
     for secret in secrets:
-        project, grant = secret.project or environment.project, f"--member=serviceAccount:{account} --role={_READER}"
-        value = (
-            f'client.access_secret_version(name="projects/{project}/secrets/{secret.name}/versions/{secret.version}")'
+        project, grant = (
+            secret.project or environment.project,
+            f"--member=serviceAccount:{account} --role={_READER}",
         )
+        version = f"projects/{project}/secrets/{secret.name}/versions/{secret.version}"
+        value = f'client.access_secret_version(name="{version}")'
         lines.append(f'os.environ["{secret.variable}"] = {value}.payload.data.decode()')
-        commands.append(f"gcloud secrets add-iam-policy-binding {secret.name} --project={project} {grant}")
+        commands.append(
+            f"gcloud secrets add-iam-policy-binding {secret.name} --project={project} {grant}"
+        )
     return [*lines, *commands]

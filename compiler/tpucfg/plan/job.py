@@ -7,7 +7,17 @@ from tpucfg.catalog import TARGET_FACTS, Slice
 from tpucfg.named_tuple import NamedTuple
 from tpucfg.plan.naming import account_email, bucket_of, job_name, zone_of
 from tpucfg.plan.rung import Rung, figure_flags, figure_texts, slice_in_force
-from tpucfg.spec import PRESET, Capacity, Duration, Environment, Mount, Project, Secret, Settings, Trainer
+from tpucfg.spec import (
+    PRESET,
+    Capacity,
+    Duration,
+    Environment,
+    Mount,
+    Project,
+    Secret,
+    Settings,
+    Trainer,
+)
 from tpucfg.spec.placeholders import fill_placeholders
 from tpucfg.spec.presets import ArgStyle
 from tpucfg.spec.project import RESERVED_LABELS
@@ -110,7 +120,11 @@ class Job(NamedTuple):
     @property
     def run_dir(self) -> str:
         """The folder of the run, which a probe does not share."""
-        return self.job_dir if self.whole else _run_dir(self.bucket, self.project, self.run or self.name)
+        return (
+            self.job_dir
+            if self.whole
+            else _run_dir(self.bucket, self.project, self.run or self.name)
+        )
 
     @property
     def size(self) -> str:
@@ -136,7 +150,13 @@ def compute_class(target: str, settings: Settings) -> str | None:
     return settings.targets.get("gke", {}).get("compute_class") if target == "gke" else None
 
 
-def make_job(project: Project, environment: Environment, rung: Rung, run: str | None, whole: Job | None = None) -> Job:
+def make_job(
+    project: Project,
+    environment: Environment,
+    rung: Rung,
+    run: str | None,
+    whole: Job | None = None,
+) -> Job:
     """Build the job of a rung in an environment.
 
     Args:
@@ -151,8 +171,12 @@ def make_job(project: Project, environment: Environment, rung: Rung, run: str | 
     rung = rung._replace(slice=slice_in_force(project, environment.target, rung.slice))
     trainer = settings.trainer
     bucket = bucket_of(project, environment)
-    job_dir = "/".join(part for part in (f"gs://{bucket}/jobs", project.name, rung.size, kind, run) if part)
-    name = job_name(name=project.name, environment=environment.name, size=rung.size, run=run, kind=kind)
+    job_dir = "/".join(
+        part for part in (f"gs://{bucket}/jobs", project.name, rung.size, kind, run) if part
+    )
+    name = job_name(
+        name=project.name, environment=environment.name, size=rung.size, run=run, kind=kind
+    )
     run_dir = job_dir if whole else _run_dir(bucket, project.name, run or name)
     run_root, _, run_folder = run_dir.rpartition("/")
     folders = {"job_dir": job_dir, "run_dir": run_dir, "run": run or name}
@@ -174,7 +198,9 @@ def make_job(project: Project, environment: Environment, rung: Rung, run: str | 
         bucket=bucket,
         job_dir=job_dir,
         zone=zone_of(environment, rung.slice),
-        account=account_email(project=environment.project, name=project.name, environment=environment.name),
+        account=account_email(
+            project=environment.project, name=project.name, environment=environment.name
+        ),
         image=_filled(trainer.image, values),
         worker_image=_filled(trainer.worker_image, values),
         package=_filled(trainer.package, values),
@@ -183,11 +209,17 @@ def make_job(project: Project, environment: Environment, rung: Rung, run: str | 
         python=trainer.python,
         command=tuple(fill_placeholders(word, values) for word in trainer.command),
         flags=flags,
-        args=tuple(word for flag, text in flags for word in written_flag(trainer.arg_style, flag, text)),
+        args=tuple(
+            word for flag, text in flags for word in written_flag(trainer.arg_style, flag, text)
+        ),
         env=tuple(_environment_variables(trainer, rung.slice, values)),
-        secrets=tuple(secret._replace(project=secret.project or environment.project) for secret in trainer.secrets),
+        secrets=tuple(
+            secret._replace(project=secret.project or environment.project)
+            for secret in trainer.secrets
+        ),
         mounts=tuple(
-            mount._replace(source=fill_placeholders(mount.source, values).rstrip("/")) for mount in trainer.mounts
+            mount._replace(source=fill_placeholders(mount.source, values).rstrip("/"))
+            for mount in trainer.mounts
         ),
         changes=tuple(change.argument for change in project.document.changes),
         whole=whole,
@@ -214,7 +246,8 @@ def placeholder_values(
     A value that the rung does not have is empty, and an error where the placeholder is used (TPU113).
     """
     figures = {
-        f"steps.{figure}" if figure in project.training.steps else figure: text for figure, text in figures.items()
+        f"steps.{figure}" if figure in project.training.steps else figure: text
+        for figure, text in figures.items()
     }
     absent = dict.fromkeys(("train_steps", "epochs", "learning_rate", "sequence_length"), "")
     return (
@@ -236,7 +269,9 @@ def _filled(text: str | None, values: Mapping[str, str]) -> str | None:
     return fill_placeholders(text, values) if text else None
 
 
-def _environment_variables(trainer: Trainer, slice_: Slice, values: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _environment_variables(
+    trainer: Trainer, slice_: Slice, values: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
     """Yield the program's variables, then the compiler's flags for the generation."""
     for key, text in trainer.env:
         yield key, fill_placeholders(text, values)
@@ -283,7 +318,10 @@ def environment_labels(name: str, environment: Environment, *rest: str) -> dict[
         environment: The environment.
         rest: The values of the labels that only jobs have.
     """
-    return {**dict(zip(RESERVED_LABELS, (name, environment.name, *rest), strict=False)), **environment.labels}
+    return {
+        **dict(zip(RESERVED_LABELS, (name, environment.name, *rest), strict=False)),
+        **environment.labels,
+    }
 
 
 def job_labels(job: Job) -> dict[str, str]:
@@ -292,7 +330,9 @@ def job_labels(job: Job) -> dict[str, str]:
     A job that is not part of a named run is a run of its own, by the job's name; a probe is never part of a run.
     """
     run = f"{PROBE}-{job.run}" if job.whole and job.run else job.run or job.name
-    return environment_labels(job.project, job.environment, job.size, run[:_MAX_VALUE_LENGTH].rstrip("-"))
+    return environment_labels(
+        job.project, job.environment, job.size, run[:_MAX_VALUE_LENGTH].rstrip("-")
+    )
 
 
 # The program of a job, in the form in which records of different runs can be compared.
@@ -301,7 +341,15 @@ def job_labels(job: Job) -> dict[str, str]:
 FlagValue = str | tuple[str | None, ...] | None
 """The text of a flag; None for a bare flag, several texts for a repeated one."""
 
-_OF_ONE_RUN: Final = ("bucket", "job_dir", "run_dir", "run", "train_steps", "epochs", "learning_rate")
+_OF_ONE_RUN: Final = (
+    "bucket",
+    "job_dir",
+    "run_dir",
+    "run",
+    "train_steps",
+    "epochs",
+    "learning_rate",
+)
 """The placeholders of folders, steps and rate, which change no step: a program keeps them as they are written."""
 
 
@@ -324,7 +372,9 @@ def program_of(project: Project, job: Job) -> Program:
     trainer, rung, training = job.settings.trainer, job.rung, project.training
     texts = figure_texts(rung)
     names = (*_OF_ONE_RUN, *(f"steps.{figure}" for figure in training.steps))
-    values = placeholder_values(project, job.environment, rung, texts) | {name: f"${{{name}}}" for name in names}
+    values = placeholder_values(project, job.environment, rung, texts) | {
+        name: f"${{{name}}}" for name in names
+    }
     own = trainer._replace(args=tuple(arg for arg in trainer.args if arg.path != PRESET))
     of_figures = [
         (flag, text)

@@ -38,7 +38,9 @@ def account_email(*, project: str, name: str, environment: str) -> str:
     return f"{account_id(name=name, environment=environment)}@{host}.iam.gserviceaccount.com"
 
 
-def job_name(*, name: str, environment: str, size: str, run: str | None, kind: str | None = None) -> str:
+def job_name(
+    *, name: str, environment: str, size: str, run: str | None, kind: str | None = None
+) -> str:
     """Return a job's name, which ends with its kind if it is a probe, and the run's id if there is one."""
     return "-".join(part for part in (name, environment, size, kind, run) if part)
 
@@ -74,7 +76,9 @@ def named_account(project: Project, environment: Environment, size: str = "") ->
 
 def workload_account(project: Project, environment: Environment, size: str = "") -> str:
     """Return the e-mail address of the service account that a job runs as, from the spec or the stack."""
-    default = account_email(project=environment.project, name=project.name, environment=environment.name)
+    default = account_email(
+        project=environment.project, name=project.name, environment=environment.name
+    )
     return named_account(project, environment, size) or default
 
 
@@ -83,7 +87,9 @@ def kubernetes_account(project: Project, environment: Environment, size: str = "
     if not TARGET_FACTS[environment.target].runs_pods:
         return None
     options = project.settings[environment.name, size].targets.get(environment.target, {})
-    name = options.get("service_account") or account_id(name=project.name, environment=environment.name)
+    name = options.get("service_account") or account_id(
+        name=project.name, environment=environment.name
+    )
     return f"{options.get('namespace') or 'default'}/{name}"
 
 

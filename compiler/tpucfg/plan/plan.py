@@ -44,7 +44,17 @@ _READ_BY_CAPACITY_RULES: Final = frozenset(
 )
 
 _READ_BY_JOBS: Final = frozenset(
-    ("name", "target", "sizes", "environments", "capacity", "training", "overrides", "probe", "targets")
+    (
+        "name",
+        "target",
+        "sizes",
+        "environments",
+        "capacity",
+        "training",
+        "overrides",
+        "probe",
+        "targets",
+    )
 )
 """All but the trainer: a ladder, which shows no program, has jobs with a stand-in for it."""
 
@@ -80,11 +90,15 @@ def plan(project: Project, catalog: Catalog, selection: Selection | None = None)
     jobs: tuple[Job, ...] = ()
     for environment, sizes in planned:
         progress = run_progress_in(project, catalog, environment, selection)
-        continued = (continued_rung(project.training, rungs[size], progress, selection.run) for size in sizes)
+        continued = (
+            continued_rung(project.training, rungs[size], progress, selection.run) for size in sizes
+        )
         jobs += tuple(make_job(of_run, environment, rung, selection.run) for rung in continued)
     if selection.probe and (probe := project.probe):
         probes = ((job, probe_rung(job.rung, probe)) for job in jobs)
-        jobs = tuple(make_job(project, job.environment, rung, job.run, whole=job) for job, rung in probes)
+        jobs = tuple(
+            make_job(project, job.environment, rung, job.run, whole=job) for job, rung in probes
+        )
     checked = () if project.broken else jobs
     findings += access_findings(project, checked)
     findings += missing_values(checked, project)
@@ -101,11 +115,15 @@ def run_progress_in(
     """
     if selection.run is None or selection.probe:
         return None
-    parts = joined_parts(selection.recorded.get((project.name, environment.name), ()), selection.done)
+    parts = joined_parts(
+        selection.recorded.get((project.name, environment.name), ()), selection.done
+    )
 
     def rung_of(size: str) -> Rung:
         if catalog.find(size) is None:
-            raise SelectionError(f"--step {size}: there is no such size; the ladder has {', '.join(environment.sizes)}")
+            raise SelectionError(
+                f"--step {size}: there is no such size; the ladder has {', '.join(environment.sizes)}"
+            )
         return ladder(project, catalog, (size,))[0]
 
     return run_progress(parts, rung_of, environment.sizes)
@@ -138,7 +156,9 @@ def ladder(project: Project, catalog: Catalog, sizes: Sequence[str]) -> tuple[Ru
     return tuple(make_rung(project, tuned_on, _slice(catalog, size)) for size in sizes)
 
 
-def _environment_findings(project: Project, catalog: Catalog, selected: SelectedSizes) -> Iterator[Finding]:
+def _environment_findings(
+    project: Project, catalog: Catalog, selected: SelectedSizes
+) -> Iterator[Finding]:
     if not project.broken & {"name", "target"}:
         for environment, sizes in selected:
             yield from location_findings(project, catalog, environment, sizes)

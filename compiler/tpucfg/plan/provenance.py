@@ -68,7 +68,9 @@ def figure_reasons(project: Project, tuned_on: Slice, rung: Rung, key: str) -> I
 def probe_reasons(project: Project, job: Job) -> Iterator[Reason]:
     """Yield the derivation of the steps of a probe."""
     yield _spec_line(project, ("probe", "steps"))
-    yield Reason(f"the steps of a probe, on every rung; the whole run has {job.whole_run.rung.train_steps or 'epochs'}")
+    yield Reason(
+        f"the steps of a probe, on every rung; the whole run has {job.whole_run.rung.train_steps or 'epochs'}"
+    )
 
 
 def continued_reasons(project: Project, rung: Rung) -> Iterator[Reason]:
@@ -78,7 +80,9 @@ def continued_reasons(project: Project, rung: Rung) -> Iterator[Reason]:
     unit, size = ("tokens", length) if is_tokens else ("examples", 1)
     promised, step = int(examples_of_run(project.training) * size), size * rung.batch_size
     yield _spec_line(project, setting_path(project.training, "train_steps"))
-    yield Reason(f"the run has seen {seen.examples * size:,} of {promised:,} {unit} at step {seen.step:,}")
+    yield Reason(
+        f"the run has seen {seen.examples * size:,} of {promised:,} {unit} at step {seen.step:,}"
+    )
     left = Fraction(promised - seen.examples * size, step)
     quotient = f"{promised - seen.examples * size} / {step}{_rounded(left)}"
     yield Reason(f"the {unit} that are left / those of a step: {quotient}")
@@ -114,20 +118,28 @@ _CONSTANT: Final = {"epochs": "epochs", "sequence_length": "the tokens of one ex
 
 def _override_reasons(project: Project, rung: Rung, key: str, result: str) -> Iterator[Reason]:
     per_device = project.overrides[rung.size].per_device_batch_size if key == "batch_size" else None
-    yield _spec_line(project, ("overrides", rung.size, "per_device_batch_size" if per_device else key))
+    yield _spec_line(
+        project, ("overrides", rung.size, "per_device_batch_size" if per_device else key)
+    )
     if per_device:
         yield _batch_of_devices(per_device, rung.slice, rung.grad_accum, result)
     yield Reason(f"an override of this rung, used unchanged: {result}")
 
 
-def _batch_of_devices(per_device: Number, slice_: Slice, grad_accum: int | None, result: str) -> Reason:
+def _batch_of_devices(
+    per_device: Number, slice_: Slice, grad_accum: int | None, result: str
+) -> Reason:
     parts = f"{per_device.text} × {slice_.devices} devices × {grad_accum or 1}"
-    return Reason(f"the batch of {slice_.size}: {parts} = {result}", source=slice_.device_sources[0])
+    return Reason(
+        f"the batch of {slice_.size}: {parts} = {result}", source=slice_.device_sources[0]
+    )
 
 
 def _spec_line(project: Project, path: KeyPath) -> Reason:
     text = project.document.source_text(path)
-    return Reason(f"{dotted(path)}: {text}" if text else dotted(path), project.document.key_location(path))
+    return Reason(
+        f"{dotted(path)}: {text}" if text else dotted(path), project.document.key_location(path)
+    )
 
 
 def _scale_reasons(project: Project, tuned_on: Slice, rung: Rung) -> Iterator[Reason]:
@@ -135,7 +147,9 @@ def _scale_reasons(project: Project, tuned_on: Slice, rung: Rung) -> Iterator[Re
     if rung.scale != rung.cores_scale:
         yield _spec_line(project, ("overrides", rung.size, "batch_size"))
         k = _ratio_text(rung.scale)
-        yield Reason(f"k = {rung.batch_size} / {project.training.batch_size} = {k}, from the batch of this rung")
+        yield Reason(
+            f"k = {rung.batch_size} / {project.training.batch_size} = {k}, from the batch of this rung"
+        )
         return
     slices = (rung.slice,) if rung.size == tuned_on.size else (tuned_on, rung.slice)
     for slice_ in slices:
@@ -151,7 +165,11 @@ def _rule_reasons(project: Project, rung: Rung, key: str, result: str) -> Iterat
         yield Reason(f"a step keeps its examples per device, {share}: {product}", source=PODS)
     elif key == "learning_rate" and training.learning_rate:
         rule, rate = training.learning_rate_rule, training.learning_rate.text
-        kept, linear, root = f"{rate} is kept", f"{rate} × {k} = {result}", f"{rate} × √{k} = {result}"
+        kept, linear, root = (
+            f"{rate} is kept",
+            f"{rate} × {k} = {result}",
+            f"{rate} × √{k} = {result}",
+        )
         product = {"keep": kept, "linear": linear, "sqrt": root}[rule]
         if project.document.node(("training", "learning_rate_rule")):
             yield _spec_line(project, ("training", "learning_rate_rule"))
@@ -159,13 +177,19 @@ def _rule_reasons(project: Project, rung: Rung, key: str, result: str) -> Iterat
     else:
         tuned_steps = training.train_steps if key == "train_steps" else training.steps[key].value
         rounded = _rounded(Fraction(tuned_steps or 0) / rung.scale)
-        purpose = "divided to see the same number of examples" if key == "train_steps" else "divided like train_steps"
+        purpose = (
+            "divided to see the same number of examples"
+            if key == "train_steps"
+            else "divided like train_steps"
+        )
         yield Reason(f"{purpose}: {tuned_steps} / {k} = {result}{rounded}", source=PODS)
 
 
 def _keep_reasons(project: Project, result: str) -> Iterator[Reason]:
     yield _spec_line(project, ("training", "batch_rule"))
-    yield Reason(f"the batch stays on every rung, and with it steps and learning rate: {result}", source=FUJI)
+    yield Reason(
+        f"the batch stays on every rung, and with it steps and learning rate: {result}", source=FUJI
+    )
 
 
 def _grad_accum_reasons(project: Project, tuned_on: Slice, rung: Rung) -> Iterator[Reason]:
@@ -177,12 +201,17 @@ def _grad_accum_reasons(project: Project, tuned_on: Slice, rung: Rung) -> Iterat
     yield _spec_line(project, ("training", "tuned_on"))
     yield from _replica_reasons(project, tuned_on, training.model_parallel)
     replicas, parts = tuned_on.devices // training.model_parallel, training.grad_accum or 1
-    yield Reason(f"a micro-batch there has {training.batch_size} / ({replicas} × {parts}) = {tuned} examples")
+    yield Reason(
+        f"a micro-batch there has {training.batch_size} / ({replicas} × {parts}) = {tuned} examples"
+    )
     if rung.size != tuned_on.size:
         yield from _replica_reasons(project, rung.slice, rung.model_parallel)
     examples = _ratio_text(Fraction(rung.batch_size, rung.data_parallel))
     rule = f"the fewest micro-batches of at most {tuned} examples"
-    yield Reason(f"{rule}: {rung.batch_size} / {rung.data_parallel} = {examples}, in {rung.grad_accum}", source=FUJI)
+    yield Reason(
+        f"{rule}: {rung.batch_size} / {rung.data_parallel} = {examples}, in {rung.grad_accum}",
+        source=FUJI,
+    )
 
 
 def _replica_reasons(project: Project, slice_: Slice, model_parallel: int) -> Iterator[Reason]:
@@ -191,7 +220,10 @@ def _replica_reasons(project: Project, slice_: Slice, model_parallel: int) -> It
     yield Reason(f"{slice_.size} has {slice_.devices} JAX devices", source=slice_.device_sources[0])
     if model_parallel > 1:
         overridden: KeyPath = ("overrides", slice_.size, "model_parallel")
-        yield _spec_line(project, overridden if project.document.node(overridden) else ("training", "model_parallel"))
+        yield _spec_line(
+            project,
+            overridden if project.document.node(overridden) else ("training", "model_parallel"),
+        )
         yield Reason(f"{slice_.devices} / {model_parallel} = {replicas} replicas")
 
 
@@ -211,7 +243,9 @@ def _rounded(exact: Fraction) -> str:
 
 
 def _ratio_text(value: Fraction) -> str:
-    return str(value.numerator) if value.denominator == 1 else f"{value.numerator}/{value.denominator}"
+    return (
+        str(value.numerator) if value.denominator == 1 else f"{value.numerator}/{value.denominator}"
+    )
 
 
 # Layered settings.
@@ -237,14 +271,23 @@ def setting_reasons(project: Project, job: Job, setting: KeyPath) -> Iterator[Re
     if not entries:
         default = "the target's default applies"
         if setting == ("capacity",):
-            default = f"it is {job.capacity_text}" if job.capacity_text == job.capacity.kind else job.capacity_text
+            default = (
+                f"it is {job.capacity_text}"
+                if job.capacity_text == job.capacity.kind
+                else job.capacity_text
+            )
         yield Reason(f"no layer sets {dotted(setting)}: {default}")
         return
     *others, winner = entries
     location = project.document.key_location
-    yield Reason(f"{dotted(winner.path)}: {winner.text}{_set_in(winner.layer)}", location(winner.path))
+    yield Reason(
+        f"{dotted(winner.path)}: {winner.text}{_set_in(winner.layer)}", location(winner.path)
+    )
     for entry in reversed(others):
-        yield Reason(f"{dotted(entry.path)}: {entry.text}, which {_name(winner.layer)} overrides", location(entry.path))
+        yield Reason(
+            f"{dotted(entry.path)}: {entry.text}, which {_name(winner.layer)} overrides",
+            location(entry.path),
+        )
 
 
 def preset_reasons(project: Project, key: str) -> Iterator[Reason]:
@@ -253,7 +296,9 @@ def preset_reasons(project: Project, key: str) -> Iterator[Reason]:
     if preset := project.training.preset:
         purpose = "so that a restart finds the checkpoints of its run"
         if key in preset.probe_args:
-            purpose = "to a probe, which keeps no checkpoints and follows the whole run's learning rate"
+            purpose = (
+                "to a probe, which keeps no checkpoints and follows the whole run's learning rate"
+            )
         yield Reason(f"the preset adds it, {purpose}", source=preset.source)
 
 
@@ -263,7 +308,10 @@ def layer_reasons(project: Project, job: Job, setting: KeyPath) -> Iterator[Reas
     first, *others = setting_reasons(project, job, setting)
     if value is not None and _is_merged(value, setting):
         for entry in reversed(_entries(project.document, job, setting)):
-            yield Reason(f"{dotted(entry.path)}{_set_in(entry.layer)}", project.document.key_location(entry.path))
+            yield Reason(
+                f"{dotted(entry.path)}{_set_in(entry.layer)}",
+                project.document.key_location(entry.path),
+            )
     else:
         winner = _entries(project.document, job, setting)[-1]
         yield first._replace(text=f"{dotted(winner.path)}{_set_in(winner.layer)}")
@@ -277,7 +325,9 @@ def _is_merged(value: Layered, setting: KeyPath) -> bool:
 
 def _entries(document: Document, job: Job, setting: KeyPath) -> list[_Entry]:
     """Return the parts of the layers in a setting, from the first layer to the one that wins."""
-    layers = layers_of(document.data, job.environment.name, job.size, is_probe=job.whole is not None)
+    layers = layers_of(
+        document.data, job.environment.name, job.size, is_probe=job.whole is not None
+    )
     return [entry for layer in layers if (entry := _entry(document, layer, setting))]
 
 

@@ -44,7 +44,11 @@ def joined_parts(recorded: Sequence[RunPart], done: Sequence[RunPart]) -> tuple[
     parts: tuple[RunPart, ...] = ()
     for part in (*recorded, *done):
         kept = tuple(earlier for earlier in parts if earlier.step < part.step)
-        if part.size and kept != parts and all(earlier.size != part.size for earlier in parts[len(kept) :]):
+        if (
+            part.size
+            and kept != parts
+            and all(earlier.size != part.size for earlier in parts[len(kept) :])
+        ):
             last = parts[-1]
             raise SelectionError(
                 f"the run was at step {last.step} on {last.size}, and later at step {part.step} on {part.size}: the "
@@ -56,7 +60,9 @@ def joined_parts(recorded: Sequence[RunPart], done: Sequence[RunPart]) -> tuple[
     return parts
 
 
-def run_progress(parts: Sequence[RunPart], rung_of: RungOf, ladder: Sequence[str]) -> Progress | None:
+def run_progress(
+    parts: Sequence[RunPart], rung_of: RungOf, ladder: Sequence[str]
+) -> Progress | None:
     """Return what a run has done; None for a run without parts.
 
     Args:
@@ -72,7 +78,9 @@ def run_progress(parts: Sequence[RunPart], rung_of: RungOf, ladder: Sequence[str
     if not parts[0].size and len({rung_of(size).batch_size for size in ladder}) > 1:
         step = parts[0].step
         sizes = f"name the size on which the run did these steps, such as --step {ladder[0]}:{step}"
-        raise SelectionError(f"--step {step}: the batch differs from size to size, and the run has no records; {sizes}")
+        raise SelectionError(
+            f"--step {step}: the batch differs from size to size, and the run has no records; {sizes}"
+        )
     known = tuple(_with_batch(part, rung_of, ladder) for part in parts)
     steps = [0, *(part.step for part in known)]
     length = rung_of(known[-1].size).sequence_length
@@ -86,16 +94,27 @@ def run_progress(parts: Sequence[RunPart], rung_of: RungOf, ladder: Sequence[str
 def _examples_of_step(part: RunPart, length: int | None) -> Fraction:
     """Return the examples of a step; for a part with another sequence length, its tokens divided by today's length."""
     batch = part.batch_size or 0
-    return Fraction(batch * part.sequence_length, length) if part.sequence_length and length else Fraction(batch)
+    return (
+        Fraction(batch * part.sequence_length, length)
+        if part.sequence_length and length
+        else Fraction(batch)
+    )
 
 
 def _with_batch(part: RunPart, rung_of: RungOf, ladder: Sequence[str]) -> RunPart:
     size = part.size or ladder[0]
     rung = rung_of(size)
-    return RunPart(size, part.step, part.batch_size or rung.batch_size, part.sequence_length or rung.sequence_length)
+    return RunPart(
+        size,
+        part.step,
+        part.batch_size or rung.batch_size,
+        part.sequence_length or rung.sequence_length,
+    )
 
 
-def continued_rung(training: Training, rung: Rung, progress: Progress | None, run: str | None) -> Rung:
+def continued_rung(
+    training: Training, rung: Rung, progress: Progress | None, run: str | None
+) -> Rung:
     """Return a rung on which a run goes on, with enough further steps for the examples or tokens that are left.
 
     A run that is counted in epochs keeps its figures, because its program counts what it has seen.
@@ -123,7 +142,9 @@ def examples_of_run(training: Training) -> Fraction:
     return Fraction((training.train_steps or 0) * training.batch_size)
 
 
-def progress_lines(training: Training, rung: Rung, progress: Progress, before: Rung) -> Iterator[str]:
+def progress_lines(
+    training: Training, rung: Rung, progress: Progress, before: Rung
+) -> Iterator[str]:
     """Yield what a run that goes on has seen, and what changes with its next step.
 
     Args:
@@ -137,14 +158,19 @@ def progress_lines(training: Training, rung: Rung, progress: Progress, before: R
     whole = f" of {rung.train_steps:,}" if rung.train_steps else ""
     yield f"goes on at step {seen.step:,}{whole}, with {seen.examples:,} examples seen on {sizes}"
     if rung.train_steps and rung.examples:
-        steps, examples = Fraction(seen.step, rung.train_steps), Fraction(seen.examples, rung.examples)
+        steps, examples = (
+            Fraction(seen.step, rung.train_steps),
+            Fraction(seen.examples, rung.examples),
+        )
         if steps != examples:
             position = f"{floor_percent(steps)} of its steps, with {floor_percent(examples)} of the examples seen"
             yield f"a schedule that is counted in steps goes on at {position}"
     if last.batch_size != rung.batch_size:
         yield f"batch_size is {rung.batch_size:,} from this step on, {last.batch_size:,} before"
     if last.sequence_length != rung.sequence_length:
-        change = f"{rung.sequence_length or 'not set'} from this step on, {last.sequence_length} before"
+        change = (
+            f"{rung.sequence_length or 'not set'} from this step on, {last.sequence_length} before"
+        )
         yield f"sequence_length is {change}: the examples seen are counted by their tokens"
     now, then = dict(rung_figures(rung)), dict(rung_figures(before))
     for figure in ("learning_rate", *training.steps):
@@ -153,5 +179,8 @@ def progress_lines(training: Training, rung: Rung, progress: Progress, before: R
             rule = f" by the rule {training.learning_rate_rule}" if is_ruled else ""
             yield f"{dotted((figure,))} is {now.get(figure)}{rule}; the spec has {then.get(figure)} on {before.size}"
     for figure in filter(is_checkpoint_interval, training.steps):
-        if rung.train_steps and rung.train_steps // rung.steps[figure] == seen.step // rung.steps[figure]:
+        if (
+            rung.train_steps
+            and rung.train_steps // rung.steps[figure] == seen.step // rung.steps[figure]
+        ):
             yield f"no checkpoint is due in the {rung.train_steps - seen.step:,} steps that are left, by {figure}"

@@ -97,12 +97,16 @@ class Rung(NamedTuple):
     @property
     def tokens(self) -> int | None:
         """Tokens that the whole run sees; None if its examples or their length are not known."""
-        return self.examples * self.sequence_length if self.examples and self.sequence_length else None
+        return (
+            self.examples * self.sequence_length if self.examples and self.sequence_length else None
+        )
 
 
 def probe_rung(rung: Rung, probe: Probe) -> Rung:
     """Return the figures of a probe: those of the whole run, but for its length."""
-    return rung._replace(steps={**rung.steps, "train_steps": probe.steps}, epochs=None, is_probe=True)
+    return rung._replace(
+        steps={**rung.steps, "train_steps": probe.steps}, epochs=None, is_probe=True
+    )
 
 
 BATCH_FIGURES: Final = ("batch_size", "per_device_batch_size", "micro_batch")
@@ -121,7 +125,9 @@ def _overridden(override: Override, slice_: Slice) -> Slice:
     # Another machine or topology than the size has is TPU026; the figures are then computed for the default one.
     if override.machine in {machine.name for machine in (*slice_.machines, *slice_.named_machines)}:
         slice_ = slice_.on_machine(override.machine)
-    return slice_.on_topology(override.topology) if override.topology in slice_.topologies else slice_
+    return (
+        slice_.on_topology(override.topology) if override.topology in slice_.topologies else slice_
+    )
 
 
 def make_rung(project: Project, tuned_on: Slice, slice_: Slice) -> Rung:
@@ -142,14 +148,18 @@ def make_rung(project: Project, tuned_on: Slice, slice_: Slice) -> Rung:
         cores_scale=cores_scale,
         scale=scale,
         batch_size=batch,
-        grad_accum=_grad_accum(training, override, Fraction(batch, slice_.devices // model_parallel), tuned),
+        grad_accum=_grad_accum(
+            training, override, Fraction(batch, slice_.devices // model_parallel), tuned
+        ),
         model_parallel=model_parallel,
         tuned_micro_batch=tuned,
         sequence_length=training.sequence_length,
         steps=dict(_steps(training, override, batch, scale)),
         epochs=training.epochs.text if training.epochs else None,
         learning_rate=_learning_rate(training, override, scale),
-        overridden=frozenset((*(key for key in _OVERRIDES if getattr(override, key)), *(override.steps or ()))),
+        overridden=frozenset(
+            (*(key for key in _OVERRIDES if getattr(override, key)), *(override.steps or ()))
+        ),
     )
 
 
@@ -188,7 +198,9 @@ def flag_name(training: Training, figure: str) -> str | None:
     return training.flags.get(figure, None if figure in NAMED_FIGURES else figure)
 
 
-def figure_flags(training: Training, rung: Rung, texts: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+def figure_flags(
+    training: Training, rung: Rung, texts: Mapping[str, str]
+) -> Iterator[tuple[str, str, str]]:
     """Yield each figure of a rung that is a flag, with the flag and its text; `texts` are its `figure_texts`."""
     for figure, text in texts.items():
         # A program gets accumulation only where the spec or the ladder uses it.
@@ -208,7 +220,10 @@ def setting_path(training: Training, figure: str) -> KeyPath:
         return ("training", "steps", figure)
     if figure in BATCH_FIGURES:
         return ("training", training.batch_key)
-    return ("training", "train_tokens" if figure == "train_steps" and training.train_tokens else figure)
+    return (
+        "training",
+        "train_tokens" if figure == "train_steps" and training.train_tokens else figure,
+    )
 
 
 def number_path(project: Project, figure: str) -> KeyPath:
@@ -224,7 +239,9 @@ def batch_scale(training: Training, override: Override, cores_scale: Fraction) -
     return cores_scale if training.batch_rule == "per_core" else Fraction(1)
 
 
-def _grad_accum(training: Training, override: Override, examples: Fraction, max_micro_batch: Fraction) -> int | None:
+def _grad_accum(
+    training: Training, override: Override, examples: Fraction, max_micro_batch: Fraction
+) -> int | None:
     """Return the micro-batches of a step.
 
     Args:
@@ -242,14 +259,20 @@ def _grad_accum(training: Training, override: Override, examples: Fraction, max_
     return count if training.grad_accum or count > 1 else None
 
 
-def _steps(training: Training, override: Override, batch: int, scale: Fraction) -> Iterator[tuple[str, int]]:
+def _steps(
+    training: Training, override: Override, batch: int, scale: Fraction
+) -> Iterator[tuple[str, int]]:
     if training.train_tokens is not None and training.sequence_length is not None:
         yield "train_steps", -(-training.train_tokens // (training.sequence_length * batch))
     elif training.train_steps is not None:
         yield "train_steps", scale_steps(training.train_steps, scale)
     overridden = override.steps or {}
     for key, setting in training.steps.items():
-        yield key, overridden.get(key) or scale_steps(setting.value, scale if setting.scaled else Fraction(1))
+        yield (
+            key,
+            overridden.get(key)
+            or scale_steps(setting.value, scale if setting.scaled else Fraction(1)),
+        )
 
 
 def _learning_rate(training: Training, override: Override, scale: Fraction) -> str | None:
@@ -275,7 +298,9 @@ def scale_steps(steps: int, scale: Fraction) -> int:
 
 def _sqrt(rate: Fraction, scale: Fraction) -> str:
     if is_square(scale):
-        return decimal_text(rate * Fraction(math.isqrt(scale.numerator), math.isqrt(scale.denominator)))
+        return decimal_text(
+            rate * Fraction(math.isqrt(scale.numerator), math.isqrt(scale.denominator))
+        )
     # The root has fifty digits, so that rounding it again, to six digits, is exact.
     wide = Context(prec=50)
     square = rate * rate * scale
@@ -312,7 +337,11 @@ def has_finite_decimal(value: Fraction) -> bool:
 def decimal_text(value: Fraction) -> str:
     """Return the value in decimal digits: exactly if its decimal form is finite, else with six significant digits."""
     is_finite = has_finite_decimal(value)
-    digits = len(str(value.numerator)) + value.denominator.bit_length() if is_finite else SIGNIFICANT_DIGITS
+    digits = (
+        len(str(value.numerator)) + value.denominator.bit_length()
+        if is_finite
+        else SIGNIFICANT_DIGITS
+    )
     return _plain(Context(prec=digits).divide(Decimal(value.numerator), Decimal(value.denominator)))
 
 

@@ -67,15 +67,21 @@ def select_sizes(project: Project, selection: Selection) -> SelectedSizes:
     selected = [
         (
             environment._replace(target=selection.target or environment.target),
-            tuple(size for size in environment.sizes if not selection.sizes or size in selection.sizes),
+            tuple(
+                size for size in environment.sizes if not selection.sizes or size in selection.sizes
+            ),
         )
         for environment in project.environments.values()
         if not selection.environments or environment.name in selection.environments
     ]
     for size in selection.sizes:
-        without_size = [environment.name for environment, _ in selected if size not in environment.sizes]
+        without_size = [
+            environment.name for environment, _ in selected if size not in environment.sizes
+        ]
         if without_size and (selection.environments or len(without_size) == len(selected)):
-            raise SelectionError(_unknown_size(project, size, without_size if selection.environments else []))
+            raise SelectionError(
+                _unknown_size(project, size, without_size if selection.environments else [])
+            )
     return tuple((environment, sizes) for environment, sizes in selected if sizes)
 
 
@@ -89,8 +95,15 @@ def _refuse_unknown_environments(project: Project, selection: Selection) -> None
 
 
 def _unknown_size(project: Project, size: str, lacking: Sequence[str]) -> str:
-    ladders = [f"  {name}: {', '.join(environment.sizes)}" for name, environment in project.environments.items()]
-    problem = f"{size} is not in the ladder of {' and '.join(lacking)}" if lacking else f"{size} is in no ladder"
+    ladders = [
+        f"  {name}: {', '.join(environment.sizes)}"
+        for name, environment in project.environments.items()
+    ]
+    problem = (
+        f"{size} is not in the ladder of {' and '.join(lacking)}"
+        if lacking
+        else f"{size} is in no ladder"
+    )
     return "\n".join([f"{problem}. The ladders are:", *ladders])
 
 
@@ -126,7 +139,13 @@ def group_ladders(
         environment_jobs = tuple(jobs_of_environment)
         region, target = environment_jobs[0].environment.region, environment_jobs[0].target
         capacities = tuple(capacity_name(job.target, job.settings) for job in environment_jobs)
-        key = (region, target, tuple(job.size for job in environment_jobs), capacities, distinct_by.get(name))
+        key = (
+            region,
+            target,
+            tuple(job.size for job in environment_jobs),
+            capacities,
+            distinct_by.get(name),
+        )
         rungs = tuple(job.rung for job in environment_jobs)
         group = groups.get(key) or LadderGroup((), region, target, rungs, capacities)
         groups[key] = group._replace(environments=(*group.environments, name))

@@ -45,7 +45,9 @@ def render_config(job: Job, request_body: RequestBody) -> Config:
         "body": FieldWriter(request_body),
         "digest": job_hash(job, request_body),
     }
-    return Config(job, request_body, companions, _template(f"{job.target}/config.yaml.j2").render(values))
+    return Config(
+        job, request_body, companions, _template(f"{job.target}/config.yaml.j2").render(values)
+    )
 
 
 @cache
@@ -71,7 +73,9 @@ def round_trip_finding(config: Config) -> Finding | None:
         return None
     if syntax_errors := read_text(config.text, name, several=len(config.documents) > 1).findings:
         return syntax_errors[0]
-    message = f"the rendered text of {config.job.name} differs from its job: its template is at fault"
+    message = (
+        f"the rendered text of {config.job.name} differs from its job: its template is at fault"
+    )
     return Finding.of("TPU079", message, Location(f"templates/{config.job.target}/config.yaml.j2"))
 
 

@@ -48,7 +48,9 @@ def compare_files(out: Path, files: Mapping[str, str]) -> tuple[FileChange, ...]
         if _parent(folder) in missing or not _folder_exists(f"{out}/{folder}"):
             missing.add(folder)
     changes = (
-        FileChange(path, "create") if _parent(path) in missing else _compare(f"{out}/{path}", path, files[path])
+        FileChange(path, "create")
+        if _parent(path) in missing
+        else _compare(f"{out}/{path}", path, files[path])
         for path in sorted(files)
     )
     return tuple(change for change in changes if change)
@@ -64,7 +66,9 @@ def stale_files(
     # Compared by folder, because a job's config in the other format may be in use as well.
     wanted_folders = {_parent(path) for path in wanted}
     paths = (path for folder in folders for path in _configs_below(out, folder, is_probe=is_probe))
-    return tuple(FileChange(path, "remove") for path in sorted(paths) if _parent(path) not in wanted_folders)
+    return tuple(
+        FileChange(path, "remove") for path in sorted(paths) if _parent(path) not in wanted_folders
+    )
 
 
 def apply_changes(out: Path, changes: Sequence[FileChange], files: Mapping[str, str]) -> None:
@@ -186,7 +190,9 @@ def _is_own_config(path: Path, size: str) -> bool:
     """Return True if tpucfg wrote this file, in the folder of a size: any other file is never removed."""
     if not _SIZE_NAME.fullmatch(size) or path.is_symlink() or not is_file(path):
         return False
-    if path.suffix == ".json":  # JSON has no header comment, so the folder's name, a size, must be enough
+    if (
+        path.suffix == ".json"
+    ):  # JSON has no header comment, so the folder's name, a size, must be enough
         return True
     return _read(path, len(_HEADER)) == _HEADER
 

@@ -47,7 +47,9 @@ ConfigFormat = Literal["yaml", "json"]
 
 _MAX_REQUEST_BODY_FINDINGS: Final = 5 * MAX_FINDINGS
 """Enough to fill the report: jobs share most of their mistakes, and each job's findings are computed anew."""
-_READ_BY_TARGETS: Final = frozenset(("name", "target", "sizes", "environments", "trainer", "targets"))
+_READ_BY_TARGETS: Final = frozenset(
+    ("name", "target", "sizes", "environments", "trainer", "targets")
+)
 """The spec's sections that `spec_findings` of a target reads: a stand-in for one could cause a false finding."""
 
 
@@ -99,7 +101,9 @@ class RenderError(Exception):
         self.findings = tuple(findings)
 
 
-def compile_spec_file(path: Path, catalog: Catalog, selection: Selection, shown: str | None = None) -> CompiledSpec:
+def compile_spec_file(
+    path: Path, catalog: Catalog, selection: Selection, shown: str | None = None
+) -> CompiledSpec:
     """Compile the spec in a file.
 
     Args:
@@ -125,14 +129,20 @@ def compile_spec_file(path: Path, catalog: Catalog, selection: Selection, shown:
     return compiled._replace(project=None) if project.broken else compiled
 
 
-def findings_beside(project: Project, folder: Path, catalog: Catalog, target: str | None = None) -> Iterator[Finding]:
+def findings_beside(
+    project: Project, folder: Path, catalog: Catalog, target: str | None = None
+) -> Iterator[Finding]:
     """Yield the findings about files beside the spec: its package, and its trainer's lock file."""
     # Most specs have no package, and most targets need no version of JAX.
     if any(settings.trainer.package for settings in project.distinct_settings()):
         from tpucfg.spec.package_rules import package_findings
 
         yield from package_findings(project, folder)
-    targets = {target} if target else {environment.target for environment in project.environments.values()}
+    targets = (
+        {target}
+        if target
+        else {environment.target for environment in project.environments.values()}
+    )
     if any(TARGET_FACTS[name].oldest_jax for name in targets if name in TARGET_FACTS):
         from tpucfg.spec.package_rules import jax_findings
 
@@ -174,7 +184,9 @@ def compile_project(
         findings += unused_settings(project)
         if not errors(_allowed(project, findings)):
             findings += unused_allowances(project, findings)
-    return CompiledSpec(of_run, request_bodies, _allowed(project, findings), project.document.text, planned)
+    return CompiledSpec(
+        of_run, request_bodies, _allowed(project, findings), project.document.text, planned
+    )
 
 
 def _target_findings(project: Project, catalog: Catalog, selection: Selection) -> Iterator[Finding]:
@@ -230,7 +242,9 @@ def render_configs(compiled: CompiledSpec) -> Iterator[Config]:
         yield config
 
 
-def render_spec(path: Path, catalog: Catalog, selection: Selection, format_: ConfigFormat) -> RenderedSpec:
+def render_spec(
+    path: Path, catalog: Catalog, selection: Selection, format_: ConfigFormat
+) -> RenderedSpec:
     """Compile the spec in a file, and render and verify the config of each selected job.
 
     Raises:
@@ -241,7 +255,10 @@ def render_spec(path: Path, catalog: Catalog, selection: Selection, format_: Con
     if compiled.project is None or errors(findings):
         return RenderedSpec(str(path), compiled.source, findings, "", (), ())
     try:
-        configs = tuple((_path_of(config, format_), _text_of(config, format_)) for config in render_configs(compiled))
+        configs = tuple(
+            (_path_of(config, format_), _text_of(config, format_))
+            for config in render_configs(compiled)
+        )
     except RenderError as error:
         return RenderedSpec(str(path), compiled.source, (*findings, *error.findings), "", (), ())
     return RenderedSpec(
@@ -269,18 +286,28 @@ def _path_of(config: Config, format_: ConfigFormat) -> str:
 
 
 def _text_of(config: Config, format_: ConfigFormat) -> str:
-    return config.text if format_ == "yaml" else json_text(json_value(config.request_body, config.companions))
+    return (
+        config.text
+        if format_ == "yaml"
+        else json_text(json_value(config.request_body, config.companions))
+    )
 
 
-def request_body_findings(project: Project, job: Job, merged: Merged, catalog: Catalog) -> Iterator[Finding]:
+def request_body_findings(
+    project: Project, job: Job, merged: Merged, catalog: Catalog
+) -> Iterator[Finding]:
     """Yield the findings about a job's request body and companions, each at the line of the spec that caused it."""
     for problem in _problems(job.target, merged.body, catalog):
         if not any(_follows_from(problem, refusal) for refusal in merged.refusals):
             yield problem.finding_at(_location_in_spec(project, job, merged, problem))
     for companion in companions_of(job):
-        for problem in schemas.schema_problems(_companion_schema(job.target, companion), companion, schemas.CONFIG):
+        for problem in schemas.schema_problems(
+            _companion_schema(job.target, companion), companion, schemas.CONFIG
+        ):
             path = companion_path(companion, problem.path)
-            yield problem.finding_at(_location_in_spec(project, job, merged, problem._replace(path=path)))
+            yield problem.finding_at(
+                _location_in_spec(project, job, merged, problem._replace(path=path))
+            )
 
 
 def _follows_from(problem: Problem, refusal: Refusal) -> bool:
@@ -295,7 +322,12 @@ def config_findings(document: Document, target: str, catalog: Catalog) -> tuple[
         return collect(document.findings)
     known_lines = {finding.location[:3] for finding in document.findings}
     findings = _object_findings(document, target, catalog)
-    return collect([*document.findings, *(finding for finding in findings if finding.location[:3] not in known_lines)])
+    return collect(
+        [
+            *document.findings,
+            *(finding for finding in findings if finding.location[:3] not in known_lines),
+        ]
+    )
 
 
 def _object_findings(document: Document, target: str, catalog: Catalog) -> Iterator[Finding]:
@@ -304,12 +336,16 @@ def _object_findings(document: Document, target: str, catalog: Catalog) -> Itera
         yield from _merged_findings(document, target, catalog)
         return
     if not companion_schemas(target):
-        yield from (problem.finding_in(document) for problem in _problems_in(document, target, catalog))
+        yield from (
+            problem.finding_in(document) for problem in _problems_in(document, target, catalog)
+        )
         return
     bodies, others = kubernetes_objects(document, target)
     for other in others:
         if schema := _companion_schema(target, other.data):
-            problems = schemas.schema_problems(schema, other.data, schemas.CONFIG, other.source_text)
+            problems = schemas.schema_problems(
+                schema, other.data, schemas.CONFIG, other.source_text
+            )
             yield from (problem.finding_in(other) for problem in problems)
         elif not is_foreign(other.data, target):
             yield unknown_kind(other.data, companion_schemas(target)).finding_in(other)
@@ -340,7 +376,10 @@ def _problems_in(document: Document, target: str, catalog: Catalog) -> Sequence[
 
 
 def _problems(
-    target: str, request_body: RequestBody, catalog: Catalog, written: Callable[[KeyPath], str] | None = None
+    target: str,
+    request_body: RequestBody,
+    catalog: Catalog,
+    written: Callable[[KeyPath], str] | None = None,
 ) -> tuple[Problem, ...]:
     """Return the problems by the schema, then those by the target's rules in the values that the schema accepts."""
     refused = schemas.schema_problems(target, request_body, schemas.CONFIG, written)
@@ -349,14 +388,21 @@ def _problems(
     if refused_help := getattr(target_named(target), "refused_help", None):
         parents = [value_at(request_body, problem.path[:-1]) for problem in refused]
         refused = [
-            problem._replace(help=(problem.path and refused_help(problem.path, parent, catalog)) or problem.help)
+            problem._replace(
+                help=(problem.path and refused_help(problem.path, parent, catalog)) or problem.help
+            )
             for problem, parent in zip(refused, parents, strict=True)
         ]
     rest = _without_values(request_body, refused)
     # The rest may still not fit the schema, and the rules assume that it does.
     if not schemas.is_valid(target, rest):
         return tuple(refused)
-    return (*refused, *schemas.limit_problems(_unrelated_problems(target_named(target).rules(rest, catalog), refused)))
+    return (
+        *refused,
+        *schemas.limit_problems(
+            _unrelated_problems(target_named(target).rules(rest, catalog), refused)
+        ),
+    )
 
 
 def _location_in_spec(project: Project, job: Job, merged: Merged, problem: Problem) -> Location:
@@ -384,7 +430,9 @@ def _without_values(request_body: Any, refused: Iterable[Problem]) -> Any:
     return rest
 
 
-def _unrelated_problems(problems: Iterable[Problem], refused: Sequence[Problem]) -> Iterator[Problem]:
+def _unrelated_problems(
+    problems: Iterable[Problem], refused: Sequence[Problem]
+) -> Iterator[Problem]:
     """Yield the problems that the removal of the refused values cannot have caused: they concern other values."""
     removed = [_unreliable(problem.path) for problem in refused]
     removed += [(*problem.path[:-1], problem.meant) for problem in refused if problem.meant]

@@ -43,7 +43,11 @@ class Cost(NamedTuple):
     @property
     def usd(self) -> Fraction | None:
         """The cost of the whole run."""
-        return None if self.hours is None or self.usd_per_hour is None else self.hours * self.usd_per_hour
+        return (
+            None
+            if self.hours is None or self.usd_per_hour is None
+            else self.hours * self.usd_per_hour
+        )
 
 
 class Forecast(NamedTuple):
@@ -75,7 +79,9 @@ def costs(
     measured = {rung.size: rung.throughput for rung in evaluations if rung.throughput}
     others = {rung.size for rung in evaluations if rung.is_other}
     # A record of another program is evidence only where no rung has one of this program.
-    of_this = forecast_throughputs(slices, {size: rate for size, rate in measured.items() if size not in others})
+    of_this = forecast_throughputs(
+        slices, {size: rate for size, rate in measured.items() if size not in others}
+    )
     forecasts = {**forecast_throughputs(slices, measured), **of_this}
     known: list[Cost] = []
     for rung, count, each in zip(evaluations, examples, settings, strict=True):
@@ -93,7 +99,9 @@ def costs(
     return tuple(known)
 
 
-def forecast_throughputs(slices: Sequence[Slice], measured: Mapping[str, Fraction]) -> Mapping[str, Forecast]:
+def forecast_throughputs(
+    slices: Sequence[Slice], measured: Mapping[str, Fraction]
+) -> Mapping[str, Forecast]:
     """Return the throughput of each rung as measured, or by linear scaling; without those that cannot be forecast.
 
     Args:
@@ -124,7 +132,10 @@ def _source(index: int, slices: Sequence[Slice], measured: Mapping[str, Fraction
     by_distance = [*reversed(slices[: index + 1]), *slices[index + 1 :]]
     # Chips of another generation have another speed, so their records predict nothing.
     generation = slices[index].generation
-    return next((rung for rung in by_distance if rung.generation == generation and rung.size in measured), None)
+    return next(
+        (rung for rung in by_distance if rung.generation == generation and rung.size in measured),
+        None,
+    )
 
 
 NO_DURATION: Final = "set trainer.max_run_duration"
@@ -173,7 +184,9 @@ def run_limit(job: Job, body: RequestBody) -> RunLimit:
     if policy is None or value_at(body, ("metadata", "labels", _EXECUTION_LIMIT)):
         return RunLimit(seconds)
     is_free = any(rule.get("action") in _FREE_ACTIONS for rule in policy.get("rules", ()))
-    return RunLimit(seconds, int(policy.get("maxRestarts", 0)) + 1, FREE_RESTARTS if is_free else "")
+    return RunLimit(
+        seconds, int(policy.get("maxRestarts", 0)) + 1, FREE_RESTARTS if is_free else ""
+    )
 
 
 def cost_limit_text(job: Job, body: RequestBody, prices: Prices) -> str:

@@ -7,7 +7,14 @@ from typing import Any, Final, NamedTuple
 from tpucfg.catalog import Slice
 from tpucfg.number_format import floor_percent, format_metric
 from tpucfg.plan.job import Program
-from tpucfg.results.records import THROUGHPUT, Record, Results, exact_decimal, recorded_program, without_point
+from tpucfg.results.records import (
+    THROUGHPUT,
+    Record,
+    Results,
+    exact_decimal,
+    recorded_program,
+    without_point,
+)
 from tpucfg.spec import Gate
 from tpucfg.text_format import format_value, listed, quote_key
 from tpucfg.yamldoc import KeyPath
@@ -36,7 +43,9 @@ class RungRecords(NamedTuple):
     def measured(self) -> Record | None:
         """The record whose throughput is shown: that of a probe if there is one, else of a whole run."""
         known = [record for record in (self.probe, self.whole, self.other) if record]
-        return next((record for record in known if record.metric(THROUGHPUT)), known[0] if known else None)
+        return next(
+            (record for record in known if record.metric(THROUGHPUT)), known[0] if known else None
+        )
 
     @property
     def throughput(self) -> Fraction | None:
@@ -75,7 +84,9 @@ def records_of_programs(
     return chosen
 
 
-def program_differences(record: Record, program: Program, *, same_image: bool = False) -> Iterator[str]:
+def program_differences(
+    record: Record, program: Program, *, same_image: bool = False
+) -> Iterator[str]:
     """Yield what a record's program and that of the job differ in: `batch_size was 256, now 512`.
 
     Args:
@@ -111,23 +122,39 @@ def other_values(results: Results, record: Record, program: Program) -> list[str
     differences = [*dict.fromkeys(program_differences(of_size[-1], program))] if of_size else []
     before, now = same[-1].changes, record.changes
     if {*before} != {*now}:
-        texts = [", ".join(f"--set {change}" for change in changes) or "no --set" for changes in (before, now)]
+        texts = [
+            ", ".join(f"--set {change}" for change in changes) or "no --set"
+            for changes in (before, now)
+        ]
         differences.append(f"it had {texts[0]}, and now has {texts[1]}")
     return differences
 
 
 def recorded_changes(results: Results, name: str, run: str) -> tuple[str, ...]:
     """Return the `--set` values of the last record of a run, but a probe's."""
-    return next((each.changes for each in reversed(_of_run(results, name, run, is_probe=False))), ())
+    return next(
+        (each.changes for each in reversed(_of_run(results, name, run, is_probe=False))), ()
+    )
 
 
 def recorded_folder(results: Results, name: str, run: str) -> str | None:
     """Return the folder in which the last record of a run with one has its checkpoints."""
-    return next((each.folder for each in reversed(_of_run(results, name, run, is_probe=False)) if each.folder), None)
+    return next(
+        (
+            each.folder
+            for each in reversed(_of_run(results, name, run, is_probe=False))
+            if each.folder
+        ),
+        None,
+    )
 
 
 def _of_run(results: Results, name: str, run: str, *, is_probe: bool) -> list[Record]:
-    return [each for each in results.records if (each.name, each.run, each.is_probe) == (name, run, is_probe)]
+    return [
+        each
+        for each in results.records
+        if (each.name, each.run, each.is_probe) == (name, run, is_probe)
+    ]
 
 
 _ABSENT: Final = object()
@@ -197,7 +224,11 @@ class RungEvaluation(NamedTuple):
     @property
     def metric(self) -> Fraction | None:
         """The gate's metric, as recorded by a whole run."""
-        return self.records.whole.metric(self.gate.metric) if self.records.whole and self.gate else None
+        return (
+            self.records.whole.metric(self.gate.metric)
+            if self.records.whole and self.gate
+            else None
+        )
 
     @property
     def metric_drop(self) -> Fraction | None:
@@ -215,7 +246,9 @@ class RungEvaluation(NamedTuple):
     @property
     def other_text(self) -> str:
         """The clause about what differs in the record of another program."""
-        return f"recorded with another program ({listed(self.records.differences, _MAX_DIFFERENCES)})"
+        return (
+            f"recorded with another program ({listed(self.records.differences, _MAX_DIFFERENCES)})"
+        )
 
     @property
     def shortfalls(self) -> tuple[Shortfall, ...]:
@@ -235,7 +268,9 @@ def evaluate_rungs(
     evaluations: list[RungEvaluation] = []
     for slice_ in slices:
         below = evaluations[-1] if evaluations else None
-        evaluations.append(RungEvaluation(slice_, below, records.get(slice_.size, RungRecords()), gate))
+        evaluations.append(
+            RungEvaluation(slice_, below, records.get(slice_.size, RungRecords()), gate)
+        )
     return tuple(evaluations)
 
 
@@ -272,14 +307,24 @@ def _metric_shortfalls(rung: RungEvaluation, name: str, allowed: Fraction) -> It
     how = "" if rung.records.probe is None else " by a whole run"
     if missing := _unrecorded(rung, name, lambda each: each.metric, ("gate", "metric"), how):
         yield missing
-    elif rung.metric is not None and below and below.metric is not None and drop is not None and drop > allowed:
+    elif (
+        rung.metric is not None
+        and below
+        and below.metric is not None
+        and drop is not None
+        and drop > allowed
+    ):
         values = f"{format_metric(rung.metric)} on {rung.size} and {format_metric(below.metric)} on {below.size}"
         worse = f"{format_metric(drop)} worse, and the gate allows {format_metric(allowed)}"
         yield Shortfall(f"{name} is {values}: {worse}", ("gate", "max_drop"))
 
 
 def _unrecorded(
-    rung: RungEvaluation, name: str, value: Callable[[RungEvaluation], Fraction | None], path: KeyPath, how: str = ""
+    rung: RungEvaluation,
+    name: str,
+    value: Callable[[RungEvaluation], Fraction | None],
+    path: KeyPath,
+    how: str = "",
 ) -> Shortfall | None:
     """Return the shortfall of a value that a rung, or the one that it is compared with, does not have."""
     if value(rung) is None:

@@ -52,7 +52,9 @@ def records_outside_forecast(status: LadderStatus) -> Iterator[str]:
             )
 
 
-def records_beyond_bound(status: LadderStatus, sizes: Container[str] | None = None) -> Iterator[Finding]:
+def records_beyond_bound(
+    status: LadderStatus, sizes: Container[str] | None = None
+) -> Iterator[Finding]:
     """Yield a warning for each record that is faster than the TPU can be, with `allow` of the spec applied.
 
     Args:
@@ -95,13 +97,18 @@ def rungs_beyond_duration(status: LadderStatus, sizes: Container[str]) -> Iterat
     too_long = (
         (each.settings.source(("trainer", "max_run_duration")), (each, hours))
         for each in status.rungs
-        if each.size in sizes and (hours := _hours(each)) and each.cost.limit_hours and hours > each.cost.limit_hours
+        if each.size in sizes
+        and (hours := _hours(each))
+        and each.cost.limit_hours
+        and hours > each.cost.limit_hours
     )
     for path, rungs in grouped(too_long).items():
         yield _beyond_duration(status, path, rungs).allowed_by(status.project.allow)
 
 
-def _beyond_duration(status: LadderStatus, path: KeyPath, rungs: Sequence[tuple[RungStatus, Fraction]]) -> Finding:
+def _beyond_duration(
+    status: LadderStatus, path: KeyPath, rungs: Sequence[tuple[RungStatus, Fraction]]
+) -> Finding:
     lengths = [
         f"{'' if each.cost.hours else 'at least '}{format_rounded(hours)} h on {each.size}, "
         f"{ceil(hours / (each.cost.limit_hours or hours))} submissions"
@@ -124,18 +131,26 @@ MIN_DELETED_BYTES: Final = 1_000 * _GB
 """The amount of deleted checkpoints that has a note."""
 
 
-def deleted_checkpoints(project: Project, jobs: Iterable[Job], fits: KnownFits) -> Iterator[Finding]:
+def deleted_checkpoints(
+    project: Project, jobs: Iterable[Job], fits: KnownFits
+) -> Iterator[Finding]:
     """Yield a note for each environment whose bucket may keep many deleted checkpoints, with their size by the fit."""
     largest: dict[str, tuple[int, int, Job]] = {}
     for job in jobs:
         fit = fits.rungs.get(fit_key(job))
         size, count = (fit and fit.current and fit.current.state_bytes) or 0, _checkpoint_count(job)
         name = job.environment.name
-        largest[name] = max(largest.get(name, (0, 0, job)), (size * count, count, job), key=lambda each: each[0])
+        largest[name] = max(
+            largest.get(name, (0, 0, job)), (size * count, count, job), key=lambda each: each[0]
+        )
     for total, count, job in largest.values():
         environment = job.environment
         path = (*environment.path, "soft_delete_days")
-        if total < MIN_DELETED_BYTES or not environment.creates_bucket or not environment.deleted_days:
+        if (
+            total < MIN_DELETED_BYTES
+            or not environment.creates_bucket
+            or not environment.deleted_days
+        ):
             continue
         yield Finding.of(
             "TPU132",
@@ -153,7 +168,9 @@ def deleted_checkpoints(project: Project, jobs: Iterable[Job], fits: KnownFits) 
 
 def _checkpoint_count(job: Job) -> int:
     """Return the checkpoints of a whole run, by the first figure that is an interval between two; 0 without one."""
-    intervals = [steps for key, steps in job.rung.steps.items() if is_checkpoint_interval(key) and steps]
+    intervals = [
+        steps for key, steps in job.rung.steps.items() if is_checkpoint_interval(key) and steps
+    ]
     return (job.rung.train_steps or 0) // intervals[0] if intervals and job.whole is None else 0
 
 

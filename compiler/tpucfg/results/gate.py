@@ -49,7 +49,11 @@ def cost_problem(status: LadderStatus, size: str, *, is_probe: bool = False) -> 
     kind, cost = ("probe", rung.probe_cost) if is_probe else ("run", rung.cost)
     usd = cost.submission_usd if cost else None
     if usd is None:
-        source = f": the record of {cost.source} is of another program" if cost and cost.is_of_other else ""
+        source = (
+            f": the record of {cost.source} is of another program"
+            if cost and cost.is_of_other
+            else ""
+        )
         return f"the cost of a {kind} is not known{source}"
     allowed = exact_decimal(limit)
     if usd <= allowed:
@@ -62,7 +66,9 @@ def _basis(cost: Cost) -> str:
     """Return the words for what a cost is from."""
     if cost.source and not cost.is_of_other:
         return f"by the record of {cost.source}"
-    if cost.forecast_hours and (cost.limit_hours is None or cost.forecast_hours <= cost.limit_hours):
+    if cost.forecast_hours and (
+        cost.limit_hours is None or cost.forecast_hours <= cost.limit_hours
+    ):
         return "by the upper end of its forecast"
     return "if it takes its max_run_duration"
 
@@ -90,16 +96,24 @@ def gate_refusals(
     The jobs named in `resumed` go on with a run that was on their size before: the gate has let it start.
     """
     refusals = {
-        job.name: tuple(_refusals(statuses[job.environment.name], job, is_resumed=job.name in resumed)) for job in jobs
+        job.name: tuple(
+            _refusals(statuses[job.environment.name], job, is_resumed=job.name in resumed)
+        )
+        for job in jobs
     }
     return {name: findings for name, findings in refusals.items() if findings}
 
 
-def remedy(status: LadderStatus, rung: RungEvaluation, changes: Sequence[str] = ()) -> Iterator[NextStep]:
+def remedy(
+    status: LadderStatus, rung: RungEvaluation, changes: Sequence[str] = ()
+) -> Iterator[NextStep]:
     """Yield the steps that let a rung pass, with these `--set` values."""
     missing = next((shortfall for shortfall in rung.shortfalls if shortfall.unrecorded_size), None)
     size = missing.unrecorded_size if missing and missing.unrecorded_size else rung.size
-    evaluation, of_metric = status.rung(size).evaluation, (missing or rung.shortfalls[0]).is_of_metric
+    evaluation, of_metric = (
+        status.rung(size).evaluation,
+        (missing or rung.shortfalls[0]).is_of_metric,
+    )
     # The metric is that of a whole run; the rest is measured by a probe, which costs less.
     kind = (PROBE_OPTION,) if status.probe and not of_metric else ()
     name = f"a probe of {size}" if kind else size
@@ -115,9 +129,17 @@ def remedy(status: LadderStatus, rung: RungEvaluation, changes: Sequence[str] = 
             yield step(f"run {name}", "submit", *first)
             yield step("then", "record", *first, *_FROM_LOG)
         else:
-            yield step(f"record {name} again, with every metric that the gate compares", "record", *_FROM_LOG)
+            yield step(
+                f"record {name} again, with every metric that the gate compares",
+                "record",
+                *_FROM_LOG,
+            )
         return
-    start = f"run {name} again" if missing else f"fix {size} and run {'a probe of it' if kind else 'it'} again"
+    start = (
+        f"run {name} again"
+        if missing
+        else f"fix {size} and run {'a probe of it' if kind else 'it'} again"
+    )
     # With the run's id the job has its own folder: the failed run's checkpoints are not continued.
     yield step(f"{start} in a new job folder", "submit", *run)
     yield step("then", "record", *run, *_FROM_LOG)
@@ -145,7 +167,9 @@ def _refusals(status: LadderStatus, job: Job, *, is_resumed: bool) -> Iterator[F
         yield _not_passed(status, job, below)
     problem, rows = status.rung(size).fit_problem, []
     if problem:
-        rows.append(("TPU111", problem.reason, "fit", ", ".join(map(str, fit_remedy(status, size)))))
+        rows.append(
+            ("TPU111", problem.reason, "fit", ", ".join(map(str, fit_remedy(status, size))))
+        )
     if reason := cost_problem(status, size, is_probe=is_probe):
         rows.append(("TPU130", reason, "max_usd", _cost_remedy(status, job)))
     for id_, reason, key, fix in rows:
@@ -191,7 +215,9 @@ def _not_passed(status: LadderStatus, job: Job, below: RungEvaluation) -> Findin
         f"{job.size} may not be started in {status.environment.name}: {reason}",
         status.project.document.value_location(path),
         help=f"{fix}; or start it anyway with --force",
-        related=((record.location, f"the last record of {below.size}"),) if record and record.location else (),
+        related=((record.location, f"the last record of {below.size}"),)
+        if record and record.location
+        else (),
     )
 
 
@@ -273,7 +299,9 @@ def run_steps(status: LadderStatus, catalog: Catalog) -> Iterator[NextStep]:
         results = status.results._replace(records=tuple(of_run))
         parts = run_parts({environment.name: results}, run)
         try:
-            progress = run_progress_in(project, catalog, environment, Selection(run=run, recorded=parts))
+            progress = run_progress_in(
+                project, catalog, environment, Selection(run=run, recorded=parts)
+            )
         except SelectionError as error:
             yield NextStep(f"the run {run} cannot go on: {error}")
             continue
@@ -281,14 +309,22 @@ def run_steps(status: LadderStatus, catalog: Catalog) -> Iterator[NextStep]:
         if progress is None or (promised and progress.seen.examples >= promised):
             continue
         size = progress.last.size
-        seen = f", with {progress.seen.examples:,} of {int(promised):,} examples seen" if promised else ""
+        seen = (
+            f", with {progress.seen.examples:,} of {int(promised):,} examples seen"
+            if promised
+            else ""
+        )
         yield NextStep(f"the run {run} is at step {progress.seen.step:,} on {size}{seen}")
         changes = recorded_changes(results, project.name, run)
         options = ("--run", run, *set_options(changes))
         fallback = project.overrides.get(size, NO_OVERRIDE).fallback
         for other in dict.fromkeys((size, *fallback)):
             if other in environment.sizes:
-                text = "it goes on with" if other == size else f"or on {other}, a fallback of {size}, with"
+                text = (
+                    "it goes on with"
+                    if other == size
+                    else f"or on {other}, a fallback of {size}, with"
+                )
                 yield NextStep(text, status.command("submit", other, *options))
 
 
@@ -317,7 +353,9 @@ def next_steps(status: LadderStatus) -> Iterator[NextStep]:
     # A probe measures how a rung scales at a fraction of the cost of a run, so the ladder is measured by probes first.
     kind, measured = ((PROBE_OPTION,), status.for_probes()) if status.probe else ((), status)
     unmeasured = [
-        rung for rung in measured.evaluations if rung.record is None or (rung.is_other and status.is_measured)
+        rung
+        for rung in measured.evaluations
+        if rung.record is None or (rung.is_other and status.is_measured)
     ]
     reached = next((rung for rung in unmeasured if has_passed_below(measured, rung.size)), None)
     if reached:

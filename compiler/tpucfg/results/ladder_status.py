@@ -77,7 +77,11 @@ class LadderStatus(NamedTuple):
         if self.probe is None:
             return self
         rungs = (
-            each._replace(rung=probe_rung(each.rung, self.probe), cost=each.probe_cost or each.cost, probe_cost=None)
+            each._replace(
+                rung=probe_rung(each.rung, self.probe),
+                cost=each.probe_cost or each.cost,
+                probe_cost=None,
+            )
             for each in self.rungs
         )
         return self._replace(rungs=tuple(rungs), probe=None)
@@ -88,7 +92,9 @@ class LadderStatus(NamedTuple):
         records = {each.size: each.evaluation.records for each in self.rungs}
         evaluations = evaluate_rungs([each.rung.slice for each in self.rungs], records, gate)
         pairs = zip(self.rungs, evaluations, strict=True)
-        return self._replace(gate=gate, rungs=tuple(each._replace(evaluation=new) for each, new in pairs))
+        return self._replace(
+            gate=gate, rungs=tuple(each._replace(evaluation=new) for each, new in pairs)
+        )
 
     @property
     def is_measured(self) -> bool:
@@ -117,10 +123,14 @@ class LadderStatus(NamedTuple):
 
 def command_line(project: Project, environment: str, name: str, size: str, *options: str) -> str:
     """Return a tpucfg command line about one rung, quoted for a shell."""
-    return shlex.join([*command_words(name, project.document.file, env=environment, size=size), *options])
+    return shlex.join(
+        [*command_words(name, project.document.file, env=environment, size=size), *options]
+    )
 
 
-def ladder_status(project: Project, catalog: Catalog, environment: Environment, folder: Path) -> LadderStatus:
+def ladder_status(
+    project: Project, catalog: Catalog, environment: Environment, folder: Path
+) -> LadderStatus:
     """Return the status of one environment's ladder, with the results next to a spec in that folder."""
     return ladder_statuses(project, catalog, [environment], folder)[environment.name]
 
@@ -139,7 +149,11 @@ def ladder_statuses(
 
 
 def _status(
-    project: Project, catalog: Catalog, environment: Environment, folder: Path, fits: "KnownFits | None"
+    project: Project,
+    catalog: Catalog,
+    environment: Environment,
+    folder: Path,
+    fits: "KnownFits | None",
 ) -> LadderStatus:
     results = read_records(folder, environment.name)
     # The environment's whole ladder, and not the selected jobs: --size must not change how a rung is evaluated.
@@ -151,25 +165,42 @@ def _status(
     settings = [project.settings[environment.name, rung.size] for rung in rungs]
     by_size = fits.of_environment(environment.name) if fits else {}
     forecasts = _forecasts(rungs, evaluations, by_size)
-    slowest = {rung.size: rung.batch_size / forecasts[rung.size].high for rung in rungs if rung.size in forecasts}
+    slowest = {
+        rung.size: rung.batch_size / forecasts[rung.size].high
+        for rung in rungs
+        if rung.size in forecasts
+    }
     problems = _fit_problems(project.gate, fits, environment)
     probe = project.probe
 
     def costs_of(ladder_: Iterable[Rung]) -> tuple[Cost, ...]:
-        return costs(evaluations, [rung.examples for rung in ladder_], project.prices, settings, slowest)
+        return costs(
+            evaluations, [rung.examples for rung in ladder_], project.prices, settings, slowest
+        )
 
-    probe_costs = costs_of(probe_rung(rung, probe) for rung in rungs) if probe else [None] * len(rungs)
+    probe_costs = (
+        costs_of(probe_rung(rung, probe) for rung in rungs) if probe else [None] * len(rungs)
+    )
     every = zip(rungs, settings, evaluations, costs_of(rungs), probe_costs, strict=True)
     statuses = tuple(
-        RungStatus(*each, by_size.get(size := each[0].size), problems.get(size), forecasts.get(size)) for each in every
+        RungStatus(
+            *each, by_size.get(size := each[0].size), problems.get(size), forecasts.get(size)
+        )
+        for each in every
     )
-    return LadderStatus(project, environment, results, statuses, project.gate, programs, probe, fits)
+    return LadderStatus(
+        project, environment, results, statuses, project.gate, programs, probe, fits
+    )
 
 
-def _programs(project: Project, catalog: Catalog, environment: Environment, results: Results) -> Mapping[str, Program]:
+def _programs(
+    project: Project, catalog: Catalog, environment: Environment, results: Results
+) -> Mapping[str, Program]:
     """Return the programs of the rungs that have records which state one."""
     # Always for the environment's own target, regardless of --target: `record` takes no other.
-    recorded = {record.size for record in results.records if record.name == project.name and record.program}
+    recorded = {
+        record.size for record in results.records if record.name == project.name and record.program
+    }
     sizes = tuple(size for size in environment.sizes if size in recorded)
     jobs = plan(project, catalog, Selection((environment.name,), sizes)).jobs if sizes else ()
     return {job.size: program_of(project, job) for job in jobs}
@@ -184,11 +215,15 @@ def _known_fits(
         return None
     from tpucfg.fit.rung_fit import read_known_fits
 
-    jobs = plan(project, catalog, Selection(tuple(environment.name for environment in environments))).jobs
+    jobs = plan(
+        project, catalog, Selection(tuple(environment.name for environment in environments))
+    ).jobs
     return read_known_fits(project, jobs, folder)
 
 
-def _fit_problems(gate: Gate | None, fits: "KnownFits | None", environment: Environment) -> "Mapping[str, FitProblem]":
+def _fit_problems(
+    gate: Gate | None, fits: "KnownFits | None", environment: Environment
+) -> "Mapping[str, FitProblem]":
     """Return the reasons why `gate.fit` lets rungs not start, by size; none for a gate without it."""
     if gate is None or not gate.fit or fits is None:
         return {}

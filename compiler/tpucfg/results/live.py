@@ -149,13 +149,17 @@ class ServiceClient:
             finally:
                 timer.cancel()
             if expired.is_set():
-                raise _ClientError(f"{program} gave no answer within {TIME_LIMIT_SECONDS:g} seconds")
+                raise _ClientError(
+                    f"{program} gave no answer within {TIME_LIMIT_SECONDS:g} seconds"
+                )
             if status:
                 raise _ClientError(_error_text(program, status, errors))
         return output
 
     @contextmanager
-    def _started(self, argv: Sequence[str], errors: IO[bytes]) -> Iterator["subprocess.Popen[bytes]"]:
+    def _started(
+        self, argv: Sequence[str], errors: IO[bytes]
+    ) -> Iterator["subprocess.Popen[bytes]"]:
         """Start a client in a group of its own, which is killed in the end: gcloud starts further processes."""
         try:
             process = subprocess.Popen(
@@ -217,7 +221,9 @@ class LiveJob(NamedTuple):
     """The most that the job can cost; None if nothing bounds it, and without a price."""
 
 
-def live_jobs(project: Project, bodies: Sequence[tuple[Job, RequestBody]], now: datetime) -> list[LiveJob]:
+def live_jobs(
+    project: Project, bodies: Sequence[tuple[Job, RequestBody]], now: datetime
+) -> list[LiveJob]:
     """Ask the services about jobs, several at once, and return what is known of each, in their order.
 
     Args:
@@ -229,10 +235,15 @@ def live_jobs(project: Project, bodies: Sequence[tuple[Job, RequestBody]], now: 
     with ThreadPoolExecutor(_JOBS_AT_ONCE) as pool, closing(ServiceClient()) as client:
         asked = [pool.submit(client.ask, job) for job, _ in bodies]
         answers = [each.result() for each in asked]
-    return [live_job(project, job, body, answer, now) for (job, body), answer in zip(bodies, answers, strict=True)]
+    return [
+        live_job(project, job, body, answer, now)
+        for (job, body), answer in zip(bodies, answers, strict=True)
+    ]
 
 
-def live_job(project: Project, job: Job, body: RequestBody, answers: Answers, now: datetime) -> LiveJob:
+def live_job(
+    project: Project, job: Job, body: RequestBody, answers: Answers, now: datetime
+) -> LiveJob:
     """Return the progress and the cost of a job, from the answers of its service."""
     state, unanswered = answers
     state = state._replace(service_state=shown(state.service_state), reason=shown(state.reason))
@@ -240,9 +251,17 @@ def live_job(project: Project, job: Job, body: RequestBody, answers: Answers, no
     form = preset.step_line if preset else SHOWN_STEP
     progress = log_progress(state.log or "", form)
     if not progress.is_whole:
-        unanswered += (Unanswered("the client printed half a list of log entries: the last steps may be missing"),)
+        unanswered += (
+            Unanswered(
+                "the client printed half a list of log entries: the last steps may be missing"
+            ),
+        )
     elif progress.step is None and (state.log or "").strip() not in ("", "[]"):
-        example = "completed step: 100, seconds: …" if preset else 'step 100 of 4,000: …, or {"step": 100}'
+        example = (
+            "completed step: 100, seconds: …"
+            if preset
+            else 'step 100 of 4,000: …, or {"step": 100}'
+        )
         message = f"none of the last {LOG_LINES} lines of its log has a step: print lines such as {example}"
         unanswered += (Unanswered(message),)
     hourly = price_per_hour(job.slice, project.prices, job.capacity.kind)
@@ -253,7 +272,9 @@ def live_job(project: Project, job: Job, body: RequestBody, answers: Answers, no
         unanswered,
         progress.step,
         progress.seconds,
-        usd=None if hourly is None or state.started is None else hourly * _hours(state.started, state.ended or now),
+        usd=None
+        if hourly is None or state.started is None
+        else hourly * _hours(state.started, state.ended or now),
         max_usd=None if hourly is None or limit is None else hourly * limit,
     )
 
@@ -308,11 +329,17 @@ def _step_seconds(lines: list[LogObject], warm_up: int) -> Fraction | None:
 
     A median leaves out single steps that compile; a restart begins at an earlier step.
     """
-    printed = [seconds for line in lines if (seconds := _seconds(line)) and line.data[_STEP] >= warm_up]
+    printed = [
+        seconds for line in lines if (seconds := _seconds(line)) and line.data[_STEP] >= warm_up
+    ]
     between = [
         (after.timestamp.moment - before.timestamp.moment).total_seconds() / steps
         for before, after in pairwise(line for line in lines if line.timestamp > LogTimestamp())
         if (steps := int(after.data[_STEP]) - int(before.data[_STEP])) > 0
     ]
     times = printed or between
-    return Fraction(median(times)).limit_denominator(_MAX_STEP) if times and median(times) > 0 else None
+    return (
+        Fraction(median(times)).limit_denominator(_MAX_STEP)
+        if times and median(times) > 0
+        else None
+    )

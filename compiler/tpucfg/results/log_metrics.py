@@ -35,7 +35,9 @@ from tpucfg.text_format import format_count, format_value, listed
 
 _MAX_STEPS: Final = 100_000
 """Limit for the steps whose times are kept: a median needs no more, and memory stays bounded."""
-_VALUE: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_/]{0,62}): ([-+]?[0-9][0-9.e+-]{0,30}|[-+]?nan|[-+]?inf)(?=,|\s|$)")
+_VALUE: Final = re.compile(
+    r"([A-Za-z_][A-Za-z0-9_/]{0,62}): ([-+]?[0-9][0-9.e+-]{0,30}|[-+]?nan|[-+]?inf)(?=,|\s|$)"
+)
 _FROM_PYTHON: Final = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 SHOWN_STEP: Final = StepLine(
     marker="step ",
@@ -65,7 +67,9 @@ def step_values(row: str, form: StepLine) -> dict[str, Any]:
         return {}
     values = {name: _number(text) for name, text in _VALUE.findall(match["values"])}
     seconds = match.groupdict().get("seconds")
-    own = {"step": float(match["step"].replace(",", ""))} | ({} if seconds is None else {"seconds": float(seconds)})
+    own = {"step": float(match["step"].replace(",", ""))} | (
+        {} if seconds is None else {"seconds": float(seconds)}
+    )
     return values | own
 
 
@@ -153,7 +157,9 @@ def iter_log_objects(
         # Few lines of a log contain a key, and searching for keys is much cheaper than parsing every line.
         if any(key in row for key in keys):
             data = _object_at_end(row)
-            yield from _printed_objects(number, data if _is_entry(data) else {"textPayload": row}, form)
+            yield from _printed_objects(
+                number, data if _is_entry(data) else {"textPayload": row}, form
+            )
 
 
 def _joined_entries(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
@@ -208,7 +214,9 @@ def _is_entry(data: Mapping[str, Any]) -> bool:
     return any(payload in data for payload in _PAYLOADS)
 
 
-def _printed_objects(line: int, entry: Mapping[str, Any], form: StepLine | None) -> Iterator[LogObject]:
+def _printed_objects(
+    line: int, entry: Mapping[str, Any], form: StepLine | None
+) -> Iterator[LogObject]:
     """Yield the objects, and the lines of steps, in an entry's payload."""
     timestamp, payload = _timestamp(entry), entry.get("jsonPayload")
     text = entry.get("textPayload")
@@ -234,7 +242,8 @@ def _timestamp(entry: Mapping[str, Any]) -> LogTimestamp:
 _NOT_FINITE: Final = ("NaN", "Infinity", "-Infinity")
 """As written by Python's json and by Cloud Logging: https://protobuf.dev/programming-guides/json/."""
 _GCLOUD_HELP: Final = (
-    "read entries of Cloud Logging with: gcloud logging read … --format=json --freshness=30d --limit=1000"
+    "read entries of Cloud Logging with: gcloud logging "
+    "read … --format=json --freshness=30d --limit=1000"
 )
 """By default gcloud prints YAML, and only entries of the last day."""
 
@@ -253,7 +262,9 @@ class LogError(RefusalError):
     """A log without the metrics, or with a value that cannot be compared."""
 
 
-def last_metrics(log: BinaryIO, name: str, keys: Sequence[str], steps: Steps | None = None) -> LogMetrics:
+def last_metrics(
+    log: BinaryIO, name: str, keys: Sequence[str], steps: Steps | None = None
+) -> LogMetrics:
     """Return the metrics of the latest object that has all keys; `name` is the log's name in messages.
 
     Entries of Cloud Logging are ordered by their timestamps, everything else by its position in the log. Without such
@@ -270,7 +281,9 @@ def last_metrics(log: BinaryIO, name: str, keys: Sequence[str], steps: Steps | N
         text.detach()  # the caller closes the log
 
 
-def _last_metrics(log: TextIOWrapper, name: str, keys: Sequence[str], steps: Steps | None) -> LogMetrics:
+def _last_metrics(
+    log: TextIOWrapper, name: str, keys: Sequence[str], steps: Steps | None
+) -> LogMetrics:
     latest: dict[bool, LogObject] = {}
     times: dict[float, float] = {}  # hosts that all print a step count once
     seen: dict[str, None] = {}
@@ -283,18 +296,24 @@ def _last_metrics(log: TextIOWrapper, name: str, keys: Sequence[str], steps: Ste
                 seen |= dict.fromkeys(present)
             # >= because entries without a timestamp are equal, and the last one in the log counts.
             is_complete = is_step or len(present) == len(keys)
-            if is_complete and (is_step not in latest or candidate.timestamp >= latest[is_step].timestamp):
+            if is_complete and (
+                is_step not in latest or candidate.timestamp >= latest[is_step].timestamp
+            ):
                 latest[is_step] = candidate
     except TruncatedLogError as error:
         hint = "fetch the whole log again: the last measurement may be in the missing part"
-        raise LogError(f"{name}:{error.line}: the list of log entries is truncated or malformed", hint) from None
+        raise LogError(
+            f"{name}:{error.line}: the list of log entries is truncated or malformed", hint
+        ) from None
     if not latest:
         raise _missing_metrics(name, keys, seen, steps)
     printed = latest.get(False) or latest[True]
     location = f"{name}:{printed.line}"
     if printed.is_step and steps:
         return _step_metrics(printed, times, steps, keys, name)
-    return LogMetrics({key: _finite_metric(printed.data[key], key, location) for key in keys}, location)
+    return LogMetrics(
+        {key: _finite_metric(printed.data[key], key, location) for key in keys}, location
+    )
 
 
 def _step_metrics(
@@ -309,7 +328,9 @@ def _step_metrics(
         options = " ".join(f"--metric {key}=NUMBER" for key in missing)
         message = f"{location}: the line of the last step has no {listed(missing, last=' and no ')}"
         raise LogError(message, f"give what the log does not have as options: {options}")
-    metrics = {key: _finite_metric(latest.data[key], key, location) for key in keys if key != THROUGHPUT}
+    metrics = {
+        key: _finite_metric(latest.data[key], key, location) for key in keys if key != THROUGHPUT
+    }
     _refuse_other_run(latest.data, steps, location, finals=[*metrics])
     if THROUGHPUT not in keys:
         return LogMetrics(metrics, location)
@@ -328,7 +349,9 @@ def _step_metrics(
     return LogMetrics({**metrics, THROUGHPUT: steps.batch_size / seconds}, location, note)
 
 
-def _refuse_other_run(step: Mapping[str, Any], steps: Steps, location: str, finals: Sequence[str]) -> None:
+def _refuse_other_run(
+    step: Mapping[str, Any], steps: Steps, location: str, finals: Sequence[str]
+) -> None:
     """Refuse the line of a step with another number of tokens, and final metrics that are not those of the last step.
 
     Raises:
@@ -337,12 +360,17 @@ def _refuse_other_run(step: Mapping[str, Any], steps: Steps, location: str, fina
     number = int(step["step"])
     if finals and steps.total and number + 1 < steps.total:
         message = (
-            f"{location}: {listed(finals, last=' and ')} of step {number:,} is not final: a run has {steps.total:,}"
+            f"{location}: {listed(finals, last=' and ')} of step "
+            f"{number:,} is not final: a run has {steps.total:,}"
         )
         hint = f"record a probe with --probe, or a part of a run with --run ID --step {number + 1}"
         raise LogError(message, hint)
     rate, expected = step.get(steps.form.tokens_per_second), steps.tokens_per_device
-    if not (isinstance(rate, float) and expected and abs(rate * step["seconds"] / expected - 1) > _ROUNDING):
+    if not (
+        isinstance(rate, float)
+        and expected
+        and abs(rate * step["seconds"] / expected - 1) > _ROUNDING
+    ):
         return
     message = f"{location}: a step has {rate * step['seconds']:,.0f} tokens a device, and {int(expected):,} in the spec"
     hint = f"record it with the batch and length of its run, by --set, or give --metric {THROUGHPUT}=NUMBER"
@@ -354,19 +382,32 @@ def _finite_metric(value: Any, key: str, location: str) -> float:
         return value
     if value in _NOT_FINITE:
         hint = "do not record a run that diverged: lower its learning rate, and run it again with another --run"
-        raise LogError(f"{location}: {key} is {format_value(value, quoted=False)}, which is not a finite number", hint)
+        raise LogError(
+            f"{location}: {key} is {format_value(value, quoted=False)}, which is not a finite number",
+            hint,
+        )
     # An infinite float was a number beyond floats; the literal Infinity is a string.
     is_float = isinstance(value, float)
-    problem = "a number out of range, beyond 1e308" if is_float else f"{format_value(value)}, which is not a number"
+    problem = (
+        "a number out of range, beyond 1e308"
+        if is_float
+        else f"{format_value(value)}, which is not a number"
+    )
     hint = f"print it as a number between -1e300 and 1e300, without quotes: {{{json.dumps(key)}: 0.97}}"
     raise LogError(f"{location}: {key} is {problem}", hint)
 
 
-def _missing_metrics(name: str, keys: Sequence[str], seen: Collection[str], steps: Steps | None) -> LogError:
+def _missing_metrics(
+    name: str, keys: Sequence[str], seen: Collection[str], steps: Steps | None
+) -> LogError:
     options = " ".join(f"--metric {key}=NUMBER" for key in keys)
     hint = f"let the trainer print them as its last line, as JSON, or give them as options: {options}; {_GCLOUD_HELP}"
     if len(seen) == len(keys):
-        return LogError(f"{name} has {listed(keys, last=' and ')} on several lines, but not on one", hint)
+        return LogError(
+            f"{name} has {listed(keys, last=' and ')} on several lines, but not on one", hint
+        )
     missing = [key for key in keys if key not in seen]
     of_steps = f'"{steps.form.marker} …", and none ' if steps else ""
-    return LogError(f"{name} has no line {of_steps}of JSON with {listed(missing, last=' and ')}", hint)
+    return LogError(
+        f"{name} has no line {of_steps}of JSON with {listed(missing, last=' and ')}", hint
+    )

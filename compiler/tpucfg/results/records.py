@@ -133,12 +133,17 @@ def record_payload(record: Record) -> dict[str, Any]:
         "size": record.size,
         "step": record.step,
     }
-    return {"metrics": metrics, **record.program} | {key: value for key, value in optional.items() if value is not None}
+    return {"metrics": metrics, **record.program} | {
+        key: value for key, value in optional.items() if value is not None
+    }
 
 
 def recorded_program(program: Program) -> dict[str, Any]:
     """Return a program as the fields of a record, without those that are empty."""
-    flags = {name: [*value] if isinstance(value, tuple) else value for name, value in program.flags.items()}
+    flags = {
+        name: [*value] if isinstance(value, tuple) else value
+        for name, value in program.flags.items()
+    }
     fields = {
         **program._asdict(),
         "command": [*program.command],
@@ -153,7 +158,9 @@ def without_point(value: float) -> float:
     return int(value) if abs(value) < _MAX_WHOLE and value == int(value) else value
 
 
-def parse_record(line: str, location: Location, *, is_last: bool = False) -> Record | tuple[Finding, ...]:
+def parse_record(
+    line: str, location: Location, *, is_last: bool = False
+) -> Record | tuple[Finding, ...]:
     """Parse a line that is not blank.
 
     Args:
@@ -182,7 +189,18 @@ def parse_record(line: str, location: Location, *, is_last: bool = False) -> Rec
     step = None if step is None else int(step)
     run, changes = data.get("run"), tuple(data.get("set", ()))
     folder = data.get("folder")
-    return Record(data["name"], data["size"], data["metrics"], run, is_probe, program, step, changes, location, folder)
+    return Record(
+        data["name"],
+        data["size"],
+        data["metrics"],
+        run,
+        is_probe,
+        program,
+        step,
+        changes,
+        location,
+        folder,
+    )
 
 
 def record_problems(record: Record) -> Sequence[Problem]:
@@ -204,7 +222,9 @@ def _invalid_line(location: Location, message: str) -> Finding:
 def _schema_findings(line: str, data: Any, location: Location) -> Iterator[Finding]:
     """Yield a finding for each mismatch with the schema, with its own column."""
     document = read_text(line, location.file)
-    for problem in schemas.schema_problems(SCHEMA, data, RECORD_IDS, source_text=document.source_text):
+    for problem in schemas.schema_problems(
+        SCHEMA, data, RECORD_IDS, source_text=document.source_text
+    ):
         finding = problem.finding_in(document)
         # The document is this one line, so its locations have the right columns but always line 1.
         in_file = finding.location._replace(line=location.line, end_line=location.line)
@@ -222,7 +242,9 @@ _MAX_UNKNOWN_FILES: Final = 10
 MAX_BAD_LINES: Final = 20
 """A file with more invalid lines is not a results file, and is reported with one finding."""
 
-_SHORTEN_HELP: Final = "move its oldest lines to another file: only the last record of a rung counts"
+_SHORTEN_HELP: Final = (
+    "move its oldest lines to another file: only the last record of a rung counts"
+)
 
 
 class RecordFileError(RefusalError):
@@ -241,8 +263,14 @@ def latest_rates(results: Results, name: str) -> Mapping[str, tuple[Fraction, Fr
     The length is None if the record states none.
     """
     records = [record for record in results.records if record.name == name]
-    by_kind = sorted(records, key=lambda record: record.is_probe)  # stable: of each kind, the last one wins
-    return {record.size: (rate, record.sequence_length) for record in by_kind if (rate := record.metric(THROUGHPUT))}
+    by_kind = sorted(
+        records, key=lambda record: record.is_probe
+    )  # stable: of each kind, the last one wins
+    return {
+        record.size: (rate, record.sequence_length)
+        for record in by_kind
+        if (rate := record.metric(THROUGHPUT))
+    }
 
 
 def read_records(folder: Path, environment: str) -> Results:
@@ -255,7 +283,9 @@ def read_records(folder: Path, environment: str) -> Results:
         reason, hint = explain_error(error)
         return _unreadable(str(path), "", reason, hint)
     if len(content) > MAX_FILE_BYTES:
-        return _unreadable(str(path), "", f"the file is larger than {MAX_FILE_BYTES:,} bytes", _SHORTEN_HELP)
+        return _unreadable(
+            str(path), "", f"the file is larger than {MAX_FILE_BYTES:,} bytes", _SHORTEN_HELP
+        )
     # Editors may add a byte order mark. Bytes that are not UTF-8 become findings of their line, not a decoding error.
     return parse_records(content.decode("utf-8-sig", "surrogateescape"), str(path))
 
@@ -266,14 +296,19 @@ def read_every_record(folder: Path) -> Mapping[str, Results]:
     return {name: read_records(folder, name) for name in names}
 
 
-def run_parts(files: Mapping[str, Results], run: str) -> Mapping[tuple[str, str], tuple[RunPart, ...]]:
+def run_parts(
+    files: Mapping[str, Results], run: str
+) -> Mapping[tuple[str, str], tuple[RunPart, ...]]:
     """Return what the records of each environment say that a run has done, by project and environment."""
     parts: dict[tuple[str, str], tuple[RunPart, ...]] = {}
     for environment, results in files.items():
         for record in results.records:
             if record.run == run and record.step is not None:
                 figures = record.program.get("figures", {})
-                known = [int(figures[name]) if name in figures else None for name in ("batch_size", "sequence_length")]
+                known = [
+                    int(figures[name]) if name in figures else None
+                    for name in ("batch_size", "sequence_length")
+                ]
                 part = RunPart(record.size, record.step, *known)
                 key = record.name, environment
                 parts[key] = (*parts.get(key, ()), part)
@@ -297,7 +332,9 @@ def parse_records(text: str, file: str) -> Results:
         findings += parsed
         bad_lines += 1
         if bad_lines > MAX_BAD_LINES:
-            message = f"more than {MAX_BAD_LINES} lines are not records, so the whole file is ignored"
+            message = (
+                f"more than {MAX_BAD_LINES} lines are not records, so the whole file is ignored"
+            )
             return _unreadable(file, text, message, "restore the file, or move it away")
     return Results(file, text, tuple(records), tuple(findings))
 
@@ -313,14 +350,18 @@ def append_record(folder: Path, environment: str, record: Record) -> Path:
     path = record_path(folder, environment)
     line = record_line(record).encode()
     if len(line) > MAX_LINE_LENGTH:  # the line has to be readable, and its figures decide most
-        line = record_line(record._replace(program={"figures": record.program.get("figures", {})})).encode()
+        line = record_line(
+            record._replace(program={"figures": record.program.get("figures", {})})
+        ).encode()
     try:
         refuse_links(path)
         with output_lock(path.parent, [str(path.parent)]), staged_files() as stage:
             content = _content(path)
             line_break = b"\n" if content and not content.endswith(b"\n") else b""
             if len(content) + len(line_break) + len(line) > MAX_FILE_BYTES:
-                raise RecordFileError(f"{path} would grow beyond {MAX_FILE_BYTES:,} bytes", _SHORTEN_HELP)
+                raise RecordFileError(
+                    f"{path} would grow beyond {MAX_FILE_BYTES:,} bytes", _SHORTEN_HELP
+                )
             with stage(str(path)) as file:
                 _keep_mode(path, file)
                 file.write(content + line_break + line)
@@ -387,28 +428,43 @@ def ignored_records(results: Results, environment: Environment, name: str) -> It
     others = [record for record in results.records if record.name != name]
     names = listed(sorted({record.name for record in others}), last=" and ")
     ladder = listed(environment.sizes, last=" and ")
-    outside = [record for record in results.records if record.name == name and record.size not in environment.sizes]
+    outside = [
+        record
+        for record in results.records
+        if record.name == name and record.size not in environment.sizes
+    ]
     sizes = listed(sorted({record.size for record in outside}), last=" and ")
     rename = f'if {name} was called {names} before, write "name": "{name}" in those records'
     rename = f"{rename}; if another spec shares the folder, change nothing"
     keep = f"add {sizes} to {dotted(environment.sizes_path)}, or keep the records as history"
     for records, which, reason, hint in (
         (others, f"with another name ({names})", f"the spec's name is {name}", rename),
-        (outside, f"of a size outside the ladder ({sizes})", f"{environment.name} has {ladder}", keep),
+        (
+            outside,
+            f"of a size outside the ladder ({sizes})",
+            f"{environment.name} has {ladder}",
+            keep,
+        ),
     ):
         if records:
             count, verb = format_count(len(records), "record"), "is" if len(records) == 1 else "are"
             location = records[-1].location or Location(results.file)
-            yield Finding.of("TPU103", f"{count} {which} {verb} not counted: {reason}", location, help=hint)
+            yield Finding.of(
+                "TPU103", f"{count} {which} {verb} not counted: {reason}", location, help=hint
+            )
 
 
 def _unknown_files(folder: Path, environments: Collection[str]) -> Iterator[Finding]:
     """Yield a finding for each results file that is named after no environment, and is therefore never read."""
     names = listed([*environments], last=" and ")
     paths = [] if (folder / FOLDER).is_symlink() else sorted_glob(folder / FOLDER, f"*{_EXTENSION}")
-    for path in islice((path for path in paths if path.stem not in environments), _MAX_UNKNOWN_FILES):
+    for path in islice(
+        (path for path in paths if path.stem not in environments), _MAX_UNKNOWN_FILES
+    ):
         file, similar = path.name, nearest(path.stem, [*environments])
-        rename = f"rename it to {similar}{_EXTENSION}" if similar else "name it after an environment"
+        rename = (
+            f"rename it to {similar}{_EXTENSION}" if similar else "name it after an environment"
+        )
         yield Finding.of(
             "TPU103",
             f"{quote_key(file)} is named after no environment, so its records are not counted: the spec has {names}",

@@ -10,7 +10,13 @@ from tpucfg.changes.costs import NO_COSTS, compute_costs
 from tpucfg.changes.fits import NO_FIT_CHANGES, FitChanges, RunFits, compute_fits
 from tpucfg.changes.impact import compute_impact, impact_of_broken_spec
 from tpucfg.changes.previews import Preview
-from tpucfg.changes.programs import Problem, ProgramRuns, ResourceFiles, changes_of_programs, declared_resources
+from tpucfg.changes.programs import (
+    Problem,
+    ProgramRuns,
+    ResourceFiles,
+    changes_of_programs,
+    declared_resources,
+)
 from tpucfg.changes.records import read_revision_records
 from tpucfg.changes.repository_changes import (
     build_paths,
@@ -60,7 +66,9 @@ class ReviewScope(NamedTuple):
     def has_stack_elsewhere(self) -> bool:
         """True if either revision has a Pulumi project in a folder without a spec."""
         files = self.tree.before | self.tree.after
-        with_spec = {path.parent for path in files if path.name == SPEC_NAME or path in self.requests}
+        with_spec = {
+            path.parent for path in files if path.name == SPEC_NAME or path in self.requests
+        }
         return any(path.name in PROJECT_FILES and path.parent not in with_spec for path in files)
 
 
@@ -78,13 +86,18 @@ def find_review_scope(request: CompareRequest, specs: Sequence[Path] = ()) -> Re
     given = _requests_by_path(request, specs)
     repository = request.open_repository(*specs[:1])
     commits = resolve_commits(repository, request)
-    tree = read_tree_change(repository, commits.base, commits.head if request.head is not None else None)
+    tree = read_tree_change(
+        repository, commits.base, commits.head if request.head is not None else None
+    )
     if specs:
         return ReviewScope(given, (), tree, is_of_repository=False)
     scope = find_affected_specs(tree)
     root = repository.folder
     current = Path.cwd().resolve()
-    requests = {path: request._replace(spec=Path(os.path.relpath(root / path, current))) for path in scope.affected}
+    requests = {
+        path: request._replace(spec=Path(os.path.relpath(root / path, current)))
+        for path in scope.affected
+    }
     if not requests and not scope.others:
         requests = dict(_requests_by_path(request, [request.spec]))
     return ReviewScope(requests, scope.others, tree, is_of_repository=True)
@@ -94,10 +107,16 @@ def without_renamed_specs(reviews: Iterable[Review]) -> tuple[Review, ...]:
     """Return the reviews without those of specs that another spec was renamed from: they seem to be removed."""
     all_reviews = tuple(reviews)
     renamed_from = {review.before.snapshot.renamed_from for review in all_reviews}
-    return tuple(review for review in all_reviews if review.after.snapshot.exists or review.path not in renamed_from)
+    return tuple(
+        review
+        for review in all_reviews
+        if review.after.snapshot.exists or review.path not in renamed_from
+    )
 
 
-def _requests_by_path(request: CompareRequest, specs: Sequence[Path]) -> Mapping[PurePosixPath, CompareRequest]:
+def _requests_by_path(
+    request: CompareRequest, specs: Sequence[Path]
+) -> Mapping[PurePosixPath, CompareRequest]:
     requests: dict[PurePosixPath, CompareRequest] = {}
     for spec in specs:
         path = request.open_repository(spec).prefix / spec.name
@@ -159,7 +178,9 @@ def repository_changes(scope: ReviewScope) -> tuple[tuple[LocatedStatement, ...]
         new = read_files(head, changed)
         contents = {path: new.get(path) for path in changed if path in tree.after}
         statements += build_statements(changed, programs, old, contents)
-    return tuple(statements), tuple(redact(str(path)) for path in sorted({*unjudged}.difference(programs)))
+    return tuple(statements), tuple(
+        redact(str(path)) for path in sorted({*unjudged}.difference(programs))
+    )
 
 
 def build_review(before: CompiledRevision, after: CompiledRevision, given: GivenFiles) -> Review:
@@ -172,7 +193,11 @@ def build_review(before: CompiledRevision, after: CompiledRevision, given: Given
         # A preview proves that there is a stack, wherever its project is.
         needs_stack = not (given.previews or given.has_stack_elsewhere)
         runs = declared_resources(
-            before, after, given.resources, runs_programs=given.runs_programs, needs_stack=needs_stack
+            before,
+            after,
+            given.resources,
+            runs_programs=given.runs_programs,
+            needs_stack=needs_stack,
         )
     return join_review(before, after, runs, given.previews, fits)
 
@@ -186,7 +211,11 @@ def join_review(
 ) -> Review:
     """Return the review of two revisions whose stack programs have been run."""
     if before.is_broken or after.is_broken:
-        difference, impact, costs = Difference((), (), (), ()), impact_of_broken_spec(before, after), NO_COSTS
+        difference, impact, costs = (
+            Difference((), (), (), ()),
+            impact_of_broken_spec(before, after),
+            NO_COSTS,
+        )
         skipped: dict[str, str] = {}
     else:
         difference = config_difference(before.configs, after.configs)
@@ -194,12 +223,20 @@ def join_review(
         impact = compute_impact(before, after, difference, records)
         costs = compute_costs(before, after, records)
         known = {*before.environments, *after.environments}
-        reasons = ((name, _reason_to_skip(previews[name], known, after)) for name in sorted(previews))
+        reasons = (
+            (name, _reason_to_skip(previews[name], known, after)) for name in sorted(previews)
+        )
         skipped = {name: reason for name, reason in reasons if reason}
     names = sorted({*runs.before, *runs.after, *previews, *after.environments} - {*skipped})
     reviews = (_review_environment(name, before, after, runs, previews.get(name)) for name in names)
     environments = tuple(review for review in reviews if review)
-    statements = (*runs.statements, *impact.statements, *costs.statements, *fits.statements, *fits.notices)
+    statements = (
+        *runs.statements,
+        *impact.statements,
+        *costs.statements,
+        *fits.statements,
+        *fits.notices,
+    )
     is_unknown = any(environment.source == "none" for environment in environments)
     return Review(
         before,
@@ -219,15 +256,23 @@ def _reason_to_skip(preview: Preview, known: Collection[str], after: CompiledRev
     """Return the reason why a preview is irrelevant for the change; empty if it is relevant."""
     name = preview.environment
     if name not in known:
-        return f"The preview of {name} is not shown: neither revision has an environment of that name."
+        return (
+            f"The preview of {name} is not shown: neither revision has an environment of that name."
+        )
     if preview.failure and name not in after.environments:
-        return f"The preview of {name} failed, and this change removes that environment from the spec."
+        return (
+            f"The preview of {name} failed, and this change removes that environment from the spec."
+        )
     return ""
 
 
-def _uncompared_previews(environments: Sequence[EnvironmentReview], runs: ProgramRuns) -> Iterator[str]:
+def _uncompared_previews(
+    environments: Sequence[EnvironmentReview], runs: ProgramRuns
+) -> Iterator[str]:
     """Yield the reasons why previews are not compared with the stack programs, if the change is not to blame."""
-    names = [environment.environment for environment in environments if environment.source == "preview"]
+    names = [
+        environment.environment for environment in environments if environment.source == "preview"
+    ]
     if names and runs.not_run:
         yield f"The previews are not compared with the stack programs: {runs.not_run.reason}."
     for name in names:
@@ -240,7 +285,11 @@ def _uncompared_previews(environments: Sequence[EnvironmentReview], runs: Progra
 
 
 def _review_environment(
-    name: str, before: CompiledRevision, after: CompiledRevision, runs: ProgramRuns, preview: Preview | None
+    name: str,
+    before: CompiledRevision,
+    after: CompiledRevision,
+    runs: ProgramRuns,
+    preview: Preview | None,
 ) -> EnvironmentReview | None:
     """Return the review of an environment; None if it is not in head and has no preview."""
     declared = _review_programs(name, before, after, runs) if name in runs.after else None
@@ -252,17 +301,24 @@ def _review_environment(
     if preview.failure is None:
         return _compare_with_programs(review, declared, runs)
     # Pulumi stops at the first error, so the changes are those of the programs.
-    return declared._replace(problem=None if preview.has_no_stack else review.problem, preview=preview)
+    return declared._replace(
+        problem=None if preview.has_no_stack else review.problem, preview=preview
+    )
 
 
-def _review_preview(preview: Preview, before: CompiledRevision, after: CompiledRevision) -> EnvironmentReview:
+def _review_preview(
+    preview: Preview, before: CompiledRevision, after: CompiledRevision
+) -> EnvironmentReview:
     name, failure = preview.environment, preview.failure
     return EnvironmentReview(
         name,
         "preview",
         preview.changes,
         Problem(f"{failure.reason} ({failure.location})", failure.lines) if failure else None,
-        _new_findings(_preview_findings(name, preview.before, before), _preview_findings(name, preview.after, after)),
+        _new_findings(
+            _preview_findings(name, preview.before, before),
+            _preview_findings(name, preview.after, after),
+        ),
         is_new=preview.is_new,
         preview=preview,
     )
@@ -276,8 +332,12 @@ def _compare_with_programs(
         # A program that already failed in base cannot run without an engine, which is no news about this change.
         is_new = not isinstance(runs.before.get(review.environment), Problem)
         return review._replace(unverified=declared.problem.reason) if is_new else review
-    by_text = {(finding.id, finding.message): finding for finding in (*review.findings, *declared.findings)}
-    return review._replace(changes=complete_preview(review.changes, declared.changes), findings=tuple(by_text.values()))
+    by_text = {
+        (finding.id, finding.message): finding for finding in (*review.findings, *declared.findings)
+    }
+    return review._replace(
+        changes=complete_preview(review.changes, declared.changes), findings=tuple(by_text.values())
+    )
 
 
 def _review_programs(
@@ -294,22 +354,38 @@ def _review_programs(
     head = new if isinstance(new, EnvironmentResources) else None
     findings = _new_findings(_findings_about(base, before), _findings_about(head, after))
     if source == "head":
-        return EnvironmentReview(name, source, findings=findings, declared=redacted_resources(head) if head else ())
+        return EnvironmentReview(
+            name, source, findings=findings, declared=redacted_resources(head) if head else ()
+        )
     is_new = not (base and base.resources)
-    return EnvironmentReview(name, source, program_changes(base, head), findings=findings, is_new=is_new)
+    return EnvironmentReview(
+        name, source, program_changes(base, head), findings=findings, is_new=is_new
+    )
 
 
 def _new_findings(before: Sequence[Finding], after: Sequence[Finding]) -> tuple[Finding, ...]:
     """Return the warnings and errors of head that base does not have; a location that moved makes no new finding."""
     known = {(finding.id, finding.message) for finding in before}
-    return tuple(finding for finding in after if finding.level != "note" and (finding.id, finding.message) not in known)
+    return tuple(
+        finding
+        for finding in after
+        if finding.level != "note" and (finding.id, finding.message) not in known
+    )
 
 
-def _preview_findings(name: str, resources: tuple[Resource, ...], revision: CompiledRevision) -> Sequence[Finding]:
+def _preview_findings(
+    name: str, resources: tuple[Resource, ...], revision: CompiledRevision
+) -> Sequence[Finding]:
     """Return the findings about the resources of a preview, if the revision's spec has the environment."""
     environment = revision.environments.get(name)
-    return _findings_about(EnvironmentResources(environment, resources, {}), revision) if environment else ()
+    return (
+        _findings_about(EnvironmentResources(environment, resources, {}), revision)
+        if environment
+        else ()
+    )
 
 
-def _findings_about(declared: EnvironmentResources | None, revision: CompiledRevision) -> tuple[Finding, ...]:
+def _findings_about(
+    declared: EnvironmentResources | None, revision: CompiledRevision
+) -> tuple[Finding, ...]:
     return resource_findings(declared, revision.project) if declared and revision.project else ()

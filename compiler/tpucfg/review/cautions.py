@@ -25,12 +25,16 @@ _FINDING: Final = ": error[TPU"
 _MAX_SHARED: Final = 3
 """Specs that the line of a caution names; of more, it gives the number and the first ones."""
 _REMOVALS: Final = {"replace": "is replaced", "delete": "is deleted"}
-_REFUSED: Final = "which Pulumi refuses while it is protected: lift the protection first, in a separate update"
+_REFUSED: Final = (
+    "which Pulumi refuses while it is protected: lift the protection first, in a separate update"
+)
 _ONLY_DECLARED: Final = (
     "changes according to the stack programs, but not in the preview: either it is deployed already, or the preview is "
     "of something else"
 )
-_UNVERIFIED: Final = "the preview could not be compared with the stack programs, so it alone is shown"
+_UNVERIFIED: Final = (
+    "the preview could not be compared with the stack programs, so it alone is shown"
+)
 
 
 class Caution(NamedTuple):
@@ -82,10 +86,15 @@ def bound_cautions(cautions: Sequence[Caution]) -> Block:
     """Return the cautions that fit, the first of each risk before the second of any."""
     ordered = sorted(dict.fromkeys(cautions), key=lambda caution: -caution.risk)
     firsts = {caution.risk: caution for caution in reversed(ordered)}.values()
-    turns = [*sorted(firsts, key=lambda caution: -caution.risk), *(item for item in ordered if item not in firsts)]
+    turns = [
+        *sorted(firsts, key=lambda caution: -caution.risk),
+        *(item for item in ordered if item not in firsts),
+    ]
     lines = [cut_middle(caution.text, _MAX_LINE_LENGTH) for caution in turns]
     count = count_fitting(lines, _MAX_BLOCK_BYTES)
-    shown = [caution._replace(text=line) for caution, line in zip(turns, lines[:count], strict=False)]
+    shown = [
+        caution._replace(text=line) for caution, line in zip(turns, lines[:count], strict=False)
+    ]
     return Block(tuple(sorted(shown, key=lambda caution: -caution.risk)), tuple(turns[count:]))
 
 
@@ -93,13 +102,21 @@ def repository_cautions(reviewed: RepositoryReview) -> list[Caution]:
     """Return the cautions of all specs, the highest risk first; specs with the same caution share a line."""
     if only := reviewed.only:
         return spec_cautions(only)
-    specs = grouped((caution, review.path) for review in reviewed.reviews for caution in spec_cautions(review))
+    specs = grouped(
+        (caution, review.path) for review in reviewed.reviews for caution in spec_cautions(review)
+    )
     own = [caution for located in reviewed.statements for caution in _statement_cautions(located)]
     failed = [
-        Caution(Risk.UNKNOWN, f"{code(failure.path)}: not reviewed: {prose(failure.reason)}; {prose(failure.help)}")
+        Caution(
+            Risk.UNKNOWN,
+            f"{code(failure.path)}: not reviewed: {prose(failure.reason)}; {prose(failure.help)}",
+        )
         for failure in reviewed.failures
     ]
-    shared = [caution._replace(text=f"{_specs(paths)}: {caution.text}") for caution, paths in specs.items()]
+    shared = [
+        caution._replace(text=f"{_specs(paths)}: {caution.text}")
+        for caution, paths in specs.items()
+    ]
     return sorted([*own, *failed, *shared], key=lambda caution: -caution.risk)
 
 
@@ -119,7 +136,9 @@ def spec_cautions(review: Review) -> list[Caution]:
         caution._replace(text=f"**{prose(format_environments(names))}**: {caution.text}")
         for caution, names in shared.items()
     ]
-    stated = [caution for located in review.impact.statements for caution in _statement_cautions(located)]
+    stated = [
+        caution for located in review.impact.statements for caution in _statement_cautions(located)
+    ]
     return sorted([*stated, *scoped], key=lambda caution: -caution.risk)
 
 
@@ -140,7 +159,9 @@ def _environment_cautions(environment: EnvironmentReview) -> Iterator[Caution]:
         yield from _shared_caution(Risk.CAUTION, refused, f"{removal}, {_REFUSED}")
     for change in changes:
         yield from _change_cautions(change)
-    yield from _shared_caution(Risk.UNKNOWN, [change for change in changes if change.only_declared], _ONLY_DECLARED)
+    yield from _shared_caution(
+        Risk.UNKNOWN, [change for change in changes if change.only_declared], _ONLY_DECLARED
+    )
     for drift in environment.preview.drift:
         yield Caution(drift.risk, drift_line(drift), is_drift=True)
     for finding in environment.findings:
@@ -173,7 +194,9 @@ def _change_cautions(change: ResourceChange) -> Iterator[Caution]:
     # A refused removal is reported with its remedy.
     if removal and change.loses_data and not change.refused:
         because = f" (because of {', '.join(map(code, change.because))})" if change.because else ""
-        yield Caution(Risk.DESTRUCTIVE, f"{_label(change)} {removal}{because}: **its data is lost**")
+        yield Caution(
+            Risk.DESTRUCTIVE, f"{_label(change)} {removal}{because}: **its data is lost**"
+        )
     for statement in change.statements:
         if statement.risk:
             yield Caution(statement.risk, f"{_label(change)} {statement.markdown}")

@@ -47,7 +47,9 @@ def repository_headline(reviewed: RepositoryReview) -> str:
     phrases = [
         f"{changed:,} of {format_count(total, 'spec')} changed",
         f"{broken:,} with errors" if broken else "",
-        f"{destructive:,} {'loses' if destructive == 1 else 'lose'} data or protection" if destructive else "",
+        f"{destructive:,} {'loses' if destructive == 1 else 'lose'} data or protection"
+        if destructive
+        else "",
         f"resource changes of {unknown:,} unknown" if unknown else "",
         *dict.fromkeys(located.statement.headline for located in reviewed.statements),
     ]
@@ -57,24 +59,41 @@ def repository_headline(reviewed: RepositoryReview) -> str:
 def headline(review: Review) -> str:
     """Return the review of one spec in one line."""
     drifted = sum(len(environment.preview.drift) for environment in review.environments)
-    drift = f"; {format_count(drifted, 'resource')} differ{'s' * (drifted == 1)} in the cloud" if drifted else ""
+    drift = (
+        f"; {format_count(drifted, 'resource')} differ{'s' * (drifted == 1)} in the cloud"
+        if drifted
+        else ""
+    )
     return f"{_change_headline(review)}{drift}"
 
 
 def _change_headline(review: Review) -> str:
     for revision, subject in ((review.after, "the spec"), (review.before, "the spec of the base")):
         if revision.is_broken:
-            return _with_phrases(f"{subject} has {format_counts(errors(revision.findings))}", review)
+            return _with_phrases(
+                f"{subject} has {format_counts(errors(revision.findings))}", review
+            )
     known = "" if review.is_known else "known "
     if not review.is_change:
         return _with_phrases(f"no {known}changes", review)
     difference = review.difference
-    configs = {"changed": difference.changed, "added": difference.added, "removed": difference.removed}
-    phrases = [f"{format_count(count, 'resource')} {phrase}" for count, phrase in count_phrases(review.resources)]
-    phrases += [f"{format_count(len(keys), 'config')} {verb}" for verb, keys in configs.items() if keys]
+    configs = {
+        "changed": difference.changed,
+        "added": difference.added,
+        "removed": difference.removed,
+    }
+    phrases = [
+        f"{format_count(count, 'resource')} {phrase}"
+        for count, phrase in count_phrases(review.resources)
+    ]
+    phrases += [
+        f"{format_count(len(keys), 'config')} {verb}" for verb, keys in configs.items() if keys
+    ]
     # Without any, the cautions are what has changed.
     cautions = sum(item.statement.risk > Risk.NONE for item in review.impact.statements)
-    rest = format_count(cautions, "caution") if cautions else f"no {known}config or resource changes"
+    rest = (
+        format_count(cautions, "caution") if cautions else f"no {known}config or resource changes"
+    )
     return _with_phrases(", ".join(phrases) or rest, review)
 
 
@@ -83,7 +102,8 @@ def _with_phrases(counts: str, review: Review) -> str:
     located = [item for item in review.impact.statements if item.statement.headline]
     located.sort(key=lambda item: -item.statement.risk)
     phrases = dict.fromkeys(
-        f"{item.statement.headline} in {item.scope}" if item.scope else item.statement.headline for item in located
+        f"{item.statement.headline} in {item.scope}" if item.scope else item.statement.headline
+        for item in located
     )
     parts = (
         counts,
@@ -96,7 +116,11 @@ def _with_phrases(counts: str, review: Review) -> str:
 
 def _unknown_phrase(environments: Sequence[EnvironmentReview]) -> str:
     """Name the environments of which a failed program or preview hides changes; a failure is not `no change`."""
-    names = [environment.environment for environment in environments if environment.problem or environment.unverified]
+    names = [
+        environment.environment
+        for environment in environments
+        if environment.problem or environment.unverified
+    ]
     return f"changes to resources unknown in {format_environments(names)}" if names else ""
 
 
@@ -118,7 +142,11 @@ def comment(reviewed: RepositoryReview) -> str:
     name = f" of {code(spec)}" if _has_own_marker(spec) else ""
     # The next review of a repository may affect other specs: its comment has to replace this one.
     first_line = marker("" if reviewed.is_of_repository else spec)
-    head = [first_line, f"### tpucfg review{name}: {repository_headline(reviewed)}", _commit_range(reviewed)]
+    head = [
+        first_line,
+        f"### tpucfg review{name}: {repository_headline(reviewed)}",
+        _commit_range(reviewed),
+    ]
     if only:
         # The errors are why the effects are not known.
         blocks, folds = _split(_effects(only))
@@ -129,7 +157,10 @@ def comment(reviewed: RepositoryReview) -> str:
         head += [_caution_block(reviewed), _spec_table(shown)]
         folds = [*_parts(shown)]
         paths = [code(review.path) for review in reviewed.reviews if not _is_worth_a_part(review)]
-        foot = [f"_No effect on {listed(paths, _MAX_NAMES)}._" if paths else "", *_other_files(reviewed)]
+        foot = [
+            f"_No effect on {listed(paths, _MAX_NAMES)}._" if paths else "",
+            *_other_files(reviewed),
+        ]
     return join_within_limit(head, folds, foot, hint=_HINT)
 
 
@@ -151,7 +182,10 @@ def _has_own_marker(spec: str) -> bool:
 
 def _commit_range(reviewed: RepositoryReview) -> str:
     """Return both revisions as a line of Markdown."""
-    ranges = (map(_format_commit, (review.before.snapshot, review.after.snapshot)) for review in reviewed.reviews)
+    ranges = (
+        map(_format_commit, (review.before.snapshot, review.after.snapshot))
+        for review in reviewed.reviews
+    )
     return next((f"_From {' to '.join(commits)}._" for commits in ranges), "")
 
 
@@ -198,15 +232,22 @@ def _sort_key(review: Review) -> tuple[object, ...]:
 
 def _spec_table(reviews: Sequence[Review]) -> str:
     """Return a row for each changed spec."""
-    rows = [[code(review.path), headline(review), f"{len(spec_cautions(review)):,}"] for review in reviews[:_MAX_ROWS]]
+    rows = [
+        [code(review.path), headline(review), f"{len(spec_cautions(review)):,}"]
+        for review in reviews[:_MAX_ROWS]
+    ]
     if more := reviews[_MAX_ROWS:]:
-        rows.append([f"{len(more):,} more", "", f"{sum(len(spec_cautions(review)) for review in more):,}"])
+        rows.append(
+            [f"{len(more):,} more", "", f"{sum(len(spec_cautions(review)) for review in more):,}"]
+        )
     return table(["spec", "changes", "cautions"], rows, [2]) if rows else ""
 
 
 def _parts(reviews: Iterable[Review]) -> Iterator[Fold]:
     """Yield the part of each spec: its heading and effects, then its folds. Specs with equal parts share one."""
-    for (effects, *sections), paths in grouped((_part(review), code(review.path)) for review in reviews).items():
+    for (effects, *sections), paths in grouped(
+        (_part(review), code(review.path)) for review in reviews
+    ).items():
         names = listed(paths, _MAX_NAMES)
         yield effects._replace(title=names, opening=f"#### {names}: {effects.opening}")
         yield from (section._replace(title=f"{section.title} of {names}") for section in sections)
@@ -246,7 +287,9 @@ def _format_commit(snapshot: Snapshot) -> str:
         return f"{format_revision(snapshot)}{' (no commits yet)' if snapshot.exported_to else ''}"
     text = f"{'merge base ' if commit.is_merge_base else ''}{commit.id[:_SHORT_ID_LENGTH]}"
     # Authors know the commit that they pushed, but not the merge commit that GitHub created for it.
-    merges = f", which merges {commit.merges[:_SHORT_ID_LENGTH]} into the base" if commit.merges else ""
+    merges = (
+        f", which merges {commit.merges[:_SHORT_ID_LENGTH]} into the base" if commit.merges else ""
+    )
     is_id = commit.id.startswith(snapshot.title)
     return f"{text if is_id else f'{code(snapshot.title)} ({text})'}{merges}"
 
@@ -276,7 +319,9 @@ def _errors(revision: CompiledRevision) -> Iterator[str]:
 
 def check_command(*revisions: CompiledRevision) -> str:
     """Return the command that prints all findings about specs, quoted for a shell."""
-    return shlex.join(command_words("check", *(revision.snapshot.display_path for revision in revisions)))
+    return shlex.join(
+        command_words("check", *(revision.snapshot.display_path for revision in revisions))
+    )
 
 
 # The last line
@@ -290,13 +335,17 @@ def footer(review: Review) -> str:
 
 def _source_sentences(review: Review) -> Iterator[str]:
     environments = review.environments
-    by_source = {source: [item for item in environments if item.source == source] for source in _SOURCES}
+    by_source = {
+        source: [item for item in environments if item.source == source] for source in _SOURCES
+    }
     for source, text in _SOURCES.items():
         if covered := by_source[source]:
             # Environments are named only if there may be several sources.
             names = f" of {_names(covered)}" if by_source["preview"] else ""
             yield f"Resources{names}: {text.format(_bundled(review), head=format_revision(review.after.snapshot))}."
-    if unknown := [item for item in by_source["preview"] if not (item.preview.is_refreshed or item.problem)]:
+    if unknown := [
+        item for item in by_source["preview"] if not (item.preview.is_refreshed or item.problem)
+    ]:
         yield f"Drift of {_names(unknown)} is {_NO_DRIFT}."
     if missing := [environment for environment in environments if environment.preview.has_no_stack]:
         subject, verb = ("stack", "does") if len(missing) == 1 else ("stacks", "do")
@@ -306,7 +355,11 @@ def _source_sentences(review: Review) -> Iterator[str]:
 def _bundled(review: Review) -> str:
     """Return the revisions without a stack program of their own, in brackets; empty if there are none."""
     snapshots = (review.before.snapshot, review.after.snapshot)
-    titles = [format_revision(item) for item in snapshots if item.title in review.revisions_with_bundled_program]
+    titles = [
+        format_revision(item)
+        for item in snapshots
+        if item.title in review.revisions_with_bundled_program
+    ]
     return f" (the one bundled with tpucfg for {listed(titles, last=' and ')})" if titles else ""
 
 

@@ -6,7 +6,14 @@ from fractions import Fraction
 from typing import Final
 
 from tpucfg.changes.costs import COST_FORMATS, COST_TITLES, CostChanges, cost_growth
-from tpucfg.changes.figures import MONEY, RungRow, changed_columns, figure_values, row_label, rung_cell
+from tpucfg.changes.figures import (
+    MONEY,
+    RungRow,
+    changed_columns,
+    figure_values,
+    row_label,
+    rung_cell,
+)
 from tpucfg.changes.fits import FitChanges, FitRow
 from tpucfg.changes.statements import join_statements
 from tpucfg.findings import Finding
@@ -58,17 +65,23 @@ def cost_phrase(costs: CostChanges) -> str:
     rows = [row for row in costs.rows if row.differs]
 
     def is_unknown(key: str) -> bool:
-        return any(cost_growth(row, key) is None for row in rows if key in row.before or key in row.after)
+        return any(
+            cost_growth(row, key) is None for row in rows if key in row.before or key in row.after
+        )
 
     for key in sorted(COST_TITLES, key=is_unknown):
-        growths = [(growth, row) for row in rows if (growth := cost_growth(row, key)) and growth > 0]
+        growths = [
+            (growth, row) for row in rows if (growth := cost_growth(row, key)) and growth > 0
+        ]
         if growths:
             growth, row = max(growths, key=lambda pair: pair[0])
             share = growth / old if (old := figure_values(row.before).get(key)) else None
             # Without any job before, all of it is new.
             if share is None or share >= _MIN_HEADLINE_GROWTH:
                 percent = f" (+{format_percent(share)})" if share else ""
-                return f"+{COST_FORMATS[key](growth)} {COST_TITLES[key]} on {row_label(row)}{percent}"
+                return (
+                    f"+{COST_FORMATS[key](growth)} {COST_TITLES[key]} on {row_label(row)}{percent}"
+                )
     return ""
 
 
@@ -76,14 +89,18 @@ def cost_parts(review: Review) -> Iterator[Part]:
     """Yield the table of rungs whose cost differs, or of the dearest; nothing if the change does not touch the jobs."""
     changed = [row for row in review.costs.rows if row.differs]
     rows = changed or (review.costs.rows[:1] if review.difference else ())
-    known = {name for row in rows for name in (*figure_values(row.before), *figure_values(row.after))}
+    known = {
+        name for row in rows for name in (*figure_values(row.before), *figure_values(row.after))
+    }
     # If only chips are known, the table of figures has them as hosts and cores.
     if known.isdisjoint((*MONEY, "hours")):
         return
     names = [*dict.fromkeys((*changed_columns(rows), *(name for name in MONEY if name in known)))]
     if names:
         yield "**Cost**" if changed else "**Cost** as before, of the dearest rung"
-        yield from _rung_table("the cost of", rows, sorted(names, key=[*COST_TITLES].index), COST_TITLES.__getitem__)
+        yield from _rung_table(
+            "the cost of", rows, sorted(names, key=[*COST_TITLES].index), COST_TITLES.__getitem__
+        )
         if review.costs.notes:
             yield f"_{prose(' '.join(review.costs.notes))}_"
 
@@ -94,7 +111,9 @@ def cost_parts(review: Review) -> Iterator[Part]:
 def fit_block(review: Review) -> str:
     """Return the rungs that differ, and a count of the others; empty if the change touches neither jobs nor results."""
     fits = review.fits
-    is_touched = any(row.differs or (row.before and row.before.result != row.after.result) for row in fits.rows)
+    is_touched = any(
+        row.differs or (row.before and row.before.result != row.after.result) for row in fits.rows
+    )
     if not (fits.rows and (is_touched or review.difference or fits.notices)):
         return ""
     lines = [_fit_line(row, fits) for row in fits.rows if row.differs]
@@ -102,7 +121,9 @@ def fit_block(review: Review) -> str:
     for row in fits.rows:
         verdict = f"{row.after.verdict}, as committed" if _is_committed(row) else row.after.verdict
         same[verdict] += 0 if row.differs else len(row.environments)
-    counts = [f"{format_count(count, 'config')} ({verdict})" for verdict, count in same.items() if count]
+    counts = [
+        f"{format_count(count, 'config')} ({verdict})" for verdict, count in same.items() if count
+    ]
     lines += [f"as before: {', '.join(counts)}"] if counts else []
     return f"**Fit**: memory (HBM) of a device\n\n{items(lines, _MAX_STATEMENTS)}"
 
@@ -123,7 +144,11 @@ def _fit_after(fit: RungFit, fits: FitChanges) -> str:
     if fit.result is None and fits.problem:
         return "not known"
     changes = format_value(redact(listed(fit.changes)), quoted=False, max_length=200)
-    return f"{fit.verdict}, compiled before a change of {code(changes)}" if fit.changes else verdict_text(fit)
+    return (
+        f"{fit.verdict}, compiled before a change of {code(changes)}"
+        if fit.changes
+        else verdict_text(fit)
+    )
 
 
 def _fit_before(row: FitRow) -> str:
@@ -151,7 +176,9 @@ def impact_parts(review: Review) -> Iterator[Part]:
         yield "**Impact**"
         yield "\n".join(lines)
     rule = review.after.project.training.learning_rate_rule if review.after.project else "keep"
-    yield from _rung_table("the figures of", review.impact.rows, names, lambda name: _column_title(name, rule))
+    yield from _rung_table(
+        "the figures of", review.impact.rows, names, lambda name: _column_title(name, rule)
+    )
 
 
 def _column_title(name: str, learning_rate_rule: str) -> str:

@@ -59,7 +59,9 @@ class Fold(NamedTuple):
         return self._join(shown) if shown else ""
 
     def _join(self, shown: Sequence[str]) -> str:
-        total, omitted = (sum(line.count("\n") + 1 for line in self.lines[start:]) for start in (0, len(shown)))
+        total, omitted = (
+            sum(line.count("\n") + 1 for line in self.lines[start:]) for start in (0, len(shown))
+        )
         note = f"\n\n_{omitted:,} of {total:,} lines are omitted for length._" if omitted else ""
         return "".join((self.opening, "\n".join(shown).rstrip("\n"), self.closing, note))
 
@@ -75,7 +77,12 @@ def fold(title: str, summary: str, lines: Sequence[str], frame: str = "", fence:
         fence: the closing fence.
     """
     opening, closing = (f"{frame}\n" if frame else "", f"\n{fence}" if fence else "")
-    return Fold(title, f"<details><summary>{summary}</summary>\n\n{opening}", (*lines,), f"{closing}\n\n</details>")
+    return Fold(
+        title,
+        f"<details><summary>{summary}</summary>\n\n{opening}",
+        (*lines,),
+        f"{closing}\n\n</details>",
+    )
 
 
 def join_within_limit(
@@ -140,7 +147,9 @@ def _count_within(words: Sequence[str], max_length: int) -> int:
 
 def count_fitting(lines: Sequence[str], max_bytes: int) -> int:
     """Return how many of the first lines fit."""
-    return len([*takewhile(lambda end: end <= max_bytes, accumulate(size(line) + 1 for line in lines))])
+    return len(
+        [*takewhile(lambda end: end <= max_bytes, accumulate(size(line) + 1 for line in lines))]
+    )
 
 
 def size(text: str) -> int:
@@ -192,7 +201,9 @@ def _config_fold(group: Group, common: tuple[Scope, ...]) -> Fold:
         "\n".join(change_diff(change, label, flag=is_flag(change)))
         for change, label in zip(group.changes, labels, strict=True)
     )
-    short = dict.fromkeys(_short_label(change, label) for change, label in zip(group.changes, labels, strict=True))
+    short = dict.fromkeys(
+        _short_label(change, label) for change, label in zip(group.changes, labels, strict=True)
+    )
     prefix = "" if keys == ALL_CONFIGS else "configs of "
     summary = f"{prefix}{html_code(keys)}: {html(listed([*short], _MAX_SUMMARY_LABELS))}"
     return _diff_fold(f"{prefix}{prose(keys)}", summary, [*diffs])
@@ -212,7 +223,10 @@ def _short_label(change: Change, label: str) -> str:
 def resource_folds(environments: Sequence[EnvironmentReview]) -> list[Fold]:
     """Return a fold for each set of environments whose resources change in the same way."""
     folds = []
-    contents = (((_summarize(item), tuple(_resource_lines(item))), item.environment) for item in environments)
+    contents = (
+        ((_summarize(item), tuple(_resource_lines(item))), item.environment)
+        for item in environments
+    )
     for (summary, lines), environment_names in grouped(contents).items():
         if not lines:
             continue
@@ -225,7 +239,10 @@ def resource_folds(environments: Sequence[EnvironmentReview]) -> list[Fold]:
 def _summarize(environment: EnvironmentReview) -> str:
     phrases = [f"{count:,} {phrase}" for count, phrase in count_phrases(environment.changes)]
     if environment.declared:
-        count, protected = len(environment.declared), sum(resource.protect for resource in environment.declared)
+        count, protected = (
+            len(environment.declared),
+            sum(resource.protect for resource in environment.declared),
+        )
         quantity = {0: "none", count: "all"}.get(protected, f"{protected:,}")
         phrases.append(f"{count:,} declared, {quantity} of them protected")
     phrases += ["failed"] if environment.problem else []
@@ -242,11 +259,16 @@ def _resource_lines(environment: EnvironmentReview) -> Iterator[str]:
         yield redact(problem.reason)
         yield from map(redact_report, problem.output)
     yield from (f"warning: {line}" for line in environment.preview.warnings)
-    yield from (_resource_label(resource.kind, resource.name, resource.inputs) for resource in environment.declared)
+    yield from (
+        _resource_label(resource.kind, resource.name, resource.inputs)
+        for resource in environment.declared
+    )
     for change in environment.changes:
         if environment.is_new and change.op == "create":
             # Only the names: with every input the fold would repeat the whole program.
-            inputs = {str(item.path[0]): item.after for item in change.inputs if len(item.path) == 1}
+            inputs = {
+                str(item.path[0]): item.after for item in change.inputs if len(item.path) == 1
+            }
             yield f"create {_resource_label(change.kind, change.name, inputs)}"
         else:
             yield _change_title(change)
@@ -295,6 +317,10 @@ def drift_line(drift: Drift) -> str:
     # First those that open access.
     changes = sorted(drift.changes, key=lambda change: change.path[0] not in opening)
     labels = change_labels(changes)
-    names = [code(change_sentence(change, label)) for change, label in zip(changes, labels, strict=True)]
+    names = [
+        code(change_sentence(change, label)) for change, label in zip(changes, labels, strict=True)
+    ]
     outcome = "sets it as declared" if drift.reverted else "leaves it"
-    return f"{label}{opened} differs in the cloud: {listed(names, _MAX_CHANGES)}; the update {outcome}"
+    return (
+        f"{label}{opened} differs in the cloud: {listed(names, _MAX_CHANGES)}; the update {outcome}"
+    )

@@ -49,7 +49,11 @@ def _review(review: Review) -> dict[str, Any]:
         "is_known": review.is_known,
         "errors": {name: errors(revision.findings) for name, revision in revisions.items()},
         "cautions": spec_cautions(review),
-        "meaning": {"statements": impact.statements, "rungs": impact.rows, **_fields(impact, *_WARNINGS)},
+        "meaning": {
+            "statements": impact.statements,
+            "rungs": impact.rows,
+            **_fields(impact, *_WARNINGS),
+        },
         "costs": {"rungs": costs.rows, "notes": costs.notes},
         "fits": {**_fields(fits, "problem", "run_problem"), "rungs": fits.rows},
     }
@@ -88,7 +92,11 @@ def _snapshot(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def _statement(statement: Statement) -> dict[str, Any]:
-    return {"text": statement.plain, "risk": statement.risk.name.lower(), "destructive": statement.destructive}
+    return {
+        "text": statement.plain,
+        "risk": statement.risk.name.lower(),
+        "destructive": statement.destructive,
+    }
 
 
 def _rung(row: RungRow) -> dict[str, Any]:
@@ -117,7 +125,11 @@ def _resource(change: ResourceChange) -> dict[str, Any]:
 
 
 def _fit(fit: RungFit) -> dict[str, Any]:
-    data: dict[str, Any] = {"verdict": fit.verdict, "as_committed": not fit.is_trusted, "changes": fit.changes}
+    data: dict[str, Any] = {
+        "verdict": fit.verdict,
+        "as_committed": not fit.is_trusted,
+        "changes": fit.changes,
+    }
     if result := fit.current:
         data |= {**result.memory._asdict(), "flops": result.flops, **result.compiler._asdict()}
     return data
@@ -135,8 +147,15 @@ _OBJECTS: Final[Mapping[type, Callable[[Any], Any]]] = {
         "help": finding.help,
     },
     FitRow: lambda row: _fields(row, "size", "environments", "before", "after"),
-    LocatedStatement: lambda located: {"scope": located.scope, **_statement(located.statement), "text": located.plain},
-    Problem: lambda problem: {"reason": problem.reason, "output": [*map(redact_report, problem.output)]},
+    LocatedStatement: lambda located: {
+        "scope": located.scope,
+        **_statement(located.statement),
+        "text": located.plain,
+    },
+    Problem: lambda problem: {
+        "reason": problem.reason,
+        "output": [*map(redact_report, problem.output)],
+    },
     ResourceChange: _resource,
     RungFit: _fit,
     RungRow: _rung,

@@ -81,13 +81,17 @@ class Review(NamedTuple):
     @property
     def is_known(self) -> bool:
         """True if all changes to resources are known."""
-        has_problem = any(environment.problem or environment.unverified for environment in self.environments)
+        has_problem = any(
+            environment.problem or environment.unverified for environment in self.environments
+        )
         return not (self.is_broken or self.not_run or has_problem)
 
     @property
     def is_destructive(self) -> bool:
         """True if data is deleted or loses its protection."""
-        has_destructive_statement = any(located.statement.destructive for located in self.impact.statements)
+        has_destructive_statement = any(
+            located.statement.destructive for located in self.impact.statements
+        )
         return has_destructive_statement or any(change.destructive for change in self.resources)
 
     @property
@@ -99,11 +103,15 @@ class Review(NamedTuple):
     def is_change(self) -> bool:
         """True if anything changes."""
         has_effect = any(located not in self.fits.notices for located in self.impact.statements)
-        return bool(self.difference or self.resources or has_effect or self.fits.is_change or self.is_broken)
+        return bool(
+            self.difference or self.resources or has_effect or self.fits.is_change or self.is_broken
+        )
 
     def with_statements(self, statements: tuple[LocatedStatement, ...]) -> "Review":
         """Return the review with further statements before its own."""
-        return self._replace(impact=self.impact._replace(statements=(*statements, *self.impact.statements)))
+        return self._replace(
+            impact=self.impact._replace(statements=(*statements, *self.impact.statements))
+        )
 
 
 class SpecFailure(NamedTuple):
@@ -150,10 +158,14 @@ class RepositoryReview(NamedTuple):
     @property
     def is_destructive(self) -> bool:
         """True if data is deleted or loses its protection."""
-        has_destructive_statement = any(located.statement.destructive for located in self.statements)
+        has_destructive_statement = any(
+            located.statement.destructive for located in self.statements
+        )
         return has_destructive_statement or any(review.is_destructive for review in self.reviews)
 
     @property
     def is_change(self) -> bool:
         """True if anything changes."""
-        return bool(self.failures or self.statements) or any(review.is_change for review in self.reviews)
+        return bool(self.failures or self.statements) or any(
+            review.is_change for review in self.reviews
+        )

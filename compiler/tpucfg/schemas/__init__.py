@@ -51,7 +51,9 @@ class Problem(NamedTuple):
 
     def finding_in(self, document: Document) -> Finding:
         """Return the finding at its location in the document."""
-        return self.finding_at(document.key_location(self.path) if self.at_key else document.value_location(self.path))
+        return self.finding_at(
+            document.key_location(self.path) if self.at_key else document.value_location(self.path)
+        )
 
     def finding_at(self, location: Location) -> Finding:
         """Return the finding at another location, such as the line of the spec that a rendered field is based on."""
@@ -61,7 +63,9 @@ class Problem(NamedTuple):
 @cache
 def load_schema(name: str) -> dict[str, Any]:
     """Return the schema in schema/<name>.schema.json."""
-    schema: dict[str, Any] = json.loads((data_folder("schema") / f"{name}.schema.json").read_bytes())
+    schema: dict[str, Any] = json.loads(
+        (data_folder("schema") / f"{name}.schema.json").read_bytes()
+    )
     return schema
 
 
@@ -86,8 +90,16 @@ def sections_of_key(name: str, key: str) -> Iterator[KeyPath]:
         members = resolved.get("properties", {})
         if key in members:
             yield path
-        below = [*members.items(), ("<name>", resolved.get("additionalProperties")), (0, resolved.get("items"))]
-        queue += [((*path, step), child, (*outer, reference)) for step, child in below if isinstance(child, dict)]
+        below = [
+            *members.items(),
+            ("<name>", resolved.get("additionalProperties")),
+            (0, resolved.get("items")),
+        ]
+        queue += [
+            ((*path, step), child, (*outer, reference))
+            for step, child in below
+            if isinstance(child, dict)
+        ]
 
 
 @cache
@@ -133,4 +145,7 @@ def limit_problems(problems: Iterable[Problem]) -> Sequence[Problem]:
     if len(first_problems) <= MAX_FINDINGS:
         return first_problems
     message = f"there are more than {MAX_FINDINGS} mistakes; the first {MAX_FINDINGS} are listed"
-    return [*first_problems[:MAX_FINDINGS], Problem("TPU010", message, (), "fix those first, and check again")]
+    return [
+        *first_problems[:MAX_FINDINGS],
+        Problem("TPU010", message, (), "fix those first, and check again"),
+    ]

@@ -29,7 +29,11 @@ def strict_validator(name: str) -> Any:
 
     # jsonschema compares all pairs of items, which is quadratic; the schemas use uniqueItems only for lists of texts.
     def check_unique(_: Any, is_required: bool, instance: Any, __: Any) -> Iterator[Any]:
-        texts = [item for item in instance if isinstance(item, str)] if isinstance(instance, list) else []
+        texts = (
+            [item for item in instance if isinstance(item, str)]
+            if isinstance(instance, list)
+            else []
+        )
         if is_required and len(set(texts)) < len(texts):
             yield ValidationError("an item occurs twice")
 
@@ -79,24 +83,34 @@ class ErrorContext(NamedTuple):
     @property
     def value_text(self) -> str:
         """The invalid value; a number in its source text, if that is known."""
-        is_number = isinstance(self.error.instance, int | float) and not isinstance(self.error.instance, bool)
+        is_number = isinstance(self.error.instance, int | float) and not isinstance(
+            self.error.instance, bool
+        )
         return (is_number and self.source_text(self.path)) or format_value(self.error.instance)
 
     @property
     def pattern_message(self) -> str:
         """The mismatched pattern in words; empty if the error is about another keyword."""
-        return self.error.schema.get("patternErrorMessage", "") if self.error.validator == "pattern" else ""
+        return (
+            self.error.schema.get("patternErrorMessage", "")
+            if self.error.validator == "pattern"
+            else ""
+        )
 
     @property
     def absent_keys(self) -> list[str]:
         """The known keys that the object does not have."""
-        return [key for key in self.error.schema.get("properties", ()) if key not in self.error.instance]
+        return [
+            key for key in self.error.schema.get("properties", ()) if key not in self.error.instance
+        ]
 
     @property
     def intended_keys(self) -> set[str]:
         """The known keys that the object has under a similar name."""
         schema = self.error.schema
-        if schema.get("additionalProperties", True) is not False or not isinstance(self.error.instance, dict):
+        if schema.get("additionalProperties", True) is not False or not isinstance(
+            self.error.instance, dict
+        ):
             return set()
         first_keys = islice(self.error.instance.items(), MAX_FINDINGS)
         if any(self.advice(self.path, key, value).startswith("set ") for key, value in first_keys):
@@ -129,7 +143,9 @@ class ErrorContext(NamedTuple):
         required = {*self.error.schema.get("required", ())} - self.error.instance.keys()
         first_keys = islice(self.error.instance, MAX_FINDINGS)
         sections = ((next(sections_of_key(self.name, key), ()), key) for key in first_keys)
-        return grouped((section[0], key) for section, key in sections if section and section[0] in required)
+        return grouped(
+            (section[0], key) for section, key in sections if section and section[0] in required
+        )
 
     @property
     def misplaced_in_override(self) -> str:
@@ -143,13 +159,17 @@ class ErrorContext(NamedTuple):
 
     def example(self, *, key: bool = False) -> str:
         """Return a help line with a valid value, `for example: batch_size: 1024`, or with a valid key, or no text."""
-        annotations = self._annotations() if key else self._with_implied(self._annotations(), self.path)
+        annotations = (
+            self._annotations() if key else self._with_implied(self._annotations(), self.path)
+        )
         example = _first_example(annotations, () if key else self.path[-1:])
         return f"for example: {example}" if example else ""
 
     def example_of(self, key: str) -> str:
         """Return a member of the object with an example of its value; the bare key if the schema has no example."""
-        member = resolve_references(self.schema, self.error.schema.get("properties", {}).get(key, {}))
+        member = resolve_references(
+            self.schema, self.error.schema.get("properties", {}).get(key, {})
+        )
         return _first_example(self._with_implied(member, (*self.path, key)), (key,)) or f"{key}:"
 
     def _with_implied(self, annotations: Mapping[str, Any], path: KeyPath) -> Mapping[str, Any]:
@@ -170,7 +190,11 @@ def _first_example(annotations: Mapping[str, Any], key: KeyPath) -> str:
     examples = annotations.get("examples") or annotations.get("enum") or constant
     if not examples:
         return ""
-    return f"{key[0]}: {yaml_example(examples[0])}" if key and isinstance(key[0], str) else yaml_example(examples[0])
+    return (
+        f"{key[0]}: {yaml_example(examples[0])}"
+        if key and isinstance(key[0], str)
+        else yaml_example(examples[0])
+    )
 
 
 def did_you_mean(near: str | None) -> str:

@@ -27,7 +27,9 @@ from tpucfg.yamldoc import KeyPath
 from tpucfg.yamldoc.parser import NumberRefusedError, resolve_scalar
 
 
-def explain_errors(name: str, data: Any, ids: RuleIds, source_text: Callable[[KeyPath], str]) -> Sequence[Problem]:
+def explain_errors(
+    name: str, data: Any, ids: RuleIds, source_text: Callable[[KeyPath], str]
+) -> Sequence[Problem]:
     """Return the problems of invalid data, one for each value or key, even if it breaks several rules.
 
     The search stops after MAX_FINDINGS + 1 problems, so that the caller can report that some are left out.
@@ -35,7 +37,10 @@ def explain_errors(name: str, data: Any, ids: RuleIds, source_text: Callable[[Ke
     most_important: dict[tuple[KeyPath, bool], tuple[int, Problem]] = {}
     for error in strict_validator(name).iter_errors(data):
         for problem in _problems(ErrorContext(error, name, ids, source_text, data)):
-            key, rank = (problem.path, problem.at_key), _RANKS.get(str(error.validator), len(_RANKS))
+            key, rank = (
+                (problem.path, problem.at_key),
+                _RANKS.get(str(error.validator), len(_RANKS)),
+            )
             if key not in most_important or rank < most_important[key][0]:
                 most_important[key] = (rank, problem)
             if len(most_important) > MAX_FINDINGS:
@@ -66,7 +71,9 @@ def _problems(context: ErrorContext) -> Iterator[Problem]:
 def _bad_key(context: ErrorContext) -> Problem:
     """Return the problem of a key that is malformed or too long."""
     key = str(context.error.instance)
-    reason = context.pattern_message or f"it is longer than {context.error.validator_value} characters"
+    reason = (
+        context.pattern_message or f"it is longer than {context.error.validator_value} characters"
+    )
     near = next(filter(context.takes, spellings(key.lstrip("-"))), None)
     message = f"{format_value(key)} cannot be a {context.ids.noun} of {context.subject}: {reason}"
     hint = did_you_mean(near) or context.example(key=True)
@@ -82,7 +89,9 @@ def _unknown_keys(context: ErrorContext) -> Iterator[Problem]:
         if key in known or key in misplaced or any(re.search(pattern, key) for pattern in patterns):
             continue
         near = context.nearest_key(key, context.absent_keys)
-        advice = _missing_space(key, near) or context.advice(context.path, key, context.error.instance[key])
+        advice = _missing_space(key, near) or context.advice(
+            context.path, key, context.error.instance[key]
+        )
         allowed = f"it takes: {listed(known)}" if known else "it takes none"
         yield Problem(
             context.ids.unknown,
@@ -108,7 +117,11 @@ def _move_or_delete(context: ErrorContext, key: str, known: list[str]) -> str:
         return f"delete {name}: {existing} is already set"
     # The advice on a spec has the sections of its layers.
     section = None if context.ids == SPEC else next(sections_of_key(context.name, key), None)
-    return f"delete {name}" if section is None else f"{name} belongs {where(section)}: move it there, or delete it"
+    return (
+        f"delete {name}"
+        if section is None
+        else f"{name} belongs {where(section)}: move it there, or delete it"
+    )
 
 
 def _missing_keys(context: ErrorContext) -> Iterator[Problem]:
@@ -121,9 +134,13 @@ def _missing_keys(context: ErrorContext) -> Iterator[Problem]:
         if members := misplaced.get(key):
             message = f"{message}, and has keys that belong below it: {listed(members)}"
             hint = f"add {key}: above, and indent these"
-            yield Problem(context.ids.missing, message, (*context.path, members[0]), hint, at_key=True)
+            yield Problem(
+                context.ids.missing, message, (*context.path, members[0]), hint, at_key=True
+            )
         else:
-            yield Problem(context.ids.missing, message, (*context.path, key), f"add {context.example_of(key)}")
+            yield Problem(
+                context.ids.missing, message, (*context.path, key), f"add {context.example_of(key)}"
+            )
 
 
 def _alternatives(context: ErrorContext) -> Iterator[Problem]:
@@ -132,35 +149,54 @@ def _alternatives(context: ErrorContext) -> Iterator[Problem]:
     each = [{"required": [key]} for key in rule["required"]] if isinstance(rule, dict) else rule
     branches = [branch.get("required", []) for branch in each]
     # Data of another type, or a misspelt key, is reported as another problem.
-    if not isinstance(instance, dict) or context.intended_keys & {key for branch in branches for key in branch}:
+    if not isinstance(instance, dict) or context.intended_keys & {
+        key for branch in branches for key in branch
+    }:
         return
-    complete = [branch[0] for branch in branches if branch and all(key in instance for key in branch)]
+    complete = [
+        branch[0] for branch in branches if branch and all(key in instance for key in branch)
+    ]
     if len(complete) > 1:
         first, second, *_ = complete
         message = f"{context.subject} has both {first} and {second}; they exclude each other"
         path, hint = (*context.path, second), f"delete {first} or {second}"
         yield Problem(context.ids.exclusive, message, path, hint, at_key=True)
     else:
-        begun_branch: list[str] = next((branch for branch in branches for key in branch if key in instance), [])
+        begun_branch: list[str] = next(
+            (branch for branch in branches for key in branch if key in instance), []
+        )
         yield _no_alternative(context, branches, begun_branch)
 
 
-def _no_alternative(context: ErrorContext, branches: list[list[str]], begun_branch: list[str]) -> Problem:
+def _no_alternative(
+    context: ErrorContext, branches: list[list[str]], begun_branch: list[str]
+) -> Problem:
     """Return the problem of an object without any complete branch; it has some keys of `begun_branch`."""
     instance = context.error.instance
     choices = [[key for key in begun_branch if key not in instance]] if begun_branch else branches
     needs = listed([" and ".join(branch) for branch in choices], last=", or ")
-    examples = listed([" and ".join(context.example_of(key) for key in branch) for branch in choices], last=", or ")
+    examples = listed(
+        [" and ".join(context.example_of(key) for key in branch) for branch in choices],
+        last=", or ",
+    )
     key = next(key for key in begun_branch if key in instance) if begun_branch else choices[0][0]
     message = f"{context.subject} needs {needs}" + (f" beside {key}" if begun_branch else "")
-    return Problem(context.ids.missing, message, (*context.path, key), f"add {examples}", at_key=bool(begun_branch))
+    return Problem(
+        context.ids.missing,
+        message,
+        (*context.path, key),
+        f"add {examples}",
+        at_key=bool(begun_branch),
+    )
 
 
 def _missing_companions(context: ErrorContext) -> Iterator[Problem]:
     """Yield a problem for each key that requires another one beside it; a misspelled one is a problem of its own."""
     present = {*context.error.instance, *context.intended_keys}
     for key, companions in context.error.validator_value.items():
-        missing = [name for name in companions if key in context.error.instance and name not in present]
+        missing = [
+            name for name in companions if key in context.error.instance and name not in present
+        ]
         if missing:
             message = f"{dotted((*context.path, key))} needs {' and '.join(missing)} beside it"
             hint = f"add {' and '.join(context.example_of(name) for name in missing)}"
@@ -178,7 +214,14 @@ _TYPE_NAMES: Final = {
     "boolean": "true or false",
     "null": "null",
 }
-_SCHEMA_TYPES: Final = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer", float: "number"}
+_SCHEMA_TYPES: Final = {
+    dict: "object",
+    list: "array",
+    str: "string",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+}
 _UNITS: Final[Mapping[type, str]] = {dict: "key", list: "item", str: "character"}
 _BOUNDS: Final = {
     "min": "the minimum is",
@@ -216,18 +259,27 @@ def _actual(context: ErrorContext) -> str:
     name = _TYPE_NAMES[_SCHEMA_TYPES[type(value)]]
     if isinstance(value, dict | list):
         return f"is {name}"
-    return f"is {context.value_text}, which is {name}" if keyword == "type" else f"is {context.value_text}"
+    return (
+        f"is {context.value_text}, which is {name}"
+        if keyword == "type"
+        else f"is {context.value_text}"
+    )
 
 
 def _expected(context: ErrorContext) -> str:
     """Return what a keyword asks for."""
     keyword, bound = str(context.error.validator), context.error.validator_value
     if keyword == "pattern":
-        return context.pattern_message or f"it should be: {context.error.schema.get('description', 'of another form')}"
+        return (
+            context.pattern_message
+            or f"it should be: {context.error.schema.get('description', 'of another form')}"
+        )
     bounds = bound if isinstance(bound, list) else [bound]
     if keyword == "type":
         return f"it takes {listed([_TYPE_NAMES[name] for name in bounds], last=' or ')}"
-    words = next((words for start, words in _BOUNDS.items() if keyword.startswith(start)), "it takes")
+    words = next(
+        (words for start, words in _BOUNDS.items() if keyword.startswith(start)), "it takes"
+    )
     texts = [f"{each:,}" if type(each) is int else str(each) for each in bounds if each is not None]
     return words if keyword == "uniqueItems" else f"{words} {listed(texts)}"
 
@@ -242,10 +294,15 @@ def _other_forms(context: ErrorContext) -> Iterator[Any]:
         yield from spellings(value)
         yield from (literal for literal, words in _BOOLEANS.items() if value.lower() in words)
         with suppress(NumberRefusedError):
-            yield resolve_scalar(re.sub(r"(?<=[0-9])[,_' ](?=[0-9]{3}(?![0-9]))", "", value.strip()))
+            yield resolve_scalar(
+                re.sub(r"(?<=[0-9])[,_' ](?=[0-9]{3}(?![0-9]))", "", value.strip())
+            )
         # TPU_V6E is no misspelling of TPU_V3: a name with other numbers is another thing.
         names = filter(None, schema.get("enum", ()))
-        yield nearest(value, [name for name in names if re.findall("[0-9]+", name) == re.findall("[0-9]+", value)])
+        yield nearest(
+            value,
+            [name for name in names if re.findall("[0-9]+", name) == re.findall("[0-9]+", value)],
+        )
         if not re.search(r"[\"'\\;|&<>]", value):
             yield re.split(r"\s+" if "=" in value else r"[,\s]+", value.strip())
 

@@ -46,7 +46,9 @@ def value_advice(path: KeyPath, value: Any) -> str:
     _, section = _split_layer(path)
     if section[:2] == ("training", "steps") and isinstance(value, float) and 0 < value < 1:
         name = quote_key(str(path[-1]))
-        return f"{name} belongs under trainer.args: move it there, as a share of the run is no count"
+        return (
+            f"{name} belongs under trainer.args: move it there, as a share of the run is no count"
+        )
     return _text_advice(path, section, value) if isinstance(value, str) else ""
 
 
@@ -78,9 +80,21 @@ def implied_value(data: Any, path: KeyPath) -> str | None:
         case ("training", "tuned_on"):
             texts = (value_at(layer, ("sizes", 0)) for layer in (data, *environments))
         case ("environments", _, "region"):
-            places = ((layer, key) for layer in (value_at(data, path[:2]), *environments) for key in _LOCATED)
-            values = (text for layer, key in places for _, text in values_at(value_at(layer, (key,)), "**"))
-            texts = (match[1] for text in values if isinstance(text, str) and (match := _REGION.search(text)))
+            places = (
+                (layer, key)
+                for layer in (value_at(data, path[:2]), *environments)
+                for key in _LOCATED
+            )
+            values = (
+                text
+                for layer, key in places
+                for _, text in values_at(value_at(layer, (key,)), "**")
+            )
+            texts = (
+                match[1]
+                for text in values
+                if isinstance(text, str) and (match := _REGION.search(text))
+            )
         case ("gate", "goal"):
             metric = str(value_at(data, ("gate", "metric")))
             texts = ["min"] if any(word in metric.lower() for word in _SMALLER_IS_BETTER) else []
@@ -91,7 +105,14 @@ def synonym(path: KeyPath, key: str) -> str | None:
     """Return the key of the section at a path that has the meaning of another tool's name."""
     _, section = _split_layer(path)
     keys = _schema_at(section).get("properties", {})
-    return _meant({name: others for name, others in _annotation(section, "x-synonyms").items() if name in keys}, key)
+    return _meant(
+        {
+            name: others
+            for name, others in _annotation(section, "x-synonyms").items()
+            if name in keys
+        },
+        key,
+    )
 
 
 def nearest_figure(name: str, known: Sequence[str]) -> str | None:
@@ -131,7 +152,9 @@ def _annotation(section: KeyPath, keyword: str) -> Mapping[str, Any]:
 def _meant(names: Mapping[str, list[str]], text: str) -> str | None:
     """Return the name that has a text as another form or name; only letters and digits count."""
     meant = letters(text)
-    return next((name for name, others in names.items() if meant in map(letters, (name, *others))), None)
+    return next(
+        (name for name, others in names.items() if meant in map(letters, (name, *others))), None
+    )
 
 
 # Edits for a key. Each returns None if it does not apply.
@@ -170,19 +193,29 @@ class _UnknownKey(NamedTuple):
     def listed_under(self, keyword: str, path: KeyPath) -> str | None:
         """Return the entry of an annotation at a path that lists the key."""
         entries = _annotation(path, keyword).items()
-        return next((entry for entry, words in entries if letters(self.key) in map(letters, words)), None)
+        return next(
+            (entry for entry, words in entries if letters(self.key) in map(letters, words)), None
+        )
 
     @property
     def names(self) -> dict[str | int, str | int]:
         """The environment and the size of the layer, or of each."""
         environments = self.at("environments")
-        only = next(iter(environments)) if isinstance(environments, dict) and len(environments) == 1 else "<name>"
-        return {"environments": only, "overrides": "<size>"} | dict(zip(self.layer[::2], self.layer[1::2], strict=True))
+        only = (
+            next(iter(environments))
+            if isinstance(environments, dict) and len(environments) == 1
+            else "<name>"
+        )
+        return {"environments": only, "overrides": "<size>"} | dict(
+            zip(self.layer[::2], self.layer[1::2], strict=True)
+        )
 
     def located(self, section: KeyPath) -> KeyPath:
         """Return the path of a section with the names of the layer."""
         steps = pairwise(("", *section))
-        return tuple(self.names.get(before, step) if step == "<name>" else step for before, step in steps)
+        return tuple(
+            self.names.get(before, step) if step == "<name>" else step for before, step in steps
+        )
 
     def deletion(self, *existing: str | int) -> str:
         """Return the edit for a key whose meaning an existing key has."""
@@ -219,28 +252,47 @@ def _opposite(unknown: _UnknownKey) -> str | None:
 def _steps_of_override(unknown: _UnknownKey) -> str | None:
     """Return the edit for `steps` in an override, which has the counts as keys of its own."""
     layer, key = unknown.layer, unknown.key
-    if unknown.section or layer[:1] != ("overrides",) or key != "steps" or not isinstance(unknown.value, dict):
+    if (
+        unknown.section
+        or layer[:1] != ("overrides",)
+        or key != "steps"
+        or not isinstance(unknown.value, dict)
+    ):
         return None
     return f"move the keys of {dotted((*layer, key))} to {dotted(layer)} itself"
 
 
 def _replaced(unknown: _UnknownKey) -> str | None:
     """Return the edit for a key of another tool, or of a service's API, whose value has another form here."""
-    in_capacity = unknown.section == _CAPACITY  # a mapping in place of a name: `{type: spot}`, `{spot: true}`
+    in_capacity = (
+        unknown.section == _CAPACITY
+    )  # a mapping in place of a name: `{type: spot}`, `{spot: true}`
     meant = "capacity" if in_capacity else unknown.listed_under("x-replaced", ())
-    if meant is None or (unknown.section and unknown.section[0] not in ("trainer", "targets", "capacity")):
+    if meant is None or (
+        unknown.section and unknown.section[0] not in ("trainer", "targets", "capacity")
+    ):
         return None
     text = str(unknown.value)
     if unknown.value in (None, False):
         return f"delete {unknown.name}"
     if meant == "trainer.max_run_duration":
-        duration = (text if text[-1:].isalpha() else f"{text}s") if _SECONDS.fullmatch(text) else "12h"
+        duration = (
+            (text if text[-1:].isalpha() else f"{text}s") if _SECONDS.fullmatch(text) else "12h"
+        )
         return unknown.replacement((*unknown.layer, "trainer"), "max_run_duration", duration)
     synonyms = _annotation(_CAPACITY, "x-synonyms")
-    words = [word for each in (text, unknown.key) if (word := _meant(synonyms, each)) not in (None, "reservation")]
+    words = [
+        word
+        for each in (text, unknown.key)
+        if (word := _meant(synonyms, each)) not in (None, "reservation")
+    ]
     if in_capacity:
         return f"set {dotted(unknown.path)} to {words[0]}" if words else ""
-    value = {"reservation": _reservation_name(text) or text} if meant == "reservation" else [*words, "spot"][0]
+    value = (
+        {"reservation": _reservation_name(text) or text}
+        if meant == "reservation"
+        else [*words, "spot"][0]
+    )
     return unknown.replacement(unknown.layer, "capacity", value)
 
 
@@ -254,7 +306,9 @@ def _reservation_name(text: str) -> str | None:
 
 def _explained(unknown: _UnknownKey) -> str | None:
     """Return the edit for a key whose meaning something else decides, here or in every section."""
-    reason = unknown.listed_under("x-derived", unknown.path) or unknown.listed_under("x-derived", ())
+    reason = unknown.listed_under("x-derived", unknown.path) or unknown.listed_under(
+        "x-derived", ()
+    )
     return f"delete {unknown.name}: {reason}" if reason else None
 
 
@@ -267,7 +321,11 @@ def _synonym(unknown: _UnknownKey) -> str | None:
     if present is None:
         return f"did you mean {meant}?"
     deletion = unknown.deletion(*unknown.path, present)
-    return deletion if present == meant else f"{deletion}, and excludes {meant}, which has this meaning"
+    return (
+        deletion
+        if present == meant
+        else f"{deletion}, and excludes {meant}, which has this meaning"
+    )
 
 
 def _present(unknown: _UnknownKey, place: KeyPath, key: str) -> str | None:
@@ -285,7 +343,9 @@ def _is_step_setting(unknown: _UnknownKey) -> bool:
     key, value = unknown.key, unknown.value
     is_count = isinstance(value, int) and not isinstance(value, bool) and value > 0
     is_there = unknown.path in ((), ("training",)) and not synonym(("training",), key)
-    return bool(is_there and is_count and _STEPS.fullmatch(key)) and not nearest(key, ("train_steps",))
+    return bool(is_there and is_count and _STEPS.fullmatch(key)) and not nearest(
+        key, ("train_steps",)
+    )
 
 
 def _misplaced(unknown: _UnknownKey) -> str | None:
@@ -293,7 +353,9 @@ def _misplaced(unknown: _UnknownKey) -> str | None:
     place = next((place for place in _places(unknown) if place != unknown.path), None)
     if place is None:
         # A key of another target is no misspelling of one that this target has.
-        is_of_target = unknown.section[:1] == ("targets",) and any(sections_of_key("tpucfg", unknown.key))
+        is_of_target = unknown.section[:1] == ("targets",) and any(
+            sections_of_key("tpucfg", unknown.key)
+        )
         return f"delete {unknown.name}" if is_of_target else None
     present = _present(unknown, place, unknown.key)
     if present == unknown.key:
@@ -314,7 +376,11 @@ def _places(unknown: _UnknownKey) -> Iterator[KeyPath]:
 
 def _target_of(unknown: _UnknownKey) -> Any:
     """Return the target of the layer's environment, or of most."""
-    own = unknown.at(*unknown.layer[:2], "target") if unknown.layer[:1] == ("environments",) else _ABSENT
+    own = (
+        unknown.at(*unknown.layer[:2], "target")
+        if unknown.layer[:1] == ("environments",)
+        else _ABSENT
+    )
     return unknown.at("target") if own is _ABSENT else own
 
 

@@ -38,7 +38,11 @@ def _may_have_credentials(document: Document) -> bool:
     A text between quotes may have escapes, and a hidden value is a row of asterisks.
     """
     text = document.text.casefold()
-    return "\\" in text or _BLANK * _MIN_LENGTH in text or any(hint.rstrip("=") in text for hint in _HINTS)
+    return (
+        "\\" in text
+        or _BLANK * _MIN_LENGTH in text
+        or any(hint.rstrip("=") in text for hint in _HINTS)
+    )
 
 
 class Credential(NamedTuple):
@@ -63,7 +67,11 @@ class Credential(NamedTuple):
     @property
     def variable(self) -> str:
         """The environment variable in which the program can receive the value."""
-        return self.name if self.is_variable else re.sub(r"[^A-Z0-9]", "_", self.name.upper()).strip("_")
+        return (
+            self.name
+            if self.is_variable
+            else re.sub(r"[^A-Z0-9]", "_", self.name.upper()).strip("_")
+        )
 
     @property
     def reference(self) -> str:
@@ -79,17 +87,28 @@ class Credential(NamedTuple):
     def help(self) -> str:
         """The edit that replaces the value by a reference."""
         section = dotted((*(() if self.layer == PROBE else self.layer), "trainer", "secrets"))
-        return f"store the value in Secret Manager, and replace it by {self.reference} under {section}"
+        return (
+            f"store the value in Secret Manager, and replace it by {self.reference} under {section}"
+        )
 
 
 def credentials_in(document: Document) -> Iterator[Credential]:
     """Yield the credentials in the layered keys of every layer; the document may be invalid."""
     for layer in present_layers(document) if _may_have_credentials(document) else ():
         nodes = ((key, document.node((*layer, key))) for key in (*LAYERED, "args"))
-        values = (value for key, node in nodes if node for value in _credentials_below(node, (*layer, key)))
-        for path, of_path in grouped((_without_index(value.path), value) for value in values).items():
+        values = (
+            value
+            for key, node in nodes
+            if node
+            for value in _credentials_below(node, (*layer, key))
+        )
+        for path, of_path in grouped(
+            (_without_index(value.path), value) for value in values
+        ).items():
             name = "TOKEN" if of_path[0].name in _WORDS else of_path[0].name
-            yield Credential(path, layer, tuple(value.path for value in of_path), name, of_path[0].by)
+            yield Credential(
+                path, layer, tuple(value.path for value in of_path), name, of_path[0].by
+            )
 
 
 def _without_index(path: KeyPath) -> KeyPath:
@@ -116,7 +135,10 @@ def _credentials_below(node: Node, path: KeyPath, name: str = "") -> Iterator[_V
         credential, by = _credential_in(name, node.value)
         # Keys of trainer.secrets are names of credentials, and their values are names of secrets.
         if path[-2:-1] == ("secrets",):
-            credential, by = name, _FORM if re.fullmatch(_HEX_KEY, node.value) else _shown_by("", node.value)
+            credential, by = (
+                name,
+                _FORM if re.fullmatch(_HEX_KEY, node.value) else _shown_by("", node.value),
+            )
         if by:
             yield _Value(path, node, credential, by)
 
@@ -134,7 +156,11 @@ def _shown_by(name: str, text: str) -> str:
     """Return the part that shows that a text is a credential, its name or its form; empty if it is none."""
     if len(text) < _MIN_LENGTH or not any(hint in f"{name}={text}".casefold() for hint in _HINTS):
         return ""
-    from tpucfg.redaction import has_secret_name, has_token, is_random  # here, as most values have no hint
+    from tpucfg.redaction import (
+        has_secret_name,
+        has_token,
+        is_random,
+    )  # here, as most values have no hint
 
     if has_secret_name(name) and is_random(text):
         return _NAME
@@ -152,13 +178,19 @@ def _children(node: Node, name: str) -> Iterator[tuple[str | int, Node, str]]:
         yield key, child, pair if key == "value" and isinstance(pair, str) else key
 
 
-def credential_finding(document: Document, credential: Credential, hint: str, lines: Sequence[str] = ()) -> Finding:
+def credential_finding(
+    document: Document, credential: Credential, hint: str, lines: Sequence[str] = ()
+) -> Finding:
     """Return the error about a credential, with the edit and the lines that it refers to."""
     subject = f"{dotted(credential.path)} has the {credential.by} of a credential"
     message = f"{subject}, readable in the spec, the config and the job"
-    details = (f"secrets reach the program as environment variables: it has to read {credential.variable}",)
+    details = (
+        f"secrets reach the program as environment variables: it has to read {credential.variable}",
+    )
     details = (*(() if credential.is_variable else details), *lines)
-    return document.finding("TPU017", message, credential.path, at_key=True, help=hint, details=details)
+    return document.finding(
+        "TPU017", message, credential.path, at_key=True, help=hint, details=details
+    )
 
 
 def without_credentials(document: Document, findings: Iterable[Finding]) -> Iterator[Finding]:

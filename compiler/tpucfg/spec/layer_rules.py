@@ -54,7 +54,12 @@ def _check_disputed_capacity(document: Document) -> Iterator[Finding]:
     for name, size in _jobs(document):
         _, environment, override, both = ((*path, "capacity") for path in layer_paths(name, size))
         first, second = document.node(environment), document.node(override)
-        if first is None or second is None or document.node(both) or _text(first.value) == _text(second.value):
+        if (
+            first is None
+            or second is None
+            or document.node(both)
+            or _text(first.value) == _text(second.value)
+        ):
             continue
         message = f"the capacity of {size} in {name} is set twice: by {dotted(environment)} and by {dotted(override)}"
         hint = f"set {dotted(both)} to {_text(second.value)}, or to {_text(first.value)}"
@@ -74,8 +79,13 @@ def _check_args_of_sizes(document: Document) -> Iterator[Finding]:
             if document.node(other):
                 path: KeyPath = ("overrides", size, "args", key)
                 message = f"the flag {key} is given twice: by {dotted(path)} and by {dotted(other)}"
-                hint, related = f"delete {dotted(path)}", ((document.key_location(other), "the flag in trainer.args"),)
-                yield document.finding("TPU050", message, path, at_key=True, help=hint, related=related)
+                hint, related = (
+                    f"delete {dotted(path)}",
+                    ((document.key_location(other), "the flag in trainer.args"),),
+                )
+                yield document.finding(
+                    "TPU050", message, path, at_key=True, help=hint, related=related
+                )
 
 
 def _check_kinds_of_args(document: Document) -> Iterator[Finding]:
@@ -90,16 +100,26 @@ def _check_kinds_of_args(document: Document) -> Iterator[Finding]:
             args = layer.find("trainer", "args")
             if args is None or args.value is None:
                 continue
-            if below and isinstance(below.value, list) != isinstance(args.value, list) and args.path not in reported:
+            if (
+                below
+                and isinstance(below.value, list) != isinstance(args.value, list)
+                and args.path not in reported
+            ):
                 reported.add(args.path)
                 yield _other_kind(document, args, below)
             below = args
 
 
 def _other_kind(document: Document, args: Layered, below: Layered) -> Finding:
-    kind, other = ("a list", "a mapping") if isinstance(args.value, list) else ("a mapping", "a list")
-    message = f"{dotted(args.path)} is {kind}, and {dotted(below.path)} is {other}: they cannot be merged"
-    hint = f"delete {dotted(args.path)}" + ("" if args.path[0] == "tune" else f", or write it as {other}")
+    kind, other = (
+        ("a list", "a mapping") if isinstance(args.value, list) else ("a mapping", "a list")
+    )
+    message = (
+        f"{dotted(args.path)} is {kind}, and {dotted(below.path)} is {other}: they cannot be merged"
+    )
+    hint = f"delete {dotted(args.path)}" + (
+        "" if args.path[0] == "tune" else f", or write it as {other}"
+    )
     related = ((document.key_location(below.path), "the layer below"),)
     return document.finding("TPU006", message, args.path, help=hint, related=related)
 
@@ -141,13 +161,22 @@ def _check_programs(document: Document) -> Iterator[Finding]:
         trainer = merge_layers(document.data, name, size).value["trainer"]
         if any(all(trainer.get(key) is not None for key in keys) for keys in PROGRAMS):
             continue
-        removals = [path for keys in PROGRAMS for key in keys for path in _removals(document, name, size, key)]
+        removals = [
+            path
+            for keys in PROGRAMS
+            for key in keys
+            for path in _removals(document, name, size, key)
+        ]
         layers = layer_paths(name, size)
         path = max(removals, key=lambda removal: layers.index(removal[:-2]), default=("trainer",))
-        message = f"{dotted(path)} removes the program: a trainer needs image, or package and module"
+        message = (
+            f"{dotted(path)} removes the program: a trainer needs image, or package and module"
+        )
         hint = deletion_help(document, path)
         if path[0] == "trainer":
-            example = load_schema("tpucfg")["$defs"]["trainer"]["properties"][str(path[-1])]["examples"][0]
+            example = load_schema("tpucfg")["$defs"]["trainer"]["properties"][str(path[-1])][
+                "examples"
+            ][0]
             hint = f"set {dotted(path)} to {example}, or to your own"
         yield document.finding("TPU005", message, path, at_key=True, help=hint)
 
@@ -164,7 +193,11 @@ def _check_fit(document: Document) -> Iterator[Finding]:
             continue
         path = ("gate", "fit") if fit is None else layers.source(("trainer", "fit"))
         section = dotted(("trainer", "fit") if fit is None else path)
-        hint = f"set {section} to {{}}" if has_own_step else f'set {section}.step to "trainer.fit:abstract_step"'
+        hint = (
+            f"set {section} to {{}}"
+            if has_own_step
+            else f'set {section}.step to "trainer.fit:abstract_step"'
+        )
         removals = [] if fit is not None else [*_removals(document, name, size, "fit")]
         hint = deletion_help(document, removals[-1]) if removals else hint
         hint += f", or delete {'gate.fit' if len(gate) > 1 else 'gate'}" if fit is None else ""
@@ -185,7 +218,9 @@ def _removals(document: Document, environment: str, size: str, key: str) -> Iter
 _RULES: Final[Mapping[Callable[[Document], Iterator[Finding]], frozenset[str]]] = {
     _check_disputed_capacity: frozenset(("environments", "sizes", "overrides", "capacity")),
     _check_args_of_sizes: frozenset(("overrides",)),
-    _check_kinds_of_args: frozenset(("environments", "sizes", "overrides", "trainer", "probe", "tune")),
+    _check_kinds_of_args: frozenset(
+        ("environments", "sizes", "overrides", "trainer", "probe", "tune")
+    ),
     _check_removals: frozenset(("environments", "sizes", "overrides", "probe", *LAYERED)),
     _check_programs: frozenset(("environments", "sizes", "trainer")),
     _check_fit: frozenset(("environments", "sizes", "overrides", "trainer", "training")),

@@ -31,7 +31,9 @@ class Layered:
 
     __slots__ = ("_children", "path", "value")
 
-    def __init__(self, value: Any, path: KeyPath, children: "Mapping[str, Layered] | None" = None) -> None:
+    def __init__(
+        self, value: Any, path: KeyPath, children: "Mapping[str, Layered] | None" = None
+    ) -> None:
         self.value = value
         """Plain data, as if a single layer had it."""
         self.path = path
@@ -64,7 +66,11 @@ class Layered:
         if isinstance(self.value, str):
             yield self.path, self.value
         items = self.value if isinstance(self.value, list) else ()
-        yield from ((self.source((index,)), item) for index, item in enumerate(items) if isinstance(item, str))
+        yield from (
+            (self.source((index,)), item)
+            for index, item in enumerate(items)
+            if isinstance(item, str)
+        )
         for child in () if items else self.children().values():
             yield from child.texts()
 
@@ -73,7 +79,9 @@ _UNSET: Final = Layered(None, ())
 """The value of a setting that no earlier layer has."""
 
 
-def merge_layers(data: Mapping[str, Any], environment: str = "", size: str = "", *, is_probe: bool = False) -> Layered:
+def merge_layers(
+    data: Mapping[str, Any], environment: str = "", size: str = "", *, is_probe: bool = False
+) -> Layered:
     """Return the layered keys of an environment and a size, as a mapping.
 
     Args:
@@ -127,7 +135,9 @@ def deletion_help(document: Document, path: KeyPath) -> str:
     return f"delete {dotted(deletion_path(document, path))}"
 
 
-def layers_of(data: Mapping[str, Any], environment: str, size: str, *, is_probe: bool = False) -> Iterator[Layered]:
+def layers_of(
+    data: Mapping[str, Any], environment: str, size: str, *, is_probe: bool = False
+) -> Iterator[Layered]:
     """Yield the layers of an environment and a size that have a layered key, from the first to the one that wins.
 
     The arguments of a probe are the last layer of one.
@@ -170,9 +180,15 @@ def merge(lower: Layered, upper: Layered, path: KeyPath = ()) -> Layered:
 def _appended(lower: Layered, upper: Layered) -> Layered:
     """Return the words of two lists of arguments as one, each with its own path."""
     lists = [layer for layer in (lower, upper) if isinstance(layer.value, list)]
-    words = [Layered(word, layer.source((index,))) for layer in lists for index, word in enumerate(layer.value)]
+    words = [
+        Layered(word, layer.source((index,)))
+        for layer in lists
+        for index, word in enumerate(layer.value)
+    ]
     return Layered(
-        [word.value for word in words], lists[0].path, {str(index): word for index, word in enumerate(words)}
+        [word.value for word in words],
+        lists[0].path,
+        {str(index): word for index, word in enumerate(words)},
     )
 
 

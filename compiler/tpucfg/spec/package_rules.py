@@ -53,7 +53,9 @@ def package_findings(project: Project, folder: Path) -> Iterator[Finding]:
             yield from _local_package(project, path, package, folder)
 
 
-def _local_package(project: Project, path: KeyPath, package: str, folder: Path) -> Iterator[Finding]:
+def _local_package(
+    project: Project, path: KeyPath, package: str, folder: Path
+) -> Iterator[Finding]:
     # normpath, because Path does not resolve `..`: it would return `trainer` as the parent of `trainer/..`.
     package_folder = Path(os.path.normpath(folder.absolute() / package))
     if not is_directory(package_folder):
@@ -81,7 +83,9 @@ class _JaxPin(NamedTuple):
     release: tuple[int, int, int]
 
 
-def jax_findings(project: Project, catalog: Catalog, folder: Path, target: str | None = None) -> Iterator[Finding]:
+def jax_findings(
+    project: Project, catalog: Catalog, folder: Path, target: str | None = None
+) -> Iterator[Finding]:
     """Yield a warning for each environment whose hosts would not find each other with the JAX of a lock file.
 
     Args:
@@ -96,7 +100,11 @@ def jax_findings(project: Project, catalog: Catalog, folder: Path, target: str |
     for environment in project.environments.values():
         name = target or environment.target
         oldest = TARGET_FACTS[name].oldest_jax
-        sizes = [size for size in environment.sizes if (slice_ := catalog.find(size)) and slice_.hosts > 1]
+        sizes = [
+            size
+            for size in environment.sizes
+            if (slice_ := catalog.find(size)) and slice_.hosts > 1
+        ]
         if oldest and sizes:
             # The first of several old versions is reported.
             old = [pin for pin in pins if pin.release < oldest.release]
@@ -104,7 +112,12 @@ def jax_findings(project: Project, catalog: Catalog, folder: Path, target: str |
 
 
 def _old_jax(
-    project: Project, environment: Environment, target: str, sizes: Sequence[str], pin: _JaxPin, oldest: OldestJax
+    project: Project,
+    environment: Environment,
+    target: str,
+    sizes: Sequence[str],
+    pin: _JaxPin,
+    oldest: OldestJax,
 ) -> Finding:
     own = (*environment.path, "target")
     path = own if project.document.node(own) else ("target",)
@@ -116,7 +129,9 @@ def _old_jax(
         f"raise the version in {pin.file} to {oldest.text} or newer; or pass coordinator_address, num_processes "
         "and process_id to jax.distributed.initialize, and allow TPU049"
     )
-    return project.document.finding("TPU049", message, path, help=hint, details=(f"see {oldest.source}",))
+    return project.document.finding(
+        "TPU049", message, path, help=hint, details=(f"see {oldest.source}",)
+    )
 
 
 def _jax_pins(folder: Path) -> Iterator[_JaxPin]:

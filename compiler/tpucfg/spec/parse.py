@@ -54,12 +54,19 @@ def parse_project(document: Document) -> ParsedProject:
     if errors(findings):
         return _parse_invalid(document, findings)
     findings += _rule_findings(document, frozenset())
-    return _parse_remaining(document, findings) if errors(findings) else _parsed(document, frozenset(), findings)
+    return (
+        _parse_remaining(document, findings)
+        if errors(findings)
+        else _parsed(document, frozenset(), findings)
+    )
 
 
 def _rule_findings(document: Document, broken: frozenset[str]) -> list[Finding]:
     """Return the findings of the rules that no JSON Schema can express."""
-    return [*semantic_findings(document, broken), *islice(placeholder_findings(document), MAX_FINDINGS)]
+    return [
+        *semantic_findings(document, broken),
+        *islice(placeholder_findings(document), MAX_FINDINGS),
+    ]
 
 
 def _parse_invalid(document: Document, findings: Sequence[Finding]) -> ParsedProject:
@@ -71,7 +78,9 @@ def _parse_invalid(document: Document, findings: Sequence[Finding]) -> ParsedPro
     # An error may be located outside the section that it breaks, so validity is checked and not assumed.
     if not schemas.is_valid("tpucfg", repaired.data):
         return ParsedProject(None, collect(findings))
-    return _parse_remaining(document, [*findings, *without_stand_ins(_rule_findings(repaired, broken))])
+    return _parse_remaining(
+        document, [*findings, *without_stand_ins(_rule_findings(repaired, broken))]
+    )
 
 
 def _parse_remaining(document: Document, findings: Sequence[Finding]) -> ParsedProject:
@@ -81,7 +90,9 @@ def _parse_remaining(document: Document, findings: Sequence[Finding]) -> ParsedP
     return _parsed(*replace_broken_sections(document, errors(findings)), findings)
 
 
-def _parsed(document: Document, broken: frozenset[str], findings: Sequence[Finding]) -> ParsedProject:
+def _parsed(
+    document: Document, broken: frozenset[str], findings: Sequence[Finding]
+) -> ParsedProject:
     return ParsedProject(build_project(document, broken), collect(findings))
 
 
@@ -102,7 +113,11 @@ def semantic_findings(document: Document, broken: frozenset[str]) -> Iterator[Fi
 
 def _check_ladders(document: Document) -> Iterator[Finding]:
     environments = document.data["environments"]
-    without = [] if "sizes" in document.data else [name for name in environments if "sizes" not in environments[name]]
+    without = (
+        []
+        if "sizes" in document.data
+        else [name for name in environments if "sizes" not in environments[name]]
+    )
     has_none = without == [*environments]
     for name in without[:1] if has_none else without:
         path: KeyPath = ("sizes",) if has_none else ("environments", name)
@@ -127,10 +142,16 @@ def _unknown_override(document: Document, size: str, key: str, known: tuple[str,
     from tpucfg.schemas.spec_keys import key_advice
 
     path, name, near = ("overrides", size), quote_key(key), nearest(key, known)
-    hint = f"did you mean {near}?" if near else f"add {name} to training.steps if it is counted in steps, or delete it"
+    hint = (
+        f"did you mean {near}?"
+        if near
+        else f"add {name} to training.steps if it is counted in steps, or delete it"
+    )
     hint = key_advice(document.data, path, key, document.data["overrides"][size][key]) or hint
     message, details = f"{dotted(path)} has no key {name}", (f"it takes: {listed(known)}",)
-    return document.finding("TPU004", message, (*path, key), at_key=True, help=hint, details=details)
+    return document.finding(
+        "TPU004", message, (*path, key), at_key=True, help=hint, details=details
+    )
 
 
 def _check_step_keys(document: Document) -> Iterator[Finding]:
@@ -156,7 +177,10 @@ def _check_flag_keys(document: Document) -> Iterator[Finding]:
         if key not in (*settings, "preset"):
             near, name = nearest(key, settings), quote_key(key)
             hint = f"did you mean {near}?" if near else f"delete training.flags.{name}"
-            message, path = f"training.flags has {name}, which is not a setting of training", ("training", "flags", key)
+            message, path = (
+                f"training.flags has {name}, which is not a setting of training",
+                ("training", "flags", key),
+            )
             details = (f"it takes: {listed(settings)}",)
             yield document.finding("TPU004", message, path, at_key=True, help=hint, details=details)
 
@@ -167,9 +191,14 @@ def _check_allowed_ids(document: Document) -> Iterator[Finding]:
         if id_ in allowable:
             yield from _check_allowed_places(document, id_, value)
             continue
-        message, hint = f"{id_} cannot be allowed: it is no finding about a matter of judgment", f"delete allow.{id_}"
+        message, hint = (
+            f"{id_} cannot be allowed: it is no finding about a matter of judgment",
+            f"delete allow.{id_}",
+        )
         details = ("tpucfg explain lists the findings that can be allowed",)
-        yield document.finding("TPU007", message, ("allow", id_), at_key=True, help=hint, details=details)
+        yield document.finding(
+            "TPU007", message, ("allow", id_), at_key=True, help=hint, details=details
+        )
 
 
 def _check_allowed_places(document: Document, id_: str, value: Any) -> Iterator[Finding]:
@@ -181,16 +210,26 @@ def _check_allowed_places(document: Document, id_: str, value: Any) -> Iterator[
             message = f"{id_} ({RULES[id_].title}) is allowed for one place, so that another one stays an error"
             # A token by its form is no matter of judgment.
             named = [dotted(each.path) for each in credentials_in(document) if each.by == "name"]
-            hint = f"set {dotted(path)} to {yaml_example({'path': named[0], 'reason': value})}" if named else deletion
+            hint = (
+                f"set {dotted(path)} to {yaml_example({'path': named[0], 'reason': value})}"
+                if named
+                else deletion
+            )
             yield document.finding("TPU007", message, path, help=hint)
         return
-    known = {dotted(each): None for each, _ in values_at(document.data, "**") if each[:1] not in ((), ("allow",))}
+    known = {
+        dotted(each): None
+        for each, _ in values_at(document.data, "**")
+        if each[:1] not in ((), ("allow",))
+    }
     for index, text in enumerate(listed_paths(value)):
         if text not in known:
             message = f"{dotted(path)} is for {format_value(text, quoted=False)}, which the file does not have"
             near = nearest(text, tuple(known))
             place = (*path, "path", index) if isinstance(value["path"], list) else (*path, "path")
-            yield document.finding("TPU007", message, place, help=f"did you mean {near}?" if near else deletion)
+            yield document.finding(
+                "TPU007", message, place, help=f"did you mean {near}?" if near else deletion
+            )
 
 
 def _check_soft_delete(document: Document) -> Iterator[Finding]:
@@ -210,7 +249,9 @@ def _check_exit_codes(document: Document) -> Iterator[Finding]:
             first, _, last = str(item).partition("-")
             if last and int(first) > int(last):
                 message = f"{dotted(path)} has {item}, and a range begins with its lower exit code"
-                yield document.finding("TPU007", message, (*path, index), help=f"set it to {last}-{first}")
+                yield document.finding(
+                    "TPU007", message, (*path, index), help=f"set it to {last}-{first}"
+                )
 
 
 # A schema limits the entries of one list or mapping, and cannot count the values below it.

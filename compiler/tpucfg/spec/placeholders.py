@@ -55,7 +55,9 @@ def fill_placeholders(text: str, values: Mapping[str, str]) -> str:
     if "${" not in text:
         return text
     head, tail = _split_at_last_brace(text)
-    return _TOKEN.sub(lambda match: "${" if match[1] is None else values[match[1]], head) + tail.replace("$${", "${")
+    return _TOKEN.sub(
+        lambda match: "${" if match[1] is None else values[match[1]], head
+    ) + tail.replace("$${", "${")
 
 
 def used_placeholders(texts: Iterable[str]) -> frozenset[str]:
@@ -117,12 +119,19 @@ def _check(document: Document, path: KeyPath, known: Sequence[str]) -> Iterator[
                 yield _bad_placeholder(source, name, text_path, document, known)
 
 
-def _bad_placeholder(source: str, name: str | None, path: KeyPath, document: Document, known: Sequence[str]) -> Finding:
+def _bad_placeholder(
+    source: str, name: str | None, path: KeyPath, document: Document, known: Sequence[str]
+) -> Finding:
     """Return the finding for an unclosed, an empty or an unknown placeholder."""
     location = document.text_location(path, source)
     if name is None:
         message = f"{dotted(path)} has a ${{ without a closing }}"
-        return Finding.of("TPU009", message, location, help="close it with }, or write $${ for the two characters ${")
+        return Finding.of(
+            "TPU009",
+            message,
+            location,
+            help="close it with }, or write $${ for the two characters ${",
+        )
     shown = format_value(source, quoted=False)
     from tpucfg.schemas.spec_keys import nearest_figure  # here, as most specs have no wrong name
 
@@ -130,7 +139,9 @@ def _bad_placeholder(source: str, name: str | None, path: KeyPath, document: Doc
     message = f"{dotted(path)} has the unknown placeholder {shown}"
     hint = f"did you mean ${{{near}}}?" if near else f"write ${shown} if it is meant as text"
     names = [f"${{{key}}}" for key in known]
-    return Finding.of("TPU009", message, location, help=hint, details=(f"the placeholders are: {listed(names)}",))
+    return Finding.of(
+        "TPU009", message, location, help=hint, details=(f"the placeholders are: {listed(names)}",)
+    )
 
 
 def _texts(document: Document, section: KeyPath, mark: str = "${") -> Iterator[tuple[KeyPath, str]]:

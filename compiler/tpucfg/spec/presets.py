@@ -79,7 +79,10 @@ PRESETS: Final[Mapping[str, Preset]] = {
         # and a restart begins at step 0.
         args={"base_output_directory": "${run_root}", "run_name": "${run_folder}"},
         # A probe keeps nothing, and its rate follows the first steps of the whole run's schedule.
-        probe_args={"enable_checkpointing": "false", "learning_rate_schedule_steps": "${run_steps}"},
+        probe_args={
+            "enable_checkpointing": "false",
+            "learning_rate_schedule_steps": "${run_steps}",
+        },
         # While the batch ramps up, the line has no TFLOP/s, and the examples of its step are not those of the batch.
         step_line=StepLine(
             marker="completed step:",

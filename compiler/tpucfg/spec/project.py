@@ -252,7 +252,11 @@ class Project(NamedTuple):
 
     def distinct_settings(self) -> Iterator[Settings]:
         """Yield the settings of all jobs, each once: environments and sizes with equal layers share one."""
-        return iter({id(settings): settings for (_, size), settings in self.settings.items() if size}.values())
+        return iter(
+            {
+                id(settings): settings for (_, size), settings in self.settings.items() if size
+            }.values()
+        )
 
     def users_of(self, layer: KeyPath) -> list[Environment]:
         """Return the environments in whose jobs the layer at a path takes part."""
@@ -283,15 +287,21 @@ def build_project(document: Document, broken: frozenset[str]) -> Project:
     training = _training(document, data["training"])
     return Project(
         name=data["name"],
-        environments={name: _environment(name, value, data) for name, value in sorted(data["environments"].items())},
+        environments={
+            name: _environment(name, value, data)
+            for name, value in sorted(data["environments"].items())
+        },
         settings=resolve_settings(document, training.preset),
         training=training,
         overrides={
-            size: _override(document, training, size, value) for size, value in data.get("overrides", {}).items()
+            size: _override(document, training, size, value)
+            for size, value in data.get("overrides", {}).items()
         },
         probe=Probe(int(data["probe"]["steps"])) if "probe" in data else None,
         gate=Gate(**data["gate"]) if data.get("gate") else None,
-        prices={name: _prices(document, name, value) for name, value in data.get("prices", {}).items()},
+        prices={
+            name: _prices(document, name, value) for name, value in data.get("prices", {}).items()
+        },
         allow={id_: _allowance(document, value) for id_, value in data.get("allow", {}).items()},
         document=document,
         broken=broken,
@@ -352,10 +362,15 @@ def _training(document: Document, value: Mapping[str, Any]) -> Training:
     per_device = _optional_number(document, ("training", "per_device_batch_size"))
     flags = value.get("flags", {})
     preset = PRESETS.get(flags if isinstance(flags, str) else flags.get("preset", ""))
-    own = {} if isinstance(flags, str) else {figure: flag for figure, flag in flags.items() if figure != "preset"}
+    own = (
+        {}
+        if isinstance(flags, str)
+        else {figure: flag for figure, flag in flags.items() if figure != "preset"}
+    )
     return Training(
         tuned_on=value["tuned_on"],
-        batch_size=_batch_size(value, value["tuned_on"], per_device, value.get("grad_accum", 1)) or 1,
+        batch_size=_batch_size(value, value["tuned_on"], per_device, value.get("grad_accum", 1))
+        or 1,
         per_device_batch_size=per_device,
         batch_rule=value.get("batch_rule", "per_core"),
         grad_accum=_count(value, "grad_accum"),
@@ -366,13 +381,17 @@ def _training(document: Document, value: Mapping[str, Any]) -> Training:
         epochs=_optional_number(document, ("training", "epochs")),
         learning_rate=_optional_number(document, ("training", "learning_rate")),
         learning_rate_rule=value.get("learning_rate_rule", "keep"),
-        steps={key: _step_setting(setting) for key, setting in sorted(value.get("steps", {}).items())},
+        steps={
+            key: _step_setting(setting) for key, setting in sorted(value.get("steps", {}).items())
+        },
         flags={**(preset.flags if preset else {}), **own},
         preset=preset,
     )
 
 
-def _batch_size(value: Mapping[str, Any], size: str, per_device: Number | None, grad_accum: int) -> int | None:
+def _batch_size(
+    value: Mapping[str, Any], size: str, per_device: Number | None, grad_accum: int
+) -> int | None:
     """Return the global batch that a mapping of the spec sets for a size; None if it sets none.
 
     A batch that is no whole number is rounded down (TPU040), and that of an unknown size is 1 (TPU020).
@@ -399,11 +418,15 @@ def _count(value: Mapping[str, Any], key: str) -> int | None:
 
 
 def _step_setting(value: Any) -> StepSetting:
-    count, scaled = (value["value"], value.get("scale", True)) if isinstance(value, dict) else (value, True)
+    count, scaled = (
+        (value["value"], value.get("scale", True)) if isinstance(value, dict) else (value, True)
+    )
     return StepSetting(int(count), scaled)
 
 
-def _override(document: Document, training: Training, size: str, value: Mapping[str, Any]) -> Override:
+def _override(
+    document: Document, training: Training, size: str, value: Mapping[str, Any]
+) -> Override:
     path, known = ("overrides", size), overridable()
     per_device = _optional_number(document, (*path, "per_device_batch_size"))
     grad_accum = value.get("grad_accum", training.grad_accum or 1)

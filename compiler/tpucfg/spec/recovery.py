@@ -29,24 +29,38 @@ _NOWHERE: Final = Mark(-1, -1)
 """The position of stand-ins, which occurs in no text: without_stand_ins() recognizes a finding there by its line 0."""
 
 
-def replace_broken_sections(document: Document, known_errors: Sequence[Finding]) -> tuple[Document, frozenset[str]]:
+def replace_broken_sections(
+    document: Document, known_errors: Sequence[Finding]
+) -> tuple[Document, frozenset[str]]:
     """Return the document with stand-ins for its broken sections, and the names of these sections.
 
     `known_errors` are the errors in the document.
     """
-    root, stand_in, sections = document.root or _stand_in(), _stand_in(), load_schema("tpucfg")["properties"]
+    root, stand_in, sections = (
+        document.root or _stand_in(),
+        _stand_in(),
+        load_schema("tpucfg")["properties"],
+    )
     # An argument of the command line is not at the place of its section.
-    changed = {section for error in known_errors if (section := document.changed_section(error.location))}
+    changed = {
+        section for error in known_errors if (section := document.changed_section(error.location))
+    }
     in_text = [error for error in known_errors if document.changed_section(error.location) is None]
-    broken = frozenset(_broken_sections(root, in_text)) | (changed & {*load_schema("tpucfg")["properties"]})
-    valid_sections = {name: node for name, node in _entries(root) if name in sections and name not in broken}
+    broken = frozenset(_broken_sections(root, in_text)) | (
+        changed & {*load_schema("tpucfg")["properties"]}
+    )
+    valid_sections = {
+        name: node for name, node in _entries(root) if name in sections and name not in broken
+    }
     replacements = {name: node for name, node in _entries(stand_in) if name in broken}
     # Environments and sizes without an error are kept, so that further mistakes in them are found.
     for section in {"environments", "overrides"} & (broken - changed):
         if valid := _valid_entries(document, section, known_errors):
             replacements[section] = valid
     environments = (valid_sections | replacements)["environments"]
-    if "sizes" not in valid_sections and not all("sizes" in node.value for _, node in _entries(environments)):
+    if "sizes" not in valid_sections and not all(
+        "sizes" in node.value for _, node in _entries(environments)
+    ):
         broken |= {"sizes"}
         replacements["sizes"] = dict(_entries(stand_in))["sizes"]
     repaired = root.with_children(valid_sections | replacements, {**stand_in.keys, **root.keys})
@@ -61,10 +75,14 @@ def _entries(node: Node | None) -> Iterable[tuple[str, Node]]:
 def _broken_sections(root: Node, known_errors: Iterable[Finding]) -> Iterator[str]:
     """Yield the sections with an error, missing sections, and sections whose name an unknown key probably misspells."""
     present = dict(_entries(root))
-    sections = sorted((key.start.line + 1, key.start.column + 1, name) for name, key in root.keys.items())
+    sections = sorted(
+        (key.start.line + 1, key.start.column + 1, name) for name, key in root.keys.items()
+    )
     for finding in known_errors:
         # The last section that starts before the error; none for an error at the top of the file.
-        yield from [name for line, column, name in sections if (line, column) <= finding.location[1:3]][-1:]
+        yield from [
+            name for line, column, name in sections if (line, column) <= finding.location[1:3]
+        ][-1:]
     schema = load_schema("tpucfg")
     yield from (name for name in schema["required"] if name not in present)
     absent = [name for name in schema["properties"] if name not in present]
@@ -73,13 +91,20 @@ def _broken_sections(root: Node, known_errors: Iterable[Finding]) -> Iterator[st
             yield meant
 
 
-def _valid_entries(document: Document, section: str, known_errors: Sequence[Finding]) -> Node | None:
+def _valid_entries(
+    document: Document, section: str, known_errors: Sequence[Finding]
+) -> Node | None:
     """Return the entries of a section without an error between their key and their end, or None if there are none."""
     node = document.node((section,))
     valid = {}
     for name, child in _entries(node):
-        start, end = document.key_location((section, name))[1:3], (child.end.line + 1, child.end.column + 1)
-        if isinstance(child.value, dict) and not any(start <= finding.location[1:3] < end for finding in known_errors):
+        start, end = (
+            document.key_location((section, name))[1:3],
+            (child.end.line + 1, child.end.column + 1),
+        )
+        if isinstance(child.value, dict) and not any(
+            start <= finding.location[1:3] < end for finding in known_errors
+        ):
             valid[name] = child
     return node.with_children(valid) if node and valid else None
 

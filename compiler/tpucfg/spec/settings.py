@@ -40,7 +40,9 @@ class Capacity(NamedTuple):
     @property
     def reservation_project(self) -> str | None:
         """The Google project that shares the reservation; None if the environment's own project has it."""
-        project, _, _ = (self.reservation or "").removeprefix("projects/").rpartition("/reservations/")
+        project, _, _ = (
+            (self.reservation or "").removeprefix("projects/").rpartition("/reservations/")
+        )
         return project or None
 
     @property
@@ -173,7 +175,9 @@ def resolve_settings(
     data, by_layers, settings = document.data, {}, {}
     pairs = [("", "")]
     for name, value in data["environments"].items():
-        pairs += [(name, size) for size in ("", *(value["sizes"] if "sizes" in value else data["sizes"]))]
+        pairs += [
+            (name, size) for size in ("", *(value["sizes"] if "sizes" in value else data["sizes"]))
+        ]
     for pair in pairs:
         present = tuple(path for path in layer_paths(*pair) if _has_layer(data, path))
         if present not in by_layers:
@@ -189,7 +193,9 @@ def _has_layer(data: Any, path: KeyPath) -> bool:
     return any(key in data for key in (*LAYERED, "args"))
 
 
-def _settings_of(document: Document, layers: Layered, preset: Preset | None, *, is_probe: bool) -> Settings:
+def _settings_of(
+    document: Document, layers: Layered, preset: Preset | None, *, is_probe: bool
+) -> Settings:
     data = layers.value
     return Settings(
         capacity=_capacity(data.get("capacity")),
@@ -205,7 +211,9 @@ def _capacity(value: Any) -> Capacity:
     return Capacity(value) if value else Capacity(is_set=False)
 
 
-def _trainer(document: Document, layers: Layered, preset: Preset | None, *, is_probe: bool) -> Trainer:
+def _trainer(
+    document: Document, layers: Layered, preset: Preset | None, *, is_probe: bool
+) -> Trainer:
     value = layers.value["trainer"]
     args = _args(document, layers.find("trainer", "args"))
     of_preset = {**preset.args, **(preset.probe_args if is_probe else {})} if preset else {}
@@ -217,7 +225,10 @@ def _trainer(document: Document, layers: Layered, preset: Preset | None, *, is_p
         "command": tuple(value.get("command") or ()),
         "arg_style": value.get("arg_style") or (preset.arg_style if preset else "--key=value"),
         # What the spec sets itself, the preset does not add.
-        "args": (*args, *(Arg(key, (text,), PRESET) for key, text in of_preset.items() if key not in written)),
+        "args": (
+            *args,
+            *(Arg(key, (text,), PRESET) for key, text in of_preset.items() if key not in written),
+        ),
         "env": tuple(_items(value, "env")),
         "secrets": tuple(_secret(variable, text) for variable, text in _items(value, "secrets")),
         "mounts": tuple(Mount(path, source) for path, source in _items(value, "mounts")),
@@ -230,7 +241,9 @@ def _trainer(document: Document, layers: Layered, preset: Preset | None, *, is_p
     return Trainer(**{key: value.get(key) for key in Trainer._fields} | built)
 
 
-def _fit_step(value: Mapping[str, Any] | None, command: Iterable[str], preset: Preset | None) -> FitStep | None:
+def _fit_step(
+    value: Mapping[str, Any] | None, command: Iterable[str], preset: Preset | None
+) -> FitStep | None:
     if value is None:
         return None
     own = [preset.step, *re.findall(_DEFAULTS, " ".join(command))[:1]] if preset else []
@@ -256,8 +269,12 @@ def _args(document: Document, args: Layered | None) -> tuple[Arg, ...]:
     if args is None or not args.value:
         return ()
     if isinstance(args.value, list):
-        return tuple(Arg("", (text,), args.source((index,))) for index, text in enumerate(args.value))
-    return tuple(Arg(key, _values(document, arg.path), arg.path) for key, arg in args.children().items())
+        return tuple(
+            Arg("", (text,), args.source((index,))) for index, text in enumerate(args.value)
+        )
+    return tuple(
+        Arg(key, _values(document, arg.path), arg.path) for key, arg in args.children().items()
+    )
 
 
 def _values(document: Document, path: KeyPath) -> tuple[str | None, ...]:

@@ -16,7 +16,15 @@ from typing import Any, Final
 
 from tpucfg.findings import MAX_FINDINGS, Finding
 from tpucfg.named_tuple import NamedTuple
-from tpucfg.paths import ITEM_NAMES, KeyPath, all_matches, first_match, is_object_list, leaf_paths, matches
+from tpucfg.paths import (
+    ITEM_NAMES,
+    KeyPath,
+    all_matches,
+    first_match,
+    is_object_list,
+    leaf_paths,
+    matches,
+)
 from tpucfg.plan import Job
 from tpucfg.plan.rules.trainer_rules import runtime_variable
 from tpucfg.spec import Project
@@ -29,7 +37,9 @@ _HARMLESS: Final = (
     "spec.ttlSecondsAfterFinished",
     "**.resources.requests.memory",
     "**.resources.requests.cpu",
-    *(f"**.ports.*.{field}" for field in ("name", "containerPort", "protocol")),  # only document what a program opens
+    *(
+        f"**.ports.*.{field}" for field in ("name", "containerPort", "protocol")
+    ),  # only document what a program opens
 )
 _UNPREFIXED: Final = ("**.labels.*", "**.annotations.*")
 
@@ -80,7 +90,9 @@ class Merged(NamedTuple):
 
     def source_below(self, path: KeyPath) -> KeyPath | None:
         """Return the path below `extra` of the first value that it added below a path; None if there is none."""
-        return next((source for field, source in self.sources.items() if field[: len(path)] == path), None)
+        return next(
+            (source for field, source in self.sources.items() if field[: len(path)] == path), None
+        )
 
 
 def merged_request_body(job: Job) -> Merged:
@@ -134,7 +146,9 @@ class _Merger:
         self.sources: dict[KeyPath, KeyPath] = {}
         self.refusals: list[Refusal] = []
 
-    def mapping(self, body: Mapping[str, Any], extra: Mapping[str, Any], at: _Position) -> dict[str, Any]:
+    def mapping(
+        self, body: Mapping[str, Any], extra: Mapping[str, Any], at: _Position
+    ) -> dict[str, Any]:
         """Return a mapping of the request body with the fields of `extra` added."""
         merged = dict(body)
         for key, value in extra.items():
@@ -155,7 +169,10 @@ class _Merger:
     def _items(self, items: Sequence[Any], extra: Sequence[Any], at: _Position) -> list[Any]:
         merged = list(items)
         # Items of `extra` do not count: one without a name must not turn named items into items by position.
-        key = next((key for key in ITEM_NAMES if all(isinstance(item.get(key), str) for item in items)), None)
+        key = next(
+            (key for key in ITEM_NAMES if all(isinstance(item.get(key), str) for item in items)),
+            None,
+        )
         for number, item in enumerate(extra):
             names = [own.get(key) for own in merged] if key else list(range(len(items)))
             name = item.get(key) if key else number
@@ -201,7 +218,9 @@ class _Merger:
             return Refusal("TPU066", at.path, at.source, "an earlier item of extra sets it", ())
         matched = (first_match(self._origins.items(), path) for path in leaf_paths(value, at.path))
         origins = list(dict.fromkeys(origin for origin in matched if origin))
-        keys = tuple(dict.fromkeys(key for origin in origins for key in _deciding_keys(origin, self._job)))
+        keys = tuple(
+            dict.fromkeys(key for origin in origins for key in _deciding_keys(origin, self._job))
+        )
         # With several origins, one rule is not the reason for the rest.
         rule = origins[0] if len(origins) == 1 and origins[0].kind == "rule" else None
         reason, page = (rule.detail, rule.source) if rule else ("", "")
@@ -227,7 +246,9 @@ def _setting(key: str, job: Job) -> KeyPath:
 # Findings
 
 
-def refused_extra(project: Project, jobs: Iterable[tuple[Job, Sequence[Refusal]]]) -> Iterator[Finding]:
+def refused_extra(
+    project: Project, jobs: Iterable[tuple[Job, Sequence[Refusal]]]
+) -> Iterator[Finding]:
     """Yield a finding for each field of `extra` that was refused, with the settings that decide it in all jobs.
 
     Of more than MAX_FINDINGS fields, the first ones are reported.
@@ -252,7 +273,9 @@ def _finding(document: Document, path: KeyPath, refusal: Refusal, keys: Sequence
     deciding = listed(keys, 3, last=" and ")
     if refusal.id == "TPU066":
         by = f"decided by {deciding}" if keys else "fixed"
-        message = f"{field} is {by}, and extra cannot change it{refusal.reason and f': {refusal.reason}'}"
+        message = (
+            f"{field} is {by}, and extra cannot change it{refusal.reason and f': {refusal.reason}'}"
+        )
     else:
         by = f", and that is decided by {deciding}" if keys else ""
         message = f"{field} in extra would {refusal.reason}{by}"
@@ -270,7 +293,11 @@ def _named(document: Document, path: KeyPath, source: KeyPath) -> KeyPath:
     start, steps = len(path) - len(source), list(source)
     for index, step in enumerate(source):
         node = document.node(path[: start + index + 1])
-        name = node.value.get("name") if isinstance(step, int) and node and isinstance(node.value, dict) else None
+        name = (
+            node.value.get("name")
+            if isinstance(step, int) and node and isinstance(node.value, dict)
+            else None
+        )
         if isinstance(name, str) and name:
             steps[index] = name
     return tuple(steps)

@@ -113,7 +113,11 @@ class Run(NamedTuple):
     @property
     def purpose(self) -> str:
         """The work of the watchdog."""
-        return "restarts it, and deletes the slice at its end" if self.deletes else "restarts it after a failure"
+        return (
+            "restarts it, and deletes the slice at its end"
+            if self.deletes
+            else "restarts it after a failure"
+        )
 
 
 def startup_script(job: Job, service: Service) -> str:
@@ -156,7 +160,9 @@ def _run(job: Job, service: Service) -> Run:
         deletes=bool(duration),
         stop_seconds=stop_seconds,
         log_seconds=min(_MAX_LOG_SECONDS, stop_seconds // 2),
-        early_seconds=min(_MAX_EARLY_SECONDS, duration.seconds // 10) if duration and service.limits_hosts else 0,
+        early_seconds=min(_MAX_EARLY_SECONDS, duration.seconds // 10)
+        if duration and service.limits_hosts
+        else 0,
         uploads=f"{_STORAGE}/upload/storage/v1/b/{job.bucket}/o?uploadType=media&name={folder}",
         permissions=f"{_PROJECTS}/{job.environment.project}:testIamPermissions",
     )
@@ -179,7 +185,9 @@ def _template() -> "Template":
 
 NAMES: Final = "https://cloud.google.com/compute/docs/naming-resources#resource-name-format"
 _SHARED: Final = "https://docs.cloud.google.com/tpu/docs/attach-durable-block-storage"
-_ZONAL: Final = "https://cloud.google.com/compute/docs/regions-zones/global-regional-zonal-resources"
+_ZONAL: Final = (
+    "https://cloud.google.com/compute/docs/regions-zones/global-regional-zonal-resources"
+)
 _INSTANCES: Final = "https://cloud.google.com/compute/docs/reference/rest/v1/instances"
 _DISK: Final = re.compile(r"(?:projects/([^/]+)/)?zones/([^/]+)/disks/([^/]+)$")
 _BASH: Final = "https://www.gnu.org/software/bash/manual/html_node/Bash-Variables.html"
@@ -196,7 +204,10 @@ program unchanged, or would change the start of the container.
 
 
 def host_findings(
-    project: Project, environment: Environment, slices: Sequence[Slice], max_name_length: Callable[[Slice], int]
+    project: Project,
+    environment: Environment,
+    slices: Sequence[Slice],
+    max_name_length: Callable[[Slice], int],
 ) -> Iterator[Finding]:
     """Yield findings about secrets, zones and names; `max_name_length` returns the limit of a job's name on a size."""
     yield from _secrets_of_the_host(project, environment, slices)
@@ -204,7 +215,9 @@ def host_findings(
     yield from long_job_names(project, environment, slices, max_name_length, NAMES)
 
 
-def _secrets_of_the_host(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
+def _secrets_of_the_host(
+    project: Project, environment: Environment, slices: Sequence[Slice]
+) -> Iterator[Finding]:
     """Yield an error for each secret in a variable of the host, once for each layer that names it."""
     paths = {}
     for slice_ in slices:
@@ -222,7 +235,9 @@ def _secrets_of_the_host(project: Project, environment: Environment, slices: Seq
         )
 
 
-def _missing_zones(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
+def _missing_zones(
+    project: Project, environment: Environment, slices: Sequence[Slice]
+) -> Iterator[Finding]:
     """Yield an error for each size of the target without a known zone."""
     for slice_ in slices:
         if environment.target not in slice_.targets or zone_of(environment, slice_):
@@ -258,11 +273,15 @@ def disk_problems(
         if hosts > 1 and field in disk and disk.get("mode") != "READ_ONLY":
             shown = (*path, index, "mode" if "mode" in disk else field)
             fix = "attach it for reading: READ_ONLY in a config, and in a spec without read_only: false"
-            yield service_problem(shown, f"{hosts} hosts cannot attach one disk for writing", fix, _SHARED)
+            yield service_problem(
+                shown, f"{hosts} hosts cannot attach one disk for writing", fix, _SHARED
+            )
         parts = disk_parts(disk.get(field, ""))
         if parts and zone and parts[1] != zone:
             fix = f"name a disk in {zone}"
             if parts[1].rpartition("-")[0] == zone.rpartition("-")[0]:
-                fix += f", or request the slice in {parts[1]}: in a spec, by zones of the environment"
+                fix += (
+                    f", or request the slice in {parts[1]}: in a spec, by zones of the environment"
+                )
             message = f"the disk is in {parts[1]}, and the slice in {zone}"
             yield service_problem((*path, index, field), message, fix, _ZONAL)

@@ -102,7 +102,9 @@ class Target(Protocol):
     def RESERVED(self) -> Mapping[str, Reserved]:  # noqa: N802 - a constant of the module
         """The fields without an origin that `extra` cannot set, by pattern of their path."""
 
-    def spec_findings(self, project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterable[Finding]:
+    def spec_findings(
+        self, project: Project, environment: Environment, slices: Sequence[Slice]
+    ) -> Iterable[Finding]:
         """Yield the findings about values of the spec that the service refuses: sizes, regions, kinds of trainer."""
 
     def request_body(self, job: Job) -> RequestBody:
@@ -133,7 +135,9 @@ _LABELS: Final = "https://cloud.google.com/resource-manager/docs/labels-overview
 
 def label_origins(labels: str) -> Mapping[str, Origin]:
     """Return the origins of a job's labels, which are below a path of the request body."""
-    own = Origin("rule", "lists and the bill are read by spec, environment, size and run", _LABELS, "name")
+    own = Origin(
+        "rule", "lists and the bill are read by spec, environment, size and run", _LABELS, "name"
+    )
     return {f"{labels}.[tpucfg-*]": own, f"{labels}.*": Origin("spec", "environments.<env>.labels")}
 
 

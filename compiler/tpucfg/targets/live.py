@@ -15,7 +15,9 @@ from tpucfg.plan import Job
 from tpucfg.targets import TARGETS
 from tpucfg.targets.commands import Command
 
-State = Literal["unknown", "not found", "waiting", "running", "ending", "succeeded", "failed", "stopped"]
+State = Literal[
+    "unknown", "not found", "waiting", "running", "ending", "succeeded", "failed", "stopped"
+]
 
 JSON: Final = "--format=json"
 """The format of gcloud's answers: https://cloud.google.com/sdk/gcloud/reference#--format."""
@@ -65,7 +67,11 @@ def live_questions(job: Job) -> Questions:
 
 
 def logged_job(
-    listing: Command, project: str, states: Mapping[str, State], error: KeyPath, log_id: Callable[[Any], str]
+    listing: Command,
+    project: str,
+    states: Mapping[str, State],
+    error: KeyPath,
+    log_id: Callable[[Any], str],
 ) -> Questions:
     """Ask for a job that is one resource of Vertex AI or AI Platform, then for its log.
 
@@ -89,7 +95,16 @@ def logged_job(
         return known
     query = f'resource.type="ml_job" AND resource.labels.job_id="{log_id(job)}"'
     # By default, the log of a day is read, and a run may take longer.
-    read = ("gcloud", "logging", "read", query, f"--project={project}", "--freshness=30d", LOG_LIMIT, JSON)
+    read = (
+        "gcloud",
+        "logging",
+        "read",
+        query,
+        f"--project={project}",
+        "--freshness=30d",
+        LOG_LIMIT,
+        JSON,
+    )
     return known._replace(log=(yield Question(read, is_log=True)))
 
 

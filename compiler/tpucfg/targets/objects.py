@@ -85,7 +85,9 @@ def numbered_by_kind(objects: Sequence[Any]) -> RequestBody:
 def objects_of(value: Any) -> RequestBody:
     """Return the objects of a JSON file by key, or those of a List by kind; empty if it is one object."""
     if isinstance(value, dict) and _LIST.items() <= value.items():
-        return {str(item.get("kind")): item for item in value.get("items", []) if isinstance(item, dict)}
+        return {
+            str(item.get("kind")): item for item in value.get("items", []) if isinstance(item, dict)
+        }
     objects = by_kind(list(value.values())) if isinstance(value, dict) else None
     return objects if objects is not None and objects.keys() == value.keys() else {}
 
@@ -123,22 +125,41 @@ def _unknown(value: Any, target: Any, *, repeated: bool) -> Problem:
     """Return the problem of a document that is no object of a slice, or the second one of its kind."""
     kinds = [f"{target.KIND_PREFIX}{key}" for key in document_keys(target)]
     if isinstance(value, list):
-        fix = "write each item as a document that begins with its kind, with --- between two of them"
+        fix = (
+            "write each item as a document that begins with its kind, with --- between two of them"
+        )
         return Problem(
-            "TPU072", "a document of the config is a list, and each object is a document of its own", (), fix
+            "TPU072",
+            "a document of the config is a list, and each object is a document of its own",
+            (),
+            fix,
         )
     if not isinstance(value, dict):
-        return Problem("TPU072", "a document of the config is no mapping", (), f"begin it with kind: {kinds[-1]}")
+        return Problem(
+            "TPU072",
+            "a document of the config is no mapping",
+            (),
+            f"begin it with kind: {kinds[-1]}",
+        )
     kind = value.get("kind")
     if kind is None:
         message = "a document of the config has no kind, which states what object it is"
         return Problem("TPU071", message, (), f"add kind: {listed(kinds, last=' or ')}")
     if repeated:
-        return Problem("TPU074", f"two documents have the kind {format_value(kind)}", ("kind",), "delete one of them")
+        return Problem(
+            "TPU074",
+            f"two documents have the kind {format_value(kind)}",
+            ("kind",),
+            "delete one of them",
+        )
     # Without the prefix, which would make any two kinds similar.
     near = nearest(str(kind).rpartition(_SEPARATOR)[2], document_keys(target))
     message = f"a document has the kind {format_value(kind)}; a config takes {listed(kinds)}"
-    fix = f"did you mean {target.KIND_PREFIX}{near}?" if near else "move it to a file that is not checked as a config"
+    fix = (
+        f"did you mean {target.KIND_PREFIX}{near}?"
+        if near
+        else "move it to a file that is not checked as a config"
+    )
     return Problem("TPU073", message, ("kind",), fix)
 
 
@@ -231,7 +252,9 @@ def combined_data(document: Document) -> Any:
 def _with_secrets_by_path(companion: Any) -> Any:
     text = value_at(companion, _SECRETS)
     entries = read_text(text, "secrets").data if isinstance(text, str) else None
-    if not isinstance(entries, list) or not all(isinstance(item, dict) and item.keys() == _ENTRY for item in entries):
+    if not isinstance(entries, list) or not all(
+        isinstance(item, dict) and item.keys() == _ENTRY for item in entries
+    ):
         return companion
     by_path = {str(item["path"]): item["resourceName"] for item in entries}
     return companion if len(by_path) < len(entries) else _replaced(companion, _SECRETS, by_path)
@@ -250,7 +273,9 @@ def _items(document: Document) -> Iterator[Document]:
         return
     for number in range(len(items.value)):
         item = document.node(("items", number))
-        yield document._replace(root=item, findings=document.findings if number == 0 else (), is_part=True)
+        yield document._replace(
+            root=item, findings=document.findings if number == 0 else (), is_part=True
+        )
 
 
 def kubernetes_objects(document: Document, target: str) -> tuple[list[Document], list[Document]]:
@@ -259,8 +284,12 @@ def kubernetes_objects(document: Document, target: str) -> tuple[list[Document],
     A null field is left out, as the server drops it before it applies defaults, and one that only the server writes:
     https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#defaulting-and-nullable
     """
-    objects = [item._replace(root=item.root and _as_applied(item.root)) for item in documents_of(document)]
-    numbers = {number for number, item in enumerate(objects) if _is_of_api(item.data, target)} or {len(objects) - 1}
+    objects = [
+        item._replace(root=item.root and _as_applied(item.root)) for item in documents_of(document)
+    ]
+    numbers = {number for number, item in enumerate(objects) if _is_of_api(item.data, target)} or {
+        len(objects) - 1
+    }
     others = [item for number, item in enumerate(objects) if number not in numbers]
     return [objects[number] for number in sorted(numbers)], others
 
@@ -270,16 +299,24 @@ def _as_applied(root: Node) -> Node:
     metadata = root.children.get("metadata") if isinstance(root.children, Mapping) else None
     for node, fields in ((root, ("status",)), (metadata, SERVER_METADATA)):
         for field in fields:
-            if node is not None and isinstance(node.children, dict) and node.children.pop(field, None):
+            if (
+                node is not None
+                and isinstance(node.children, dict)
+                and node.children.pop(field, None)
+            ):
                 del node.value[field]
     return root
 
 
 def is_foreign(value: Any, target: str) -> bool:
     """Return True for an object of an API that no config of the target uses, such as a Service."""
-    if not (isinstance(value, dict) and isinstance(value.get("kind"), str) and value.get("apiVersion")):
+    if not (
+        isinstance(value, dict) and isinstance(value.get("kind"), str) and value.get("apiVersion")
+    ):
         return False
-    return not any(_is_of_api(value, schema) for schema in (target, *companion_schemas(target).values()))
+    return not any(
+        _is_of_api(value, schema) for schema in (target, *companion_schemas(target).values())
+    )
 
 
 def _is_of_api(value: Any, schema: str) -> bool:
@@ -288,7 +325,10 @@ def _is_of_api(value: Any, schema: str) -> bool:
         return False
     known = load_schema(schema)["properties"]
     group = known["apiVersion"]["const"].partition("/")[0]
-    return bool(value.get("kind") == known["kind"]["const"] or str(value.get("apiVersion")).partition("/")[0] == group)
+    return bool(
+        value.get("kind") == known["kind"]["const"]
+        or str(value.get("apiVersion")).partition("/")[0] == group
+    )
 
 
 def unknown_kind(value: Any, known: Iterable[str]) -> Problem:
@@ -320,7 +360,9 @@ def other_target(document: Document, target: str) -> Finding | None:
             return None
         message = f"the kind {format_value(kind)} is one of {other}, and the config is checked for {target}"
         location = part.value_location(path)
-        return Finding.of("TPU073", message, location, help=f"replace --target {target} by --target {other}")
+        return Finding.of(
+            "TPU073", message, location, help=f"replace --target {target} by --target {other}"
+        )
     return None
 
 

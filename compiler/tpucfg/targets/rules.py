@@ -49,18 +49,24 @@ def rule_problems(rules: Iterable[Rule], data: Any, at: KeyPath = ()) -> Iterato
                 path = (*at, *steps)
                 sentence = rule.sentence.format(value=format_value(value, quoted=False))
                 fix = rule.fix.format(path=dotted(path))
-                yield service_problem(path, sentence, fix, rule.source)._replace(id=rule.id, at_key=rule.at_key)
+                yield service_problem(path, sentence, fix, rule.source)._replace(
+                    id=rule.id, at_key=rule.at_key
+                )
 
 
 def service_problem(path: KeyPath, sentence: str, fix: str, source: str) -> Problem:
     """Return the problem of a request body that the service would refuse, although it fits the API's schema."""
-    return Problem("TPU074", f"{dotted(path)}: {sentence}", path, fix, details=(f"the rule: {source}",))
+    return Problem(
+        "TPU074", f"{dotted(path)}: {sentence}", path, fix, details=(f"the rule: {source}",)
+    )
 
 
 # The findings about values of a spec that every target has, and those that several targets share.
 
 
-def target_findings(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
+def target_findings(
+    project: Project, environment: Environment, slices: Sequence[Slice]
+) -> Iterator[Finding]:
     """Yield all findings of an environment's target about the spec."""
     yield from _unsupported_sizes(project, environment, slices)
     for slice_ in slices:
@@ -71,23 +77,35 @@ def target_findings(project: Project, environment: Environment, slices: Sequence
     yield from target_named(environment.target).spec_findings(project, environment, slices)
 
 
-def _unsupported_sizes(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
+def _unsupported_sizes(
+    project: Project, environment: Environment, slices: Sequence[Slice]
+) -> Iterator[Finding]:
     """Yield an error for each reason why the target does not support sizes, with the targets that support them."""
     target = environment.target
-    refused = ((slice_.refusals[target].reason, slice_) for slice_ in slices if target not in slice_.targets)
+    refused = (
+        (slice_.refusals[target].reason, slice_)
+        for slice_ in slices
+        if target not in slice_.targets
+    )
     for reason, refused_slices in grouped(refused).items():
         names = listed([slice_.size for slice_ in refused_slices], last=" and ")
         path = (*environment.sizes_path, environment.sizes.index(refused_slices[0].size))
         common = set.intersection(*(set(slice_.targets) for slice_ in refused_slices))
         others = ", ".join(name for name in refused_slices[0].targets if name in common)
         pronoun = "it" if len(refused_slices) == 1 else "them"
-        move = f"{_target_edit(project, environment, target)} that supports {pronoun} ({others}), or " if others else ""
+        move = (
+            f"{_target_edit(project, environment, target)} that supports {pronoun} ({others}), or "
+            if others
+            else ""
+        )
         # Without all of its rungs, the ladder would be empty, which is an error too.
         is_whole = len(refused_slices) == len(environment.sizes)
         replace = f"replace {names} by sizes that {target} supports: tpucfg sizes --target {target}"
         # The sources are read only here, because most specs have no such size.
         sources = Catalog().sources
-        ids = dict.fromkeys(source for slice_ in refused_slices for source in slice_.refusals[target].sources)
+        ids = dict.fromkeys(
+            source for slice_ in refused_slices for source in slice_.refusals[target].sources
+        )
         yield Finding.of(
             "TPU024",
             f"{target} does not support {names}: {reason}",
@@ -131,7 +149,9 @@ def _unsupported_machine(project: Project, target: str, slice_: Slice) -> Iterat
         yield Finding.of("TPU026", message, project.document.value_location(path), help=hint)
 
 
-def distinct_settings(project: Project, environment: Environment, slices: Sequence[Slice]) -> tuple[Settings, ...]:
+def distinct_settings(
+    project: Project, environment: Environment, slices: Sequence[Slice]
+) -> tuple[Settings, ...]:
     """Return the settings of the environment's jobs on these sizes, equal ones once."""
     # If all sizes of the ladder are unknown, which is TPU020, the rest of the environment is still checked.
     sizes = [slice_.size for slice_ in slices] or [""]
@@ -142,7 +162,9 @@ def distinct_settings(project: Project, environment: Environment, slices: Sequen
 def _uses_own_account(project: Project, environment: Environment, slices: Sequence[Slice]) -> bool:
     """Return True if no job on these sizes runs as the account that the stack would create."""
     settings = distinct_settings(project, environment, slices)
-    accounts = [each.targets.get(environment.target, {}).get("service_account") for each in settings]
+    accounts = [
+        each.targets.get(environment.target, {}).get("service_account") for each in settings
+    ]
     # A service with a project of its own runs jobs as its own account.
     return all(accounts) or TARGET_FACTS[environment.target].has_tenant_project
 
@@ -162,7 +184,11 @@ def long_account_id(project: Project, environment: Environment) -> Iterator[Find
 
 
 def long_job_names(
-    project: Project, environment: Environment, slices: Sequence[Slice], max_length: Callable[[Slice], int], source: str
+    project: Project,
+    environment: Environment,
+    slices: Sequence[Slice],
+    max_length: Callable[[Slice], int],
+    source: str,
 ) -> Iterator[Finding]:
     """Yield an error for the job of an environment whose name exceeds the service's limit by most characters.
 
@@ -181,7 +207,9 @@ def long_job_names(
         )
         for slice_ in slices
     ]
-    name, slice_ = max(zip(names, slices, strict=True), key=lambda pair: len(pair[0]) - max_length(pair[1]))
+    name, slice_ = max(
+        zip(names, slices, strict=True), key=lambda pair: len(pair[0]) - max_length(pair[1])
+    )
     if (excess := len(name) - max_length(slice_)) > 0:
         yield Finding.of(
             "TPU030",

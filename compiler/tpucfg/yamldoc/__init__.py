@@ -4,6 +4,22 @@ A text is read as a stream of parser events, so nothing in it is ever constructe
 repetition are bounded while it is read. The reader and the writer import a parser, so they are imported by themselves.
 """
 
-from tpucfg.yamldoc.document import Change, Document, KeyPath, Mark, Node, count_values_and_depth, without_nulls
+from tpucfg.yamldoc.document import (
+    Change,
+    Document,
+    KeyPath,
+    Mark,
+    Node,
+    count_values_and_depth,
+    without_nulls,
+)
 
-__all__ = ["Change", "Document", "KeyPath", "Mark", "Node", "count_values_and_depth", "without_nulls"]
+__all__ = [
+    "Change",
+    "Document",
+    "KeyPath",
+    "Mark",
+    "Node",
+    "count_values_and_depth",
+    "without_nulls",
+]

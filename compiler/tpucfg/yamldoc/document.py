@@ -34,7 +34,9 @@ class Node:
         """The keys of a mapping, as nodes."""
 
     def with_children(
-        self, children: "Mapping[str, Node] | Sequence[Node]", keys: "Mapping[str, Node] | None" = None
+        self,
+        children: "Mapping[str, Node] | Sequence[Node]",
+        keys: "Mapping[str, Node] | None" = None,
     ) -> "Node":
         """Return a copy with other child nodes; a mapping finds their keys among its own, or among those given."""
         copy = Node(self.start, self.end, None, self.text)
@@ -93,7 +95,8 @@ class Document(NamedTuple):
     def parts(self) -> "tuple[Document, ...]":
         """Return each YAML document of the text as a document; the findings are the first one's."""
         further = tuple(
-            self._replace(root=root, findings=(), further_roots=(), is_part=True) for root in self.further_roots
+            self._replace(root=root, findings=(), further_roots=(), is_part=True)
+            for root in self.further_roots
         )
         return (self._replace(further_roots=()), *further)
 
@@ -107,7 +110,11 @@ class Document(NamedTuple):
         node = self.root
         for step in path:
             children: Any = node.children if node else ()
-            exists = step in children if isinstance(children, dict) else isinstance(step, int) and step < len(children)
+            exists = (
+                step in children
+                if isinstance(children, dict)
+                else isinstance(step, int) and step < len(children)
+            )
             node = children[step] if exists else None
         return node
 
@@ -135,7 +142,9 @@ class Document(NamedTuple):
         key, value = self.key_location(path), self.value_location(path)
         return value._replace(line=key.line, column=key.column)
 
-    def finding(self, id_: str, message: str, path: KeyPath, *, at_key: bool = False, **options: Any) -> Finding:
+    def finding(
+        self, id_: str, message: str, path: KeyPath, *, at_key: bool = False, **options: Any
+    ) -> Finding:
         """Return a finding about the value at a path, or about its key; the options are those of `Finding.of`."""
         location = self.key_location(path) if at_key else self.value_location(path)
         return Finding.of(id_, message, location, **options)
@@ -149,7 +158,9 @@ class Document(NamedTuple):
         column = split_lines(self.text)[line].find(part, node.start.column, node.end.column)
         if column < 0:
             return self.value_location(path)
-        return self._shown(Location(self.file, line + 1, column + 1, line + 1, column + len(part) + 1))
+        return self._shown(
+            Location(self.file, line + 1, column + 1, line + 1, column + len(part) + 1)
+        )
 
     def source_text(self, path: KeyPath) -> str:
         """Return the source text of a scalar: `1e-3` stays `1e-3`."""
@@ -173,7 +184,9 @@ class Document(NamedTuple):
 
     def changed_section(self, location: Location) -> str | None:
         """Return the section of the document that the argument at a location changes; None for another location."""
-        sections = (str(change.path[0]) for change in self.changes if change.origin == location.file)
+        sections = (
+            str(change.path[0]) for change in self.changes if change.origin == location.file
+        )
         return next(sections, None)
 
 
@@ -186,7 +199,9 @@ def without_nulls(node: Node) -> Node:
     """Return a node without the keys that are null, at any depth; a null entry of a list stays."""
     children = node.children
     if isinstance(children, Mapping):
-        kept = {key: without_nulls(child) for key, child in children.items() if child.value is not None}
+        kept = {
+            key: without_nulls(child) for key, child in children.items() if child.value is not None
+        }
         return node.with_children(kept)
     return node.with_children([without_nulls(child) for child in children]) if children else node
 

@@ -10,7 +10,9 @@ from tpucfg.text_format import dotted, format_count, quote_key, split_lines
 from tpucfg.yamldoc.document import Change, Document, KeyPath, Mark, Node
 from tpucfg.yamldoc.reader import read_text
 
-_STEP: Final = re.compile(r'\.?(?:"(?P<quoted>[^"]+)"|\[(?P<index>[0-9]{1,4})\]|(?P<key>[^."\[\]=]+))')
+_STEP: Final = re.compile(
+    r'\.?(?:"(?P<quoted>[^"]+)"|\[(?P<index>[0-9]{1,4})\]|(?P<key>[^."\[\]=]+))'
+)
 
 
 def parse_change(argument: str) -> Change | None:
@@ -50,7 +52,11 @@ def replace_values(document: Document, changes: Sequence[Change]) -> Document:
             key = Node(Mark(line - 1, 0), Mark(line - 1, change.start - 1), None)
             root = _with_value(root, change.path, parsed.root, key)
     return document._replace(
-        text=text, root=root, findings=tuple(findings), changes=tuple(changes), first_change=first_line - 1
+        text=text,
+        root=root,
+        findings=tuple(findings),
+        changes=tuple(changes),
+        first_change=first_line - 1,
     )
 
 
@@ -80,21 +86,33 @@ def _missing_item(root: Node, change: Change) -> Finding | None:
     node: Node | None = root
     for depth, step in enumerate(change.path):
         children: Any = node.children if node else ()
-        is_list, is_index, name = isinstance(children, list), isinstance(step, int), dotted(change.path[:depth])
+        is_list, is_index, name = (
+            isinstance(children, list),
+            isinstance(step, int),
+            dotted(change.path[:depth]),
+        )
         if is_list != is_index or (isinstance(step, int) and step > len(children)):
             kind = (
-                f"it is a list of {format_count(len(children), 'item')}, counted from 0" if is_list else "it is no list"
+                f"it is a list of {format_count(len(children), 'item')}, counted from 0"
+                if is_list
+                else "it is no list"
             )
             message = f"{name} has no {dotted((step,))}: {kind}"
-            hint = f"write the number of an item, as {name}[0], or the whole value: --set {name}=VALUE"
-            return Finding.of("TPU007", message, Location(change.origin, 1, 1, 1, change.start), help=hint)
+            hint = (
+                f"write the number of an item, as {name}[0], or the whole value: --set {name}=VALUE"
+            )
+            return Finding.of(
+                "TPU007", message, Location(change.origin, 1, 1, 1, change.start), help=hint
+            )
         node = dict(paths.children(children)).get(step)
     return None
 
 
 def _in_argument(finding: Finding) -> Finding:
     """Return a finding about a value with its place in the argument, which is one line."""
-    related = tuple((location._replace(line=1, end_line=1), label) for location, label in finding.related)
+    related = tuple(
+        (location._replace(line=1, end_line=1), label) for location, label in finding.related
+    )
     return finding._replace(location=finding.location._replace(line=1, end_line=1), related=related)
 
 
@@ -108,11 +126,15 @@ def _with_value(node: Node, path: KeyPath, value: Node, key: Node) -> Node:
     step, rest = path[0], path[1:]
     if isinstance(step, int) and isinstance(node.children, list) and step <= len(node.children):
         items = [*node.children]
-        items[step : step + 1] = [_with_value(items[step] if step < len(items) else key, rest, value, key)]
+        items[step : step + 1] = [
+            _with_value(items[step] if step < len(items) else key, rest, value, key)
+        ]
         return node.with_children(items)
     entries, name = dict(node.children) if isinstance(node.children, dict) else {}, str(step)
     entries[name] = _with_value(entries.get(name) or key, rest, value, key)
-    return node.with_children(entries, {**node.keys, name: node.keys.get(name, key) if rest else key})
+    return node.with_children(
+        entries, {**node.keys, name: node.keys.get(name, key) if rest else key}
+    )
 
 
 # Edits of the text; comments and everything else in it stay as they are.
@@ -159,7 +181,9 @@ def _add(lines: list[str], document: Document, path: KeyPath, value: str) -> Non
         end = parent.end
         line = lines[end.line]
         before = line[: end.column - 1].rstrip()
-        lines[end.line] = f"{before}{'' if before.endswith(',') else ','} {entry}{line[end.column - 1 :]}"
+        lines[end.line] = (
+            f"{before}{'' if before.endswith(',') else ','} {entry}{line[end.column - 1 :]}"
+        )
         return
     first, last = next(iter(parent.keys.values())), _last_line(parent)
     lines.insert(last + 1, " " * first.start.column + entry)
@@ -168,7 +192,10 @@ def _add(lines: list[str], document: Document, path: KeyPath, value: str) -> Non
 def _last_line(node: Node) -> int:
     """Return the line of the last value in a mapping; the parser's end of a block is after the lines below it."""
     lines = [node.start.line, node.end.line - (node.end.column == 0)]
-    children = [*node.keys.values(), *(node.children.values() if isinstance(node.children, Mapping) else node.children)]
+    children = [
+        *node.keys.values(),
+        *(node.children.values() if isinstance(node.children, Mapping) else node.children),
+    ]
     return max(map(_last_line, children)) if children else max(lines)
 
 

@@ -80,13 +80,17 @@ class NodeBuilder:
             if type(event) is DocumentStartEvent:
                 if roots and not several:
                     message = "a second YAML document starts here; a file has only one"
-                    raise self._abort("TPU011", message, event, "delete it, or move it to its own file")
+                    raise self._abort(
+                        "TPU011", message, event, "delete it, or move it to its own file"
+                    )
                 self.anchors.clear()  # https://yaml.org/spec/1.2.2/#91-documents: no alias refers to another document
                 roots.append(self._value(next(events), events, 0))
         # An empty document is null without a text: `null` itself is a value.
         if not (filled := tuple(root for root in roots if root.value is not None or root.text)):
             hint = "write it again, or make a new project with: tpucfg init"
-            raise ParseAborted(Finding.of("TPU002", f"{self.name} is empty", Location(self.name), help=hint))
+            raise ParseAborted(
+                Finding.of("TPU002", f"{self.name} is empty", Location(self.name), help=hint)
+            )
         return filled
 
     def _value(self, event: Any, events: Iterator[Any], depth: int) -> Node:
@@ -97,7 +101,9 @@ class NodeBuilder:
         if event_type is ScalarEvent:
             return self._scalar(event)
         self._check_depth(event, depth + 1)
-        return (self._mapping if event_type is MappingStartEvent else self._sequence)(event, events, depth + 1)
+        return (self._mapping if event_type is MappingStartEvent else self._sequence)(
+            event, events, depth + 1
+        )
 
     def _count_values(self, event: Any, values: int) -> None:
         self.value_count += values
@@ -119,7 +125,12 @@ class NodeBuilder:
             try:
                 value = resolve_scalar(text)
             except NumberRefusedError as error:
-                self._report("TPU006", str(error), event, help="write another number; if it is text, put it in quotes")
+                self._report(
+                    "TPU006",
+                    str(error),
+                    event,
+                    help="write another number; if it is text, put it in quotes",
+                )
                 # Any number serves: the finding is an error, so the value is never used.
                 value = 0
         node = Node(event.start_mark, event.end_mark, value, text)
@@ -165,8 +176,12 @@ class NodeBuilder:
         if type(event) is ScalarEvent:
             self._check_scalar(event)
             return str(event.value)
-        message = "a key must be text, not a list, an alias, or a mapping as in the template {{ x }}"
-        raise self._abort("TPU011", message, event, "write the text itself; one in braces needs quotes")
+        message = (
+            "a key must be text, not a list, an alias, or a mapping as in the template {{ x }}"
+        )
+        raise self._abort(
+            "TPU011", message, event, "write the text itself; one in braces needs quotes"
+        )
 
     def _sequence(self, event: Any, events: Iterator[Any], depth: int) -> Node:
         self._refuse_tag(event)
@@ -188,7 +203,9 @@ class NodeBuilder:
         # An anchor is registered at the end of its value, so no value can contain itself.
         if event.anchor not in self.anchors:
             name = format_value(event.anchor, quoted=False)
-            message = f"the alias *{name} is undefined: no value with the anchor &{name} ends before it"
+            message = (
+                f"the alias *{name} is undefined: no value with the anchor &{name} ends before it"
+            )
             raise self._abort("TPU011", message, event, "write the value itself")
         anchored = self.anchors[event.anchor]
         values, levels = count_values_and_depth(anchored)
@@ -202,24 +219,45 @@ class NodeBuilder:
         """Report a tag, or a character that only an escape can produce."""
         if event.tag is not None:
             self._refuse_tag(event)
-        if event.style == '"' and not event.value.isprintable() and (match := re.search(_ESCAPED_ONLY, event.value)):
+        if (
+            event.style == '"'
+            and not event.value.isprintable()
+            and (match := re.search(_ESCAPED_ONLY, event.value))
+        ):
             message = f"an escape produces the character U+{ord(match[0]):04X}, which no name, path or flag may contain"
-            self._report("TPU011", message, event, help="delete the escape, or put the text in single quotes")
+            self._report(
+                "TPU011", message, event, help="delete the escape, or put the text in single quotes"
+            )
 
     def _refuse_tag(self, event: Any) -> None:
         if event.tag is None:
             return
-        tag = f"!!{event.tag.removeprefix(_YAML_TAG_PREFIX)}" if event.tag.startswith(_YAML_TAG_PREFIX) else event.tag
+        tag = (
+            f"!!{event.tag.removeprefix(_YAML_TAG_PREFIX)}"
+            if event.tag.startswith(_YAML_TAG_PREFIX)
+            else event.tag
+        )
         message = f"the tag {format_value(tag, quoted=False)} is not supported: a spec has only plain values"
         finding = self._finding("TPU011", message, event, help="leave the tag out")
         # The event's range includes the value after the tag; the finding is about the tag alone.
         line, column = finding.location[1:3]
-        self._keep(finding._replace(location=Location(self.name, line, column, line, column + len(tag))), event)
+        self._keep(
+            finding._replace(location=Location(self.name, line, column, line, column + len(tag))),
+            event,
+        )
 
     def _report_duplicate(self, name: str, event: Any, first: Node) -> None:
         location = range_of_marks(self.name, first.start, first.end)
-        message = f"the key {quote_key(name)} is written twice; the first is on line {location.line}"
-        self._report("TPU003", message, event, help="delete one of the two", related=((location, "the first one"),))
+        message = (
+            f"the key {quote_key(name)} is written twice; the first is on line {location.line}"
+        )
+        self._report(
+            "TPU003",
+            message,
+            event,
+            help="delete one of the two",
+            related=((location, "the first one"),),
+        )
 
     def _report(self, id: str, message: str, event: Any, **options: Any) -> None:
         self._keep(self._finding(id, message, event, **options), event)
@@ -234,7 +272,9 @@ class NodeBuilder:
         return ParseAborted(self._finding(id, message, event, help=help))
 
     def _finding(self, id: str, message: str, event: Any, **options: Any) -> Finding:
-        return Finding.of(id, message, range_of_marks(self.name, event.start_mark, event.end_mark), **options)
+        return Finding.of(
+            id, message, range_of_marks(self.name, event.start_mark, event.end_mark), **options
+        )
 
 
 # Plain scalars.
@@ -281,8 +321,12 @@ def resolve_scalar(text: str) -> Scalar:
 @lru_cache(maxsize=1024)
 def _number(text: str) -> Scalar:
     decimal = _DECIMAL.fullmatch(text)
-    is_other = not decimal and text.startswith(("0o", "0x")) and re.fullmatch(_OCTAL_OR_HEXADECIMAL, text)
-    is_infinite = not decimal and text.lower().endswith(("inf", "nan")) and re.fullmatch(_NOT_FINITE, text)
+    is_other = (
+        not decimal and text.startswith(("0o", "0x")) and re.fullmatch(_OCTAL_OR_HEXADECIMAL, text)
+    )
+    is_infinite = (
+        not decimal and text.lower().endswith(("inf", "nan")) and re.fullmatch(_NOT_FINITE, text)
+    )
     # Checked before the conversion, whose time is quadratic in the number of digits.
     if is_infinite or ((decimal or is_other) and len(text) > MAX_NUMBER_LENGTH):
         raise NumberRefusedError(text)

@@ -28,7 +28,9 @@ _STRING_OR_TAB: Final = r'"(?:[^"\\]++|\\.)*+"?|\t'
 _ESCAPE: Final = r"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|.)"
 
 
-def read_file(path: FilePath, display_name: str | None = None, *, several: bool = False) -> Document:
+def read_file(
+    path: FilePath, display_name: str | None = None, *, several: bool = False
+) -> Document:
     """Return the document in a file; `display_name` replaces its path in findings.
 
     With `several`, the file may have several YAML documents: see `Document.parts`.
@@ -97,7 +99,9 @@ def _refused_character(match: re.Match[str], name: str) -> Finding:
     line, column = line_and_column(match.string, match.start())
     message = f"this is not YAML: parsers refuse the character U+{ord(match[0]):04X}, or disagree on its meaning"
     id_ = "TPU011" if match[0] in _AMBIGUOUS else "TPU002"
-    return Finding.of(id_, message, Location(name, line, column, line, column + 1), help="delete it")
+    return Finding.of(
+        id_, message, Location(name, line, column, line, column + 1), help="delete it"
+    )
 
 
 def _json_as_yaml(text: str) -> str:
@@ -152,7 +156,9 @@ def find_config_files(folder: FilePath) -> ConfigFiles:
         return ConfigFiles((), (Finding.of("TPU001", message, Location(unreadable), help=hint),))
     if len(paths) > MAX_FILES:
         message = f"{name} has more than {MAX_FILES:,} YAML and JSON files"
-        return ConfigFiles((), (Finding.of("TPU010", message, Location(name), help="give folders inside it"),))
+        return ConfigFiles(
+            (), (Finding.of("TPU010", message, Location(name), help="give folders inside it"),)
+        )
     return ConfigFiles(paths)
 
 
@@ -169,6 +175,8 @@ def files_of(paths: Iterable[FilePath]) -> ConfigFiles:
         findings += below.findings
         if not below.paths and not below.findings:
             message = f"{path} has no file to check: none ends with {', '.join(SUFFIXES)}"
-            hint = "check the path; symbolic links, hidden files and hidden folders are not searched"
+            hint = (
+                "check the path; symbolic links, hidden files and hidden folders are not searched"
+            )
             findings.append(Finding.of("TPU001", message, Location(str(path)), help=hint))
     return ConfigFiles(tuple(dict.fromkeys(files)), tuple(findings))

@@ -10,21 +10,32 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from yaml import MappingEndEvent, MappingStartEvent, MarkedYAMLError, ScalarEvent, SequenceEndEvent, SequenceStartEvent
+from yaml import (
+    MappingEndEvent,
+    MappingStartEvent,
+    MarkedYAMLError,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+)
 
 from tpucfg.text_format import escape_character, is_visible, replace_invisible
 from tpucfg.yamldoc.parser import NumberRefusedError, parse_events, resolve_scalar
 
 _PLAIN: Final = re.compile(r"[A-Za-z/][A-Za-z0-9_./@=+-]*(?::[A-Za-z0-9_./@=+-]+)*")
 """A leading letter or slash, so it is no number in any version; `:` only before more text."""
-_WORDS: Final = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null", "none", "nan", "inf"))
+_WORDS: Final = frozenset(
+    ("y", "n", "yes", "no", "on", "off", "true", "false", "null", "none", "nan", "inf")
+)
 """Words that are quoted in any case: at least one version reads each as something other than text."""
 _ASCII_BLOCK: Final = re.compile(r"[!-~][ -~]*\n(?:[ -~]*\n)*")
 """Lines of printable ASCII, the first without indentation: a literal block preserves them exactly."""
 _BLOCK: Final = re.compile(r"[^\s](?:.*\n)+")
 """Lines of any characters, the first without indentation."""
 _LINES_AND_TABS: Final = {ord("\n"): None, ord("\t"): None}
-_ESCAPES: Final = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA1), 0x2028, 0x2029, 0xFEFF, 0xFFFE, 0xFFFF)}
+_ESCAPES: Final = {
+    code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA1), 0x2028, 0x2029, 0xFEFF, 0xFFFE, 0xFFFF)
+}
 """Characters that JSON does not escape and that some parser rejects, folds or reads as white space."""
 _MAX_DIGITS: Final = 24
 """A longer number is written with an exponent."""
@@ -57,7 +68,12 @@ def _item(value: Any, indent: int) -> str:
 
 
 def _scalar(value: Any, indent: int) -> str:
-    if isinstance(value, str) and "\n" in value and _is_literal(value) and not value.endswith("\n\n"):
+    if (
+        isinstance(value, str)
+        and "\n" in value
+        and _is_literal(value)
+        and not value.endswith("\n\n")
+    ):
         # A literal block ends with one line break; a text with no or several final line breaks is quoted.
         pad = " " * max(indent, 2)
         return "|\n" + "\n".join(f"{pad}{line}" if line else "" for line in value[:-1].split("\n"))
@@ -104,7 +120,11 @@ def _float(value: float) -> str:
     decimals = max(len(mantissa.partition(".")[2]) - int(exponent), 1)
     digits = format(value, f".{decimals}f")
     # YAML 1.1 requires the point: it reads `1e-05` as text.
-    return digits if len(digits) <= _MAX_DIGITS else f"{mantissa}{'' if '.' in mantissa else '.0'}e{exponent}"
+    return (
+        digits
+        if len(digits) <= _MAX_DIGITS
+        else f"{mantissa}{'' if '.' in mantissa else '.0'}e{exponent}"
+    )
 
 
 def round_trips(text: str, *values: Any) -> bool:
@@ -133,7 +153,11 @@ def _matches(event: Any, events: Iterator[Any], value: Any) -> bool:
         return False
     if event_type is MappingStartEvent:
         return type(value) is dict and _matches_mapping(events, value)
-    return event_type is SequenceStartEvent and type(value) is list and _matches_sequence(events, value)
+    return (
+        event_type is SequenceStartEvent
+        and type(value) is list
+        and _matches_sequence(events, value)
+    )
 
 
 def _matches_scalar(event: Any, value: Any) -> bool:
@@ -203,7 +227,9 @@ class FieldWriter:
 
     def others(self) -> str:
         """Return the lines of all fields that are not written yet."""
-        return "".join([self._lines(key) for key in self._unwritten.copy()]) if self._unwritten else ""
+        return (
+            "".join([self._lines(key) for key in self._unwritten.copy()]) if self._unwritten else ""
+        )
 
     def _lines(self, key: str) -> str:
         margin = self._margin

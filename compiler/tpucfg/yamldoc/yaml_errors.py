@@ -22,7 +22,9 @@ _PLAIN_VALUE: Final = r"""(\s*(?:- +)*+[^\s:#][^:]*: +)([^\s\[{"'|>&*!#].*)"""
 """A key with a value that has no quotes. Possessive: else, a long row of dashes would take quadratic time."""
 _MAX_TRIED: Final = 1 << 16
 """The characters of a text of which repairs are tried, as each is parsed again: more than those of a long spec."""
-_QUOTE_OR_DELETE: Final = "if this is part of a text, put the whole text in quotes; if not, delete it"
+_QUOTE_OR_DELETE: Final = (
+    "if this is part of a text, put the whole text in quotes; if not, delete it"
+)
 
 
 class _Repair(NamedTuple):
@@ -44,7 +46,9 @@ def syntax_finding(error: Any, text: str, name: str) -> Finding:
     conflict = next((number for number, row in enumerate(rows) if row.startswith("<<<<<<< ")), None)
     if conflict is not None:  # https://git-scm.com/docs/git-merge
         hint = "keep one of the two versions, and delete the lines that start with <<<<<<<, ======= and >>>>>>>"
-        return _finding("a merge conflict is not resolved", hint, _range(rows, conflict, 0, name), name)
+        return _finding(
+            "a merge conflict is not resolved", hint, _range(rows, conflict, 0, name), name
+        )
     for line in _suspects(rows, mark, opened) if mark and len(text) <= _MAX_TRIED else ():
         for repair in _repairs(rows[line], _line_above(rows, line)):
             if _error_line("\n".join((*rows[:line], repair.row, *rows[line + 1 :]))) > mark.line:
@@ -62,12 +66,20 @@ def syntax_finding(error: Any, text: str, name: str) -> Finding:
     if closing and row[mark.column :].startswith(":"):
         before = row[: mark.column].rstrip()
         location = location._replace(column=max(before.rfind(char) for char in "\t ,[{") + 2)
-    return _finding(problem, hint, location, name, ((start, "opened here"),) if start[:3] != location[:3] else ())
+    return _finding(
+        problem,
+        hint,
+        location,
+        name,
+        ((start, "opened here"),) if start[:3] != location[:3] else (),
+    )
 
 
 def _finding(message: str, hint: str, location: Location, name: str, related: Any = ()) -> Finding:
     language = "JSON" if name.endswith(".json") else "YAML"
-    return Finding.of("TPU002", f"this is not {language}: {message}", location, help=hint, related=related)
+    return Finding.of(
+        "TPU002", f"this is not {language}: {message}", location, help=hint, related=related
+    )
 
 
 def _range(rows: Sequence[str], line: int, start: int, name: str, width: int = 0) -> Location:
@@ -92,14 +104,18 @@ def _error_line(text: str) -> float:
 def _suspects(rows: Sequence[str], mark: Any, opened: Any) -> Iterator[int]:
     """Yield the lines where the mistake may be: where the parser stopped, above it, and where an open text starts."""
     above = range(min(mark.line, len(rows)) - 1, -1, -1)
-    with_text = (line for line in above if rows[line].strip() and not rows[line].lstrip().startswith("#"))
+    with_text = (
+        line for line in above if rows[line].strip() and not rows[line].lstrip().startswith("#")
+    )
     open_quotes = (line for line in above if any(rows[line].count(quote) % 2 for quote in "\"'"))
     lines = (mark.line, next(with_text, 0), opened.line if opened else 0, next(open_quotes, 0))
     yield from (line for line in dict.fromkeys(lines) if line < len(rows))
 
 
 def _line_above(rows: Sequence[str], line: int) -> str:
-    above = (row for row in reversed(rows[:line]) if row.strip() and not row.lstrip().startswith("#"))
+    above = (
+        row for row in reversed(rows[:line]) if row.strip() and not row.lstrip().startswith("#")
+    )
     return next(above, "")
 
 
@@ -108,10 +124,17 @@ def _repairs(row: str, above: str) -> Iterator[_Repair]:
     text, indentation, expected = row.strip(), _indentation(row), _indentation(above)
     if "\t" in row:
         message = "a tab is used where YAML allows only spaces"
-        yield _Repair(row.replace("\t", "  "), row.index("\t"), message, "replace the tab by spaces", 1)
+        yield _Repair(
+            row.replace("\t", "  "), row.index("\t"), message, "replace the tab by spaces", 1
+        )
     for quote in "\"'":
         if row.count(quote) % 2:
-            yield _Repair(row + quote, row.rindex(quote), "this quoted text is not closed", f"close it with {quote}")
+            yield _Repair(
+                row + quote,
+                row.rindex(quote),
+                "this quoted text is not closed",
+                f"close it with {quote}",
+            )
     if match := re.fullmatch(_PLAIN_VALUE, row.rstrip()):
         quoted = "'{}'".format(match[2].replace("'", "''"))
         hint = f"put the whole value in quotes: {quoted}"

@@ -20,7 +20,12 @@ NPZ = "mnist.npz"
 """The file of Keras: https://keras.io/api/datasets/mnist/."""
 NPZ_ARRAYS = ("x_train", "y_train", "x_test", "y_test")
 """The names of its arrays."""
-IDX = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
+IDX = (
+    "train-images-idx3-ubyte",
+    "train-labels-idx1-ubyte",
+    "t10k-images-idx3-ubyte",
+    "t10k-labels-idx1-ubyte",
+)
 """The four files as originally published, in the order of the arrays; each of them may end in `.gz`."""
 
 _GZIP = b"\x1f\x8b"
@@ -60,5 +65,7 @@ def _idx(data: bytes) -> NDArray[Any]:
 
 def _examples(folder: str, images: NDArray[Any], labels: NDArray[Any]) -> Examples:
     if not len(labels) or images.shape != (len(labels), SIDE, SIDE) or labels.max() >= CLASSES:
-        raise SystemExit(f"the files in {folder} contain no digits: images {images.shape}, labels {labels.shape}")
+        raise SystemExit(
+            f"the files in {folder} contain no digits: images {images.shape}, labels {labels.shape}"
+        )
     return Examples(images.astype(np.uint8), labels.astype(np.int32))

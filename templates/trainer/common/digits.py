@@ -39,7 +39,9 @@ def generated(count: int, seed: int) -> Examples:
     labels = random.integers(CLASSES, size=count)
     images = random.integers(64, size=(count, SIDE, SIDE))
     height, width = glyphs[0].shape
-    tops, lefts = ((SIDE - size) // 2 + random.integers(-2, 3, size=count) for size in (height, width))
+    tops, lefts = (
+        (SIDE - size) // 2 + random.integers(-2, 3, size=count) for size in (height, width)
+    )
     for image, label, top, left in zip(images, labels, tops, lefts):
         image[top : top + height, left : left + width] += random.integers(96, 192) * glyphs[label]
     return Examples(images.astype(np.uint8), labels.astype(np.int32))
@@ -52,10 +54,16 @@ def _glyph(rows: str) -> NDArray[np.int64]:
 
 def main(arguments: Sequence[str]) -> None:
     """Write the file."""
-    parser = argparse.ArgumentParser(prog="python -m trainer.digits", description="Write generated digits.")
+    parser = argparse.ArgumentParser(
+        prog="python -m trainer.digits", description="Write generated digits."
+    )
     parser.add_argument("folder", help="the data_dir; gs:// or a folder")
-    parser.add_argument("--train", type=int, default=60_000, help="examples to learn from (default: %(default)s)")
-    parser.add_argument("--test", type=int, default=10_000, help="examples to test on (default: %(default)s)")
+    parser.add_argument(
+        "--train", type=int, default=60_000, help="examples to learn from (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--test", type=int, default=10_000, help="examples to test on (default: %(default)s)"
+    )
     flags = parser.parse_args(arguments)
     arrays: Sequence[Any] = (*generated(flags.train, seed=1), *generated(flags.test, seed=2))
     buffer = io.BytesIO()

@@ -41,7 +41,11 @@ class Checkpoints:
         self._writer = ocp.Checkpointer(ocp.StandardCheckpointHandler())
         _require_shared(self.folder)
         complete = _complete(self.folder)
-        self._remove(name for name in storage.names(self.folder) if _NAME.match(name) and name not in complete)
+        self._remove(
+            name
+            for name in storage.names(self.folder)
+            if _NAME.match(name) and name not in complete
+        )
 
     def save(self, step: int, examples: int, state: Any) -> None:
         """Write a checkpoint, if there is none of this step, and remove outdated ones."""
@@ -86,7 +90,9 @@ def _absolute(path: str) -> epath.Path:
 def _complete(folder: str) -> list[str]:
     """Return the names of the complete checkpoints: Orbax renames or marks one when all of it is written."""
     names = filter(_NAME.fullmatch, storage.names(folder))
-    return [name for name in names if ocp.utils.is_checkpoint_finalized(_absolute(f"{folder}/{name}"))]
+    return [
+        name for name in names if ocp.utils.is_checkpoint_finalized(_absolute(f"{folder}/{name}"))
+    ]
 
 
 def _require_shared(folder: str) -> None:
@@ -94,7 +100,9 @@ def _require_shared(folder: str) -> None:
     if jax.process_count() == 1:
         return
     probe = f"{folder}/hosts"
-    secret = multihost_utils.broadcast_one_to_all(np.frombuffer(np.random.default_rng().bytes(8), np.uint8))
+    secret = multihost_utils.broadcast_one_to_all(
+        np.frombuffer(np.random.default_rng().bytes(8), np.uint8)
+    )
     if jax.process_index() == 0:
         storage.write(probe, bytes(secret))
     multihost_utils.sync_global_devices("written")
@@ -104,4 +112,6 @@ def _require_shared(folder: str) -> None:
         storage.remove(probe)
     if not all_seen:
         message = f"the hosts do not share {folder}: each of them sees a folder of its own"
-        raise SystemExit(f"{message}\nhelp: give a model_dir that all of them see, such as a folder in a bucket")
+        raise SystemExit(
+            f"{message}\nhelp: give a model_dir that all of them see, such as a folder in a bucket"
+        )

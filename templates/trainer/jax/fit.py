@@ -19,7 +19,9 @@ def abstract_step(devices: Sequence[Any], flags: Mapping[str, Any]) -> tuple[Any
     Raises:
         ValueError: They are not the flags of this program.
     """
-    arguments = [f"--{name}" if text is None else f"--{name}={text}" for name, text in flags.items()]
+    arguments = [
+        f"--{name}" if text is None else f"--{name}={text}" for name, text in flags.items()
+    ]
     message = io.StringIO()
     try:
         with redirect_stderr(message):

@@ -54,40 +54,91 @@ class Flags(NamedTuple):
 
 def parse(arguments: Sequence[str]) -> Flags:
     """Parse the flags; an invalid one ends the program with status 2 and a message."""
-    parser = argparse.ArgumentParser(prog="python -m trainer", description="Train a model.", allow_abbrev=False)
+    parser = argparse.ArgumentParser(
+        prog="python -m trainer", description="Train a model.", allow_abbrev=False
+    )
     _add_job(parser.add_argument_group("the job"))
     _add_training(parser.add_argument_group("the training"))
     _add_transformer(parser.add_argument_group("the transformer"))
     length = parser.add_mutually_exclusive_group(required=True)
     length.add_argument("--train_steps", type=count, help="the length of the run")
-    length.add_argument("--epochs", type=passes, help="the length of the run, as passes over the examples")
+    length.add_argument(
+        "--epochs", type=passes, help="the length of the run, as passes over the examples"
+    )
     return Flags(**vars(parser.parse_args(arguments)))
 
 
 def _add_job(group: "argparse._ArgumentGroup") -> None:
     add = group.add_argument
     add("--model", choices=MODELS, default=MODELS[0], help="default: %(default)s")
-    add("--data_dir", required=True, type=folder, help="folder or gs:// URL of the model's examples")
+    add(
+        "--data_dir", required=True, type=folder, help="folder or gs:// URL of the model's examples"
+    )
     own = "the run's own folder, where checkpoints are written and resumed from, on slices of any size"
     add("--model_dir", required=True, type=folder, help=own)
-    add("--profile_dir", type=folder, help="folder for a profiler's trace of a few steps (default: no trace)")
+    add(
+        "--profile_dir",
+        type=folder,
+        help="folder for a profiler's trace of a few steps (default: no trace)",
+    )
     add("--hosts", type=count, default=1, help="machines of the slice (default: %(default)s)")
-    add("--data_parallel", type=count, help="replicas of the model (default: devices / model_parallel)")
-    add("--model_parallel", type=count, default=1, help="devices of a replica (default: %(default)s)")
+    add(
+        "--data_parallel",
+        type=count,
+        help="replicas of the model (default: devices / model_parallel)",
+    )
+    add(
+        "--model_parallel",
+        type=count,
+        default=1,
+        help="devices of a replica (default: %(default)s)",
+    )
 
 
 def _add_training(group: "argparse._ArgumentGroup") -> None:
     add = group.add_argument
-    add("--batch_size", required=True, type=count, help="examples of a step, on all devices together")
-    add("--grad_accum", type=count, default=1, help="micro-batches of a step (default: %(default)s)")
+    add(
+        "--batch_size",
+        required=True,
+        type=count,
+        help="examples of a step, on all devices together",
+    )
+    add(
+        "--grad_accum", type=count, default=1, help="micro-batches of a step (default: %(default)s)"
+    )
     add("--learning_rate", type=rate, default=0.1, help="after the warm-up (default: %(default)s)")
-    add("--warmup_steps", type=count_or_zero, default=0, help="steps until the full learning rate (default: 0)")
-    add("--save_checkpoints_steps", type=count, default=500, help="steps between checkpoints (default: %(default)s)")
+    add(
+        "--warmup_steps",
+        type=count_or_zero,
+        default=0,
+        help="steps until the full learning rate (default: 0)",
+    )
+    add(
+        "--save_checkpoints_steps",
+        type=count,
+        default=500,
+        help="steps between checkpoints (default: %(default)s)",
+    )
 
 
 def _add_transformer(group: "argparse._ArgumentGroup") -> None:
     add = group.add_argument
     add("--layers", type=count, default=12, help="default: %(default)s")
-    add("--width", type=count, default=768, help="of a token's vector; each head has 64 of it (default: %(default)s)")
-    add("--sequence_length", type=count, default=1024, help="tokens of an example (default: %(default)s)")
-    add("--vocabulary", type=count, default=256, help="different tokens; 256 for bytes (default: %(default)s)")
+    add(
+        "--width",
+        type=count,
+        default=768,
+        help="of a token's vector; each head has 64 of it (default: %(default)s)",
+    )
+    add(
+        "--sequence_length",
+        type=count,
+        default=1024,
+        help="tokens of an example (default: %(default)s)",
+    )
+    add(
+        "--vocabulary",
+        type=count,
+        default=256,
+        help="different tokens; 256 for bytes (default: %(default)s)",
+    )

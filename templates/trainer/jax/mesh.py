@@ -42,7 +42,9 @@ def create(devices: Sequence[Any], flags: Flags) -> Mesh:
     slices = len({getattr(device, "slice_index", 0) for device in devices})
     if slices > 1:  # replicas communicate least, and the network between slices is the slowest
         shape = (replicas // slices, flags.model_parallel)
-        table = mesh_utils.create_hybrid_device_mesh(shape, (slices, 1), devices, allow_split_physical_axes=True)
+        table = mesh_utils.create_hybrid_device_mesh(
+            shape, (slices, 1), devices, allow_split_physical_axes=True
+        )
     else:
         shape = (replicas, flags.model_parallel)
         table = mesh_utils.create_device_mesh(shape, devices, allow_split_physical_axes=True)
@@ -51,7 +53,10 @@ def create(devices: Sequence[Any], flags: Flags) -> Mesh:
 
 def sharding(mesh: Mesh, axes: PartitionSpec, shape: Sequence[int]) -> NamedSharding:
     """Return how an array is split; a dimension that its axis of the mesh does not divide is left whole."""
-    divided = [name if name and size % mesh.shape[name] == 0 else None for name, size in zip(axes, shape, strict=False)]
+    divided = [
+        name if name and size % mesh.shape[name] == 0 else None
+        for name, size in zip(axes, shape, strict=False)
+    ]
     return NamedSharding(mesh, PartitionSpec(*divided))
 
 
@@ -66,7 +71,9 @@ def constraint(mesh: Mesh) -> Shard:
 
 
 def placed(
-    mesh: Mesh, load: Callable[[NDArray[np.int64]], dict[str, NDArray[Any]]], indices: NDArray[np.int64]
+    mesh: Mesh,
+    load: Callable[[NDArray[np.int64]], dict[str, NDArray[Any]]],
+    indices: NDArray[np.int64],
 ) -> dict[str, jax.Array]:
     """Return the examples with these indices, split among the replicas along the second dimension of `indices`.
 
@@ -77,6 +84,8 @@ def placed(
     own = sorted({(part[1].start or 0, part[1].stop or indices.shape[1]) for part in parts if part})
     local = load(np.concatenate([indices[:, start:stop] for start, stop in own], axis=1))
     return {
-        name: jax.make_array_from_process_local_data(split, values, (*indices.shape, *values.shape[2:]))
+        name: jax.make_array_from_process_local_data(
+            split, values, (*indices.shape, *values.shape[2:])
+        )
         for name, values in local.items()
     }

@@ -45,7 +45,9 @@ def load(folder: str) -> tuple[Examples, Examples]:
 
 
 def _examples(part: data.Examples) -> Examples:
-    return Examples(len(part.labels), lambda rows: {"images": part.images[rows], "labels": part.labels[rows]})
+    return Examples(
+        len(part.labels), lambda rows: {"images": part.images[rows], "labels": part.labels[rows]}
+    )
 
 
 def initial(key: jax.Array) -> Parameters:
@@ -63,7 +65,9 @@ def metrics(shard: Shard, weights: Parameters, batch: Batch) -> dict[str, jax.Ar
     """Return the loss and the accuracy of each image."""
     images, labels = batch["images"], batch["labels"]
     pixels = (images.reshape(len(images), -1) / 255 - MEAN) / DEVIATION
-    hidden = shard(jax.nn.relu(pixels @ weights["hidden/weights"] + weights["hidden/bias"]), "data", "model")
+    hidden = shard(
+        jax.nn.relu(pixels @ weights["hidden/weights"] + weights["hidden/bias"]), "data", "model"
+    )
     scores = shard(hidden @ weights["output/weights"] + weights["output/bias"], "data", None)
     return {
         "loss": optax.softmax_cross_entropy_with_integer_labels(scores, labels),

@@ -83,7 +83,9 @@ def _abstract_state(table: Mesh, model: Model) -> State:
     """Return the shapes of the state and their places: what the optimizer keeps of a parameter is placed like it."""
 
     def place(leaf: jax.ShapeDtypeStruct, axes: PartitionSpec) -> jax.ShapeDtypeStruct:
-        return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=mesh.sharding(table, axes, leaf.shape))
+        return jax.ShapeDtypeStruct(
+            leaf.shape, leaf.dtype, sharding=mesh.sharding(table, axes, leaf.shape)
+        )
 
     shapes = jax.eval_shape(partial(_start, model))
     other = partial(place, axes=PartitionSpec())
@@ -93,7 +95,9 @@ def _abstract_state(table: Mesh, model: Model) -> State:
     return State(jax.tree.map(place, shapes.parameters, model.axes), optimizer)
 
 
-def _step(model: Model, places: State, state: State, batch: Batch, rate: jax.Array) -> tuple[State, jax.Array]:
+def _step(
+    model: Model, places: State, state: State, batch: Batch, rate: jax.Array
+) -> tuple[State, jax.Array]:
     """Train on one batch: add up the gradients of its micro-batches, and update the parameters once."""
 
     def loss(parameters: Parameters, examples: Batch) -> jax.Array:
@@ -115,4 +119,7 @@ def _step(model: Model, places: State, state: State, batch: Batch, rate: jax.Arr
 def _evaluate(model: Model, parameters: Parameters, batch: Batch) -> dict[str, jax.Array]:
     examples = jax.tree.map(lambda values: values[0], batch)
     counts = examples.pop("counts")
-    return {name: (values * counts).sum() for name, values in model.metrics(parameters, examples).items()}
+    return {
+        name: (values * counts).sum()
+        for name, values in model.metrics(parameters, examples).items()
+    }

@@ -38,9 +38,14 @@ def _examples(path: str, length: int, vocabulary: int) -> Examples:
     if size < 1:
         raise SystemExit(f"{path} has {len(tokens):,} tokens: an example needs {length + 1:,}")
     if (largest := int(tokens.max())) >= vocabulary:
-        raise SystemExit(f"{path} has the token {largest}: --vocabulary={vocabulary} allows 0 to {vocabulary - 1}")
+        raise SystemExit(
+            f"{path} has the token {largest}: --vocabulary={vocabulary} allows 0 to {vocabulary - 1}"
+        )
     extent = np.arange(length + 1)
-    return Examples(size, lambda indices: {"tokens": tokens[indices[..., None] * length + extent].astype(np.uint16)})
+    return Examples(
+        size,
+        lambda indices: {"tokens": tokens[indices[..., None] * length + extent].astype(np.uint16)},
+    )
 
 
 def _read(path: str) -> NDArray[Any]:
@@ -52,11 +57,17 @@ def _read(path: str) -> NDArray[Any]:
 
 def main(arguments: Sequence[str]) -> None:
     """Write both files: the last tenth of the texts is for validation."""
-    parser = argparse.ArgumentParser(prog="python -m trainer.tokens", description="Write texts as tokens.")
-    parser.add_argument("texts", nargs="+", type=Path, metavar="TEXT", help="a file; each byte becomes a token")
+    parser = argparse.ArgumentParser(
+        prog="python -m trainer.tokens", description="Write texts as tokens."
+    )
+    parser.add_argument(
+        "texts", nargs="+", type=Path, metavar="TEXT", help="a file; each byte becomes a token"
+    )
     parser.add_argument("folder", help="the data_dir; gs:// or a folder")
     flags = parser.parse_args(arguments)
-    tokens = np.frombuffer(b"".join(path.read_bytes() for path in flags.texts), np.uint8).astype(KIND)
+    tokens = np.frombuffer(b"".join(path.read_bytes() for path in flags.texts), np.uint8).astype(
+        KIND
+    )
     parts = np.split(tokens, [len(tokens) * 9 // 10])
     for name, part in zip(FILES, parts, strict=True):
         storage.write(f"{flags.folder}/{name}", part.tobytes())

@@ -21,8 +21,13 @@ def join(hosts: int) -> None:
         try:
             jax.distributed.initialize(initialization_timeout=JOIN_SECONDS)
         except (RuntimeError, ValueError) as error:
-            raise SystemExit(f"{needed}, and they do not find each other: {error}\n{HELP}") from None
+            raise SystemExit(
+                f"{needed}, and they do not find each other: {error}\n{HELP}"
+            ) from None
     if jax.process_count() != hosts:
         raise SystemExit(f"{needed}, and this program runs on {jax.process_count()}\n{HELP}")
     if jax.process_index() == 0:
-        print(f"devices: {jax.device_count()} ({jax.devices()[0].device_kind}), hosts: {hosts}", flush=True)
+        print(
+            f"devices: {jax.device_count()} ({jax.devices()[0].device_kind}), hosts: {hosts}",
+            flush=True,
+        )

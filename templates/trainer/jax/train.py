@@ -68,7 +68,9 @@ def train(flags: Flags) -> None:
             value = float(loss)  # waits for the dispatched steps to finish
             took = time.perf_counter() - began
         if not math.isfinite(value):
-            raise SystemExit(f"the loss is {value} after step {stop}: lower --learning_rate, or raise --warmup_steps")
+            raise SystemExit(
+                f"the loss is {value} after step {stop}: lower --learning_rate, or raise --warmup_steps"
+            )
         if start > run.first and not profiled:  # the first step is mostly compilation
             measured, seconds = measured + (stop - start) * flags.batch_size, seconds + took
         _print(f"step {stop:,} of {run.last:,}: loss {value:.4f}")
@@ -92,7 +94,9 @@ def rate(flags: Flags, run: Run, step: int) -> float:
     return flags.learning_rate * warm_up * (1 + math.cos(math.pi * seen / total)) / 2
 
 
-def _resumed(flags: Flags, built: Program, checkpoints: Checkpoints, size: int) -> tuple[State, Run]:
+def _resumed(
+    flags: Flags, built: Program, checkpoints: Checkpoints, size: int
+) -> tuple[State, Run]:
     """Return the newest checkpoint's state, or the initial state, and the steps from there."""
     state, first, seen = checkpoints.restore(built.arguments[0]) or Restored(built.start(), 0, 0)
     if seen:
@@ -146,7 +150,12 @@ def _exit_if_finished(flags: Flags, run: Run) -> None:
 def _spans(flags: Flags, run: Run) -> list[tuple[int, int]]:
     """Split the steps into spans that end where an action is due; the first span compiles."""
     every = (flags.save_checkpoints_steps, max(1, run.last // REPORTS))
-    ends = {run.first, run.first + 1, run.last, *(step for size in every for step in range(size, run.last, size))}
+    ends = {
+        run.first,
+        run.first + 1,
+        run.last,
+        *(step for size in every for step in range(size, run.last, size)),
+    }
     if flags.profile_dir:
         ends |= {run.first + PROFILED.start, run.first + PROFILED.stop}
     inside = sorted(end for end in ends if run.first <= end <= run.last)

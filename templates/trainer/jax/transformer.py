@@ -109,7 +109,9 @@ def logits(shard: Shard, weights: Parameters, text: jax.Array) -> jax.Array:
     values = shard(weights["embedding"].astype(jnp.bfloat16)[text], "data", None, None)
     values, _ = jax.lax.scan(next_layer, values, weights["layers"])
     values = _norm(values, weights["output_norm"])
-    return shard(values @ weights["output"].astype(jnp.bfloat16), "data", None, "model").astype(jnp.float32)
+    return shard(values @ weights["output"].astype(jnp.bfloat16), "data", None, "model").astype(
+        jnp.float32
+    )
 
 
 def _layer(shard: Shard, values: jax.Array, layer: Parameters) -> jax.Array:
@@ -119,18 +121,24 @@ def _layer(shard: Shard, values: jax.Array, layer: Parameters) -> jax.Array:
         shard(part, "data", None, "model", None)
         for part in jnp.einsum("bsw,wphd->pbshd", normed, layer["queries_keys_values"])
     )
-    mixed = jax.nn.dot_product_attention(_rotated(queries), _rotated(keys), contents, is_causal=True)
-    values = shard(values + jnp.einsum("bshd,hdw->bsw", mixed, layer["attention_output"]), "data", None, None)
-    hidden = shard(jax.nn.gelu(_norm(values, layer["mlp_norm"]) @ layer["mlp_input"]), "data", None, "model")
+    mixed = jax.nn.dot_product_attention(
+        _rotated(queries), _rotated(keys), contents, is_causal=True
+    )
+    values = shard(
+        values + jnp.einsum("bshd,hdw->bsw", mixed, layer["attention_output"]), "data", None, None
+    )
+    hidden = shard(
+        jax.nn.gelu(_norm(values, layer["mlp_norm"]) @ layer["mlp_input"]), "data", None, "model"
+    )
     return shard(values + hidden @ layer["mlp_output"], "data", None, None)
 
 
 def _norm(values: jax.Array, scale: jax.Array) -> jax.Array:
     """Scale each vector to a mean square of 1: https://arxiv.org/abs/1910.07467."""
     exact = values.astype(jnp.float32)
-    return (exact * jax.lax.rsqrt(jnp.square(exact).mean(axis=-1, keepdims=True) + 1e-6)).astype(jnp.bfloat16) * (
-        scale.astype(jnp.bfloat16)
-    )
+    return (exact * jax.lax.rsqrt(jnp.square(exact).mean(axis=-1, keepdims=True) + 1e-6)).astype(
+        jnp.bfloat16
+    ) * (scale.astype(jnp.bfloat16))
 
 
 def _rotated(vectors: jax.Array) -> jax.Array:
@@ -139,5 +147,7 @@ def _rotated(vectors: jax.Array) -> jax.Array:
     angles = jnp.arange(vectors.shape[1])[:, None, None] * speeds
     first, second = jnp.split(vectors.astype(jnp.float32), 2, axis=-1)
     cosines, sines = jnp.cos(angles), jnp.sin(angles)
-    rotated = jnp.concatenate([first * cosines - second * sines, second * cosines + first * sines], axis=-1)
+    rotated = jnp.concatenate(
+        [first * cosines - second * sines, second * cosines + first * sines], axis=-1
+    )
     return rotated.astype(vectors.dtype)

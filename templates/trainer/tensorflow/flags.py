@@ -34,14 +34,23 @@ class Flags(NamedTuple):
 
     def steps(self, examples: int) -> int:
         """Return the steps of the whole run: for epochs, the minimum that sees all of their examples."""
-        return self.train_steps or math.ceil((self.epochs or Fraction(1)) * examples / self.batch_size)
+        return self.train_steps or math.ceil(
+            (self.epochs or Fraction(1)) * examples / self.batch_size
+        )
 
 
 def parse(arguments: Sequence[str]) -> Flags:
     """Parse the flags; an invalid one ends the program with status 2 and a message."""
-    parser = argparse.ArgumentParser(prog="python -m trainer", description="Train on MNIST.", allow_abbrev=False)
+    parser = argparse.ArgumentParser(
+        prog="python -m trainer", description="Train on MNIST.", allow_abbrev=False
+    )
     add = parser.add_argument
-    add("--data_dir", required=True, type=folder, help="folder or gs:// URL with mnist.npz or the four idx files")
+    add(
+        "--data_dir",
+        required=True,
+        type=folder,
+        help="folder or gs:// URL with mnist.npz or the four idx files",
+    )
     add(
         "--model_dir",
         required=True,
@@ -53,8 +62,22 @@ def parse(arguments: Sequence[str]) -> Flags:
     length.add_argument("--train_steps", type=count)
     length.add_argument("--epochs", type=passes)
     add("--learning_rate", type=rate, default=0.1, help="after the warm-up (default: %(default)s)")
-    add("--warmup_steps", type=count_or_zero, default=0, help="steps until the full learning rate (default: 0)")
-    add("--save_checkpoints_steps", type=count, default=500, help="steps between checkpoints (default: %(default)s)")
-    add("--profile_dir", type=folder, help="folder for a profiler's trace of a few steps (default: no trace)")
+    add(
+        "--warmup_steps",
+        type=count_or_zero,
+        default=0,
+        help="steps until the full learning rate (default: 0)",
+    )
+    add(
+        "--save_checkpoints_steps",
+        type=count,
+        default=500,
+        help="steps between checkpoints (default: %(default)s)",
+    )
+    add(
+        "--profile_dir",
+        type=folder,
+        help="folder for a profiler's trace of a few steps (default: no trace)",
+    )
     add("--hosts", type=count, default=1, help="machines of the slice (default: %(default)s)")
     return Flags(**vars(parser.parse_args(arguments)))

@@ -36,13 +36,17 @@ def _variable(value: tf.Tensor) -> tf.Variable:
 def logits(weights: Parameters, images: tf.Tensor) -> tf.Tensor:
     """Return the score of each digit for each image."""
     pixels = tf.cast(tf.reshape(images, (-1, SIDE * SIDE)), tf.float32) / 255
-    hidden = tf.nn.relu((pixels - MEAN) / DEVIATION @ weights["hidden/weights"] + weights["hidden/bias"])
+    hidden = tf.nn.relu(
+        (pixels - MEAN) / DEVIATION @ weights["hidden/weights"] + weights["hidden/bias"]
+    )
     return hidden @ weights["output/weights"] + weights["output/bias"]
 
 
 def losses(weights: Parameters, images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
     """Return the loss of each example."""
-    return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits(weights, images))
+    return tf.nn.sparse_softmax_cross_entropy_with_logits(
+        labels=labels, logits=logits(weights, images)
+    )
 
 
 def update(weights: Parameters, gradients: dict[str, Any], rate: tf.Tensor) -> None:

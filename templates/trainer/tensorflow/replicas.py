@@ -28,7 +28,9 @@ class Replicas:
 
     def __init__(self, hosts: int, strategy: tf.distribute.Strategy | None = None) -> None:
         if hosts > 1:
-            raise SystemExit(f"--hosts={hosts}: this trainer runs on the cores of one host; leave larger sizes out")
+            raise SystemExit(
+                f"--hosts={hosts}: this trainer runs on the cores of one host; leave larger sizes out"
+            )
         self._notice = Notice()
         self._strategy = strategy or _strategy()
         self.count = self._strategy.num_replicas_in_sync
@@ -43,16 +45,25 @@ class Replicas:
 
     def step(self, examples: Examples, indices: NDArray[np.int64], rate: float) -> None:
         """Train on one global batch: the examples with these indices."""
-        images, labels = self._placed(examples.images, indices), self._placed(examples.labels, indices)
-        self._loss = self._step(images, labels, tf.constant(rate, tf.float32), tf.constant(len(indices), tf.float32))
+        images, labels = (
+            self._placed(examples.images, indices),
+            self._placed(examples.labels, indices),
+        )
+        self._loss = self._step(
+            images, labels, tf.constant(rate, tf.float32), tf.constant(len(indices), tf.float32)
+        )
 
     @tf.function
     def _step(self, images: Any, labels: Any, rate: tf.Tensor, size: tf.Tensor) -> tf.Tensor:
-        def replica(images: tf.Tensor, labels: tf.Tensor, rate: tf.Tensor, size: tf.Tensor) -> tf.Tensor:
+        def replica(
+            images: tf.Tensor, labels: tf.Tensor, rate: tf.Tensor, size: tf.Tensor
+        ) -> tf.Tensor:
             with tf.GradientTape() as tape:
                 loss = tf.reduce_sum(network.losses(self._parameters, images, labels)) / size
             gradients = tape.gradient(loss, self._parameters)
-            together = tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, gradients)
+            together = tf.distribute.get_replica_context().all_reduce(
+                tf.distribute.ReduceOp.SUM, gradients
+            )
             network.update(self._parameters, together, rate)
             return loss
 
@@ -76,14 +87,18 @@ class Replicas:
         for start in range(0, total, size):
             indices = np.arange(start, start + size)
             images = self._placed(examples.images, indices % total)
-            labels = self._placed(np.where(indices < total, examples.labels[indices % total], -1), np.arange(size))
+            labels = self._placed(
+                np.where(indices < total, examples.labels[indices % total], -1), np.arange(size)
+            )
             correct += int(self._correct(images, labels))
         return correct / total
 
     @tf.function
     def _correct(self, images: Any, labels: Any) -> tf.Tensor:
         def replica(images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
-            guesses = tf.argmax(network.logits(self._parameters, images), axis=1, output_type=tf.int32)
+            guesses = tf.argmax(
+                network.logits(self._parameters, images), axis=1, output_type=tf.int32
+            )
             return tf.reduce_sum(tf.cast(guesses == labels, tf.int32))
 
         counts = self._strategy.run(replica, args=(images, labels))
@@ -98,7 +113,9 @@ class Replicas:
         if {name: value.shape for name, value in arrays.items()} != {
             name: value.shape for name, value in self._parameters.items()
         }:
-            raise SystemExit("the checkpoint is of another network: give the job a folder of its own")
+            raise SystemExit(
+                "the checkpoint is of another network: give the job a folder of its own"
+            )
         for name, value in self._parameters.items():
             value.assign(arrays[name])
 

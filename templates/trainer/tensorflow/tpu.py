@@ -66,17 +66,25 @@ def wait(
         if JOB in cluster:
             return resolver
         cause = f"its cluster has no {JOB}: {cluster}"
-    raise RuntimeError(f"no TPU {node['tpu']} after {TRIES} tries, {PAUSE_SECONDS} seconds apart; at last, {cause}")
+    raise RuntimeError(
+        f"no TPU {node['tpu']} after {TRIES} tries, {PAUSE_SECONDS} seconds apart; at last, {cause}"
+    )
 
 
 def _node(text: str) -> dict[str, Any]:
     """Return the resolver's arguments from TPU_CONFIG."""
     try:
         config = json.loads(text)
-        return {"tpu": config["tpu_node_name"], "zone": config["zone"], "project": config["project"]}
+        return {
+            "tpu": config["tpu_node_name"],
+            "zone": config["zone"],
+            "project": config["project"],
+        }
     except (ValueError, TypeError, KeyError) as error:
         expected = "JSON with tpu_node_name, zone and project"
-        raise ValueError(f"TPU_CONFIG is not {expected} ({type(error).__name__}: {error}): {text}") from None
+        raise ValueError(
+            f"TPU_CONFIG is not {expected} ({type(error).__name__}: {error}): {text}"
+        ) from None
 
 
 def attached(devices: Path = Path("/dev")) -> bool:

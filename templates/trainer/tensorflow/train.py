@@ -26,25 +26,34 @@ def train(flags: Flags) -> None:
     examples, held_out = data.load(flags.data_dir)
     steps = flags.steps(len(examples.labels))
     if flags.batch_size % replicas.count:
-        raise SystemExit(f"--batch_size={flags.batch_size} cannot be divided among {replicas.count} cores")
+        raise SystemExit(
+            f"--batch_size={flags.batch_size} cannot be divided among {replicas.count} cores"
+        )
     first = _resumed(flags, replicas)
     measured, seconds = 0, 0.0
     for start, stop in _spans(flags, first, steps):
-        profiled = flags.profile_dir if start == first + PROFILED.start and replicas.is_first else None
+        profiled = (
+            flags.profile_dir if start == first + PROFILED.start and replicas.is_first else None
+        )
         with replicas.trace(profiled):
             began = time.perf_counter()
             _steps(flags, replicas, range(start, stop), steps, examples)
             loss = replicas.loss()  # waits for the dispatched steps to finish
             took = time.perf_counter() - began
         if not math.isfinite(loss):
-            raise SystemExit(f"the loss is {loss} after step {stop}: lower --learning_rate, or raise --warmup_steps")
+            raise SystemExit(
+                f"the loss is {loss} after step {stop}: lower --learning_rate, or raise --warmup_steps"
+            )
         if start > first and not profiled:  # the first step is mostly compilation
             measured, seconds = measured + (stop - start) * flags.batch_size, seconds + took
         if replicas.is_first:
             print(f"step {stop:,} of {steps:,}: loss {loss:.4f}", flush=True)
             if stop % flags.save_checkpoints_steps == 0 or stop == steps:
                 _save(flags, replicas, stop)
-    figures = {"accuracy": replicas.accuracy(held_out), "examples_seen": max(first, steps) * flags.batch_size}
+    figures = {
+        "accuracy": replicas.accuracy(held_out),
+        "examples_seen": max(first, steps) * flags.batch_size,
+    }
     if seconds:
         figures["examples_per_second"] = round(measured / seconds, 1)
     if replicas.is_first:
@@ -52,7 +61,9 @@ def train(flags: Flags) -> None:
     _exit_if_finished(flags, first, steps)
 
 
-def _steps(flags: Flags, replicas: Replicas, span: range, steps: int, examples: data.Examples) -> None:
+def _steps(
+    flags: Flags, replicas: Replicas, span: range, steps: int, examples: data.Examples
+) -> None:
     """Train a span of steps; after SIGTERM, save a checkpoint and end the program."""
     for step in span:
         if replicas.must_stop(step):

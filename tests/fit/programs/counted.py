@@ -57,9 +57,18 @@ STACK: Final = array(5, 16, 16)
 
 add("matmul", jnp.matmul, array(3, 5), array(5, 7))
 add("batched matmul", jnp.matmul, array(11, 3, 5), array(11, 5, 7))
-add("einsum", lambda a, b: jnp.einsum("bshd,btHhd->bHhst", a, b), array(2, 3, 5, 7), array(2, 11, 13, 5, 7))
+add(
+    "einsum",
+    lambda a, b: jnp.einsum("bshd,btHhd->bHhst", a, b),
+    array(2, 3, 5, 7),
+    array(2, 11, 13, 5, 7),
+)
 add("vector", jnp.dot, array(9), array(9))
-add("int8", lambda a, b: lax.dot(a, b, preferred_element_type=jnp.int32), *[array(8, 8, dtype=jnp.int8)] * 2)
+add(
+    "int8",
+    lambda a, b: lax.dot(a, b, preferred_element_type=jnp.int32),
+    *[array(8, 8, dtype=jnp.int8)] * 2,
+)
 add("fp8", lax.dot, *[array(8, 8, dtype=jnp.float8_e4m3fn)] * 2)
 add(
     "int8 and bf16",
@@ -71,12 +80,21 @@ add("elementwise", lambda a: jnp.tanh(a * 2 + 1).sum(), SQUARE)
 add("dead", lambda a: (a @ a, a + 1)[1], SQUARE)
 add("dead in a call", lambda a: jax.jit(lambda b: (b @ b, b + 1))(a)[1], SQUARE)
 add("equal products", lambda a, b: (a @ b, a @ b, b @ a), SQUARE, SQUARE)
-add("equal calls", lambda a: jax.jit(jnp.matmul)(a, a) + jax.jit(lambda b: jnp.tanh(b @ b))(a), SQUARE)
+add(
+    "equal calls",
+    lambda a: jax.jit(jnp.matmul)(a, a) + jax.jit(lambda b: jnp.tanh(b @ b))(a),
+    SQUARE,
+)
 add("one function, other operands", lambda a: PRODUCT(PRODUCT(a, a), a), SQUARE)
 add("equal calls with a constant", lambda a: SCALED(a) + 2 * SCALED(a), SQUARE)
 add("other precision", lambda a: (lax.dot(a, a), lax.dot(a, a, precision="highest")), SQUARE)
 add("a metric calls the model again", trained_with_metric, SQUARE, SQUARE)
-add("computed again on purpose", jax.value_and_grad(lambda w, b: jax.checkpoint(network)(w, b).sum()), SQUARE, SQUARE)
+add(
+    "computed again on purpose",
+    jax.value_and_grad(lambda w, b: jax.checkpoint(network)(w, b).sum()),
+    SQUARE,
+    SQUARE,
+)
 add("vmap", jax.vmap(jnp.matmul, in_axes=(0, None)), array(6, 3, 5), array(5, 7))
 add("ragged", lax.ragged_dot, array(24, 5), array(3, 5, 7), array(3, dtype=jnp.int32))
 
@@ -105,11 +123,32 @@ def convolution(name: str, lhs: Any, rhs: Any, **options: Any) -> None:
 IMAGES: Final = array(2, 9, 8, 6)
 convolution("conv", IMAGES, array(3, 2, 6, 5), window_strides=(1, 1), padding="VALID")
 convolution("conv stride", IMAGES, array(3, 2, 6, 5), window_strides=(2, 3), padding="VALID")
-convolution("conv padding", IMAGES, array(3, 3, 6, 5), window_strides=(1, 1), padding=((1, 1), (1, 1)))
-convolution("conv groups", IMAGES, array(3, 2, 2, 9), window_strides=(1, 1), padding="VALID", feature_group_count=3)
-convolution("conv dilation", IMAGES, array(3, 2, 6, 5), window_strides=(1, 1), padding="VALID", rhs_dilation=(2, 3))
 convolution(
-    "conv transposed", IMAGES, array(3, 2, 6, 5), window_strides=(1, 1), padding=((2, 2), (1, 1)), lhs_dilation=(2, 2)
+    "conv padding", IMAGES, array(3, 3, 6, 5), window_strides=(1, 1), padding=((1, 1), (1, 1))
+)
+convolution(
+    "conv groups",
+    IMAGES,
+    array(3, 2, 2, 9),
+    window_strides=(1, 1),
+    padding="VALID",
+    feature_group_count=3,
+)
+convolution(
+    "conv dilation",
+    IMAGES,
+    array(3, 2, 6, 5),
+    window_strides=(1, 1),
+    padding="VALID",
+    rhs_dilation=(2, 3),
+)
+convolution(
+    "conv transposed",
+    IMAGES,
+    array(3, 2, 6, 5),
+    window_strides=(1, 1),
+    padding=((2, 2), (1, 1)),
+    lhs_dilation=(2, 2),
 )
 convolution(
     "conv odd",
@@ -138,14 +177,28 @@ add(
 add("scan", lambda x, w: lax.scan(lambda y, v: (y @ v, None), x, w), SQUARE, STACK)
 add("fori_loop", lambda x: lax.fori_loop(0, 7, lambda _, y: y @ y, x), SQUARE)
 add("scan of nothing", lambda x: lax.fori_loop(0, 0, lambda _, y: y @ y, x), SQUARE)
-add("nested scan", lambda x: lax.fori_loop(0, 7, lambda _, y: lax.fori_loop(0, 3, lambda _, z: z @ z, y), x), SQUARE)
+add(
+    "nested scan",
+    lambda x: lax.fori_loop(0, 7, lambda _, y: lax.fori_loop(0, 3, lambda _, z: z @ z, y), x),
+    SQUARE,
+)
 add("while", lambda x: lax.while_loop(lambda y: y.sum() < 3, lambda y: y @ y, x), SQUARE)
-add("while without matrices", lambda x: lax.while_loop(lambda y: y.sum() < 3, lambda y: y * 2, x), SQUARE)
+add(
+    "while without matrices",
+    lambda x: lax.while_loop(lambda y: y.sum() < 3, lambda y: y * 2, x),
+    SQUARE,
+)
 add("cond", lambda x: lax.cond(x.sum() < 3, lambda y: y @ y, lambda y: y @ y @ y, x), SQUARE)
-add("cond of equals", lambda x: lax.cond(x.sum() < 3, lambda y: y @ y, lambda y: (y + 1) @ y, x), SQUARE)
+add(
+    "cond of equals",
+    lambda x: lax.cond(x.sum() < 3, lambda y: y @ y, lambda y: (y + 1) @ y, x),
+    SQUARE,
+)
 add(
     "cond of platforms",
-    lambda x: lax.platform_dependent(x, cpu=lambda y: y + 1, tpu=lambda y: y @ y, default=lambda y: y @ y @ y),
+    lambda x: lax.platform_dependent(
+        x, cpu=lambda y: y + 1, tpu=lambda y: y @ y, default=lambda y: y @ y @ y
+    ),
     SQUARE,
 )
 
@@ -163,7 +216,9 @@ def layer(x: Any, w: Any) -> Any:
 add("grad", jax.grad(lambda w, x: jnp.sum(jnp.tanh(x @ w) ** 2)), array(5, 7), array(3, 5))
 add("grad of scan", jax.grad(lambda w, x: layers(w, x, layer)), STACK, SQUARE)
 add("remat", jax.grad(lambda w, x: layers(w, x, jax.checkpoint(layer))), STACK, SQUARE)
-add("grad of attention", jax.grad(lambda q, k, v: attention(q, k, v).sum(), argnums=(0, 1, 2)), *QKV)
+add(
+    "grad of attention", jax.grad(lambda q, k, v: attention(q, k, v).sum(), argnums=(0, 1, 2)), *QKV
+)
 
 
 @jax.custom_vjp
@@ -204,11 +259,19 @@ add(
 
 def nested(x: Any) -> Any:
     """Multiply the parts of a part of a matrix."""
-    specs: dict[str, Any] = {"in_specs": P(None, "model"), "out_specs": P(), "axis_names": {"model"}}
+    specs: dict[str, Any] = {
+        "in_specs": P(None, "model"),
+        "out_specs": P(),
+        "axis_names": {"model"},
+    }
     return jax.shard_map(lambda y: y @ y.T, check_vma=False, **specs)(x)
 
 
-add("nested shard_map", sharded(nested, in_specs=P("data"), out_specs=P("data"), axis_names={"data"}), SQUARE)
+add(
+    "nested shard_map",
+    sharded(nested, in_specs=P("data"), out_specs=P("data"), axis_names={"data"}),
+    SQUARE,
+)
 
 
 def kernel(x: Any, y: Any) -> None:
@@ -218,10 +281,16 @@ def kernel(x: Any, y: Any) -> None:
 
 ESTIMATE: Final = pl.CostEstimate(flops=1234, transcendentals=0, bytes_accessed=0)
 add("pallas", pl.pallas_call(kernel, out_shape=SQUARE), SQUARE)
-add("pallas with an estimate", pl.pallas_call(kernel, out_shape=SQUARE, cost_estimate=ESTIMATE), SQUARE)
+add(
+    "pallas with an estimate",
+    pl.pallas_call(kernel, out_shape=SQUARE, cost_estimate=ESTIMATE),
+    SQUARE,
+)
 partitioned = custom_partitioning(lambda x: x @ x)
 partitioned.def_partition(
-    partition=lambda *_: None, infer_sharding_from_operands=lambda *_: None, sharding_rule="i j -> i j"
+    partition=lambda *_: None,
+    infer_sharding_from_operands=lambda *_: None,
+    sharding_rule="i j -> i j",
 )
 add("custom_partitioning", partitioned, SQUARE)
 add("eigenvalues", lambda x: jnp.linalg.eigh(x @ x.T)[0], SQUARE)
@@ -241,7 +310,9 @@ def calls_of_calls(operation: str) -> ir.Module:
         for number in range(40)
     )
     last = f"func.func @f40(%x: {array}) -> {array} {{\nreturn %x : {array}\n}}\n"
-    return ir.Module.parse(f"module {{\n{functions.replace('@f0', '@main')}{last}}}", make_ir_context())
+    return ir.Module.parse(
+        f"module {{\n{functions.replace('@f0', '@main')}{last}}}", make_ir_context()
+    )
 
 
 def count(module: ir.Module) -> tuple[int, int, list[str]]:

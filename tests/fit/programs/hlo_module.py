@@ -32,7 +32,9 @@ class UnprintableError(Exception):
 
 def _array(devices: Devices, *axes: str) -> Any:
     mesh = Mesh(np.array(devices), ("x",))
-    return jax.ShapeDtypeStruct((helpers.sizes.ROWS,) * 2, jnp.float32, sharding=NamedSharding(mesh, P(*axes)))
+    return jax.ShapeDtypeStruct(
+        (helpers.sizes.ROWS,) * 2, jnp.float32, sharding=NamedSharding(mesh, P(*axes))
+    )
 
 
 def _square(x: Any) -> Any:
@@ -95,7 +97,9 @@ def with_weights_on_host(devices: Devices, flags: Flags) -> Any:
     """Return a step whose weights are in the memory of the host, with as many rows as a flag has."""
     sharding = _array(devices).sharding
     rows = int(flags["rows"])
-    weights = jax.ShapeDtypeStruct((rows, rows), jnp.float32, sharding=sharding.with_memory_kind("pinned_host"))
+    weights = jax.ShapeDtypeStruct(
+        (rows, rows), jnp.float32, sharding=sharding.with_memory_kind("pinned_host")
+    )
     batch = jax.ShapeDtypeStruct((8, rows), jnp.float32, sharding=sharding)
     return jax.jit(lambda x, w: x @ jax.device_put(w, jax.memory.Space.Device)), (batch, weights)
 
@@ -151,7 +155,8 @@ def offloaded(devices: Devices, _: Flags) -> Any:
     on_device = _array(devices, "x").sharding
     on_host = on_device.with_memory_kind("pinned_host")
     state, part = (
-        jax.ShapeDtypeStruct((rows * len(devices), 4096), jnp.float32, sharding=on_host) for rows in (16_384, 4_096)
+        jax.ShapeDtypeStruct((rows * len(devices), 4096), jnp.float32, sharding=on_host)
+        for rows in (16_384, 4_096)
     )
 
     def step(state: Any, part: Any) -> Any:
@@ -179,7 +184,9 @@ def neighbours(devices: Devices, _: Flags) -> Any:
         return jax.lax.ppermute(x, "x", [(0, 1), (1, 0)])
 
     array = _array(devices, "x")
-    return jax.jit(jax.shard_map(exchange, mesh=array.sharding.mesh, in_specs=P("x"), out_specs=P("x"))), (array,)
+    return jax.jit(
+        jax.shard_map(exchange, mesh=array.sharding.mesh, in_specs=P("x"), out_specs=P("x"))
+    ), (array,)
 
 
 def too_much_vmem(devices: Devices, _: Flags) -> Any:
@@ -191,7 +198,9 @@ def too_much_vmem(devices: Devices, _: Flags) -> Any:
     array = jax.ShapeDtypeStruct((1 << 12, 1 << 12), jnp.float32, sharding=_array(devices).sharding)
     mesh = array.sharding.mesh
     call = pl.pallas_call(kernel, out_shape=jax.ShapeDtypeStruct(array.shape, array.dtype))
-    return jax.jit(jax.shard_map(call, mesh=mesh, in_specs=P(), out_specs=P(), check_vma=False)), (array,)
+    return jax.jit(jax.shard_map(call, mesh=mesh, in_specs=P(), out_specs=P(), check_vma=False)), (
+        array,
+    )
 
 
 def exits(_: Devices, __: Flags) -> Any:
@@ -259,7 +268,9 @@ def wrong_kwargs(devices: Devices, _: Flags) -> Any:
 
 def on_cpu(_: Devices, __: Flags) -> Any:
     """Return an array that is on a processor."""
-    return jax.jit(lambda tree: tree["w"] * 2), ({"w": jax.device_put(jnp.ones(8), jax.devices()[0])},)
+    return jax.jit(lambda tree: tree["w"] * 2), (
+        {"w": jax.device_put(jnp.ones(8), jax.devices()[0])},
+    )
 
 
 def for_cpu(_: Devices, __: Flags) -> Any:

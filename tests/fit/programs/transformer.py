@@ -44,7 +44,9 @@ def _loss(weights: Mapping[str, Any], tokens: Any, activations: NamedSharding) -
         return jax.lax.with_sharding_constraint(_layer(x, layer), activations), None
 
     x = jax.lax.with_sharding_constraint(embedding[tokens], activations)
-    x, _ = jax.lax.scan(body, x, {name: weight for name, weight in weights.items() if name != "embedding"})
+    x, _ = jax.lax.scan(
+        body, x, {name: weight for name, weight in weights.items() if name != "embedding"}
+    )
     scores = jax.nn.log_softmax((x @ embedding.T).astype(jnp.float32))
     return -jnp.mean(jnp.take_along_axis(scores[:, :-1], tokens[:, 1:, None], -1))
 
@@ -62,7 +64,9 @@ def abstract_step(devices: Sequence[Any], flags: Mapping[str, str]) -> tuple[Any
         "down": (layers, 4 * width, width),
     }
     weights = {
-        name: jax.ShapeDtypeStruct(shape, jnp.float32, sharding=NamedSharding(mesh, SHARDINGS[name]))
+        name: jax.ShapeDtypeStruct(
+            shape, jnp.float32, sharding=NamedSharding(mesh, SHARDINGS[name])
+        )
         for name, shape in shapes.items()
     }
     batch = (int(flags["batch_size"]), length)
@@ -72,6 +76,10 @@ def abstract_step(devices: Sequence[Any], flags: Mapping[str, str]) -> tuple[Any
         activations = NamedSharding(mesh, P("data", None, None))
         loss, gradient = jax.value_and_grad(_loss)(weights, tokens, activations)
         momentum = jax.tree.map(lambda old, new: 0.9 * old + new, momentum, gradient)
-        return jax.tree.map(lambda weight, change: weight - 1e-3 * change, weights, momentum), momentum, loss
+        return (
+            jax.tree.map(lambda weight, change: weight - 1e-3 * change, weights, momentum),
+            momentum,
+            loss,
+        )
 
     return jax.jit(step, donate_argnums=(0, 1)), (weights, weights, tokens)

@@ -37,7 +37,9 @@ def test_a_secret_is_found_once_where_it_is_set() -> None:
     data = spec(trainer__secrets={"KEY": "wandb"}, environments__prod=PROD)
     assert warnings(data) == ["TPU086"]
 
-    data["overrides"] = {size: {"trainer": {"secrets": {"KEY": "wandb/3"}}} for size in ("v2-8", "v2-32")}
+    data["overrides"] = {
+        size: {"trainer": {"secrets": {"KEY": "wandb/3"}}} for size in ("v2-8", "v2-32")
+    }
     assert warnings(data) == []
 
     data["environments"]["prod"]["trainer"] = {"secrets": {"OTHER": "hf"}}
@@ -76,13 +78,21 @@ def test_a_mount_names_every_account_that_needs_the_grant() -> None:
     finding = finding_with_id("TPU087", planned(data).findings)
 
     assert "which the stack of dev and prod does not grant" in finding.message
-    assert f"add-iam-policy-binding gs://elsewhere --member={ACCOUNT} --role=roles/storage.objectUser" in finding.help
-    assert f", and equally for serviceAccount:{own} and serviceAccount:tpu-mnist-prod@" in finding.help
+    assert (
+        f"add-iam-policy-binding gs://elsewhere --member={ACCOUNT} --role=roles/storage.objectUser"
+        in finding.help
+    )
+    assert (
+        f", and equally for serviceAccount:{own} and serviceAccount:tpu-mnist-prod@" in finding.help
+    )
 
 
 def test_a_selected_target_has_its_own_accounts() -> None:
     """The command grants the bucket to the account of the selected target, and not to that of the spec's."""
-    accounts = {name: {"service_account": f"{name}@p.iam.gserviceaccount.com"} for name in ("vertex-ai", "cloud-tpu")}
+    accounts = {
+        name: {"service_account": f"{name}@p.iam.gserviceaccount.com"}
+        for name in ("vertex-ai", "cloud-tpu")
+    }
     data = spec(trainer__mounts={"/data": "gs://elsewhere/x"}, targets=accounts)
 
     finding = finding_with_id("TPU087", planned(data, target="cloud-tpu").findings)

@@ -15,11 +15,18 @@ KINDS: tuple[CapacityKind, ...] = get_args(CapacityKind)
 OF_CAPACITY = ("TPU054", "TPU055", "TPU056", "TPU057", "TPU058")
 
 
-def capacity_findings(target: str, *sizes: str, region: str = "us-east5", **changes: Any) -> list[Finding]:
+def capacity_findings(
+    target: str, *sizes: str, region: str = "us-east5", **changes: Any
+) -> list[Finding]:
     """Return the findings about capacity of a spec whose program writes checkpoints, unless `changes` alter it."""
     figures = {"training__tuned_on": sizes[0], "training__batch_size": 2**14}
     args = {"trainer__args": {"model_dir": "${job_dir}"}}
-    data = spec(target=target, sizes=list(sizes), environments__dev__region=region, **{**figures, **args, **changes})
+    data = spec(
+        target=target,
+        sizes=list(sizes),
+        environments__dev__region=region,
+        **{**figures, **args, **changes},
+    )
     return [finding for finding in planned(data).findings if finding.id in OF_CAPACITY]
 
 
@@ -43,7 +50,12 @@ def test_every_size_of_every_target_has_a_verdict() -> None:
 
 def test_a_new_target_takes_on_demand_only() -> None:
     """A target without rows is not assumed to offer more."""
-    assert [level("docker", "v3-8", kind) for kind in KINDS] == ["allowed", "error", "error", "error"]
+    assert [level("docker", "v3-8", kind) for kind in KINDS] == [
+        "allowed",
+        "error",
+        "error",
+        "error",
+    ]
 
 
 def test_no_row_is_hidden() -> None:
@@ -91,9 +103,16 @@ def test_verdicts(target: str, size: str, levels: tuple[str, ...]) -> None:
 
 def test_refused_sizes_are_one_finding() -> None:
     """One layer is one mistake: its error lists the sizes, without a warning about the others."""
-    (finding,) = capacity_findings("vertex-ai", "v3-8", "v3-32", "v3-64", region="europe-west4", capacity="spot")
+    (finding,) = capacity_findings(
+        "vertex-ai", "v3-8", "v3-32", "v3-64", region="europe-west4", capacity="spot"
+    )
     assert (finding.id, finding.level) == ("TPU055", "error")
-    assert missing_words(finding, "v3-32 and v3-64", "use-spot-vms", "spot: cloud-tpu, gke", "set capacity to") == []
+    assert (
+        missing_words(
+            finding, "v3-32 and v3-64", "use-spot-vms", "spot: cloud-tpu, gke", "set capacity to"
+        )
+        == []
+    )
     assert "v3-8" not in finding.message
 
 
@@ -103,7 +122,9 @@ def test_a_capacity_of_one_size_is_judged_for_that_size() -> None:
     (finding,) = capacity_findings(
         "vertex-ai", "v3-8", "v3-32", region="europe-west4", environments__dev__overrides=overrides
     )
-    assert missing_words(finding, "set environments.dev.overrides.v3-32.capacity to on-demand") == []
+    assert (
+        missing_words(finding, "set environments.dev.overrides.v3-32.capacity to on-demand") == []
+    )
 
 
 PLACE = {"project": "my-project-prod", "region": "europe-west4"}
@@ -113,8 +134,14 @@ PLACE = {"project": "my-project-prod", "region": "europe-west4"}
     ("changes", "path"),
     [
         ({"capacity": "spot"}, "environments.prod.capacity"),
-        ({"environments__prod": {**PLACE, "target": "vertex-ai", "capacity": "spot"}}, "environments.prod.capacity"),
-        ({"overrides": {"v3-32": {"capacity": "spot"}}}, "environments.prod.overrides.v3-32.capacity"),
+        (
+            {"environments__prod": {**PLACE, "target": "vertex-ai", "capacity": "spot"}},
+            "environments.prod.capacity",
+        ),
+        (
+            {"overrides": {"v3-32": {"capacity": "spot"}}},
+            "environments.prod.overrides.v3-32.capacity",
+        ),
         ({"capacity": "spot", "target": "vertex-ai"}, "capacity"),
         (
             {
@@ -128,8 +155,15 @@ PLACE = {"project": "my-project-prod", "region": "europe-west4"}
 )
 def test_the_fix_leaves_other_environments_alone(changes: dict[str, Any], path: str) -> None:
     """Of two environments that share a layer, only the one whose service refuses is changed, if a layer can do so."""
-    environments = {"dev": {**PLACE, "project": "my-project-dev"}, "prod": {**PLACE, "target": "vertex-ai"}}
-    sizes = {"sizes": ["v3-32"], "training__tuned_on": "v3-32", "trainer__args": {"d": "${job_dir}"}}
+    environments = {
+        "dev": {**PLACE, "project": "my-project-dev"},
+        "prod": {**PLACE, "target": "vertex-ai"},
+    }
+    sizes = {
+        "sizes": ["v3-32"],
+        "training__tuned_on": "v3-32",
+        "trainer__args": {"d": "${job_dir}"},
+    }
     data = spec(**{"target": "cloud-tpu", "environments": environments, **sizes, **changes})
     finding = finding_with_id("TPU055", planned(data).findings)
     assert finding.help == f"set {path} to on-demand"
@@ -137,7 +171,12 @@ def test_the_fix_leaves_other_environments_alone(changes: dict[str, Any], path: 
 
 def test_a_selected_target_is_judged() -> None:
     """`--target` replaces the target of the environment."""
-    data = spec(capacity="spot", sizes=["v2-32"], training__tuned_on="v2-32", trainer__args={"d": "${job_dir}"})
+    data = spec(
+        capacity="spot",
+        sizes=["v2-32"],
+        training__tuned_on="v2-32",
+        trainer__args={"d": "${job_dir}"},
+    )
     assert "TPU055" in ids(planned(data).findings)
     assert "TPU055" not in ids(planned(data, target="cloud-tpu").findings)
 
@@ -158,7 +197,9 @@ def test_flex_start_needs_a_duration(duration: str | None, fix: str | None) -> N
     """From 10 minutes to 7 days, both included."""
     limit = {"trainer__max_run_duration": duration} if duration else {}
     findings = capacity_findings("gke", "v6e-4", capacity="flex-start", **limit)
-    assert [(finding.id, finding.help) for finding in findings] == ([("TPU057", fix)] if fix else [])
+    assert [(finding.id, finding.help) for finding in findings] == (
+        [("TPU057", fix)] if fix else []
+    )
 
 
 def test_the_duration_is_asked_for_in_the_layer_of_the_capacity() -> None:
@@ -167,7 +208,9 @@ def test_the_duration_is_asked_for_in_the_layer_of_the_capacity() -> None:
     assert finding.help == "set environments.dev.trainer.max_run_duration to 12h"
 
 
-@pytest.mark.parametrize(("generation", "size"), [("v5e", "v5litepod-4"), ("v5p", "v5p-8"), ("v6e", "v6e-4")])
+@pytest.mark.parametrize(
+    ("generation", "size"), [("v5e", "v5litepod-4"), ("v5p", "v5p-8"), ("v6e", "v6e-4")]
+)
 def test_flex_start_is_listed_by_zone(generation: str, size: str) -> None:
     """A region without a zone of GKE's list is a warning, and so is another zone of a region with one."""
     limit = {"trainer__max_run_duration": "12h", "capacity": "flex-start"}
@@ -177,7 +220,9 @@ def test_flex_start_is_listed_by_zone(generation: str, size: str) -> None:
     (finding,) = capacity_findings("gke", size, region="europe-west4", **limit)
     assert missing_words(finding, size, "europe-west4", zone) == []
     other = {"environments__dev__zones": {size: f"{region}-x"}}
-    assert [finding.id for finding in capacity_findings("gke", size, region=region, **limit, **other)] == ["TPU056"]
+    assert [
+        finding.id for finding in capacity_findings("gke", size, region=region, **limit, **other)
+    ] == ["TPU056"]
 
 
 @pytest.mark.parametrize(
@@ -198,10 +243,14 @@ def test_a_program_that_writes_checkpoints_may_run_on_spot(changes: dict[str, An
     assert capacity_findings("cloud-tpu", "v6e-16", capacity="spot", **without_args) == []
 
 
-@pytest.mark.parametrize("args", [{}, {"data_dir": "${bucket}/data"}, {"savings": 1}, {"unsaved": "x"}])
+@pytest.mark.parametrize(
+    "args", [{}, {"data_dir": "${bucket}/data"}, {"savings": 1}, {"unsaved": "x"}]
+)
 def test_spot_without_checkpoints_is_a_warning(args: dict[str, Any]) -> None:
     """Another folder shows nothing, nor does a word that only contains one of checkpoints."""
-    (finding,) = capacity_findings("cloud-tpu", "v6e-16", "v6e-32", capacity="spot", trainer__args=args)
+    (finding,) = capacity_findings(
+        "cloud-tpu", "v6e-16", "v6e-32", capacity="spot", trainer__args=args
+    )
     assert (finding.id, finding.level) == ("TPU058", "warning")
     assert missing_words(finding, "v6e-16 and v6e-32") == []
 
@@ -212,7 +261,9 @@ def test_on_demand_needs_no_checkpoints() -> None:
 
 
 @pytest.mark.parametrize(
-    "capacity", ["spot", "on-demand", {"reservation": "r"}], ids=["spot", "on-demand", "reservation"]
+    "capacity",
+    ["spot", "on-demand", {"reservation": "r"}],
+    ids=["spot", "on-demand", "reservation"],
 )
 def test_a_compute_class_excludes_a_capacity(capacity: Any) -> None:
     """Any capacity beside a class is one error, with both lines; a class alone is none."""

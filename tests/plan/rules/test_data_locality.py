@@ -42,12 +42,16 @@ def test_env_and_overrides_are_checked() -> None:
         "trainer.env.D",
         "overrides.v2-32.args.d",
     ]
-    assert [finding.message.split()[0] for finding in planned(data, sizes=("v2-8",)).findings] == ["trainer.env.D"]
+    assert [finding.message.split()[0] for finding in planned(data, sizes=("v2-8",)).findings] == [
+        "trainer.env.D"
+    ]
 
 
 def test_an_argument_that_every_rung_overrides_is_not_checked() -> None:
     """An argument that no selected rung has is not checked."""
-    data = spec(trainer__args={"d": "gs://a/x"}, overrides={"v2-32": {"args": {"d": "${bucket}/x"}}})
+    data = spec(
+        trainer__args={"d": "gs://a/x"}, overrides={"v2-32": {"args": {"d": "${bucket}/x"}}}
+    )
     assert ids(planned(data, sizes=("v2-8",)).findings) == ["TPU031"]
     assert planned(data, sizes=("v2-32",)).findings == ()
 
@@ -55,9 +59,12 @@ def test_an_argument_that_every_rung_overrides_is_not_checked() -> None:
 def test_the_bucket_of_one_environment_is_outside_that_of_another() -> None:
     """A written-out bucket is right for one environment only: selected alone, that one has no finding."""
     data = spec(
-        environments__prod={"project": "my-project-prod", "region": "us-central1"}, trainer__args={"d": f"gs://{OWN}/x"}
+        environments__prod={"project": "my-project-prod", "region": "us-central1"},
+        trainer__args={"d": f"gs://{OWN}/x"},
     )
     (finding,) = planned(data).findings
-    assert finding.message.endswith("in the bucket of dev, which jobs of other environments would read too")
+    assert finding.message.endswith(
+        "in the bucket of dev, which jobs of other environments would read too"
+    )
     assert finding.help == "write ${bucket}/x, in the bucket of each environment"
     assert planned(data, environments=("dev",)).findings == ()

@@ -13,12 +13,19 @@ OFFICIAL = "https://cloud.google.com/tpu/docs/regions-zones"
 def finding_in(region: str, *sizes: str, **changes: Any) -> tuple[Finding, ...]:
     """Return the findings about sizes in a region, tuned on the first of them."""
     training = {"training__tuned_on": sizes[0], "training__batch_size": 8 * 10**4}
-    return planned(spec(sizes=list(sizes), environments__dev__region=region, **training, **changes)).findings
+    return planned(
+        spec(sizes=list(sizes), environments__dev__region=region, **training, **changes)
+    ).findings
 
 
 @pytest.mark.parametrize(
     ("region", "size"),
-    [("us-central1", "v2-8"), ("europe-west4", "v3-32"), ("us-central2", "v4-8"), ("us-south1", "v6e-4")],
+    [
+        ("us-central1", "v2-8"),
+        ("europe-west4", "v3-32"),
+        ("us-central2", "v4-8"),
+        ("us-south1", "v6e-4"),
+    ],
 )
 def test_a_region_of_googles_list_has_no_finding(region: str, size: str) -> None:
     """A size in Google's current list has no finding; an AI zone belongs to its region."""
@@ -27,7 +34,10 @@ def test_a_region_of_googles_list_has_no_finding(region: str, size: str) -> None
 
 @pytest.mark.parametrize(
     ("region", "size", "expected"),
-    [("us-east1", "v3-32", "SkyPilot"), ("us-east5", "v5litepod-8", "customers with capacity of their own")],
+    [
+        ("us-east1", "v3-32", "SkyPilot"),
+        ("us-east5", "v5litepod-8", "customers with capacity of their own"),
+    ],
 )
 def test_a_region_of_another_list_is_a_warning(region: str, size: str, expected: str) -> None:
     """The warning names the list with its address, Google's list, and a region of Google's list."""
@@ -36,13 +46,22 @@ def test_a_region_of_another_list_is_a_warning(region: str, size: str, expected:
     slice_ = CATALOG.find(size)
     assert slice_ is not None
     source = CATALOG.sources[slice_.zones_in(region)[0].source].url
-    assert missing_words(warning, region, size, expected, source, OFFICIAL, slice_.regions(official=True)[0]) == []
+    assert (
+        missing_words(
+            warning, region, size, expected, source, OFFICIAL, slice_.regions(official=True)[0]
+        )
+        == []
+    )
 
 
 def test_a_warning_about_several_sizes_is_in_the_plural() -> None:
     """Sizes whose zones are in the same list share a warning."""
-    warning = finding_with_id("TPU021", finding_in("asia-northeast1", "v6e-8", "v6e-16", target="cloud-tpu"))
-    assert warning.message.startswith("v6e-8 and v6e-16 are not in Google's list for asia-northeast1")
+    warning = finding_with_id(
+        "TPU021", finding_in("asia-northeast1", "v6e-8", "v6e-16", target="cloud-tpu")
+    )
+    assert warning.message.startswith(
+        "v6e-8 and v6e-16 are not in Google's list for asia-northeast1"
+    )
 
 
 def test_a_region_without_the_size_is_an_error() -> None:
@@ -53,7 +72,9 @@ def test_a_region_without_the_size_is_an_error() -> None:
     assert "europe-west4 offers every rung of this ladder (v3-8, v3-32)" in finding.details
     assert finding.help == "set environments.dev.region to europe-west4, or leave v3-32 out"
     assert [expected for _, expected in finding.related] == ["the region of dev"]
-    assert missing_words(finding, "Cloud TPU", "vertex-ai", OFFICIAL) == [], "whose list it is, as vertex-ai has none"
+    assert missing_words(finding, "Cloud TPU", "vertex-ai", OFFICIAL) == [], (
+        "whose list it is, as vertex-ai has none"
+    )
 
 
 def test_the_use_of_its_own_list_is_not_explained_on_cloud_tpu() -> None:
@@ -67,7 +88,11 @@ def test_no_region_may_have_every_rung() -> None:
     findings = finding_in("us-central2", "v4-8", "v2-32", target="cloud-tpu")
     (finding,) = [finding for finding in findings if finding.id == "TPU021"]
     assert (
-        missing_words(finding, "no region offers every rung of this ladder (v4-8, v2-32)", "us-central1, europe-west4")
+        missing_words(
+            finding,
+            "no region offers every rung of this ladder (v4-8, v2-32)",
+            "us-central1, europe-west4",
+        )
         == []
     )
     assert "us-central1" in finding.help
@@ -81,16 +106,25 @@ def test_a_region_without_any_rung_is_one_finding() -> None:
     ):
         result = planned(spec(environments__dev__region=region))
         finding = finding_with_id("TPU021", result.findings)
-        assert finding.location == result.project.document.value_location(("environments", "dev", "region"))
+        assert finding.location == result.project.document.value_location(
+            ("environments", "dev", "region")
+        )
         assert missing_words(finding, region, expected) == []
 
 
 def test_every_environment_has_its_own_finding() -> None:
     """A rung that two environments lack is two findings, one for each region."""
-    environments = {name: {"project": f"my-project-{name}", "region": "us-central1"} for name in ("dev", "prod")}
-    findings = planned(spec(environments=environments, sizes=["v3-8", "v3-32"], training__tuned_on="v3-8")).findings
+    environments = {
+        name: {"project": f"my-project-{name}", "region": "us-central1"} for name in ("dev", "prod")
+    }
+    findings = planned(
+        spec(environments=environments, sizes=["v3-8", "v3-32"], training__tuned_on="v3-8")
+    ).findings
     assert ids(findings) == ["TPU021", "TPU021"]
-    assert [finding.related[0][1] for finding in findings] == ["the region of dev", "the region of prod"]
+    assert [finding.related[0][1] for finding in findings] == [
+        "the region of dev",
+        "the region of prod",
+    ]
 
 
 def test_only_the_selection_is_checked() -> None:
@@ -138,7 +172,12 @@ def test_a_job_has_the_zone_of_the_spec_or_a_listed_one(
     region: str, size: str, zones: dict[str, str], zone: str | None
 ) -> None:
     """The zone is that of the spec, or else the first listed one in the region, with Google's own list first."""
-    data = spec(sizes=[size], training__tuned_on=size, environments__dev__region=region, environments__dev__zones=zones)
+    data = spec(
+        sizes=[size],
+        training__tuned_on=size,
+        environments__dev__region=region,
+        environments__dev__zones=zones,
+    )
     assert planned(data).jobs[0].zone == zone
 
 
@@ -149,7 +188,15 @@ def test_a_job_has_the_zone_of_the_spec_or_a_listed_one(
         ("a" * 64, "64 characters"),
         *(
             (wrong, "3 to 63")
-            for wrong in ("ab", "My-bucket", "-bucket", "bucket-", "gs://bucket", "a.b.c", "bucket\n")
+            for wrong in (
+                "ab",
+                "My-bucket",
+                "-bucket",
+                "bucket-",
+                "gs://bucket",
+                "a.b.c",
+                "bucket\n",
+            )
         ),
     ],
 )

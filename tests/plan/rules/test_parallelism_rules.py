@@ -58,7 +58,11 @@ def findings_of(**changes: Any) -> list[Finding]:
             "set overrides.v2-32.grad_accum to 4",
         ),
         (
-            {"training__tuned_on": "v2-128", "training__batch_size": 1152, "overrides": {"v2-8": {"grad_accum": 2}}},
+            {
+                "training__tuned_on": "v2-128",
+                "training__batch_size": 1152,
+                "overrides": {"v2-8": {"grad_accum": 2}},
+            },
             "a batch of 72 does not divide over the 8 devices of v2-8 and 2 micro-batches: 4.5 examples each",
             "set overrides.v2-8.grad_accum to 3",
         ),
@@ -82,9 +86,17 @@ def test_a_batch_of_fewer_examples_than_devices_may_be_right() -> None:
 
 def test_a_device_may_have_two_cores() -> None:
     """A chip of TPU v4 is one JAX device, so that 4 examples divide over the 8 cores of v4-8."""
-    location = {"target": "cloud-tpu", "environments__dev__region": "us-central2", "sizes": ["v4-8"]}
-    assert planned(spec(training__tuned_on="v4-8", training__batch_size=4, **location)).findings == ()
-    assert ids(planned(spec(training__tuned_on="v4-8", training__batch_size=2, **location)).findings) == ["TPU040"]
+    location = {
+        "target": "cloud-tpu",
+        "environments__dev__region": "us-central2",
+        "sizes": ["v4-8"],
+    }
+    assert (
+        planned(spec(training__tuned_on="v4-8", training__batch_size=4, **location)).findings == ()
+    )
+    assert ids(
+        planned(spec(training__tuned_on="v4-8", training__batch_size=2, **location)).findings
+    ) == ["TPU040"]
 
 
 def test_a_batch_must_divide_on_every_rung() -> None:
@@ -93,8 +105,13 @@ def test_a_batch_must_divide_on_every_rung() -> None:
     overrides = {size: {"model_parallel": 1} for size in sizes[:2]}
     settings = {"sizes": sizes, "training__model_parallel": 4, "overrides": overrides}
     (finding,) = findings_of(training__batch_size=64, **settings)
-    assert finding.message.startswith("a batch of 4 does not divide over the 16 devices of v5litepod-16")
-    assert (finding.details, finding.help) == (("nor on v5litepod-64",), "set training.batch_size to 256")
+    assert finding.message.startswith(
+        "a batch of 4 does not divide over the 16 devices of v5litepod-16"
+    )
+    assert (finding.details, finding.help) == (
+        ("nor on v5litepod-64",),
+        "set training.batch_size to 256",
+    )
     assert findings_of(training__batch_size=256, **settings) == []
 
 
@@ -122,7 +139,11 @@ def test_a_batch_must_divide_on_every_rung() -> None:
             "set overrides.v5litepod-256.model_parallel to 4 or 8",
         ),
         (
-            {"training__model_parallel": 512, "sizes": ["v5litepod-256x2"], "training__tuned_on": "v5litepod-256x2"},
+            {
+                "training__model_parallel": 512,
+                "sizes": ["v5litepod-256x2"],
+                "training__tuned_on": "v5litepod-256x2",
+            },
             "model_parallel 512 does not divide the 256 JAX devices of one slice of v5litepod-256x2",
             "set training.model_parallel to 256",
         ),
@@ -139,11 +160,20 @@ def test_a_kept_batch_that_does_not_divide_is_an_error() -> None:
     keep = {"training__batch_rule": "keep", "training__tuned_on": "v5litepod-16"}
     sizes = ["v5litepod-16", "v5litepod-32", "v5litepod-64"]
     (finding,) = findings_of(sizes=sizes, training__batch_size=32, **keep)
-    assert finding.message == "a batch of 32 does not divide over the 64 devices of v5litepod-64: 0.5 examples each"
-    assert finding.help == "set overrides.v5litepod-64.model_parallel to 2, or leave v5litepod-64 out"
+    assert (
+        finding.message
+        == "a batch of 32 does not divide over the 64 devices of v5litepod-64: 0.5 examples each"
+    )
+    assert (
+        finding.help == "set overrides.v5litepod-64.model_parallel to 2, or leave v5litepod-64 out"
+    )
     # 5 micro-batches of 4 examples become 3 on twice the devices, which 10 examples do not divide into.
-    (finding,) = findings_of(sizes=sizes[:2], training__batch_size=320, training__grad_accum=5, **keep)
-    assert "32 devices of v5litepod-32 and 3 micro-batches: 3.33333 examples each" in finding.message
+    (finding,) = findings_of(
+        sizes=sizes[:2], training__batch_size=320, training__grad_accum=5, **keep
+    )
+    assert (
+        "32 devices of v5litepod-32 and 3 micro-batches: 3.33333 examples each" in finding.message
+    )
     assert finding.help == "set overrides.v5litepod-32.grad_accum to 5"
 
 
@@ -159,12 +189,21 @@ def test_a_kept_batch_that_does_not_divide_is_an_error() -> None:
 def test_a_broken_section_causes_no_error_about_figures(change: dict[str, Any]) -> None:
     """Four examples divide over the devices of v4-8, and not over those of the stand-in for a broken section."""
     data = spec(target="cloud-tpu", environments__dev__region="us-central2", sizes=["v4-8"])
-    data["training"] = {"tuned_on": "v4-8", "batch_size": 4, "train_steps": 1000, "model_parallel": 1}
+    data["training"] = {
+        "tuned_on": "v4-8",
+        "batch_size": 4,
+        "train_steps": 1000,
+        "model_parallel": 1,
+    }
     for path, value in change.items():
         section, _, key = path.partition("__")
         data[section] = data[section] | {key: value} if key else value
     parsed = parse_project(document(data))
-    findings = [*parsed.findings, *plan(parsed.project, CATALOG).findings] if parsed.project else parsed.findings
+    findings = (
+        [*parsed.findings, *plan(parsed.project, CATALOG).findings]
+        if parsed.project
+        else parsed.findings
+    )
     assert findings
     assert "TPU040" not in ids(tuple(findings))
 
@@ -175,7 +214,12 @@ def changes(draw: st.DrawFn) -> dict[str, Any]:
     sizes = ["v5litepod-8", "v5litepod-16", "v5litepod-64", "v5litepod-256"]
     number = st.integers(1, 24)
     override = st.fixed_dictionaries(
-        {}, optional={"grad_accum": number, "model_parallel": number, "batch_size": st.integers(1, 3000)}
+        {},
+        optional={
+            "grad_accum": number,
+            "model_parallel": number,
+            "batch_size": st.integers(1, 3000),
+        },
     )
     return {
         "sizes": sizes,
@@ -184,7 +228,9 @@ def changes(draw: st.DrawFn) -> dict[str, Any]:
         "training__batch_rule": draw(st.sampled_from(["keep", "per_core"])),
         "training__grad_accum": draw(number | st.just(WITHOUT)),
         "training__model_parallel": draw(st.sampled_from([1, 2, 3, 4, 8, 16])),
-        "overrides": draw(st.dictionaries(st.sampled_from(sizes), override.filter(bool), max_size=2)),
+        "overrides": draw(
+            st.dictionaries(st.sampled_from(sizes), override.filter(bool), max_size=2)
+        ),
     }
 
 
@@ -199,7 +245,9 @@ def test_a_plan_has_whole_replicas_or_an_error(change: dict[str, Any]) -> None:
     for job in result.jobs:
         rung, slice_ = job.rung, job.slice
         assert slice_.devices // slice_.slices % rung.model_parallel == 0
-        assert rung.batch_size % (slice_.devices // rung.model_parallel * (rung.grad_accum or 1)) == 0
+        assert (
+            rung.batch_size % (slice_.devices // rung.model_parallel * (rung.grad_accum or 1)) == 0
+        )
 
 
 @given(changes())
@@ -222,7 +270,11 @@ def test_the_help_resolves_each_error(change: dict[str, Any]) -> None:
             continue
         training, size, key, value = match.groups()
         edited = spec(**{**V5E, **change})
-        section = edited["training"] if training else edited.setdefault("overrides", {}).setdefault(size, {})
+        section = (
+            edited["training"]
+            if training
+            else edited.setdefault("overrides", {}).setdefault(size, {})
+        )
         section[key] = int(value)
         assert occurrences(finding, planned(edited).findings) < occurrences(finding, before)
 
@@ -238,5 +290,7 @@ def test_numbers_of_any_size_are_judged(batch: int, rule: str, grad_accum: int) 
     """A batch of fifteen digits is judged in the time of a small one, also if only a large prime divides it."""
     sizes = ["v5litepod-64", "v5litepod-256"]
     overrides = {"v5litepod-64": {"grad_accum": grad_accum}}
-    for finding in findings_of(sizes=sizes, overrides=overrides, training__batch_size=batch, training__batch_rule=rule):
+    for finding in findings_of(
+        sizes=sizes, overrides=overrides, training__batch_size=batch, training__batch_rule=rule
+    ):
         assert finding.help

@@ -12,8 +12,15 @@ def test_an_unknown_size_is_an_error() -> None:
     result = planned(spec(sizes=["v2-8", "v5e-16", "v2-31"], training__tuned_on="v3-16"))
     assert result.jobs == ()
     assert ids(result.findings) == ["TPU020"] * 3
-    assert [finding.message.split()[0] for finding in result.findings] == ["v5e-16", "v2-31", "v3-16"]
-    assert [finding.help for finding in result.findings[:2]] == ["did you mean v5litepod-16?", "did you mean v2-32?"]
+    assert [finding.message.split()[0] for finding in result.findings] == [
+        "v5e-16",
+        "v2-31",
+        "v3-16",
+    ]
+    assert [finding.help for finding in result.findings[:2]] == [
+        "did you mean v5litepod-16?",
+        "did you mean v2-32?",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -22,7 +29,10 @@ def test_an_unknown_size_is_an_error() -> None:
         (["v2-32", "v2-8"], ["v2-8 has 8 cores", "v2-32", "32", "[v2-8, v2-32]"]),
         (["v2-8", "v2-8"], ["v2-8", "twice"]),
         (["v2-8", "v3-8"], ["v3-8 has 8 cores", "v2-8"]),
-        (["v2-8", "v2-128", "v2-32"], ["v2-32 has 32 cores", "v2-128", "128", "[v2-8, v2-32, v2-128]"]),
+        (
+            ["v2-8", "v2-128", "v2-32"],
+            ["v2-32 has 32 cores", "v2-128", "128", "[v2-8, v2-32, v2-128]"],
+        ),
     ],
 )
 def test_a_ladder_must_rise(sizes: list[str], words: list[str]) -> None:
@@ -34,8 +44,12 @@ def test_a_ladder_must_rise(sizes: list[str], words: list[str]) -> None:
 
 def test_a_shared_ladder_is_checked_once() -> None:
     """A mistake in the top-level ladder of three environments is one finding."""
-    environments = {name: {"project": f"my-project-{name}", "region": "us-central1"} for name in ("a", "b", "c")}
-    assert ids(planned(spec(environments=environments, sizes=["v2-32", "v2-8"])).findings) == ["TPU023"]
+    environments = {
+        name: {"project": f"my-project-{name}", "region": "us-central1"} for name in ("a", "b", "c")
+    }
+    assert ids(planned(spec(environments=environments, sizes=["v2-32", "v2-8"])).findings) == [
+        "TPU023"
+    ]
 
 
 def test_an_entry_for_a_size_of_no_ladder_is_an_error() -> None:
@@ -79,7 +93,10 @@ def test_a_size_is_no_fallback_of_itself() -> None:
             {"training__flags": {"batch_size": "n", "train_steps": "n"}},
             "--n would be given 2 times: for batch_size and for train_steps",
         ),
-        ({"training__steps": {"w": 1}, "training__flags": {"w": "batch_size"}}, "--batch_size would be given 2 times"),
+        (
+            {"training__steps": {"w": 1}, "training__flags": {"w": "batch_size"}},
+            "--batch_size would be given 2 times",
+        ),
         (
             {"training__grad_accum": 4, "trainer__args": {"grad_accum": 1}},
             "--grad_accum would be given twice: by trainer.args.grad_accum and by training.grad_accum",
@@ -90,7 +107,12 @@ def test_a_size_is_no_fallback_of_itself() -> None:
         ),
         (
             {
-                "training": {"tuned_on": "v2-8", "batch_size": 8, "sequence_length": 2, "train_tokens": 16},
+                "training": {
+                    "tuned_on": "v2-8",
+                    "batch_size": 8,
+                    "sequence_length": 2,
+                    "train_tokens": 16,
+                },
                 "trainer__args": {"train_steps": 1},
             },
             "--train_steps would be given twice: by trainer.args.train_steps and by training.train_tokens",
@@ -106,18 +128,30 @@ def test_a_disabled_flag_may_be_an_argument() -> None:
     """If a figure has no flag, args may use its name."""
     data = spec(trainer__args={"batch_size": "${batch_size}"}, training__flags={"batch_size": None})
     assert planned(data).findings == ()
-    assert planned(data).jobs[0].args == ("--batch_size=1024", "--train_steps=4000", "--learning_rate=0.1")
+    assert planned(data).jobs[0].args == (
+        "--batch_size=1024",
+        "--train_steps=4000",
+        "--learning_rate=0.1",
+    )
 
 
 def test_two_environments_cannot_share_a_bucket() -> None:
     """The finding shows both environments, also if one name is the default."""
-    other = {"project": "my-project-x", "region": "us-central1", "bucket": "my-project-dev-mnist-dev-us-central1"}
+    other = {
+        "project": "my-project-x",
+        "region": "us-central1",
+        "bucket": "my-project-dev-mnist-dev-us-central1",
+    }
     finding = finding_with_id("TPU029", planned(spec(environments__other=other)).findings)
-    assert finding.message.startswith("other and dev share the bucket my-project-dev-mnist-dev-us-central1")
+    assert finding.message.startswith(
+        "other and dev share the bucket my-project-dev-mnist-dev-us-central1"
+    )
     assert finding.location.line != finding.related[0][0].line
 
 
 def test_rules_apply_to_unselected_environments() -> None:
     """A mistake in another environment's ladder is found even if that environment is not selected."""
     other = {"project": "my-project-x", "region": "us-central1", "sizes": ["v2-32", "v2-8"]}
-    assert ids(planned(spec(environments__other=other), environments=("dev",)).findings) == ["TPU023"]
+    assert ids(planned(spec(environments__other=other), environments=("dev",)).findings) == [
+        "TPU023"
+    ]

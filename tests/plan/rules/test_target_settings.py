@@ -10,14 +10,18 @@ from spec_factory import ROOT, compiled, spec
 from tpucfg.catalog import TARGET_FACTS
 from tpucfg.yamldoc.reader import read_text
 
-SCHEMA: dict[str, Any] = json.loads((ROOT / "schema/tpucfg.schema.json").read_text(encoding="utf-8"))["$defs"]
+SCHEMA: dict[str, Any] = json.loads(
+    (ROOT / "schema/tpucfg.schema.json").read_text(encoding="utf-8")
+)["$defs"]
 SETTINGS: dict[str, Any] = {
     "service_account": "trainer@my-project.iam.gserviceaccount.com",
     "network": "train",
     "subnetwork": "train-east",
     "external_ips": False,
     "tags": ["train"],
-    "data_disks": [{"source": "projects/my-project/zones/us-east5-a/disks/data", "read_only": True}],
+    "data_disks": [
+        {"source": "projects/my-project/zones/us-east5-a/disks/data", "read_only": True}
+    ],
 }
 """Every setting that both targets have."""
 
@@ -35,7 +39,9 @@ def test_each_setting_has_the_same_form() -> None:
     movable = {*TARGET_FACTS["cloud-tpu"].host_settings} - {"extra"}
     assert movable == SETTINGS.keys()
     for key in movable:
-        assert form(SCHEMA["cloud-tpu"]["properties"][key]) == form(SCHEMA["compute-engine"]["properties"][key]), key
+        assert form(SCHEMA["cloud-tpu"]["properties"][key]) == form(
+            SCHEMA["compute-engine"]["properties"][key]
+        ), key
 
 
 def spec_text(target: str, size: str, targets: dict[str, Any]) -> str:
@@ -62,7 +68,9 @@ def test_a_spec_moves_by_its_target_and_the_help(size: str) -> None:
     settings = SETTINGS | {"runtime_version": "v2-alpha-tpuv6e"}
     document = read_text(spec_text("compute-engine", size, {"cloud-tpu": settings}), "tpucfg.yaml")
     (finding,) = [each for each in compiled(document.data).findings if each.id == "TPU061"]
-    assert finding.help.startswith("move external_ips, network, subnetwork, tags, service_account and data_disks to ")
+    assert finding.help.startswith(
+        "move external_ips, network, subnetwork, tags, service_account and data_disks to "
+    )
     text = apply_help(document, finding)
     assert text is not None
     result = compiled(read_text(text, "tpucfg.yaml").data)
@@ -76,13 +84,23 @@ def test_a_spec_moves_by_its_target_and_the_help(size: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "edit"),
     [
-        ({"tags": ["a"], "extra": {"queueingPolicy": {}}}, None, "move tags to targets.compute-engine, and delete"),
+        (
+            {"tags": ["a"], "extra": {"queueingPolicy": {}}},
+            None,
+            "move tags to targets.compute-engine, and delete",
+        ),
         ({"tags": ["a"]}, {"tags": ["b"]}, "delete targets.cloud-tpu"),
-        ({"tags": ["a"], "network": "n"}, {"tags": ["b"]}, "move network to targets.compute-engine, and delete"),
+        (
+            {"tags": ["a"], "network": "n"},
+            {"tags": ["b"]},
+            "move network to targets.compute-engine, and delete",
+        ),
         ({"runtime_version": "v2"}, None, "delete targets.cloud-tpu"),
     ],
 )
-def test_nothing_is_lost_and_nothing_is_replaced(old: dict[str, Any], new: dict[str, Any] | None, edit: str) -> None:
+def test_nothing_is_lost_and_nothing_is_replaced(
+    old: dict[str, Any], new: dict[str, Any] | None, edit: str
+) -> None:
     """A setting of the new target stays, and only settings that it has are moved."""
     targets = {"cloud-tpu": old} | ({"compute-engine": new} if new else {})
     document = read_text(spec_text("compute-engine", "v6e-4", targets), "tpucfg.yaml")
@@ -92,7 +110,11 @@ def test_nothing_is_lost_and_nothing_is_replaced(old: dict[str, Any], new: dict[
 
 def test_a_module_has_an_effect_in_an_environment_called_overrides() -> None:
     """An environment of this name is a layer of all its sizes, and not that of one size."""
-    environment = {"project": "my-project-dev", "region": "us-central1", "trainer": {"module": "trainer.other"}}
+    environment = {
+        "project": "my-project-dev",
+        "region": "us-central1",
+        "trainer": {"module": "trainer.other"},
+    }
     trainer = {
         "image": "us-docker.pkg.dev/p/r/executor:1",
         "package": "gs://my-bucket/trainer.tar.gz",

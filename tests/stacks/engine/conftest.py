@@ -33,7 +33,9 @@ def _skip_reason(item: pytest.Item) -> str:
     callspec = getattr(item, "callspec", None)
     plugins, reason = projects.find_plugin()
     needs_plugin = callspec is not None and callspec.params.get("world") == PLUGIN
-    return reason if needs_plugin and plugins is None and os.environ.get(REQUIRE_PLUGIN) != "1" else ""
+    return (
+        reason if needs_plugin and plugins is None and os.environ.get(REQUIRE_PLUGIN) != "1" else ""
+    )
 
 
 @pytest.fixture(scope="session")
@@ -53,7 +55,9 @@ def cloud() -> Cloud:
 
 
 @pytest.fixture(params=["standin", PLUGIN])
-def world(request: pytest.FixtureRequest, cloud: Cloud, engine: Path, tmp_path: Path) -> Iterator[World]:
+def world(
+    request: pytest.FixtureRequest, cloud: Cloud, engine: Path, tmp_path: Path
+) -> Iterator[World]:
     """Connect the cloud through the stand-in of the gcp plugin, and through the real plugin if it is installed."""
     folder = tmp_path / "pulumi"
     if request.param != PLUGIN:
@@ -88,7 +92,9 @@ def new_stack(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[NewSta
     ) -> Stack:
         folder = folder or tmp_path / f"stack-{name}"
         folder.mkdir(exist_ok=True)
-        return create_stack(program, folder=folder, environment=world.environment, name=name, config=config)
+        return create_stack(
+            program, folder=folder, environment=world.environment, name=name, config=config
+        )
 
     yield make
     collect_abandoned_programs()

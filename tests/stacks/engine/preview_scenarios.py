@@ -51,7 +51,9 @@ def _open_bucket(cloud: Cloud) -> None:
     """Remove a barrier of the bucket, and the grant of the jobs' account."""
     [(name, bucket)] = cloud.buckets.items()
     bucket.body["publicAccessPrevention"] = "inherited"
-    cloud.grants[f"b/{name}"] = {grant for grant in cloud.grants[f"b/{name}"] if "tpu-" not in grant[1]}
+    cloud.grants[f"b/{name}"] = {
+        grant for grant in cloud.grants[f"b/{name}"] if "tpu-" not in grant[1]
+    }
 
 
 def _delete_bucket(cloud: Cloud) -> None:
@@ -66,12 +68,18 @@ SCENARIOS: Final[Mapping[str, Scenario]] = {
     "nothing": Scenario({}, {}),
     "update": Scenario({}, {"labels": {"team": "vision"}}),
     "region-move": Scenario({}, {"region": "europe-west4"}),
-    "region-move-losing-data": Scenario({"keep_data": False}, {"keep_data": False, "region": "europe-west4"}),
+    "region-move-losing-data": Scenario(
+        {"keep_data": False}, {"keep_data": False, "region": "europe-west4"}
+    ),
     "renamed-bucket": Scenario({"keep_data": False}, {"keep_data": False, "bucket": "acme-other"}),
     "protection-lifted": Scenario({"protect": True}, {}),
     "protection-added": Scenario({}, {"protect": True}),
-    "protected-replacement": Scenario({"protect": True}, {"protect": True, "region": "europe-west4"}),
-    "member-added": Scenario({}, {}, {"bucketMembers": ["user:ada@example.com", "group:team@example.com"]}),
+    "protected-replacement": Scenario(
+        {"protect": True}, {"protect": True, "region": "europe-west4"}
+    ),
+    "member-added": Scenario(
+        {}, {}, {"bucketMembers": ["user:ada@example.com", "group:team@example.com"]}
+    ),
     "spec-broken": Scenario({}, {"region": "us-west4"}),
     "config-error": Scenario({}, {}, {"bucketMembers": 7}),
     "refreshed": Scenario({}, {"labels": {"team": "vision"}}, drift=lambda _: None),
@@ -88,7 +96,11 @@ class Project:
         self._folder, self._world = folder, world
         self._environment = projects.with_language_host(world.environment, folder.parent / "host")
         folder.mkdir(parents=True)
-        shutil.copytree(ROOT / "stacks", folder / "stacks", ignore=shutil.ignore_patterns("*.yaml", "__pycache__"))
+        shutil.copytree(
+            ROOT / "stacks",
+            folder / "stacks",
+            ignore=shutil.ignore_patterns("*.yaml", "__pycache__"),
+        )
         shutil.copy(ROOT / "Pulumi.yaml", folder)
         (folder / ".venv").symlink_to(sys.prefix)
 
@@ -96,7 +108,9 @@ class Project:
         """Write the spec and the stack file."""
         specs.write(self._folder, specs.spec(dict(environment)))
         file = self._folder / "stacks" / "Pulumi.dev.yaml"
-        file.write_text(json.dumps({"config": {f"tpucfg:{key}": value for key, value in config.items()}}))
+        file.write_text(
+            json.dumps({"config": {f"tpucfg:{key}": value for key, value in config.items()}})
+        )
 
     def pulumi(self, *arguments: str, **variables: str) -> "subprocess.CompletedProcess[str]":
         """Run `pulumi` in the project."""
@@ -134,9 +148,15 @@ def normalize(text: str, folder: Path) -> str:
     start = text.find("{\n")
     if start != -1:
         document, end = json.JSONDecoder().raw_decode(text, start)
-        return text[:start] + json.dumps(_normalize_value(document), indent=1, ensure_ascii=False) + text[end:]
+        return (
+            text[:start]
+            + json.dumps(_normalize_value(document), indent=1, ensure_ascii=False)
+            + text[end:]
+        )
     lines = (
-        json.dumps(_normalize_value(json.loads(line)), ensure_ascii=False) if line.startswith("{") else line
+        json.dumps(_normalize_value(json.loads(line)), ensure_ascii=False)
+        if line.startswith("{")
+        else line
         for line in text.splitlines()
     )
     return "".join(f"{line}\n" for line in lines)
@@ -145,7 +165,9 @@ def normalize(text: str, folder: Path) -> str:
 def _normalize_value(value: Any) -> Any:
     if isinstance(value, dict):
         portable = {key: item for key, item in value.items() if key not in _OF_THE_MACHINE}
-        return {key: 0 if key in _TIMES else _normalize_value(item) for key, item in portable.items()}
+        return {
+            key: 0 if key in _TIMES else _normalize_value(item) for key, item in portable.items()
+        }
     return [_normalize_value(item) for item in value] if isinstance(value, list) else value
 
 

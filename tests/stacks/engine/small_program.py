@@ -22,7 +22,9 @@ class SmallProgram:
 
     def __call__(self) -> None:
         """Declare the resources."""
-        provider = gcp.Provider("gcp", project=PROJECT, region=self.region, batching={"enable_batching": False})
+        provider = gcp.Provider(
+            "gcp", project=PROJECT, region=self.region, batching={"enable_batching": False}
+        )
         options = ResourceOptions(providers=[provider], protect=self.protect)
         _Environment(self, options)
 
@@ -43,13 +45,19 @@ class _Environment(pulumi.ComponentResource):
             uniform_bucket_level_access=True,
             soft_delete_policy={"retention_duration_seconds": 0},
             lifecycle_rules=[
-                {"action": {"type": "Delete"}, "condition": {"age": program.tmp_days, "matches_prefixes": ["tmp/"]}}
+                {
+                    "action": {"type": "Delete"},
+                    "condition": {"age": program.tmp_days, "matches_prefixes": ["tmp/"]},
+                }
             ],
             labels={"team": "vision"},
             opts=ResourceOptions(parent=self),
         )
         agent = gcp.projects.ServiceIdentity(
-            "agent", project=PROJECT, service="tpu.googleapis.com", opts=ResourceOptions(parent=self)
+            "agent",
+            project=PROJECT,
+            service="tpu.googleapis.com",
+            opts=ResourceOptions(parent=self),
         )
         hook = pulumi.ErrorHook("retry", program.retry)
         gcp.projects.IAMMember(
@@ -57,7 +65,9 @@ class _Environment(pulumi.ComponentResource):
             project=PROJECT,
             role="roles/ml.serviceAgent",
             member=MEMBER,
-            opts=ResourceOptions(parent=self, depends_on=[agent], hooks=pulumi.ResourceHookBinding(on_error=[hook])),
+            opts=ResourceOptions(
+                parent=self, depends_on=[agent], hooks=pulumi.ResourceHookBinding(on_error=[hook])
+            ),
         )
         self.register_outputs({"url": bucket.url})
         pulumi.export("url", bucket.url)

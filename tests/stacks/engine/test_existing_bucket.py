@@ -8,12 +8,18 @@ from specs import PROJECT
 from standin.engine import NewStack, Stack
 from standin.projects import World
 
-BODY = {"location": "US-CENTRAL1", "uniformBucketLevelAccess": True, "publicAccessPrevention": "enforced"}
+BODY = {
+    "location": "US-CENTRAL1",
+    "uniformBucketLevelAccess": True,
+    "publicAccessPrevention": "enforced",
+}
 
 
 @pytest.fixture(name="stack")
 def _stack(new_stack: NewStack, tmp_path: Path) -> Stack:
-    program = RealProgram(tmp_path, environment={"bucket": {"name": "team-bucket", "create": False}})
+    program = RealProgram(
+        tmp_path, environment={"bucket": {"name": "team-bucket", "create": False}}
+    )
     return new_stack(program, config={"spec": str(program.spec)})
 
 
@@ -23,7 +29,9 @@ def test_it_is_granted_and_left_as_it_is(standin_world: World, stack: Stack) -> 
     standin_world.cloud.calls.clear()
 
     stack.up()
-    assert not [operation for operation in standin_world.cloud.operations if operation.startswith("bucket.")]
+    assert not [
+        operation for operation in standin_world.cloud.operations if operation.startswith("bucket.")
+    ]
     assert standin_world.cloud.grants["b/team-bucket"]
     standin_world.cloud.calls.clear()
     stack.up()
@@ -38,7 +46,10 @@ def test_it_is_granted_and_left_as_it_is(standin_world: World, stack: Stack) -> 
     ("change", "message"),
     [
         (None, "the bucket team-bucket cannot be read"),
-        ({"location": "EU"}, "the bucket team-bucket is in eu, and the TPUs of dev are in us-central1"),
+        (
+            {"location": "EU"},
+            "the bucket team-bucket is in eu, and the TPUs of dev are in us-central1",
+        ),
         ({"uniformBucketLevelAccess": False}, "gs://team-bucket --uniform-bucket-level-access"),
     ],
     ids=["missing", "elsewhere", "open"],

@@ -98,7 +98,9 @@ def test_second_run_finds_no_difference(world: World, create: CreateStack) -> No
     assert not world.cloud.calls
 
 
-def test_move_leaves_the_old_bucket_behind(world: World, create: CreateStack, program: RealProgram) -> None:
+def test_move_leaves_the_old_bucket_behind(
+    world: World, create: CreateStack, program: RealProgram
+) -> None:
     """A move creates a new bucket; the old one keeps its objects, leaves the state and loses the stack's grants."""
     stack = create()
     stack.up()
@@ -115,7 +117,9 @@ def test_move_leaves_the_old_bucket_behind(world: World, create: CreateStack, pr
     assert "bucket.delete" not in world.cloud.operations
 
 
-def test_move_deletes_data_that_need_not_be_kept(world: World, create: CreateStack, program: RealProgram) -> None:
+def test_move_deletes_data_that_need_not_be_kept(
+    world: World, create: CreateStack, program: RealProgram
+) -> None:
     """With `keep_data: false`, a move deletes the old bucket with its objects."""
     program.environment = {"keep_data": False}
     stack = create()
@@ -128,7 +132,9 @@ def test_move_deletes_data_that_need_not_be_kept(world: World, create: CreateSta
     assert set(world.cloud.buckets) == {MOVED}
 
 
-def test_renaming_the_bucket_keeps_the_old_one(world: World, create: CreateStack, program: RealProgram) -> None:
+def test_renaming_the_bucket_keeps_the_old_one(
+    world: World, create: CreateStack, program: RealProgram
+) -> None:
     """Another bucket name in the same region is a replacement, and the old bucket keeps its objects."""
     stack = create()
     stack.up()
@@ -141,7 +147,9 @@ def test_renaming_the_bucket_keeps_the_old_one(world: World, create: CreateStack
     assert world.cloud.members("b/acme-other", USER) == {AGENT, ACCOUNT}
 
 
-def test_protected_environment_fails_at_preview(world: World, create: CreateStack, program: RealProgram) -> None:
+def test_protected_environment_fails_at_preview(
+    world: World, create: CreateStack, program: RealProgram
+) -> None:
     """With `protect`, a move, a new bucket name and a destroy fail at the preview, without a call to Google."""
     program.environment = {"protect": True}
     stack = create()
@@ -157,7 +165,9 @@ def test_protected_environment_fails_at_preview(world: World, create: CreateStac
     assert not world.cloud.calls
 
 
-def test_protection_is_removed_in_a_separate_step(world: World, create: CreateStack, program: RealProgram) -> None:
+def test_protection_is_removed_in_a_separate_step(
+    world: World, create: CreateStack, program: RealProgram
+) -> None:
     """An update that only removes the protection has to precede the move; both at once fail."""
     program.environment = {"protect": True}
     stack = create()
@@ -178,7 +188,9 @@ def test_member_of_a_protected_environment_can_be_removed(
 ) -> None:
     """A member in stack config loses access in one step, even if the environment is protected."""
     program.environment = {"protect": True}
-    stack = new_stack(program, config={"spec": str(program.spec), "bucketMembers": ["group:team@example.com"]})
+    stack = new_stack(
+        program, config={"spec": str(program.spec), "bucketMembers": ["group:team@example.com"]}
+    )
     stack.up()
     assert "group:team@example.com" in world.cloud.members(f"b/{BUCKET}", USER)
 
@@ -212,7 +224,9 @@ def test_service_agent_without_email_gets_its_grants(world: World, create: Creat
     assert not stack.preview(expect_no_changes=True).changes
 
 
-def test_grants_of_a_new_agent_are_retried(world: World, create: CreateStack, waits: list[float]) -> None:
+def test_grants_of_a_new_agent_are_retried(
+    world: World, create: CreateStack, waits: list[float]
+) -> None:
     """Grants for members that IAM does not see yet are retried after 5 and 10 seconds."""
     world.cloud.invisible_for = 2
 
@@ -222,7 +236,9 @@ def test_grants_of_a_new_agent_are_retried(world: World, create: CreateStack, wa
     assert world.cloud.members(f"b/{BUCKET}", USER) == {AGENT, ACCOUNT}
 
 
-def test_calls_to_a_new_api_are_retried(standin_world: World, create: CreateStack, waits: list[float]) -> None:
+def test_calls_to_a_new_api_are_retried(
+    standin_world: World, create: CreateStack, waits: list[float]
+) -> None:
     """A call to an enabled API that is not usable yet is retried."""
     refusal = errors.api_not_used("Cloud TPU API", "tpu.googleapis.com", NUMBER)
     standin_world.cloud.fail("identity.generate", refusal, times=2)
@@ -232,7 +248,9 @@ def test_calls_to_a_new_api_are_retried(standin_world: World, create: CreateStac
     assert waits == [5, 10]
 
 
-def test_retries_end_after_five_minutes(standin_world: World, create: CreateStack, waits: list[float]) -> None:
+def test_retries_end_after_five_minutes(
+    standin_world: World, create: CreateStack, waits: list[float]
+) -> None:
     """An API that stays disabled fails the update after 300 seconds, and the message has the fix."""
     refusal = errors.api_not_used("Cloud TPU API", "tpu.googleapis.com", NUMBER)
     standin_world.cloud.fail("identity.generate", refusal, times=100)
@@ -240,10 +258,15 @@ def test_retries_end_after_five_minutes(standin_world: World, create: CreateStac
     failed = create().up(fails=True)
 
     assert waits == [5, 10, 20, 40, 80, 145]
-    assert any(f"gcloud services enable tpu.googleapis.com --project {PROJECT}" in message for message in failed.errors)
+    assert any(
+        f"gcloud services enable tpu.googleapis.com --project {PROJECT}" in message
+        for message in failed.errors
+    )
 
 
-def test_taken_bucket_name_is_explained(world: World, create: CreateStack, waits: list[float]) -> None:
+def test_taken_bucket_name_is_explained(
+    world: World, create: CreateStack, waits: list[float]
+) -> None:
     """For a bucket name of another owner, the message has the name, the consequence and the key to change."""
     world.cloud.taken.add(BUCKET)
 
@@ -278,39 +301,57 @@ def test_bucket_left_behind_is_explained(create: CreateStack, program: RealProgr
 
     failed = stack.up(fails=True)
 
-    assert any(f"the bucket {BUCKET} exists in your project" in message for message in failed.errors)
+    assert any(
+        f"the bucket {BUCKET} exists in your project" in message for message in failed.errors
+    )
 
 
-def test_organization_policy_is_explained(world: World, create: CreateStack, waits: list[float]) -> None:
+def test_organization_policy_is_explained(
+    world: World, create: CreateStack, waits: list[float]
+) -> None:
     """A policy of the organization is not reported as a missing role: the message names the policy."""
     world.cloud.fail("bucket.create", errors.location_refused("US-CENTRAL1"), times=100)
 
     failed = create().up(fails=True)
 
     [explanation] = [message for message in failed.errors if "help:" in message]
-    assert f"gcloud org-policies describe gcp.resourceLocations --project={PROJECT} --effective" in explanation
+    assert (
+        f"gcloud org-policies describe gcp.resourceLocations --project={PROJECT} --effective"
+        in explanation
+    )
     assert "environments.dev.region" in explanation
     assert not waits
 
 
-def test_missing_account_is_explained(create: CreateStack, program: RealProgram, waits: list[float]) -> None:
+def test_missing_account_is_explained(
+    create: CreateStack, program: RealProgram, waits: list[float]
+) -> None:
     """A misspelt account is retried like a new one, and then explained with the command that creates it."""
-    program.top = {"targets": {"vertex-ai": {"service_account": f"mien@{PROJECT}.iam.gserviceaccount.com"}}}
+    program.top = {
+        "targets": {"vertex-ai": {"service_account": f"mien@{PROJECT}.iam.gserviceaccount.com"}}
+    }
 
     failed = create().up(fails=True)
 
     assert sum(waits) == 300
     [explanation] = [message for message in failed.errors if "help:" in message]
     assert f"mien@{PROJECT}.iam.gserviceaccount.com does not exist" in explanation
-    assert f"gcloud iam service-accounts create mien --project={PROJECT}; then: pulumi up --stack dev" in explanation
+    assert (
+        f"gcloud iam service-accounts create mien --project={PROJECT}; then: pulumi up --stack dev"
+        in explanation
+    )
 
 
-def test_failed_deletion_is_explained(world: World, create: CreateStack, program: RealProgram) -> None:
+def test_failed_deletion_is_explained(
+    world: World, create: CreateStack, program: RealProgram
+) -> None:
     """A failed deletion is reported as such, by `up` and by a `destroy` that runs the program."""
     stack = create()
     stack.up()
     world.cloud.create_account(PROJECT, "mine", {})
-    program.top = {"targets": {"vertex-ai": {"service_account": f"mine@{PROJECT}.iam.gserviceaccount.com"}}}
+    program.top = {
+        "targets": {"vertex-ai": {"service_account": f"mine@{PROJECT}.iam.gserviceaccount.com"}}
+    }
     world.cloud.fail("account.delete", errors.forbidden("iam.serviceAccounts.delete"), times=100)
 
     for failed in (stack.up(fails=True), stack.destroy(fails=True, run_program=True)):
@@ -319,7 +360,9 @@ def test_failed_deletion_is_explained(world: World, create: CreateStack, program
         assert "--role=roles/iam.serviceAccountAdmin" in explanation
 
 
-def test_wrong_region_fails_before_any_change(world: World, create: CreateStack, program: RealProgram) -> None:
+def test_wrong_region_fails_before_any_change(
+    world: World, create: CreateStack, program: RealProgram
+) -> None:
     """A region without the spec's TPUs ends the preview with the compiler's finding and no traceback."""
     program.environment = {"region": "us-west4"}
 
@@ -331,17 +374,23 @@ def test_wrong_region_fails_before_any_change(world: World, create: CreateStack,
     assert not world.cloud.calls
 
 
-def test_error_of_another_environment_is_ignored(world: World, create: CreateStack, program: RealProgram) -> None:
+def test_error_of_another_environment_is_ignored(
+    world: World, create: CreateStack, program: RealProgram
+) -> None:
     """A stack checks only its own environment."""
     own = {"project": PROJECT, "region": "us-central1"}
-    program.top = {"environments": {"dev": own, "prod": {"project": "acme-prod", "region": "us-west4"}}}
+    program.top = {
+        "environments": {"dev": own, "prod": {"project": "acme-prod", "region": "us-west4"}}
+    }
 
     create().up()
 
     assert set(world.cloud.buckets) == {BUCKET}
 
 
-def test_stack_without_an_environment_is_rejected(new_stack: NewStack, program: RealProgram) -> None:
+def test_stack_without_an_environment_is_rejected(
+    new_stack: NewStack, program: RealProgram
+) -> None:
     """For a stack without an environment, the message lists the environments."""
     failed = new_stack(program, name="test", config={"spec": str(program.spec)}).preview(fails=True)
 
@@ -368,10 +417,15 @@ def test_unknown_config_is_rejected(world: World, create: CreateStack) -> None:
     assert not world.cloud.calls
 
 
-def test_pods_act_as_the_account_by_workload_identity(world: World, create: CreateStack, program: RealProgram) -> None:
+def test_pods_act_as_the_account_by_workload_identity(
+    world: World, create: CreateStack, program: RealProgram
+) -> None:
     """On gke, the config's Kubernetes service account may act as the jobs' account."""
     program.environment = {"target": "gke"}
-    program.top = {"sizes": ["v5litepod-4"], "training": {"tuned_on": "v5litepod-4", "batch_size": 8, "train_steps": 9}}
+    program.top = {
+        "sizes": ["v5litepod-4"],
+        "training": {"tuned_on": "v5litepod-4", "batch_size": 8, "train_steps": 9},
+    }
 
     create().up()
 
@@ -381,7 +435,9 @@ def test_pods_act_as_the_account_by_workload_identity(world: World, create: Crea
     assert "container.googleapis.com" in world.cloud.services[PROJECT]
 
 
-def test_account_named_in_the_spec_is_used(world: World, create: CreateStack, program: RealProgram) -> None:
+def test_account_named_in_the_spec_is_used(
+    world: World, create: CreateStack, program: RealProgram
+) -> None:
     """If the spec names an account, the stack creates none and grants access to the named one."""
     account = f"trainer@{PROJECT}.iam.gserviceaccount.com"
     world.cloud.create_account(PROJECT, "trainer", {})
@@ -409,21 +465,32 @@ TENANT = "service-987654321098@cloud-tpu.iam.gserviceaccount.com"
 
 @pytest.mark.parametrize("slash", ["/", ""])
 def test_account_of_ai_platform_is_looked_up(
-    world: World, create: CreateStack, ai_platform: Cloud, monkeypatch: pytest.MonkeyPatch, slash: str
+    world: World,
+    create: CreateStack,
+    ai_platform: Cloud,
+    monkeypatch: pytest.MonkeyPatch,
+    slash: str,
 ) -> None:
     """`getConfig` returns project and account; the identity is generated there, and both grants are given.
 
     The endpoint may end in a slash, as the provider's endpoints have to, or not.
     """
-    ai_platform.ml_config = {"serviceAccountProject": "987654321098", "config": {"tpuServiceAccount": TENANT}}
+    ai_platform.ml_config = {
+        "serviceAccountProject": "987654321098",
+        "config": {"tpuServiceAccount": TENANT},
+    }
     with google_api.serving(ai_platform) as api:
         for name in ("GOOGLE_ML_ENGINE_CUSTOM_ENDPOINT", "GOOGLE_OAUTH_ACCESS_TOKEN"):
-            monkeypatch.setenv(name, api.environment[name].rstrip("/") + slash * name.endswith("ENDPOINT"))
+            monkeypatch.setenv(
+                name, api.environment[name].rstrip("/") + slash * name.endswith("ENDPOINT")
+            )
         outcome = create().up()
         assert f"GET /v1/projects/{PROJECT}:getConfig" in api.requests
 
     assert outcome.outputs["tpuAgent"] == TENANT
-    assert world.cloud.members(f"projects/{PROJECT}", "roles/ml.serviceAgent") == {f"serviceAccount:{TENANT}"}
+    assert world.cloud.members(f"projects/{PROJECT}", "roles/ml.serviceAgent") == {
+        f"serviceAccount:{TENANT}"
+    }
     assert f"serviceAccount:{TENANT}" in world.cloud.members(f"b/{BUCKET}", USER)
     assert Call("identity.generate", "987654321098 tpu.googleapis.com") in world.cloud.calls
 
@@ -444,7 +511,9 @@ def test_unavailable_ai_platform_is_replaced_by_config(
 
     create(serviceAccountProject="987654321098", tpuServiceAccount=TENANT).up()
 
-    assert world.cloud.members(f"projects/{PROJECT}", "roles/ml.serviceAgent") == {f"serviceAccount:{TENANT}"}
+    assert world.cloud.members(f"projects/{PROJECT}", "roles/ml.serviceAgent") == {
+        f"serviceAccount:{TENANT}"
+    }
 
 
 def test_failed_project_lookup_is_explained(create: CreateStack, program: RealProgram) -> None:

@@ -59,7 +59,12 @@ def run(standin_world: World, project: Path, tmp_path: Path) -> Run:
     def pulumi(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = ["pulumi", "--non-interactive", *arguments]
         return subprocess.run(
-            command, cwd=project, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+            command,
+            cwd=project,
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            check=False,
         )
 
     return pulumi
@@ -107,7 +112,9 @@ def test_inline_program_uses_the_project_on_disk(new_stack: NewStack, project: P
 
     def program() -> None:
         config = pulumi.Config()
-        read.update(protect=config.require_bool("protect"), members=config.require_object("extraMembers"))
+        read.update(
+            protect=config.require_bool("protect"), members=config.require_object("extraMembers")
+        )
 
     new_stack(program, folder=project, config={"protect": True}).preview()
 

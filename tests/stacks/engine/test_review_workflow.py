@@ -15,7 +15,8 @@ from github_comments import Comments, serving
 from pull_request import Proposal, run_workflow
 
 pytestmark = pytest.mark.skipif(
-    not (shutil.which("curl") and shutil.which("jq")), reason="curl or jq is not on the PATH, which the workflow needs"
+    not (shutil.which("curl") and shutil.which("jq")),
+    reason="curl or jq is not on the PATH, which the workflow needs",
 )
 
 
@@ -55,7 +56,9 @@ def test_previews_are_in_the_comment(standin_world: World, tmp_path: Path) -> No
         jobs = run_workflow(proposal, comments, tmp_path / "run", engine)
 
     results = {name: job.result for name, job in jobs.items()}
-    assert results == dict.fromkeys(("preview", "source", "programs", "review", "comment"), "success")
+    assert results == dict.fromkeys(
+        ("preview", "source", "programs", "review", "comment"), "success"
+    )
     [comment] = comments.ours
     assert "data-us-central1" in comment
     assert "data-europe-west4" in comment

@@ -70,7 +70,9 @@ def test_missing_secret_is_explained(world: World, stack: Stack, program: RealPr
     assert not world.cloud.grants.get(SECRET)
 
 
-def test_role_is_granted_after_it_was_created(world: World, stack: Stack, program: RealProgram) -> None:
+def test_role_is_granted_after_it_was_created(
+    world: World, stack: Stack, program: RealProgram
+) -> None:
     """The role is created before its grant, and a preview shows the name that the role will have."""
     set_trainer(program, **BOUNDED)
 
@@ -84,11 +86,16 @@ def test_role_is_granted_after_it_was_created(world: World, stack: Stack, progra
     assert not world.cloud.calls
 
 
-def test_condition_names_the_instances_of_one_host(standin_world: World, stack: Stack, program: RealProgram) -> None:
+def test_condition_names_the_instances_of_one_host(
+    standin_world: World, stack: Stack, program: RealProgram
+) -> None:
     """Another bounded size of one host replaces the grant by one under the wider condition, and the role stays."""
     cloud = standin_world.cloud
     program.environment["target"] = "compute-engine"
-    program.top = {"sizes": ["v6e-4"], "training": {"tuned_on": "v6e-4", "batch_size": 64, "train_steps": 9}}
+    program.top = {
+        "sizes": ["v6e-4"],
+        "training": {"tuned_on": "v6e-4", "batch_size": 64, "train_steps": 9},
+    }
     set_trainer(program, **BOUNDED)
     stack.up()
     [before] = cloud.conditions(f"projects/{PROJECT}", ROLE)
@@ -105,7 +112,9 @@ def test_condition_names_the_instances_of_one_host(standin_world: World, stack: 
     assert cloud.operations == ["iam.grant", "iam.revoke"]
 
 
-def test_deleted_role_is_undeleted(standin_world: World, stack: Stack, program: RealProgram) -> None:
+def test_deleted_role_is_undeleted(
+    standin_world: World, stack: Stack, program: RealProgram
+) -> None:
     """A role that left the spec and is needed again within seven days is restored, not created again."""
     cloud = standin_world.cloud
     set_trainer(program, **BOUNDED)
@@ -146,7 +155,9 @@ def test_reserved_role_is_replaced_by_an_existing_one(
     assert cloud.members(f"projects/{PROJECT}", other) == {ACCOUNT}
 
 
-def test_role_of_another_owner_is_not_changed(world: World, stack: Stack, program: RealProgram) -> None:
+def test_role_of_another_owner_is_not_changed(
+    world: World, stack: Stack, program: RealProgram
+) -> None:
     """An active role of the same id fails the update, and keeps its permissions."""
     cloud = world.cloud
     cloud.create_role(PROJECT, "tpu.mnist.dev", {"includedPermissions": ["storage.buckets.list"]})

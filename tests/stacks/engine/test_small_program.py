@@ -47,11 +47,16 @@ def test_protection_stops_a_move_and_a_destroy_at_preview(
     moved = stack.preview(fails=True)
 
     for outcome in (refused, moved):
-        assert any("cannot be deleted" in message and "data-us-central1" in message for message in outcome.errors)
+        assert any(
+            "cannot be deleted" in message and "data-us-central1" in message
+            for message in outcome.errors
+        )
     assert not world.cloud.calls
 
 
-def test_hook_retries_a_new_service_agent(world: World, new_stack: NewStack, program: SmallProgram) -> None:
+def test_hook_retries_a_new_service_agent(
+    world: World, new_stack: NewStack, program: SmallProgram
+) -> None:
     """A service agent that IAM does not see yet causes retries by the error hook, but no failure."""
     world.cloud.invisible_for = 2
 
@@ -62,7 +67,9 @@ def test_hook_retries_a_new_service_agent(world: World, new_stack: NewStack, pro
     assert world.cloud.members(f"projects/{PROJECT}", ROLE) == {MEMBER}
 
 
-def test_taken_name_fails_with_googles_message(world: World, new_stack: NewStack, program: SmallProgram) -> None:
+def test_taken_name_fails_with_googles_message(
+    world: World, new_stack: NewStack, program: SmallProgram
+) -> None:
     """A bucket name of another owner fails the update with Google's message."""
     world.cloud.taken.add("acme-dev-us-central1")
 
@@ -71,7 +78,9 @@ def test_taken_name_fails_with_googles_message(world: World, new_stack: NewStack
     assert any("The requested bucket name is not available" in message for message in failed.errors)
 
 
-def test_refresh_and_up_restore_a_removed_grant(world: World, new_stack: NewStack, program: SmallProgram) -> None:
+def test_refresh_and_up_restore_a_removed_grant(
+    world: World, new_stack: NewStack, program: SmallProgram
+) -> None:
     """A refresh notices a grant that was removed outside the stack, and `up` grants it again."""
     stack = new_stack(program)
     stack.up()
@@ -84,7 +93,9 @@ def test_refresh_and_up_restore_a_removed_grant(world: World, new_stack: NewStac
     assert world.cloud.members(f"projects/{PROJECT}", ROLE) == {MEMBER}
 
 
-def test_failed_destroy_keeps_the_bucket_in_the_state(world: World, new_stack: NewStack, program: SmallProgram) -> None:
+def test_failed_destroy_keeps_the_bucket_in_the_state(
+    world: World, new_stack: NewStack, program: SmallProgram
+) -> None:
     """A bucket with objects is not destroyed, and stays in the state."""
     stack = new_stack(program)
     stack.up()
@@ -96,7 +107,9 @@ def test_failed_destroy_keeps_the_bucket_in_the_state(world: World, new_stack: N
     assert "data-us-central1" in stack.resources()
 
 
-def test_missing_permission_is_reported(world: World, new_stack: NewStack, program: SmallProgram) -> None:
+def test_missing_permission_is_reported(
+    world: World, new_stack: NewStack, program: SmallProgram
+) -> None:
     """A failure for lack of a permission names the permission."""
     world.cloud.fail("bucket.create", errors.forbidden("storage.buckets.create"), times=100)
 

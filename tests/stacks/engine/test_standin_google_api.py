@@ -28,7 +28,9 @@ def send_request(api: GoogleApi) -> Ask:
 
     def send(method: str, path: str, body: object = None) -> dict[str, Any]:
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(api.url + path, data, {"Authorization": "Bearer x"}, method=method)  # noqa: S310 - loopback
+        request = urllib.request.Request(  # noqa: S310 - loopback
+            api.url + path, data, {"Authorization": "Bearer x"}, method=method
+        )
         with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310 - loopback
             content: dict[str, Any] = json.loads(answer.read() or b"{}")
             return content
@@ -51,12 +53,20 @@ def test_bucket_can_be_created_patched_and_deleted(send_request: Ask, cloud: Clo
     assert created["location"] == "US-CENTRAL1"
     assert created["projectNumber"] == "123456789012"
 
-    patched = send_request("PATCH", "/storage/v1/b/acme", {"labels": {"a": None, "c": "3"}, "rpo": "DEFAULT"})
+    patched = send_request(
+        "PATCH", "/storage/v1/b/acme", {"labels": {"a": None, "c": "3"}, "rpo": "DEFAULT"}
+    )
     assert patched["labels"] == {"b": "2", "c": "3"}
 
     cloud.bucket("acme").objects.add("data/train 1")
-    assert error_of(send_request, "DELETE", "/storage/v1/b/acme") == (409, errors.bucket_not_empty().message)
-    assert send_request("GET", "/storage/v1/b/acme/o?versions=true")["items"][0]["name"] == "data/train 1"
+    assert error_of(send_request, "DELETE", "/storage/v1/b/acme") == (
+        409,
+        errors.bucket_not_empty().message,
+    )
+    assert (
+        send_request("GET", "/storage/v1/b/acme/o?versions=true")["items"][0]["name"]
+        == "data/train 1"
+    )
     send_request("DELETE", "/storage/v1/b/acme/o/data%2Ftrain%201")
     send_request("DELETE", "/storage/v1/b/acme")
     assert error_of(send_request, "GET", "/storage/v1/b/acme")[0] == 404
@@ -67,8 +77,12 @@ def test_bucket_names_are_global(send_request: Ask, cloud: Cloud) -> None:
     cloud.taken.add("gold")
     send_request("POST", "/storage/v1/b?project=acme-dev", {"name": "own", "location": "US"})
 
-    foreign = error_of(send_request, "POST", "/storage/v1/b?project=acme-dev", {"name": "gold", "location": "US"})
-    own = error_of(send_request, "POST", "/storage/v1/b?project=acme-dev", {"name": "own", "location": "US"})
+    foreign = error_of(
+        send_request, "POST", "/storage/v1/b?project=acme-dev", {"name": "gold", "location": "US"}
+    )
+    own = error_of(
+        send_request, "POST", "/storage/v1/b?project=acme-dev", {"name": "own", "location": "US"}
+    )
 
     assert foreign == (409, errors.bucket_taken().message)
     assert own == (409, errors.bucket_owned().message)
@@ -83,7 +97,10 @@ def test_deleted_role_keeps_its_id(send_request: Ask, cloud: Cloud) -> None:
 
     assert send_request("DELETE", f"{roles}/a.b")["deleted"]
     assert send_request("GET", f"{roles}/a.b")["deleted"]
-    assert error_of(send_request, "POST", roles, body) == (400, errors.role_marked_for_deletion("a.b").message)
+    assert error_of(send_request, "POST", roles, body) == (
+        400,
+        errors.role_marked_for_deletion("a.b").message,
+    )
     assert "deleted" not in send_request("POST", f"{roles}/a.b:undelete")
     assert send_request("PATCH", f"{roles}/a.b", {"title": "u"})["includedPermissions"] == ["x.y.z"]
 
@@ -124,13 +141,18 @@ def test_identity_is_generated_in_v1beta1_only(send_request: Ask, cloud: Cloud) 
 def test_enabled_services_are_listed(send_request: Ask) -> None:
     """Enabled APIs are in the list of enabled services."""
     send_request("POST", "/v1/projects/acme-dev/services/tpu.googleapis.com:enable", {})
-    send_request("POST", "/v1/projects/acme-dev/services:batchEnable", {"serviceIds": ["iam.googleapis.com"]})
+    send_request(
+        "POST", "/v1/projects/acme-dev/services:batchEnable", {"serviceIds": ["iam.googleapis.com"]}
+    )
     send_request("POST", "/v1/projects/acme-dev/services/tpu.googleapis.com:disable", {})
 
     listed = send_request("GET", "/v1/projects/acme-dev/services?filter=state:ENABLED")["services"]
 
     assert [entry["config"]["name"] for entry in listed] == ["iam.googleapis.com"]
-    assert send_request("GET", "/v1/projects/acme-dev/services/tpu.googleapis.com")["state"] == "DISABLED"
+    assert (
+        send_request("GET", "/v1/projects/acme-dev/services/tpu.googleapis.com")["state"]
+        == "DISABLED"
+    )
 
 
 def test_policy_with_an_unknown_account_is_rejected(send_request: Ask, cloud: Cloud) -> None:
@@ -160,7 +182,9 @@ def test_outdated_policy_is_rejected(send_request: Ask, cloud: Cloud) -> None:
 def test_accounts_have_policies(send_request: Ask, cloud: Cloud) -> None:
     """A service account can be created, read, impersonated and deleted."""
     path = "/v1/projects/acme-dev/serviceAccounts"
-    created = send_request("POST", path, {"accountId": "tpu-mnist-dev", "serviceAccount": {"displayName": "TPU jobs"}})
+    created = send_request(
+        "POST", path, {"accountId": "tpu-mnist-dev", "serviceAccount": {"displayName": "TPU jobs"}}
+    )
     address = f"{path}/{created['email']}"
     member = "serviceAccount:acme-dev.svc.id.goog[default/tpu]"
 
@@ -195,7 +219,9 @@ def test_injected_fault_occurs_the_given_number_of_times(send_request: Ask, clou
     cloud.fail("bucket.create", errors.unavailable(), times=2, target="acme")
     body = {"name": "acme", "location": "US"}
 
-    statuses = [error_of(send_request, "POST", "/storage/v1/b?project=acme-dev", body)[0] for _ in range(2)]
+    statuses = [
+        error_of(send_request, "POST", "/storage/v1/b?project=acme-dev", body)[0] for _ in range(2)
+    ]
     send_request("POST", "/storage/v1/b?project=acme-dev", {"name": "other", "location": "US"})
     send_request("POST", "/storage/v1/b?project=acme-dev", body)
 

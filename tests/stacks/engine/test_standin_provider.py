@@ -18,12 +18,16 @@ def bucket_program(**arguments: Any) -> Callable[[], None]:
     """Return a program of one bucket with additional arguments."""
 
     def program() -> None:
-        gcp.storage.Bucket("data", **{"name": "acme", "project": PROJECT, "location": "us-central1", **arguments})
+        gcp.storage.Bucket(
+            "data", **{"name": "acme", "project": PROJECT, "location": "us-central1", **arguments}
+        )
 
     return program
 
 
-def test_bucket_with_an_explicit_name_is_deleted_before_replacement(standin_world: World, new_stack: NewStack) -> None:
+def test_bucket_with_an_explicit_name_is_deleted_before_replacement(
+    standin_world: World, new_stack: NewStack
+) -> None:
     """With one logical name and another region, the old bucket is deleted first, although the new name differs."""
     stack = new_stack(bucket_program())
     stack.up()
@@ -48,7 +52,10 @@ def test_case_of_the_location_is_no_difference(new_stack: NewStack) -> None:
 
 def test_removed_soft_delete_policy_is_no_difference(new_stack: NewStack) -> None:
     """Removing the soft delete policy is no difference; removing labels is one."""
-    kept, dropped = {"soft_delete_policy": {"retention_duration_seconds": 0}}, {"labels": {"team": "vision"}}
+    kept, dropped = (
+        {"soft_delete_policy": {"retention_duration_seconds": 0}},
+        {"labels": {"team": "vision"}},
+    )
     stack = new_stack(bucket_program(**kept, **dropped))
     stack.up()
 
@@ -73,7 +80,9 @@ def test_missing_argument_fails_at_preview(new_stack: NewStack) -> None:
 
     def program() -> None:
         gcp.storage.Bucket("data", name="acme", project=PROJECT, location="us-central1")
-        gcp.projects.IAMMember("grant", project=PROJECT, role="roles/viewer", member=pulumi.Output.from_input(None))
+        gcp.projects.IAMMember(
+            "grant", project=PROJECT, role="roles/viewer", member=pulumi.Output.from_input(None)
+        )
 
     refused = new_stack(program).preview(fails=True)
 
@@ -96,7 +105,12 @@ def test_project_number_is_known_at_preview(new_stack: NewStack) -> None:
 
     def program() -> None:
         number = gcp.organizations.get_project_output(project_id=PROJECT).number
-        gcp.storage.Bucket("data", name=pulumi.Output.concat("acme-", number), project=PROJECT, location="us-central1")
+        gcp.storage.Bucket(
+            "data",
+            name=pulumi.Output.concat("acme-", number),
+            project=PROJECT,
+            location="us-central1",
+        )
 
     previewed = new_stack(program).preview()
 
@@ -105,12 +119,19 @@ def test_project_number_is_known_at_preview(new_stack: NewStack) -> None:
 
 def access_program() -> None:
     """Declare an API, an account, its access to a bucket, and the grant to act as it."""
-    api = gcp.projects.Service("api", project=PROJECT, service="tpu.googleapis.com", disable_on_destroy=False)
+    api = gcp.projects.Service(
+        "api", project=PROJECT, service="tpu.googleapis.com", disable_on_destroy=False
+    )
     bucket = gcp.storage.Bucket("data", name="acme", project=PROJECT, location="us-central1")
     account = gcp.serviceaccount.Account(
-        "account", account_id="tpu-mnist-dev", project=PROJECT, opts=ResourceOptions(depends_on=[api])
+        "account",
+        account_id="tpu-mnist-dev",
+        project=PROJECT,
+        opts=ResourceOptions(depends_on=[api]),
     )
-    gcp.storage.BucketIAMMember("access", bucket=bucket.name, role="roles/storage.objectUser", member=account.member)
+    gcp.storage.BucketIAMMember(
+        "access", bucket=bucket.name, role="roles/storage.objectUser", member=account.member
+    )
     gcp.serviceaccount.IAMMember(
         "acting",
         service_account_id=account.name,
@@ -119,7 +140,9 @@ def access_program() -> None:
     )
 
 
-def test_accounts_and_their_grants_are_created_and_deleted(standin_world: World, new_stack: NewStack) -> None:
+def test_accounts_and_their_grants_are_created_and_deleted(
+    standin_world: World, new_stack: NewStack
+) -> None:
     """Account, bucket grant and workload identity are created, show no difference, and are deleted by `destroy`."""
     cloud = standin_world.cloud
     email = f"tpu-mnist-dev@{PROJECT}.iam.gserviceaccount.com"

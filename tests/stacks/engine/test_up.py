@@ -23,14 +23,18 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture
 def cloud() -> Cloud:
     """Return a cloud with the Google projects of the example spec."""
-    return Cloud({"my-project-dev": NUMBER, "my-project-staging": NUMBER + 1, "my-project-prod": NUMBER + 2})
+    return Cloud(
+        {"my-project-dev": NUMBER, "my-project-staging": NUMBER + 1, "my-project-prod": NUMBER + 2}
+    )
 
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
     """Create a fresh clone with the files that `pulumi up` needs, with a virtual environment."""
     folder = tmp_path / "clone"
-    shutil.copytree(ROOT / "stacks", folder / "stacks", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        ROOT / "stacks", folder / "stacks", ignore=shutil.ignore_patterns("__pycache__")
+    )
     for name in ("Pulumi.yaml", "tpucfg.yaml"):
         shutil.copy(ROOT / name, folder)
     (folder / ".venv").symlink_to(sys.prefix)
@@ -80,7 +84,9 @@ def test_up_works_from_a_fresh_clone(pulumi: Run, world: World, clone: Path) -> 
     pulumi("up", "--yes", "--expect-no-changes", "--stack", "dev")
 
     assert not world.cloud.calls
-    (clone / "outputs.json").write_text(pulumi("stack", "output", "--json", "--stack", "dev").stdout)
+    (clone / "outputs.json").write_text(
+        pulumi("stack", "output", "--json", "--stack", "dev").stdout
+    )
     assert json.loads((clone / "outputs.json").read_text())["bucket"] == BUCKET
     command = [sys.executable, "-m", "tpucfg", "check", "--stack-outputs", "outputs.json"]
     checked = subprocess.run(command, cwd=clone, capture_output=True, text=True, check=False)
@@ -90,11 +96,17 @@ def test_up_works_from_a_fresh_clone(pulumi: Run, world: World, clone: Path) -> 
 def test_stack_file_stays_within_its_schema(pulumi: Run, clone: Path) -> None:
     """The keys that Pulumi itself writes into a stack file are valid."""
     pulumi("config", "set", "projectNumber", str(NUMBER), "--stack", "dev")
-    pulumi("config", "set", "--path", "bucketMembers[0]", "group:team@example.com", "--stack", "dev")
+    pulumi(
+        "config", "set", "--path", "bucketMembers[0]", "group:team@example.com", "--stack", "dev"
+    )
     assert "encryptionsalt" in (clone / "stacks" / "Pulumi.dev.yaml").read_text()
 
     checked = subprocess.run(
-        [sys.executable, "-m", "tpucfg", "check"], cwd=clone, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "tpucfg", "check"],
+        cwd=clone,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
     assert checked.returncode == 0, checked.stdout
@@ -110,7 +122,9 @@ def test_old_bucket_is_imported(pulumi: Run, world: World, clone: Path) -> None:
     edit(clone, "region: europe-west4 ", "region: us-central1 ")
 
     text = pulumi("up", "--yes", "--stack", "dev", fails=True).stdout
-    [command] = {line.strip() for line in text.splitlines() if line.strip().startswith("pulumi import")}
+    [command] = {
+        line.strip() for line in text.splitlines() if line.strip().startswith("pulumi import")
+    }
     pulumi(*command.split()[1:], "--yes")
     pulumi("up", "--yes", "--stack", "dev")
 
@@ -125,7 +139,9 @@ def test_existing_account_is_imported(pulumi: Run, world: World) -> None:
 
     text = pulumi("up", "--yes", "--stack", "dev", fails=True).stdout
     assert "the account tpu-mnist-dev@my-project-dev.iam.gserviceaccount.com exists" in text
-    [command] = {line.strip() for line in text.splitlines() if line.strip().startswith("pulumi import")}
+    [command] = {
+        line.strip() for line in text.splitlines() if line.strip().startswith("pulumi import")
+    }
     pulumi(*command.split()[1:], "--yes")
     pulumi("up", "--yes", "--stack", "dev")
 

@@ -35,7 +35,15 @@ from tpu_topology import (
     parse_refusal,
     slice_devices,
 )
-from user_function import OpenedFiles, Step, StepError, call_function, describe, imported_files, load_function
+from user_function import (
+    OpenedFiles,
+    Step,
+    StepError,
+    call_function,
+    describe,
+    imported_files,
+    load_function,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -105,7 +113,9 @@ def run(request: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
     available = available_hbm(devices[0])
     answers.begin("trace")
     step = call_function(function, devices, request["flags"])
-    changed = {name: value for name, value in _compiler_settings().items() if value != settings[name]}
+    changed = {
+        name: value for name, value in _compiler_settings().items() if value != settings[name]
+    }
     lowered = lower(step, devices, answers, changed)
     versions = {"jax": jax_version, "libtpu": libtpu_version, **framework_version()}
     result = {
@@ -139,7 +149,9 @@ def configure_jax() -> None:
     jax.config.update("jax_enable_compilation_cache", False)
 
 
-def lower(step: Step, devices: Sequence[Any], answers: Answers, changed: Mapping[str, str]) -> Lowered:
+def lower(
+    step: Step, devices: Sequence[Any], answers: Answers, changed: Mapping[str, str]
+) -> Lowered:
     """Trace and lower the step; its hash covers all that the compiler gets from the program.
 
     `changed` has the settings of the compiler that the program has changed itself. They are no part of the StableHLO,
@@ -159,7 +171,9 @@ def lower(step: Step, devices: Sequence[Any], answers: Answers, changed: Mapping
     _check_device_count(text, len(devices))
     if empty := re.search(r"tensor<(?:[0-9]+x)*0x[^>]*>", text):
         message = f"the step has an array without elements, {empty[0]}, so it does not do the work of a real step"
-        raise StepError("wrong-return", f"{message}; give every dimension a size, such as that of the batch")
+        raise StepError(
+            "wrong-return", f"{message}; give every dimension a size, such as that of the batch"
+        )
     settings = repr(sorted(changed.items())) if changed else ""
     digest = hashlib.sha256((text + _compiler_options(lowered) + settings).encode()).hexdigest()
     return Lowered(lowered, text, digest, time.monotonic() - start)
@@ -184,7 +198,11 @@ def _state_bytes(lowered: Any) -> int:
 def _network(topology: str) -> Network | None:
     """Return the links of the slice, by the name of its topology: `v5e:4x4`."""
     generation, _, axes = topology.partition(":")
-    return Network(CHIPS[generation], tuple(map(int, axes.split("x")))) if generation in CHIPS else None
+    return (
+        Network(CHIPS[generation], tuple(map(int, axes.split("x"))))
+        if generation in CHIPS
+        else None
+    )
 
 
 def _compiler_options(lowered: Any) -> str:
@@ -207,7 +225,9 @@ def _in_program(call: Callable[[], Any]) -> Any:
 def _check_device_count(stablehlo: str, count: int) -> None:
     """Raise an error for a step that uses only some of the devices."""
     head = stablehlo[: stablehlo.find("\n")]
-    sizes = [int(size) for size in re.findall(r"mhlo\.num_(?:partitions|replicas) = ([0-9]+)", head)]
+    sizes = [
+        int(size) for size in re.findall(r"mhlo\.num_(?:partitions|replicas) = ([0-9]+)", head)
+    ]
     used = math.prod(sizes)
     if sizes and used != count:
         raise StepError(
@@ -233,21 +253,28 @@ def compile_lowered(lowered: Lowered, available: int, network: Network | None) -
         raise StepError("refused", describe(error), error) from None
     else:
         figures = _accepted(compiled, available, network)
-    work = _or_default(lambda: count_work(lowered.lowered.compiler_ir()), Work(uncounted=frozenset(("all FLOPs",))))
+    work = _or_default(
+        lambda: count_work(lowered.lowered.compiler_ir()), Work(uncounted=frozenset(("all FLOPs",)))
+    )
     return {
         **figures,
         "flops": work.flops,
         "flops_8bit": work.flops_8bit,
         "uncounted": sorted(work.uncounted),
         "state_bytes": _or_default(lambda: _state_bytes(lowered.lowered), None),
-        "seconds": {"lower": round(lowered.seconds, 3), "compile": round(time.monotonic() - start, 3)},
+        "seconds": {
+            "lower": round(lowered.seconds, 3),
+            "compile": round(time.monotonic() - start, 3),
+        },
     }
 
 
 def _refused(refusal: Refusal, *, is_reliable: bool) -> dict[str, Any]:
     """Return the figures of a step that needs too much memory."""
     hbm = {"used": refusal.used, "available": refusal.available, "exact": False}
-    forecast = None if is_reliable else {"seconds": 0, "parts": {}, "is_reliable": False, "uncounted": []}
+    forecast = (
+        None if is_reliable else {"seconds": 0, "parts": {}, "is_reliable": False, "uncounted": []}
+    )
     return {"fits": False, "hbm": hbm, "forecast": forecast}
 
 
@@ -258,7 +285,8 @@ def _accepted(compiled: Any, available: int, network: Network | None) -> dict[st
         "fits": True,
         # The limit is known to two decimals of a GiB, and a step that was accepted is not above it.
         "hbm": {"used": used, "available": max(available, used), "exact": True},
-        "forecast": network and _or_default(lambda: schedule(compiled.as_text(), network).payload(), None),
+        "forecast": network
+        and _or_default(lambda: schedule(compiled.as_text(), network).payload(), None),
     }
 
 
@@ -272,7 +300,11 @@ def _used_hbm(memory: Any) -> int:
     The peak includes arrays in the host's memory, of which the arguments and outputs are there all the time; for
     temporaries of the host, that sum is the better bound.
     """
-    on_host = memory.host_argument_size_in_bytes + memory.host_output_size_in_bytes - memory.host_alias_size_in_bytes
+    on_host = (
+        memory.host_argument_size_in_bytes
+        + memory.host_output_size_in_bytes
+        - memory.host_alias_size_in_bytes
+    )
     peak = memory.peak_memory_in_bytes - on_host
     if not on_host and not memory.host_temp_size_in_bytes:
         return int(peak)
@@ -329,7 +361,11 @@ def _give_way_to(folder: str) -> None:
     sys.argv[1:] = []
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
-        if name != "__main__" and file and os.path.dirname(os.path.abspath(file)) == os.path.abspath(own):
+        if (
+            name != "__main__"
+            and file
+            and os.path.dirname(os.path.abspath(file)) == os.path.abspath(own)
+        ):
             del sys.modules[name]
 
 

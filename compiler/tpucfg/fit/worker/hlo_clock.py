@@ -83,7 +83,9 @@ class Schedule(NamedTuple):
 
     def payload(self) -> dict[str, Any]:
         """Return it as JSON has it."""
-        parts = {part: float(f"{seconds:.4g}") for part, seconds in self.parts.items() if seconds > 0}
+        parts = {
+            part: float(f"{seconds:.4g}") for part, seconds in self.parts.items() if seconds > 0
+        }
         return {
             "seconds": float(f"{self.seconds:.4g}"),
             "parts": parts,
@@ -163,7 +165,9 @@ class _Walk:
             self._step(clock, computation, computation[name], scope)
         return clock
 
-    def _step(self, clock: _Clock, computation: Computation, instruction: Instruction, scope: Scope) -> None:
+    def _step(
+        self, clock: _Clock, computation: Computation, instruction: Instruction, scope: Scope
+    ) -> None:
         opcode = instruction.opcode
         if opcode in KINDS:
             self._exchange(clock, instruction.name, computation, instruction, opcode)
@@ -176,12 +180,17 @@ class _Walk:
             self.uncounted.add(SLICES)
         elif opcode == "send" and "is_host_transfer=true" in instruction.attributes:
             self.uncounted.add(CALLBACKS)
-        elif opcode == "custom-call" and 'custom_call_target="tpu_custom_call"' in instruction.attributes:
+        elif (
+            opcode == "custom-call"
+            and 'custom_call_target="tpu_custom_call"' in instruction.attributes
+        ):
             self._kernel(clock, computation, instruction)
         elif opcode not in _FREE:
             self._compute(clock, instruction)
 
-    def _asynchronous(self, clock: _Clock, computation: Computation, instruction: Instruction) -> None:
+    def _asynchronous(
+        self, clock: _Clock, computation: Computation, instruction: Instruction
+    ) -> None:
         if instruction.opcode in _FREE:
             return
         if instruction.opcode.endswith("-start"):
@@ -260,12 +269,16 @@ class _Walk:
         elif kind == "call" or "sparsecore" in instruction.attributes:
             self.uncounted.add(OFFLOADED)
         else:
-            moved = min((size for size in array_sizes(instruction.type) if size > _SCALAR), default=0)
+            moved = min(
+                (size for size in array_sizes(instruction.type) if size > _SCALAR), default=0
+            )
             is_host = _HOST in instruction.type
             lane, speed = ("host", self._chip.host) if is_host else ("copies", self._chip.hbm)
             clock.start(instruction.name, lane, moved / speed)
 
-    def _exchange(self, clock: _Clock, key: str, computation: Computation, instruction: Instruction, kind: str) -> None:
+    def _exchange(
+        self, clock: _Clock, key: str, computation: Computation, instruction: Instruction, kind: str
+    ) -> None:
         """Start a collective operation; those that send in opposite directions of a ring do not wait for each other."""
         pairs = _PAIRS.search(instruction.attributes)
         seconds = self._collective(computation, instruction, kind)
@@ -275,7 +288,9 @@ class _Walk:
         pairs = _PAIRS.search(instruction.attributes)
         devices = re.findall(r"\{([0-9]+),([0-9]+)\}", pairs[0]) if pairs else []
         chip = self._network.chip.devices
-        return bool(devices) and all(int(source) // chip == int(target) // chip for source, target in devices)
+        return bool(devices) and all(
+            int(source) // chip == int(target) // chip for source, target in devices
+        )
 
     def _collective(self, computation: Computation, instruction: Instruction, kind: str) -> float:
         operand = sum(sum(array_sizes(computation[name].type)) for name in instruction.operands)
@@ -285,11 +300,15 @@ class _Walk:
         if kind == "collective-permute":
             if self._is_within_chips(instruction):
                 return 0.0
-            return self._network.seconds(kind, operand, Group(self._network.devices, adjacent=False))
+            return self._network.seconds(
+                kind, operand, Group(self._network.devices, adjacent=False)
+            )
         if at < 0:
             raise HloError(f"{instruction.name} has no groups")
         # Without what is behind, which would make every text of a cache unique.
-        groups = instruction.attributes[at + len("replica_groups=") :].partition(", use_global_device_ids")[0]
+        groups = instruction.attributes[at + len("replica_groups=") :].partition(
+            ", use_global_device_ids"
+        )[0]
         return self._network.seconds(
             kind, operand, parse_group(groups.partition(", dimensions")[0], self._network.devices)
         )
@@ -297,13 +316,19 @@ class _Walk:
     def _kernel(self, clock: _Clock, computation: Computation, instruction: Instruction) -> None:
         """Let a kernel run at a share of the peak, by its author's estimate or as attention of its operands' shapes."""
         at = instruction.attributes.find('"cost_estimate"')
-        estimate = dict(_ESTIMATE.findall(instruction.attributes, at, at + _MAX_ESTIMATE)) if at >= 0 else {}
+        estimate = (
+            dict(_ESTIMATE.findall(instruction.attributes, at, at + _MAX_ESTIMATE))
+            if at >= 0
+            else {}
+        )
         flops, moved = (float(estimate.get(name, 0)) for name in ("flops", "bytes_accessed"))
         if not estimate:
             flops = self._attention(computation, instruction)
         if not flops and not moved:
             self.uncounted.add("Pallas kernels without a cost estimate")
-        clock.spend("kernels", max(flops / (self._chip.flops * KERNEL_SHARE), moved / self._chip.hbm))
+        clock.spend(
+            "kernels", max(flops / (self._chip.flops * KERNEL_SHARE), moved / self._chip.hbm)
+        )
 
     def _attention(self, computation: Computation, instruction: Instruction) -> float:
         """Return the operations of a kernel of causal attention, by its name and operands; 0 for another kernel."""
@@ -316,7 +341,9 @@ class _Walk:
         if not name or len(shapes) < _MIN_OPERANDS:
             return 0.0
         queries, keys = shapes[:2]
-        return _ATTENTION_PRODUCTS[name[1]] * math.prod(queries) * keys[-2]  # two operations, half of them masked
+        return (
+            _ATTENTION_PRODUCTS[name[1]] * math.prod(queries) * keys[-2]
+        )  # two operations, half of them masked
 
     def _loop(self, clock: _Clock, instruction: Instruction, scope: Scope) -> None:
         loop = Loop(self._module, scope, instruction)
@@ -333,10 +360,14 @@ class _Walk:
         )
         for number, name in enumerate(names):
             branch = self._module.computations[name]
-            yield self.run(branch, call_scope(self._module, scope, branch, (instruction.operands[1 + number],)))
+            yield self.run(
+                branch, call_scope(self._module, scope, branch, (instruction.operands[1 + number],))
+            )
 
 
 def _is_free(instruction: Instruction) -> bool:
     """Return true for an instruction on numbers, or one that only names a place in the memory."""
     target = re.search(r'custom_call_target="([^"]*)"', instruction.attributes)
-    return sum(array_sizes(instruction.type)) <= _SCALAR or bool(target and target[1] in _FREE_TARGETS)
+    return sum(array_sizes(instruction.type)) <= _SCALAR or bool(
+        target and target[1] in _FREE_TARGETS
+    )

@@ -79,7 +79,9 @@ class Computation:
 
     def contains(self, opcodes: frozenset[str]) -> bool:
         """Return true if an instruction has one of the opcodes."""
-        return any(match[1] in opcodes for line in self.lines.values() if (match := _OPCODE.search(line)))
+        return any(
+            match[1] in opcodes for line in self.lines.values() if (match := _OPCODE.search(line))
+        )
 
 
 class Module(NamedTuple):
@@ -125,7 +127,12 @@ def _parse(name: str, rest: str) -> Instruction:
         raise HloError(f"the operands of {name} have no end")
     literal = rest[opcode.end() : end.start()]
     return Instruction(
-        name, rest[1 : opcode.start()], opcode[1], tuple(_OPERAND.findall(literal)), literal, rest[end.end() :]
+        name,
+        rest[1 : opcode.start()],
+        opcode[1],
+        tuple(_OPERAND.findall(literal)),
+        literal,
+        rest[end.end() :],
     )
 
 
@@ -156,7 +163,9 @@ Path = tuple[int, ...]
 _MAX_DEPTH: Final = 200
 _MAX_TRIPS: Final = 1 << 40
 _KNOWN: Final = re.compile(r'"known_trip_count":\{"n":"([0-9]+)"')
-_SAME: Final = frozenset(("copy", "bitcast", "convert", "reshape", "opt-barrier", "optimization-barrier", "copy-done"))
+_SAME: Final = frozenset(
+    ("copy", "bitcast", "convert", "reshape", "opt-barrier", "optimization-barrier", "copy-done")
+)
 """Instructions whose result has the value of their operand."""
 _ARITHMETIC: Final[Mapping[str, Callable[[int, int], int]]] = {
     "add": operator.add,
@@ -180,7 +189,9 @@ _DIRECTIONS: Final[Mapping[str, Callable[[int, int], bool]]] = {
 class Scope:
     """A computation where it is called: the integers of its parameters are known."""
 
-    def __init__(self, computation: Computation, parameter: Callable[[int, Path], int | None]) -> None:
+    def __init__(
+        self, computation: Computation, parameter: Callable[[int, Path], int | None]
+    ) -> None:
         self.computation = computation
         self.parameter = parameter
         self._values: dict[tuple[str, Path], int | None] = {}
@@ -190,10 +201,14 @@ class Scope:
         if depth > _MAX_DEPTH:
             return None
         if (name, path) not in self._values:
-            self._values[name, path] = self._evaluate(module, self.computation[name], path, depth + 1)
+            self._values[name, path] = self._evaluate(
+                module, self.computation[name], path, depth + 1
+            )
         return self._values[name, path]
 
-    def _evaluate(self, module: Module, instruction: Instruction, path: Path, depth: int) -> int | None:
+    def _evaluate(
+        self, module: Module, instruction: Instruction, path: Path, depth: int
+    ) -> int | None:
         source = _source(instruction, path)
         if source:
             return self.value(module, *source, depth)
@@ -203,7 +218,9 @@ class Scope:
             return _constant(instruction.literal)
         if instruction.opcode in {"fusion", "call"}:
             computation = called(module, instruction)
-            return call_scope(module, self, computation, instruction.operands).root_value(module, path, depth)
+            return call_scope(module, self, computation, instruction.operands).root_value(
+                module, path, depth
+            )
         return self._calculate(module, instruction, depth)
 
     def _calculate(self, module: Module, instruction: Instruction, depth: int) -> int | None:
@@ -249,7 +266,9 @@ def called(module: Module, instruction: Instruction) -> Computation:
     return module.computations[name]
 
 
-def call_scope(module: Module, scope: Scope, computation: Computation, operands: tuple[str, ...]) -> Scope:
+def call_scope(
+    module: Module, scope: Scope, computation: Computation, operands: tuple[str, ...]
+) -> Scope:
     """Return the scope of a computation that is called with operands of another scope."""
 
     def parameter(number: int, path: Path) -> int | None:
@@ -332,7 +351,9 @@ class Loop:
         """Return the number of the first iteration that does not run, by bisection."""
 
         def stops(trips: int) -> bool:
-            runs = self._with(counter, start + trips * step, self.condition).root_value(self.module, ())
+            runs = self._with(counter, start + trips * step, self.condition).root_value(
+                self.module, ()
+            )
             if runs is None:
                 raise HloError(f"the condition of {self.instruction.name} is unknown")
             return not runs

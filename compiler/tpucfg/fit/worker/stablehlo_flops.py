@@ -26,7 +26,9 @@ _MAX_SWEEPS: Final = 8
 _RETURNS: Final = frozenset(("func.return", "stablehlo.return", "sdy.return"))
 _CALLED: Final = {"func.call": "callee", "stablehlo.composite": "decomposition"}
 """The attribute that names the function of a call."""
-_UNIQUE: Final = frozenset(("stablehlo.optimization_barrier", "stablehlo.custom_call", "stablehlo.rng"))
+_UNIQUE: Final = frozenset(
+    ("stablehlo.optimization_barrier", "stablehlo.custom_call", "stablehlo.rng")
+)
 """Operations of which two equal ones are not one."""
 _ARITHMETIC: Final[Mapping[str, Callable[[int, int], int]]] = {
     "stablehlo.add": operator.add,
@@ -45,20 +47,27 @@ def count_work(module: Any) -> Work:
         ValueError: It is too large. Modules of a later JAX may raise any exception.
     """
     operations = [*inner_operations(module.operation)]
-    functions = {each.attributes["sym_name"].value: each for each in operations if each.name == "func.func"}
+    functions = {
+        each.attributes["sym_name"].value: each for each in operations if each.name == "func.func"
+    }
     # The sizes of the axes by mesh.
     meshes = {
         each.attributes["sym_name"].value: {
-            axis: int(size) for axis, size in re.findall(r'"([^"]+)"=([0-9]+)', attribute_text(each, "mesh"))
+            axis: int(size)
+            for axis, size in re.findall(r'"([^"]+)"=([0-9]+)', attribute_text(each, "mesh"))
         }
         for each in operations
         if each.name == "sdy.mesh"
     }
     program = _Program(functions, meshes)
     start = program.node((), None)
-    arguments = [(start, index) for index, _ in enumerate(functions["main"].regions[0].blocks[0].arguments)]
+    arguments = [
+        (start, index) for index, _ in enumerate(functions["main"].regions[0].blocks[0].arguments)
+    ]
     results = program.run(functions["main"], arguments)
-    return program.sweep(0, program.count, {node: {index} for node, index in results} | _demand(results))
+    return program.sweep(
+        0, program.count, {node: {index} for node, index in results} | _demand(results)
+    )
 
 
 def _signature(operation: Any) -> Hashable:
@@ -92,7 +101,9 @@ class _Region(NamedTuple):
 class _Program:
     """The operations as numbered nodes, of which equal ones are one; a node comes behind those that it uses."""
 
-    def __init__(self, functions: Mapping[str, Any], meshes: Mapping[str, Mapping[str, int]]) -> None:
+    def __init__(
+        self, functions: Mapping[str, Any], meshes: Mapping[str, Mapping[str, int]]
+    ) -> None:
         self._functions = functions
         self._meshes = meshes
         self._operands: list[tuple[Value, ...]] = []
@@ -122,7 +133,9 @@ class _Program:
         """Add the nodes of a function that is called, and return its results."""
         return self._block(function.regions[0].blocks[0], arguments, {})
 
-    def _block(self, block: Any, arguments: Sequence[Value], values: dict[Any, Value]) -> tuple[Value, ...]:
+    def _block(
+        self, block: Any, arguments: Sequence[Value], values: dict[Any, Value]
+    ) -> tuple[Value, ...]:
         """Add the nodes of a block, and return what it returns; `values` has those of the blocks around it."""
         values.update(zip(block.arguments, arguments))  # noqa: B905 - of equal length
         for each in block.operations:
@@ -134,12 +147,19 @@ class _Program:
             values.update(zip(operation.results, results))  # noqa: B905 - of equal length
         return ()
 
-    def _results(self, operation: Any, operands: tuple[Value, ...], values: dict[Any, Value]) -> tuple[Value, ...]:
+    def _results(
+        self, operation: Any, operands: tuple[Value, ...], values: dict[Any, Value]
+    ) -> tuple[Value, ...]:
         if operation.name in _CALLED:
             return self._call(operation.attributes[_CALLED[operation.name]].value, operands)
         if operation.name == "stablehlo.while":
             return self._loop(operation, operands, values)
-        if operation.name in {"stablehlo.case", "stablehlo.if", "sdy.manual_computation", "sdy.named_computation"}:
+        if operation.name in {
+            "stablehlo.case",
+            "stablehlo.if",
+            "sdy.manual_computation",
+            "sdy.named_computation",
+        }:
             return self._branches(operation, operands, values)
         key = (_signature(operation), operands)
         known = None if operation.name in _UNIQUE else self._find(key)
@@ -163,7 +183,9 @@ class _Program:
         """Note integers, comparisons and sums, from which trip counts follow."""
         name, integers = operation.name, [self._integers.get(each) for each in operands]
         if name == "stablehlo.constant" and not operation.results[0].type.shape:
-            number = re.match(r"dense<(-?[0-9]+)> : tensor<u?i[0-9]+>", attribute_text(operation, "value"))
+            number = re.match(
+                r"dense<(-?[0-9]+)> : tensor<u?i[0-9]+>", attribute_text(operation, "value")
+            )
             if number:
                 self._integers[value] = int(number[1])
         elif name in {"stablehlo.convert", "stablehlo.reshape"} and integers[0] is not None:
@@ -176,7 +198,9 @@ class _Program:
         elif name in _ARITHMETIC and len(operands) == 2:  # noqa: PLR2004 - two operands
             self._note_sum(name, operands, integers, value)
 
-    def _note_sum(self, name: str, operands: tuple[Value, ...], integers: Sequence[int | None], value: Value) -> None:
+    def _note_sum(
+        self, name: str, operands: tuple[Value, ...], integers: Sequence[int | None], value: Value
+    ) -> None:
         first, second = integers
         if first is not None and second is not None:
             self._integers[value] = _ARITHMETIC[name](first, second)
@@ -197,17 +221,23 @@ class _Program:
         self._scopes.pop()
         return start, self.count, results
 
-    def _branches(self, operation: Any, operands: tuple[Value, ...], values: dict[Any, Value]) -> tuple[Value, ...]:
+    def _branches(
+        self, operation: Any, operands: tuple[Value, ...], values: dict[Any, Value]
+    ) -> tuple[Value, ...]:
         first = self.count
         branches = tuple(self._inner(region, operands, values) for region in operation.regions)
         mesh = re.search(r"<@([\w$.-]+)", attribute_text(operation, "in_shardings"))
         axes = self._meshes.get(mesh[1] if mesh else "") or next(iter(self._meshes.values()), {})
         manual = re.findall(r'"([^"]+)"', attribute_text(operation, "manual_axes"))
         number = self.node(operands, None)
-        self._regions[number] = _Region(first, branches, times=math.prod(axes[axis] for axis in manual))
+        self._regions[number] = _Region(
+            first, branches, times=math.prod(axes[axis] for axis in manual)
+        )
         return tuple((number, index) for index in range(len(operation.results)))
 
-    def _loop(self, operation: Any, operands: tuple[Value, ...], values: dict[Any, Value]) -> tuple[Value, ...]:
+    def _loop(
+        self, operation: Any, operands: tuple[Value, ...], values: dict[Any, Value]
+    ) -> tuple[Value, ...]:
         state = self.node((), None)
         own = [(state, index) for index in range(len(operands))]
         condition, body = operation.regions
@@ -219,15 +249,23 @@ class _Program:
         trips = self._trips(state, operands, run[2], test[2][0])
         number = self.node(operands, None)
         missing = frozenset() if trips is not None else frozenset(("while",))
-        self._regions[number] = _Region(state, (run, test), state, 1 if trips is None else trips, missing)
+        self._regions[number] = _Region(
+            state, (run, test), state, 1 if trips is None else trips, missing
+        )
         return tuple((number, index) for index in range(len(operation.results)))
 
-    def _trips(self, state: int, initial: Sequence[Value], returned: Sequence[Value], test: Value) -> int | None:
+    def _trips(
+        self, state: int, initial: Sequence[Value], returned: Sequence[Value], test: Value
+    ) -> int | None:
         """Return how often a loop runs that counts an integer up or down to a constant; None for another one."""
         direction, left, right = self._compared.get(test, ("", (-1, 0), (-1, 0)))
         if right[0] == state and left in self._integers:
             direction, left, right = _MIRRORED.get(direction, ""), right, left
-        if left[0] != state or right not in self._integers or initial[left[1]] not in self._integers:
+        if (
+            left[0] != state
+            or right not in self._integers
+            or initial[left[1]] not in self._integers
+        ):
             return None
         base, step = self._steps.get(returned[left[1]], ((-1, 0), 0))
         distance = self._integers[right] - self._integers[initial[left[1]]]
@@ -244,7 +282,9 @@ class _Program:
         while number >= first:
             region = self._regions.get(number)
             if number in demand:
-                for node, index in self._operands[number] if region is None or region.arguments is None else ():
+                for node, index in (
+                    self._operands[number] if region is None or region.arguments is None else ()
+                ):
                     demand.setdefault(node, set()).add(index)
                 if region:
                     work = work.plus(self._region_work(region, number, demand))
@@ -257,7 +297,9 @@ class _Program:
         wanted = demand[number]
         if region.arguments is None:
             works, inner = self._swept(region, wanted)
-            least = min(works, key=lambda work: (2 * work.flops + work.flops_8bit, len(work.uncounted)))
+            least = min(
+                works, key=lambda work: (2 * work.flops + work.flops_8bit, len(work.uncounted))
+            )
             if any(work != least for work in works):
                 least = least.plus(Work(uncounted=frozenset(("cond",))))
         else:
@@ -269,7 +311,9 @@ class _Program:
                 wanted = wanted | used
             else:
                 works, inner = self._swept(region, set(range(len(self._operands[number]))))
-            least = works[0] if works[0] == NOTHING else works[0].plus(Work(uncounted=region.uncounted))
+            least = (
+                works[0] if works[0] == NOTHING else works[0].plus(Work(uncounted=region.uncounted))
+            )
             for index in inner.get(region.arguments, set()) | wanted:
                 node, result = self._operands[number][index]
                 demand.setdefault(node, set()).add(result)
@@ -284,7 +328,9 @@ class _Program:
         works = []
         for position, (start, end, results) in enumerate(region.branches):
             is_condition = region.arguments is not None and position == 1
-            own = _demand([value for index, value in enumerate(results) if is_condition or index in wanted])
+            own = _demand(
+                [value for index, value in enumerate(results) if is_condition or index in wanted]
+            )
             works.append(self.sweep(start, end, own))
             for node, indices in own.items():
                 demand.setdefault(node, set()).update(indices)

@@ -32,11 +32,17 @@ class Work(NamedTuple):
 
     def plus(self, other: Work) -> Work:
         """Return the work of both programs."""
-        return Work(self.flops + other.flops, self.flops_8bit + other.flops_8bit, self.uncounted | other.uncounted)
+        return Work(
+            self.flops + other.flops,
+            self.flops_8bit + other.flops_8bit,
+            self.uncounted | other.uncounted,
+        )
 
     def times(self, count: int) -> Work:
         """Return the work of a program that runs `count` times; of one that never runs, nothing is missing."""
-        return Work(self.flops * count, self.flops_8bit * count, self.uncounted if count else frozenset())
+        return Work(
+            self.flops * count, self.flops_8bit * count, self.uncounted if count else frozenset()
+        )
 
 
 NOTHING: Final = Work()
@@ -49,7 +55,12 @@ def attribute_text(operation: Any, name: str) -> str:
 
 def inner_operations(operation: Any) -> Iterator[Any]:
     """Yield the operations in the regions of an operation."""
-    return (each.operation for region in operation.regions for block in region.blocks for each in block.operations)
+    return (
+        each.operation
+        for region in operation.regions
+        for block in region.blocks
+        for each in block.operations
+    )
 
 
 def operation_work(operation: Any) -> Work | None:
@@ -60,13 +71,19 @@ def operation_work(operation: Any) -> Work | None:
     if name in _SOLVERS:
         return Work(uncounted=frozenset((name.removeprefix("stablehlo."),)))
     inner = map(operation_work, inner_operations(operation))
-    return Work(uncounted=frozenset((name,))) if any(each not in {None, NOTHING} for each in inner) else None
+    return (
+        Work(uncounted=frozenset((name,)))
+        if any(each not in {None, NOTHING} for each in inner)
+        else None
+    )
 
 
 def _dot_general(operation: Any) -> Work:
     lhs, rhs = operation.operands
     axes = _listed(operation, "dot_dimension_numbers", "lhs_contracting_dimensions")
-    count = math.prod(operation.results[0].type.shape) * math.prod(lhs.type.shape[axis] for axis in axes)
+    count = math.prod(operation.results[0].type.shape) * math.prod(
+        lhs.type.shape[axis] for axis in axes
+    )
     return _multiplications(count, lhs, rhs)
 
 
@@ -74,7 +91,9 @@ def _ragged_dot(operation: Any) -> Work:
     """Count every row of the left operand once: it belongs to one group, whose sizes are data."""
     lhs, rhs, _ = operation.operands
     names = ("rhs_contracting_dimensions", "rhs_batching_dimensions", "rhs_group_dimensions")
-    bound = {axis for name in names for axis in _listed(operation, "ragged_dot_dimension_numbers", name)}
+    bound = {
+        axis for name in names for axis in _listed(operation, "ragged_dot_dimension_numbers", name)
+    }
     free = math.prod(size for axis, size in enumerate(rhs.type.shape) if axis not in bound)
     return _multiplications(math.prod(lhs.type.shape) * free, lhs, rhs)
 
@@ -147,11 +166,22 @@ def _convolution(operation: Any) -> Work:
 def _per_axis(operation: Any, name: str, default: int) -> list[int]:
     """Return the numbers of an attribute, or enough of the default for two on each axis."""
     attributes = operation.attributes
-    return list(attributes[name]) if name in attributes else [default] * 2 * len(operation.operands[0].type.shape)
+    return (
+        list(attributes[name])
+        if name in attributes
+        else [default] * 2 * len(operation.operands[0].type.shape)
+    )
 
 
 def valid_pairs(
-    *, size: int, taps: int, outputs: int, stride: int, padding: int, dilation: int, tap_distance: int
+    *,
+    size: int,
+    taps: int,
+    outputs: int,
+    stride: int,
+    padding: int,
+    dilation: int,
+    tap_distance: int,
 ) -> int:
     """Return the number of pairs of an output and a tap that meet an element of the input, along one axis.
 

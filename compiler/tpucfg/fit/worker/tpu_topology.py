@@ -30,9 +30,13 @@ def check_packages() -> tuple[str, str]:
     except Exception as error:  # noqa: BLE001 - a jaxlib of another version raises RuntimeError, for example
         raise StepError("no-jax", describe(error)) from None
     if jax.__version_info__ < MIN_JAX:
-        raise StepError("old-jax", f"jax {jax.__version__} is too old: version 0.7 or newer is required")
+        raise StepError(
+            "old-jax", f"jax {jax.__version__} is too old: version 0.7 or newer is required"
+        )
     if importlib.util.find_spec("libtpu") is None:
-        raise StepError("no-libtpu", "the package libtpu, which contains the TPU compiler, is not installed")
+        raise StepError(
+            "no-libtpu", "the package libtpu, which contains the TPU compiler, is not installed"
+        )
     return jax.__version__, _version("libtpu")
 
 
@@ -53,13 +57,19 @@ def slice_devices(name: str, options: Mapping[str, Any], count: int) -> tuple[An
     """Return the devices of the slice, as many as `count`."""
     from jax.experimental import topologies
 
-    tuples = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
+    tuples = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in options.items()
+    }
     try:
-        devices = tuple(topologies.get_topology_desc(platform="tpu", topology_name=name, **tuples).devices)
+        devices = tuple(
+            topologies.get_topology_desc(platform="tpu", topology_name=name, **tuples).devices
+        )
     except Exception as error:  # noqa: BLE001 - libtpu raises several types
         raise StepError("no-topology", f"topology {name}: {describe(error)}") from None
     if len(devices) != count:
-        raise StepError("no-topology", f"topology {name} has {len(devices)} devices, and the slice {count}")
+        raise StepError(
+            "no-topology", f"topology {name} has {len(devices)} devices, and the slice {count}"
+        )
     return devices
 
 
@@ -72,15 +82,21 @@ def available_hbm(device: Any) -> int:
     import jax
     from jax.sharding import SingleDeviceSharding
 
-    array = jax.ShapeDtypeStruct((_ARRAY_ELEMENTS,), "float32", sharding=SingleDeviceSharding(device))
+    array = jax.ShapeDtypeStruct(
+        (_ARRAY_ELEMENTS,), "float32", sharding=SingleDeviceSharding(device)
+    )
     try:
         jax.jit(lambda *arrays: [x + 1 for x in arrays]).lower(*[array] * _ARRAYS).compile()
     except jax.errors.JaxRuntimeError as error:
         refusal = parse_refusal(str(error))
         if refusal is None:
-            raise StepError("refused", f"the memory limit cannot be read: {describe(error)}") from None
+            raise StepError(
+                "refused", f"the memory limit cannot be read: {describe(error)}"
+            ) from None
         return refusal.available
-    raise StepError("refused", "the memory limit cannot be read: the compiler accepted a program of 2 TiB")
+    raise StepError(
+        "refused", "the memory limit cannot be read: the compiler accepted a program of 2 TiB"
+    )
 
 
 # The compiler's refusals of a program that needs more memory (HBM) than a device has.
@@ -89,7 +105,15 @@ def available_hbm(device: Any) -> int:
 # https://github.com/openxla/xla/blob/main/docs/errors/error_1000.md and the compiler itself. All sizes are in powers of
 # 1,024, rounded to two decimals.
 
-_UNITS: Final = {"": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "P": 1 << 50}
+_UNITS: Final = {
+    "": 1,
+    "B": 1,
+    "K": 1 << 10,
+    "M": 1 << 20,
+    "G": 1 << 30,
+    "T": 1 << 40,
+    "P": 1 << 50,
+}
 _SIZE: Final = r"([0-9]+(?:\.[0-9]+)?)([BKMGTP]?)"
 _WORDINGS: Final = (
     # Before the program is scheduled: the sum alone is too large.
@@ -97,9 +121,13 @@ _WORDINGS: Final = (
     # After it is scheduled; older versions print a list of allocations below.
     re.compile(rf"Ran out of memory in memory space hbm\. Used {_SIZE} of {_SIZE} hbm"),
     # Of a program that uses SparseCores.
-    re.compile(rf"Hbm usage:? {_SIZE}, SparseCore Hbm usage:? {_SIZE}, exceeding available bytes: {_SIZE}"),
+    re.compile(
+        rf"Hbm usage:? {_SIZE}, SparseCore Hbm usage:? {_SIZE}, exceeding available bytes: {_SIZE}"
+    ),
     # A single array is too large, in bytes.
-    re.compile(r"Allocation \(size=([0-9]+)()\) would exceed memory \(size=([0-9]+)()\)(?=.*space=hbm)"),
+    re.compile(
+        r"Allocation \(size=([0-9]+)()\) would exceed memory \(size=([0-9]+)()\)(?=.*space=hbm)"
+    ),
 )
 
 

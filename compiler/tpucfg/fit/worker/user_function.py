@@ -80,7 +80,12 @@ def _frame(traceback: TracebackType, folder: str) -> dict[str, Any] | None:
 
 
 def _row(file: str, line: int, name: str, code: str, folder: str) -> dict[str, Any]:
-    return {"file": relative(file, folder) or os.path.abspath(file), "line": line, "name": name, "code": code[:500]}
+    return {
+        "file": relative(file, folder) or os.path.abspath(file),
+        "line": line,
+        "name": name,
+        "code": code[:500],
+    }
 
 
 def _is_users(file: str, folder: str) -> bool:
@@ -130,13 +135,19 @@ def _import(name: str) -> Any:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         # The missing module may also be one that the user's module imports.
-        kind = "no-module" if error.name and f"{name}.".startswith(f"{error.name}.") else "import-failed"
+        kind = (
+            "no-module"
+            if error.name and f"{name}.".startswith(f"{error.name}.")
+            else "import-failed"
+        )
         raise StepError(kind, describe(error), error) from None
     except BaseException as error:  # noqa: BLE001 - a program may call sys.exit, or raise anything
         raise StepError("import-failed", describe(error), error) from None
 
 
-def call_function(function: Callable[..., Any], devices: Sequence[Any], flags: Mapping[str, Any]) -> Step:
+def call_function(
+    function: Callable[..., Any], devices: Sequence[Any], flags: Mapping[str, Any]
+) -> Step:
     """Call the user's function, and return the step that it describes."""
     try:
         returned = function(list(devices), dict(flags))
@@ -153,7 +164,9 @@ def call_function(function: Callable[..., Any], devices: Sequence[Any], flags: M
 def _step(returned: Any, name: str) -> Step:
     """Return the parts of the function's result."""
     if not isinstance(returned, (tuple, list)) or len(returned) not in (2, 3):
-        raise StepError("wrong-return", f"`{name}` returned {_kind_of(returned)}; it has to return {WANTED}")
+        raise StepError(
+            "wrong-return", f"`{name}` returned {_kind_of(returned)}; it has to return {WANTED}"
+        )
     jitted, args, kwargs = (*returned, {}) if len(returned) == 2 else returned  # noqa: PLR2004 - without kwargs
     is_jitted = hasattr(jitted, "trace") and hasattr(jitted, "lower")
     are_args = isinstance(args, (tuple, list)) and not hasattr(args, "_fields")
@@ -240,17 +253,23 @@ def _load_maxtext(step: str) -> Callable[..., Any]:
     if _RNG_FLAG not in flags:
         os.environ["LIBTPU_INIT_ARGS"] = f"{flags} {_RNG_FLAG}=true".strip()
     train_compile = _import("maxtext.trainers.pre_train.train_compile")
-    missing = [name for name in (*_REPLACED, "main") if not callable(getattr(train_compile, name, None))]
+    missing = [
+        name for name in (*_REPLACED, "main") if not callable(getattr(train_compile, name, None))
+    ]
     if missing:
         raise StepError("no-function", _other_version("has other functions"))
 
     def maxtext_step(devices: Sequence[Any], flags: Mapping[str, Any]) -> tuple[Any, ...]:
-        return _maxtext_parts(train_compile, devices, [_config_path(config), *_maxtext_words(devices, flags)])
+        return _maxtext_parts(
+            train_compile, devices, [_config_path(config), *_maxtext_words(devices, flags)]
+        )
 
     return maxtext_step
 
 
-def _maxtext_parts(train_compile: Any, devices: Sequence[Any], words: Sequence[str]) -> tuple[Any, ...]:
+def _maxtext_parts(
+    train_compile: Any, devices: Sequence[Any], words: Sequence[str]
+) -> tuple[Any, ...]:
     taken: list[tuple[Any, ...]] = []
 
     def take(*arguments: Any) -> None:
@@ -288,7 +307,9 @@ def _maxtext_words(devices: Sequence[Any], flags: Mapping[str, Any]) -> list[str
         "internal_compile_num_devices": len(devices),
     }
     words = {name: value for name, value in flags.items() if name not in topology}
-    return [f"{name}={'' if value is None else value}" for name, value in {**words, **topology}.items()]
+    return [
+        f"{name}={'' if value is None else value}" for name, value in {**words, **topology}.items()
+    ]
 
 
 def _jitted(
@@ -308,7 +329,9 @@ def _jitted(
     from maxtext.utils import max_utils
 
     jax.config.update("jax_use_shardy_partitioner", config.shardy)  # as `train` does
-    for context in (jax.set_mesh(mesh), mesh, rules) if config.enable_diloco else (jax.set_mesh(mesh), rules):
+    for context in (
+        (jax.set_mesh(mesh), mesh, rules) if config.enable_diloco else (jax.set_mesh(mesh), rules)
+    ):
         _contexts.enter_context(context)
     jitted = jax.jit(
         function,
@@ -397,7 +420,9 @@ class OpenedFiles:
             return False
         first, *others = parts = name.split("/")
         is_result = bool(others) and first == _RESULTS
-        return not is_result and not any(part.startswith(".") or part == "__pycache__" for part in parts)
+        return not is_result and not any(
+            part.startswith(".") or part == "__pycache__" for part in parts
+        )
 
     def _is_affordable(self, path: str) -> bool:
         size = os.lstat(path).st_size

@@ -37,14 +37,20 @@ def _open_versions(project: Project, jobs: Sequence[Job]) -> Iterator[Finding]:
             layer = texts.children()[secret.variable] if texts else None
             # Only a bare name has no version: the schema requires one after projects/<project>/secrets/<secret>.
             if layer is not None and layer.value == secret.name:
-                projects.setdefault(layer.path, (secret.name, secret.project or job.environment.project))
-    credentials = {credential.path for credential in credentials_in(project.document)} if projects else ()
+                projects.setdefault(
+                    layer.path, (secret.name, secret.project or job.environment.project)
+                )
+    credentials = (
+        {credential.path for credential in credentials_in(project.document)} if projects else ()
+    )
     for path, (name, google_project) in projects.items():
         if path in credentials:
             continue
         message = f"{dotted(path)} has no version: each start reads the latest one, so two runs may read other values"
         command = f"gcloud secrets versions list {name} --project={google_project}"
-        hint = f"set {dotted(path)} to {name}/latest, or to {name}/NUMBER with a number of: {command}"
+        hint = (
+            f"set {dotted(path)} to {name}/latest, or to {name}/NUMBER with a number of: {command}"
+        )
         details = (f"Google recommends the number: {VERSIONS_URL}",)
         yield project.document.finding("TPU086", message, path, help=hint, details=details)
 
@@ -60,13 +66,16 @@ def _foreign_mounts(project: Project, jobs: Sequence[Job]) -> Iterator[Finding]:
             if bucket.startswith("gs://") and bucket not in granted:
                 path = job.settings.source(("trainer", "mounts", mount.path))
                 email = workload_account(project, job.environment, job.size)
-                members.setdefault((path, bucket), {})[f"serviceAccount:{email}"] = job.environment.name
+                members.setdefault((path, bucket), {})[f"serviceAccount:{email}"] = (
+                    job.environment.name
+                )
     for (path, bucket), environments in members.items():
         member, *others = environments
         also = f", and equally for {listed(others, last=' and ')}" if others else ""
         names = listed(tuple(dict.fromkeys(environments.values())), last=" and ")
         problem = (
-            f"{dotted(path)} is in {format_value(bucket, quoted=False)}, which the stack of {names} does not grant"
+            f"{dotted(path)} is in {format_value(bucket, quoted=False)}, "
+            f"which the stack of {names} does not grant"
         )
         message = f"{problem}: the jobs would be denied access unless it was granted by hand"
         command = f"gcloud storage buckets add-iam-policy-binding {bucket} --member={member} {_BUCKET_ROLE}"
@@ -86,14 +95,22 @@ def credential_findings(project: Project, _: Catalog) -> Iterator[Finding]:
     """Yield an error for each credential in the variables and flags of every layer."""
     for credential in credentials_in(project.document):
         environments = project.users_of(credential.layer)
-        without = [environment for environment in environments if environment.target in TARGETS_WITHOUT_SECRETS]
+        without = [
+            environment
+            for environment in environments
+            if environment.target in TARGETS_WITHOUT_SECRETS
+        ]
         if not without or project.broken & _DECIDING:
             yield credential_finding(project.document, credential, credential.help)
             continue
         others = [environment for environment in environments if environment not in without]
         secret = Secret(credential.variable, None, credential.secret, "1")
-        lines = [line for environment in without for line in _lines(project, environment, (secret,))]
-        yield credential_finding(project.document, credential, _help(credential, without, others), lines)
+        lines = [
+            line for environment in without for line in _lines(project, environment, (secret,))
+        ]
+        yield credential_finding(
+            project.document, credential, _help(credential, without, others), lines
+        )
 
 
 def _help(credential: Credential, without: list[Environment], others: list[Environment]) -> str:
@@ -105,13 +122,21 @@ def _help(credential: Credential, without: list[Environment], others: list[Envir
     sections = [dotted((*environment.path, *below, "trainer", "secrets")) for environment in others]
     names = listed([environment.name for environment in without], last=" and ")
     moved = f"replace {path} by {credential.reference} under {listed(sections, last=' and ')}"
-    return f"{store}, {moved}, add these lines to the trainer for {names}, and run the commands once"
+    return (
+        f"{store}, {moved}, add these lines to the trainer for {names}, and run the commands once"
+    )
 
 
-def _lines(project: Project, environment: Environment, secrets: Sequence[Secret], size: str = "") -> list[str]:
+def _lines(
+    project: Project, environment: Environment, secrets: Sequence[Secret], size: str = ""
+) -> list[str]:
     from tpucfg.plan.identities import secret_lines  # here, as only a finding has them
 
-    return secret_lines(environment, workload_account(project, environment, size), secrets) if secrets else []
+    return (
+        secret_lines(environment, workload_account(project, environment, size), secrets)
+        if secrets
+        else []
+    )
 
 
 # Limits of the targets on settings of `trainer`: one table for all targets, and the findings about its rows.
@@ -150,10 +175,18 @@ def _runs_containers(target: str, source: str) -> TargetLimit:
 
 TARGET_LIMITS: Final = (
     TargetLimit(
-        "ai-platform", "env", _NO_VARIABLES, "and pass the values as trainer.args, or set them in the image", _JOBS
+        "ai-platform",
+        "env",
+        _NO_VARIABLES,
+        "and pass the values as trainer.args, or set them in the image",
+        _JOBS,
     ),
     TargetLimit(
-        "ai-platform", "secrets", f"{_NO_VARIABLES}, so none from Secret Manager", "and read them in the program", _JOBS
+        "ai-platform",
+        "secrets",
+        f"{_NO_VARIABLES}, so none from Secret Manager",
+        "and read them in the program",
+        _JOBS,
     ),
     TargetLimit(
         "ai-platform",
@@ -165,7 +198,11 @@ TARGET_LIMITS: Final = (
         applies=lambda trainer, slice_: trainer.xla_flags.get(slice_.generation),
     ),
     TargetLimit(
-        "ai-platform", "mounts", "ai-platform mounts no buckets", "and read from Cloud Storage in the program", _JOBS
+        "ai-platform",
+        "mounts",
+        "ai-platform mounts no buckets",
+        "and read from Cloud Storage in the program",
+        _JOBS,
     ),
     TargetLimit(
         "ai-platform",
@@ -195,11 +232,15 @@ TARGET_LIMITS: Final = (
     _runs_containers("compute-engine", "https://cloud.google.com/tpu/docs/run-in-container"),
     _runs_containers("gke", "https://cloud.google.com/kubernetes-engine/docs/how-to/tpus"),
 )
-TARGETS_WITHOUT_SECRETS: Final = frozenset(row.target for row in TARGET_LIMITS if row.key == "secrets")
+TARGETS_WITHOUT_SECRETS: Final = frozenset(
+    row.target for row in TARGET_LIMITS if row.key == "secrets"
+)
 """The targets whose variables cannot refer to a secret."""
 
 
-def target_limit_findings(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
+def target_limit_findings(
+    project: Project, environment: Environment, slices: Sequence[Slice]
+) -> Iterator[Finding]:
     """Yield an error for each setting that the environment's sizes have and its target has not."""
     rows = [row for row in TARGET_LIMITS if row.target == environment.target]
     for slice_ in slices:
@@ -219,10 +260,16 @@ def _limit_finding(
     lines = _lines(project, environment, secrets, slice_.size)
     message = row.reason.format(path=dotted(path), value=getattr(settings.trainer, row.key))
     hint, details = f"{hint}, {row.fix}" if row.fix else hint, (*lines, f"see {row.source}")
-    return project.document.finding(row.id, message, path, at_key=not row.at_value, help=hint, details=details)
+    return project.document.finding(
+        row.id, message, path, at_key=not row.at_value, help=hint, details=details
+    )
 
 
 def removal_hint(project: Project, environment: Environment, path: KeyPath, *keys: str) -> str:
     """Return the edit that takes a setting of the trainer away for one environment, whichever layer has it."""
     own = path[:2] == environment.path or len(project.environments) == 1
-    return f"delete {dotted(path)}" if own else f"set {dotted((*environment.path, 'trainer', *keys))} to null"
+    return (
+        f"delete {dotted(path)}"
+        if own
+        else f"set {dotted((*environment.path, 'trainer', *keys))} to null"
+    )

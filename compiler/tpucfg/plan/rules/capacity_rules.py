@@ -29,7 +29,9 @@ from tpucfg.yamldoc import KeyPath
 _RESERVATION_NAME: Final = "https://cloud.google.com/vertex-ai/docs/training/use-reservations"
 _PREEMPTION: Final = "https://cloud.google.com/compute/docs/instances/spot"
 _SUSPENDED: Final = "https://cloud.google.com/tpu/docs/spot"
-_CLASSES: Final = "https://cloud.google.com/kubernetes-engine/docs/concepts/about-custom-compute-classes"
+_CLASSES: Final = (
+    "https://cloud.google.com/kubernetes-engine/docs/concepts/about-custom-compute-classes"
+)
 _FOLDERS: Final = ("${job_dir}", "${run_dir}")
 _UNCERTAIN_ON_DEMAND: Final = {
     row.target for row in CAPACITY_TABLE if (row.kind, row.level) == ("on-demand", "warning")
@@ -71,7 +73,9 @@ class _Choice(NamedTuple):
         return compute_class(self.target, self.settings) is not None
 
 
-def capacity_findings(project: Project, catalog: Catalog, selected: SelectedSizes) -> Iterator[Finding]:
+def capacity_findings(
+    project: Project, catalog: Catalog, selected: SelectedSizes
+) -> Iterator[Finding]:
     """Yield the findings about the capacity of the selected sizes."""
     every_choice = tuple(_choices(project, catalog, selected))
     yield from _class_and_capacity(project, [choice for choice in every_choice if choice.has_class])
@@ -104,19 +108,27 @@ def _choices(project: Project, catalog: Catalog, selected: SelectedSizes) -> Ite
                 yield _Choice(environment, slice_, settings, settings.source(("capacity",)), row)
 
 
-def _grouped(choices: Sequence[_Choice], key: Callable[[_Choice], object]) -> Iterator[list[_Choice]]:
+def _grouped(
+    choices: Sequence[_Choice], key: Callable[[_Choice], object]
+) -> Iterator[list[_Choice]]:
     """Yield the choices that share a key and the layer that sets their capacity, so that one mistake is one finding."""
-    yield from grouped(((choice.path, choice.target, key(choice)), choice) for choice in choices).values()
+    yield from grouped(
+        ((choice.path, choice.target, key(choice)), choice) for choice in choices
+    ).values()
 
 
 # What the table decides
 
 
-def _refusals(project: Project, choices: Sequence[_Choice], refused: Sequence[_Choice]) -> Iterator[Finding]:
+def _refusals(
+    project: Project, choices: Sequence[_Choice], refused: Sequence[_Choice]
+) -> Iterator[Finding]:
     """Yield an error for each row of the table by which a target refuses sizes."""
     for group in _grouped(refused, lambda choice: choice.row):
         first, row = group[0], group[0].row
-        message = f"{first.target} does not take {_sizes(group)} with capacity {first.kind}: {row.text}"
+        message = (
+            f"{first.target} does not take {_sizes(group)} with capacity {first.kind}: {row.text}"
+        )
         hint = f"set {dotted(_edit_path(project, choices, group))} to on-demand"
         details = (*_sources(row), *_other_targets(group))
         yield project.document.finding("TPU055", message, first.path, help=hint, details=details)
@@ -124,9 +136,13 @@ def _refusals(project: Project, choices: Sequence[_Choice], refused: Sequence[_C
 
 def _doubts(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]:
     """Yield a warning for each row of the table that leaves open if a target takes sizes."""
-    groups = _grouped([choice for choice in choices if choice.row.level == "warning"], lambda choice: choice.row)
+    groups = _grouped(
+        [choice for choice in choices if choice.row.level == "warning"], lambda choice: choice.row
+    )
     quoted: dict[str, KeyPath] = {}
-    for group in sorted(groups, key=lambda group: project.document.value_location(_shown_path(project, group[0]))):
+    for group in sorted(
+        groups, key=lambda group: project.document.value_location(_shown_path(project, group[0]))
+    ):
         row, kind, path = group[0].row, group[0].kind, _shown_path(project, group[0])
         # A quotation of several lines is read once, at the first place.
         is_first = quoted.setdefault(row.text, path) == path
@@ -143,7 +159,9 @@ def _other_capacity(project: Project, choices: Sequence[_Choice], group: Sequenc
         return f"set {dotted(path)} to on-demand"
     durations = [choice.settings.trainer.max_run_duration for choice in group]
     is_valid = all(each and each.seconds in FLEX_START_SECONDS for each in durations)
-    return f"set {dotted(path)} to flex-start" + ("" if is_valid else f" and {_duration_edit(path)}")
+    return f"set {dotted(path)} to flex-start" + (
+        "" if is_valid else f" and {_duration_edit(path)}"
+    )
 
 
 def _duration_edit(capacity: KeyPath) -> str:
@@ -155,7 +173,11 @@ def _shown_path(project: Project, choice: _Choice) -> KeyPath:
     """Return the path of the capacity, or of the size in its ladder if the spec sets no capacity."""
     environment = choice.environment
     is_set = project.document.node(choice.path) is not None
-    return choice.path if is_set else (*environment.sizes_path, environment.sizes.index(choice.slice.size))
+    return (
+        choice.path
+        if is_set
+        else (*environment.sizes_path, environment.sizes.index(choice.slice.size))
+    )
 
 
 def _edit_path(project: Project, choices: Sequence[_Choice], group: Sequence[_Choice]) -> KeyPath:
@@ -184,11 +206,16 @@ def _other_targets(group: Sequence[_Choice]) -> list[str]:
         name
         for name in names
         if all(
-            name in choice.slice.targets and capacity_verdict(name, choice.slice, kind).level == "allowed"
+            name in choice.slice.targets
+            and capacity_verdict(name, choice.slice, kind).level == "allowed"
             for choice in group
         )
     ]
-    return [f"targets that take {_sizes(group)} with capacity {kind}: {listed(others)}"] if others else []
+    return (
+        [f"targets that take {_sizes(group)} with capacity {kind}: {listed(others)}"]
+        if others
+        else []
+    )
 
 
 def _sources(row: CapacityRow) -> tuple[str, ...]:
@@ -200,8 +227,12 @@ def _sources(row: CapacityRow) -> tuple[str, ...]:
 
 def _flex_start_zones(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]:
     """Yield a warning for flex-start on gke outside the zones of GKE's page."""
-    flexible = [choice for choice in choices if (choice.target, choice.kind) == ("gke", "flex-start")]
-    for group in _grouped(flexible, lambda choice: (choice.environment.name, choice.slice.generation, choice.place)):
+    flexible = [
+        choice for choice in choices if (choice.target, choice.kind) == ("gke", "flex-start")
+    ]
+    for group in _grouped(
+        flexible, lambda choice: (choice.environment.name, choice.slice.generation, choice.place)
+    ):
         zones, place = FLEX_START_ZONES.get(group[0].slice.generation, ()), group[0].place
         if not zones or any(place in (zone, zone.rpartition("-")[0]) for zone in zones):
             continue
@@ -221,7 +252,9 @@ def _flex_start_duration(project: Project, choices: Sequence[_Choice]) -> Iterat
         hint = f"set {_duration_edit(path)}"
         if duration:
             path = choice.settings.source(("trainer", "max_run_duration"))
-            message = f"{dotted(path)} is {duration.text}, and flex-start takes 10 minutes to 7 days"
+            message = (
+                f"{dotted(path)} is {duration.text}, and flex-start takes 10 minutes to 7 days"
+            )
             hint = f"set {dotted(path)} to {'10m' if duration.seconds < FLEX_START_SECONDS[0] else '7d'}"
         details = _FLEX_START_PAGES.get(choice.target, ())
         yield project.document.finding("TPU057", message, path, help=hint, details=details)
@@ -229,7 +262,11 @@ def _flex_start_duration(project: Project, choices: Sequence[_Choice]) -> Iterat
 
 def _spot_without_checkpoints(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]:
     """Yield a warning for spot machines if nothing in the spec shows that the program writes checkpoints."""
-    lost = [each for each in choices if each.kind == "spot" and not writes_checkpoints(project, each.settings)]
+    lost = [
+        each
+        for each in choices
+        if each.kind == "spot" and not writes_checkpoints(project, each.settings)
+    ]
     for group in _grouped(lost, lambda _: None):
         message = (
             f"{_sizes(group)} can be preempted at any time, and nothing in the spec shows that the program "
@@ -249,12 +286,16 @@ def writes_checkpoints(project: Project, settings: Settings) -> bool:
         *(key for key, _ in trainer.env),
     )
     texts = (*trainer.texts, *(mount.source for mount in trainer.mounts))
-    return any(map(names_checkpoints, names)) or any(folder in text for text in texts for folder in _FOLDERS)
+    return any(map(names_checkpoints, names)) or any(
+        folder in text for text in texts for folder in _FOLDERS
+    )
 
 
 def _restarts_of_spot(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]:
     """Yield a warning for restarts on spot machines of cloud-tpu, whose request is suspended by a preemption."""
-    on_spot = (choice for choice in choices if (choice.target, choice.kind) == ("cloud-tpu", "spot"))
+    on_spot = (
+        choice for choice in choices if (choice.target, choice.kind) == ("cloud-tpu", "spot")
+    )
     held = [choice for choice in on_spot if choice.settings.trainer.restarts]
     for group in _grouped(held, lambda choice: choice.settings.source(("trainer", "restarts"))):
         path = group[0].settings.source(("trainer", "restarts"))
@@ -263,7 +304,9 @@ def _restarts_of_spot(project: Project, choices: Sequence[_Choice]) -> Iterator[
             f"request of {_sizes(group)}, and it keeps its id"
         )
         hint = "run the delete and the start command of tpucfg submit again after a preemption, and allow TPU127"
-        yield project.document.finding("TPU127", message, path, help=hint, details=(f"see {_SUSPENDED}",))
+        yield project.document.finding(
+            "TPU127", message, path, help=hint, details=(f"see {_SUSPENDED}",)
+        )
 
 
 def _reservations_without_zone(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]:
@@ -272,15 +315,21 @@ def _reservations_without_zone(project: Project, choices: Sequence[_Choice]) -> 
         environment, size = choice.environment, choice.slice.size
         if choice.kind != "reservation" or not TARGET_FACTS[choice.target].reservation_has_zone:
             continue
-        if zone_of(environment, choice.slice) or (choice.slice.zones and "TPU021" not in project.allow):
+        if zone_of(environment, choice.slice) or (
+            choice.slice.zones and "TPU021" not in project.allow
+        ):
             continue  # TPU021 reports that the region does not offer the size
         path = (*environment.path, "zones")
-        message = f"the reservation of {size} needs a zone, and no list has one in {environment.region}"
+        message = (
+            f"the reservation of {size} needs a zone, and no list has one in {environment.region}"
+        )
         # A zone that Google's list lacks is TPU022, as the region was TPU021.
         allowance = ", and allow TPU022" if choice.slice.zones else ""
         hint = f"add {dotted((*path, size))}, for example {environment.region}-a{allowance}"
         details = (f"the name of a reservation: {_RESERVATION_NAME}",)
-        yield project.document.finding("TPU005", message, path, at_key=True, help=hint, details=details)
+        yield project.document.finding(
+            "TPU005", message, path, at_key=True, help=hint, details=details
+        )
 
 
 def _class_and_capacity(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]:
@@ -292,7 +341,9 @@ def _class_and_capacity(project: Project, choices: Sequence[_Choice]) -> Iterato
         message = f"{dotted(path)} and {dotted(choice.path)} exclude each other: the class decides how nodes are bought"
         hint, details = f"delete {dotted(choice.path)}, or the compute class", (f"see {_CLASSES}",)
         related = ((project.document.value_location(choice.path), "the capacity"),)
-        yield project.document.finding("TPU054", message, path, help=hint, details=details, related=related)
+        yield project.document.finding(
+            "TPU054", message, path, help=hint, details=details, related=related
+        )
 
 
 _RULES: Final[Sequence[Callable[[Project, Sequence[_Choice]], Iterator[Finding]]]] = (

@@ -38,13 +38,19 @@ class CapacityRow(NamedTuple):
         )
 
 
-_VERTEX: Final = "https://cloud.google.com/vertex-ai/docs/reference/rest/v1/CustomJobSpec#Scheduling"
+_VERTEX: Final = (
+    "https://cloud.google.com/vertex-ai/docs/reference/rest/v1/CustomJobSpec#Scheduling"
+)
 _VERTEX_SPOT: Final = "https://cloud.google.com/vertex-ai/docs/predictions/use-spot-vms"
 _VERTEX_FLEX: Final = "https://cloud.google.com/vertex-ai/docs/training/schedule-jobs-dws"
 _VERTEX_RESERVATIONS: Final = "https://cloud.google.com/vertex-ai/docs/training/use-reservations"
 _ML: Final = "https://cloud.google.com/ai-platform/training/docs/reference/rest/v1/projects.jobs"
-_TPU: Final = "https://cloud.google.com/tpu/docs/reference/rest/v2/projects.locations.queuedResources"
-_TPU_FLEX: Final = "https://cloud.google.com/tpu/docs/reference/rest/v2alpha1/projects.locations.queuedResources"
+_TPU: Final = (
+    "https://cloud.google.com/tpu/docs/reference/rest/v2/projects.locations.queuedResources"
+)
+_TPU_FLEX: Final = (
+    "https://cloud.google.com/tpu/docs/reference/rest/v2alpha1/projects.locations.queuedResources"
+)
 _INSTANCES: Final = "https://cloud.google.com/compute/docs/reference/rest/v1/instances"
 _PROVISIONING: Final = "https://cloud.google.com/compute/docs/instances/provisioning-models"
 _BULK: Final = "https://cloud.google.com/compute/docs/instance-groups/about-bulk-mode"
@@ -55,7 +61,9 @@ _RESERVED: Final = "https://docs.cloud.google.com/tpu/docs/consume-reservation-c
 _GKE: Final = "https://cloud.google.com/kubernetes-engine/docs/how-to/tpus"
 _GKE_SPOT: Final = "https://cloud.google.com/kubernetes-engine/docs/concepts/spot-vms"
 GKE_FLEX: Final = "https://cloud.google.com/kubernetes-engine/docs/concepts/dws"
-_GKE_RESERVATIONS: Final = "https://cloud.google.com/kubernetes-engine/docs/how-to/consuming-reservations"
+_GKE_RESERVATIONS: Final = (
+    "https://cloud.google.com/kubernetes-engine/docs/how-to/consuming-reservations"
+)
 _TOOLKIT: Final = "https://github.com/GoogleCloudPlatform/cluster-toolkit"
 _RECIPES: Final = "https://github.com/AI-Hypercomputer/tpu-recipes"
 CLUSTER_AUTOSCALER: Final = "https://github.com/GoogleCloudPlatform/cluster-autoscaler"
@@ -72,7 +80,12 @@ _NO_BULK: Final = (
 CAPACITY_TABLE: Final = (
     CapacityRow("vertex-ai", "on-demand", "allowed", "no field", (_VERTEX,)),
     CapacityRow(
-        "vertex-ai", "spot", "error", "Google does not support Spot VMs for TPU Pods", (_VERTEX_SPOT,), hosts="several"
+        "vertex-ai",
+        "spot",
+        "error",
+        "Google does not support Spot VMs for TPU Pods",
+        (_VERTEX_SPOT,),
+        hosts="several",
     ),
     CapacityRow(
         "vertex-ai",
@@ -82,18 +95,48 @@ CAPACITY_TABLE: Final = (
         (_VERTEX_SPOT,),
     ),
     CapacityRow(
-        "vertex-ai", "flex-start", "error", "Google's page offers it for jobs with certain GPUs only", (_VERTEX_FLEX,)
+        "vertex-ai",
+        "flex-start",
+        "error",
+        "Google's page offers it for jobs with certain GPUs only",
+        (_VERTEX_FLEX,),
     ),
-    CapacityRow("vertex-ai", "reservation", "allowed", "`machineSpec.reservationAffinity`", (_VERTEX_RESERVATIONS,)),
+    CapacityRow(
+        "vertex-ai",
+        "reservation",
+        "allowed",
+        "`machineSpec.reservationAffinity`",
+        (_VERTEX_RESERVATIONS,),
+    ),
     CapacityRow("cloud-tpu", "on-demand", "allowed", "no field", (_TPU,)),
     CapacityRow("cloud-tpu", "spot", "allowed", "`spot: {}`", (_TPU,)),
     CapacityRow("cloud-tpu", "flex-start", "error", _NO_FLEX_IN_V2, (_TPU, _TPU_FLEX)),
-    CapacityRow("cloud-tpu", "reservation", "allowed", "`reservationName` and `schedulingConfig.reserved`", (_TPU,)),
-    CapacityRow("compute-engine", "on-demand", "warning", _NO_BULK, (_BULK, _SEVERAL_HOSTS), (), "several"),
-    CapacityRow("compute-engine", "on-demand", "allowed", "`provisioningModel: STANDARD`", (_INSTANCES,)),
-    CapacityRow("compute-engine", "spot", "warning", _NO_BULK, (_BULK, _GROUPS_OF_SPOT), (), "several"),
-    CapacityRow("compute-engine", "spot", "allowed", "`provisioningModel: SPOT`", (_GROUPS_OF_SPOT,)),
-    CapacityRow("compute-engine", "flex-start", "allowed", "`provisioningModel: FLEX_START`", (COMPUTE_FLEX,)),
+    CapacityRow(
+        "cloud-tpu",
+        "reservation",
+        "allowed",
+        "`reservationName` and `schedulingConfig.reserved`",
+        (_TPU,),
+    ),
+    CapacityRow(
+        "compute-engine", "on-demand", "warning", _NO_BULK, (_BULK, _SEVERAL_HOSTS), (), "several"
+    ),
+    CapacityRow(
+        "compute-engine", "on-demand", "allowed", "`provisioningModel: STANDARD`", (_INSTANCES,)
+    ),
+    CapacityRow(
+        "compute-engine", "spot", "warning", _NO_BULK, (_BULK, _GROUPS_OF_SPOT), (), "several"
+    ),
+    CapacityRow(
+        "compute-engine", "spot", "allowed", "`provisioningModel: SPOT`", (_GROUPS_OF_SPOT,)
+    ),
+    CapacityRow(
+        "compute-engine",
+        "flex-start",
+        "allowed",
+        "`provisioningModel: FLEX_START`",
+        (COMPUTE_FLEX,),
+    ),
     CapacityRow(
         "compute-engine",
         "reservation",
@@ -101,10 +144,21 @@ CAPACITY_TABLE: Final = (
         "`provisioningModel: RESERVATION_BOUND` and `reservationAffinity`",
         (_RESERVED, _PROVISIONING),
     ),
-    CapacityRow("gke", "on-demand", "allowed", "an affinity that excludes the others; unset: no field", (_GKE,)),
+    CapacityRow(
+        "gke",
+        "on-demand",
+        "allowed",
+        "an affinity that excludes the others; unset: no field",
+        (_GKE,),
+    ),
     CapacityRow("gke", "spot", "allowed", "the selector `cloud.google.com/gke-spot`", (_GKE_SPOT,)),
     CapacityRow(
-        "gke", "flex-start", "error", "GKE's page on flex-start lists v5e, v5p and v6e only", (GKE_FLEX,), ("v3", "v4")
+        "gke",
+        "flex-start",
+        "error",
+        "GKE's page on flex-start lists v5e, v5p and v6e only",
+        (GKE_FLEX,),
+        ("v3", "v4"),
     ),
     CapacityRow(
         "gke",
@@ -123,9 +177,19 @@ CAPACITY_TABLE: Final = (
         (),
         "several",
     ),
-    CapacityRow("gke", "flex-start", "allowed", "the selector `cloud.google.com/gke-flex-start`", (GKE_FLEX,)),
     CapacityRow(
-        "gke", "reservation", "allowed", "the selector `cloud.google.com/reservation-name`", (_GKE_RESERVATIONS,)
+        "gke",
+        "flex-start",
+        "allowed",
+        "the selector `cloud.google.com/gke-flex-start`",
+        (GKE_FLEX,),
+    ),
+    CapacityRow(
+        "gke",
+        "reservation",
+        "allowed",
+        "the selector `cloud.google.com/reservation-name`",
+        (_GKE_RESERVATIONS,),
     ),
     CapacityRow("ai-platform", "on-demand", "allowed", "no field", (_ML,)),
     CapacityRow("ai-platform", "spot", "error", _NO_FIELD_IN_ML, (_ML,)),

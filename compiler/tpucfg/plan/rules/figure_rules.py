@@ -13,7 +13,14 @@ from typing import Final
 from tpucfg.catalog import Catalog
 from tpucfg.findings import Finding, Location
 from tpucfg.named_tuple import NamedTuple
-from tpucfg.plan.rung import BATCH_FIGURES, Rung, flag_name, has_finite_decimal, number_path, setting_path
+from tpucfg.plan.rung import (
+    BATCH_FIGURES,
+    Rung,
+    flag_name,
+    has_finite_decimal,
+    number_path,
+    setting_path,
+)
 from tpucfg.spec import Project, Settings, Training
 from tpucfg.spec.placeholders import used_placeholders
 from tpucfg.spec.presets import FIGURES, NAMED_FIGURES
@@ -35,7 +42,10 @@ def figure_findings(project: Project, _: Catalog) -> Iterator[Finding]:
     for settings in project.distinct_settings():
         yield from _bare_flags(project, settings)
         shells |= {finding.location: finding for finding in _dropped_by_shell(project, settings)}
-        literals |= {(literal.path, literal.name): literal for literal in _literals(project, settings, names, flags)}
+        literals |= {
+            (literal.path, literal.name): literal
+            for literal in _literals(project, settings, names, flags)
+        }
     yield from (_literal_finding(project, literal) for literal in literals.values())
     yield from shells.values()
     yield from _shared_folders(project)
@@ -59,10 +69,19 @@ def batch_per_device_findings(project: Project, rungs: Sequence[Rung]) -> Iterat
 def _flags_of_figures(project: Project) -> dict[str, str]:
     """Return the flag of each figure that some rung has."""
     training = project.training
-    counts = ("model_parallel", "sequence_length", "grad_accum", "train_steps", "epochs", "learning_rate")
+    counts = (
+        "model_parallel",
+        "sequence_length",
+        "grad_accum",
+        "train_steps",
+        "epochs",
+        "learning_rate",
+    )
     figures = (*BATCH_FIGURES, *counts, *training.steps)
     return {
-        figure: flag for figure in figures if _has_figure(project, figure) and (flag := flag_name(training, figure))
+        figure: flag
+        for figure in figures
+        if _has_figure(project, figure) and (flag := flag_name(training, figure))
     }
 
 
@@ -95,7 +114,9 @@ def _flags_of_two_figures(project: Project, flags: Mapping[str, str]) -> Iterato
         if count > 1:
             figures = [figure for figure, name in flags.items() if name == flag]
             message = f"{_dashes(project)}{flag} would be given {count} times: for {' and for '.join(figures)}"
-            renamed = next((figure for figure in reversed(figures) if figure in training.flags), figures[-1])
+            renamed = next(
+                (figure for figure in reversed(figures) if figure in training.flags), figures[-1]
+            )
             path: KeyPath = ("training", "flags", renamed)
             place = path if renamed in training.flags else setting_path(training, renamed)
             hint = f"set {dotted(path)} to null, which omits the figure, or to another flag"
@@ -110,14 +131,18 @@ def _dashes(project: Project) -> str:
 def _flags_of_argument_and_figure(project: Project, flags: Mapping[str, str]) -> Iterator[Finding]:
     """Yield an error for each argument whose flag a figure has."""
     figure_of_flag = {flag: figure for figure, flag in flags.items()}
-    args = {arg.path: arg for settings in project.distinct_settings() for arg in settings.trainer.args}
+    args = {
+        arg.path: arg for settings in project.distinct_settings() for arg in settings.trainer.args
+    }
     for path, arg in args.items():
         if figure := figure_of_flag.get(arg.key):
             setting = setting_path(project.training, figure)
             message = f"{_dashes(project)}{arg.key} would be given twice: by {dotted(path)} and by {dotted(setting)}"
             hint = f"delete {dotted(path)}, or set training.flags.{figure} to null, which omits the figure"
             related = ((project.document.key_location(setting), "the figure with the same flag"),)
-            yield project.document.finding("TPU050", message, path, at_key=True, help=hint, related=related)
+            yield project.document.finding(
+                "TPU050", message, path, at_key=True, help=hint, related=related
+            )
 
 
 # Numbers beside the plan.
@@ -164,8 +189,13 @@ def _literals(
         figure = names.get(name) or names.get(name.removeprefix(prefix), "")
         if figure and re.fullmatch(_NUMBER, value):
             yield _Literal(settings.source(("trainer", "env", key)), key, value, figure)
-    words = [(settings.source(("trainer", "command", index)), word) for index, word in enumerate(trainer.command)]
-    words += [(arg.path, text) for arg in trainer.args if not arg.key for text in arg.values if text]
+    words = [
+        (settings.source(("trainer", "command", index)), word)
+        for index, word in enumerate(trainer.command)
+    ]
+    words += [
+        (arg.path, text) for arg in trainer.args if not arg.key for text in arg.values if text
+    ]
     for path, word in words:
         for match in re.finditer(_WORD, word):
             if figure := names.get(_normal(match[1]), ""):
@@ -173,10 +203,18 @@ def _literals(
 
 
 def _literal_finding(project: Project, literal: _Literal) -> Finding:
-    figure, value, name = literal.figure, format_value(literal.text, quoted=False), dotted(literal.path)
+    figure, value, name = (
+        literal.figure,
+        format_value(literal.text, quoted=False),
+        dotted(literal.path),
+    )
     placeholder = f"${{{_shown(project, figure)}}}"
     consequence = "which the plan works out for each rung"
-    hint = f"write {placeholder} in place of {value}" if literal.is_word else f"set {name} to {placeholder}"
+    hint = (
+        f"write {placeholder} in place of {value}"
+        if literal.is_word
+        else f"set {name} to {placeholder}"
+    )
     if not _has_figure(project, figure):
         setting = dotted(setting_path(project.training, figure))
         consequence = f"which the plan does not know, because {setting} is not set"
@@ -186,7 +224,9 @@ def _literal_finding(project: Project, literal: _Literal) -> Finding:
         elif not literal.is_word:
             hint = f"{hint}, and {name} to {placeholder}"
     message = f"{name} sets {literal.name} to {value}, a literal for {figure}, {consequence}"
-    return project.document.finding("TPU033" if literal.is_word else "TPU032", message, literal.path, help=hint)
+    return project.document.finding(
+        "TPU033" if literal.is_word else "TPU032", message, literal.path, help=hint
+    )
 
 
 def _shown(project: Project, figure: str) -> str:
@@ -215,12 +255,18 @@ def _dropped_by_shell(project: Project, settings: Settings) -> Iterator[Finding]
     """Yield a warning for a shell's script that has neither its arguments, which are args and figures, nor a figure."""
     program, *words = settings.trainer.command or ("",)
     scripts = [word for option, word in pairwise(words) if re.fullmatch(r"-[a-z]*c", option)]
-    if program.rpartition("/")[2] not in _SHELLS or not scripts or re.search(_ARGUMENTS, scripts[0]):
+    if (
+        program.rpartition("/")[2] not in _SHELLS
+        or not scripts
+        or re.search(_ARGUMENTS, scripts[0])
+    ):
         return
     if used_placeholders(scripts).isdisjoint((*FIGURES, *NAMED_FIGURES)):
         path = settings.source(("trainer", "command"))
         message = f'{dotted(path)} runs a script without "$@", so no argument and no figure reaches the program'
-        hint = 'write "$@" where the program takes its arguments, and -- as the word after the script'
+        hint = (
+            'write "$@" where the program takes its arguments, and -- as the word after the script'
+        )
         hint += "; or write its figures as placeholders, such as ${batch_size}"
         yield project.document.finding("TPU034", message, path, help=hint)
 
@@ -236,7 +282,11 @@ def _shared_folders(project: Project) -> Iterator[Finding]:
     for settings in project.distinct_settings():
         folders = [arg for arg in settings.trainer.args if arg.key in args]
         texts = [text for arg in folders for text in arg.values if text]
-        fixed = [arg.path for arg in folders if arg.key in own and settings.layers.find("trainer", "args", arg.key)]
+        fixed = [
+            arg.path
+            for arg in folders
+            if arg.key in own and settings.layers.find("trainer", "args", arg.key)
+        ]
         if fixed and _OF_RUN.isdisjoint(used_placeholders(texts)):
             name = dotted(fixed[0])
             message = f"{name} is the same for all runs and sizes, so each goes on with the checkpoints of another"
@@ -250,7 +300,9 @@ def _uncarried(project: Project, reported: frozenset[str]) -> Iterator[Finding]:
     training = project.training
     for figure in _needed(project):
         alternatives = BATCH_FIGURES if figure in BATCH_FIGURES else (figure,)
-        if not reported.isdisjoint(alternatives) or any(_is_carried(project, name) for name in alternatives):
+        if not reported.isdisjoint(alternatives) or any(
+            _is_carried(project, name) for name in alternatives
+        ):
             continue
         path, shown = number_path(project, figure), _shown(project, figure)
         message = f"no flag and no placeholder gives {figure} to the program, which runs with a number of its own"
@@ -283,4 +335,7 @@ def _is_carried(project: Project, figure: str) -> bool:
     if flag_name(project.training, figure):
         return True
     name = _shown(project, figure)
-    return all(name in used_placeholders(settings.trainer.texts) for settings in project.distinct_settings())
+    return all(
+        name in used_placeholders(settings.trainer.texts)
+        for settings in project.distinct_settings()
+    )

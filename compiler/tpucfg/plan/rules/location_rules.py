@@ -35,12 +35,16 @@ def location_findings(
     if TARGET_FACTS[environment.target].zones == "chosen by the service":
         return
     ladder = [slice_ for size in environment.sizes if (slice_ := catalog.find(size))]
-    selected = [slice_ for slice_ in ladder if slice_.size in sizes and environment.target in slice_.targets]
+    selected = [
+        slice_ for slice_ in ladder if slice_.size in sizes and environment.target in slice_.targets
+    ]
     for slice_ in selected:
         if slice_.size in environment.zones:
             yield from _zone(project, catalog, environment, slice_)
     # A size whose zone the spec sets was checked above, so that one mistake is reported only once.
-    by_region = [slice_ for slice_ in selected if slice_.zones and slice_.size not in environment.zones]
+    by_region = [
+        slice_ for slice_ in selected if slice_.zones and slice_.size not in environment.zones
+    ]
     yield from _missing_in_region(project, catalog, environment, ladder, by_region)
     yield from _unofficial_in_region(project, catalog, environment, by_region)
 
@@ -58,7 +62,9 @@ def _bucket(project: Project, environment: Environment) -> Iterator[Finding]:
     shown = format_value(bucket, quoted=False, max_length=80)
     message = f"{shown} cannot be the bucket of {environment.name}: {problem}"
     hint = f"set {dotted(path)} to another name" + (f", such as {suggestion}" if suggestion else "")
-    yield project.document.finding("TPU028", message, path, help=hint, details=(f"the rules: {BUCKETS_URL}",))
+    yield project.document.finding(
+        "TPU028", message, path, help=hint, details=(f"the rules: {BUCKETS_URL}",)
+    )
 
 
 def _distant_buckets(project: Project, environment: Environment) -> Iterator[Finding]:
@@ -83,7 +89,10 @@ def _cluster(project: Project, environment: Environment) -> Iterator[Finding]:
     cluster, context, region = environment.cluster, environment.kube_context, environment.region
     location = project.document.value_location
     if cluster is None:
-        key, message = path, f"{dotted(environment.path)} names no cluster, so tpucfg submit starts no job of it"
+        key, message = (
+            path,
+            f"{dotted(environment.path)} names no cluster, so tpucfg submit starts no job of it",
+        )
         condition = "if another tool applies the configs"
         if context:
             key, condition = context_path, "if it is there"
@@ -101,7 +110,9 @@ def _cluster(project: Project, environment: Environment) -> Iterator[Finding]:
             f"the cluster {cluster.name} is in {cluster.location}, and {environment.name} with its bucket in {region}: "
             "every read and checkpoint would cross regions"
         )
-        hint = f"set {dotted(region_path)} to {own_region}, or {dotted(key)} to a cluster in {region}"
+        hint = (
+            f"set {dotted(region_path)} to {own_region}, or {dotted(key)} to a cluster in {region}"
+        )
         related = ((location(region_path), f"the region of {environment.name}"),)
         yield project.document.finding("TPU035", message, key, help=hint, related=related)
     if (named := Cluster.of_context(context)) and named != cluster:
@@ -113,7 +124,11 @@ def _cluster(project: Project, environment: Environment) -> Iterator[Finding]:
 
 
 def _missing_in_region(
-    project: Project, catalog: Catalog, environment: Environment, ladder: list[Slice], slices: list[Slice]
+    project: Project,
+    catalog: Catalog,
+    environment: Environment,
+    ladder: list[Slice],
+    slices: list[Slice],
 ) -> Iterator[Finding]:
     """Yield an error for slices without a zone in the environment's region.
 
@@ -140,19 +155,28 @@ def _missing_in_region(
 
 def _zone_list(target: str) -> str:
     has_own = TARGET_FACTS[target].zones == "own list"
-    publisher = "Cloud TPU's list" if has_own else f"by Cloud TPU's list, as {target} publishes none"
+    publisher = (
+        "Cloud TPU's list" if has_own else f"by Cloud TPU's list, as {target} publishes none"
+    )
     return f"{publisher}: {ZONES_URL}"
 
 
-def _other_regions(environment: Environment, ladder: list[Slice], missing: list[Slice]) -> tuple[str, str]:
+def _other_regions(
+    environment: Environment, ladder: list[Slice], missing: list[Slice]
+) -> tuple[str, str]:
     """Return the regions that offer the ladder or else its first missing rung, and the edit that chooses one."""
     rungs = f"every rung of this ladder ({', '.join(slice_.size for slice_ in ladder)})"
     leave_out = f"leave {listed([slice_.size for slice_ in missing], last=' and ')} out"
     first, *others = (slice_.regions(official=True) for slice_ in ladder)
-    if complete := [region for region in first if all(region in offered_in for offered_in in others)]:
+    if complete := [
+        region for region in first if all(region in offered_in for offered_in in others)
+    ]:
         move = f"set {dotted((*environment.path, 'region'))} to {complete[0]}"
         verb = "offers" if len(complete) == 1 else "offer"
-        return f"{listed(complete)} {verb} {rungs}", move if missing == ladder else f"{move}, or {leave_out}"
+        return (
+            f"{listed(complete)} {verb} {rungs}",
+            move if missing == ladder else f"{move}, or {leave_out}",
+        )
     if regions := missing[0].regions(official=True):
         offer = f"no region offers {rungs}; {missing[0].size} is offered in {listed(regions)}"
         return offer, f"{leave_out} here, and add an environment in {regions[0]} for it"
@@ -163,27 +187,44 @@ def _unofficial_in_region(
     project: Project, catalog: Catalog, environment: Environment, slices: list[Slice]
 ) -> Iterator[Finding]:
     """Yield a warning for each list that names the zones in the region, unless it is Google's current one."""
-    offered = [(slice_, zones[0]) for slice_ in slices if (zones := slice_.zones_in(environment.region))]
+    offered = [
+        (slice_, zones[0]) for slice_ in slices if (zones := slice_.zones_in(environment.region))
+    ]
     for _, group in groupby(offered, key=lambda pair: (pair[1].kind, pair[1].source)):
         of_list, zones = zip(*group, strict=True)
         if not zones[0].official:
             path = (*environment.sizes_path, environment.sizes.index(of_list[0].size))
-            yield _unofficial("TPU021", project, catalog, of_list, zones[0], environment.region, path)
+            yield _unofficial(
+                "TPU021", project, catalog, of_list, zones[0], environment.region, path
+            )
 
 
 def _unofficial(
-    id_: str, project: Project, catalog: Catalog, slices: Sequence[Slice], zone: Zone, place: str, path: KeyPath
+    id_: str,
+    project: Project,
+    catalog: Catalog,
+    slices: Sequence[Slice],
+    zone: Zone,
+    place: str,
+    path: KeyPath,
 ) -> Finding:
-    source, sizes = catalog.sources[zone.source], listed([slice_.size for slice_ in slices], last=" and ")
+    source, sizes = (
+        catalog.sources[zone.source],
+        listed([slice_.size for slice_ in slices], last=" and "),
+    )
     sizes += " is" if len(slices) == 1 else " are"
     message = _NOT_OFFICIAL[zone.kind].format(sizes=sizes, place=place, source=source.title)
     official = listed(slices[0].regions(official=True))
-    hint = "request quota there first" + (f", or move to a region of Google's list: {official}" if official else "")
+    hint = "request quota there first" + (
+        f", or move to a region of Google's list: {official}" if official else ""
+    )
     details = (f"the other list: {source.url}", f"Google's current list: {ZONES_URL}")
     return project.document.finding(id_, message, path, level="warning", help=hint, details=details)
 
 
-def _zone(project: Project, catalog: Catalog, environment: Environment, slice_: Slice) -> Iterator[Finding]:
+def _zone(
+    project: Project, catalog: Catalog, environment: Environment, slice_: Slice
+) -> Iterator[Finding]:
     """Yield a finding for the zone that the spec sets for a size, unless Google's current list has it."""
     name, path = environment.zones[slice_.size], (*environment.path, "zones", slice_.size)
     hint = _zone_hint(environment, slice_, path)
@@ -194,7 +235,10 @@ def _zone(project: Project, catalog: Catalog, environment: Environment, slice_: 
         related = ((region_location, f"the region of {environment.name}"),)
         yield project.document.finding("TPU022", message, path, help=hint, related=related)
     elif zones and name not in zones:
-        message, details = f"{slice_.size} is not offered in the zone {name}", (f"Cloud TPU's list: {ZONES_URL}",)
+        message, details = (
+            f"{slice_.size} is not offered in the zone {name}",
+            (f"Cloud TPU's list: {ZONES_URL}",),
+        )
         yield project.document.finding("TPU022", message, path, help=hint, details=details)
     elif zones and not zones[name].official:
         yield _unofficial("TPU022", project, catalog, [slice_], zones[name], name, path)
@@ -204,19 +248,29 @@ def _zone_hint(environment: Environment, slice_: Slice, path: KeyPath) -> str:
     """Return the edit of a zone: to one in the environment's region, preferably of Google's list, or its deletion."""
     in_region = slice_.zones_in(environment.region)
     if in_region:
-        names = [zone.name for zone in in_region if zone.official] or [zone.name for zone in in_region]
+        names = [zone.name for zone in in_region if zone.official] or [
+            zone.name for zone in in_region
+        ]
         return f"set {dotted(path)} to {listed(names, last=' or ')}"
     if slice_.zones:
-        return f"delete it; {slice_.size} is offered in {listed([zone.name for zone in slice_.zones])}"
+        return (
+            f"delete it; {slice_.size} is offered in {listed([zone.name for zone in slice_.zones])}"
+        )
     return f"delete it; no list has a zone for {slice_.size}"
 
 
 def data_locality_findings(project: Project, selected: SelectedSizes) -> Iterator[Finding]:
     """Yield a finding for each literal gs:// path of the jobs' programs that is outside the environment's bucket."""
     # Reading a bucket of another region is charged by the byte, and slows down every step.
-    owners = {f"gs://{bucket_of(project, each)}": each.name for each in project.environments.values()}
+    owners = {
+        f"gs://{bucket_of(project, each)}": each.name for each in project.environments.values()
+    }
     buckets = {f"gs://{bucket_of(project, environment)}" for environment, _ in selected}
-    read = set.intersection(*({*environment.reads} for environment, _ in selected)) if selected else set()
+    read = (
+        set.intersection(*({*environment.reads} for environment, _ in selected))
+        if selected
+        else set()
+    )
     for path, text in dict(_storage_paths(project, selected)).items():
         bucket_url = "/".join(text.split("/")[:3])
         if "${" not in bucket_url and buckets != {bucket_url} and bucket_url not in read:
@@ -227,7 +281,9 @@ def data_locality_findings(project: Project, selected: SelectedSizes) -> Iterato
             )
             problem = "outside ${bucket}: its region is unknown"
             if owner := owners.get(bucket_url):
-                problem = f"in the bucket of {owner}, which jobs of other environments would read too"
+                problem = (
+                    f"in the bucket of {owner}, which jobs of other environments would read too"
+                )
                 hint = f"write {format_value(replacement, quoted=False)}, in the bucket of each environment"
             if project.training.preset and path[-1] in project.training.preset.args:
                 hint = f"delete {dotted(path)}: training.flags adds it with the folder of the run"
@@ -237,7 +293,16 @@ def data_locality_findings(project: Project, selected: SelectedSizes) -> Iterato
 
 def _storage_paths(project: Project, selected: SelectedSizes) -> Iterator[tuple[KeyPath, str]]:
     """Yield the literal gs:// texts of args and env, each by its path in the spec."""
-    settings_of_jobs = (project.settings[environment.name, size] for environment, sizes in selected for size in sizes)
+    settings_of_jobs = (
+        project.settings[environment.name, size]
+        for environment, sizes in selected
+        for size in sizes
+    )
     for settings in {id(settings): settings for settings in settings_of_jobs}.values():
         sections = filter(None, (settings.layers.find("trainer", key) for key in ("args", "env")))
-        yield from ((path, text) for each in sections for path, text in each.texts() if text.startswith("gs://"))
+        yield from (
+            (path, text)
+            for each in sections
+            for path, text in each.texts()
+            if text.startswith("gs://")
+        )

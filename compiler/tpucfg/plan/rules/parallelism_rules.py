@@ -20,7 +20,8 @@ MAX_GRAD_ACCUM_CANDIDATES: Final = 10_000
 _LADDER_SECTIONS: Final = frozenset(("sizes", "environments", "overrides"))
 """The sections that decide on the figures of rungs, besides `training`."""
 _SHARED_BATCH: Final = (
-    "model_parallel is 1; set it if several devices share one copy of the batch, as in tensor or sequence parallelism"
+    "model_parallel is 1; set it if several devices share one "
+    "copy of the batch, as in tensor or sequence parallelism"
 )
 """A detail for batches with fewer examples than devices, which is a common state of language models."""
 
@@ -39,15 +40,22 @@ def parallelism_findings(project: Project, catalog: Catalog) -> Iterator[Finding
     if not is_tuned_divisible:
         following = [slice_ for slice_ in slices if not _override(project, slice_).model_parallel]
         common = gcd(*(_devices(slice_) for slice_ in (tuned_on, *following)))
-        yield _indivisible(project, tuned_on, project.training.model_parallel, setting, setting, common)
+        yield _indivisible(
+            project, tuned_on, project.training.model_parallel, setting, setting, common
+        )
     divisible = []
     for slice_ in slices:
-        own, path = _override(project, slice_).model_parallel, ("overrides", slice_.size, "model_parallel")
+        own, path = (
+            _override(project, slice_).model_parallel,
+            ("overrides", slice_.size, "model_parallel"),
+        )
         model_parallel = own or project.training.model_parallel
         if _devices(slice_) % model_parallel == 0:
             divisible.append(slice_)
         elif is_tuned_divisible or own:
-            yield _indivisible(project, slice_, model_parallel, path if own else setting, path, _devices(slice_))
+            yield _indivisible(
+                project, slice_, model_parallel, path if own else setting, path, _devices(slice_)
+            )
     if not is_tuned_divisible:
         return  # without whole replicas there are no micro-batches
     # Most specs pass the whole-number test, which is faster than to compute the rungs.
@@ -57,7 +65,9 @@ def parallelism_findings(project: Project, catalog: Catalog) -> Iterator[Finding
 
 def _ladder_slices(project: Project, catalog: Catalog) -> Iterator[Slice]:
     """Yield the slice of each size in a ladder once, without unknown sizes."""
-    sizes = dict.fromkeys(size for environment in project.environments.values() for size in environment.sizes)
+    sizes = dict.fromkeys(
+        size for environment in project.environments.values() for size in environment.sizes
+    )
     yield from (slice_ for size in sizes if (slice_ := catalog.find(size)))
 
 
@@ -74,14 +84,22 @@ def _devices(slice_: Slice) -> int:
 
 
 def _indivisible(
-    project: Project, slice_: Slice, model_parallel: int, path: KeyPath, edited: KeyPath, number: int
+    project: Project,
+    slice_: Slice,
+    model_parallel: int,
+    path: KeyPath,
+    edited: KeyPath,
+    number: int,
 ) -> Finding:
     """Return the finding about a setting, which is edited to a divisor of a number just below or above it."""
     owner = f"one slice of {slice_.size}" if slice_.slices > 1 else slice_.size
     devices = format_count(_devices(slice_), "JAX device")
     message = f"model_parallel {model_parallel:,} does not divide the {devices} of {owner}"
     divisors = [count for count in range(1, number + 1) if number % count == 0]
-    below, above = [n for n in divisors if n < model_parallel], [n for n in divisors if n > model_parallel]
+    below, above = (
+        [n for n in divisors if n < model_parallel],
+        [n for n in divisors if n > model_parallel],
+    )
     hint = f"set {dotted(edited)} to {' or '.join(map(str, (*below[-1:], *above[:1])))}"
     return project.document.finding("TPU048", message, path, help=hint)
 
@@ -95,10 +113,15 @@ def _is_plainly_even(project: Project, tuned_on: Slice, slice_: Slice) -> bool:
     if training.batch_rule == "keep" or slice_.size in project.overrides:
         return False
     batch, rest = divmod(training.batch_size * slice_.cores, tuned_on.cores)
-    return not rest and batch % (slice_.devices // training.model_parallel * (training.grad_accum or 1)) == 0
+    return (
+        not rest
+        and batch % (slice_.devices // training.model_parallel * (training.grad_accum or 1)) == 0
+    )
 
 
-def _uneven_batches(project: Project, tuned_on: Slice, slices: Sequence[Slice]) -> Iterator[Finding]:
+def _uneven_batches(
+    project: Project, tuned_on: Slice, slices: Sequence[Slice]
+) -> Iterator[Finding]:
     training = project.training
     tuned = make_rung(project._replace(overrides={}), tuned_on, tuned_on)
     rungs = [make_rung(project, tuned_on, slice_) for slice_ in slices]
@@ -113,7 +136,9 @@ def _uneven_batches(project: Project, tuned_on: Slice, slices: Sequence[Slice]) 
             yield _uneven_override(project, rung)
         elif following[:1] == [tuned]:
             continue  # its batch follows from the one that is reported
-        elif training.batch_rule == "keep" or ("grad_accum" in rung.overridden and _fits_replicas(project, rung)):
+        elif training.batch_rule == "keep" or (
+            "grad_accum" in rung.overridden and _fits_replicas(project, rung)
+        ):
             yield _uneven_accumulation(project, rung)
         else:
             following.append(rung)
@@ -121,7 +146,9 @@ def _uneven_batches(project: Project, tuned_on: Slice, slices: Sequence[Slice]) 
         first, *others = following
         details = (f"nor on {listed([rung.size for rung in others])}",) if others else details
         hint = _tuned_batch_help(project, tuned, rungs)
-        yield _uneven(project, _division(project, first), setting_path(training, "batch_size"), hint, details)
+        yield _uneven(
+            project, _division(project, first), setting_path(training, "batch_size"), hint, details
+        )
 
 
 def _fractional_batches(project: Project, catalog: Catalog) -> Iterator[Finding]:
@@ -129,15 +156,21 @@ def _fractional_batches(project: Project, catalog: Catalog) -> Iterator[Finding]
     places: list[tuple[KeyPath, str, Training | Override]] = [
         (("training",), project.training.tuned_on, project.training)
     ]
-    places += [(("overrides", size), size, override) for size, override in project.overrides.items()]
+    places += [
+        (("overrides", size), size, override) for size, override in project.overrides.items()
+    ]
     for section, size, figures in places:
         path, per_device = (*section, "per_device_batch_size"), figures.per_device_batch_size
         slice_ = catalog.find(size)
         if per_device and slice_ and (per_device.value * slice_.devices).denominator != 1:
             batch = format_number(per_device.value * slice_.devices)
             message = f"{per_device.text} examples on each of the {slice_.devices:,} devices of {size} are {batch}"
-            nearest = decimal_text(Fraction(max(1, round(per_device.value * slice_.devices)), slice_.devices))
-            yield _uneven(project, f"{message}: no whole number", path, f"set {dotted(path)} to {nearest}")
+            nearest = decimal_text(
+                Fraction(max(1, round(per_device.value * slice_.devices)), slice_.devices)
+            )
+            yield _uneven(
+                project, f"{message}: no whole number", path, f"set {dotted(path)} to {nearest}"
+            )
 
 
 def _exact_batch(project: Project, rung: Rung) -> Fraction:
@@ -153,7 +186,9 @@ def _fits_replicas(project: Project, rung: Rung) -> bool:
     return (_exact_batch(project, rung) / rung.data_parallel).denominator == 1
 
 
-def _uneven(project: Project, message: str, path: KeyPath, hint: str, details: tuple[str, ...] = ()) -> Finding:
+def _uneven(
+    project: Project, message: str, path: KeyPath, hint: str, details: tuple[str, ...] = ()
+) -> Finding:
     return project.document.finding("TPU040", message, path, help=hint, details=details)
 
 
@@ -162,11 +197,15 @@ def _division(project: Project, rung: Rung) -> str:
     batch, replicas = _exact_batch(project, rung), rung.data_parallel
     parts = f"{format_count(replicas, 'device')} of {rung.size}"
     if rung.model_parallel > 1:
-        parts = f"{format_count(replicas, 'replica')} of {rung.model_parallel:,} devices on {rung.size}"
+        parts = (
+            f"{format_count(replicas, 'replica')} of {rung.model_parallel:,} devices on {rung.size}"
+        )
     if (rung.grad_accum or 1) > 1:
         parts += f" and {rung.grad_accum:,} micro-batches"
     share = format_number(batch / (replicas * (rung.grad_accum or 1)))
-    return f"a batch of {format_number(batch)} does not divide over the {parts}: {share} examples each"
+    return (
+        f"a batch of {format_number(batch)} does not divide over the {parts}: {share} examples each"
+    )
 
 
 def _tuned_batch_help(project: Project, tuned: Rung, rungs: Sequence[Rung]) -> str:
@@ -177,15 +216,25 @@ def _tuned_batch_help(project: Project, tuned: Rung, rungs: Sequence[Rung]) -> s
         if training.batch_rule == "per_core" and not _override(project, rung.slice).batch_size:
             step = rung.data_parallel * (rung.grad_accum or 1) / rung.scale
             unit = lcm(unit * step.denominator, step.numerator) // step.denominator
-    devices = tuned.slice.devices * (training.grad_accum or 1) if training.per_device_batch_size else 1
-    return _batch_help(setting_path(project.training, "batch_size"), training.batch_size, unit, devices)
+    devices = (
+        tuned.slice.devices * (training.grad_accum or 1) if training.per_device_batch_size else 1
+    )
+    return _batch_help(
+        setting_path(project.training, "batch_size"), training.batch_size, unit, devices
+    )
 
 
 def _batch_help(path: KeyPath, batch: int, unit: int, devices: int = 1) -> str:
     """Return the edit to the nearest batches; `devices` divide one that the spec gives for each of them."""
     below = batch // unit * unit
-    nearest = [Fraction(count, devices) for count in (below + unit, below) if 0 < count <= MAX_BATCH]
-    return f"set {dotted(path)} to {' or '.join(map(decimal_text, nearest))}" if nearest else "end the ladder below"
+    nearest = [
+        Fraction(count, devices) for count in (below + unit, below) if 0 < count <= MAX_BATCH
+    ]
+    return (
+        f"set {dotted(path)} to {' or '.join(map(decimal_text, nearest))}"
+        if nearest
+        else "end the ladder below"
+    )
 
 
 def _uneven_override(project: Project, rung: Rung) -> Finding:
@@ -203,7 +252,9 @@ def _uneven_override(project: Project, rung: Rung) -> Finding:
 def _uneven_accumulation(project: Project, rung: Rung) -> Finding:
     """Return the finding for a rung whose batch stays, or whose accumulation the spec sets."""
     overridden = "grad_accum" in rung.overridden
-    place: KeyPath = ("overrides", rung.size, "grad_accum") if overridden else ("training", "batch_rule")
+    place: KeyPath = (
+        ("overrides", rung.size, "grad_accum") if overridden else ("training", "batch_rule")
+    )
     return _uneven(project, _division(project, rung), place, _accumulation_help(project, rung))
 
 
@@ -217,6 +268,9 @@ def _accumulation_help(project: Project, rung: Rung) -> str:
         return f"set overrides.{rung.size}.grad_accum to {count}"
     devices = _devices(rung.slice)
     for model_parallel in range(rung.model_parallel + 1, devices + 1):
-        if devices % model_parallel == 0 and rung.batch_size % (rung.slice.devices // model_parallel) == 0:
+        if (
+            devices % model_parallel == 0
+            and rung.batch_size % (rung.slice.devices // model_parallel) == 0
+        ):
             return f"set overrides.{rung.size}.model_parallel to {model_parallel}, or leave {rung.size} out"
     return f"leave {rung.size} out, or set training.batch_rule to per_core"

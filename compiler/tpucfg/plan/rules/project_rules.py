@@ -29,7 +29,9 @@ def project_findings(project: Project, catalog: Catalog) -> Iterator[Finding]:
 
 def _ladders(project: Project) -> dict[KeyPath, tuple[str, ...]]:
     """Return each ladder once, by its path: environments without a ladder share the one at the top level."""
-    return {environment.sizes_path: environment.sizes for environment in project.environments.values()}
+    return {
+        environment.sizes_path: environment.sizes for environment in project.environments.values()
+    }
 
 
 def _unknown_sizes(project: Project, catalog: Catalog) -> Iterator[Finding]:
@@ -44,14 +46,20 @@ def _unknown_sizes(project: Project, catalog: Catalog) -> Iterator[Finding]:
             near = catalog.find(catalog.nearest(size) or "")
             hint = f"did you mean {near.size}?" if near else "list the sizes with: tpucfg sizes"
             details = (_sizes_like(catalog, near),) if near else ()
-            yield project.document.finding("TPU020", f"{size} is not a TPU size", path, help=hint, details=details)
+            yield project.document.finding(
+                "TPU020", f"{size} is not a TPU size", path, help=hint, details=details
+            )
 
 
 def _sizes_like(catalog: Catalog, near: Slice) -> str:
     generation = catalog.generation(near.generation)
     # Sorted by ratio, so that both smaller and larger sizes are among the eight.
-    nearest_sizes = sorted(generation.slices, key=lambda slice_: abs(math.log(slice_.number / near.number)))[:8]
-    names = listed([slice_.size for slice_ in sorted(nearest_sizes, key=lambda slice_: slice_.number)])
+    nearest_sizes = sorted(
+        generation.slices, key=lambda slice_: abs(math.log(slice_.number / near.number))
+    )[:8]
+    names = listed(
+        [slice_.size for slice_ in sorted(nearest_sizes, key=lambda slice_: slice_.number)]
+    )
     return f"sizes of {generation.title} near it: {names}"
 
 
@@ -65,24 +73,42 @@ class _Place(NamedTuple):
 def _unordered_sizes(project: Project, catalog: Catalog) -> Iterator[Finding]:
     """Yield, for each ladder, its repeated sizes or, if there are none, sizes with equal cores or the first descent."""
     for path, sizes in _ladders(project).items():
-        places = [_Place(position, slice_) for position, size in enumerate(sizes) if (slice_ := catalog.find(size))]
+        places = [
+            _Place(position, slice_)
+            for position, size in enumerate(sizes)
+            if (slice_ := catalog.find(size))
+        ]
         # Reversed, so that the first of several places is kept.
         by_size = {place.slice.size: place for place in reversed(places)}
         by_cores = {place.slice.cores: place for place in reversed(places)}
-        repeated = [(first, place) for place in places if (first := by_size[place.slice.size]) is not place]
-        equal = [(first, place) for place in places if (first := by_cores[place.slice.cores]) is not place]
-        descending = [(lower, upper) for lower, upper in pairwise(places) if upper.slice.cores < lower.slice.cores]
+        repeated = [
+            (first, place) for place in places if (first := by_size[place.slice.size]) is not place
+        ]
+        equal = [
+            (first, place)
+            for place in places
+            if (first := by_cores[place.slice.cores]) is not place
+        ]
+        descending = [
+            (lower, upper)
+            for lower, upper in pairwise(places)
+            if upper.slice.cores < lower.slice.cores
+        ]
         for lower, upper in repeated or equal or descending[:1]:
             yield _order_finding(project, path, lower, upper, [place.slice for place in places])
 
 
-def _order_finding(project: Project, path: KeyPath, lower: _Place, upper: _Place, ladder: Sequence[Slice]) -> Finding:
+def _order_finding(
+    project: Project, path: KeyPath, lower: _Place, upper: _Place, ladder: Sequence[Slice]
+) -> Finding:
     size, other = upper.slice, lower.slice
     has_cores = f"has {size.cores:,} cores"
     if size.size == other.size:
         problem, hint = "is in the ladder twice", "delete one of the two"
     elif size.cores == other.cores:
-        problem = f"{has_cores}, as many as {other.size}: each rung needs more cores than the one below"
+        problem = (
+            f"{has_cores}, as many as {other.size}: each rung needs more cores than the one below"
+        )
         hint = f"leave {other.size} or {size.size} out, or give each an environment of its own"
     else:
         problem = f"{has_cores} and follows {other.size} with {other.cores:,}: a ladder is in ascending order"
@@ -91,28 +117,44 @@ def _order_finding(project: Project, path: KeyPath, lower: _Place, upper: _Place
     at_lower = project.document.value_location((*path, lower.position))
     related = ((at_lower, f"{other.size}, {other.cores:,} cores"),)
     place = (*path, upper.position)
-    return project.document.finding("TPU023", f"{size.size} {problem}", place, help=hint, related=related)
+    return project.document.finding(
+        "TPU023", f"{size.size} {problem}", place, help=hint, related=related
+    )
 
 
 def _unused_sizes(project: Project, catalog: Catalog) -> Iterator[Finding]:
     """Yield an error for each override and each zone of a size that is in no ladder: it would have no effect."""
     all_sizes = tuple(dict.fromkeys(size for sizes in _ladders(project).values() for size in sizes))
     places: list[tuple[KeyPath, tuple[str, ...]]] = [((), all_sizes)]
-    places += [(environment.path, environment.sizes) for environment in project.environments.values()]
+    places += [
+        (environment.path, environment.sizes) for environment in project.environments.values()
+    ]
     sections = [((*place, key), sizes) for place, sizes in places for key in ("overrides", "zones")]
     nodes = [(section, sizes, project.document.node(section)) for section, sizes in sections]
-    for path, sizes in [((*section, size), sizes) for section, sizes, node in nodes if node for size in node.keys]:
+    for path, sizes in [
+        ((*section, size), sizes) for section, sizes, node in nodes if node for size in node.keys
+    ]:
         size = str(path[-1])
         if size in sizes:
             continue
         near = nearest(size, sizes) if catalog.find(size) is None else None
-        hint = f"did you mean {near}?" if near else f"delete {dotted(path)}, or add {size} to the ladder"
+        hint = (
+            f"did you mean {near}?"
+            if near
+            else f"delete {dotted(path)}, or add {size} to the ladder"
+        )
         if path == ("overrides", size) and size in project.environments:
             hint = _override_of_environment(project, size)
-        owner = f"the ladder of {path[1]} does not have" if path[0] == "environments" else "no ladder has"
+        owner = (
+            f"the ladder of {path[1]} does not have"
+            if path[0] == "environments"
+            else "no ladder has"
+        )
         message = f"{dotted(path)} has no effect: {owner} {quote_key(size)}"
         details = (f"the sizes are: {listed(sizes)}",)
-        yield project.document.finding("TPU025", message, path, at_key=True, help=hint, details=details)
+        yield project.document.finding(
+            "TPU025", message, path, at_key=True, help=hint, details=details
+        )
 
 
 def _unknown_fallbacks(project: Project, _: Catalog) -> Iterator[Finding]:
@@ -123,7 +165,9 @@ def _unknown_fallbacks(project: Project, _: Catalog) -> Iterator[Finding]:
             path = ("overrides", size, "fallback", index)
             if ladders and other == size:
                 message = f"a run of {quote_key(size)} cannot move to its own size"
-                yield project.document.finding("TPU025", message, path, help=deletion_help(project.document, path))
+                yield project.document.finding(
+                    "TPU025", message, path, help=deletion_help(project.document, path)
+                )
             elif ladders and not any(other in sizes for sizes in ladders):
                 message = f"a run cannot move to {quote_key(other)}: no ladder with {quote_key(size)} has it"
                 hint = f"delete {dotted(path)}, or add {quote_key(other)} to the ladder"
@@ -157,10 +201,14 @@ def _shared_buckets(project: Project, _: Catalog) -> Iterator[Finding]:
             hint = f"delete {dotted(bucket_path)}, which makes it {default}"
         names = f"{environment.name} and {first_user.name}"
         message = f"{names} share the bucket {bucket}: each would overwrite the other's jobs"
-        details = ("a bucket is shared by specs with different names, as folders have the name and no environment",)
+        details = (
+            "a bucket is shared by specs with different names, as folders have the name and no environment",
+        )
         at_first = project.document.value_location((*first_user.path, "bucket"))
         related = ((at_first, f"the bucket of {first_user.name}"),)
-        yield project.document.finding("TPU029", message, bucket_path, help=hint, details=details, related=related)
+        yield project.document.finding(
+            "TPU029", message, bucket_path, help=hint, details=details, related=related
+        )
 
 
 def _unknown_steps(project: Project, _: Catalog) -> Iterator[Finding]:
@@ -185,10 +233,16 @@ def _unknown_generations(project: Project, catalog: Catalog) -> Iterator[Finding
             continue
         near = catalog.nearest_generation(name) or nearest(name, catalog.generation_names)
         message = f"{dotted(path[:-1])} has {quote_key(name)}, which is not a TPU generation"
-        deletion = f"delete prices.{quote_key(name)}" if path[0] == "prices" else deletion_help(project.document, path)
+        deletion = (
+            f"delete prices.{quote_key(name)}"
+            if path[0] == "prices"
+            else deletion_help(project.document, path)
+        )
         hint = f"did you mean {near}?" if near else deletion
         details = (f"the generations are: {listed(catalog.generation_names)}",)
-        yield project.document.finding("TPU004", message, path, at_key=True, help=hint, details=details)
+        yield project.document.finding(
+            "TPU004", message, path, at_key=True, help=hint, details=details
+        )
 
 
 def _unused_generations(project: Project, catalog: Catalog) -> Iterator[Finding]:
@@ -292,6 +346,8 @@ def _created_twice(use: BucketUse, creator: BucketUse) -> Finding:
 
 
 def _same_folders(use: BucketUse, first: BucketUse) -> Finding:
-    message = f"{use.environment} has the folders of {first.user}: gs://{use.bucket}/jobs/{use.project}"
+    message = (
+        f"{use.environment} has the folders of {first.user}: gs://{use.bucket}/jobs/{use.project}"
+    )
     hint, related = "give one of the specs another name", ((first.name_location, "the same name"),)
     return Finding.of("TPU126", message, use.name_location, help=hint, related=related)

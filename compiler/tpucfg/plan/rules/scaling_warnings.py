@@ -37,8 +37,12 @@ def _batch_grew(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
     tuned_batch = project.training.batch_size
     large_rungs = [rung for rung in rungs if rung.batch_size >= LARGE_BATCH_GROWTH * tuned_batch]
     if large_rungs:
-        growths = [(rung, format_factor(Fraction(rung.batch_size, tuned_batch))) for rung in large_rungs]
-        batches = listed([f"{rung.batch_size:,} ({growth}) on {rung.size}" for rung, growth in growths])
+        growths = [
+            (rung, format_factor(Fraction(rung.batch_size, tuned_batch))) for rung in large_rungs
+        ]
+        batches = listed(
+            [f"{rung.batch_size:,} ({growth}) on {rung.size}" for rung, growth in growths]
+        )
         message = f"the global batch grows from {tuned_batch:,} to {batches}; the threshold is {LARGE_BATCH_GROWTH}×"
         path = setting_path(project.training, "batch_size")
         if all("batch_size" in rung.overridden for rung in large_rungs):
@@ -48,9 +52,16 @@ def _batch_grew(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
 
 
 def _few_steps(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
-    short_rungs = [rung for rung in rungs if rung.train_steps is not None and rung.train_steps < MIN_STEPS]
+    short_rungs = [
+        rung for rung in rungs if rung.train_steps is not None and rung.train_steps < MIN_STEPS
+    ]
     if short_rungs:
-        counts = listed([f"{format_count(rung.train_steps or 0, 'step')} on {rung.size}" for rung in short_rungs])
+        counts = listed(
+            [
+                f"{format_count(rung.train_steps or 0, 'step')} on {rung.size}"
+                for rung in short_rungs
+            ]
+        )
         path = setting_path(project.training, "train_steps")
         fewest = max(_least_length(project, rung) for rung in short_rungs)
         hint = f"set {dotted(path)} to {fewest} or more, end the ladder below, or allow TPU042 for a test of the speed"
@@ -68,9 +79,13 @@ def _least_length(project: Project, rung: Rung) -> int:
 
 def _long_warmup(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
     for key in project.training.steps:
-        long_rungs = [rung for rung in rungs if is_warmup(key) and _share(rung, key) > MAX_WARMUP_SHARE]
+        long_rungs = [
+            rung for rung in rungs if is_warmup(key) and _share(rung, key) > MAX_WARMUP_SHARE
+        ]
         if long_rungs:
-            shares = listed([f"{format_percent(_share(rung, key))} on {rung.size}" for rung in long_rungs])
+            shares = listed(
+                [f"{format_percent(_share(rung, key))} on {rung.size}" for rung in long_rungs]
+            )
             threshold = f"the threshold is {float(MAX_WARMUP_SHARE):.0%}"
             message = f"{key} covers much of the run: {shares} ({_steps_of_run(long_rungs[0], key)}); {threshold}"
             yield _too_many_steps(project, "TPU043", message, key, long_rungs, MAX_WARMUP_SHARE)
@@ -78,7 +93,9 @@ def _long_warmup(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
 
 def _late_checkpoint(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
     for key in project.training.steps:
-        late_rungs = [rung for rung in rungs if is_checkpoint_interval(key) and _share(rung, key) > 1]
+        late_rungs = [
+            rung for rung in rungs if is_checkpoint_interval(key) and _share(rung, key) > 1
+        ]
         if late_rungs:
             counts = listed([_steps_of_run(rung, key) for rung in late_rungs])
             message = f"{key} is longer than the run: {counts}"
@@ -97,9 +114,15 @@ def _too_many_steps(
     setting = project.training.steps[key]
     path = number_path(project, key) if scaled_rungs else ("overrides", rungs[0].size, key)
     is_scaled = setting.scaled and scaled_rungs
-    scales = [(rung, rung.scale if is_scaled else Fraction(1)) for rung in scaled_rungs or rungs[:1]]
+    scales = [
+        (rung, rung.scale if is_scaled else Fraction(1)) for rung in scaled_rungs or rungs[:1]
+    ]
     max_count = min(int(int((rung.train_steps or 0) * share) * scale) for rung, scale in scales)
-    hint = f"set {dotted(path)} to {max_count} or less, or train longer" if max_count else "train longer"
+    hint = (
+        f"set {dotted(path)} to {max_count} or less, or train longer"
+        if max_count
+        else "train longer"
+    )
     return project.document.finding(id_, message, path, help=hint)
 
 
@@ -107,12 +130,20 @@ def _rate_kept(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
     training = project.training
     if training.learning_rate and training.learning_rate_rule != "keep":
         return
-    grown_rungs = [rung for rung in rungs if rung.scale >= KEPT_RATE_GROWTH and "learning_rate" not in rung.overridden]
+    grown_rungs = [
+        rung
+        for rung in rungs
+        if rung.scale >= KEPT_RATE_GROWTH and "learning_rate" not in rung.overridden
+    ]
     if not grown_rungs:
         return
     growth = listed([f"{format_factor(rung.scale)} on {rung.size}" for rung in grown_rungs])
     if training.learning_rate:
-        key = "learning_rate_rule" if "learning_rate_rule" in project.document.data["training"] else "learning_rate"
+        key = (
+            "learning_rate_rule"
+            if "learning_rate_rule" in project.document.data["training"]
+            else "learning_rate"
+        )
         path: KeyPath = ("training", key)
         message = f"the learning rate is kept at {training.learning_rate.text} while the batch grows {growth}"
         hint = "set training.learning_rate_rule to linear or sqrt, or allow TPU045 with your reason"
@@ -130,7 +161,9 @@ def _other_generation(project: Project, rungs: Sequence[Rung]) -> Iterator[Findi
     if others:
         sizes = listed([rung.size for rung in others])
         hint = "check batch and memory on the first rung, then set tuned_on to it; or allow TPU046 with your reason"
-        message = f"the figures were tuned on {tuned_on}, whose cores and memory are not those of {sizes}"
+        message = (
+            f"the figures were tuned on {tuned_on}, whose cores and memory are not those of {sizes}"
+        )
         yield project.document.finding("TPU046", message, ("training", "tuned_on"), help=hint)
 
 
@@ -143,11 +176,21 @@ def _micro_batch(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
     for rung in rungs:
         if rung.micro_batch >= rung.tuned_micro_batch or _work_per_core(project, rung) == 1:
             continue
-        if key := next((key for key in ("batch_size", "grad_accum") if key in rung.overridden), None):
+        if key := next(
+            (key for key in ("batch_size", "grad_accum") if key in rung.overridden), None
+        ):
             path, noun = ("overrides", rung.size, key), _batch_noun(project, [rung])
             tuned_step = rung.tuned_micro_batch * rung.data_parallel
-            same = tuned_step * (rung.grad_accum or 1) if key == "batch_size" else rung.batch_size / tuned_step
-            edit = f"set {dotted(path)} to {same} to keep {noun}" if same.denominator == 1 else f"delete {dotted(path)}"
+            same = (
+                tuned_step * (rung.grad_accum or 1)
+                if key == "batch_size"
+                else rung.batch_size / tuned_step
+            )
+            edit = (
+                f"set {dotted(path)} to {same} to keep {noun}"
+                if same.denominator == 1
+                else f"delete {dotted(path)}"
+            )
             yield _smaller_micro_batch(project, [rung], path, f"{edit}, or allow TPU047")
         else:
             shrunk.append(rung)
@@ -156,7 +199,9 @@ def _micro_batch(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
         yield _smaller_micro_batch(project, shrunk, ("training", "batch_rule"), hint)
 
 
-def _smaller_micro_batch(project: Project, rungs: Sequence[Rung], path: KeyPath, hint: str) -> Finding:
+def _smaller_micro_batch(
+    project: Project, rungs: Sequence[Rung], path: KeyPath, hint: str
+) -> Finding:
     sizes = listed([f"{format_number(rung.micro_batch)} on {rung.size}" for rung in rungs])
     change = f"{_batch_noun(project, rungs)} falls from {format_number(rungs[0].tuned_micro_batch)} to {sizes}"
     message = f"{change}, so the devices have less work and scaling is not linear"
@@ -169,7 +214,11 @@ def _work_per_core(project: Project, rung: Rung) -> Fraction:
     Two changes leave it at 1: a replica that grows in devices and examples by the same factor, and a generation with
     another number of cores per device.
     """
-    return rung.scale * (project.training.grad_accum or 1) / ((rung.grad_accum or 1) * rung.cores_scale)
+    return (
+        rung.scale
+        * (project.training.grad_accum or 1)
+        / ((rung.grad_accum or 1) * rung.cores_scale)
+    )
 
 
 def _batch_noun(project: Project, rungs: Sequence[Rung]) -> str:

@@ -16,7 +16,20 @@ from tpucfg.yamldoc import KeyPath
 BUCKETS: Final = ("gs://", "${bucket}", "${job_dir}")
 """The starts of a mount's source: Cloud Storage FUSE mounts a bucket or a folder of one."""
 MOVING_TAGS: Final = frozenset(
-    ("latest", "main", "master", "trunk", "head", "develop", "dev", "nightly", "edge", "stable", "next", "staging")
+    (
+        "latest",
+        "main",
+        "master",
+        "trunk",
+        "head",
+        "develop",
+        "dev",
+        "nightly",
+        "edge",
+        "stable",
+        "next",
+        "staging",
+    )
 )
 """Tags that registries and build pipelines give to the newest image, most of them the names of branches."""
 _XLA_FLAGS: Final[KeyPath] = ("trainer", "xla_flags")
@@ -34,25 +47,36 @@ def _variables_set_twice(project: Project, settings: Settings) -> Iterator[Findi
     variables = dict(settings.trainer.env)
     for secret in settings.trainer.secrets:
         if secret.variable in variables:
-            path, other = (settings.source(("trainer", key, secret.variable)) for key in ("env", "secrets"))
+            path, other = (
+                settings.source(("trainer", key, secret.variable)) for key in ("env", "secrets")
+            )
             yield _exclusion(project, path, other, "a variable has one value")
 
 
 def _compiler_flags_set_twice(project: Project, settings: Settings) -> Iterator[Finding]:
     """Yield an error for a variable that the flags of the TPU compiler would overwrite."""
-    variables = {*dict(settings.trainer.env), *(secret.variable for secret in settings.trainer.secrets)}
+    variables = {
+        *dict(settings.trainer.env),
+        *(secret.variable for secret in settings.trainer.secrets),
+    }
     if not any(settings.trainer.xla_flags.values()) or XLA_FLAGS_VARIABLE not in variables:
         return
     key = "env" if XLA_FLAGS_VARIABLE in dict(settings.trainer.env) else "secrets"
     path, other = settings.source(("trainer", key, XLA_FLAGS_VARIABLE)), settings.source(_XLA_FLAGS)
-    reason, further = f"the flags become {XLA_FLAGS_VARIABLE}", f", and write its flags in {dotted(other)}"
+    reason, further = (
+        f"the flags become {XLA_FLAGS_VARIABLE}",
+        f", and write its flags in {dotted(other)}",
+    )
     yield _exclusion(project, path, other, reason, further)
 
 
 def _command_of_package(project: Project, settings: Settings) -> Iterator[Finding]:
     """Yield an error for a command beside a package, whose module is the program."""
     if settings.trainer.command and settings.trainer.package:
-        path, other = settings.source(("trainer", "command")), settings.source(("trainer", "package"))
+        path, other = (
+            settings.source(("trainer", "command")),
+            settings.source(("trainer", "package")),
+        )
         yield _exclusion(project, path, other, "a package is run by its module")
 
 
@@ -63,10 +87,14 @@ def _runtime_variables(project: Project, settings: Settings) -> Iterator[Finding
         for name in names:
             if row := runtime_variable(name):
                 path = settings.source(("trainer", key, name))
-                message = f"{dotted(path)} would {row.effect}: the service decides that on every host"
+                message = (
+                    f"{dotted(path)} would {row.effect}: the service decides that on every host"
+                )
                 hint = f"{deletion_help(project.document, path)}, and choose the machines in sizes"
                 details = (f"see {row.source}",)
-                yield project.document.finding("TPU065", message, path, at_key=True, help=hint, details=details)
+                yield project.document.finding(
+                    "TPU065", message, path, at_key=True, help=hint, details=details
+                )
 
 
 def _images_without_registry(project: Project, settings: Settings) -> Iterator[Finding]:
@@ -74,14 +102,18 @@ def _images_without_registry(project: Project, settings: Settings) -> Iterator[F
     for path, image in _images(project, settings):
         registry, slash, _ = image.partition("/")
         # https://github.com/distribution/reference/blob/main/normalize.go has the rule.
-        if slash and (registry == "localhost" or any(mark in registry for mark in (".", ":", "${"))):
+        if slash and (
+            registry == "localhost" or any(mark in registry for mark in (".", ":", "${"))
+        ):
             continue
         environment = next(iter(project.environments.values()))
         own = f"{environment.region}-docker.pkg.dev/{environment.project}/train/{image.rpartition('/')[2]}"
         public = f"docker.io/{image}" if slash else f"docker.io/library/{image}"
         problem = f"{dotted(path)} is {format_value(image, quoted=False)}, which names no registry"
         hint = f"set {dotted(path)} to {own}, or to {public} if that is meant"
-        yield project.document.finding("TPU123", f"{problem}: a host takes {public}", path, help=hint)
+        yield project.document.finding(
+            "TPU123", f"{problem}: a host takes {public}", path, help=hint
+        )
 
 
 def _moving_tags(project: Project, settings: Settings) -> Iterator[Finding]:
@@ -90,7 +122,11 @@ def _moving_tags(project: Project, settings: Settings) -> Iterator[Finding]:
         tag = image.rpartition("/")[2].partition(":")[2]
         if "@" in image or (tag or "latest").lower() not in MOVING_TAGS:
             continue
-        subject = f"{dotted(path)} has the tag {tag}" if tag else f"{dotted(path)} has no tag, which means latest"
+        subject = (
+            f"{dotted(path)} has the tag {tag}"
+            if tag
+            else f"{dotted(path)} has no tag, which means latest"
+        )
         message = f"{subject}: it moves, so two runs of one config may run different programs"
         hint = f"set {dotted(path)} to {image.removesuffix(f':{tag}')}@sha256:DIGEST, or to a tag that stays"
         details = (f"print the digest with: docker buildx imagetools inspect {image}",)
@@ -98,16 +134,23 @@ def _moving_tags(project: Project, settings: Settings) -> Iterator[Finding]:
 
 
 def _images(project: Project, settings: Settings) -> Iterator[tuple[KeyPath, str]]:
-    for key, image in (("image", settings.trainer.image), ("worker_image", settings.trainer.worker_image)):
+    for key, image in (
+        ("image", settings.trainer.image),
+        ("worker_image", settings.trainer.worker_image),
+    ):
         if image and project.document.node(path := settings.source(("trainer", key))):
             yield path, image
 
 
-def _exclusion(project: Project, path: KeyPath, other: KeyPath, reason: str, further: str = "") -> Finding:
+def _exclusion(
+    project: Project, path: KeyPath, other: KeyPath, reason: str, further: str = ""
+) -> Finding:
     message = f"{dotted(path)} and {dotted(other)} exclude each other: {reason}"
     hint = f"{deletion_help(project.document, path)}{further}"
     related = ((project.document.key_location(other), "the other setting"),)
-    return project.document.finding("TPU054", message, path, at_key=True, help=hint, related=related)
+    return project.document.finding(
+        "TPU054", message, path, at_key=True, help=hint, related=related
+    )
 
 
 def _other_mounts(project: Project, settings: Settings) -> Iterator[Finding]:
@@ -177,12 +220,22 @@ def missing_values(jobs: Sequence[Job], project: Project) -> Iterator[Finding]:
     """Yield an error for each placeholder that would be an empty text in some of the jobs."""
     for name, placeholder in _MISSING.items():
         # Jobs share settings, whose texts are searched once.
-        by_settings = grouped((id(job.settings), job) for job in jobs if placeholder.is_missing(job)).values()
+        by_settings = grouped(
+            (id(job.settings), job) for job in jobs if placeholder.is_missing(job)
+        ).values()
         uses = ((path, group) for group in by_settings for path in _uses(group[0].settings, name))
-        for path, sizes in grouped((path, job.size) for path, group in uses for job in group).items():
-            problem, hint = placeholder.problem.format(listed(tuple(dict.fromkeys(sizes)))), placeholder.hint
+        for path, sizes in grouped(
+            (path, job.size) for path, group in uses for job in group
+        ).items():
+            problem, hint = (
+                placeholder.problem.format(listed(tuple(dict.fromkeys(sizes)))),
+                placeholder.hint,
+            )
             if name == "epochs" and jobs[0].whole:
-                problem, hint = "a probe is counted in steps", "take the flag away in probe.args by {remove: true}"
+                problem, hint = (
+                    "a probe is counted in steps",
+                    "take the flag away in probe.args by {remove: true}",
+                )
             message = f"{dotted(path)} has ${{{name}}}, but {problem}"
             location = project.document.text_location(path, f"${{{name}}}")
             yield Finding.of("TPU113", message, location, help=hint)
@@ -215,7 +268,9 @@ class RuntimeVariable(NamedTuple):
 
 _JAX: Final = "https://github.com/jax-ml/jax/blob/main/jax/_src/clusters/cloud_tpu_cluster.py"
 _TORCH: Final = "https://github.com/pytorch/xla/blob/master/torch_xla/core/xla_env_vars.py"
-_RAY: Final = "https://github.com/ray-project/ray/blob/master/python/ray/_private/accelerators/tpu.py"
+_RAY: Final = (
+    "https://github.com/ray-project/ray/blob/master/python/ray/_private/accelerators/tpu.py"
+)
 _SUBSETS: Final = "https://gist.github.com/skye/f82ba45d2445bb19d53545538754f9a3"
 _DISTRIBUTED: Final = "https://github.com/jax-ml/jax/blob/main/jax/_src/distributed.py"
 _CHIPS: Final = "let the program use other chips of its host than the size has"
@@ -250,5 +305,7 @@ def runtime_variable(name: str) -> RuntimeVariable | None:
     """Return the row of a variable; None if the TPU runtime does not learn its machines from it."""
     if row := RUNTIME_VARIABLES.get(name):
         return row
-    starts = ((pattern[:-1], row) for pattern, row in RUNTIME_VARIABLES.items() if pattern.endswith("*"))
+    starts = (
+        (pattern[:-1], row) for pattern, row in RUNTIME_VARIABLES.items() if pattern.endswith("*")
+    )
     return next((row for start, row in starts if name.startswith(start)), None)

@@ -17,7 +17,9 @@ _READ_BY_ONE_TARGET: Final = {
 _OF_CREATED_BUCKETS: Final = ("kms_key", "soft_delete_days", "keep_data")
 """The keys of an environment that only the stack of a bucket's own reads."""
 
-_FOUND_BY_INFRA: Final = frozenset(rule.id for rule in RULES.values() if "TPU088" <= rule.id < "TPU100")
+_FOUND_BY_INFRA: Final = frozenset(
+    rule.id for rule in RULES.values() if "TPU088" <= rule.id < "TPU100"
+)
 """Findings about a stack's resources, which only `tpucfg infra` and `tpucfg review` report."""
 
 
@@ -41,7 +43,9 @@ def unused_settings(project: Project) -> Iterator[Finding]:
         yield from _keys_of_created_buckets(project, environment)
 
 
-def _settings_of_unused_targets(project: Project, layer: KeyPath, users: Sequence[Environment]) -> Iterator[Finding]:
+def _settings_of_unused_targets(
+    project: Project, layer: KeyPath, users: Sequence[Environment]
+) -> Iterator[Finding]:
     targets = dict.fromkeys(environment.target for environment in users)
     for path, target in _target_settings(project, layer):
         if target not in targets:
@@ -85,7 +89,9 @@ def _other_targets(users: Sequence[Environment], layer: KeyPath) -> str:
     return f"no environment with {layer[1]} has that target"
 
 
-def _unused_module(project: Project, layer: KeyPath, users: Sequence[Environment]) -> Iterator[Finding]:
+def _unused_module(
+    project: Project, layer: KeyPath, users: Sequence[Environment]
+) -> Iterator[Finding]:
     """Yield a warning for a module in a layer whose jobs have no package: a container has its own command."""
     path = (*layer, "trainer", "module")
     module = project.document.node(path)
@@ -94,7 +100,9 @@ def _unused_module(project: Project, layer: KeyPath, users: Sequence[Environment
     _, own_size = layer_scope(layer)
     jobs = [(user.name, size) for user in users for size in user.sizes if own_size in (None, size)]
     if all(project.settings[job].trainer.package is None for job in jobs):
-        yield _unused_finding(project, path, "only a Python package is run by its module, and no package is set")
+        yield _unused_finding(
+            project, path, "only a Python package is run by its module, and no package is set"
+        )
 
 
 def _keys_of_other_targets(project: Project, environment: Environment) -> Iterator[Finding]:
@@ -125,10 +133,14 @@ def _unused_finding(project: Project, path: KeyPath, reason: str, hint: str = ""
 def unused_allowances(project: Project, findings: Collection[Finding]) -> Iterator[Finding]:
     """Yield a warning for each id that the spec allows and that did not occur, or not at the place."""
     occurred = {
-        each.id for each in findings if each.id in project.allow and project.allow[each.id].covers(each.location)
+        each.id
+        for each in findings
+        if each.id in project.allow and project.allow[each.id].covers(each.location)
     }
     known = {*occurred, *_FOUND_BY_INFRA, *_FOUND_IN_RESULTS, *_FOUND_BESIDE_OTHERS}
     for id_ in project.allow:
         if id_ not in known:
             message, hint = f"{id_} is allowed and did not occur", f"delete allow.{id_}"
-            yield project.document.finding("TPU013", message, ("allow", id_), at_key=True, help=hint)
+            yield project.document.finding(
+                "TPU013", message, ("allow", id_), at_key=True, help=hint
+            )

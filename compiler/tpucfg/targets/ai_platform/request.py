@@ -76,19 +76,26 @@ def request_body(job: Job) -> RequestBody:
         workerType="cloud_tpu" if custom else None,
         workerCount=1 if custom else None,
         workerConfig=without_empty(
-            **_container(job), acceleratorConfig=_accelerator(job) if machine == DEFAULT_MACHINE else None
+            **_container(job),
+            acceleratorConfig=_accelerator(job) if machine == DEFAULT_MACHINE else None,
         ),
         region=job.environment.region,
         **({} if job.image else _package(job)),
         args=list(job.args),
-        scheduling={"maxRunningTime": f"{job.max_run_duration.seconds}s"} if job.max_run_duration else None,
+        scheduling={"maxRunningTime": f"{job.max_run_duration.seconds}s"}
+        if job.max_run_duration
+        else None,
     )
     return without_empty(labels=dict(job.environment.labels), trainingInput=training)
 
 
 def _container(job: Job) -> dict[str, Any]:
     """Return the container of the TPU worker, with the defaults written out."""
-    return {"imageUri": job.worker_image or job.image, "tpuTfVersion": job.runtime} if job.image else {}
+    return (
+        {"imageUri": job.worker_image or job.image, "tpuTfVersion": job.runtime}
+        if job.image
+        else {}
+    )
 
 
 def _package(job: Job) -> dict[str, Any]:

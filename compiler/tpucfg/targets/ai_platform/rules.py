@@ -19,11 +19,19 @@ from tpucfg.text_format import dotted
 _SHUTDOWN: Final = "https://cloud.google.com/ai-platform/training/docs/deprecations"
 REGIONS: Final = ("us-central1", "europe-west4")
 """The regions where the service has TPUs (GUIDE)."""
-RUNTIMES: Final[Mapping[str, str]] = {"1.13": "3.5", "1.14": "3.5", "1.15": "3.7", "2.1": "3.7", "2.2": "3.7"}
+RUNTIMES: Final[Mapping[str, str]] = {
+    "1.13": "3.5",
+    "1.14": "3.5",
+    "1.15": "3.7",
+    "2.1": "3.7",
+    "2.2": "3.7",
+}
 """The runtimes with TPU support (GUIDE), each with its newest Python (FIELDS, pythonVersion)."""
 
 
-def spec_findings(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
+def spec_findings(
+    project: Project, environment: Environment, slices: Sequence[Slice]
+) -> Iterator[Finding]:
     """Yield findings about the service's shutdown, and about regions, machines and trainers that it refuses."""
     yield _shut_down(project)
     for slice_ in slices:
@@ -44,7 +52,11 @@ def spec_findings(project: Project, environment: Environment, slices: Sequence[S
 def _shut_down(project: Project) -> Finding:
     """Return one finding for all environments, at the first line that chooses the target."""
     document = project.document
-    using_paths = [environment.path for environment in project.environments.values() if environment.target == NAME]
+    using_paths = [
+        environment.path
+        for environment in project.environments.values()
+        if environment.target == NAME
+    ]
     first_path = using_paths[0] if using_paths and document.data["target"] != NAME else ()
     return Finding.of(
         "TPU060",
@@ -74,18 +86,28 @@ def _trainer_findings(project: Project, settings: Settings) -> Iterator[Finding]
     )
     if trainer.image and trainer.package:
         message = (
-            f"{dotted(image)} and {dotted(package)} exclude each other on {NAME}: a container contains its program"
+            f"{dotted(image)} and {dotted(package)} exclude each "
+            f"other on {NAME}: a container contains its program"
         )
-        yield Finding.of("TPU054", message, document.key_location(package), help="delete package and module, or image")
+        yield Finding.of(
+            "TPU054",
+            message,
+            document.key_location(package),
+            help="delete package and module, or image",
+        )
     if trainer.runtime is None:
-        message = f"trainer needs the key runtime on {NAME}: its TensorFlow and the trainer's must match"
+        message = (
+            f"trainer needs the key runtime on {NAME}: its TensorFlow and the trainer's must match"
+        )
         hint = f"add the runtime that has the trainer's own TensorFlow: {', '.join(RUNTIMES)}"
         yield Finding.of("TPU005", message, document.key_location(runtime), help=hint)
     elif trainer.runtime not in RUNTIMES:
         message = f"runtime {trainer.runtime} has no TPU support on AI Platform Training; {', '.join(RUNTIMES)} have"
         hint = "choose the one with the trainer's own TensorFlow: the two must match"
         details = (f"the service's list: {GUIDE}",)
-        yield Finding.of("TPU052", message, document.value_location(runtime), help=hint, details=details)
+        yield Finding.of(
+            "TPU052", message, document.value_location(runtime), help=hint, details=details
+        )
     if trainer.package and not trainer.image and trainer.python is None:
         message = f"trainer needs the key python on {NAME}: a package runs in the runtime's Python"
         hint = f'add python: "{RUNTIMES.get(trainer.runtime or "", "3.7")}"'

@@ -29,10 +29,19 @@ def submission(job: Job) -> Submission:
     """Return the commands that start, watch and delete a job."""
     place = location(job)
     gcloud = ("gcloud", "compute", "tpus", "queued-resources")
-    post = ("curl", "--fail-with-body", "--silent", "--show-error", "--header", "Content-Type: application/json")
+    post = (
+        "curl",
+        "--fail-with-body",
+        "--silent",
+        "--show-error",
+        "--header",
+        "Content-Type: application/json",
+    )
     url = f"{collection_url(job)}?queuedResourceId={job.name}"
     return Submission(
-        start=Command((*post, "--data-binary", "@-", url), reads_config=True, config_format="json", token=True),
+        start=Command(
+            (*post, "--data-binary", "@-", url), reads_config=True, config_format="json", token=True
+        ),
         watch=Command((*gcloud, "describe", job.name, *place)),
         deletes=(Command((*gcloud, "delete", job.name, *place, "--force")),),
         notes=(
@@ -69,7 +78,20 @@ def output_command(job: Job) -> Command:
     log = f"--command=sudo docker logs --follow {CONTAINER}"
     several = job.slice.slices > 1
     group, nodes = ("queued-resources", ["--node=all"]) if several else ("tpu-vm", [])
-    return Command(("gcloud", "compute", "tpus", group, "ssh", job.name, *location(job), *nodes, "--worker=all", log))
+    return Command(
+        (
+            "gcloud",
+            "compute",
+            "tpus",
+            group,
+            "ssh",
+            job.name,
+            *location(job),
+            *nodes,
+            "--worker=all",
+            log,
+        )
+    )
 
 
 # The state of a queued resource and its nodes:
@@ -95,7 +117,9 @@ _STOPPED: Final = "its machines are gone, after a preemption or a failure: delet
 def questions(job: Job) -> Questions:
     """Ask for the request, then for its nodes. Their log is on them, where no read-only command gets it."""
     tpus, options = ("gcloud", "compute", "tpus"), (*location(job), JSON)
-    answer = yield Question((*tpus, "queued-resources", "list", f"--filter=name~/{job.name}$", *options))
+    answer = yield Question(
+        (*tpus, "queued-resources", "list", f"--filter=name~/{job.name}$", *options)
+    )
     if answer is None:
         return UNKNOWN
     request = next(iter(mappings(answer)), None)
@@ -107,7 +131,9 @@ def questions(job: Job) -> Questions:
     known = LiveState(state, word, reason or (_STOPPED if state == "stopped" else ""))
     if state == "waiting" and word != "PROVISIONING":
         return known
-    listed = yield Question((*tpus, "tpu-vm", "list", f"--filter=queuedResource~/{job.name}$", *options))
+    listed = yield Question(
+        (*tpus, "tpu-vm", "list", f"--filter=queuedResource~/{job.name}$", *options)
+    )
     nodes = mappings(listed)
     unhealthy = (text_at(node, "healthDescription") for node in nodes)
     return known._replace(

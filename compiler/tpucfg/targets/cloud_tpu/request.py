@@ -27,8 +27,12 @@ from tpucfg.targets.interface import (
 )
 
 NAME: Final = "cloud-tpu"
-API: Final = "https://cloud.google.com/tpu/docs/reference/rest/v2/projects.locations.queuedResources"
-_GCLOUD: Final = "https://cloud.google.com/sdk/gcloud/reference/compute/tpus/queued-resources/create"
+API: Final = (
+    "https://cloud.google.com/tpu/docs/reference/rest/v2/projects.locations.queuedResources"
+)
+_GCLOUD: Final = (
+    "https://cloud.google.com/sdk/gcloud/reference/compute/tpus/queued-resources/create"
+)
 _DOCKER: Final = "https://cloud.google.com/tpu/docs/run-in-container"
 _NODE: Final = "tpu.nodeSpec.*.node"
 
@@ -48,9 +52,13 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     f"{_NODE}.runtimeVersion": Origin("spec", "targets.cloud-tpu.runtime_version"),
     f"{_NODE}.networkConfig.network": Origin("spec", "targets.cloud-tpu.network"),
     f"{_NODE}.networkConfig.subnetwork": Origin("spec", "targets.cloud-tpu.subnetwork"),
-    f"{_NODE}.networkConfig.enableExternalIps": Origin("spec", "targets.cloud-tpu.external_ips", _GCLOUD),
+    f"{_NODE}.networkConfig.enableExternalIps": Origin(
+        "spec", "targets.cloud-tpu.external_ips", _GCLOUD
+    ),
     f"{_NODE}.serviceAccount.email": Origin("spec", "targets.cloud-tpu.service_account"),
-    f"{_NODE}.serviceAccount.scope.*": Origin("rule", "all: the account's roles limit its access", API),
+    f"{_NODE}.serviceAccount.scope.*": Origin(
+        "rule", "all: the account's roles limit its access", API
+    ),
     f"{_NODE}.schedulingConfig.reserved": Origin("spec", "capacity"),
     f"{_NODE}.dataDisks.*.sourceDisk": Origin("spec", "targets.cloud-tpu.data_disks"),
     f"{_NODE}.dataDisks.*.mode": Origin("spec", "targets.cloud-tpu.data_disks"),
@@ -86,7 +94,9 @@ def request_body(job: Job) -> RequestBody:
     max_wait = job.options.get("max_wait")
     body = without_empty(
         tpu={"nodeSpec": [node_spec]},
-        queueingPolicy={"validUntilDuration": f"{Duration.read(max_wait).seconds}s"} if max_wait else None,
+        queueingPolicy={"validUntilDuration": f"{Duration.read(max_wait).seconds}s"}
+        if max_wait
+        else None,
         reservationName=reservation_path(job, "locations"),
     )
     # The spot tier is requested by an empty mapping, which `without_empty` would omit.
@@ -130,7 +140,10 @@ def _node(job: Job) -> dict[str, Any]:
 
 
 def _data_disk(disk: Mapping[str, Any]) -> dict[str, str]:
-    return {"sourceDisk": disk["source"], "mode": "READ_WRITE" if disk.get("read_only") is False else "READ_ONLY"}
+    return {
+        "sourceDisk": disk["source"],
+        "mode": "READ_WRITE" if disk.get("read_only") is False else "READ_ONLY",
+    }
 
 
 def startup_script(job: Job) -> str:

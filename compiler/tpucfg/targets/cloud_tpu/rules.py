@@ -21,7 +21,9 @@ _MAX_NAME_LENGTH: Final = 63
 """Characters of a VM's name (NAMES); the Cloud TPU API states no limit for a node."""
 
 
-def spec_findings(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
+def spec_findings(
+    project: Project, environment: Environment, slices: Sequence[Slice]
+) -> Iterator[Finding]:
     """Yield findings about names and secrets that Cloud TPU refuses, and sizes without a zone."""
     yield from host_findings(project, environment, slices, _max_job_name_length)
 
@@ -42,7 +44,9 @@ def _spec_rules(path: KeyPath, spec: Mapping[str, Any], catalog: Catalog) -> Ite
     slice_ = catalog.find(node.get("acceleratorType", ""))
     hosts, zone = (slice_.hosts if slice_ else 1) * count, spec["parent"].rpartition("/")[2]
     disks: Sequence[Mapping[str, Any]] = node.get("dataDisks", ())
-    yield from disk_problems((*path, "node", "dataDisks"), disks, "sourceDisk", hosts=hosts, zone=zone)
+    yield from disk_problems(
+        (*path, "node", "dataDisks"), disks, "sourceDisk", hosts=hosts, zone=zone
+    )
 
 
 def _size_rules(path: KeyPath, node: Mapping[str, Any], catalog: Catalog) -> Iterator[Problem]:
@@ -51,12 +55,20 @@ def _size_rules(path: KeyPath, node: Mapping[str, Any], catalog: Catalog) -> Ite
     if size is not None and (slice_ is None or NAME not in slice_.targets):
         near = None if slice_ else catalog.nearest(size)
         message = slice_.refusals[NAME].reason if slice_ else "it is not a TPU size"
-        fix = f"did you mean {near}?" if near else f"list the sizes with: tpucfg sizes --target {NAME}"
+        fix = (
+            f"did you mean {near}?"
+            if near
+            else f"list the sizes with: tpucfg sizes --target {NAME}"
+        )
         shown = f"{format_value(size, quoted=False)}: {message}"
         yield service_problem((*path, "acceleratorType"), shown, fix, API)
     config = node.get("acceleratorConfig", {})
     kind, topology = config.get("type"), config.get("topology")
-    known = [slice_.topology for slice_ in catalog.all() if kind and slice_.accelerators.get(NAME) == kind]
+    known = [
+        slice_.topology
+        for slice_ in catalog.all()
+        if kind and slice_.accelerators.get(NAME) == kind
+    ]
     # If the topology of any size is unknown, none can be refused.
     if known and None not in known and topology not in known:
         fix = f"set topology to one of: {listed([str(shape) for shape in known], 14)}"

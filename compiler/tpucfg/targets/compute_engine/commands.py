@@ -61,9 +61,17 @@ _COMMAND_GROUPS: Final = {
 def submission(job: Job) -> Submission:
     """Return the commands that create, watch and delete the job's objects."""
     body = request_body(job)
-    gcloud = ("gcloud", "compute", *(("instance-groups", "managed") if GROUP in body else ("instances",)))
+    gcloud = (
+        "gcloud",
+        "compute",
+        *(("instance-groups", "managed") if GROUP in body else ("instances",)),
+    )
     # The description of an instance has its start-up script.
-    watch = ("list-instances", job.name) if GROUP in body else ("describe", job.name, "--format=value(status)")
+    watch = (
+        ("list-instances", job.name)
+        if GROUP in body
+        else ("describe", job.name, "--format=value(status)")
+    )
     return Submission(
         start=creations(job, body),
         watch=Command((*gcloud, *watch, *_location(job))),
@@ -88,7 +96,9 @@ def log_command(job: Job, *options: str, since: str = "") -> Command:
     project = job.environment.project
     query = f'logName="projects/{project}/logs/gcplogs-docker-driver" AND {_label_query(job)}'
     query += f' AND timestamp>="{since}"' if since else ""
-    return Command(("gcloud", "logging", "read", query, f"--project={project}", "--format=json", *options))
+    return Command(
+        ("gcloud", "logging", "read", query, f"--project={project}", "--format=json", *options)
+    )
 
 
 def _label_query(job: Job) -> str:
@@ -114,7 +124,15 @@ def _notes(job: Job, body: RequestBody) -> Iterator[str]:
     disk_gb = hosts * (job.options.get("disk_gb") or DEFAULT_DISK_GB)
     yield f"not in this cost, and in quotas of their own: {disk_gb:,} GB of disk{addresses}"
     if GROUP in body:
-        errors = ("gcloud", "compute", "instance-groups", "managed", "list-errors", job.name, *_location(job))
+        errors = (
+            "gcloud",
+            "compute",
+            "instance-groups",
+            "managed",
+            "list-errors",
+            job.name,
+            *_location(job),
+        )
         yield f"if hosts are missing: {Command(errors).bash()}"
     host = "HOST" if GROUP in body else job.name
     serial = ("gcloud", "compute", "instances", "get-serial-port-output", host, *_location(job))
@@ -122,7 +140,14 @@ def _notes(job: Job, body: RequestBody) -> Iterator[str]:
     if is_closed:
         yield "the hosts install Docker from Ubuntu's servers, which they reach by Cloud NAT only"
     options = (f"--project={job.environment.project}", "--order=asc", "--freshness=1h")
-    words = ("gcloud", "logging", "read", _label_query(job), *options, "--format=value(timestamp,jsonPayload.message)")
+    words = (
+        "gcloud",
+        "logging",
+        "read",
+        _label_query(job),
+        *options,
+        "--format=value(timestamp,jsonPayload.message)",
+    )
     yield f"to read the last hour: {Command(words).bash()}"
     yield 'the log has all runs of this name: for `tpucfg record`, add AND timestamp>="START", or submit with --run'
     if GROUP in body:
@@ -176,7 +201,11 @@ def _operation(answer: Mapping[str, Any]) -> Operation:
     """Read an operation; whatever has another form, such as the answer of a proxy, is none."""
     url = answer.get("selfLink")
     is_operation = isinstance(url, str) and isinstance(answer.get("status"), str)
-    return Operation(str(url) if is_operation else "", answer.get("status") == "DONE", _error(answer.get("error")))
+    return Operation(
+        str(url) if is_operation else "",
+        answer.get("status") == "DONE",
+        _error(answer.get("error")),
+    )
 
 
 def _error(error: Any) -> str:
@@ -213,7 +242,11 @@ _STATES: Final[Mapping[str, State]] = {
 def questions(job: Job) -> Questions:
     """Ask for the instances, for the errors of their group if some are missing, then for the log."""
     project, zone = f"--project={job.environment.project}", job.zone
-    labels = " AND ".join(f"labels.{key}={value}" for key, value in job_labels(job).items() if key.startswith("tpucfg"))
+    labels = " AND ".join(
+        f"labels.{key}={value}"
+        for key, value in job_labels(job).items()
+        if key.startswith("tpucfg")
+    )
     options = (project, f"--zones={zone}", f"--filter={labels}", JSON)
     answer = yield Question(("gcloud", "compute", "instances", "list", *options))
     if answer is None:
@@ -232,7 +265,9 @@ def questions(job: Job) -> Questions:
         return known
     # The log has all jobs of the name, also earlier ones.
     since = known.started.isoformat() if known.started else ""
-    return known._replace(log=(yield Question(log_command(job, LOG_LIMIT, since=since).argv, is_log=True)))
+    return known._replace(
+        log=(yield Question(log_command(job, LOG_LIMIT, since=since).argv, is_log=True))
+    )
 
 
 def _state(job: Job, instances: Sequence[dict[str, Any]]) -> LiveState:
@@ -247,6 +282,7 @@ def _state(job: Job, instances: Sequence[dict[str, Any]]) -> LiveState:
     if job.slice.hosts > 1:
         word = f"{word}, {states.count('running')} of {job.slice.hosts} hosts run"
     started = earliest(
-        time_at(instance, "lastStartTimestamp") or time_at(instance, "creationTimestamp") for instance in instances
+        time_at(instance, "lastStartTimestamp") or time_at(instance, "creationTimestamp")
+        for instance in instances
     )
     return LiveState(state, word, started=started)

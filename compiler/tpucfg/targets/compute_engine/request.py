@@ -176,7 +176,11 @@ def host_fields(job: Job) -> dict[str, Any]:
 
 def wait_parameters(job: Job) -> dict[str, Any]:
     """Return the longest wait of a single instance; empty for capacity that is there at once or not at all."""
-    return {"requestValidForDuration": {"seconds": str(_WAIT_SECONDS)}} if job.capacity.kind == "flex-start" else {}
+    return (
+        {"requestValidForDuration": {"seconds": str(_WAIT_SECONDS)}}
+        if job.capacity.kind == "flex-start"
+        else {}
+    )
 
 
 def _typed(zone_prefix: str, collection: str, name: str) -> str:
@@ -247,10 +251,16 @@ def _reservation_affinity(job: Job) -> dict[str, Any]:
     if not capacity.reservation:
         # Google's requests for flex-start exclude a reservation that would match: FLEX_START_WAIT.
         return {"consumeReservationType": "NO_RESERVATION"} if capacity.kind == "flex-start" else {}
-    shared = capacity.reservation_project and capacity.reservation_project != job.environment.project
+    shared = (
+        capacity.reservation_project and capacity.reservation_project != job.environment.project
+    )
     name = capacity.reservation_name
     value = f"projects/{capacity.reservation_project}/reservations/{name}" if shared else name
-    return {"consumeReservationType": "SPECIFIC_RESERVATION", "key": _RESERVATION_KEY, "values": [value]}
+    return {
+        "consumeReservationType": "SPECIFIC_RESERVATION",
+        "key": _RESERVATION_KEY,
+        "values": [value],
+    }
 
 
 def startup_script(job: Job) -> str:
@@ -279,11 +289,16 @@ def request_body(job: Job) -> RequestBody:
         # A workload policy is for groups only.
         return {INSTANCE: _instance(job)}
     objects = {
-        POLICY: {"workloadPolicy": {"type": "HIGH_THROUGHPUT", "acceleratorTopology": job.slice.topology}},
+        POLICY: {
+            "workloadPolicy": {"type": "HIGH_THROUGHPUT", "acceleratorTopology": job.slice.topology}
+        },
         TEMPLATE: {"properties": host_fields(job)},
         GROUP: _group(job),
     }
-    return {key: {**_head(job, key), **_description(job, key, fields), **fields} for key, fields in objects.items()}
+    return {
+        key: {**_head(job, key), **_description(job, key, fields), **fields}
+        for key, fields in objects.items()
+    }
 
 
 def _head(job: Job, key: str) -> dict[str, str]:
@@ -319,7 +334,9 @@ _CAPACITY: Final = Origin("spec", "capacity")
 _DURATION: Final = Origin("spec", "trainer.max_run_duration")
 _NETWORK: Final = Origin("spec", "targets.compute-engine.network")
 _DATA_DISKS: Final = Origin("spec", "targets.compute-engine.data_disks")
-_BOOT: Final = Origin("rule", "the disk that the host boots from, which is deleted with it", INSTANCES)
+_BOOT: Final = Origin(
+    "rule", "the disk that the host boots from, which is deleted with it", INSTANCES
+)
 _SCRIPT: Final = Origin(
     "rule",
     "a script that runs trainer.image on every host, with trainer.env and the program's flags",
@@ -336,11 +353,16 @@ _HOST: Final[Mapping[str, Origin]] = {
     ),
     "disks.0.initializeParams.diskSizeGb": Origin("spec", "targets.compute-engine.disk_gb"),
     **label_origins("disks.0.initializeParams.labels"),
-    "disks.0.initializeParams.diskType": Origin("rule", "the type of disk that the generation takes", DISKS, "sizes"),
+    "disks.0.initializeParams.diskType": Origin(
+        "rule", "the type of disk that the generation takes", DISKS, "sizes"
+    ),
     "disks.*.source": _DATA_DISKS,
     "disks.*.mode": _DATA_DISKS,
     "disks.*.autoDelete": Origin(
-        "rule", "an existing disk outlives the slice", INSTANCES, "targets.compute-engine.data_disks"
+        "rule",
+        "an existing disk outlives the slice",
+        INSTANCES,
+        "targets.compute-engine.data_disks",
     ),
     "networkInterfaces.0.network": _NETWORK,
     "networkInterfaces.0.subnetwork": Origin("spec", "targets.compute-engine.subnetwork"),
@@ -352,19 +374,26 @@ _HOST: Final[Mapping[str, Origin]] = {
         "targets.compute-engine.external_ips",
     ),
     "serviceAccounts.0.email": Origin("spec", "targets.compute-engine.service_account"),
-    "serviceAccounts.0.scopes.*": Origin("rule", "all: the account's roles limit its access", ACCOUNTS),
+    "serviceAccounts.0.scopes.*": Origin(
+        "rule", "all: the account's roles limit its access", ACCOUNTS
+    ),
     "scheduling.provisioningModel": _CAPACITY,
     "scheduling.onHostMaintenance": Origin("rule", "TPU VMs cannot be moved while they run", SPOT),
     "scheduling.automaticRestart": _CAPACITY,
     "scheduling.instanceTerminationAction": Origin(
-        "rule", "an instance that has ended is deleted, as a stopped one is charged", TIME_LIMIT, "capacity"
+        "rule",
+        "an instance that has ended is deleted, as a stopped one is charged",
+        TIME_LIMIT,
+        "capacity",
     ),
     "scheduling.maxRunDuration.seconds": _DURATION,
     "reservationAffinity.**": _CAPACITY,
     "tags.items.*": Origin("spec", "targets.compute-engine.tags"),
     **label_origins("labels"),
     # Comparisons have the items by their keys, and the lines and flags of the script below.
-    **dict.fromkeys(("metadata.items.*", "metadata.items.*.key", "metadata.items.*.value"), _SCRIPT),
+    **dict.fromkeys(
+        ("metadata.items.*", "metadata.items.*.key", "metadata.items.*.value"), _SCRIPT
+    ),
 }
 """The fields of a host, in a template and in an instance."""
 
@@ -373,16 +402,24 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     "*.kind": Origin("rule", "identifies the document in the config", GROUPS_OF_TPUS),
     "*.name": Origin("rule", "the job's name", NAMES, "name"),
     "*.description": Origin("rule", "an equal object that exists is reused", TEMPLATES),
-    f"{POLICY}.workloadPolicy.type": Origin("rule", "hosts on the TPU network", GROUPS_OF_TPUS, "sizes"),
+    f"{POLICY}.workloadPolicy.type": Origin(
+        "rule", "hosts on the TPU network", GROUPS_OF_TPUS, "sizes"
+    ),
     f"{POLICY}.workloadPolicy.acceleratorTopology": Origin("catalog", "topology", GROUPS_OF_TPUS),
     **{f"{TEMPLATE}.properties.{path}": origin for path, origin in _HOST.items()},
     **{f"{INSTANCE}.{path}": origin for path, origin in _HOST.items()},
     f"{INSTANCE}.params.requestValidForDuration.seconds": _CAPACITY,
     f"{GROUP}.baseInstanceName": Origin("rule", "the start of the hosts' names", NAMES, "name"),
     f"{GROUP}.targetSize": Origin("catalog", "hosts", GROUPS_OF_TPUS),
-    f"{GROUP}.versions.*.instanceTemplate": Origin("rule", "the template of this config", GROUPS, _PROJECT),
-    f"{GROUP}.targetSizePolicy.mode": Origin("rule", "all hosts are created at once, or none", BULK, "sizes"),
-    f"{GROUP}.resourcePolicies.workloadPolicy": Origin("rule", "the policy of this config", GROUPS_OF_TPUS, _PROJECT),
+    f"{GROUP}.versions.*.instanceTemplate": Origin(
+        "rule", "the template of this config", GROUPS, _PROJECT
+    ),
+    f"{GROUP}.targetSizePolicy.mode": Origin(
+        "rule", "all hosts are created at once, or none", BULK, "sizes"
+    ),
+    f"{GROUP}.resourcePolicies.workloadPolicy": Origin(
+        "rule", "the policy of this config", GROUPS_OF_TPUS, _PROJECT
+    ),
     f"{GROUP}.instanceLifecyclePolicy.defaultActionOnFailure": Origin(
         "rule", "a host that has ended is not created again", GROUPS, "sizes"
     ),
@@ -399,7 +436,13 @@ RESERVED: Final[Mapping[str, Reserved]] = {
     **dict.fromkeys(DOCUMENTS, Reserved(_OTHER_OBJECT, GROUPS_OF_TPUS)),
     **{
         f"{GROUP}.{field}": Reserved(MACHINES, GROUPS)
-        for field in ("versions.**", "instanceTemplate", "target*Size", "*FlexibilityPolicy", "standbyPolicy")
+        for field in (
+            "versions.**",
+            "instanceTemplate",
+            "target*Size",
+            "*FlexibilityPolicy",
+            "standbyPolicy",
+        )
     },
     "**.scheduling.maxRunDuration.**": Reserved(DEADLINE, TIME_LIMIT),
     "**.scheduling.terminationTime": Reserved(DEADLINE, TIME_LIMIT),

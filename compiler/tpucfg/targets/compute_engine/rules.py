@@ -36,7 +36,9 @@ _MAX_BASE_NAME_LENGTH: Final = 58
 """Characters of the start of the names of a group's instances, to which it adds a dash and four others."""
 _FAMILIES: Final = {"ct5p-": "v5p", "ct6e-": "v6e", "tpu7x-": "tpu7x"}
 """The generations that Compute Engine offers, by the start of their machine types (TPUS)."""
-_IMAGE: Final = re.compile(r"ubuntu-accel-[0-9]+-amd64-tpu-((?:v5e|v5p|v6e|tpu7x)(?:-(?:v5e|v5p|v6e|tpu7x))*)")
+_IMAGE: Final = re.compile(
+    r"ubuntu-accel-[0-9]+-amd64-tpu-((?:v5e|v5p|v6e|tpu7x)(?:-(?:v5e|v5p|v6e|tpu7x))*)"
+)
 """The start of the name of an image or a family of Google's: the generations whose software it has (IMAGES)."""
 _ZONE: Final = re.compile(r"(?:^|/)zones/([^/]+)/machineTypes/")
 _SECONDS: Final = range(30, 120 * 24 * 60 * 60 + 1)
@@ -141,7 +143,8 @@ _OBJECT_RULES: Final[Mapping[str, Sequence[Rule]]] = {
         Rule(
             "targetSizePolicy",
             lambda policy, group: (
-                "workloadPolicy" in group.get("resourcePolicies", {}) and (policy or {}).get("mode") != "BULK"
+                "workloadPolicy" in group.get("resourcePolicies", {})
+                and (policy or {}).get("mode") != "BULK"
             ),
             "the hosts of a slice are created at once, in the mode BULK",
             "set {path}.mode to BULK",
@@ -154,7 +157,9 @@ _OBJECT_RULES: Final[Mapping[str, Sequence[Rule]]] = {
 # The findings about a spec
 
 
-def spec_findings(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
+def spec_findings(
+    project: Project, environment: Environment, slices: Sequence[Slice]
+) -> Iterator[Finding]:
     """Yield findings about secrets, zones, names, packages and disks."""
     yield from host_findings(project, environment, slices, _max_job_name_length)
     yield from _unreachable_packages(project, environment, slices)
@@ -165,7 +170,9 @@ def _max_job_name_length(slice_: Slice) -> int:
     return _MAX_NAME_LENGTH if slice_.hosts == 1 else _MAX_BASE_NAME_LENGTH
 
 
-def _unreachable_packages(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
+def _unreachable_packages(
+    project: Project, environment: Environment, slices: Sequence[Slice]
+) -> Iterator[Finding]:
     """Yield a warning for hosts without external addresses, once for each layer that takes these away."""
     sizes: dict[KeyPath, list[str]] = {}
     for slice_ in slices:
@@ -185,14 +192,19 @@ def _unreachable_packages(project: Project, environment: Environment, slices: Se
         )
 
 
-def _remote_disks(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
+def _remote_disks(
+    project: Project, environment: Environment, slices: Sequence[Slice]
+) -> Iterator[Finding]:
     """Yield an error for each disk that a group would look for elsewhere: its template has only the disk's name.
 
     The path of a disk of an instance is in the config, where `rules` compares it.
     """
     reported = set()
     for slice_ in (slice_ for slice_ in slices if slice_.hosts > 1):
-        settings, zone = project.settings[environment.name, slice_.size], zone_of(environment, slice_)
+        settings, zone = (
+            project.settings[environment.name, slice_.size],
+            zone_of(environment, slice_),
+        )
         place = (environment.project, zone)
         for index, disk in enumerate(settings.targets.get(NAME, {}).get("data_disks") or ()):
             parts = disk_parts(disk["source"])
@@ -240,7 +252,9 @@ def _missing_objects(body: RequestBody) -> Iterator[Problem]:
         yield Problem("TPU071", "no document of the config creates a host", (), fix)
     if GROUP in body and INSTANCE in body:
         fix = f"delete it, or the {GROUP}"
-        yield service_problem((INSTANCE,), f"it is one more host beside those of the {GROUP}", fix, request.GROUPS)
+        yield service_problem(
+            (INSTANCE,), f"it is one more host beside those of the {GROUP}", fix, request.GROUPS
+        )
 
 
 def _machine_rules(path: KeyPath, host: Mapping[str, Any]) -> Iterator[Problem]:
@@ -266,12 +280,16 @@ def _disk_rules(body: RequestBody, path: KeyPath, host: Mapping[str, Any]) -> It
     hosts = body.get(GROUP, {}).get("targetSize", 1) if path[0] == TEMPLATE else 1
     zone = _ZONE.search(host.get("machineType", ""))
     disks = host.get("disks", ())
-    yield from disk_problems((*path, "disks"), disks, "source", hosts=hosts, zone=zone[1] if zone else "")
+    yield from disk_problems(
+        (*path, "disks"), disks, "source", hosts=hosts, zone=zone[1] if zone else ""
+    )
 
 
 def _generation_of(machine: str) -> str | None:
     """Return the generation of a machine type that Compute Engine offers TPUs by; None for another."""
-    return next((generation for prefix, generation in _FAMILIES.items() if machine.startswith(prefix)), None)
+    return next(
+        (generation for prefix, generation in _FAMILIES.items() if machine.startswith(prefix)), None
+    )
 
 
 def _policy_of_group(body: RequestBody) -> Iterator[Problem]:
@@ -282,7 +300,11 @@ def _policy_of_group(body: RequestBody) -> Iterator[Problem]:
         message = f"it is missing, so the {hosts} hosts would form no slice"
         name = body.get(POLICY, {}).get("name", "NAME")
         fix = f"set it to projects/PROJECT/regions/REGION/resourcePolicies/{name}"
-        with_policy = "" if POLICY in body else f", and add the {POLICY}, of the type HIGH_THROUGHPUT with a topology"
+        with_policy = (
+            ""
+            if POLICY in body
+            else f", and add the {POLICY}, of the type HIGH_THROUGHPUT with a topology"
+        )
         yield service_problem(path, message, fix + with_policy, request.GROUPS_OF_TPUS)
 
 
@@ -298,9 +320,13 @@ def _size_rules(body: RequestBody, catalog: Catalog) -> Iterator[Problem]:
     sides, shown = topology.split("x"), format_value(topology, quoted=False)
     total = math.prod(_integer(side) or 0 for side in sides)
     # The catalog lacks some of the topologies of three axes.
-    if topology not in known and not (total and len(sides) == known[0].count("x") + 1 == _AXES_OF_CUBES):
+    if topology not in known and not (
+        total and len(sides) == known[0].count("x") + 1 == _AXES_OF_CUBES
+    ):
         fix = f"set it to {listed(known, 14, last=' or ')}"
-        yield service_problem(path, f"{shown} is no topology of {machine}", fix, request.GROUPS_OF_TPUS)
+        yield service_problem(
+            path, f"{shown} is no topology of {machine}", fix, request.GROUPS_OF_TPUS
+        )
     elif hosts * chips != total:
         message = f"{shown} has {total} chips, and {hosts} of {machine} have {hosts * chips}"
         fix = f"set it to {max(1, total // chips)}, or change the topology"
@@ -312,11 +338,15 @@ def _shapes_of(machine: str, catalog: Catalog) -> tuple[int, tuple[str, ...]] | 
     """Return the chips of a machine type and the topologies of its slices; None if the catalog does not have it."""
     generation = _generation_of(machine)
     slices = catalog.generation(generation).slices if generation else ()
-    pairs = [(slice_, each) for slice_ in slices for each in (*slice_.machines, *slice_.named_machines)]
+    pairs = [
+        (slice_, each) for slice_ in slices for each in (*slice_.machines, *slice_.named_machines)
+    ]
     matching = [(slice_, each) for slice_, each in pairs if each.name == machine]
     if not matching:
         return None
-    return matching[0][1].chips, tuple(topology for slice_, _ in matching for topology in slice_.topologies)
+    return matching[0][1].chips, tuple(
+        topology for slice_, _ in matching for topology in slice_.topologies
+    )
 
 
 def _failure_rules(body: RequestBody) -> Iterator[Problem]:

@@ -14,7 +14,14 @@ from tpucfg.schemas import Problem
 from tpucfg.spec import Environment
 from tpucfg.spec.placeholders import RUN_PLACEHOLDERS, used_placeholders
 from tpucfg.spec.project import RESERVED_LABELS, SIZE_LABEL
-from tpucfg.targets.commands import Command, Manifest, Manifests, Requirement, Submission, SubmissionError
+from tpucfg.targets.commands import (
+    Command,
+    Manifest,
+    Manifests,
+    Requirement,
+    Submission,
+    SubmissionError,
+)
 from tpucfg.targets.gke.nodes import node_labels, queue_of
 from tpucfg.targets.gke.request import (
     PROVIDER_CLASS,
@@ -62,9 +69,21 @@ def submission(job: Job) -> Submission:
     kinds = (*((PROVIDER_CLASS, SYNC) if job.secrets else ()), "JobSet")
     steps = tuple(_manifest(kind, job.name, kubectl, namespaced) for kind in kinds)
     pods = f"--selector=jobset.sigs.k8s.io/jobset-name={job.name}"
-    output = (*namespaced, "logs", pods, "--follow", "--prefix", f"--max-log-requests={job.slice.hosts}")
+    output = (
+        *namespaced,
+        "logs",
+        pods,
+        "--follow",
+        "--prefix",
+        f"--max-log-requests={job.slice.hosts}",
+    )
     return Submission(
-        start=Manifests(steps, tuple(_requirements(job, kubectl, namespaced)), trial_jobs, _same_run(job, namespaced)),
+        start=Manifests(
+            steps,
+            tuple(_requirements(job, kubectl, namespaced)),
+            trial_jobs,
+            _same_run(job, namespaced),
+        ),
         watch=Command((*namespaced, "get", f"jobset/{job.name}", "--watch")),
         deletes=tuple(step.delete for step in reversed(steps)),
         notes=tuple(_notes(job, namespaced)),
@@ -102,12 +121,16 @@ def trial_jobs(body: RequestBody) -> tuple[RequestBody, ...]:
     )
 
 
-def _manifest(kind: str, name: str, kubectl: tuple[str, ...], namespaced: tuple[str, ...]) -> Manifest:
+def _manifest(
+    kind: str, name: str, kubectl: tuple[str, ...], namespaced: tuple[str, ...]
+) -> Manifest:
     resource, install = _KINDS[kind]
     return Manifest(
         kind,
         f"{resource}/{name}",
-        create=Command((*kubectl, "create", "--filename=-"), reads_config=True, config_format="json"),
+        create=Command(
+            (*kubectl, "create", "--filename=-"), reads_config=True, config_format="json"
+        ),
         delete=Command((*namespaced, "delete", f"{resource}/{name}")),
         install=install,
     )
@@ -115,19 +138,29 @@ def _manifest(kind: str, name: str, kubectl: tuple[str, ...], namespaced: tuple[
 
 def _same_run(job: Job, namespaced: tuple[str, ...]) -> Command | None:
     """Return the question for jobs of the run, on any size, if its program writes to the folder of the run."""
-    if not job.run or job.whole or not used_placeholders(job.settings.trainer.texts) & RUN_PLACEHOLDERS:
+    if (
+        not job.run
+        or job.whole
+        or not used_placeholders(job.settings.trainer.texts) & RUN_PLACEHOLDERS
+    ):
         return None
     labels = job_labels(job)
     selector = ",".join(f"{key}={labels[key]}" for key in RESERVED_LABELS if key != SIZE_LABEL)
     columns = "--output=custom-columns=NAME:.metadata.name,END:.status.terminalState"
     limits = ("--no-headers", "--request-timeout=30s")
-    return Command((*namespaced, "get", "jobsets.jobset.x-k8s.io", f"--selector={selector}", columns, *limits))
+    return Command(
+        (*namespaced, "get", "jobsets.jobset.x-k8s.io", f"--selector={selector}", columns, *limits)
+    )
 
 
-def _requirements(job: Job, kubectl: tuple[str, ...], namespaced: tuple[str, ...]) -> Iterator[Requirement]:
+def _requirements(
+    job: Job, kubectl: tuple[str, ...], namespaced: tuple[str, ...]
+) -> Iterator[Requirement]:
     """Yield what the job needs beside its own objects, without which its pods would wait, some of them for ever."""
 
-    def needed(prefix: tuple[str, ...], name: str, consequence: str, fix: str, **more: Any) -> Requirement:
+    def needed(
+        prefix: tuple[str, ...], name: str, consequence: str, fix: str, **more: Any
+    ) -> Requirement:
         find = Command((*prefix, "get", name, "--ignore-not-found", "--output=name"))
         return Requirement(name, find, consequence, fix, **more)
 
@@ -169,7 +202,9 @@ def _requirements(job: Job, kubectl: tuple[str, ...], namespaced: tuple[str, ...
     )
 
 
-def _account(job: Job, kubectl: tuple[str, ...], namespaced: tuple[str, ...]) -> tuple[Manifest, RequestBody]:
+def _account(
+    job: Job, kubectl: tuple[str, ...], namespaced: tuple[str, ...]
+) -> tuple[Manifest, RequestBody]:
     """Return the Kubernetes service account that acts as the stack's account."""
     name = pod_account(job)
     metadata = {
@@ -190,7 +225,13 @@ def _create_account(job: Job, namespaced: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _bind_account(job: Job, namespaced: tuple[str, ...]) -> tuple[str, ...]:
-    return (*namespaced, "annotate", "serviceaccount", pod_account(job), f"{_ACCOUNT}={job.account}")
+    return (
+        *namespaced,
+        "annotate",
+        "serviceaccount",
+        pod_account(job),
+        f"{_ACCOUNT}={job.account}",
+    )
 
 
 def _notes(job: Job, namespaced: tuple[str, ...]) -> list[str]:
@@ -227,7 +268,10 @@ def _missing_context(environment: Environment) -> Problem:
 _JSON: Final = "--output=json"
 _ENDS: Final[dict[str, State]] = {"Completed": "succeeded", "Failed": "failed"}
 """The conditions of a JobSet that has ended."""
-_FIRST_HOST: Final = {"jobset.sigs.k8s.io/job-index": "0", "batch.kubernetes.io/job-completion-index": "0"}
+_FIRST_HOST: Final = {
+    "jobset.sigs.k8s.io/job-index": "0",
+    "batch.kubernetes.io/job-completion-index": "0",
+}
 """The labels of the pod whose log is read: https://jobset.sigs.k8s.io/docs/concepts/."""
 _MAX_RESTARTS: Final = 1_000_000
 _STARTED: Final = ("Running", "Succeeded", "Failed")
@@ -249,11 +293,15 @@ def questions(job: Job) -> Questions:
         return NOT_FOUND
     restarts = value_at(jobset, ("status", "restarts"), 0)
     known = LiveState(
-        "waiting", restarts=restarts if type(restarts) is int and 0 <= restarts <= _MAX_RESTARTS else None
+        "waiting",
+        restarts=restarts if type(restarts) is int and 0 <= restarts <= _MAX_RESTARTS else None,
     )
     for condition, state in _ENDS.items():
         if end := _condition(jobset, condition):
-            ended, reason = time_at(end, "lastTransitionTime"), text_at(end, "message") if state == "failed" else ""
+            ended, reason = (
+                time_at(end, "lastTransitionTime"),
+                text_at(end, "message") if state == "failed" else "",
+            )
             known = known._replace(state=state, service_state=condition, ended=ended, reason=reason)
     pods = f"--selector=jobset.sigs.k8s.io/jobset-name={job.name}"
     answer = yield Question((*namespaced, "get", "pods", pods, _JSON))
@@ -263,16 +311,26 @@ def questions(job: Job) -> Questions:
     known = known._replace(started=_start(jobset, listed, known.restarts))
     if known.state == "waiting":
         known = yield from _progress(job, jobset, listed, known, namespaced)
-    first = next((pod for pod in listed if _is_first(pod) and text_at(pod, "status", "phase") in _STARTED), None)
+    first = next(
+        (pod for pod in listed if _is_first(pod) and text_at(pod, "status", "phase") in _STARTED),
+        None,
+    )
     if first:
         options = (f"--container={container_names(job)[0]}", "--timestamps", f"--tail={LOG_LINES}")
-        log = yield Question((*namespaced, "logs", f"pod/{text_at(first, 'metadata', 'name')}", *options), is_log=True)
+        log = yield Question(
+            (*namespaced, "logs", f"pod/{text_at(first, 'metadata', 'name')}", *options),
+            is_log=True,
+        )
         known = known._replace(log=None if log is None else _entries(log))
     return known
 
 
 def _progress(
-    job: Job, jobset: Any, pods: Sequence[dict[str, Any]], known: LiveState, namespaced: tuple[str, ...]
+    job: Job,
+    jobset: Any,
+    pods: Sequence[dict[str, Any]],
+    known: LiveState,
+    namespaced: tuple[str, ...],
 ) -> Generator[Question, Any, LiveState]:
     """Return the state of a JobSet that has not ended, with the reason of a wait."""
     if text_at(jobset, "metadata", "deletionTimestamp"):
@@ -306,23 +364,36 @@ def _admission(workloads: Sequence[dict[str, Any]], suspended: LiveState) -> Liv
     """Return the state of a suspended JobSet by its workload, which Kueue deactivates after its time limit."""
     for workload in workloads:
         if value_at(workload, ("spec", "active")) is False:
-            return suspended._replace(state="stopped", reason=text_at(_condition(workload, "Evicted"), "message"))
-    refusals = (_condition(each, kind, "False") for each in workloads for kind in ("QuotaReserved", "Admitted"))
-    return suspended._replace(reason=next((text for each in refusals if (text := text_at(each, "message"))), ""))
+            return suspended._replace(
+                state="stopped", reason=text_at(_condition(workload, "Evicted"), "message")
+            )
+    refusals = (
+        _condition(each, kind, "False")
+        for each in workloads
+        for kind in ("QuotaReserved", "Admitted")
+    )
+    return suspended._replace(
+        reason=next((text for each in refusals if (text := text_at(each, "message"))), "")
+    )
 
 
 def _start(jobset: Any, pods: Sequence[dict[str, Any]], restarts: int | None) -> datetime | None:
     """Return the start of the first pods; those of earlier attempts are gone, so then the admission of the JobSet."""
     if restarts:
         resumed = _condition(jobset, "Suspended", "False")
-        return time_at(resumed, "lastTransitionTime") or time_at(jobset, "metadata", "creationTimestamp")
+        return time_at(resumed, "lastTransitionTime") or time_at(
+            jobset, "metadata", "creationTimestamp"
+        )
     # A pod has a start time when its node has accepted it.
     return earliest(time_at(pod, "status", "startTime") for pod in pods)
 
 
 def _condition(data: Any, kind: str, status: str = "True") -> dict[str, Any] | None:
     conditions = mappings(value_at(data, ("status", "conditions")))
-    return next((each for each in conditions if (each.get("type"), each.get("status")) == (kind, status)), None)
+    return next(
+        (each for each in conditions if (each.get("type"), each.get("status")) == (kind, status)),
+        None,
+    )
 
 
 def _pod_waits(pod: Any) -> Iterator[str]:
@@ -337,10 +408,14 @@ def _pod_waits(pod: Any) -> Iterator[str]:
 
 
 def _is_first(pod: Any) -> bool:
-    return all(text_at(pod, "metadata", "labels", key) == value for key, value in _FIRST_HOST.items())
+    return all(
+        text_at(pod, "metadata", "labels", key) == value for key, value in _FIRST_HOST.items()
+    )
 
 
 def _entries(log: str) -> str:
     """Return the lines of a log, which begin with their times, as entries with a time each."""
     split = (line.partition(" ") for line in log.splitlines())
-    return "".join(f"{json.dumps({'timestamp': time, 'textPayload': text})}\n" for time, _, text in split)
+    return "".join(
+        f"{json.dumps({'timestamp': time, 'textPayload': text})}\n" for time, _, text in split
+    )

@@ -54,7 +54,10 @@ def _tolerated(key: str, value: str) -> dict[str, str]:
 
 
 _OTHER_CAPACITIES: Final[Sequence[Mapping[str, Any]]] = (
-    *({"key": key, "operator": "DoesNotExist"} for key in (SPOT, FLEX_START, QUEUED, RESERVATION_NAME)),
+    *(
+        {"key": key, "operator": "DoesNotExist"}
+        for key in (SPOT, FLEX_START, QUEUED, RESERVATION_NAME)
+    ),
     # Also true of nodes without the label, and of those with the value `standard`.
     {"key": PROVISIONING, "operator": "NotIn", "values": ["spot", "preemptible", "flex-start"]},
 )
@@ -90,7 +93,9 @@ https://kueue.sigs.k8s.io/docs/tasks/manage/enforce_job_management/setup_default
 
 def queue_of(job: Job) -> str | None:
     """Return the queue that starts the job; None for a job that needs none."""
-    return job.options.get("queue") or (DEFAULT_QUEUE if job.options.get("topology_aware") else None)
+    return job.options.get("queue") or (
+        DEFAULT_QUEUE if job.options.get("topology_aware") else None
+    )
 
 
 def is_placed_by_queue(job: Job) -> bool:
@@ -144,7 +149,9 @@ def _excluded(job: Job) -> Sequence[Mapping[str, Any]]:
 
 def _as_selector(requirement: Mapping[str, Any]) -> str:
     key = requirement["key"]
-    return f"{key} notin ({','.join(requirement['values'])})" if "values" in requirement else f"!{key}"
+    return (
+        f"{key} notin ({','.join(requirement['values'])})" if "values" in requirement else f"!{key}"
+    )
 
 
 def tolerations(job: Job) -> list[dict[str, str]]:
@@ -164,7 +171,9 @@ def _is_selected_by_name(job: Job) -> bool:
         return False
     is_part_of_pool = is_placed_by_queue(job) and DOMAINS[job.slice.generation].selects_machine
     is_smaller = any(machine.chips < other.chips for other in job.slice.machines)
-    return is_part_of_pool or machine.only_named or (is_smaller and "machine" in job.rung.overridden)
+    return (
+        is_part_of_pool or machine.only_named or (is_smaller and "machine" in job.rung.overridden)
+    )
 
 
 def _flex_start(job: Job) -> dict[str, str]:
@@ -205,7 +214,9 @@ def placement_annotations(job: Job) -> dict[str, str]:
     if not is_placed_by_queue(job):
         return {}
     topology, level = str(job.slice.topology), DOMAINS[job.slice.generation].level
-    return {SLICE_TOPOLOGY: topology} | (_domain(job.slice, level.format(topology=topology)) if level else {})
+    return {SLICE_TOPOLOGY: topology} | (
+        _domain(job.slice, level.format(topology=topology)) if level else {}
+    )
 
 
 def _domain(slice_: Slice, level: str) -> dict[str, str]:

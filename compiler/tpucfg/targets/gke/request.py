@@ -37,7 +37,9 @@ NAME: Final = "gke"
 JOBSET: Final = "https://jobset.sigs.k8s.io/docs/reference/jobset.v1alpha2/"
 TPUS: Final = "https://cloud.google.com/kubernetes-engine/docs/how-to/tpus"
 MULTISLICE: Final = "https://jobset.sigs.k8s.io/docs/tasks/tpu_multislice/"
-NAMES: Final = "https://github.com/kubernetes-sigs/jobset/blob/v0.12.0/pkg/webhooks/jobset_webhook.go"
+NAMES: Final = (
+    "https://github.com/kubernetes-sigs/jobset/blob/v0.12.0/pkg/webhooks/jobset_webhook.go"
+)
 """JobSet's webhook, which computes the longest name of a pod and refuses one that is no DNS label."""
 EXCLUSIVE: Final = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 QUEUE: Final = "kueue.x-k8s.io/queue-name"
@@ -76,7 +78,9 @@ def companions(job: Job) -> tuple[RequestBody, ...]:
 
 def pod_account(job: Job) -> str:
     """Return the Kubernetes service account of the pods."""
-    return job.options.get("service_account") or account_id(name=job.project, environment=job.environment.name)
+    return job.options.get("service_account") or account_id(
+        name=job.project, environment=job.environment.name
+    )
 
 
 def escape_dollars(text: str) -> str:
@@ -97,7 +101,9 @@ def _has_own_node_pools(job: Job) -> bool:
 def _queue_labels(job: Job) -> dict[str, str]:
     """Return the labels for Kueue: its queue, and the bound of all attempts together."""
     seconds = _deadline(job) if nodes.queue_of(job) else None
-    return without_empty(**{QUEUE: job.options.get("queue"), MAX_EXEC_TIME: str(seconds) if seconds else None})
+    return without_empty(
+        **{QUEUE: job.options.get("queue"), MAX_EXEC_TIME: str(seconds) if seconds else None}
+    )
 
 
 def _child_job(job: Job) -> dict[str, Any]:
@@ -143,7 +149,11 @@ def uses_host_network(job: Job) -> bool:
 
 def _network(job: Job) -> dict[str, Any]:
     """Return the fields of the host's network; its DNS policy finds the cluster's names, such as the other pods."""
-    return {"hostNetwork": True, "dnsPolicy": "ClusterFirstWithHostNet"} if uses_host_network(job) else {}
+    return (
+        {"hostNetwork": True, "dnsPolicy": "ClusterFirstWithHostNet"}
+        if uses_host_network(job)
+        else {}
+    )
 
 
 def container_names(job: Job) -> list[str]:
@@ -185,8 +195,16 @@ _DISRUPTION_RULE: Final = {
     "onJobFailureMessagePatterns": [f"condition {DISRUPTION}"],
 }
 # After the rule for disruptions, which fail their job with the same reason: the first rule that matches is applied.
-_EXIT_CODE_RULE: Final = {"name": "exitCode", "action": "FailJobSet", "onJobFailureReasons": ["PodFailurePolicy"]}
-_DEADLINE_RULE: Final = {"name": "deadline", "action": "FailJobSet", "onJobFailureReasons": ["DeadlineExceeded"]}
+_EXIT_CODE_RULE: Final = {
+    "name": "exitCode",
+    "action": "FailJobSet",
+    "onJobFailureReasons": ["PodFailurePolicy"],
+}
+_DEADLINE_RULE: Final = {
+    "name": "deadline",
+    "action": "FailJobSet",
+    "onJobFailureReasons": ["DeadlineExceeded"],
+}
 
 
 def _failure_policy(job: Job) -> dict[str, Any]:
@@ -210,7 +228,9 @@ def _pod_failure_policy(job: Job) -> dict[str, Any]:
     """
     rules: list[dict[str, Any]] = []
     if _restarts_for_free(job):
-        rules.append({"action": "FailJob", "onPodConditions": [{"type": DISRUPTION, "status": "True"}]})
+        rules.append(
+            {"action": "FailJob", "onPodConditions": [{"type": DISRUPTION, "status": "True"}]}
+        )
     if job.exit_codes:
         requirement = {"operator": "NotIn", "values": [*job.exit_codes]}
         codes = [{"containerName": name, **requirement} for name in container_names(job)]
@@ -281,7 +301,10 @@ def _bucket_volume(name: str, mount: Mount, account: Mapping[str, str]) -> dict[
     # Objects that no tool created a folder for are visible only with implicit-dirs.
     options = ["implicit-dirs", *([f"only-dir={folder}"] if folder else [])]
     attributes = {"bucketName": bucket, "mountOptions": ",".join(options), **account}
-    return {"name": name, "csi": {"driver": "gcsfuse.csi.storage.gke.io", "volumeAttributes": attributes}}
+    return {
+        "name": name,
+        "csi": {"driver": "gcsfuse.csi.storage.gke.io", "volumeAttributes": attributes},
+    }
 
 
 def _named(mounts: Iterable[Mount]) -> Iterator[tuple[str, Mount]]:
@@ -319,7 +342,9 @@ def _secret_objects(job: Job, account: str) -> tuple[RequestBody, ...]:
     """
     if not job.secrets:
         return ()
-    metadata = without_empty(name=job.name, namespace=job.options.get("namespace", "default"), labels=job_labels(job))
+    metadata = without_empty(
+        name=job.name, namespace=job.options.get("namespace", "default"), labels=job_labels(job)
+    )
     sources = "".join(_source(secret) for secret in job.secrets)
     provider_class = {
         "apiVersion": "secrets-store.csi.x-k8s.io/v1",
@@ -345,7 +370,10 @@ def _secret_objects(job: Job, account: str) -> tuple[RequestBody, ...]:
 def _secret_variables(job: Job) -> list[dict[str, Any]]:
     """Return the environment variables that refer to the Kubernetes secret."""
     return [
-        {"name": secret.variable, "valueFrom": {"secretKeyRef": {"name": job.name, "key": _key(secret)}}}
+        {
+            "name": secret.variable,
+            "valueFrom": {"secretKeyRef": {"name": job.name, "key": _key(secret)}},
+        }
         for secret in job.secrets
     ]
 
@@ -363,14 +391,20 @@ https://github.com/kubernetes-sigs/secrets-store-sync-controller/blob/main/api/v
 
 def _key(secret: Secret) -> str:
     """Return the key of a secret: its variable, or another name if a SecretSync refuses that, such as `A_B`."""
-    return secret.variable if _KEY.fullmatch(secret.variable) else f"key-{secret.variable.replace('_', '-')}"
+    return (
+        secret.variable
+        if _KEY.fullmatch(secret.variable)
+        else f"key-{secret.variable.replace('_', '-')}"
+    )
 
 
 # The origin of every field, for `tpucfg why` and for the locations of findings, and what `extra` cannot set.
 
 _SHM: Final = "https://github.com/pytorch/pytorch#using-pre-built-images"
 _SECRETS: Final = "https://cloud.google.com/secret-manager/docs/sync-k8-secrets"
-_FUSE: Final = "https://cloud.google.com/kubernetes-engine/docs/how-to/cloud-storage-fuse-csi-driver-sidecar"
+_FUSE: Final = (
+    "https://cloud.google.com/kubernetes-engine/docs/how-to/cloud-storage-fuse-csi-driver-sidecar"
+)
 
 _HOST_NETWORK: Final = Origin("spec", "targets.gke.host_network")
 _POD_API: Final = "https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/"
@@ -380,8 +414,12 @@ _KUEUE: Final = "https://kueue.sigs.k8s.io/docs/reference/labels-and-annotations
 _CHILD: Final = "spec.replicatedJobs.*.template.spec"
 _TEMPLATE: Final = f"{_CHILD}.template"
 _POD: Final = f"{_TEMPLATE}.spec"
-_ONE_POD: Final = "a failed pod fails the job of its slice: started again alone, it cannot rejoin the program"
-_SHARED_MEMORY: Final = Origin("rule", "a container's own /dev/shm has 64 MB, too little for data loaders", _SHM)
+_ONE_POD: Final = (
+    "a failed pod fails the job of its slice: started again alone, it cannot rejoin the program"
+)
+_SHARED_MEMORY: Final = Origin(
+    "rule", "a container's own /dev/shm has 64 MB, too little for data loaders", _SHM
+)
 _CAPACITY: Final = Origin("spec", "capacity")
 _RESTARTS: Final = Origin("spec", "trainer.restarts")
 _DURATION: Final = Origin("spec", "trainer.max_run_duration")
@@ -389,7 +427,9 @@ _MOUNTS: Final = Origin("spec", "trainer.mounts")
 
 ORIGINS: Final[Mapping[str, Origin]] = {
     "apiVersion": Origin("rule", "the API of JobSets", JOBSET),
-    "kind": Origin("rule", "a JobSet even for one job: it gives the pods names to find each other by", JOBSET),
+    "kind": Origin(
+        "rule", "a JobSet even for one job: it gives the pods names to find each other by", JOBSET
+    ),
     "metadata.name": Origin("rule", "the job's name", NAMES, "name"),
     "metadata.namespace": Origin("spec", "targets.gke.namespace"),
     f"metadata.labels.[{QUEUE}]": Origin("spec", "targets.gke.queue"),
@@ -410,10 +450,17 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     f"{_CHILD}.podFailurePolicy.**": _RESTARTS,
     **{
         f"{_TEMPLATE}.metadata.annotations.[{name}]": Origin("spec", "targets.gke.topology_aware")
-        for name in (SLICE_TOPOLOGY, nodes.REQUIRED_TOPOLOGY, nodes.SLICE_REQUIRED_TOPOLOGY, nodes.SLICE_SIZE)
+        for name in (
+            SLICE_TOPOLOGY,
+            nodes.REQUIRED_TOPOLOGY,
+            nodes.SLICE_REQUIRED_TOPOLOGY,
+            nodes.SLICE_SIZE,
+        )
     },
     **label_origins(f"{_TEMPLATE}.metadata.labels"),
-    f"{_TEMPLATE}.metadata.annotations.*": Origin("rule", "GKE adds the container that mounts the buckets", _FUSE),
+    f"{_TEMPLATE}.metadata.annotations.*": Origin(
+        "rule", "GKE adds the container that mounts the buckets", _FUSE
+    ),
     f"{_POD}.serviceAccountName": Origin("spec", "targets.gke.service_account"),
     f"{_POD}.priorityClassName": Origin("spec", "targets.gke.priority"),
     f"{_POD}.imagePullSecrets.**": Origin("spec", "targets.gke.image_pull_secrets"),
@@ -424,13 +471,17 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     f"{_POD}.nodeSelector.[{nodes.TOPOLOGY}]": Origin("catalog", "topology", TPUS),
     f"{_POD}.nodeSelector.[{nodes.INSTANCE}]": Origin("spec", "overrides.<size>.machine"),
     f"{_POD}.nodeSelector.[{nodes.COMPUTE_CLASS}]": Origin("spec", "targets.gke.compute_class"),
-    f"{_POD}.nodeSelector.[{nodes.PLACEMENT_POLICY}]": Origin("spec", "targets.gke.placement_policy"),
+    f"{_POD}.nodeSelector.[{nodes.PLACEMENT_POLICY}]": Origin(
+        "spec", "targets.gke.placement_policy"
+    ),
     f"{_POD}.nodeSelector.[{nodes.MAX_RUN_DURATION}]": _DURATION,
     **{
         f"{_POD}.nodeSelector.[{label}]": _CAPACITY
         for label in (nodes.SPOT, nodes.FLEX_START, "cloud.google.com/reservation-*")
     },
-    f"{_POD}.tolerations.0.**": Origin("rule", "nodes with TPUs are tainted, so that no other pod runs there", TPUS),
+    f"{_POD}.tolerations.0.**": Origin(
+        "rule", "nodes with TPUs are tainted, so that no other pod runs there", TPUS
+    ),
     f"{_POD}.tolerations.*.**": _CAPACITY,
     f"{_POD}.affinity.**": _CAPACITY,
     f"{_POD}.containers.1.name": Origin("spec", "targets.gke.containers_per_host"),
@@ -451,7 +502,9 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     f"{COMPANIONS}.{SYNC}.spec.serviceAccountName": Origin("spec", "targets.gke.service_account"),
     f"{COMPANIONS}.*.metadata.namespace": Origin("spec", "targets.gke.namespace"),
     **label_origins(f"{COMPANIONS}.*.metadata.labels"),
-    f"{COMPANIONS}.**": Origin("rule", "GKE copies the secrets' values from Secret Manager for the pods", _SECRETS),
+    f"{COMPANIONS}.**": Origin(
+        "rule", "GKE copies the secrets' values from Secret Manager for the pods", _SECRETS
+    ),
 }
 _NODE_LABELS: Final[Mapping[str, Effect]] = {
     **{
@@ -466,8 +519,12 @@ _NODE_LABELS: Final[Mapping[str, Effect]] = {
 """The labels of nodes by which a pod would choose others than the plan has."""
 
 
-_NODE_ACCOUNT: Final = Effect("TPU067", "targets.gke.host_network", "give the program the account of the nodes")
-WORKLOAD_IDENTITY: Final = "https://cloud.google.com/kubernetes-engine/docs/concepts/workload-identity#restrictions"
+_NODE_ACCOUNT: Final = Effect(
+    "TPU067", "targets.gke.host_network", "give the program the account of the nodes"
+)
+WORKLOAD_IDENTITY: Final = (
+    "https://cloud.google.com/kubernetes-engine/docs/concepts/workload-identity#restrictions"
+)
 
 
 def _is_node_label(key: Any, _: Job) -> bool:
@@ -476,7 +533,9 @@ def _is_node_label(key: Any, _: Job) -> bool:
 
 def _tolerates_other_nodes(toleration: Any, job: Job) -> bool:
     # A toleration without a key tolerates every taint.
-    return isinstance(toleration, dict) and (not toleration.get("key") or _is_node_label(toleration["key"], job))
+    return isinstance(toleration, dict) and (
+        not toleration.get("key") or _is_node_label(toleration["key"], job)
+    )
 
 
 def _is_other_topology(topology: Any, job: Job) -> bool:
@@ -490,12 +549,19 @@ RESERVED: Final[Mapping[str, Reserved]] = {
     **dict.fromkeys(("**.resourceClaims", "**.claims"), Reserved(MORE_CHIPS, _POD_API)),
     "**.activeDeadlineSeconds": Reserved(DEADLINE, _POD_API),
     f"metadata.labels.[{MAX_EXEC_TIME}]": Reserved(DEADLINE, _KUEUE),
-    "metadata.annotations.[provreq.kueue.x-k8s.io/maxRunDurationSeconds]": Reserved(DEADLINE, _KUEUE),
-    **{f"**.nodeSelector.[{label}]": Reserved(effect, _NODES) for label, effect in _NODE_LABELS.items()},
+    "metadata.annotations.[provreq.kueue.x-k8s.io/maxRunDurationSeconds]": Reserved(
+        DEADLINE, _KUEUE
+    ),
+    **{
+        f"**.nodeSelector.[{label}]": Reserved(effect, _NODES)
+        for label, effect in _NODE_LABELS.items()
+    },
     "**.nodeAffinity.**.key": Reserved(CAPACITY, _NODES, _is_node_label),
     "**.tolerations.*": Reserved(CAPACITY, _NODES, _tolerates_other_nodes),
     f"**.annotations.[{SLICE_TOPOLOGY}]": Reserved(MACHINE, TPUS, _is_other_topology),
     "**.nodeName": Reserved(MACHINE, _POD_API),
-    "**.template.spec.hostNetwork": Reserved(_NODE_ACCOUNT, WORKLOAD_IDENTITY, lambda value, _: bool(value)),
+    "**.template.spec.hostNetwork": Reserved(
+        _NODE_ACCOUNT, WORKLOAD_IDENTITY, lambda value, _: bool(value)
+    ),
 }
 """See `Target.RESERVED`."""

@@ -16,7 +16,15 @@ from tpucfg.paths import KeyPath, values_at
 from tpucfg.plan.naming import MAX_DNS_LABEL_LENGTH
 from tpucfg.schemas import Problem
 from tpucfg.spec import Environment, Mount, Project
-from tpucfg.targets.gke.nodes import ACCELERATOR, CHIPS, DEFAULT_QUEUE, DOMAINS, SLICE_TOPOLOGY, TOPOLOGY, can_be_placed
+from tpucfg.targets.gke.nodes import (
+    ACCELERATOR,
+    CHIPS,
+    DEFAULT_QUEUE,
+    DOMAINS,
+    SLICE_TOPOLOGY,
+    TOPOLOGY,
+    can_be_placed,
+)
 from tpucfg.targets.gke.request import (
     MAX_EXEC_TIME,
     NAME,
@@ -30,7 +38,9 @@ from tpucfg.targets.interface import RequestBody
 from tpucfg.targets.rules import long_job_names, service_problem
 from tpucfg.text_format import dotted, format_value, listed
 
-_MOUNT_OPTIONS: Final = "https://cloud.google.com/kubernetes-engine/docs/how-to/cloud-storage-fuse-csi-driver-ephemeral"
+_MOUNT_OPTIONS: Final = (
+    "https://cloud.google.com/kubernetes-engine/docs/how-to/cloud-storage-fuse-csi-driver-ephemeral"
+)
 _POLICIES: Final = ("tpu7x",)
 """The generations whose slices of several hosts have a workload policy."""
 _POLICY: Final = "https://cloud.google.com/sdk/gcloud/reference/beta/compute/resource-policies/create/workload-policy"
@@ -38,7 +48,9 @@ _SLICES: Final = "https://cloud.google.com/kubernetes-engine/docs/how-to/tpu-mul
 _NUMA_GENERATIONS: Final = ("tpu7x",)
 _NUMA: Final = "https://github.com/AI-Hypercomputer/xpk/blob/v1.13.1/src/xpk/parser/workload.py"
 _EXAMPLE: Final = "${bucket}/data"
-_DEFAULT_QUEUE: Final = "https://kueue.sigs.k8s.io/docs/tasks/manage/enforce_job_management/setup_default_local_queue/"
+_DEFAULT_QUEUE: Final = (
+    "https://kueue.sigs.k8s.io/docs/tasks/manage/enforce_job_management/setup_default_local_queue/"
+)
 _PLACEMENT: Final = "https://kueue.sigs.k8s.io/docs/concepts/topology_aware_scheduling/"
 _BUCKET: Final = re.compile(r"[a-z0-9${][a-z0-9${}_.-]{1,221}")
 """A bucket's name, or one with placeholders: https://cloud.google.com/storage/docs/buckets#naming."""
@@ -51,13 +63,17 @@ _SECONDS: Final = re.compile(r"[0-9]{1,10}")
 _MAX_SECONDS: Final = 2**31 - 1
 """A field of 32 bits (_EXEC_TIME)."""
 _EXEC_TIME: Final = "https://kueue.sigs.k8s.io/docs/concepts/workload/#maximum-execution-time"
-_CONTAINERS: Final = "https://github.com/kubernetes/kubernetes/blob/v1.33.0/pkg/apis/core/validation/validation.go"
+_CONTAINERS: Final = (
+    "https://github.com/kubernetes/kubernetes/blob/v1.33.0/pkg/apis/core/validation/validation.go"
+)
 
 
 # The findings about a spec
 
 
-def spec_findings(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
+def spec_findings(
+    project: Project, environment: Environment, slices: Sequence[Slice]
+) -> Iterator[Finding]:
     """Yield findings about accounts, and about placements, policies, mounts and names that a cluster refuses."""
     yield from _accounts_of_nodes(project, environment, slices)
     yield from _unplaceable_sizes(project, environment, slices)
@@ -77,7 +93,9 @@ def max_name_length(pods: int, replicas: int) -> int:
     return MAX_DNS_LABEL_LENGTH - len(f"-{REPLICATED_JOB}-{replicas - 1}-{pods - 1}{_POD_SUFFIX}")
 
 
-def _accounts_of_nodes(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
+def _accounts_of_nodes(
+    project: Project, environment: Environment, slices: Sequence[Slice]
+) -> Iterator[Finding]:
     """Yield a warning for each `host_network`, with which the program loses the account of its pod."""
     accounts: dict[KeyPath, str] = {}
     for slice_ in slices:
@@ -99,7 +117,9 @@ def _accounts_of_nodes(project: Project, environment: Environment, slices: Seque
         )
 
 
-def _unplaceable_sizes(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
+def _unplaceable_sizes(
+    project: Project, environment: Environment, slices: Sequence[Slice]
+) -> Iterator[Finding]:
     """Yield a warning for each `topology_aware` without a queue, and an error for sizes that no queue places so."""
     reported = set()
     for slice_ in slices:
@@ -115,7 +135,9 @@ def _unplaceable_sizes(project: Project, environment: Environment, slices: Seque
                 "pods start on any nodes, whose chips may be of different slices"
             )
             hint = "name a queue in targets.gke.queue, or allow TPU134 with your reason"
-            yield Finding.of("TPU134", message, location, help=hint, details=(f"the rule: {_DEFAULT_QUEUE}",))
+            yield Finding.of(
+                "TPU134", message, location, help=hint, details=(f"the rule: {_DEFAULT_QUEUE}",)
+            )
         if not can_be_placed(slice_):
             generations = " and ".join(DOMAINS)
             message = (
@@ -126,7 +148,9 @@ def _unplaceable_sizes(project: Project, environment: Environment, slices: Seque
                 f"set environments.{environment.name}.overrides.{slice_.size}.targets.gke.topology_aware to false, or "
                 f"leave {slice_.size} out"
             )
-            yield Finding.of("TPU024", message, location, help=hint, details=(f"the rule: {_PLACEMENT}",))
+            yield Finding.of(
+                "TPU024", message, location, help=hint, details=(f"the rule: {_PLACEMENT}",)
+            )
 
 
 def _joined_single_hosts(project: Project, slices: Sequence[Slice]) -> Iterator[Finding]:
@@ -144,7 +168,9 @@ def _joined_single_hosts(project: Project, slices: Sequence[Slice]) -> Iterator[
             )
 
 
-def _divided_hosts(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
+def _divided_hosts(
+    project: Project, environment: Environment, slices: Sequence[Slice]
+) -> Iterator[Finding]:
     """Yield an error for each `containers_per_host` of a size whose hosts are no two NUMA nodes with chips."""
     reported, setting = set(), ("targets", NAME, "containers_per_host")
     for slice_ in slices:
@@ -155,7 +181,11 @@ def _divided_hosts(project: Project, environment: Environment, slices: Sequence[
             continue
         reported.add(count.path)
         # A job of another generation may need the setting.
-        jobs = (job for job, settings in project.settings.items() if settings.source(setting) == count.path)
+        jobs = (
+            job
+            for job, settings in project.settings.items()
+            if settings.source(setting) == count.path
+        )
         is_needed = any(size.partition("-")[0] in _NUMA_GENERATIONS for _, size in jobs)
         path = dotted(("environments", environment.name, "overrides", slice_.size, *setting))
         yield Finding.of(
@@ -168,14 +198,20 @@ def _divided_hosts(project: Project, environment: Environment, slices: Sequence[
         )
 
 
-def _misplaced_policies(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
+def _misplaced_policies(
+    project: Project, environment: Environment, slices: Sequence[Slice]
+) -> Iterator[Finding]:
     """Yield an error for each size that needs no workload policy, or shares that of another topology."""
     topologies: dict[str, tuple[str, str]] = {}
     for slice_ in slices:
-        policy = project.settings[environment.name, slice_.size].layers.find("targets", NAME, "placement_policy")
+        policy = project.settings[environment.name, slice_.size].layers.find(
+            "targets", NAME, "placement_policy"
+        )
         if policy is None or not policy.value:
             continue
-        path = f"environments.{environment.name}.overrides.{slice_.size}.targets.gke.placement_policy"
+        path = (
+            f"environments.{environment.name}.overrides.{slice_.size}.targets.gke.placement_policy"
+        )
         size, topology = topologies.setdefault(policy.value, (slice_.size, str(slice_.topology)))
         if slice_.generation not in _POLICIES or slice_.hosts_per_slice == 1:
             message = f"{slice_.size} has no workload policy: only slices of TPU7x with several hosts have one"
@@ -189,7 +225,9 @@ def _misplaced_policies(project: Project, environment: Environment, slices: Sequ
         yield Finding.of("TPU007", message, location, help=hint, details=(f"the rule: {_POLICY}",))
 
 
-def _impossible_mounts(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
+def _impossible_mounts(
+    project: Project, environment: Environment, slices: Sequence[Slice]
+) -> Iterator[Finding]:
     """Yield an error for each mount that a pod cannot have, once for all sizes that share it."""
     paths = {}
     for slice_ in slices:
@@ -230,10 +268,13 @@ def rules(body: RequestBody, catalog: Catalog) -> Iterator[Problem]:
     yield from _duration_rule(body["metadata"].get("labels", {}))
     jobs = body["spec"]["replicatedJobs"]
     if not any(
-        _requested_chips(container) for _, container in values_at(jobs, "*.template.spec.template.spec.containers.*")
+        _requested_chips(container)
+        for _, container in values_at(jobs, "*.template.spec.template.spec.containers.*")
     ):
         fix = f"add resources.limits.{CHIPS} to the container, with the chips of its host"
-        yield service_problem(("spec", "replicatedJobs"), f"no container requests {CHIPS}", fix, TPUS)
+        yield service_problem(
+            ("spec", "replicatedJobs"), f"no container requests {CHIPS}", fix, TPUS
+        )
     for index, job in enumerate(jobs):
         path = ("spec", "replicatedJobs", index, "template", "spec")
         yield from _job_rules(path, job["template"].get("spec", {}), catalog)
@@ -243,8 +284,12 @@ def _job_rules(path: KeyPath, job: Mapping[str, Any], catalog: Catalog) -> Itera
     pod, pod_path = _pod(job), (*path, "template", "spec")
     chips = 0
     for index, container in enumerate(pod.get("containers", [])):
-        yield from _request_rules((*pod_path, "containers", index, "resources"), container.get("resources", {}))
-        yield from _variable_rules((*pod_path, "containers", index, "env"), container.get("env", []))
+        yield from _request_rules(
+            (*pod_path, "containers", index, "resources"), container.get("resources", {})
+        )
+        yield from _variable_rules(
+            (*pod_path, "containers", index, "env"), container.get("env", [])
+        )
         chips += _requested_chips(container)
     selector = pod.get("nodeSelector", {})
     # A part of a larger node pool has its topology in an annotation only.
@@ -255,7 +300,9 @@ def _job_rules(path: KeyPath, job: Mapping[str, Any], catalog: Catalog) -> Itera
     value = selector.get(TOPOLOGY, annotations.get(SLICE_TOPOLOGY))
     # Without them, the node pool determines the slice, and nothing can be checked here.
     if chips and ACCELERATOR in selector and value is not None:
-        yield from _shape_rules(path, job, chips, _Shape(selector[ACCELERATOR], value, topology), catalog)
+        yield from _shape_rules(
+            path, job, chips, _Shape(selector[ACCELERATOR], value, topology), catalog
+        )
 
 
 def _pod(job: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -269,16 +316,22 @@ def _variable_rules(path: KeyPath, variables: Sequence[Mapping[str, Any]]) -> It
     for index, variable in enumerate(variables):
         if variable["name"] in names:
             message = f"the variable {variable['name']} is set twice, and the program gets only the last value"
-            yield service_problem((*path, index, "name"), message, "delete one of the two", _CONTAINERS)
+            yield service_problem(
+                (*path, index, "name"), message, "delete one of the two", _CONTAINERS
+            )
         names.add(variable["name"])
 
 
 def _duration_rule(labels: Mapping[str, str]) -> Iterator[Problem]:
     """Yield an error for a bound of all attempts that Kueue cannot read, which it would ignore."""
     seconds = labels.get(MAX_EXEC_TIME)
-    if seconds is not None and not (_SECONDS.fullmatch(seconds) and 0 < int(seconds) <= _MAX_SECONDS):
+    if seconds is not None and not (
+        _SECONDS.fullmatch(seconds) and 0 < int(seconds) <= _MAX_SECONDS
+    ):
         message = f"{format_value(seconds)} is not a number of seconds from 1 to {_MAX_SECONDS:,}"
-        yield service_problem(("metadata", "labels", MAX_EXEC_TIME), message, "use a shorter duration", _EXEC_TIME)
+        yield service_problem(
+            ("metadata", "labels", MAX_EXEC_TIME), message, "use a shorter duration", _EXEC_TIME
+        )
 
 
 def _requested_chips(container: Mapping[str, Any]) -> int:
@@ -290,7 +343,9 @@ def _request_rules(path: KeyPath, resources: Mapping[str, Any]) -> Iterator[Prob
     limit, request = (resources.get(kind, {}).get(CHIPS) for kind in ("limits", "requests"))
     if limit is not None and not _CHIPS.fullmatch(str(limit)):
         message = f"{format_value(limit, quoted=False)} is not a whole number of chips"
-        yield service_problem((*path, "limits", CHIPS), message, "write the chips of one host: 4", TPUS)
+        yield service_problem(
+            (*path, "limits", CHIPS), message, "write the chips of one host: 4", TPUS
+        )
     elif request is not None and str(request) != str(limit):
         shown_limit = format_value(limit, quoted=False) if limit is not None else "missing"
         message = f"it is {format_value(request, quoted=False)}, and the limit is {shown_limit}: they must be equal"
@@ -315,14 +370,20 @@ def _shape_rules(
     shapes = _shapes(label, catalog)
     if not shapes:
         location = (*pod_path, "nodeSelector", ACCELERATOR)
-        labels = dict.fromkeys(machine.gke_label for slice_ in catalog.all() for machine in slice_.machines)
-        yield service_problem(location, f"{label} is not a TPU of GKE", f"set it to one of: {listed([*labels])}", TPUS)
+        labels = dict.fromkeys(
+            machine.gke_label for slice_ in catalog.all() for machine in slice_.machines
+        )
+        yield service_problem(
+            location, f"{label} is not a TPU of GKE", f"set it to one of: {listed([*labels])}", TPUS
+        )
     elif topology not in shapes:
         fix = f"set it to one of: {listed(tuple(shapes), 16)}"
         yield service_problem(topology_path, f"{label} has no topology {topology}", fix, TPUS)
     elif chips not in shapes[topology]:
         machines = " or ".join(f"{count} ({name})" for count, name in shapes[topology].items())
-        message = f"the pod requests {chips} chips, and it must request all of its host's: {machines}"
+        message = (
+            f"the pod requests {chips} chips, and it must request all of its host's: {machines}"
+        )
         fix = f"set its limit of {CHIPS} to {next(iter(shapes[topology]))}"
         yield service_problem((*pod_path, "containers"), message, fix, TPUS)
     else:
@@ -333,7 +394,9 @@ def _host_rules(path: KeyPath, job: Mapping[str, Any], hosts: int) -> Iterator[P
     for field in ("parallelism", "completions"):
         if (pods := job.get(field, 1)) != hosts:
             message = f"{pods} pods, and the slice has {hosts} host{'s' if hosts > 1 else ''}"
-            yield service_problem((*path, field), message, f"set parallelism and completions to {hosts}", TPUS)
+            yield service_problem(
+                (*path, field), message, f"set parallelism and completions to {hosts}", TPUS
+            )
             return
     if hosts > 1 and job.get("completionMode", "Indexed") != "Indexed":
         message = "without an index a pod cannot tell which host it is"
@@ -345,7 +408,11 @@ def _shapes(label: str, catalog: Catalog) -> dict[str, dict[int, str]]:
     for generation in catalog.generations():
         shapes: dict[str, dict[int, str]] = {}
         for slice_ in generation.slices:
-            machines = {machine.chips: machine.name for machine in slice_.machines if machine.gke_label == label}
+            machines = {
+                machine.chips: machine.name
+                for machine in slice_.machines
+                if machine.gke_label == label
+            }
             shapes |= dict.fromkeys(slice_.topologies, machines) if machines else {}
         if shapes:
             return shapes

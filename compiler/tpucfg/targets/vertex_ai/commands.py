@@ -43,7 +43,11 @@ def _image_notes(job: Job) -> Iterator[str]:
     https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/general/custom-service-account.
     """
     repository, environment = repository_of(job.image), job.environment
-    if repository is None or repository.project == environment.project or not environment.grants_images:
+    if (
+        repository is None
+        or repository.project == environment.project
+        or not environment.grants_images
+    ):
         return
     number = f"$(gcloud projects describe {environment.project} --format='value(projectNumber)')"
     yield (
@@ -77,4 +81,6 @@ _STATES: Final[Mapping[str, State]] = {
 def questions(job: Job) -> Questions:
     """Return the questions about the newest job of the name, whose log has the number in its full name."""
     error, project = ("error", "message"), job.environment.project
-    return logged_job(listing(job), project, _STATES, error, lambda each: text_at(each, "name").rpartition("/")[2])
+    return logged_job(
+        listing(job), project, _STATES, error, lambda each: text_at(each, "name").rpartition("/")[2]
+    )

@@ -35,7 +35,9 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     "workerPoolSpecs.*.machineSpec.acceleratorCount": Origin("catalog", "cores", COMPUTE),
     "workerPoolSpecs.*.machineSpec.tpuTopology": Origin("catalog", "topology", COMPUTE),
     "workerPoolSpecs.*.machineSpec.reservationAffinity.**": Origin("spec", "capacity"),
-    "workerPoolSpecs.*.replicaCount": Origin("rule", "one replica for any number of hosts", COMPUTE, "sizes"),
+    "workerPoolSpecs.*.replicaCount": Origin(
+        "rule", "one replica for any number of hosts", COMPUTE, "sizes"
+    ),
     "workerPoolSpecs.*.containerSpec.imageUri": Origin("spec", "trainer.image"),
     "workerPoolSpecs.*.containerSpec.command.*": Origin("spec", "trainer.command"),
     "workerPoolSpecs.*.containerSpec.args.*": Origin("figure", ""),
@@ -50,7 +52,10 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     "scheduling.strategy": Origin("spec", "capacity"),
     "serviceAccount": Origin("spec", "targets.vertex-ai.service_account"),
     "baseOutputDirectory.outputUriPrefix": Origin(
-        "rule", "the job's own folder in the environment's bucket", _SPEC, "environments.<env>.bucket"
+        "rule",
+        "the job's own folder in the environment's bucket",
+        _SPEC,
+        "environments.<env>.bucket",
     ),
 }
 
@@ -113,7 +118,9 @@ def _program(job: Job) -> dict[str, Any]:
             args=list(job.args),
             env=env,
         )
-    return without_empty(imageUri=job.image, command=list(job.command), args=list(job.args), env=env)
+    return without_empty(
+        imageUri=job.image, command=list(job.command), args=list(job.args), env=env
+    )
 
 
 def escape_references(text: str) -> str:

@@ -43,7 +43,9 @@ _RULES: Final = (
 )
 
 
-def spec_findings(project: Project, environment: Environment, slices: Sequence[Slice]) -> Iterator[Finding]:
+def spec_findings(
+    project: Project, environment: Environment, slices: Sequence[Slice]
+) -> Iterator[Finding]:
     """Yield findings about packages and mounts that Vertex AI refuses."""
     for settings in distinct_settings(project, environment, slices):
         yield from _package_findings(project, settings)
@@ -64,7 +66,9 @@ def _package_findings(project: Project, settings: Settings) -> Iterator[Finding]
         yield Finding.of("TPU051", message, project.document.value_location(path), help=hint)
 
 
-def _mount_elsewhere(project: Project, environment: Environment, slice_: Slice, mount: Mount) -> Iterator[Finding]:
+def _mount_elsewhere(
+    project: Project, environment: Environment, slice_: Slice, mount: Mount
+) -> Iterator[Finding]:
     """Yield an error for a mount whose folder is not the one where the service shows the bucket."""
     values = _KnownPlaceholders(path_values(project, environment, slice_.size))
     folder = _ROOT + fill_placeholders(mount.source, values).rstrip("/").removeprefix("gs://")
@@ -72,7 +76,9 @@ def _mount_elsewhere(project: Project, environment: Environment, slice_: Slice, 
         return
     path = project.settings[environment.name, slice_.size].source(("trainer", "mounts", mount.path))
     move = removal_hint(project, environment, path, "mounts", mount.path)
-    own_path: KeyPath = path[:-1] if move.startswith("delete") else (*environment.path, "trainer", "mounts")
+    own_path: KeyPath = (
+        path[:-1] if move.startswith("delete") else (*environment.path, "trainer", "mounts")
+    )
     if _JOB_DIR in mount.source:
         reason = "its folder changes with the size and run"
         fix = f"pass {mount.source} as a flag"
@@ -104,17 +110,23 @@ def rules(body: RequestBody, catalog: Catalog) -> Iterator[Problem]:
         yield from _strategy_rules(body, machine, catalog)
 
 
-def _strategy_rules(body: RequestBody, spec: Mapping[str, Any], catalog: Catalog) -> Iterator[Problem]:
+def _strategy_rules(
+    body: RequestBody, spec: Mapping[str, Any], catalog: Catalog
+) -> Iterator[Problem]:
     """Yield the problem of a strategy that the service does not have for a slice."""
     path, strategy = ("scheduling", "strategy"), body.get("scheduling", {}).get("strategy")
     if (kind := _STRATEGIES.get(str(strategy))) is None:
         return
-    for slice_ in _slices_on_machine(str(spec.get("machineType")), str(spec.get("acceleratorType")), catalog):
+    for slice_ in _slices_on_machine(
+        str(spec.get("machineType")), str(spec.get("acceleratorType")), catalog
+    ):
         row = capacity_verdict(NAME, slice_, kind)
         if _shape_of(spec, slice_) == _shape(slice_) and row.level == "error":
             message = f"{dotted(path)}: {strategy} on {slice_.size}: {row.text}"
             details = tuple(f"see {url}" for url in row.sources)
-            yield Problem("TPU074", message, path, f"set {dotted(path)} to STANDARD", details=details)
+            yield Problem(
+                "TPU074", message, path, f"set {dotted(path)} to STANDARD", details=details
+            )
 
 
 def _machine_rules(path: KeyPath, spec: Mapping[str, Any], catalog: Catalog) -> Iterator[Problem]:
@@ -122,21 +134,30 @@ def _machine_rules(path: KeyPath, spec: Mapping[str, Any], catalog: Catalog) -> 
     slices = _slices_on_machine(str(machine), str(spec.get("acceleratorType")), catalog)
     if not slices and _slices_on_machine(str(machine), "None", catalog):
         message = f"{machine} is not offered with {spec['acceleratorType']}"
-        hint = refused_help((*path, "acceleratorType"), spec, catalog) or _accelerators_hint(path, catalog)
+        hint = refused_help((*path, "acceleratorType"), spec, catalog) or _accelerators_hint(
+            path, catalog
+        )
         yield service_problem((*path, "acceleratorType"), message, hint, COMPUTE)
         return
     if not slices:
         offered = [slice_ for slice_ in catalog.all() if NAME in slice_.targets]
-        machines = tuple(dict.fromkeys(name for slice_ in offered for name in _machine_types(slice_)))
+        machines = tuple(
+            dict.fromkeys(name for slice_ in offered for name in _machine_types(slice_))
+        )
         yield service_problem(
-            (*path, "machineType"), f"{machine} has no TPU", _set_hint((*path, "machineType"), machines), COMPUTE
+            (*path, "machineType"),
+            f"{machine} has no TPU",
+            _set_hint((*path, "machineType"), machines),
+            COMPUTE,
         )
         return
     fields = ("acceleratorType", "acceleratorCount") if is_counted(slices[0]) else ("tpuTopology",)
     for field in ("acceleratorType", "acceleratorCount", "tpuTopology"):
         if field in spec and field not in fields:
             message = f"a slice of {machine} is chosen by {' and '.join(fields)}"
-            problem = service_problem((*path, field), message, f"delete {dotted((*path, field))}", COMPUTE)
+            problem = service_problem(
+                (*path, field), message, f"delete {dotted((*path, field))}", COMPUTE
+            )
             yield problem._replace(at_key=True)
     shape = _shape_of(spec, slices[0])
     shapes = [_shape(slice_) for slice_ in slices]
@@ -145,7 +166,10 @@ def _machine_rules(path: KeyPath, spec: Mapping[str, Any], catalog: Catalog) -> 
         values = tuple(dict.fromkeys(str(offered[fields.index(field)]) for offered in shapes))
         shown = " ".join(part for part in shape if part) or f"no {fields[0]}"
         yield service_problem(
-            (*path, field), f"{machine} is not offered with {shown}", _set_hint((*path, field), values), COMPUTE
+            (*path, field),
+            f"{machine} is not offered with {shown}",
+            _set_hint((*path, field), values),
+            COMPUTE,
         )
 
 
@@ -158,20 +182,31 @@ def refused_help(path: KeyPath, parent: Any, catalog: Catalog) -> str:
     slices = [slice_ for slice_ in catalog.generation(generation).slices if NAME in slice_.targets]
     if not slices or is_counted(slices[0]):
         return "" if slices else _accelerators_hint(tuple(above), catalog)
-    machine_path, topology_path = (dotted((*above, name)) for name in ("machineType", "tpuTopology"))
-    machines = tuple(dict.fromkeys(machine for slice_ in slices for machine in _machine_types(slice_)))
+    machine_path, topology_path = (
+        dotted((*above, name)) for name in ("machineType", "tpuTopology")
+    )
+    machines = tuple(
+        dict.fromkeys(machine for slice_ in slices for machine in _machine_types(slice_))
+    )
     count = str(parent.get("acceleratorCount"))
     if (slice_ := next((slice_ for slice_ in slices if str(slice_.number) == count), None)) is None:
-        return f"delete {dotted(path)}, and set {machine_path} to {listed(machines, 14, last=' or ')}"
+        return (
+            f"delete {dotted(path)}, and set {machine_path} to {listed(machines, 14, last=' or ')}"
+        )
     machine = next(
-        (name for name in _machine_types(slice_) if name == parent.get("machineType")), slice_.machines[0].name
+        (name for name in _machine_types(slice_) if name == parent.get("machineType")),
+        slice_.machines[0].name,
     )
     edits = f"set {machine_path} to {machine} and {topology_path} to {slice_.topology}"
     return f"{edits}, and delete acceleratorType and acceleratorCount"
 
 
 def _accelerators_hint(path: KeyPath, catalog: Catalog) -> str:
-    offered = (slice_.accelerators[NAME] for slice_ in catalog.all() if NAME in slice_.targets and is_counted(slice_))
+    offered = (
+        slice_.accelerators[NAME]
+        for slice_ in catalog.all()
+        if NAME in slice_.targets and is_counted(slice_)
+    )
     return _set_hint((*path, "acceleratorType"), tuple(dict.fromkeys(offered)))
 
 
@@ -190,9 +225,13 @@ def _slices_on_machine(machine: str, accelerator: str, catalog: Catalog) -> list
     # One generation at a time, because each is read from its own file.
     for generation in catalog.generations():
         slices = [
-            slice_ for slice_ in generation.slices if NAME in slice_.targets and machine in _machine_types(slice_)
+            slice_
+            for slice_ in generation.slices
+            if NAME in slice_.targets and machine in _machine_types(slice_)
         ]
-        if slices and (not is_counted(slices[0]) or accelerator in (slices[0].accelerators[NAME], "None")):
+        if slices and (
+            not is_counted(slices[0]) or accelerator in (slices[0].accelerators[NAME], "None")
+        ):
             return slices
     return []
 
@@ -203,4 +242,6 @@ def _machine_types(slice_: Slice) -> tuple[str, ...]:
 
 
 def _shape(slice_: Slice) -> tuple[str | None, ...]:
-    return (slice_.accelerators[NAME], str(slice_.cores)) if is_counted(slice_) else (slice_.topology,)
+    return (
+        (slice_.accelerators[NAME], str(slice_.cores)) if is_counted(slice_) else (slice_.topology,)
+    )

@@ -11,7 +11,11 @@ from standin import errors
 from standin.errors import ApiError
 
 TPU = "tpu.googleapis.com"
-AGENT_DOMAINS = {TPU: "cloud-tpu", "aiplatform.googleapis.com": "gcp-sa-aiplatform", "ml.googleapis.com": "cloud-ml"}
+AGENT_DOMAINS = {
+    TPU: "cloud-tpu",
+    "aiplatform.googleapis.com": "gcp-sa-aiplatform",
+    "ml.googleapis.com": "cloud-ml",
+}
 """The domain of the service agent that `generateServiceIdentity` returns.
 
 Source: https://github.com/GoogleCloudPlatform/cloud-foundation-fabric (modules/project/service-agents.yaml)
@@ -162,7 +166,9 @@ class Cloud:
         with self._change("account.create", email):
             if email in self.accounts:
                 raise ApiError(
-                    409, "alreadyExists", f"Service account {account_id} already exists within project {project}."
+                    409,
+                    "alreadyExists",
+                    f"Service account {account_id} already exists within project {project}.",
                 )
             self.accounts[email] = {**body, "project": project}
             self._unseen[email] = self.invisible_for
@@ -191,7 +197,11 @@ class Cloud:
         with self._change("role.create", name):
             if name in self.roles:
                 is_active = self.roles[name].state == "active"
-                raise errors.role_exists(role_id) if is_active else errors.role_marked_for_deletion(role_id)
+                raise (
+                    errors.role_exists(role_id)
+                    if is_active
+                    else errors.role_marked_for_deletion(role_id)
+                )
             self.roles[name] = Role(body)
             return name
 
@@ -230,15 +240,23 @@ class Cloud:
 
     def members(self, resource: str, role: str) -> set[str]:
         """Return the members of a role."""
-        return {member for granted, member, _ in self.grants.get(resource, set()) if granted == role}
+        return {
+            member for granted, member, _ in self.grants.get(resource, set()) if granted == role
+        }
 
     def conditions(self, resource: str, role: str) -> set[str]:
         """Return the expressions of the conditions under which a role is granted."""
-        return {condition for granted, _, condition in self.grants.get(resource, set()) if granted == role}
+        return {
+            condition
+            for granted, _, condition in self.grants.get(resource, set())
+            if granted == role
+        }
 
     def etag(self, resource: str) -> str:
         """Return the etag of a resource's policy, which changes with every change of the policy."""
-        return hashlib.sha256(repr(sorted(self.grants.get(resource, set()))).encode()).hexdigest()[:12]
+        return hashlib.sha256(repr(sorted(self.grants.get(resource, set()))).encode()).hexdigest()[
+            :12
+        ]
 
     def number(self, project: str) -> int:
         """Return a project's number, by its id or number."""

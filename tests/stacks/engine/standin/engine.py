@@ -26,7 +26,12 @@ logging.getLogger("grpc._server").setLevel(logging.CRITICAL)
 Program = Callable[[], None]
 """Declares resources; the return value is ignored."""
 
-STEPS_OF_A_REPLACEMENT = {"create-replacement", "delete-replaced", "discard-replaced", "remove-pending-replace"}
+STEPS_OF_A_REPLACEMENT = {
+    "create-replacement",
+    "delete-replaced",
+    "discard-replaced",
+    "remove-pending-replace",
+}
 
 
 class UnexpectedOutcomeError(AssertionError):
@@ -64,14 +69,22 @@ class Outcome:
     @property
     def steps(self) -> list[Step]:
         """Each resource once, sorted by type and name; a replacement counts as `replace`, not as its three parts."""
-        steps = [_step(event.resource_pre_event.metadata) for event in self.events if event.resource_pre_event]
+        steps = [
+            _step(event.resource_pre_event.metadata)
+            for event in self.events
+            if event.resource_pre_event
+        ]
         own = [step for step in steps if step.operation not in STEPS_OF_A_REPLACEMENT]
         return sorted(own, key=lambda step: (step.type, step.name))
 
     @property
     def changes(self) -> dict[str, str]:
         """Operation by logical name, without unchanged resources."""
-        return {step.name: step.operation for step in self.steps if step.operation not in {"same", "refresh", "read"}}
+        return {
+            step.name: step.operation
+            for step in self.steps
+            if step.operation not in {"same", "refresh", "read"}
+        }
 
     def step(self, name: str) -> Step:
         """Return the step of the resource with that logical name."""
@@ -80,8 +93,14 @@ class Outcome:
     @property
     def order(self) -> list[tuple[str, str]]:
         """Operation and logical name of every step, in the order of their start, with replacements in parts."""
-        steps = [_step(event.resource_pre_event.metadata) for event in self.events if event.resource_pre_event]
-        return [(step.operation, step.name) for step in steps if step.operation not in {"same", "read"}]
+        steps = [
+            _step(event.resource_pre_event.metadata)
+            for event in self.events
+            if event.resource_pre_event
+        ]
+        return [
+            (step.operation, step.name) for step in steps if step.operation not in {"same", "read"}
+        ]
 
     @property
     def errors(self) -> list[str]:
@@ -133,18 +152,26 @@ class Stack:
     def resources(self) -> dict[str, dict[str, Any]]:
         """Return the resources in the state, by logical name."""
         deployment: Any = self.automation.export_stack().deployment
-        return {entry["urn"].rpartition("::")[2]: entry for entry in deployment.get("resources", [])}
+        return {
+            entry["urn"].rpartition("::")[2]: entry for entry in deployment.get("resources", [])
+        }
 
     def change_program(self, program: Program) -> None:
         """Replace the stack's program."""
         self.automation.workspace.program = program
 
-    def _run(self, operation: Callable[..., Any], fails: bool, options: Options, tries: int = 2) -> Outcome:
+    def _run(
+        self, operation: Callable[..., Any], fails: bool, options: Options, tries: int = 2
+    ) -> Outcome:
         events_: list[events.EngineEvent] = []
         lines: list[str] = []
         try:
             result = operation(
-                on_event=events_.append, on_output=lines.append, on_error=lines.append, color="never", **options
+                on_event=events_.append,
+                on_output=lines.append,
+                on_error=lines.append,
+                color="never",
+                **options,
             )
         except CommandError as error:
             if tries > 1 and _failed_to_start(events_, lines):
@@ -153,7 +180,9 @@ class Stack:
                 raise UnexpectedOutcomeError("\n".join(lines) or str(error)) from None
             return Outcome(events_, "\n".join(lines), {})
         if fails:
-            raise UnexpectedOutcomeError("expected a failure, but the operation passed:\n" + "\n".join(lines))
+            raise UnexpectedOutcomeError(
+                "expected a failure, but the operation passed:\n" + "\n".join(lines)
+            )
         return Outcome(events_, "\n".join(lines), _plain_outputs(result))
 
 
@@ -165,7 +194,9 @@ _DISCONNECTED: Final = ("Connection refused", "Resource monitor has terminated")
 def _failed_to_start(events_: Sequence[events.EngineEvent], lines: Sequence[str]) -> bool:
     """Return True if engine and program lost their connection before any resource was changed."""
     lost = any(text in line for line in lines for text in _DISCONNECTED)
-    started = [_step(event.resource_pre_event.metadata) for event in events_ if event.resource_pre_event]
+    started = [
+        _step(event.resource_pre_event.metadata) for event in events_ if event.resource_pre_event
+    ]
     return lost and all(step.type == _STACK or step.operation == "refresh" for step in started)
 
 
@@ -192,9 +223,13 @@ def create_stack(
     options = automation.LocalWorkspaceOptions(
         work_dir=str(folder),
         env_vars=environment,
-        project_settings=None if own else automation.ProjectSettings(name=project, runtime="python", main=str(folder)),
+        project_settings=None
+        if own
+        else automation.ProjectSettings(name=project, runtime="python", main=str(folder)),
     )
-    stack = automation.create_or_select_stack(name, project_name=project, program=program, opts=options)
+    stack = automation.create_or_select_stack(
+        name, project_name=project, program=program, opts=options
+    )
     if config:
         settings = json.dumps({key: _setting(value) for key, value in config.items()})
         arguments = ["config", "set-all", "--stack", name, "--json", settings]
@@ -224,7 +259,8 @@ def collect_abandoned_programs() -> None:
     https://github.com/python/cpython/issues/106905.
     """
     deadline = time.monotonic() + 5
-    while any(map(_serves_a_program, sys._current_frames().values())) and time.monotonic() < deadline:  # noqa: SLF001 - documented
+    frames = sys._current_frames  # noqa: SLF001 - documented
+    while any(map(_serves_a_program, frames().values())) and time.monotonic() < deadline:
         time.sleep(0.01)
     gc.collect()
 
@@ -242,14 +278,20 @@ def _setting(value: object) -> dict[str, Any]:
     if isinstance(value, str):
         return {"value": value}
     text = json.dumps(value)
-    return {"value": text, "objectValue": value} if isinstance(value, list | dict) else {"value": text}
+    return (
+        {"value": text, "objectValue": value} if isinstance(value, list | dict) else {"value": text}
+    )
 
 
 def _step(metadata: events.StepEventMetadata) -> Step:
-    changes = {path: str(diff.diff_kind.value) for path, diff in (metadata.detailed_diff or {}).items()}
+    changes = {
+        path: str(diff.diff_kind.value) for path, diff in (metadata.detailed_diff or {}).items()
+    }
     old = (metadata.old and metadata.old.inputs) or {}
     new = (metadata.new and metadata.new.inputs) or {}
-    return Step(str(metadata.op.value), metadata.type, metadata.urn.rpartition("::")[2], changes, old, new)
+    return Step(
+        str(metadata.op.value), metadata.type, metadata.urn.rpartition("::")[2], changes, old, new
+    )
 
 
 def _plain_outputs(result: object) -> dict[str, Any]:

@@ -41,7 +41,9 @@ def bucket_owned() -> ApiError:
     Source: https://github.com/terraform-google-modules/terraform-google-cloud-storage/pull/238
     """
     return ApiError(
-        409, "conflict", "Your previous request to create the named bucket succeeded and you already own it."
+        409,
+        "conflict",
+        "Your previous request to create the named bucket succeeded and you already own it.",
     )
 
 
@@ -109,7 +111,11 @@ def location_refused(location: str) -> ApiError:
 
     Source: https://github.com/PaloAltoNetworks/terraform-google-vmseries-modules/issues/148
     """
-    return ApiError(412, "conditionNotMet", f"'{location}' violates constraint 'constraints/gcp.resourceLocations'")
+    return ApiError(
+        412,
+        "conditionNotMet",
+        f"'{location}' violates constraint 'constraints/gcp.resourceLocations'",
+    )
 
 
 def unavailable() -> ApiError:

@@ -83,7 +83,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _check_token(self) -> None:
         if not self.headers.get("Authorization", "").startswith("Bearer "):
-            raise ApiError(401, "authError", "Request is missing required authentication credential.")
+            raise ApiError(
+                401, "authError", "Request is missing required authentication credential."
+            )
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _handle
 
@@ -93,7 +95,9 @@ class _Handler(BaseHTTPRequestHandler):
             if match:
                 return call, match.groupdict()
         raise ApiError(
-            501, "notImplemented", f"no stand-in for {self.command} {path}: add it to standin/google_routes.py"
+            501,
+            "notImplemented",
+            f"no stand-in for {self.command} {path}: add it to standin/google_routes.py",
         )
 
     def _answer(self, status: int, answer: dict[str, Any] | None) -> None:

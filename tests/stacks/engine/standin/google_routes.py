@@ -75,7 +75,10 @@ def _delete_bucket(request: Request) -> None:
 
 def _list_objects(request: Request) -> dict[str, Any]:
     bucket = request.cloud.bucket(request.path["bucket"])
-    items = [{"kind": "storage#object", "name": name, "generation": "1"} for name in sorted(bucket.objects)]
+    items = [
+        {"kind": "storage#object", "name": name, "generation": "1"}
+        for name in sorted(bucket.objects)
+    ]
     return {"kind": "storage#objects", **({"items": items} if items else {})}
 
 
@@ -86,7 +89,12 @@ def _delete_object(request: Request) -> None:
 def _get_project(request: Request) -> dict[str, Any]:
     project = request.cloud.project_id(request.path["project"])
     number = str(request.cloud.number(project))
-    return {"projectId": project, "name": project, "projectNumber": number, "lifecycleState": "ACTIVE"}
+    return {
+        "projectId": project,
+        "name": project,
+        "projectNumber": number,
+        "lifecycleState": "ACTIVE",
+    }
 
 
 def _get_billing(request: Request) -> dict[str, Any]:
@@ -146,7 +154,9 @@ def _done(response: dict[str, Any]) -> dict[str, Any]:
 
 def _create_account(request: Request) -> dict[str, Any]:
     body = request.body
-    email = request.cloud.create_account(request.path["project"], body["accountId"], body.get("serviceAccount", {}))
+    email = request.cloud.create_account(
+        request.path["project"], body["accountId"], body.get("serviceAccount", {})
+    )
     return _account(request.cloud, email)
 
 
@@ -154,7 +164,13 @@ def _account(cloud: Cloud, email: str) -> dict[str, Any]:
     account = cloud.account(email)
     name = f"projects/{account['project']}/serviceAccounts/{email}"
     described = {key: value for key, value in account.items() if key != "project"}
-    return {"name": name, "projectId": account["project"], "uniqueId": "1" * 21, "email": email, **described}
+    return {
+        "name": name,
+        "projectId": account["project"],
+        "uniqueId": "1" * 21,
+        "email": email,
+        **described,
+    }
 
 
 def _get_account(request: Request) -> dict[str, Any]:
@@ -172,7 +188,9 @@ def _delete_account(request: Request) -> dict[str, Any]:
 
 
 def _role_name(request: Request) -> str:
-    return f"projects/{request.cloud.project_id(request.path['project'])}/roles/{request.path['role']}"
+    return (
+        f"projects/{request.cloud.project_id(request.path['project'])}/roles/{request.path['role']}"
+    )
 
 
 def _role(request: Request, name: str) -> dict[str, Any]:
@@ -184,7 +202,10 @@ def _role(request: Request, name: str) -> dict[str, Any]:
 
 def _create_role(request: Request) -> dict[str, Any]:
     body = request.body
-    return _role(request, request.cloud.create_role(request.path["project"], body["roleId"], body.get("role", {})))
+    return _role(
+        request,
+        request.cloud.create_role(request.path["project"], body["roleId"], body.get("role", {})),
+    )
 
 
 def _get_role(request: Request) -> dict[str, Any]:
@@ -228,7 +249,11 @@ def _get_policy(request: Request) -> dict[str, Any]:
     for role, member, condition in sorted(request.cloud.grants.get(resource, set())):
         grants.setdefault((role, condition), []).append(member)
     bindings = [
-        {"role": role, "members": members, **({"condition": {"expression": condition}} if condition else {})}
+        {
+            "role": role,
+            "members": members,
+            **({"condition": {"expression": condition}} if condition else {}),
+        }
         for (role, condition), members in grants.items()
     ]
     return {"version": 1, "etag": request.cloud.etag(resource), "bindings": bindings}
@@ -238,7 +263,9 @@ def _set_policy(request: Request) -> dict[str, Any]:
     resource, policy = _resource(request), request.body.get("policy", request.body)
     if policy.get("etag", request.cloud.etag(resource)) != request.cloud.etag(resource):
         raise ApiError(
-            409, "aborted", "There were concurrent policy changes. Please retry the whole read-modify-write."
+            409,
+            "aborted",
+            "There were concurrent policy changes. Please retry the whole read-modify-write.",
         )
     requested = {
         (entry["role"], member, entry.get("condition", {}).get("expression", ""))
@@ -291,7 +318,11 @@ ROUTES: list[tuple[str, str, Answer]] = [
     ("GET", _SERVICE, _get_service),
     ("POST", _SERVICE + ":enable", _enable),
     ("POST", _SERVICE + ":disable", _disable),
-    ("POST", _SERVICE.replace("(?:v1|v1beta1)", "v1beta1") + ":generateServiceIdentity", _generate_identity),
+    (
+        "POST",
+        _SERVICE.replace("(?:v1|v1beta1)", "v1beta1") + ":generateServiceIdentity",
+        _generate_identity,
+    ),
     ("POST", _ACCOUNTS, _create_account),
     ("GET", _ACCOUNT, _get_account),
     ("PATCH", _ACCOUNT, _patch_account),

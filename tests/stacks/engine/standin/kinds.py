@@ -121,7 +121,13 @@ def _create_account(cloud: Cloud, inputs: dict[str, Any]) -> tuple[str, dict[str
 
 def _account_outputs(identifier: str, inputs: dict[str, Any]) -> dict[str, Any]:
     email = identifier.rpartition("/")[2]
-    return {**inputs, "email": email, "member": f"serviceAccount:{email}", "name": identifier, "uniqueId": "1" * 21}
+    return {
+        **inputs,
+        "email": email,
+        "member": f"serviceAccount:{email}",
+        "name": identifier,
+        "uniqueId": "1" * 21,
+    }
 
 
 def _update_account(cloud: Cloud, identifier: str, inputs: dict[str, Any]) -> dict[str, Any]:
@@ -131,7 +137,11 @@ def _update_account(cloud: Cloud, identifier: str, inputs: dict[str, Any]) -> di
 
 def _read_account(cloud: Cloud, identifier: str, state: dict[str, Any]) -> dict[str, Any] | None:
     email = identifier.rpartition("/")[2]
-    return {**state, **_account_outputs(identifier, cloud.accounts[email])} if email in cloud.accounts else None
+    return (
+        {**state, **_account_outputs(identifier, cloud.accounts[email])}
+        if email in cloud.accounts
+        else None
+    )
 
 
 def _delete_account(cloud: Cloud, identifier: str, _state: dict[str, Any]) -> None:
@@ -175,7 +185,11 @@ def _delete_role(cloud: Cloud, name: str, _state: dict[str, Any]) -> None:
 
 def _role_wording(inputs: dict[str, Any], error: ApiError) -> str:
     name = f"projects/{inputs['project']}/roles/{inputs['roleId']}"
-    return str(error) if isinstance(error, ProviderError) else f"Error creating the custom project role {name}: {error}"
+    return (
+        str(error)
+        if isinstance(error, ProviderError)
+        else f"Error creating the custom project role {name}: {error}"
+    )
 
 
 def _secret_kind() -> Kind:
@@ -220,10 +234,14 @@ def _member_kind(key: str, resource: Callable[[str], str], title: str) -> Kind:
 
     def create(cloud: Cloud, inputs: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         cloud.grant(resource(inputs[key]), inputs["role"], inputs["member"], condition_of(inputs))
-        return f"{resource(inputs[key])}/{inputs['role']}/{inputs['member']}", outputs(cloud, inputs)
+        return f"{resource(inputs[key])}/{inputs['role']}/{inputs['member']}", outputs(
+            cloud, inputs
+        )
 
     def read(cloud: Cloud, _identifier: str, state: dict[str, Any]) -> dict[str, Any] | None:
-        granted = (state["role"], state["member"], condition_of(state)) in cloud.grants.get(resource(state[key]), set())
+        granted = (state["role"], state["member"], condition_of(state)) in cloud.grants.get(
+            resource(state[key]), set()
+        )
         return outputs(cloud, state) if granted else None
 
     def delete(cloud: Cloud, _identifier: str, state: dict[str, Any]) -> None:
@@ -305,13 +323,21 @@ KINDS = {
         wording=_role_wording,
     ),
     "gcp:secretmanager/secretIamMember:SecretIamMember": _secret_kind(),
-    "gcp:projects/iAMMember:IAMMember": _member_kind("project", lambda name: f"projects/{name}", "project"),
-    "gcp:storage/bucketIAMMember:BucketIAMMember": _member_kind("bucket", lambda name: f"b/{name}", "storage bucket"),
+    "gcp:projects/iAMMember:IAMMember": _member_kind(
+        "project", lambda name: f"projects/{name}", "project"
+    ),
+    "gcp:storage/bucketIAMMember:BucketIAMMember": _member_kind(
+        "bucket", lambda name: f"b/{name}", "storage bucket"
+    ),
     "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember": _member_kind(
         "repository", lambda name: f"repositories/{name}", "repository"
     ),
-    "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember": _member_kind("cryptoKeyId", lambda name: name, "crypto key"),
+    "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember": _member_kind(
+        "cryptoKeyId", lambda name: name, "crypto key"
+    ),
     "gcp:serviceaccount/iAMMember:IAMMember": _member_kind(
-        "serviceAccountId", lambda name: "serviceAccounts/" + name.rpartition("/")[2], "service account"
+        "serviceAccountId",
+        lambda name: "serviceAccounts/" + name.rpartition("/")[2],
+        "service account",
     ),
 }

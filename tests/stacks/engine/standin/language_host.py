@@ -33,11 +33,15 @@ class LanguageHost(LanguageServer):
         """Answer the engine's greeting."""
         return language_pb2.LanguageHandshakeResponse()
 
-    def GetPluginInfo(self, request: empty_pb2.Empty, context: grpc.ServicerContext) -> plugin_pb2.PluginInfo:
+    def GetPluginInfo(
+        self, request: empty_pb2.Empty, context: grpc.ServicerContext
+    ) -> plugin_pb2.PluginInfo:
         """Return a version that is no release."""
         return plugin_pb2.PluginInfo(version="0.0.0")
 
-    def Run(self, request: language_pb2.RunRequest, context: grpc.ServicerContext) -> language_pb2.RunResponse:
+    def Run(
+        self, request: language_pb2.RunRequest, context: grpc.ServicerContext
+    ) -> language_pb2.RunResponse:
         """Run the project's program like the real host: in its folder, which is first on the path."""
         folder = request.info.program_directory
         os.chdir(folder)

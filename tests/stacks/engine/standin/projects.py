@@ -30,7 +30,11 @@ def find_engine() -> tuple[Path | None, str]:
     """Return the path of a usable `pulumi`, or None and the reason. Builds nothing."""
     command = [sys.executable, str(ROOT / "tools" / "pulumi_engine.py"), "--find"]
     process = subprocess.run(command, capture_output=True, text=True, check=False)
-    return (Path(process.stdout.strip()), "") if process.returncode == 0 else (None, process.stderr.strip())
+    return (
+        (Path(process.stdout.strip()), "")
+        if process.returncode == 0
+        else (None, process.stderr.strip())
+    )
 
 
 def engine_environment(folder: Path, engine: Path) -> dict[str, str]:
@@ -84,4 +88,7 @@ def with_language_host(environment: dict[str, str], folder: Path) -> dict[str, s
     """Return the environment for `pulumi up`: with Pulumi's host of Python programs, or a stand-in for it."""
     if shutil.which(language_host.NAME, path=environment["PATH"]):
         return environment
-    return {**environment, "PATH": os.pathsep.join([str(language_host.install(folder)), environment["PATH"]])}
+    return {
+        **environment,
+        "PATH": os.pathsep.join([str(language_host.install(folder)), environment["PATH"]]),
+    }

@@ -48,7 +48,9 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
     def __init__(self, cloud: Cloud) -> None:
         self.cloud = cloud
 
-    def Attach(self, request: plugin_pb2.PluginAttach, context: grpc.ServicerContext) -> empty_pb2.Empty:
+    def Attach(
+        self, request: plugin_pb2.PluginAttach, context: grpc.ServicerContext
+    ) -> empty_pb2.Empty:
         """Accept the engine, which has the port from the environment."""
         return empty_pb2.Empty()
 
@@ -58,7 +60,9 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         """Accept no secrets: the engine marks them."""
         return provider_pb2.ProviderHandshakeResponse()
 
-    def GetPluginInfo(self, request: empty_pb2.Empty, context: grpc.ServicerContext) -> plugin_pb2.PluginInfo:
+    def GetPluginInfo(
+        self, request: empty_pb2.Empty, context: grpc.ServicerContext
+    ) -> plugin_pb2.PluginInfo:
         """Return the version of the replaced plugin."""
         return plugin_pb2.PluginInfo(version="10.2.0")
 
@@ -68,7 +72,9 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         """Accept every provider setting."""
         return provider_pb2.CheckResponse(inputs=request.news)
 
-    def DiffConfig(self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext) -> provider_pb2.DiffResponse:
+    def DiffConfig(
+        self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext
+    ) -> provider_pb2.DiffResponse:
         """Report no difference: the provider's settings never replace it here."""
         return provider_pb2.DiffResponse(changes=provider_pb2.DiffResponse.DIFF_NONE)
 
@@ -82,19 +88,26 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         """Do nothing: no operation runs in the background."""
         return empty_pb2.Empty()
 
-    def Check(self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext) -> provider_pb2.CheckResponse:
+    def Check(
+        self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext
+    ) -> provider_pb2.CheckResponse:
         """Reject a resource that lacks a required argument, with the provider's message."""
         missing = sorted(_kind(request.type, context).required - _props(request.news).keys())
         reason = 'Missing required argument. The argument "{0}" is required, but no definition was found.'
         failures = [
-            provider_pb2.CheckFailure(reason=f"{reason.format(name)}. Examine values at '{name}'.") for name in missing
+            provider_pb2.CheckFailure(reason=f"{reason.format(name)}. Examine values at '{name}'.")
+            for name in missing
         ]
         return provider_pb2.CheckResponse(inputs=request.news, failures=failures)
 
-    def Diff(self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext) -> provider_pb2.DiffResponse:
+    def Diff(
+        self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext
+    ) -> provider_pb2.DiffResponse:
         """Compare state and inputs; outputs that are no inputs are no difference."""
         kind = _kind(request.type, context)
-        changes = _differences(kind, _props(request.olds), _props(request.old_inputs), _props(request.news))
+        changes = _differences(
+            kind, _props(request.olds), _props(request.old_inputs), _props(request.news)
+        )
         names = sorted({_top(path) for path in changes})
         replaces = [name for name in names if name in kind.replaces]
         some, none = provider_pb2.DiffResponse.DIFF_SOME, provider_pb2.DiffResponse.DIFF_NONE
@@ -104,32 +117,49 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
             replaces=replaces,
             deleteBeforeReplace=bool(replaces) and kind.deletes_first,
             detailedDiff={
-                path: _property_diff(change, _top(path) in kind.replaces) for path, change in changes.items()
+                path: _property_diff(change, _top(path) in kind.replaces)
+                for path, change in changes.items()
             },
             hasDetailedDiff=True,
         )
 
-    def Create(self, request: provider_pb2.CreateRequest, context: grpc.ServicerContext) -> provider_pb2.CreateResponse:
+    def Create(
+        self, request: provider_pb2.CreateRequest, context: grpc.ServicerContext
+    ) -> provider_pb2.CreateResponse:
         """Create the resource; a preview returns only the outputs that are known beforehand."""
         kind, inputs = _kind(request.type, context), _props(request.properties)
         if request.preview:
             unknown = dict.fromkeys(kind.computed, UNKNOWN)
             return provider_pb2.CreateResponse(properties=_struct({**inputs, **unknown}))
-        identifier, outputs = _call_cloud(context, kind, inputs, lambda: kind.create(self.cloud, inputs))
+        identifier, outputs = _call_cloud(
+            context, kind, inputs, lambda: kind.create(self.cloud, inputs)
+        )
         return provider_pb2.CreateResponse(id=identifier, properties=_struct(outputs))
 
-    def Read(self, request: provider_pb2.ReadRequest, context: grpc.ServicerContext) -> provider_pb2.ReadResponse:
+    def Read(
+        self, request: provider_pb2.ReadRequest, context: grpc.ServicerContext
+    ) -> provider_pb2.ReadResponse:
         """Return the current resource; no id means that it does not exist."""
-        kind, state, inputs = _kind(request.type, context), _props(request.properties), _props(request.inputs)
+        kind, state, inputs = (
+            _kind(request.type, context),
+            _props(request.properties),
+            _props(request.inputs),
+        )
         now = _call_cloud(context, kind, state, lambda: kind.read(self.cloud, request.id, state))
         if now is None:
             return provider_pb2.ReadResponse()
         # An import has no inputs yet: all values except server-side ones become inputs.
-        known = inputs or {name: value for name, value in now.items() if name not in kind.outputs_only}
+        known = inputs or {
+            name: value for name, value in now.items() if name not in kind.outputs_only
+        }
         imported_inputs = {name: now.get(name, value) for name, value in known.items()}
-        return provider_pb2.ReadResponse(id=request.id, properties=_struct(now), inputs=_struct(imported_inputs))
+        return provider_pb2.ReadResponse(
+            id=request.id, properties=_struct(now), inputs=_struct(imported_inputs)
+        )
 
-    def Update(self, request: provider_pb2.UpdateRequest, context: grpc.ServicerContext) -> provider_pb2.UpdateResponse:
+    def Update(
+        self, request: provider_pb2.UpdateRequest, context: grpc.ServicerContext
+    ) -> provider_pb2.UpdateResponse:
         """Update the resource in place."""
         kind, old, new = _kind(request.type, context), _props(request.olds), _props(request.news)
         if request.preview:
@@ -137,16 +167,22 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         outputs = _call_cloud(context, kind, new, lambda: kind.update(self.cloud, request.id, new))
         return provider_pb2.UpdateResponse(properties=_struct(outputs))
 
-    def Delete(self, request: provider_pb2.DeleteRequest, context: grpc.ServicerContext) -> empty_pb2.Empty:
+    def Delete(
+        self, request: provider_pb2.DeleteRequest, context: grpc.ServicerContext
+    ) -> empty_pb2.Empty:
         """Delete the resource."""
         kind, state = _kind(request.type, context), _props(request.properties)
         _call_cloud(context, kind, state, lambda: kind.delete(self.cloud, request.id, state))
         return empty_pb2.Empty()
 
-    def Invoke(self, request: provider_pb2.InvokeRequest, context: grpc.ServicerContext) -> provider_pb2.InvokeResponse:
+    def Invoke(
+        self, request: provider_pb2.InvokeRequest, context: grpc.ServicerContext
+    ) -> provider_pb2.InvokeResponse:
         """Answer the look-ups of a stack: a project, its storage agent, and a bucket."""
         if request.tok not in _LOOK_UPS:
-            context.abort(grpc.StatusCode.UNIMPLEMENTED, f"no stand-in for the function {request.tok}")
+            context.abort(
+                grpc.StatusCode.UNIMPLEMENTED, f"no stand-in for the function {request.tok}"
+            )
         try:
             answer = _LOOK_UPS[request.tok](self.cloud, _props(request.args))
         except ApiError as error:
@@ -157,12 +193,24 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
 
 def _project(cloud: Cloud, args: dict[str, Any]) -> dict[str, Any]:
     project = cloud.project_id(str(args["projectId"]))
-    return {"id": f"projects/{project}", "projectId": project, "number": str(cloud.number(project)), "name": project}
+    return {
+        "id": f"projects/{project}",
+        "projectId": project,
+        "number": str(cloud.number(project)),
+        "name": project,
+    }
 
 
 def _storage_agent(cloud: Cloud, args: dict[str, Any]) -> dict[str, Any]:
-    email = f"service-{cloud.number(str(args['project']))}@gs-project-accounts.iam.gserviceaccount.com"
-    return {"id": email, "emailAddress": email, "member": f"serviceAccount:{email}", "project": args["project"]}
+    email = (
+        f"service-{cloud.number(str(args['project']))}@gs-project-accounts.iam.gserviceaccount.com"
+    )
+    return {
+        "id": email,
+        "emailAddress": email,
+        "member": f"serviceAccount:{email}",
+        "project": args["project"],
+    }
 
 
 def _bucket(cloud: Cloud, args: dict[str, Any]) -> dict[str, Any]:
@@ -196,8 +244,14 @@ def _abort(context: grpc.ServicerContext, message: str) -> Never:
     raise AssertionError  # abort always raises; its stub lacks NoReturn
 
 
-def _differences(kind: Kind, state: dict[str, Any], old: dict[str, Any], new: dict[str, Any]) -> dict[str, Change]:
-    managed = {name: value for name, value in state.items() if name in new or name in old.keys() - kind.kept}
+def _differences(
+    kind: Kind, state: dict[str, Any], old: dict[str, Any], new: dict[str, Any]
+) -> dict[str, Change]:
+    managed = {
+        name: value
+        for name, value in state.items()
+        if name in new or name in old.keys() - kind.kept
+    }
     if isinstance(new.get("location"), str) and str(state.get("location")).isupper():
         # Buckets have their location in upper case, however it was written.
         new = {**new, "location": new["location"].upper()}
@@ -215,7 +269,11 @@ def _top(path: str) -> str:
 
 def _props(struct: struct_pb2.Struct) -> dict[str, Any]:
     props = _restore_integers(json_format.MessageToDict(struct))
-    return {name: value for name, value in props.items() if value is not None and not name.startswith("__")}
+    return {
+        name: value
+        for name, value in props.items()
+        if value is not None and not name.startswith("__")
+    }
 
 
 def _restore_integers(value: Any) -> Any:
