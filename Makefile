@@ -9,10 +9,9 @@ OLDER_TPU_PYTHON ?= $(or $(call PYENV,3.12),$(shell command -v python3.12 2>/dev
 MAXTEXT_PYTHON ?= $(or $(call PYENV,3.12),python3.12)
 VENV := .venv
 BIN := $(VENV)/bin
-PYTEST := $(BIN)/pytest -n auto --dist loadgroup
-# The kinds of slow tests that have a target of their own.
-HEAVY := engine or programs or tpu_compiler or trainer or fuzz or official or workflow or documents
-APART := $(HEAVY) or cluster or machine
+# More than cores: the slow tests wait for what they start.
+WORKERS ?= $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
+PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadgroup
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-annotate --no-emit-index-url
 
@@ -21,7 +20,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup quick test slow-test test-all heavy-test cluster-test oldest-jax-test older-jax-test machine frozen-test \
+.PHONY: help demo setup quick test test-all oldest-jax-test older-jax-test machine \
 	lint format workflows engine cluster tensorflow tpu-compiler tpu-compiler-oldest tpu-compiler-older maxtext \
 	bench published-runs bench-write fuzz fuzz-write build schemas schemas-check catalog-audit \
 	pages docs docs-serve readme audit lock clean
@@ -37,19 +36,19 @@ setup: $(VENV)/development ## install all packages for development, including Pu
 quick: setup ## run the tests of what has changed since main; takes less than a minute
 	$(PYTEST) -m 'not slow' $$($(BIN)/python tools/changed_tests.py)
 
-test: setup ## run the fast tests, and some of the slow kinds; takes three minutes
-	$(PYTEST) -m 'not slow or sample'
+test: setup ## run the tests of the gate: fast ones, telling ones of each real part, and all of the parts that changed
+	$(PYTEST) -m "$$($(BIN)/python tools/kinds.py select)"
 
-slow-test: setup ## run the slow tests that neither `test` nor one of the targets below runs
-	$(PYTEST) -m 'slow and not (sample or $(APART))'
+whole-%: setup ## run all tests of one kind of tools/kinds.py, and note that they passed: make whole-cluster
+	TPUCFG_REQUIRE="$*" $(PYTEST) -m $*
+	$(BIN)/python tools/kinds.py record $*
 
-test-all: test slow-test ## run both
+fast-test: setup ## run the fast tests, and those of the wheel: on each version of Python
+	$(PYTEST) -m "not slow"
+	$(PYTEST) tests/e2e/test_wheel.py
 
-heavy-test: setup ## deploy and review stacks, compile for TPUs, train, fuzz, run workflows, documents, and Google's and Kubernetes' code
-	$(PYTEST) -m '($(HEAVY)) and not sample'
-
-cluster-test: setup ## run jobs on a real Kubernetes cluster with JobSet and Kueue, on nodes without machines
-	$(PYTEST) -m cluster
+test-all: setup older-jax-test oldest-jax-test ## run every test
+	$(PYTEST)
 
 oldest-jax-test: setup tpu-compiler-oldest ## compile for TPUs with the oldest JAX
 	TPUCFG_TPU_PYTHON=$(CURDIR)/$(VENV)/tpu-compiler-oldest/bin/python $(PYTEST) -m tpu_compiler \
@@ -59,12 +58,8 @@ older-jax-test: setup tpu-compiler-older ## compile for TPUs with JAX 0.10.2, th
 	TPUCFG_TPU_PYTHON=$(CURDIR)/$(VENV)/tpu-compiler-older/bin/python $(PYTEST) -m tpu_compiler \
 		tests/fit/test_worker_compiles.py tests/fit/test_real_compiler.py
 
-machine: setup ## boot machines whose start-up script ends their slice; as root, on Debian; takes five minutes
+machine: setup ## build the tree of the machines that tests/machine boots; as root, on Debian
 	$(BIN)/python tools/machine_tree.py
-	$(BIN)/pytest -m machine tests/machine
-
-frozen-test: setup ## compare findings, configs and reviews of recorded histories with the frozen data
-	$(BIN)/python tests/frozen/freeze.py --compare bad examples review # heavy-test reviews the attacks
 
 lint: setup lint-trainer-jax lint-trainer-tensorflow ## run ruff and mypy
 	$(BIN)/ruff check

@@ -1,0 +1,89 @@
+"""The kinds of real parts that tests run, such as a cluster, and which of them a change has to run whole.
+
+The gate runs the telling cases of each kind. It runs all tests of a kind only if a file that
+decides their results has changed since they last passed; tests/kinds/KIND has the hash of these files.
+
+    python tools/kinds.py select           prints the gate's tests as an expression for `pytest -m`
+    python tools/kinds.py changed          prints the kinds that run whole, one a line
+    python tools/kinds.py record KIND ...  notes that all tests of these kinds have passed
+"""
+
+import hashlib
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+RECORDS: Final = Path("tests", "kinds")
+
+INPUTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "cluster": (
+        "tests/cluster",
+        "tests/kubectl_cluster.py",
+        "compiler/tpucfg/targets/gke",
+        "templates/gke",
+        "tools/cluster",
+    ),
+    "engine": ("tests/stacks", "stacks", "requirements-infra.txt", "tools/go.mod"),
+    "machine": ("tests/machine", "templates/host", "tools/machine_tree.py"),
+    "official": ("tests/official", "schema", "requirements-dev.txt"),
+    "tpu_compiler": ("tests/fit", "compiler/tpucfg/fit"),
+    "trainer": ("tests/trainer", "templates/trainer"),
+    "workflow": ("tests/workflows", ".github/actions"),
+}
+"""The files that decide the results of a kind's tests, as git's pathspecs."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run one of the commands above; return 2 for any other."""
+    match arguments:
+        case ["select"]:
+            print(selection(changed_kinds()))
+        case ["changed"]:
+            print(*changed_kinds(), sep="\n")
+        case ["record", *kinds] if INPUTS.keys() >= {*kinds}:
+            for kind in kinds:
+                record(kind)
+        case _:
+            print(__doc__, file=sys.stderr)
+            return 2
+    return 0
+
+
+def selection(whole: Iterable[str]) -> str:
+    """Return the tests of the gate as an expression of marks, given the kinds that run whole; empty for all tests."""
+    others = sorted(INPUTS.keys() - {*whole})
+    return " or ".join(("telling", *whole, f"not ({' or '.join(others)})")) if others else ""
+
+
+def changed_kinds() -> list[str]:
+    """Return the kinds with a changed input."""
+    return [kind for kind in INPUTS if _recorded(kind) != inputs_hash(kind)]
+
+
+def inputs_hash(kind: str) -> str:
+    """Return the hash of the paths and contents of a kind's inputs, as they are in the working tree."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--"]
+    listed = subprocess.run([*command, *INPUTS[kind]], cwd=ROOT, capture_output=True, check=True)
+    digest = hashlib.sha256()
+    for name in sorted({*listed.stdout.decode().split("\0")}):
+        path = ROOT / name
+        if path.is_file():
+            digest.update(f"{name}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+    return digest.hexdigest()
+
+
+def record(kind: str) -> None:
+    """Write the hash of a kind's inputs."""
+    (ROOT / RECORDS / kind).write_text(f"{inputs_hash(kind)}\n", encoding="ascii")
+
+
+def _recorded(kind: str) -> str:
+    file = ROOT / RECORDS / kind
+    return file.read_text(encoding="ascii").strip() if file.is_file() else ""
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
