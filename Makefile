@@ -37,11 +37,11 @@ quick: setup ## run the tests of what has changed since main; takes less than a 
 	$(PYTEST) -m 'not slow' $$($(BIN)/python tools/changed_tests.py)
 
 test: setup ## run the tests of the gate: fast ones, telling ones of each real part, and all of the parts that changed
-	$(PYTEST) -m "$$($(BIN)/python tools/kinds.py select)"
+	$(PYTEST) -m "$$($(BIN)/python tools/gate.py select)"
 
-whole-%: setup ## run all tests of one kind of tools/kinds.py, and note that they passed: make whole-cluster
+whole-%: setup ## run all tests of one kind of tools/gate.py, and note that they passed: make whole-cluster
 	TPUCFG_REQUIRE="$*" $(PYTEST) -m $*
-	$(BIN)/python tools/kinds.py record $*
+	$(BIN)/python tools/gate.py record $*
 
 fast-test: setup ## run the fast tests, and those of the wheel: on each version of Python
 	$(PYTEST) -m "not slow"

@@ -3,9 +3,9 @@
 The gate runs the telling cases of each kind. It runs all tests of a kind only if a file that
 decides their results has changed since they last passed; tests/kinds/KIND has the hash of these files.
 
-    python tools/kinds.py select           prints the gate's tests as an expression for `pytest -m`
-    python tools/kinds.py changed          prints the kinds that run whole, one a line
-    python tools/kinds.py record KIND ...  notes that all tests of these kinds have passed
+    python tools/gate.py select           prints the gate's tests as an expression for `pytest -m`
+    python tools/gate.py changed          prints the kinds that run whole, one a line
+    python tools/gate.py record KIND ...  notes that all tests of these kinds have passed
 """
 
 import hashlib
