@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final
 import pytest
 from hypothesis import HealthCheck, settings
 
+from required import missing
+
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
 
     from repositories import Repository
 
-REQUIRE: Final = "TPUCFG_REQUIRE_BROWSER"
 TPU_PYTHON: Final = (
     Path(__file__).resolve().parent.parent / ".venv" / "tpu-compiler" / "bin" / "python"
 )
@@ -123,9 +124,8 @@ def chromium() -> "Iterator[Browser]":
     from playwright.sync_api import sync_playwright
 
     path = next(filter(None, map(shutil.which, NAMES)), None)
-    if path is None and os.environ.get(REQUIRE) != "1":
-        pytest.skip("Chromium is missing: none of " + ", ".join(NAMES) + " is on the PATH")
-    assert path, f"{REQUIRE}=1, and none of {', '.join(NAMES)} is on the PATH"
+    if path is None:
+        missing("browser", f"Chromium is missing: none of {', '.join(NAMES)} is on the PATH")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path)
         yield browser
@@ -139,9 +139,7 @@ def tpu_python() -> str:
         pytest.skip("libtpu, which contains the TPU compiler, has builds for Linux on x86-64 only")
     python = Path(os.environ.get("TPUCFG_TPU_PYTHON") or TPU_PYTHON)
     if not any(python.parent.parent.glob("lib/*/site-packages/libtpu")):
-        if os.environ.get("TPUCFG_REQUIRE_TPU_COMPILER"):
-            pytest.fail("the TPU compiler is not installed: make tpu-compiler")
-        pytest.skip("the TPU compiler is not installed: make tpu-compiler")
+        missing("tpu_compiler", "the TPU compiler is not installed: make tpu-compiler")
     return str(python)
 
 
@@ -169,7 +167,5 @@ def cluster_programs() -> Path:
 
     programs = control_plane.find()
     if programs is None:
-        if os.environ.get("TPUCFG_REQUIRE_CLUSTER"):
-            pytest.fail("the cluster is not built: make cluster")
-        pytest.skip("the cluster is not built: make cluster")
+        missing("cluster", "the cluster is not built: make cluster")
     return programs

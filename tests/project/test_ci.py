@@ -20,6 +20,8 @@ def test_ci_runs_the_test_command_of_the_readme() -> None:
 def test_each_kind_is_a_mark() -> None:
     """A misspelt kind would deselect no test, and its tests would run whole each time."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    marks = {line.partition(":")[0] for line in settings["tool"]["pytest"]["ini_options"]["markers"]}
+    marks = {
+        line.partition(":")[0] for line in settings["tool"]["pytest"]["ini_options"]["markers"]
+    }
 
     assert {*gate.INPUTS, "telling"} <= marks
