@@ -20,7 +20,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup quick test test-all oldest-jax-test older-jax-test machine \
+.PHONY: help demo setup quick goldens test fast-test test-all oldest-jax-test older-jax-test machine \
 	lint format workflows engine cluster tensorflow tpu-compiler tpu-compiler-oldest tpu-compiler-older maxtext \
 	bench published-runs bench-write fuzz fuzz-write build schemas schemas-check catalog-audit \
 	pages docs docs-serve readme audit lock clean
@@ -34,7 +34,15 @@ demo: $(VENV)/runtime ## print the v3-32 config of tpucfg.yaml; needs only Pytho
 setup: $(VENV)/development ## install all packages for development, including Pulumi's
 
 quick: setup ## run the tests of what has changed since main; takes less than a minute
-	$(PYTEST) -m 'not slow' $$($(BIN)/python tools/changed_tests.py)
+	$(BIN)/python tools/changed_tests.py $(PYTEST)
+
+goldens: setup ## write the golden and the generated files, and name those whose tools are missing
+	$(PYTEST) --write-goldens
+	$(MAKE) schemas pages readme
+	@if [ -x $(VENV)/tpu-compiler/bin/python ]; then \
+		$(BIN)/python tools/readme_blocks.py --write --tpu-python $(VENV)/tpu-compiler/bin/python; \
+	else echo 'not written: blocks of documents that need `make tpu-compiler`' >&2; fi
+	@echo 'not written: what other programs printed, tests/fit/recorded and tests/review/previews' >&2
 
 test: setup ## run the tests of the gate: fast ones, telling ones of each real part, and all of the parts that changed
 	$(PYTEST) -m "$$($(BIN)/python tools/gate.py select)"

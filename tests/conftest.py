@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from required import missing
+from goldens import Goldens
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -68,6 +69,15 @@ FIXTURES: Final = {
 """The mark of the tests that use a fixture, by the fixture's name."""
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that writes golden files."""
+    parser.addoption(
+        "--write-goldens",
+        action="store_true",
+        help="run only tests that compare with golden files, and write these instead",
+    )
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> "Generator[None, object, object]":
     """Collect tests without looking for garbage, and leave them out of every later search: none of them is garbage."""
@@ -80,13 +90,15 @@ def pytest_collection() -> "Generator[None, object, object]":
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m selects by mark
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark tests by the fixtures they use, and every test of a slow kind as slow.
 
     The tests that compile for TPUs form one group, which `--dist loadgroup` gives to one worker: a compilation uses
     all cores, and up to 1.5 GB of memory. Those of the cluster form one too, so that it is started once, and those of
     machines, which start side by side.
     """
+    if config.getoption("--write-goldens"):
+        items[:] = [item for item in items if "goldens" in getattr(item, "fixturenames", ())]
     for item in items:
         for fixture in FIXTURES.keys() & set(getattr(item, "fixturenames", ())):
             item.add_marker(FIXTURES[fixture])
@@ -95,6 +107,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for name in ("tpu_compiler", "cluster", "machine"):
             if item.get_closest_marker(name):
                 item.add_marker(pytest.mark.xdist_group(name))
+
+
+@pytest.fixture(scope="session")
+def goldens(pytestconfig: pytest.Config) -> Goldens:
+    """Return the golden files, which `--write-goldens` writes."""
+    return Goldens(pytestconfig.getoption("--write-goldens"))
 
 
 @pytest.fixture

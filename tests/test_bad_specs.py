@@ -21,6 +21,7 @@ from badspecs import (
     read_case,
     run_check,
 )
+from goldens import Goldens
 from tpucfg.findings import RULES, Finding
 from tpucfg.yamldoc.document import Document
 from tpucfg.yamldoc.reader import read_text
@@ -32,10 +33,10 @@ WITHOUT_CASE: Final = {
 
 
 @pytest.mark.parametrize("folder", CASES, ids=lambda folder: folder.name)
-def test_case(folder: Path) -> None:
+def test_case(folder: Path, goldens: Goldens) -> None:
     """The case has its exact output and one mistake, which its help, `allow` or a fixed file resolves."""
     file = file_of(folder)
-    assert_output_is_exact(file)
+    assert_output_is_exact(file, goldens)
     assert_one_mistake_is_one_finding(folder)
     if not has_one_file(folder):
         assert "help: " in (folder / "expected.txt").read_text()
@@ -50,13 +51,12 @@ def test_case(folder: Path) -> None:
     assert_findings_can_be_fixed(file, document, findings)
 
 
-def assert_output_is_exact(file: Path) -> None:
+def assert_output_is_exact(file: Path, goldens: Goldens) -> None:
     """Require that the output equals expected.txt to the byte, stderr is empty, and the status is 1 for an error."""
     status, out, err = run_check(file)
     path = file.parent / "expected.txt"
-    expected = path.read_text() if path.exists() else ""
-    assert out == expected, (
-        f"review the difference; if it is right: cd {path.parent} && tpucfg check > expected.txt"
+    assert out == goldens.text(path, out), (
+        f"review the difference; if it is right: pytest --write-goldens {Path(__file__).name} -k {path.parent.name}"
     )
     assert err == ""
     assert status == (1 if ": error[" in out else 0)

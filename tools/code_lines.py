@@ -1,4 +1,7 @@
-"""Print the lines of code of each room of the compiler: without blank lines, comments and docstrings."""
+"""Print lines of code and syntax nodes of each room of the compiler, and of the compiler, the stacks and the tests.
+
+Lines are without blank lines, comments and docstrings. Many nodes a line are dense code.
+"""
 
 import ast
 import io
@@ -10,6 +13,7 @@ from typing import Final, NamedTuple
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 PACKAGE: Final = Path("compiler/tpucfg")
+OTHERS: Final = ("stacks", "tests")
 _SKIPPED: Final = frozenset(
     (
         tokenize.COMMENT,
@@ -23,25 +27,27 @@ _SKIPPED: Final = frozenset(
 
 
 class Size(NamedTuple):
-    """The size of a room."""
+    """The size of one module or of several."""
 
     lines: int
-    modules: int
+    nodes: int
 
 
-def room_sizes() -> dict[str, Size]:
-    """Return the size of each room, that is a folder of the package; `root` has the modules in none."""
-    listed = subprocess.run(
-        ["git", "ls-files", f"{PACKAGE}/*.py"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout
-    rooms: dict[str, list[int]] = defaultdict(list)
-    for path in map(Path, listed.splitlines()):
-        if (ROOT / path).is_file():
-            room, *below = path.relative_to(PACKAGE).parts
-            rooms[room if below else "root"].append(
-                count_code_lines((ROOT / path).read_text(encoding="utf-8"))
-            )
-    return {room: Size(sum(counts), len(counts)) for room, counts in sorted(rooms.items())}
+def main() -> None:
+    """Print a line for each room, and for each sum."""
+    rooms: dict[str, list[Size]] = defaultdict(list)
+    for path in _modules(PACKAGE.as_posix()):
+        room, *below = path.relative_to(PACKAGE).parts
+        rooms[room if below else "root"].append(_size(path))
+    everything = [size for sizes in rooms.values() for size in sizes]
+    totals = {folder: [*map(_size, _modules(folder))] for folder in OTHERS}
+    for name, sizes in [*sorted(rooms.items()), ("compiler", everything), *totals.items()]:
+        lines = sum(size.lines for size in sizes)
+        nodes = sum(size.nodes for size in sizes)
+        print(
+            f"{name:10} {lines:6,} lines {nodes:8,} nodes {nodes / lines:5.1f} a line"
+            f" in {len(sizes):3} modules"
+        )
 
 
 def count_code_lines(text: str) -> int:
@@ -60,14 +66,17 @@ def count_code_lines(text: str) -> int:
     return len(lines)
 
 
-def main() -> None:
-    """Print a line for each room, and the sum."""
-    sizes = room_sizes()
-    for room, size in [
-        *sizes.items(),
-        ("compiler", Size(*map(sum, zip(*sizes.values(), strict=True)))),
-    ]:
-        print(f"{room:10} {size.lines:6,} lines in {size.modules:3} modules")
+def _modules(folder: str) -> list[Path]:
+    """Return the modules of a folder that git tracks."""
+    listed = subprocess.run(
+        ["git", "ls-files", f"{folder}/*.py"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    return [path for path in map(Path, listed.splitlines()) if (ROOT / path).is_file()]
+
+
+def _size(path: Path) -> Size:
+    text = (ROOT / path).read_text(encoding="utf-8")
+    return Size(count_code_lines(text), sum(1 for _ in ast.walk(ast.parse(text))))
 
 
 if __name__ == "__main__":

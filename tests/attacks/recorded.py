@@ -1,11 +1,10 @@
 """Resources that the stack programs of the attacks declare, as data, so that a test of an attack starts no program.
 
 `recorded/template.json` has the output of `tpucfg infra --format json` for the project of `tpucfg init`, the file of an
-attack what differs from it in its base and in its head. With TPUCFG_RECORD_ATTACKS=1 the tests write them anew.
+attack what differs from it in its base and in its head. `pytest --write-goldens tests/attacks` records them again.
 """
 
 import json
-import os
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -14,8 +13,6 @@ from typing import Any, Final
 from repositories import Repository
 from tpucfg.cli.app import run
 
-RECORDS: Final = bool(os.environ.get("TPUCFG_RECORD_ATTACKS"))
-"""True if the resources are recorded instead of read."""
 _FOLDER: Final = Path(__file__).parent / "recorded"
 _TEMPLATE: Final = _FOLDER / "template.json"
 _RESOURCES: Final = "resources"

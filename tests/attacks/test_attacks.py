@@ -11,7 +11,8 @@ import pytest
 
 from attacks.attack import Attack
 from attacks.harmful import HARMFUL
-from attacks.recorded import RECORDS, declare, record, record_template, write_resources
+from attacks.recorded import declare, record, record_template, write_resources
+from goldens import Goldens
 from repositories import Repository, project
 from tpucfg.cli.app import run
 from tpucfg.cli.exit_codes import DIFFERENT
@@ -55,20 +56,22 @@ def _attacks() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def template(tmp_path_factory: pytest.TempPathFactory, goldens: Goldens) -> Path:
     """Return a project with one commit, to copy."""
     repository = project(tmp_path_factory.mktemp("attacked") / "project")
-    if RECORDS:
+    if goldens.are_written:
         with pytest.MonkeyPatch.context() as patch:
             patch.chdir(repository.folder)
             record_template(repository)
     return repository.folder
 
 
-def review(name: str, attack: Attack, template: Path, folder: Path, fail_on: str) -> int:
+def review(
+    name: str, attack: Attack, template: Path, folder: Path, fail_on: str, *, records: bool
+) -> int:
     """Commit an attack in the current folder, and review it; return the exit status.
 
-    With TPUCFG_RECORD_ATTACKS, what the programs of both revisions declare is recorded before.
+    With `records`, what the programs of both revisions declare is recorded before.
     """
     repository = Repository(
         Path(shutil.copytree(template, folder / "project", symlinks=True, dirs_exist_ok=True))
@@ -76,10 +79,10 @@ def review(name: str, attack: Attack, template: Path, folder: Path, fail_on: str
     if attack.base:
         attack.base(repository)
         repository.commit()
-    base = declare(repository) if RECORDS and attack.base else None
+    base = declare(repository) if records and attack.base else None
     attack.edit(repository)
     repository.commit()
-    if RECORDS:
+    if records:
         record(name, base, declare(repository))
     source = (
         ["--run-program"] if name in END_TO_END else ["--resources", *write_resources(name, folder)]
@@ -93,6 +96,7 @@ def test_attack_is_reported(
     name: str,
     attack: Attack,
     template: Path,
+    goldens: Goldens,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -101,7 +105,9 @@ def test_attack_is_reported(
     (tmp_path / "project").mkdir()
     monkeypatch.chdir(tmp_path / "project")
 
-    status = review(name, attack, template, tmp_path, "destructive")
+    status = review(
+        name, attack, template, tmp_path, "destructive", records=goldens.are_written
+    )
 
     comment, log = capsys.readouterr()
     visible = comment.partition("<details")[0]
@@ -117,6 +123,7 @@ def test_harmful_change_is_a_caution(
     name: str,
     attack: Attack,
     template: Path,
+    goldens: Goldens,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -125,7 +132,9 @@ def test_harmful_change_is_a_caution(
     (tmp_path / "project").mkdir()
     monkeypatch.chdir(tmp_path / "project")
 
-    assert review(name, attack, template, tmp_path, "caution") == DIFFERENT
+    assert review(
+        name, attack, template, tmp_path, "caution", records=goldens.are_written
+    ) == DIFFERENT
 
     comment, log = capsys.readouterr()
     block = "\n".join(

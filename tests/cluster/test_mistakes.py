@@ -1,6 +1,5 @@
 """Configs with one mistake each: the findings of `check`, and the refusals of a real server, which `submit` asks."""
 
-import os
 import re
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
@@ -14,13 +13,13 @@ from job_run import JOBSETS
 from running_cluster import ApiError, Cluster
 from tables import written
 
+from goldens import Goldens
 from spec_factory import CATALOG, document
 from tpucfg.render.pipeline import config_findings
 from tpucfg.targets.gke.commands import trial_jobs
 
 TABLE: Final = Path(__file__).parent / "mistakes.yaml"
 ROWS: Final[list[dict[str, Any]]] = yaml.safe_load(TABLE.read_text())
-WRITE: Final = "TPUCFG_WRITE_OUTCOMES"
 _NOISE: Final = re.compile(
     r'^admission webhook "\S+" denied the request: |\S+ "[^"]*" is invalid: |<nil>: '
     r'|(?<=Invalid value: )"[^"]*": |: supported values.*'
@@ -48,13 +47,15 @@ def body() -> Mapping[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def finders(cluster: Cluster, body: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def finders(
+    cluster: Cluster, body: Mapping[str, Any], goldens: Goldens
+) -> dict[str, dict[str, Any]]:
     """Return who finds each mistake."""
     seen = {row["mistake"]: dict(_finders(cluster, _with_mistake(body, row))) for row in ROWS}
-    if os.environ.get(WRITE):
-        TABLE.write_text(
-            written(TABLE, [{**row, "found": seen[row["mistake"]]} for row in ROWS], "found")
-        )
+    if goldens.are_written:
+        for row in ROWS:
+            row["found"] = seen[row["mistake"]]
+        TABLE.write_text(written(TABLE, ROWS, "found"))
     return seen
 
 

@@ -1,6 +1,5 @@
 """Jobs on a real scheduler with JobSet and Kueue end as `outcomes.yaml` has it."""
 
-import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -12,11 +11,10 @@ from running_cluster import Cluster
 from simulated_nodes import read_pools
 from tables import written
 
+from goldens import Goldens
 from spec_factory import ROOT
 
 TABLE: Final = Path(__file__).parent / "outcomes.yaml"
-WRITE: Final = "TPUCFG_WRITE_OUTCOMES"
-"""Set to 1, the test writes what it sees into the table; read the difference before you commit it."""
 ROWS: Final[list[dict[str, Any]]] = yaml.safe_load(TABLE.read_text())
 _COMMON: Final = (
     "none",
@@ -33,13 +31,13 @@ _COMMON: Final = (
 
 
 @pytest.fixture(scope="module")
-def seen(cluster: Cluster) -> dict[str, dict[str, Any]]:
+def seen(cluster: Cluster, goldens: Goldens) -> dict[str, dict[str, Any]]:
     """Run all cases at the same time."""
     outcomes = run_all(cluster, read_pools(), ROWS)
-    if os.environ.get(WRITE):
-        TABLE.write_text(
-            written(TABLE, [{**row, "seen": outcomes[row["case"]]} for row in ROWS], "seen")
-        )
+    if goldens.are_written:
+        for row in ROWS:
+            row["seen"] = outcomes[row["case"]]
+        TABLE.write_text(written(TABLE, ROWS, "seen"))
     return outcomes
 
 

@@ -1,10 +1,6 @@
-"""Complete comments on real repositories, compared with golden files.
-
-With TPUCFG_WRITE_COMMENTS=1 the files are written instead of compared. Read each difference before committing it.
-"""
+"""Complete comments on real repositories, compared with golden files."""
 
 import json
-import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +9,7 @@ from typing import Final
 import pytest
 
 from fit_repositories import add_step, compiled, write_fits
+from goldens import Goldens
 from recorded_previews import FOLDER
 from repositories import NEW, Repository
 from tpucfg.catalog import Catalog
@@ -22,7 +19,7 @@ from tpucfg.spec.project import RESERVED_LABELS
 
 pytestmark = pytest.mark.programs
 
-GOLDEN: Final = Path(__file__).parent / "comments"
+COMMENTS: Final = Path(__file__).parent / "comments"
 Edit = Callable[[Repository], None]
 PROTECTED: Final = (
     "    protect: true                # Pulumi refuses to delete or replace resources with data\n",
@@ -158,14 +155,6 @@ def with_numbered_commits(repository: Repository, text: str) -> str:
     return text
 
 
-def equals_golden_file(name: str, text: str) -> bool:
-    """Return True if the text equals the golden file."""
-    path = GOLDEN / f"{name}.md"
-    if os.environ.get("TPUCFG_WRITE_COMMENTS"):
-        path.write_text(text)
-    return path.read_text() == text
-
-
 @pytest.mark.parametrize(
     "name",
     [
@@ -174,7 +163,7 @@ def equals_golden_file(name: str, text: str) -> bool:
     ],
 )
 def test_comment_equals_its_golden_file(
-    repository: Repository, capsys: pytest.CaptureFixture[str], name: str
+    repository: Repository, capsys: pytest.CaptureFixture[str], goldens: Goldens, name: str
 ) -> None:
     """The comment equals its golden file, for a change that is committed and one that is not."""
     if name in PREPARATIONS:
@@ -189,14 +178,17 @@ def test_comment_equals_its_golden_file(
     assert run(["review", "--base", "HEAD~1", "--head", "HEAD", "--run-program"]) == status
     committed = with_numbered_commits(repository, capsys.readouterr().out)
 
-    assert equals_golden_file(name, text)
+    assert text == goldens.text(COMMENTS / f"{name}.md", text)
     as_tree = re.sub(r"`HEAD`(?: \(\d+\))?", "the working tree", committed)
     assert as_tree.replace("HEAD", "the working tree").replace("the working tree~1", "HEAD") == text
     _assert_well_formed(text)
 
 
 def test_comment_without_a_base_shows_everything_as_new(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    goldens: Goldens,
 ) -> None:
     """Before the first commit everything is new, and shown without details."""
     repository = Repository(tmp_path / "p")
@@ -206,12 +198,12 @@ def test_comment_without_a_base_shows_everything_as_new(
 
     assert run(["review", "--base", "HEAD"]) == 0
     text = capsys.readouterr().out
-    assert equals_golden_file("first-commit", text)
+    assert text == goldens.text(COMMENTS / "first-commit.md", text)
     _assert_well_formed(text)
 
 
 def test_comment_for_a_fixed_spec_reports_the_fix(
-    repository: Repository, capsys: pytest.CaptureFixture[str]
+    repository: Repository, capsys: pytest.CaptureFixture[str], goldens: Goldens
 ) -> None:
     """A change that fixes the errors of a spec is reported as such, and the status is 0."""
     repository.edit(("tuned_on: v2-8", "tuned_on: v2-9"))
@@ -219,9 +211,8 @@ def test_comment_for_a_fixed_spec_reports_the_fix(
     repository.edit(("tuned_on: v2-9", "tuned_on: v2-8"))
 
     assert run(["review", "--base", "HEAD"]) == 0
-    assert equals_golden_file(
-        "spec-fixed", with_numbered_commits(repository, capsys.readouterr().out)
-    )
+    text = with_numbered_commits(repository, capsys.readouterr().out)
+    assert text == goldens.text(COMMENTS / "spec-fixed.md", text)
 
 
 @pytest.mark.parametrize("repository", [("--target", "gke")], indirect=True)
@@ -278,7 +269,9 @@ def test_comment_for_many_configs_is_short(
     _assert_well_formed(text)
 
 
-def test_comment_names_drift(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+def test_comment_names_drift(
+    repository: Repository, capsys: pytest.CaptureFixture[str], goldens: Goldens
+) -> None:
     """Drift in the cloud is apart from the change."""
     repository.edit(PROTECTED, (":1.0", ":1.2"))
     repository.commit()
@@ -300,7 +293,7 @@ def test_comment_names_drift(repository: Repository, capsys: pytest.CaptureFixtu
     )
     text = with_numbered_commits(repository, capsys.readouterr().out)
 
-    assert equals_golden_file("drift", text)
+    assert text == goldens.text(COMMENTS / "drift.md", text)
     _assert_well_formed(text)
 
 
