@@ -105,9 +105,7 @@ def test_attack_is_reported(
     (tmp_path / "project").mkdir()
     monkeypatch.chdir(tmp_path / "project")
 
-    status = review(
-        name, attack, template, tmp_path, "destructive", records=goldens.are_written
-    )
+    status = review(name, attack, template, tmp_path, "destructive", records=goldens.are_written)
 
     comment, log = capsys.readouterr()
     visible = comment.partition("<details")[0]
@@ -132,9 +130,10 @@ def test_harmful_change_is_a_caution(
     (tmp_path / "project").mkdir()
     monkeypatch.chdir(tmp_path / "project")
 
-    assert review(
-        name, attack, template, tmp_path, "caution", records=goldens.are_written
-    ) == DIFFERENT
+    assert (
+        review(name, attack, template, tmp_path, "caution", records=goldens.are_written)
+        == DIFFERENT
+    )
 
     comment, log = capsys.readouterr()
     block = "\n".join(
