@@ -14,7 +14,7 @@ ATTACKS: Final = (
         "bucket-opened-in-the-cloud",
         _HARMLESS,
         (
-            "drift: `storage.Bucket` `data-us-central1` no longer prevents public access to its objects",
+            "drift: `storage.Bucket data-us-central1`, `storage.BucketIAMMember workload-on-data-us-central1`",
         ),
         status=0,
         arguments=_OPENED,
@@ -22,16 +22,14 @@ ATTACKS: Final = (
     Attack(
         "lifecycle-edited-in-the-cloud",
         _HARMLESS,
-        ("`lifecycleRules[0].condition.age: 14 → 3`",),
+        ("drift: `storage.Bucket data-us-central1` differs in the cloud",),
         status=0,
         arguments=("--preview", f"dev={FOLDER / 'drift.jsonl'}"),
     ),
     Attack(
         "bucket-deleted-in-the-cloud",
         _HARMLESS,
-        (
-            "`storage.Bucket` `data-us-central1` was deleted in the cloud with its data; the update creates it again",
-        ),
+        ("drift: `storage.Bucket data-us-central1`",),
         status=0,
         arguments=("--preview", f"dev={FOLDER / 'drift-deleted.jsonl'}"),
     ),
@@ -39,7 +37,7 @@ ATTACKS: Final = (
         "revoked-grant-returns",
         _HARMLESS,
         (
-            "was deleted in the cloud; the update creates it again and grants `roles/storage.objectUser` on the bucket",
+            "`storage.BucketIAMMember workload-on-properties-of-data-us-central1` differ in the cloud",
         ),
         status=0,
         arguments=_OPENED,

@@ -188,8 +188,8 @@ REFRESH: Final = "refresh"
 """The operation that reads a resource from the cloud."""
 _OPS: Final = frozenset(get_args(Op))
 _REPLACEMENT_PARTS: Final = ("create-replacement", "delete-replaced", "import-replacement")
-REPLACING_OPS: Final = ("replace", *_REPLACEMENT_PARTS)
-NO_OPS: Final = frozenset(
+_REPLACING_OPS: Final = ("replace", *_REPLACEMENT_PARTS)
+_NO_OPS: Final = frozenset(
     (
         "read",
         "read-replacement",
@@ -201,7 +201,7 @@ NO_OPS: Final = frozenset(
     )
 )
 """Operations that change nothing in the cloud."""
-_KNOWN_OPS: Final = frozenset((*_OPS, *REPLACING_OPS, *NO_OPS))
+_KNOWN_OPS: Final = frozenset((*_OPS, *_REPLACING_OPS, *_NO_OPS))
 
 
 def other_stack(events: Iterable[Event], environment: str) -> str:

@@ -13,12 +13,10 @@ outcome of each `refresh` step: https://github.com/pulumi/pulumi/issues/16278.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from tpucfg.changes.facts import Change, Risk, redact_change
 from tpucfg.changes.preview_events import (
-    NO_OPS,
     REFRESH,
     Event,
     JsonPiece,
@@ -28,57 +26,15 @@ from tpucfg.changes.preview_events import (
     other_stack,
     scan_json,
 )
-from tpucfg.changes.resource_diff import differs_only_in_case, input_changes, resource_changes
-from tpucfg.changes.resources import ResourceChange, Step, access_statements, holds_data
-from tpucfg.changes.statements import Statement
-from tpucfg.changes.tree_diff import value_changes
-from tpucfg.infra.grants import is_grant
+from tpucfg.changes.resource_diff import input_changes, resource_changes
+from tpucfg.changes.resources import ResourceChange, Step
 from tpucfg.infra.resources import Resource, sort_resources
-from tpucfg.paths import sort_keys
 from tpucfg.redaction import redact
 from tpucfg.text_format import printable
 
 
-class Drift(NamedTuple):
-    """One resource that differs in the cloud."""
-
-    environment: str
-    urn: str
-    """As in the state: unlike the other values, it is not redacted."""
-    type: str
-    name: str
-    """The logical name."""
-    holds_data: bool = False
-    """True if data may be lost with the resource."""
-    deleted: bool = False
-    """True if the resource was deleted in the cloud."""
-    recreated: bool = False
-    """True if the update creates the deleted resource again."""
-    changes: tuple[Change, ...] = ()
-    """The properties of the program, or of the provider's own comparison, that differ."""
-    reverted: bool = False
-    """True if the update sets the properties that differ as the program declares them."""
-    statements: tuple[Statement, ...] = ()
-    """Sentences about access that the difference opens, or that the update grants again."""
-
-    @property
-    def kind(self) -> str:
-        """The short form of the type: `storage.Bucket`."""
-        return Resource(self.type, self.name, {}).kind
-
-    @property
-    def loses_data(self) -> bool:
-        """True if data was deleted in the cloud."""
-        return self.deleted and self.holds_data
-
-    @property
-    def risk(self) -> Risk:
-        """The risk; never DESTRUCTIVE, as the change does not make it."""
-        return max((statement.risk for statement in self.statements), default=Risk.CAUTION)
-
-
-def separate_drift(environment: str, steps: Sequence[Step]) -> tuple[list[Step], tuple[Drift, ...]]:
-    """Return the steps without drift, and the drift.
+def separate_drift(steps: Sequence[Step]) -> tuple[list[Step], tuple[str, ...]]:
+    """Return the steps without drift, and the resources that drifted, sorted: `storage.Bucket data`.
 
     A change begins where the last update ended, not where the cloud has drifted to.
     """
@@ -87,7 +43,12 @@ def separate_drift(environment: str, steps: Sequence[Step]) -> tuple[list[Step],
     recorded = [
         _from_recorded(step, *states[step.urn]) if step.urn in states else step for step in updates
     ]
-    return recorded, _find_drift(environment, steps, states)
+    drift = {
+        f"{before.kind} {redact(before.name)}"
+        for before, state in states.values()
+        if state.after is None or _drifted_properties(before, state)
+    }
+    return recorded, tuple(sorted(drift))
 
 
 def _from_recorded(step: Step, before: Resource, state: Step) -> Step:
@@ -99,75 +60,36 @@ def _from_recorded(step: Step, before: Resource, state: Step) -> Step:
     if after is None or not (is_recreated or step.op in {"update", "same"}):
         return from_recorded
     options_differ = (before.protect, before.retain) != (after.protect, after.retain)
-    drifted = {str(change.path[0]) for change in _property_changes(before, state)}
-    if options_differ or any(input_changes(before, after)) or not drifted.issuperset(step.differs):
+    is_drift = _drifted_properties(before, state).issuperset(step.differs)
+    if options_differ or any(input_changes(before, after)) or not is_drift:
         return from_recorded._replace(op="update")
     return from_recorded._replace(op="same", differs=())
 
 
-def _find_drift(
-    environment: str, steps: Iterable[Step], states: Mapping[str, tuple[Resource, Step]]
-) -> tuple[Drift, ...]:
-    """Return the resources that differ in the cloud, sorted, without personal data and secrets."""
-    updates = {step.urn: step for step in steps if step.op not in {"same", *NO_OPS}}
-    drifts: list[Drift] = []
-    for urn, (recorded, state) in states.items():
-        has_data = holds_data(recorded.type, is_grant=is_grant(recorded))
-        drift = Drift(environment, urn, recorded.type, redact(recorded.name), has_data)
-        declared = updates[urn].after if urn in updates else None
-        if state.after is None:
-            statements = _access(None, declared) if declared else ()
-            drifts.append(
-                drift._replace(deleted=True, recreated=declared is not None, statements=statements)
-            )
-        elif changes := _property_changes(recorded, state):
-            values = {**state.after.inputs, **state.outputs[1]}
-            drifted = {
-                key: values[key] for change in changes if (key := str(change.path[0])) in values
-            }
-            statements = _access(recorded, recorded._replace(inputs={**recorded.inputs, **drifted}))
-            shown = tuple(map(redact_change, changes))
-            drifts.append(
-                drift._replace(changes=shown, reverted=declared is not None, statements=statements)
-            )
-    return tuple(sorted(drifts, key=lambda drift: (drift.type, drift.name, drift.urn)))
-
-
-def _property_changes(recorded: Resource, state: Step) -> list[Change]:
+def _drifted_properties(recorded: Resource, state: Step) -> set[str]:
     """Return what differs of the properties that the program sets, or the provider compares; Google adds others."""
     if state.after is None:
-        return []
-    managed = {*recorded.inputs, *state.differs}
+        return set()
+    old_outputs, new_outputs = state.outputs
     # A provider that returns no inputs shows the difference only in the outputs.
-    before, after = (
-        {
-            key: _essential(value)
-            for key, value in {**resource.inputs, **outputs}.items()
-            if key in managed
-        }
-        for resource, outputs in zip((recorded, state.after), state.outputs, strict=True)
-    )
-    return [
-        change
-        for change in value_changes(sort_keys(before), sort_keys(after))
-        if not differs_only_in_case(change)
-    ]
+    before = _essential({**recorded.inputs, **old_outputs})
+    after = _essential({**state.after.inputs, **new_outputs})
+    managed = {*recorded.inputs, *state.differs}
+    return {key for key in managed if before.get(key) != after.get(key)}
 
 
 def _essential(value: Any) -> Any:
-    """Return a value without empty properties, which providers add and drop at will."""
-    if isinstance(value, Mapping):
-        items = ((key, _essential(item)) for key, item in value.items())
-        return {key: item for key, item in items if item not in ({}, [], "", None)}
-    return [_essential(item) for item in value] if isinstance(value, list) else value
-
-
-def _access(before: Resource | None, after: Resource) -> tuple[Statement, ...]:
-    """Return the access that differs, as it does for a change."""
-    # Another resource that exists already: the stack is not new, so its grants are no part of creating it.
-    other = Resource("", "", {})
-    [_, statements] = access_statements([Step(other, other, "same"), Step(before, after, "update")])
-    return statements
+    """Return a value without empty properties, which providers add and drop, and with its location in upper case."""
+    if isinstance(value, list):
+        return [_essential(item) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    items = ((key, _essential(item)) for key, item in value.items())
+    return {
+        key: item.upper() if key == "location" and isinstance(item, str) else item
+        for key, item in items
+        if item not in ({}, [], "", None)
+    }
 
 
 # Previews
@@ -235,8 +157,8 @@ class Preview(NamedTuple):
     violations: tuple[Violation, ...] = ()
     warnings: tuple[str, ...] = ()
     """Pulumi's warnings, one line each, without those about the machine that ran the preview."""
-    drift: tuple[Drift, ...] = ()
-    """Differences in the cloud, which are no part of the changes."""
+    drift: tuple[str, ...] = ()
+    """The resources that differ in the cloud, or are missing there, which is no part of the changes."""
     is_refreshed: bool = False
     """True if the preview shows the drift: a stream of events, taken with `--refresh`."""
 
@@ -268,7 +190,7 @@ def read_preview(environment: str, file: str, data: bytes) -> Preview:
         reason = f"the preview is of the stack {printable(other)} instead of {environment}"
         return Preview(environment, failure=Failure(f"{file}:1", reason))
     engine = [*engine_steps(events)]
-    recorded, drift = separate_drift(environment, engine)
+    recorded, drift = separate_drift(engine)
     steps = change_steps(recorded)
     return Preview(
         environment,

@@ -157,14 +157,14 @@ def _step(before: Resource | None, after: Resource | None) -> Step:
     if before is None or after is None:
         return Step(before, after, "create" if before is None else "delete")
     changed = [
-        change for change in input_changes(before, after) if not differs_only_in_case(change)
+        change for change in input_changes(before, after) if not _differs_only_in_case(change)
     ]
     because = forces_replacement(after.type, changed)
     op: Op = "replace" if because else "update" if changed else "same"
     return Step(before, after, op, because)
 
 
-def differs_only_in_case(change: Change) -> bool:
+def _differs_only_in_case(change: Change) -> bool:
     """Return True for a location written in another case, which the provider stores in upper case anyway."""
     return change.path == ("location",) and str(change.before).upper() == str(change.after).upper()
 

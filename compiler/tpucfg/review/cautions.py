@@ -11,7 +11,7 @@ from tpucfg.changes.statements import LocatedStatement, format_environments
 from tpucfg.markdown import code, prose
 from tpucfg.paths import grouped
 from tpucfg.redaction import redact
-from tpucfg.review.folds import count_fitting, cut_middle, drift_line
+from tpucfg.review.folds import count_fitting, cut_middle
 from tpucfg.review.review import EnvironmentReview, RepositoryReview, Review
 from tpucfg.text_format import format_count, format_value, listed
 
@@ -31,6 +31,11 @@ _REFUSED: Final = (
 _ONLY_DECLARED: Final = (
     "changes according to the stack programs, but not in the preview: either it is deployed already, or the preview is "
     "of something else"
+)
+_MAX_DRIFT: Final = 16
+"""Resources that the line about drift names."""
+_DRIFT: Final = (
+    "in the cloud from what the last update left; `pulumi preview --refresh --diff` shows how"
 )
 _UNVERIFIED: Final = (
     "the preview could not be compared with the stack programs, so it alone is shown"
@@ -162,8 +167,10 @@ def _environment_cautions(environment: EnvironmentReview) -> Iterator[Caution]:
     yield from _shared_caution(
         Risk.UNKNOWN, [change for change in changes if change.only_declared], _ONLY_DECLARED
     )
-    for drift in environment.preview.drift:
-        yield Caution(drift.risk, drift_line(drift), is_drift=True)
+    if drift := environment.preview.drift:
+        names = listed([code(name) for name in drift], _MAX_DRIFT)
+        verb = "differs" if len(drift) == 1 else "differ"
+        yield Caution(Risk.CAUTION, f"drift: {names} {verb} {_DRIFT}", is_drift=True)
     for finding in environment.findings:
         message = _without_environment(environment.environment, finding.message)
         yield Caution(Risk.CAUTION, f"{code(finding.id)} {prose(redact(message))}")

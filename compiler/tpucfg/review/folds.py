@@ -7,18 +7,16 @@ from typing import Any, Final, NamedTuple
 
 from tpucfg.changes.config_diff import Difference, Group, redact_difference
 from tpucfg.changes.facts import Change, Scope
-from tpucfg.changes.previews import Drift
 from tpucfg.changes.resources import ResourceChange, count_phrases
 from tpucfg.changes.statements import (
     ALL_CONFIGS,
     change_diff,
     change_labels,
-    change_sentence,
     format_config_counts,
     format_keys,
     is_flag,
 )
-from tpucfg.markdown import code, fence, html, html_code, prose
+from tpucfg.markdown import fence, html, html_code, prose
 from tpucfg.paths import grouped
 from tpucfg.redaction import redact, redact_report
 from tpucfg.review.review import EnvironmentReview
@@ -161,8 +159,6 @@ def size(text: str) -> int:
 _MAX_SUMMARY_LABELS: Final = 4
 """Changes that the summary line of a fold names."""
 _MAX_NAMES: Final = 16
-_MAX_CHANGES: Final = 16
-"""Differences that a line about drift names; the JSON has all of them."""
 _PROTECTION_TEXTS: Final = {"lifted": "no longer protected", "added": "now protected", "": ""}
 
 
@@ -298,29 +294,3 @@ def _diff_lines(changes: Sequence[Change]) -> Iterator[str]:
     """Yield the values before and after, each pair as one text, so that they stay together where a fold is cut."""
     for change, label in zip(changes, change_labels(changes), strict=True):
         yield "\n".join(change_diff(change, label, flag=False))
-
-
-# Drift
-
-
-def drift_line(drift: Drift) -> str:
-    """Return the drift of one resource as a line of Markdown, without its environment."""
-    access = [statement.markdown for statement in drift.statements]
-    label = f"drift: {code(drift.kind)} {code(drift.name)}"
-    if drift.deleted:
-        content, empty = (" with its data", ", empty") if drift.loses_data else ("", "")
-        grants = f" and {'; '.join(access)}" if access else ""
-        recreation = f"; the update creates it again{empty}{grants}" if drift.recreated else ""
-        return f"{label} was deleted in the cloud{content}{recreation}"
-    opened = "".join(f" {text};" for text in access)
-    opening = {value for statement in drift.statements for value in statement.values}
-    # First those that open access.
-    changes = sorted(drift.changes, key=lambda change: change.path[0] not in opening)
-    labels = change_labels(changes)
-    names = [
-        code(change_sentence(change, label)) for change, label in zip(changes, labels, strict=True)
-    ]
-    outcome = "sets it as declared" if drift.reverted else "leaves it"
-    return (
-        f"{label}{opened} differs in the cloud: {listed(names, _MAX_CHANGES)}; the update {outcome}"
-    )

@@ -8,7 +8,6 @@ from tpucfg.changes.config_diff import redact_difference
 from tpucfg.changes.facts import Change
 from tpucfg.changes.figures import RungRow, figure_values
 from tpucfg.changes.fits import FitRow
-from tpucfg.changes.previews import Drift
 from tpucfg.changes.programs import Problem
 from tpucfg.changes.resources import ResourceChange, count_resources
 from tpucfg.changes.statements import LocatedStatement, Statement, change_json, difference_json
@@ -139,7 +138,6 @@ _WARNINGS: Final = ("new_warnings", "ended_warnings", "allowed")
 _OBJECTS: Final[Mapping[type, Callable[[Any], Any]]] = {
     Caution: lambda caution: {"risk": caution.risk.name.lower(), "text": caution.text},
     Change: lambda change: redact_value(change_json(change)),
-    Drift: lambda drift: {**drift._asdict(), "risk": drift.risk.name.lower()},
     EnvironmentReview: _environment,
     Finding: lambda finding: {
         **_fields(finding, "id", "level", "message"),
