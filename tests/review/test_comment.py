@@ -141,13 +141,14 @@ def test_renamed_spec_is_reviewed_once(
         run(["review", "--base", "HEAD~1", "--head", "HEAD", "--run-program", "--format", "json"])
         == 0
     )
-    (spec,) = json.loads(capsys.readouterr().out)["specs"]
+    data = json.loads(capsys.readouterr().out)
+    (spec,) = data["specs"]
 
     assert (spec["spec"], spec["headline"]) == (
         "projects/first/tpucfg.yaml",
         "no config or resource changes",
     )
-    (moved,) = spec["meaning"]["statements"]
+    (moved,) = data["effects"]
     assert moved["text"].startswith(
         "spec moved from projects/one/tpucfg.yaml to projects/first/tpucfg.yaml: results"
     )

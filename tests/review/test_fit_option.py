@@ -45,20 +45,18 @@ def test_fit_of_a_large_file_behind_a_link_is_known_in_a_commit(
 
 
 def test_fit_is_in_the_json_report(fitted: Repository, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each rung has what was known before and after, in bytes."""
+    """Each rung has what was known before and after."""
     write_fits(fitted, {"v2-8": 6.0, "v2-32": 3.2})
 
-    fits = json.loads(review(capsys, "--format", "json"))["specs"][0]["fits"]
+    facts = json.loads(review(capsys, "--format", "json"))["facts"]
 
-    rungs = {rung["size"]: rung for rung in fits["rungs"]}
-    assert rungs["v2-8"]["environments"] == ["dev", "prod"]
-    assert [rungs["v2-8"][key]["used"] >> 20 for key in ("before", "after")] == [5632, 6144]
-    assert rungs["v2-128"]["after"] == {
-        "verdict": "not compiled",
-        "as_committed": True,
-        "changes": [],
-    }
-    assert (fits["problem"], fits["run_problem"]) == ("", "")
+    fits = [
+        (fact["scope"], fact["before"], fact["after"]) for fact in facts if fact["name"] == "fit"
+    ]
+    assert fits == [
+        ("v2-8 in dev, prod", "5.5 of 7.48 GiB", "6 of 7.48 GiB"),
+        ("v2-128 in dev, prod", "2 of 7.48 GiB", "not compiled"),
+    ]
 
 
 def test_fit_of_this_run_is_no_change(

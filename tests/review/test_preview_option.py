@@ -141,10 +141,8 @@ def test_long_preview_is_cut_inside(
     assert "### tpucfg review: 2,000 resources updated\n" in comment
     assert re.search(r"[0-9,]+ of [0-9,]+ lines are omitted for length", comment)
     assert "`tpucfg review --format json`" in comment
-    (dev, _) = json.loads(review(capsys, "--preview", "dev=dev.jsonl", "--format", "json"))[
-        "specs"
-    ][0]["environments"]
-    assert len(dev["resources"]) == 2000
+    facts = json.loads(review(capsys, "--preview", "dev=dev.jsonl", "--format", "json"))["facts"]
+    assert len([fact for fact in facts if fact.get("after") == "update"]) == 2000
 
 
 @pytest.mark.usefixtures("repository")

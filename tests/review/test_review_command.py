@@ -106,41 +106,47 @@ def test_hostile_records_are_no_traceback(
 def test_json_has_the_content_of_the_comment(
     repository: Repository, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """JSON has counts, figures, changes, and whether the change is destructive."""
+    """JSON has cautions, figures, changes, and whether the change is destructive."""
     repository.edit(LIFTED, ("batch_size: 1024", "batch_size: 2048"))
 
-    data = json.loads(review(capsys, "--format", "json"))["specs"][0]
+    data = json.loads(review(capsys, "--format", "json"))
 
     assert (data["is_change"], data["is_destructive"], data["is_known"]) == (True, True, True)
-    (prod,) = [environment for environment in data["environments"] if environment["name"] == "prod"]
-    assert prod["counts"]["lifted"] == 10
-    assert [finding["id"] for finding in prod["findings"]] == ["TPU094"]
-    (row,) = [rung for rung in data["meaning"]["rungs"] if rung["size"] == "v2-32"]
-    assert (row["before"]["global batch"], row["after"]["global batch"]) == (4096, 8192)
-    assert {change["name"] for change in data["configs"]["changes"]} == {"--batch_size"}
+    assert data["cautions"][0] == {
+        "risk": "destructive",
+        "text": "**prod**: protection lifted: resources that hold data can be replaced and deleted",
+    }
+    assert "**prod**: `TPU094`" in data["cautions"][-1]["text"]
+    facts = {
+        (fact["scope"], fact["name"]): (fact.get("before"), fact.get("after"))
+        for fact in data["facts"]
+    }
+    assert facts["v2-32 in dev, prod", "global batch"] == (4096, 8192)
+    assert facts["dev, prod: v2-32", "--batch_size"] == ("4096", "8192")
+    bucket = "storage.Bucket data-us-central1"
+    assert facts["prod", bucket] == (None, "update")
+    assert facts["prod", f"{bucket}: protect"] == (True, False)
+    assert facts["prod", f"{bucket}: softDeletePolicy.retentionDurationSeconds"] == (
+        2592000,
+        604800,
+    )
 
 
-@pytest.mark.usefixtures("repository")
-def test_json_has_the_documented_keys(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_the_documented_keys(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Every printed key is documented, and every documented key is printed."""
+    repository.edit(LIFTED, (":1.0", ":1.1"))
     document = json.loads(review(capsys, "--format", "json"))
-    data = document["specs"][0]
-    page = (
-        (ROOT / "docs" / "review.md")
-        .read_text()
-        .partition("<!-- keys of the review")[2]
-        .split("\n\n")
-    )
-    outer, rows = (
-        dict(line.strip("|").split(" | ", 1) for line in part.splitlines()[2:])
-        for part in (page[1], page[3])
-    )
+    page = (ROOT / "docs" / "review.md").read_text().partition("<!-- keys of the review")[2]
+    lines = page.split("\n\n")[1].splitlines()[2:]
+    rows = dict(line.strip("|").split(" | ", 1) for line in lines)
 
-    assert [key for names in outer for key in re.findall(r"`(\w+)`", names)] == [*document]
-    assert [key for names in rows for key in re.findall(r"`(\w+)`", names)] == [*data]
-    for name, inner in (("base", data["base"]), ("environments", data["environments"][0])):
+    assert [key for names in rows for key in re.findall(r"`(\w+)`", names)] == [*document]
+    for name in ("cautions", "effects", "facts", "specs"):
         (row,) = [row for names, row in rows.items() if f"`{name}`" in names]
-        assert re.findall(r"`(\w+)`", row) == [*inner]
+        printed = dict.fromkeys(key for item in document[name] for key in item)
+        assert re.findall(r"`(\w+)`", row) == [*printed]
 
 
 @pytest.fixture
@@ -159,7 +165,7 @@ def test_head_is_checked_alone_if_base_has_errors(
     fixed_spec.edit(LIFTED)
 
     comment = review(capsys)
-    data = json.loads(review(capsys, "--format", "json"))["specs"][0]
+    data = json.loads(review(capsys, "--format", "json"))
 
     assert "**prod**: `TPU094` storage.Bucket data-us-central1 is not protected" in comment
     assert "resources of <code>prod</code>: 10 declared, none of them protected" in comment
@@ -168,9 +174,8 @@ def test_head_is_checked_alone_if_base_has_errors(
         "declared by the stack program of the working tree; how they change is unknown" in comment
     )
     assert (data["is_destructive"], data["is_known"]) == (False, False)
-    (_, prod) = data["environments"]
-    assert (prod["source"], len(prod["declared"]), prod["resources"]) == ("head", 10, [])
-    assert [finding["id"] for finding in data["meaning"]["new_warnings"]] == ["TPU041"]
+    (warning,) = data["facts"]
+    assert (warning["name"], "before" in warning) == ("TPU041", False)
     review(capsys, "--fail-on", "destructive", status=1)
 
 
@@ -490,12 +495,12 @@ def test_nothing_runs_without_a_pulumi_project(
     )
 
     comment = review(capsys, "--fail-on", "destructive", status=3)
-    (spec,) = json.loads(review(capsys, "--format", "json"))["specs"]
+    data = json.loads(review(capsys, "--format", "json"))
 
     assert "**prod**: protection lifted" in comment
     assert "setting `region` changed from `us-central1` to `europe-west4`" in comment
     assert "Resources" not in comment
-    assert (spec["is_known"], {item["source"] for item in spec["environments"]}) == (True, {"none"})
+    assert data["is_known"]
 
 
 def test_project_elsewhere_can_read_a_spec(
@@ -635,7 +640,7 @@ def test_cost_is_shown_with_its_source(
     repository.edit(("train_steps: 4000", "train_steps: 8000"))
 
     comment = review(capsys)
-    costs = json.loads(review(capsys, "--format", "json"))["specs"][0]["costs"]
+    facts = json.loads(review(capsys, "--format", "json"))["facts"]
     repository.git("checkout", "--quiet", "tpucfg.yaml")
     repository.edit((":1.0", ":1.1"))
     unchanged = review(capsys)
@@ -650,7 +655,11 @@ def test_cost_is_shown_with_its_source(
         "Hours follow from the examples/s in results/, as committed by the base, or else by the head._"
         in comment
     )
-    assert costs["rungs"][0]["before"]["usd"] == pytest.approx(6.83, abs=0.01)
+    (usd,) = [fact for fact in facts if (fact["scope"], fact["name"]) == ("v2-8 in prod", "usd")]
+    assert (usd["before"], usd["after"]) == (
+        pytest.approx(6.83, abs=0.01),
+        pytest.approx(13.65, abs=0.01),
+    )
     assert "**Cost** as before, of the dearest rung" in unchanged
     assert "| v2-128 in prod | 6.83 | 96.00 |" in unchanged
 

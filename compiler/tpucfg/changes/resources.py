@@ -80,7 +80,6 @@ class Step(NamedTuple):
     """Of a resource that a refresh read: its outputs before and after."""
 
 
-# The field names are keys of `tpucfg review --format json`.
 class ResourceChange(NamedTuple):
     """A change to one resource."""
 
@@ -130,34 +129,30 @@ class ResourceChange(NamedTuple):
         return self.op in REMOVING_OPS and self.protected
 
 
-_COUNTED: Final[Mapping[str, tuple[str, Callable[[ResourceChange], bool]]]] = {
-    "delete": ("deleted", lambda change: change.op == "delete"),
-    "replace": ("replaced", lambda change: change.op == "replace"),
-    "lifted": ("no longer protected", lambda change: change.protection == "lifted"),
+_COUNTED: Final[Sequence[tuple[str, Callable[[ResourceChange], bool]]]] = (
+    ("deleted", lambda change: change.op == "delete"),
+    ("replaced", lambda change: change.op == "replace"),
+    ("no longer protected", lambda change: change.protection == "lifted"),
     # A deletion rule or a shorter retention is only an update, but the reason to read on.
-    "at_risk": (
+    (
         "with data at risk",
         lambda change: any(statement.destructive for statement in change.statements),
     ),
-    "widened": (
+    (
         "with wider access",
         lambda change: any(statement.opens for statement in change.statements),
     ),
-    "create": ("created", lambda change: change.op == "create"),
-    "imported": ("imported", lambda change: change.op == "import"),
-    "update": ("updated", lambda change: change.op == "update"),
-}
+    ("created", lambda change: change.op == "create"),
+    ("imported", lambda change: change.op == "import"),
+    ("updated", lambda change: change.op == "update"),
+)
 """The counts of changed resources with their words, the risks first; one resource can be in several of them."""
-
-
-def count_resources(changes: Collection[ResourceChange]) -> dict[str, int]:
-    """Return the numbers of resources by operation, lifted protection, data at risk and widened access."""
-    return {name: sum(map(is_counted, changes)) for name, (_, is_counted) in _COUNTED.items()}
 
 
 def count_phrases(changes: Collection[ResourceChange]) -> list[tuple[int, str]]:
     """Return the numbers that are not zero, with their words."""
-    return [(count, _COUNTED[name][0]) for name, count in count_resources(changes).items() if count]
+    counts = ((sum(map(is_counted, changes)), phrase) for phrase, is_counted in _COUNTED)
+    return [(count, phrase) for count, phrase in counts if count]
 
 
 # Access

@@ -1,25 +1,25 @@
-"""The review as JSON, with the content of the comment."""
+"""The review as JSON: headline, verdict, cautions and effects, and each value that differs as one flat fact."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
-from typing import Any, Final
+from itertools import chain
+from typing import Any
 
 from tpucfg.changes.config_diff import redact_difference
-from tpucfg.changes.facts import Change
-from tpucfg.changes.figures import RungRow, figure_values
-from tpucfg.changes.fits import FitRow
-from tpucfg.changes.programs import Problem
-from tpucfg.changes.resources import ResourceChange, count_resources
-from tpucfg.changes.statements import LocatedStatement, Statement, change_json, difference_json
-from tpucfg.findings import Finding, errors
-from tpucfg.fit.rung_fit import RungFit
-from tpucfg.git.snapshots import Snapshot
+from tpucfg.changes.facts import ABSENT, Change
+from tpucfg.changes.figures import RungRow, figure_values, row_label
+from tpucfg.changes.statements import LocatedStatement, change_labels, format_keys
+from tpucfg.findings import errors
+from tpucfg.fit.rung_fit import verdict_text
 from tpucfg.number_format import to_json_number
-from tpucfg.redaction import redact, redact_report, redact_value
-from tpucfg.review.cautions import Caution, give_verdict, spec_cautions
+from tpucfg.redaction import redact_value
+from tpucfg.review.cautions import give_verdict, repository_cautions
 from tpucfg.review.comment import headline, repository_headline
 from tpucfg.review.review import EnvironmentReview, RepositoryReview, Review
 from tpucfg.text_format import json_text
+
+_Values = tuple[str, str, Any, Any]
+"""The scope and the name of a value, and the value before and after, either of which can be ABSENT."""
 
 
 def json_report(reviewed: RepositoryReview) -> str:
@@ -27,137 +27,100 @@ def json_report(reviewed: RepositoryReview) -> str:
     data = {
         "headline": repository_headline(reviewed),
         **give_verdict(reviewed)._asdict(),
-        "statements": _data(reviewed.statements),
-        "specs": [_review(review) for review in reviewed.reviews],
-        "failures": [failure._asdict() for failure in reviewed.failures],
-        "others": reviewed.others,
-        "unjudged": reviewed.unjudged,
+        "cautions": [
+            {"risk": caution.risk.name.lower(), "text": caution.text}
+            for caution in repository_cautions(reviewed)
+        ],
+        "effects": [*_effects("", reviewed.statements)],
+        "facts": [],
+        "specs": [*map(_spec, reviewed.reviews)],
+        "others": [*reviewed.others],
+        "unjudged": [*reviewed.unjudged],
     }
-    return json_text(data)
+    for review in reviewed.reviews:
+        data["effects"] += _effects(review.path, review.impact.statements)
+        data["facts"] += [_fact(review.path, *values) for values in _values(review)]
+    return json_text(redact_value(data))
 
 
-def _review(review: Review) -> dict[str, Any]:
-    revisions = {"base": review.before, "head": review.after}
-    impact, costs, fits = review.impact, review.costs, review.fits
-    data = {
-        "spec": review.path,
-        **{name: revision.snapshot for name, revision in revisions.items()},
-        "headline": headline(review),
-        "is_change": review.is_change,
-        "is_destructive": review.is_destructive,
-        "is_known": review.is_known,
-        "errors": {name: errors(revision.findings) for name, revision in revisions.items()},
-        "cautions": spec_cautions(review),
-        "meaning": {
-            "statements": impact.statements,
-            "rungs": impact.rows,
-            **_fields(impact, *_WARNINGS),
-        },
-        "costs": {"rungs": costs.rows, "notes": costs.notes},
-        "fits": {**_fields(fits, "problem", "run_problem"), "rungs": fits.rows},
-    }
-    configs = difference_json(redact_difference(review.difference))
-    environments = _data(review.environments)
-    return {**_data(data), "configs": configs, "environments": environments}
+def _spec(review: Review) -> dict[str, str | None]:
+    base, head = (
+        revision.snapshot.commit.id if revision.snapshot.commit else None
+        for revision in (review.before, review.after)
+    )
+    return {"spec": review.path, "base": base, "head": head, "headline": headline(review)}
 
 
-def _data(value: Any) -> Any:
-    """Return a value of a review as data for JSON: tuples with names as objects, texts without secrets."""
-    if isinstance(value, str):
-        return redact(value)
+def _effects(path: str, statements: Iterable[LocatedStatement]) -> Iterator[dict[str, str]]:
+    """Yield the sentences that are no cautions."""
+    for located in statements:
+        if not located.statement.risk:
+            yield {"spec": path, "text": located.plain}
+
+
+# Facts
+
+
+def _fact(path: str, scope: str, name: str, before: Any, after: Any) -> dict[str, Any]:
+    """Return a value that differs; a value that is absent has no key."""
+    values = {"before": before, "after": after}
+    known = {key: _plain(value) for key, value in values.items() if value is not ABSENT}
+    return {"spec": path, "scope": scope, "name": name, **known}
+
+
+def _plain(value: Any) -> Any:
     if isinstance(value, Fraction):
-        return int(value) if value.denominator == 1 else to_json_number(value)
-    if isinstance(value, Mapping):
-        return {key: _data(item) for key, item in value.items()}
-    if to_object := _OBJECTS.get(type(value)):
-        return _data(to_object(value))
-    if hasattr(value, "_asdict"):
-        return _data(value._asdict())
-    return [_data(item) for item in value] if isinstance(value, list | tuple) else value
+        return value.numerator if value.denominator == 1 else to_json_number(value)
+    return value
 
 
-def _fields(value: Any, *names: str) -> dict[str, Any]:
-    return {name: getattr(value, name) for name in names}
+def _values(review: Review) -> Iterator[_Values]:
+    yield from _finding_values(review)
+    yield from chain.from_iterable(map(_figure_values, (*review.impact.rows, *review.costs.rows)))
+    for row in review.fits.rows:
+        if row.differs:
+            before = verdict_text(row.before) if row.before else ABSENT
+            scope = f"{row.size} in {', '.join(row.environments)}"
+            yield scope, "fit", before, verdict_text(row.after)
+    yield from _config_values(review)
+    yield from chain.from_iterable(map(_resource_values, review.environments))
 
 
-def _snapshot(snapshot: Snapshot) -> dict[str, Any]:
-    """Return a revision; all values of the working tree are null."""
-    commit = snapshot.commit
-    return {
-        "revision": snapshot.title if snapshot.exported_to else None,
-        "commit": commit.id if commit else None,
-        "merges": (commit.merges or None) if commit else None,
-    }
+def _finding_values(review: Review) -> Iterator[_Values]:
+    """Yield the errors of head, and the warnings that differ."""
+    for finding in (*errors(review.after.findings), *review.impact.new_warnings):
+        yield str(finding.location), finding.id, ABSENT, finding.message
+    for finding in review.impact.ended_warnings:
+        yield str(finding.location), finding.id, finding.message, ABSENT
 
 
-def _statement(statement: Statement) -> dict[str, Any]:
-    return {
-        "text": statement.plain,
-        "risk": statement.risk.name.lower(),
-        "destructive": statement.destructive,
-    }
+def _figure_values(row: RungRow) -> Iterator[_Values]:
+    before, after = figure_values(row.before), figure_values(row.after)
+    for name in {**before, **after}:
+        if before.get(name) != after.get(name):
+            yield row_label(row), name, before.get(name, ABSENT), after.get(name, ABSENT)
 
 
-def _rung(row: RungRow) -> dict[str, Any]:
-    figures = {"before": figure_values(row.before), "after": figure_values(row.after)}
-    return {**_fields(row, "size", "environments"), "against": row.baseline or None, **figures}
+def _config_values(review: Review) -> Iterator[_Values]:
+    difference = redact_difference(review.difference)
+    for keys, outcome in ((difference.added, "added"), (difference.removed, "removed")):
+        if keys:
+            yield format_keys(keys), "config", ABSENT, outcome
+    for group in difference.groups:
+        scope = format_keys(group.keys, difference.common)
+        yield from _change_values(scope, "", group.changes)
 
 
-def _environment(environment: EnvironmentReview) -> dict[str, Any]:
-    return {
-        "name": environment.environment,
-        "source": environment.source,
-        "has_no_stack": environment.preview.has_no_stack,
-        "counts": count_resources(environment.changes),
-        **_fields(environment, "problem", "unverified"),
-        "resources": environment.changes,
-        "policies": environment.preview.violations,
-        **_fields(environment.preview, "warnings", "drift"),
-        **_fields(environment, "findings", "declared"),
-    }
+def _resource_values(environment: EnvironmentReview) -> Iterator[_Values]:
+    scope = environment.environment
+    for change in environment.changes:
+        name = f"{change.kind} {change.name}"
+        yield scope, name, ABSENT, change.op
+        if protection := change.protection:
+            yield scope, f"{name}: protect", protection == "lifted", protection == "added"
+        yield from _change_values(scope, f"{name}: ", change.inputs)
 
 
-def _resource(change: ResourceChange) -> dict[str, Any]:
-    data = {**change._asdict(), "destructive": change.destructive}
-    del data["environment"]  # the resource is listed below its environment
-    return data
-
-
-def _fit(fit: RungFit) -> dict[str, Any]:
-    data: dict[str, Any] = {
-        "verdict": fit.verdict,
-        "as_committed": not fit.is_trusted,
-        "changes": fit.changes,
-    }
-    if result := fit.current:
-        data |= {**result.memory._asdict(), "flops": result.flops, **result.compiler._asdict()}
-    return data
-
-
-_WARNINGS: Final = ("new_warnings", "ended_warnings", "allowed")
-_OBJECTS: Final[Mapping[type, Callable[[Any], Any]]] = {
-    Caution: lambda caution: {"risk": caution.risk.name.lower(), "text": caution.text},
-    Change: lambda change: redact_value(change_json(change)),
-    EnvironmentReview: _environment,
-    Finding: lambda finding: {
-        **_fields(finding, "id", "level", "message"),
-        "location": str(finding.location),
-        "help": finding.help,
-    },
-    FitRow: lambda row: _fields(row, "size", "environments", "before", "after"),
-    LocatedStatement: lambda located: {
-        "scope": located.scope,
-        **_statement(located.statement),
-        "text": located.plain,
-    },
-    Problem: lambda problem: {
-        "reason": problem.reason,
-        "output": [*map(redact_report, problem.output)],
-    },
-    ResourceChange: _resource,
-    RungFit: _fit,
-    RungRow: _rung,
-    Snapshot: _snapshot,
-    Statement: _statement,
-}
-"""The keys of values that JSON shows otherwise than by their fields."""
+def _change_values(scope: str, prefix: str, changes: Sequence[Change]) -> Iterator[_Values]:
+    for change, label in zip(changes, change_labels(changes), strict=True):
+        yield scope, f"{prefix}{label}", change.before, change.after
