@@ -125,7 +125,8 @@ def test_a_group_that_another_start_makes_stays(tmp_path: Path, api: ComputeApi)
     api.on_request = start_another
     completed = submit(tmp_path)
     assert completed.returncode == 1
-    assert "was not created: " in completed.stderr.splitlines()[-1]
+    assert "was not created: " in completed.stderr.splitlines()[-2]
+    assert DELETIONS[GROUP] not in completed.stderr.splitlines()[-1]
     assert GROUP in api.objects
     assert ("POST", GROUP.rpartition("/")[0]) in api.requests
     assert ("DELETE", GROUP) not in api.requests
@@ -187,9 +188,9 @@ def test_an_unclear_creation_is_called_so(
         in completed.stderr
     )
     assert "unclear if it was created" in before
-    assert "not deleted: instanceGroupManager mnist-dev-v6e-16" in before
-    assert "is charged while it exists" in last
-    assert commands_in(last) == {DELETIONS[GROUP]}
+    assert before.endswith("instanceGroupManager mnist-dev-v6e-16")
+    assert "instanceGroupManager mnist-dev-v6e-16 is charged while it exists" in last
+    assert commands_in(last) == {DELETIONS[path] for path in ALL}
 
 
 def test_the_last_line_names_what_is_charged(tmp_path: Path, api: ComputeApi) -> None:
@@ -202,7 +203,7 @@ def test_the_last_line_names_what_is_charged(tmp_path: Path, api: ComputeApi) ->
     assert completed.returncode == 1
     assert GROUP in api.objects
     last = completed.stderr.splitlines()[-1]
-    assert "instanceGroupManager is charged while it exists" in last
+    assert "instanceGroupManager mnist-dev-v6e-16 is charged while it exists" in last
     assert DELETIONS[GROUP] in last
 
 
@@ -292,23 +293,23 @@ PROBLEMS = {
         ("lost", POLICY),
     ],
 )
-def test_a_failure_leaves_nothing_unnamed(
+def test_a_failure_leaves_nothing_charged_or_unnamed(
     tmp_path: Path, api: ComputeApi, path: str, problem: str
 ) -> None:
     """If a request is refused or lost, or its operation fails, nothing else is created.
 
-    All that was created is deleted.
+    What is charged is deleted, and the last line has the commands for what is left.
     """
     setattr(api, problem, path.split("/")[-2])
     completed = submit(tmp_path, path.rpartition("mnist-dev-")[2])
     assert completed.returncode == 1, completed.stderr
     assert PROBLEMS[problem] in completed.stderr
     assert "Traceback" not in completed.stderr
-    assert api.objects == {}
-    assert (
-        "gcloud" in completed.stderr.partition("deleting what was created")[2]
-        or problem == "refused"
-    )
+    assert api.objects.keys() <= {POLICY, TEMPLATE}
+    last = completed.stderr.splitlines()[-1]
+    assert {DELETIONS[left] for left in api.objects} <= commands_in(last)
+    may_be_charged = bool({DELETIONS[GROUP], DELETIONS[INSTANCE]} & commands_in(last))
+    assert ("is charged while it exists; delete: " in last) == may_be_charged
 
 
 def test_a_wait_that_fails_decides_nothing(tmp_path: Path, api: ComputeApi) -> None:
@@ -361,13 +362,16 @@ class Interruption:
 @pytest.mark.parametrize(
     "request_", [("POST", "/instanceTemplates"), ("POST", "/instanceGroupManagers")]
 )
-def test_an_interrupted_start_is_undone(
+def test_an_interrupted_start_leaves_nothing_charged(
     tmp_path: Path, api: ComputeApi, request_: tuple[str, str], number: int
 ) -> None:
-    """A signal while an object is posted deletes it, as the service may have created it, and those before."""
+    """A signal while an object is posted ends the start; a group is deleted, and the others are named."""
     interrupted = Interruption(tmp_path, api, (*request_, number))
     assert interrupted.status == 130
-    assert api.objects == {}
+    assert POLICY in api.objects
+    assert GROUP not in api.objects
+    named = interrupted.stderr.partition("not deleted; run:")[2]
+    assert {DELETIONS[left] for left in api.objects} <= commands_in(named)
     assert "Traceback" not in interrupted.stderr
 
 
@@ -382,7 +386,7 @@ def test_a_later_signal_does_not_end_the_deletion(
         tmp_path, api, group, ("DELETE", "/instanceGroupManagers/mnist-dev-v6e-16", second)
     )
     assert interrupted.status == 130
-    assert api.objects == {}
+    assert GROUP not in api.objects
     assert "Traceback" not in interrupted.stderr
 
 
@@ -390,11 +394,10 @@ def test_an_interrupted_deletion_has_named_all(tmp_path: Path, api: ComputeApi) 
     """A second Ctrl-C ends the deletion; the commands that delete the rest are printed before."""
     api.failing = "instanceGroupManagers"
     interrupted = Interruption(
-        tmp_path, api, ("DELETE", "/instanceTemplates/mnist-dev-v6e-16", signal.SIGINT)
+        tmp_path, api, ("DELETE", "/instanceGroupManagers/mnist-dev-v6e-16", signal.SIGINT)
     )
     assert interrupted.status == 130
-    assert POLICY in api.objects
-    announced = interrupted.stderr.partition("deleting what was created")[2]
+    announced = interrupted.stderr.partition("deleting instanceGroupManager")[2]
     assert commands_in(announced) == {DELETIONS[path] for path in ALL}
 
 
@@ -415,25 +418,21 @@ def test_without_a_reader_nothing_is_created(tmp_path: Path, api: ComputeApi) ->
 
 def test_an_unfinished_deletion_is_named(tmp_path: Path, api: ComputeApi) -> None:
     """An object whose deletion does not end in time is not called deleted."""
-    api.failing, api.is_deletion_slow = "instanceTemplates", True
+    api.lost, api.is_deletion_slow = "instanceGroupManagers", True
     completed = submit(tmp_path)
-    assert "resourcePolicy mnist-dev-v6e-16: still being deleted" in completed.stderr
-    assert f"delete: {DELETIONS[POLICY]}" in completed.stderr.splitlines()[-1]
+    assert "instanceGroupManager mnist-dev-v6e-16: still being deleted" in completed.stderr
+    assert f"exists; delete: {DELETIONS[GROUP]}" in completed.stderr.splitlines()[-1]
 
 
-def test_an_object_in_use_is_named(tmp_path: Path, api: ComputeApi) -> None:
-    """A policy that another job has begun to use is left, and named."""
-
-    def use_policy(_: str, path: str) -> None:
-        if path.endswith("instanceTemplates"):
-            api.objects["/instanceGroupManagers/other"] = {
-                "workloadPolicy": POLICY.removeprefix("/compute/v1/")
-            }
-
-    api.on_request, api.refused = use_policy, "instanceTemplates"
+def test_free_objects_stay_for_the_next_start(tmp_path: Path, api: ComputeApi) -> None:
+    """No request deletes a policy whose template was refused, and the next start reuses it."""
+    api.refused = "instanceTemplates"
     completed = submit(tmp_path)
-    assert f"costs nothing; delete: {DELETIONS[POLICY]}" in completed.stderr.splitlines()[-1]
-    assert "not deleted (resourceInUseByAnotherResource)" in completed.stderr
+    assert f"it costs nothing; delete: {DELETIONS[POLICY]}" in completed.stderr.splitlines()[-1]
+    assert not any(method == "DELETE" for method, _ in api.requests)
+    api.refused = ""
+    assert submit(tmp_path).returncode == 0
+    assert [*api.objects] == ALL
 
 
 @pytest.mark.parametrize(
@@ -461,12 +460,14 @@ def test_the_answer_of_a_proxy_is_an_error(
 
 
 def test_a_failure_leaves_earlier_objects_alone(tmp_path: Path, api: ComputeApi) -> None:
-    """An equal policy of an earlier run is not of this call, so that a failure does not delete it."""
+    """An equal policy of an earlier run is not of this call, so that a failure does not name it."""
     assert submit(tmp_path).returncode == 0
     del api.objects[GROUP], api.objects[TEMPLATE]
     api.failing = "instanceGroupManagers"
-    assert submit(tmp_path).returncode == 1
-    assert list(api.objects) == [POLICY]
+    completed = submit(tmp_path)
+    assert completed.returncode == 1
+    assert list(api.objects) == [POLICY, TEMPLATE]
+    assert commands_in(completed.stderr.splitlines()[-1]) == {DELETIONS[TEMPLATE]}
 
 
 def test_a_group_may_wait_for_its_machines(tmp_path: Path, api: ComputeApi) -> None:
@@ -486,7 +487,7 @@ def test_a_template_must_not_wait(tmp_path: Path, api: ComputeApi, path: str) ->
     assert completed.returncode == 1
     assert GROUP not in api.objects
     assert "was not created in time" in completed.stderr
-    assert api.objects == {}
+    assert DELETIONS[path] in completed.stderr.splitlines()[-1]
 
 
 def test_without_a_network_nothing_is_created(tmp_path: Path, api: ComputeApi) -> None:

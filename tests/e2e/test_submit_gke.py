@@ -306,18 +306,28 @@ def test_without_a_queue_topology_aware_needs_the_default_one(tmp_path: Path) ->
     "error", ['Error from server (InternalError): error when creating "STDIN": etcd', "lost"]
 )
 @pytest.mark.parametrize("kind", ["SecretProviderClass", "SecretSync", "JobSet"])
-def test_a_failure_leaves_nothing(tmp_path: Path, kind: str, error: str) -> None:
-    """The objects that this submission created are deleted, also an object whose answer was lost."""
+def test_a_failure_leaves_no_jobset(tmp_path: Path, kind: str, error: str) -> None:
+    """A JobSet is deleted, also one whose answer was lost; the last line has the command for each other object."""
     job = Submitted(tmp_path, gke_spec(), errors={kind: error})
-    assert (job.status, job.objects) == (1, [])
-    assert job.errors.splitlines()[-1].endswith("; nothing is left of this submission")
+    assert job.status == 1
+    assert OBJECTS[2] not in job.objects
+    last = job.errors.splitlines()[-1]
+    assert last.startswith("help: it costs nothing; delete: ")
+    assert all(_deletion(name) in last for name in job.objects), last
 
 
-def test_a_canceled_start_leaves_nothing(tmp_path: Path) -> None:
-    """A SIGTERM while the JobSet is created, as of a CI job that is canceled, deletes all that was created."""
+def _deletion(name: str) -> str:
+    return f"delete {name}".replace("serviceaccounts/", "serviceaccount/")
+
+
+def test_a_canceled_start_leaves_no_jobset(tmp_path: Path) -> None:
+    """A SIGTERM while the JobSet is created, as of a CI job that is canceled, deletes it and names the others."""
     with default_signals():
         job = Submitted(tmp_path, gke_spec(), errors={"JobSet": "interrupted"})
-    assert (job.status, job.objects) == (130, []), job.errors
+    assert job.status == 130, job.errors
+    assert OBJECTS[2] not in job.objects
+    named = job.errors.partition("not deleted; run:")[2]
+    assert all(_deletion(name) in named for name in job.objects), job.errors
 
 
 def test_what_cannot_be_deleted_is_named(tmp_path: Path) -> None:
@@ -325,11 +335,12 @@ def test_what_cannot_be_deleted_is_named(tmp_path: Path) -> None:
     refusal = "Error from server (Forbidden): no"
     errors = {"JobSet": "lost", "delete jobset": refusal}
     job = Submitted(tmp_path, gke_spec(), objects=[ACCOUNT], errors=errors)
-    assert (job.status, job.objects) == (1, [ACCOUNT, OBJECTS[2]])
-    assert job.errors.splitlines()[-2].endswith(f"; not deleted: jobset/{NAME}")
-    assert (
-        job.errors.splitlines()[-1]
-        == f"help: delete: kubectl {CONTEXT} --namespace=default delete jobset/{NAME}"
+    assert (job.status, job.objects) == (1, [ACCOUNT, *OBJECTS])
+    *_, before, last = job.errors.splitlines()
+    assert before.endswith(f", jobset/{NAME}")
+    charged = f"help: jobset/{NAME} is charged while it exists; delete: "
+    assert last.startswith(
+        f"{charged}kubectl {CONTEXT} --namespace=default delete jobset/{NAME}; kubectl"
     )
 
 
@@ -337,7 +348,7 @@ def test_an_object_of_another_submission_stays(tmp_path: Path) -> None:
     """If another submission creates the JobSet in between, its JobSet is not deleted."""
     exists = f'Error from server (AlreadyExists): error when creating "STDIN": jobsets.jobset.x-k8s.io "{NAME}" already'
     job = Submitted(tmp_path, gke_spec(), objects=[ACCOUNT], errors={"JobSet": exists})
-    assert (job.status, job.objects) == (1, [ACCOUNT])
+    assert (job.status, job.objects) == (1, [ACCOUNT, *OBJECTS[:2]])
     assert not any("delete jobset" in call for call in job.created())
 
 

@@ -1,7 +1,7 @@
 """Start a job as its submission describes, without a shell: run one command, or create several objects in order.
 
-If one of the objects cannot be created, those before it are deleted again. A command that needs the caller's access
-token gets it through a pipe.
+If one of the objects cannot be created, the last one, which alone costs money, is deleted, and the error names those
+before it. A command that needs the caller's access token gets it through a pipe.
 """
 
 import json
@@ -16,8 +16,8 @@ from typing import Any, Final, NamedTuple
 
 from tpucfg.cli.exit_codes import terminations_as_interrupts
 from tpucfg.cli.start_manifests import (
+    NewObject,
     NotCreatedError,
-    Undoable,
     create_in_order,
     report,
     start_manifests,
@@ -82,7 +82,7 @@ def _start(submission: Submission, config: Config, render_command: Sequence[str]
         start_manifests(submission, start, config)
         return
     if isinstance(start, Creations):
-        with terminations_as_interrupts():  # a CI job that is canceled undoes its start, too
+        with terminations_as_interrupts():  # a CI job that is canceled deletes its job, too
             _create_objects(start, config.request_body)
         return
     if start.config_format == "yaml":
@@ -166,6 +166,7 @@ class _Client:
     def __init__(self, creations: Creations) -> None:
         self._creations = creations
         self._token = _access_token()
+        self._accepted: set[str] = set()
 
     def send(self, command: Command, text: str = "") -> _Answer:
         """Run a command, and parse the answer and the status that it prints."""
@@ -200,8 +201,34 @@ class _Client:
                 time.sleep(_PAUSE_SECONDS)
         return answer
 
-    def delete(self, step: Creation) -> _Answer:
-        """Delete an object, and wait for the end; a request that is not answered is repeated."""
+    def create(self, step: Creation, document: Any, *, is_last: bool) -> None:
+        """Create an object. Nothing refers to the last one, which may wait for its machines.
+
+        Raises:
+            NotCreatedError: It was not created.
+            RefusalError: Something may have been created.
+        """
+        name = f"{step.document} {step.name}"
+        answer = self.send(step.create, json.dumps(document))
+        if answer.status in _REFUSED:
+            raise NotCreatedError(f"{name} was not created: {answer.error}")
+        if not answer.is_operation and not answer.operation.error:
+            reason = answer.error or "the answer is no operation"
+            raise RefusalError(f"{name}: unclear if it was created: {reason}")
+        self._accepted.add(step.document)
+        answer = self.wait(answer, only_once=is_last)
+        if answer.error:
+            raise RefusalError(f"{name} could not be created: {answer.error}")
+        is_done = answer.operation.is_done
+        if not is_done and not is_last:
+            raise RefusalError(f"{name} was not created in time")
+        report(f"{name}: {'created' if is_done else 'accepted, and still being created'}")
+
+    def delete(self, step: Creation) -> str:
+        """Delete an object, wait for the end, and return the reason why it may remain.
+
+        A request that is not answered is repeated.
+        """
         answer = self.send(step.undo)
         for _ in range(self._creations.max_waits - 1):
             if answer.is_operation or answer.status in _REFUSED:
@@ -210,7 +237,13 @@ class _Client:
         if answer.status == _NOT_FOUND:
             # A request to create it whose answer was lost may take effect only now.
             answer = self._send_later(step.undo)
-        return self.wait(answer)
+        answer = self.wait(answer)
+        if answer.status == _NOT_FOUND:
+            is_lost = step.document not in self._accepted
+            return "not there yet; its request may still take effect" if is_lost else ""
+        if answer.error:
+            return f"not deleted ({answer.error})"
+        return "" if answer.operation.is_done else "still being deleted"
 
     def _send_later(self, command: Command) -> _Answer:
         time.sleep(_PAUSE_SECONDS)
@@ -221,13 +254,14 @@ def _create_objects(creations: Creations, body: RequestBody) -> None:
     """Create the objects of a job in order.
 
     Raises:
-        RefusalError: An object could not be created; those that this call may have created are deleted.
+        RefusalError: An object could not be created.
     """
     client = _Client(creations)
     last = creations.steps[-1]
     steps = [step for step in creations.steps if not _is_reused(client, step)]
     create_in_order(
-        [_undoable(client, step, body[step.document], is_last=step == last) for step in steps]
+        [_new_object(client, step, body[step.document], is_last=step == last) for step in steps],
+        lambda: client.delete(last),
     )
 
 
@@ -259,41 +293,8 @@ def _is_reused(client: _Client, step: Creation) -> bool:
     )
 
 
-def _undoable(client: _Client, step: Creation, document: Any, *, is_last: bool) -> Undoable:
-    """Return the creation of an object; no other one refers to the last one, which may wait for its machines."""
-    name = f"{step.document} {step.name}"
-    is_accepted = False
-
+def _new_object(client: _Client, step: Creation, document: Any, *, is_last: bool) -> NewObject:
     def create() -> None:
-        nonlocal is_accepted
-        answer = client.send(step.create, json.dumps(document))
-        if answer.status in _REFUSED:
-            raise NotCreatedError(f"{name} was not created: {answer.error}")
-        if not answer.is_operation and not answer.operation.error:
-            reason = answer.error or "the answer is no operation"
-            raise RefusalError(f"{name}: unclear if it was created: {reason}")
-        is_accepted = True
-        answer = client.wait(answer, only_once=is_last)
-        if answer.error:
-            raise RefusalError(f"{name} could not be created: {answer.error}")
-        is_done = answer.operation.is_done
-        if not is_done and not is_last:
-            raise RefusalError(f"{name} was not created in time")
-        report(f"{name}: {'created' if is_done else 'accepted, and still being created'}")
+        client.create(step, document, is_last=is_last)
 
-    def delete() -> tuple[bool, str]:
-        answer = client.delete(step)
-        if answer.status == _NOT_FOUND:
-            return (
-                is_accepted,
-                "not there" if is_accepted else "not there yet; its request may still take effect",
-            )
-        if answer.error:
-            return False, f"not deleted ({answer.error})"
-        return (
-            answer.operation.is_done,
-            "deleted" if answer.operation.is_done else "still being deleted",
-        )
-
-    charge = f"the {step.document} is charged while it exists" if is_last else "it costs nothing"
-    return Undoable(name, step.delete.bash(), create, delete, charge)
+    return NewObject(f"{step.document} {step.name}", step.delete.bash(), create)

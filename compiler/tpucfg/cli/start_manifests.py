@@ -1,7 +1,7 @@
 """Start a job by kubectl: look for what it needs, ask the server about every object, and create them in order.
 
-Nothing is created until the server has accepted all of it in a dry run. If an object cannot be created then, those
-before it are deleted again: kubectl itself goes on after an object that is refused.
+Nothing is created until the server has accepted all of it in a dry run. If an object cannot be created then, no further
+one is, unlike with kubectl itself, and the error names those before it.
 """
 
 import json
@@ -21,7 +21,7 @@ from tpucfg.text_format import listed
 
 _Object = tuple[Manifest, RequestBody]
 
-_UNDO_OPTIONS: Final = ("--ignore-not-found", "--timeout=60s")
+_DELETE_OPTIONS: Final = ("--ignore-not-found", "--timeout=60s")
 _WARNING: Final = "Warning: "
 _ANSWER: Final = re.compile(
     r"(?:Error from server(?: \((?P<reason>\w+)\))?: )?(?:error when \w+ \"STDIN\": )?(?P<text>.+)",
@@ -63,10 +63,10 @@ _REFUSALS: Final = (
 
 
 def start_manifests(submission: Submission, start: Manifests, config: Config) -> None:
-    """Start a job, or raise RefusalError: then nothing that this call created is left, or the error names it."""
+    """Start a job, or raise RefusalError, which names what this call has created and left."""
     bodies = {str(body["kind"]): body for body in config.documents}
     objects = [(step, bodies[step.kind]) for step in start.steps]
-    with terminations_as_interrupts():  # a CI job that is canceled undoes its start, too
+    with terminations_as_interrupts():  # a CI job that is canceled deletes its job, too
         questions = _Questions(submission)
         try:
             objects = [*questions.missing(start.requirements), *objects]
@@ -77,7 +77,7 @@ def start_manifests(submission: Submission, start: Manifests, config: Config) ->
         except RefusalError as error:
             raise RefusalError(f"{error}; nothing was created", error.help) from None
         questions.raise_problems()
-        create_in_order([_undoable(*each) for each in objects])
+        create_in_order([_new_object(*each) for each in objects], lambda: _delete(start.steps[-1]))
 
 
 class _Answer(NamedTuple):
@@ -239,36 +239,37 @@ def _dry_run(create: Command, body: RequestBody) -> _Answer:
     return _run((*create.argv, "--dry-run=server", "--output=name"), body)
 
 
-# Creation in order; if one object cannot be created, those before it are deleted again.
+# Creation in order; the last object is what is charged, so it is deleted if it cannot be created.
 
 
 class NotCreatedError(RefusalError):
     """Raised for an object that does not exist, or that another command has created."""
 
 
-class Undoable(NamedTuple):
-    """An object, and its creation and deletion."""
+class NewObject(NamedTuple):
+    """An object and its creation."""
 
     name: str
     deletion: str
     """The command that deletes it, to copy."""
     create: Callable[[], None]
     """Raises NotCreatedError if nothing was created; RefusalError if something may have been."""
-    delete: Callable[[], tuple[bool, str]]
-    """Returns True if the object is gone for good, and the result as a clause."""
-    charge: str = ""
-    """A clause with the cost of the object while it exists."""
 
 
-def create_in_order(objects: Sequence[Undoable]) -> None:
+def create_in_order(objects: Sequence[NewObject], delete_last: Callable[[], str]) -> None:
     """Create objects in order.
 
+    Args:
+        objects: The objects. The last one costs money, and the others are free.
+        delete_last: Deletes the last one, and returns the reason why it may remain; empty if it is gone for good.
+
     Raises:
-        RefusalError: One could not be created; those that this call may have created are deleted.
+        RefusalError: One could not be created. The error names those that this call leaves.
     """
     # Printed before anything is created: whatever ends this process then, the user knows what to delete.
     report(_deletions("if this is killed, delete what it leaves:", objects))
-    sent: list[Undoable] = []
+    last = objects[-1]
+    sent: list[NewObject] = []
     try:
         for each in objects:
             sent.append(each)  # before the request, as an answer may be lost
@@ -278,37 +279,36 @@ def create_in_order(objects: Sequence[Undoable]) -> None:
                 sent.pop()
                 raise
     except RefusalError as error:
-        remaining = _undo(sent)
-        if not remaining:
+        left = _left(sent, last, delete_last)
+        if not left:
             raise RefusalError(f"{error}; nothing is left of this submission") from None
-        names = listed([each.name for each in remaining])
-        # The last line of the output names what may be charged.
-        charges = [each.charge for each in remaining if each.charge][:1]
-        help_ = "; ".join([*charges, f"delete: {'; '.join(each.deletion for each in remaining)}"])
-        raise RefusalError(f"{error}; not deleted: {names}", help_) from None
+        names = listed([each.name for each in left])
+        # The last line of the output names what is charged.
+        charge = f"{last.name} is charged while it exists" if last in left else "it costs nothing"
+        commands = "; ".join(each.deletion for each in reversed(left))
+        raise RefusalError(
+            f"{error}; not deleted: {names}", f"{charge}; delete: {commands}"
+        ) from None
     except BaseException:
-        if remaining := _undo(sent):
-            report(_deletions("not deleted; run:", remaining[::-1]))
+        if left := _left(sent, last, delete_last):
+            report(_deletions("not deleted; run:", left))
         raise
 
 
-def _undo(sent: Sequence[Undoable]) -> list[Undoable]:
-    """Delete objects from the last to the first, and return those that may remain.
-
-    The commands are printed first, as this may be killed.
-    """
-    if sent:
-        report(_deletions("deleting what was created; if this is interrupted, run:", sent))
-    remaining = []
-    for each in reversed(sent):
-        is_gone, result = each.delete()
-        if not is_gone:
-            remaining.append(each)
-        report(f"{each.name}: {result}")
-    return remaining
+def _left(
+    sent: Sequence[NewObject], last: NewObject, delete_last: Callable[[], str]
+) -> Sequence[NewObject]:
+    """Delete the last object if its creation was sent, and return the objects that may exist."""
+    if last not in sent:
+        return sent
+    # The commands are printed first, as this may be killed.
+    report(_deletions(f"deleting {last.name}; if this is interrupted, run:", sent))
+    reason = delete_last()
+    report(f"{last.name}: {reason or 'deleted'}")
+    return sent if reason else sent[:-1]
 
 
-def _deletions(title: str, objects: Sequence[Undoable]) -> str:
+def _deletions(title: str, objects: Sequence[NewObject]) -> str:
     """Return the commands that delete objects, from the last to the first."""
     return "\n".join([title, *(f"  {each.deletion}" for each in reversed(objects))])
 
@@ -323,7 +323,7 @@ def report(text: str) -> None:
 # The objects of a cluster.
 
 
-def _undoable(step: Manifest, body: RequestBody) -> Undoable:
+def _new_object(step: Manifest, body: RequestBody) -> NewObject:
     def create() -> None:
         answer = _run(step.create.argv, body)
         message = f"{step.name} was not created: {answer.error}"
@@ -333,11 +333,13 @@ def _undoable(step: Manifest, body: RequestBody) -> Undoable:
             raise RefusalError(message)
         report(f"{step.name}: created")
 
-    def delete() -> tuple[bool, str]:
-        try:
-            error = _run((*step.delete.argv, *_UNDO_OPTIONS)).error
-        except RefusalError as unreachable:
-            error = str(unreachable)
-        return not error, f"not deleted ({error})" if error else "deleted"
+    return NewObject(step.name, step.delete.bash(), create)
 
-    return Undoable(step.name, step.delete.bash(), create, delete)
+
+def _delete(step: Manifest) -> str:
+    """Delete an object, and return the reason why it may remain."""
+    try:
+        error = _run((*step.delete.argv, *_DELETE_OPTIONS)).error
+    except RefusalError as unreachable:
+        error = str(unreachable)
+    return error and f"not deleted ({error})"
