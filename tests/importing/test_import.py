@@ -619,3 +619,14 @@ def test_a_label_of_pods_alone_is_extra() -> None:
     assert is_equal(result)
     extra = yaml.safe_load(result.text)["targets"]["gke"]["extra"]
     assert ("step", "one") in [(path[-1], value) for path, value in leaves(extra)]
+
+
+def test_all_refused_values_leave_the_spec_together() -> None:
+    """However many keys the compiler refuses, the rest is rendered, and `extra` has what no key takes."""
+    data = yaml.safe_load(EXAMPLE.read_text())
+    value_at(data, CONTAINER)["env"] = [
+        {"name": f"{number} wrong", "value": "x"} for number in range(60)
+    ]
+    result = imported(yaml.safe_dump(data))
+    assert is_equal(result), reasons(result)
+    assert "env" not in yaml.safe_load(result.text)["trainer"]

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from tpucfg import schemas
 from tpucfg.catalog import Catalog
-from tpucfg.findings import MAX_FINDINGS, Finding, errors
+from tpucfg.findings import MAX_FINDINGS, errors
 from tpucfg.importing.comparison import (
     Comparison,
     Note,
@@ -45,8 +45,8 @@ from tpucfg.yamldoc.reader import read_text
 
 Refused = tuple[Note, ...]
 """The values that the compiler refused, each with its path in the spec and the reason."""
-_MAX_ROUNDS: Final = 40
-"""The refusals that are taken out one after another; a file with more is listed as it is."""
+_MAX_ROUNDS: Final = 3
+"""A section that is wrong hides mistakes elsewhere, which a second round shows; `check` explains what is left."""
 _STAND_INS: Final = {"project": "my-project", "image": "example.com/image:1"}
 _MIN_DEPTH: Final = {"capacity": 1, "trainer": 2, "environments": 3, "targets": 3}
 """The shortest path of a setting in each section that an import may leave out."""
@@ -55,7 +55,7 @@ _MIN_DEPTH: Final = {"capacity": 1, "trainer": 2, "environments": 3, "targets": 
 def without_refused(
     spec: dict[str, Any], rendered: Mapping[str, Any], catalog: Catalog
 ) -> tuple[dict[str, Any], Refused, CompiledSpec | None]:
-    """Take out what the compiler refuses, one part at a time; without a compiled spec, what is left is listed.
+    """Take out what the compiler refuses; without a compiled spec, what it refuses of the rest is listed too.
 
     Args:
         spec: The draft.
@@ -65,18 +65,28 @@ def without_refused(
     spec = deepcopy(spec)
     refused: list[Note] = []
     for _ in range(_MAX_ROUNDS):
-        document = read_text(spec_text(_filled(spec, catalog)), "the spec")
-        project, findings = parse_project(document)
-        compiled = compile_project(project, catalog, earlier_findings=findings) if project else None
-        mistakes = errors(compiled.findings if compiled else findings)
-        if not mistakes:
-            return spec, tuple(refused), compiled
-        path = _path_of(document, mistakes[0])
-        taken_out = _take_out(spec, path, rendered)
-        refused.append(Note(taken_out or path, mistakes[0].message))
-        if not taken_out:
-            break
+        compiled, mistakes = _compile(spec, catalog)
+        parts = {_part_of(spec, path, rendered): message for path, message in mistakes}
+        parts.pop((), None)
+        if not parts:
+            return spec, (*refused, *mistakes), compiled
+        # From the end, as the items of a list move up.
+        for part in sorted(parts, reverse=True):
+            _take_out(spec, part)
+        refused += [Note(part, message) for part, message in parts.items()]
     return spec, tuple(refused), None
+
+
+def _compile(spec: Mapping[str, Any], catalog: Catalog) -> tuple[CompiledSpec | None, Refused]:
+    """Return the compiled spec; None if the compiler refuses it, with what it refuses."""
+    document = read_text(spec_text(_filled(spec, catalog)), "the spec")
+    project, findings = parse_project(document)
+    compiled = compile_project(project, catalog, earlier_findings=findings) if project else None
+    mistakes = errors(compiled.findings if compiled else findings)
+    if not mistakes:
+        return compiled, ()
+    paths = _paths(document)
+    return None, tuple(Note(paths.get(each.location[:3], ()), each.message) for each in mistakes)
 
 
 def _filled(spec: Mapping[str, Any], catalog: Catalog) -> dict[str, Any]:
@@ -98,35 +108,35 @@ def _filled(spec: Mapping[str, Any], catalog: Catalog) -> dict[str, Any]:
     return filled
 
 
-def _path_of(document: Document, finding: Finding) -> KeyPath:
-    """Return the path in the spec of the value that a finding is about."""
+def _paths(document: Document) -> dict[tuple[Any, ...], KeyPath]:
+    """Return the paths of the values of a spec by the places of their keys and their texts."""
     places: dict[tuple[Any, ...], KeyPath] = {}
     for path, _ in values_at(document.data, "**"):
         places.setdefault(document.value_location(path)[:3], path)
         places.setdefault(document.key_location(path)[:3], path)
-    return places.get(finding.location[:3], ())
+    return places
 
 
-def _take_out(spec: dict[str, Any], path: KeyPath, rendered: Mapping[str, Any]) -> KeyPath:
-    """Take out the part of a spec at a path, or leave a gap where it is required.
-
-    Returns:
-        The path of the part; () if a spec cannot be without it.
-    """
+def _part_of(spec: dict[str, Any], path: KeyPath, rendered: Mapping[str, Any]) -> KeyPath:
+    """Return the path of the part of a spec that goes with a refused value; () if a spec cannot be without it."""
     if is_gap(path, None) and path[:1] != ("sizes",):
-        parent = value_at(spec, path[:-1])
-        was, parent[path[-1]] = parent.get(path[-1]), None
-        return () if was is None else path
+        return path if value_at(spec, path) is not None else ()
     if not path or len(path) < _MIN_DEPTH.get(str(path[0]), len(path) + 1):
         return ()
-    whole = path = _whole_item(spec, path, rendered)
-    while path:
+    return _whole_item(spec, path, rendered)
+
+
+def _take_out(spec: dict[str, Any], path: KeyPath) -> None:
+    """Take out the part of a spec at a path, with what is empty without it, or leave a gap where it is required."""
+    if is_gap(path, None):
+        value_at(spec, path[:-1])[path[-1]] = None
+        return
+    while path and value_at(spec, path, ...) is not ...:
         parent = value_at(spec, path[:-1])
         del parent[path[-1]]
         if parent and (not isinstance(parent, dict) or parent.keys() != {"name"}):
             break
         path = path[:-1]
-    return whole
 
 
 def _whole_item(spec: Mapping[str, Any], path: KeyPath, rendered: Any) -> KeyPath:
