@@ -239,6 +239,13 @@ NO_RULES = "about which this review has no rules"
         ),
         (
             ROLE,
+            {"permissions": ["a.b", "tpu.nodes.delete"]},
+            {"permissions": ["a.b", "c.d"]},
+            ACCESS,
+            "everyone who has the role c.d, and no longer tpu.nodes.delete (permissions): let running slices end",
+        ),
+        (
+            ROLE,
             {"permissions": ["tpu.nodes.delete"]},
             {"permissions": []},
             CAUTION,
@@ -345,6 +352,9 @@ def test_import_is_not_known() -> None:
     """A resource that is taken over has a content that no program shows."""
     actual = sentences(Step(None, Resource(ACCOUNT, "x", {}), "import"))
     assert actual == [(UNCLEAR, "takes over what exists in the cloud, with all it contains")]
+    ((risk, text),) = sentences(Step(None, Resource("gcp:x/y:Y", "x", {}), "import"))
+    assert risk is UNCLEAR
+    assert text.startswith("takes over what exists in the cloud, and is of the type gcp:x/y:Y,")
 
 
 @pytest.mark.parametrize(

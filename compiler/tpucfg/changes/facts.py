@@ -114,6 +114,11 @@ class FactChange(NamedTuple):
     layer: str = ""
     """The layer of the spec that sets the value; of a fact that is gone, the one that did."""
 
+    @property
+    def values(self) -> tuple[Any, Any]:
+        """The values in the base and in the head."""
+        return self.before, self.after
+
 
 Facts = Mapping[tuple[Scope, KeyPath], Fact]
 """The facts of a revision by scope and name."""
@@ -126,17 +131,18 @@ def by_name(facts: Iterable[Fact]) -> Facts:
 
 def compare(before: Facts, after: Facts) -> tuple[FactChange, ...]:
     """Return the facts that differ, in their order in the head; those that only the base has follow."""
-    return tuple(
-        FactChange(
-            *key,
-            ABSENT if old is None else old.value,
-            ABSENT if new is None else new.value,
-            (new or old or Fact(*key, None)).layer,
-        )
-        for key in {**after, **before}
-        for old, new in ((before.get(key), after.get(key)),)
-        if old is None or new is None or not json_equal(old.value, new.value)
-    )
+    changes = (_change(before.get(key), fact) for key, fact in after.items())
+    removed = (_change(fact, None) for key, fact in before.items() if key not in after)
+    return (*filter(None, changes), *filter(None, removed))
+
+
+def _change(old: Fact | None, new: Fact | None) -> FactChange | None:
+    """Return the change of a fact, one of which may be missing; None if both have equal values."""
+    if old and new and json_equal(old.value, new.value):
+        return None
+    before, after = (ABSENT if fact is None else fact.value for fact in (old, new))
+    fact = new or old
+    return fact and FactChange(fact.scope, fact.name, before, after, fact.layer)
 
 
 def json_equal(value: Any, other: Any) -> bool:
@@ -295,8 +301,8 @@ class Meaning(NamedTuple):
     subject: str = ""
     """The noun for the fact; the words of its kind, if empty."""
     sentence: str = ""
-    """The whole sentence, if the change of a value would not read well; `{}` stands for the name's last step, the
-    value before and the value after, as far as they exist."""
+    """The whole sentence, if the change of a value would not read well: with `{label}`, `{before}` and `{after}` for
+    the fact's name and values, `{input}` for an input of a resource, and `{}` for each value of the condition."""
     is_silent: bool = False
     """True for a change that another sentence or table shows."""
 
@@ -333,20 +339,44 @@ def loss(pattern: str, text: str, headline: str = "", when: Condition = always) 
     return sentence(pattern, text, when, Risk.DESTRUCTIVE, headline)
 
 
+class FilledText(NamedTuple):
+    """A text of a table, with the values of its places."""
+
+    template: str
+    """The text with `{}` in each place."""
+    values: tuple[str, ...]
+
+
+PLACE: Final = re.compile(r"\{([a-z]*)\}")
+"""A place for a value in a text of a table."""
 UNKNOWN: Final = Meaning("**", Risk.CAUTION, "no rule knows its effect")
 """The meaning of a change that no row knows."""
 
 
 def judge(
-    change: FactChange, table: Sequence[Meaning], comparison: Comparison
+    change: FactChange, table: tuple[Meaning, ...], comparison: Comparison
 ) -> tuple[Meaning, tuple[str, ...]]:
-    """Return the meaning that a table gives a change, with the values of its condition."""
-    for row in _rows_by_kind(tuple(table)).get(str(change.name[0]), ()):
+    """Return the first row of a table that matches a change and applies, with the values of its condition."""
+    for row in _rows_about(str(change.name[0]), table):
         if matches(row.pattern, change.name) and (applies := row.when(change, comparison)):
             return row, applies if isinstance(applies, tuple) else ()
     return UNKNOWN, ()
 
 
 @cache
-def _rows_by_kind(table: tuple[Meaning, ...]) -> Mapping[str, Sequence[Meaning]]:
-    return grouped((pattern_steps(row.pattern)[0], row) for row in table)
+def _rows_about(kind: str, table: tuple[Meaning, ...]) -> Sequence[Meaning]:
+    """Return the rows whose patterns can match facts of a kind."""
+    return [row for row in table if matches(pattern_steps(row.pattern)[0], (kind,))]
+
+
+def fill(text: str, places: Mapping[str, str | None], values: Sequence[str]) -> FilledText:
+    """Return a text of a table with `{}` in each place, and the values for them.
+
+    Args:
+        text: The text, with `{name}` for a value by its name, and `{}` for the next value of the condition.
+        places: The values by name.
+        values: The values of the condition.
+    """
+    own = iter(values)
+    filled = (places[place] if place else next(own, "") for place in PLACE.findall(text))
+    return FilledText(PLACE.sub("{}", text), tuple(value or "" for value in filled))

@@ -1,21 +1,24 @@
 """The consequences of a change: the facts of both revisions compared and put into sentences, and their warnings."""
 
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Final, NamedTuple
 
 from tpucfg.changes.config_diff import Difference
 from tpucfg.changes.facts import (
     ABSENT,
+    PLACE,
     Change,
     Comparison,
     Fact,
     FactChange,
+    FilledText,
     Meaning,
     Risk,
     Scope,
     by_name,
     compare,
+    fill,
     judge,
     redact_change,
     sorted_keys,
@@ -40,7 +43,6 @@ from tpucfg.text_format import dotted
 
 _MAX_LENGTH: Final = 200
 """Characters of a value in a sentence."""
-_PLACE: Final = re.compile(r"\{([a-z]*)\}")
 _FLAG_KINDS: Final = ("argument", "variable")
 """The kinds whose values are texts of a command line, and whose names are words of it."""
 _SUBJECTS: Final = dict.fromkeys(("option", "environment", "training"), "setting")
@@ -84,7 +86,7 @@ def effect_of(
     )
     # A value that the sentence does not have must not keep scopes with other values from sharing it.
     is_bare |= bool(meaning.sentence) and {"before", "after"}.isdisjoint(
-        _PLACE.findall(meaning.sentence)
+        PLACE.findall(meaning.sentence)
     )
     before, after = ("", "") if is_bare else (shown.before, shown.after)
     return Effect(
@@ -170,32 +172,23 @@ def _event(effect: Effect, head: str) -> tuple[str, tuple[str, ...]]:
     subject = " ".join(part for part in (head, "{}" if effect.label else "") if part)
     label = (effect.label,) if effect.label else ()
     if effect.baseline:
-        now, then = (
-            ("not set" if effect.after is None else "{}"),
-            ("without" if effect.before is None else "with {}"),
-        )
-        own, other = (
-            (value,) if value is not None else () for value in (effect.after, effect.before)
-        )
-        return f"{subject} {now}, unlike {{}} {then}", (*label, *own, effect.baseline, *other)
+        now = "not set" if effect.after is None else "{}"
+        then = "without" if effect.before is None else "with {}"
+        named = (*label, effect.after, effect.baseline, effect.before)
+        values = tuple(value for value in named if value is not None)
+        return f"{subject} {now}, unlike {{}} {then}", values
     if effect.before is None or effect.after is None:
-        value = effect.after or effect.before
         event, shown = ("added", " ({})") if effect.before is None else ("removed", " (was {})")
-        return (
-            (f"{subject} {event}{shown}", (*label, value))
-            if value
-            else (f"{subject} {event}", label)
-        )
+        if value := effect.after or effect.before:
+            return f"{subject} {event}{shown}", (*label, value)
+        return f"{subject} {event}", label
     note = f" ({effect.note})" if effect.note else ""
     return f"{subject} changed from {{}} to {{}}{note}", (*label, effect.before, effect.after)
 
 
-def _filled(text: str, effect: Effect) -> tuple[str, tuple[str, ...]]:
-    """Return a text of the table with `{}` in each place, and the values for them."""
-    own = iter(effect.values)
-    named = {"label": effect.label, "before": effect.before, "after": effect.after}
-    values = (named[place] if place else next(own, "") for place in _PLACE.findall(text))
-    return _PLACE.sub("{}", text), tuple(value or "" for value in values)
+def _filled(text: str, effect: Effect) -> FilledText:
+    places = {"label": effect.label, "before": effect.before, "after": effect.after}
+    return fill(text, places, effect.values)
 
 
 # The impact
@@ -309,11 +302,7 @@ def _comparison(
     before: CompiledRevision, after: CompiledRevision, baselines: _Baselines
 ) -> Comparison:
     """Return the facts of both revisions, those before also of each new job that is compared with another one."""
-    old, new = (
-        {key: [*limits.get(key, ()), *job_facts(job)] for key, job in revision.jobs.items()}
-        for revision in (before, after)
-        for limits in (_limit_facts(revision),)
-    )
+    old, new = _facts_by_job(before), _facts_by_job(after)
     compared = [fact for key in new if key in old for fact in old[key]]
     for key, (size, is_in_head) in baselines.items():
         rung = (new if is_in_head else old)[Scope(key.environment, size)]
@@ -321,9 +310,15 @@ def _comparison(
         compared += [fact for fact in new[key] if fact.name[0] in _OF_SIZE]
     return Comparison(
         by_name([*spec_facts(before, after), *compared]),
-        by_name([*spec_facts(after, before), *(fact for facts in new.values() for fact in facts)]),
-        [fact for facts in old.values() for fact in facts],
+        by_name([*spec_facts(after, before), *chain(*new.values())]),
+        [*chain(*old.values())],
     )
+
+
+def _facts_by_job(revision: CompiledRevision) -> dict[Scope, list[Fact]]:
+    """Return the facts of each job."""
+    limits = _limit_facts(revision)
+    return {key: [*limits.get(key, ()), *job_facts(job)] for key, job in revision.jobs.items()}
 
 
 def _limit_facts(revision: CompiledRevision) -> dict[Scope, list[Fact]]:

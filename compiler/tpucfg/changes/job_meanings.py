@@ -126,7 +126,7 @@ def _leads_out(change: FactChange, _: Comparison) -> tuple[str, ...]:
             if _PARENT_FOLDER in text
             for word in _WORD_ENDS.split(text)
         )
-        for value in change[2:4]
+        for value in change.values
     )
     return tuple(word for word in new if _PARENT_FOLDER in word.split("/")[1:] and word not in old)[
         :1
@@ -278,12 +278,12 @@ def _is_of_other_project(change: FactChange, _: Comparison) -> bool:
 
 def _fewer_restarts(change: FactChange, _: Comparison) -> bool:
     """Apply to fewer restarts than before; without the setting there are none, or as many as the service has."""
-    old, new = (0 if value is ABSENT else value for value in change[2:4])
+    old, new = (0 if value is ABSENT else value for value in change.values)
     return bool(new < old) or change.after == 0
 
 
 def _other_secret(change: FactChange, _: Comparison) -> bool:
-    old, new = (str(value).rpartition("/")[0] for value in change[2:4])
+    old, new = (str(value).rpartition("/")[0] for value in change.values)
     return change.after is not ABSENT and (change.before is ABSENT or old != new)
 
 
@@ -361,7 +361,7 @@ def _is_mounted(change: FactChange, comparison: Comparison) -> bool:
 
 def _in_mount(change: FactChange, comparison: Comparison, index: int) -> bool:
     """Return True if a value before (0) or after (1) is a folder in a mount; Vertex AI mounts each bucket at `/gcs`."""
-    texts = texts_of(change[2 + index])
+    texts = texts_of(change.values[index])
     if any(text.startswith(_GCS) for text in texts):
         return True
     folders = [PurePosixPath(text) for text in texts]

@@ -20,6 +20,8 @@ from tpucfg.changes.facts import (
     added,
     by_name,
     compare,
+    fill,
+    judge,
     loss,
     removed,
     sentence,
@@ -83,6 +85,12 @@ def other_items(change: FactChange, comparison: Comparison) -> _Applies:
     return added_items(change, comparison) or lost_items(change, comparison)
 
 
+def exchanged_items(change: FactChange, comparison: Comparison) -> _Applies:
+    """Apply to a list that has items that the base does not have, and lacks some that only the base has."""
+    gained, lost = added_items(change, comparison), lost_items(change, comparison)
+    return (*gained, *lost) if isinstance(gained, tuple) and isinstance(lost, tuple) else False
+
+
 def operation(*ops: str) -> Condition:
     """Return a condition for a resource with one of these operations."""
     return lambda change, _: change.after in ops or (change.after is ABSENT and "delete" in ops)
@@ -94,13 +102,15 @@ def disables_service(change: FactChange, comparison: Comparison) -> bool:
     return change.after is ABSENT and not is_kept
 
 
-def unknown_type(change: FactChange, comparison: Comparison) -> _Applies:
-    """Apply to a created or changed resource of a type that no rule is about."""
-    return (
-        False
-        if change.after is ABSENT
-        else (str(comparison.pair(change.scope, "unknown", TYPE)[1]),)
-    )
+def unknown_type(*ops: str) -> Condition:
+    """Return a condition for a resource of an unknown type with one of these operations; for any but a deletion."""
+
+    def applies(change: FactChange, comparison: Comparison) -> _Applies:
+        if change.after is ABSENT or (ops and change.after not in ops):
+            return False
+        return (str(comparison.pair(change.scope, "unknown", TYPE)[1]),)
+
+    return applies
 
 
 def can_lose(change: FactChange, comparison: Comparison) -> _Applies:
@@ -113,6 +123,13 @@ def can_lose(change: FactChange, comparison: Comparison) -> _Applies:
         else has_name(change, LOSSES) and _deletes(change)
     )
     return described(change) if is_harm else False
+
+
+def is_known(change: FactChange, comparison: Comparison) -> bool:
+    """Apply to a change that a row of its own is about, and to all inputs of a resource that is gone."""
+    is_gone = comparison.pair(change.scope, str(change.name[0]), OPERATION)[1] is ABSENT
+    is_option = str(change.name[0]).endswith("option")
+    return bool(_rows_about(change)) or (is_gone and not is_option)
 
 
 def described(change: FactChange, _: Comparison | None = None) -> tuple[str, ...]:
@@ -208,11 +225,11 @@ def _input(pattern: str, risk: Risk, condition: Condition, text: str) -> Meaning
         operations = comparison.pair(change.scope, str(change.name[0]), OPERATION)
         return False if ABSENT in operations else condition(change, comparison)
 
-    return Meaning(pattern, risk, when=applies, sentence=f"{text} ({{}})")
+    return Meaning(pattern, risk, when=applies, sentence=f"{text} ({{input}})")
 
 
 def _option(pattern: str, risk: Risk, text: str, condition: Condition = added_items) -> Meaning:
-    return Meaning(pattern, risk, when=condition, sentence=f"{text} ({{}})")
+    return Meaning(pattern, risk, when=condition, sentence=f"{text} ({{input}})")
 
 
 _CAUTION, _ACCESS, _UNKNOWN, _LOSS = Risk.CAUTION, Risk.ACCESS, Risk.UNKNOWN, Risk.DESTRUCTIVE
@@ -227,7 +244,7 @@ _DECIDES: Final = "has {}, which changes what an update does"
 _WITHOUT_LOSS: Final = ("additionalSecretOutputs", "deleteBeforeReplace", "hooks", "version")
 _BY_DEFAULT: Final = differs("the default one")
 _LOSES: Final = "can lose data: {} is {}, previously {}"
-MEANINGS: Final = (
+_ROWS: Final = (
     # https://cloud.google.com/storage/docs
     *(
         _input(f"bucket.{key}", _LOSS, can_lose, _LOSES)
@@ -262,6 +279,12 @@ MEANINGS: Final = (
         not_off,
         "is disabled for the whole project when it is removed",
     ),
+    sentence(
+        "role.permissions",
+        f"gives everyone who has the role {{}}, and no longer {{}} ({{input}}): {_WITHOUT}",
+        exchanged_items,
+        _ACCESS,
+    ),
     _input("role.permissions", _ACCESS, added_items, "gives everyone who has the role {}"),
     worse("role.permissions", f"loses {{}}: {_WITHOUT}", lost_items),
     _input(
@@ -269,6 +292,12 @@ MEANINGS: Final = (
         _CAUTION,
         differs("none"),
         f"has the member {{}} instead of {{}}: {_WITHOUT}",
+    ),
+    sentence(
+        "unknown.operation",
+        "takes over what exists in the cloud, and is of the type {}, about which this review has no rules",
+        unknown_type("import"),
+        _UNKNOWN,
     ),
     sentence(
         "*.operation",
@@ -279,7 +308,7 @@ MEANINGS: Final = (
     sentence(
         "unknown.operation",
         "is of the type {}, about which this review has no rules",
-        unknown_type,
+        unknown_type(),
         _UNKNOWN,
     ),
     # https://www.pulumi.com/docs/iac/concepts/resources/options/
@@ -311,8 +340,10 @@ MEANINGS: Final = (
     ),
     *map(Meaning, _HARMLESS),
 )
-"""By the kind of the resource and the input, or by its group and the option. All rows that apply have a sentence."""
-OTHER_MEANINGS: Final = (
+"""By the kind of the resource and the input, or by its group and the option."""
+MEANINGS: Final = (
+    *_ROWS,
+    Meaning("**", when=is_known),
     _option("option.**", _LOSS, _DECIDES),
     _option("new option.**", _UNKNOWN, "has {}, whose effect this review cannot show"),
     Meaning("*option.**"),
@@ -323,7 +354,7 @@ OTHER_MEANINGS: Final = (
         "**", "has another {}: {}, previously {}; no rule knows its effect", described, _UNKNOWN
     ),
 )
-"""Rows for changes that no row above matches; the first row that applies supplies the sentence."""
+"""All rows about resources; the first one that matches and applies decides."""
 
 
 # Sentences about changed resources, apart from grants: their options, their inputs, and rules that delete objects.
@@ -352,51 +383,45 @@ def _statements(step: Step) -> Iterator[Statement]:
     before, after = step.before, step.after
     # The options that are set, extended or given up.
     kind = "old option" if after is None else "option" if before else "new option"
-    yield from _compared(_options(kind, before), _options(kind, after), is_gone=after is None)
+    yield from _compared(_options(kind, before), _options(kind, after))
     is_left = before is not None and after is None and before.retain
     if (resource := after or before) and step.op != "same" and not is_left:
         kind = _KINDS.get(resource.type, "grant" if resource.type in KNOWN_TYPES else "unknown")
         if kind == "bucket" and after:
             yield from _lifecycle_statements(before, after)
-        yield from _compared(
-            _facts(kind, before, "exists"), _facts(kind, after, step.op), is_gone=after is None
-        )
+        yield from _compared(_facts(kind, before, "exists"), _facts(kind, after, step.op))
 
 
-def _compared(
-    before: Iterator[Fact], after: Iterator[Fact], *, is_gone: bool
-) -> Iterator[Statement]:
+def _compared(before: Iterator[Fact], after: Iterator[Fact]) -> Iterator[Statement]:
     """Yield the sentences about the facts that differ."""
     comparison = Comparison(by_name(before), by_name(after))
     for change in compare(comparison.before, comparison.after):
-        rows = [row for row in MEANINGS if matches(row.pattern, change.name)]
         is_kept = ABSENT not in comparison.pair(change.scope, str(change.name[0]), OPERATION)
         if is_kept and _is_hidden(change.after):
-            yield from _hidden_value(change, rows)
-        elif rows or not is_gone:
-            others = (
-                [] if rows else [row for row in OTHER_MEANINGS if matches(row.pattern, change.name)]
-            )
-            applying = [
-                (row, values) for row in rows or others if (values := row.when(change, comparison))
-            ]
-            for row, values in applying if rows else applying[:1]:
-                if row.risk:
-                    own = values if isinstance(values, tuple) else ()
-                    yield Statement(row.sentence, (*own, _property(change)), row.risk)
+            yield from _hidden_value(change)
+            continue
+        row, values = judge(change, MEANINGS, comparison)
+        if row.risk:
+            yield Statement(*fill(row.sentence, {"input": _property(change)}, values), row.risk)
 
 
-def _hidden_value(change: FactChange, rows: Sequence[Meaning]) -> Iterator[Statement]:
+def _hidden_value(change: FactChange) -> Iterator[Statement]:
     """Yield that a value is not known: a preview has values that only the update knows; a secret hides another one."""
     guards = has_name(change, GUARDS) or has_name(change, LOSSES)
     unknown = Risk.DESTRUCTIVE if guards else Risk.UNKNOWN
-    risk = max((row.risk for row in rows), default=unknown)
+    # Without the value, no condition can be decided: any row about it could apply.
+    risk = max((row.risk for row in _rows_about(change)), default=unknown)
     if risk:
         is_secret = change.after != UNKNOWN
         text = "sets {} to a value that is not known here"
         yield Statement(
             text, (dotted(change.name[1:]),), max(Risk.UNKNOWN, risk) if is_secret else Risk.UNKNOWN
         )
+
+
+def _rows_about(change: FactChange) -> list[Meaning]:
+    """Return the rows of the table, but for the general ones, that match a change."""
+    return [row for row in _ROWS if matches(row.pattern, change.name)]
 
 
 def _property(change: FactChange) -> str:

@@ -51,7 +51,7 @@ def _is_error(change: FactChange, _: Comparison) -> bool:
 
 
 def _fewer_days(change: FactChange, comparison: Comparison) -> bool:
-    old, new = (SOFT_DELETE_DAYS if value is ABSENT else value for value in change[2:4])
+    old, new = (SOFT_DELETE_DAYS if value is ABSENT else value for value in change.values)
     return kept(change, comparison) and new < old
 
 
