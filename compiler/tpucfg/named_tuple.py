@@ -40,11 +40,14 @@ else:
                     raise TypeError(
                         f"{cls.__name__} cannot be made of {len(values)} values and {[*named]}"
                     )
-                values += tuple([given[field] for field in rest])
+                values += tuple(map(given.__getitem__, rest))
             return tuple.__new__(cls, values)
 
         def _replace(self, **named: Any) -> Any:
-            return type(self)(**self._asdict() | named)
+            values = tuple(map(named.pop, self._fields, self))
+            if named:
+                raise TypeError(f"{type(self).__name__} has no field {', '.join(named)}")
+            return tuple.__new__(type(self), values)
 
         def _asdict(self) -> dict[str, Any]:
             return dict(zip(self._fields, self, strict=True))
