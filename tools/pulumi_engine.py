@@ -1,26 +1,32 @@
 """Find the Pulumi engine for the stack tests, or build it.
 
 Prints the path of a usable `pulumi`: the one on the PATH if it is new enough, else the one in the cache, else a
-new build in the cache, from the pinned `tools/go.mod` (about three minutes on two cores, once). Messages go to stderr.
+new build in the cache, from the pinned `tools/go.mod` (MINUTES on two cores, once). Messages go to stderr.
 
-The build contains only the engine. `pulumi up` on a project also needs `pulumi-language-python`, which is part of
-Pulumi's installer (https://www.pulumi.com/docs/install/) but not a Go module of its release. The tests run inline
-programs with the Automation API, which does not need it.
+The build contains only the engine, without the clients of clouds that `pulumi_engine.patch` takes out. `pulumi up` on
+a project also needs `pulumi-language-python`, which is part of Pulumi's installer
+(https://www.pulumi.com/docs/install/) but not a Go module of its release. The tests run inline programs with the
+Automation API, which does not need it.
 """
 
 import argparse
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Never
+from tempfile import TemporaryDirectory
+from typing import Final, Never
 
-from tool_cache import cache_folder, locked, log, run_with_progress
+from tool_cache import cache_folder, go_build, locked, log
 
 TOOLS = Path(__file__).resolve().parent
-PACKAGE = "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi"
+MODULE: Final = "github.com/pulumi/pulumi/pkg/v3"
+PATCH: Final = TOOLS / "pulumi_engine.patch"
+LEFT_OUT: Final = ("authhelpers/*", "cmd/pulumi/cloud/[!r]*", "operations/operations_*")
+"""The files of the module that the patch makes superfluous."""
 VERSION_VARIABLE = "github.com/pulumi/pulumi/sdk/v3/go/common/version.Version"
 
 
@@ -118,23 +124,14 @@ def _go_version() -> str:
 def _build(engine: Path) -> None:
     version = pinned_version()
     output_file, unfinished = engine.parent / "build.log", engine.parent / "pulumi.unfinished"
-    log(f"building pulumi {version} into {engine.parent} (about three minutes on two cores, once)")
-    flags = f"-s -w -X {VERSION_VARIABLE}={version}"
-    command = [
-        "go",
-        "build",
-        "-v",
-        "-mod=readonly",
-        "-o",
-        str(unfinished),
-        "-ldflags",
-        flags,
-        PACKAGE,
-    ]
-    with output_file.open("w") as output:
-        failed = run_with_progress(command, TOOLS, output, output_file)
-    if failed:
-        raise EngineError(_failure_message(command, output_file))
+    log(f"building pulumi {version} into {engine.parent} (MINUTES on two cores, once)")
+    with TemporaryDirectory(dir=engine.parent) as folder:
+        modules = _patched_module(Path(folder))
+        flags = f"-s -w -X {VERSION_VARIABLE}={version}"
+        target = ["-o", str(unfinished), f"{MODULE}/cmd/pulumi"]
+        if go_build(TOOLS, output_file, [f"-modfile={modules}", "-ldflags", flags, *target]):
+            output = f"{output_file.read_text()}The whole log: {output_file}"
+            raise EngineError(_failure_message("go build", output))
     if version_of(unfinished) != version:
         raise EngineError(
             f"{unfinished} is not version {version}: run `{unfinished} version`; log: {output_file}"
@@ -144,12 +141,37 @@ def _build(engine: Path) -> None:
     log("built")
 
 
-def _failure_message(command: list[str], log: Path) -> str:
-    last = "\n".join(f"  {line}" for line in log.read_text().splitlines()[-5:])
+def _patched_module(folder: Path) -> Path:
+    """Copy Pulumi's module, patch it, and return a go.mod by which it replaces the original."""
+    module = json.loads(_output(["go", "mod", "download", "-json", MODULE], TOOLS))["Dir"]
+    copy = folder / "pulumi"
+    # Without the modes of the original: Go's cache of modules is read-only.
+    ignored = shutil.ignore_patterns("testdata", "*_test.go")
+    shutil.copytree(module, copy, ignore=ignored, copy_function=shutil.copyfile)
+    for path in (copy, *copy.rglob("*/")):
+        path.chmod(0o755)
+    for pattern in LEFT_OUT:
+        for path in copy.glob(pattern):
+            path.unlink()
+    _output(["git", "apply", str(PATCH)], copy)
+    for name in ("go.mod", "go.sum"):
+        shutil.copy(TOOLS / name, folder)
+    _output(["go", "mod", "edit", f"-replace={MODULE}={copy}"], folder)
+    return folder / "go.mod"
+
+
+def _output(command: list[str], folder: Path) -> str:
+    completed = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if completed.returncode:
+        raise EngineError(_failure_message(" ".join(command[:2]), completed.stderr))
+    return completed.stdout
+
+
+def _failure_message(command: str, output: str) -> str:
+    last = "\n".join(f"  {line}" for line in output.splitlines()[-5:])
     return (
-        f"`{command[0]} {command[1]}` of pulumi {pinned_version()} failed; its last lines:\n{last}\n"
-        f"The whole log: {log}\n"
-        "Or install Pulumi instead of building it: https://www.pulumi.com/docs/install/"
+        f"`{command}` of pulumi {pinned_version()} failed; its last lines:\n{last}\n"
+        "Install Pulumi instead of building it: https://www.pulumi.com/docs/install/"
     )
 
 

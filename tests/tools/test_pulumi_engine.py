@@ -12,6 +12,10 @@ PINNED = "".join(re.findall(r"pulumi/pkg/v3 v([0-9.]+)", (SCRIPT.parent / "go.mo
 
 GO = """
 import pathlib, sys, time
+if sys.argv[1:3] == ["mod", "download"]:
+    print('{{"Dir": "{module}"}}')
+if sys.argv[1] == "mod":
+    sys.exit()
 pathlib.Path({runs!r}).open("a").write("run\\n")
 time.sleep({seconds})
 print("compiling something")
@@ -39,13 +43,15 @@ class Machine:
         return program
 
     def go(self, *, seconds: float = 0.0, fails: bool = False, version: str = PINNED) -> None:
-        """Add a `go` to the PATH that builds an engine of some version, or fails."""
+        """Add a `go` to the PATH that builds an engine of some version, or fails, and a `git`."""
         values = {
             "runs": str(self.runs),
             "python": sys.executable,
             "seconds": seconds,
             "fails": fails,
+            "module": str(self.path),
         }
+        self.program("git", "")
         self.program("go", GO.format(**values, version=version))
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
