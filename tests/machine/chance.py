@@ -21,7 +21,7 @@ from host_faults import (
     services,
     systemctl,
 )
-from runs import IGNORES, LATE, TRAINS, Act, Run
+from runs import IGNORES, LATE, MINUTE, TRAINS, Act, Run
 from services import NO_ANSWER
 from vm import Machine
 
@@ -133,7 +133,7 @@ def draw(seed: int) -> Run:
     drawn = _faults(chance)
     during, first, back = _times(chance, drawn, place, deadline)
     serious = [one for one in drawn if not one.is_harmless]
-    end = min(deadline, 60 + min(first, float("inf") if life is None else life))
+    end = min(deadline, MINUTE + min(first, float("inf") if life is None else life))
     # An attempt that began while the services were away takes up to a minute and a half, and the next one waits.
     latest = max(deadline, back + 130 if back else 0) if serious else end
     is_logged = not serious and not any("uploads" in one.cloud for one in drawn)

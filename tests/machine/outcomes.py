@@ -17,7 +17,7 @@ from host_faults import (
     services,
     systemctl,
 )
-from runs import END, ENDS, FAILS, IGNORES, TRAINS, Run, by_worker
+from runs import END, ENDS, FAILS, IGNORES, MINUTE, TRAINS, Run, by_worker
 from services import NO_ANSWER
 from vm import Machine
 
@@ -73,7 +73,7 @@ PROGRAM: Final[Mapping[str, tuple[Run, ...]]] = {
         Run(
             ENDS,
             120,
-            60,
+            MINUTE,
             trainer={"image": "us-docker.pkg.dev/my-project/train/mnist:2.0"},
             log="manifest unknown",
         ),
@@ -161,7 +161,7 @@ HOSTS: Final[Mapping[str, tuple[Run, ...]]] = {
         Run(
             TRAINS,
             240,
-            70,
+            10 + MINUTE,
             80,
             by=(1,),
             during=[(10, on(1, reboots(delivers=True)))],
@@ -208,7 +208,7 @@ DOCKER: Final[Mapping[str, tuple[Run, ...]]] = {
         ),
     ),
     "both units are killed after the program's end": (
-        Run(ENDS, 120, END, during=[(20, kill("tpucfg-deadline")), (21, kill("tpucfg-watchdog"))]),
+        Run(ENDS, 120, END, during=[(15, kill("tpucfg-deadline")), (16, kill("tpucfg-watchdog"))]),
     ),
 }
 
@@ -239,8 +239,22 @@ DISK: Final[Mapping[str, tuple[Run, ...]]] = {
         Run(TRAINS, 50, 50, during=[(8, read_only), (10, resets(delivers=False))], log=""),
     ),
     "the disk is full or read-only, and a reboot delivers the script": (
-        Run(TRAINS, 120, 70, 60, during=[(8, Machine.fill), (10, resets(delivers=True))], log=""),
-        Run(TRAINS, 120, 70, 60, during=[(8, read_only), (10, resets(delivers=True))], log=""),
+        Run(
+            TRAINS,
+            120,
+            10 + MINUTE,
+            60,
+            during=[(8, Machine.fill), (10, resets(delivers=True))],
+            log="",
+        ),
+        Run(
+            TRAINS,
+            120,
+            10 + MINUTE,
+            60,
+            during=[(8, read_only), (10, resets(delivers=True))],
+            log="",
+        ),
     ),
 }
 
@@ -334,11 +348,11 @@ SERVICES: Final[Mapping[str, tuple[Run, ...]]] = {
 
 REBOOTS: Final[Mapping[str, tuple[Run, ...]]] = {
     "the host reboots while the program runs": (
-        Run(TRAINS, 240, 70, 80, during=[(10, reboots(delivers=True))]),
+        Run(TRAINS, 240, 10 + MINUTE, 80, during=[(10, reboots(delivers=True))]),
         Run(
             TRAINS,
             240,
-            66,
+            6 + MINUTE,
             80,
             during=[(-1, hold("touch /run/tpucfg/ready")), (6, resets(delivers=True))],
             log="",
@@ -351,7 +365,7 @@ REBOOTS: Final[Mapping[str, tuple[Run, ...]]] = {
         Run(
             "[ ! -e /again ] || exit 0; echo >/again; sleep 100",
             240,
-            70,
+            10 + MINUTE,
             80,
             trainer={"restarts": 2},
             during=[(10, reboots(delivers=True))],
@@ -359,10 +373,10 @@ REBOOTS: Final[Mapping[str, tuple[Run, ...]]] = {
         ),
     ),
     "the host reboots after the program's end": (
-        Run(ENDS, 240, 80, 80, during=[(20, reboots(delivers=True))], log=""),
+        Run(ENDS, 240, 15 + MINUTE, 80, during=[(15, reboots(delivers=True))], log=""),
     ),
     "a reboot after the program's end does not deliver the script again": (
-        Run(ENDS, 50, 50, during=[(20, reboots(delivers=False))]),
+        Run(ENDS, 50, 50, during=[(15, reboots(delivers=False))]),
     ),
     "the host loses its power at any point of the script": (
         losses(*WRITES, *STARTS[:2]),
