@@ -23,8 +23,12 @@ def _stack(new_stack: NewStack, tmp_path: Path) -> Stack:
     return new_stack(program, config={"spec": str(program.spec)})
 
 
+@pytest.mark.telling
 def test_it_is_granted_and_left_as_it_is(standin_world: World, stack: Stack) -> None:
-    """`up` grants on the bucket, a second one does nothing, and `destroy` leaves the bucket with its objects."""
+    """`up` grants on the bucket, a second one does nothing, and `destroy` leaves the bucket with its objects.
+
+    A destroy that deletes the bucket of another team is caught here.
+    """
     standin_world.cloud.create_bucket(PROJECT, "team-bucket", BODY).objects.add("a")
     standin_world.cloud.calls.clear()
 

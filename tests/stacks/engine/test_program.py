@@ -85,8 +85,12 @@ def test_up_creates_the_environment(world: World, create: CreateStack) -> None:
     assert not world.cloud.grants.get(f"projects/{PROJECT}")
 
 
+@pytest.mark.telling
 def test_second_run_finds_no_difference(world: World, create: CreateStack) -> None:
-    """After `up`, neither preview, refresh nor a second `up` finds a difference, and no mutating call is made."""
+    """After `up`, neither preview, refresh nor a second `up` finds a difference, and no mutating call is made.
+
+    A second `up` that changes resources for ever is caught here.
+    """
     stack = create()
     stack.up()
     world.cloud.calls.clear()
@@ -98,10 +102,14 @@ def test_second_run_finds_no_difference(world: World, create: CreateStack) -> No
     assert not world.cloud.calls
 
 
+@pytest.mark.telling
 def test_move_leaves_the_old_bucket_behind(
     world: World, create: CreateStack, program: RealProgram
 ) -> None:
-    """A move creates a new bucket; the old one keeps its objects, leaves the state and loses the stack's grants."""
+    """A move creates a new bucket; the old one keeps its objects, leaves the state and loses the stack's grants.
+
+    A move that deletes training data is caught here.
+    """
     stack = create()
     stack.up()
     world.cloud.buckets[BUCKET].objects.add("jobs/mnist/v2-8/ckpt-1")
@@ -147,10 +155,14 @@ def test_renaming_the_bucket_keeps_the_old_one(
     assert world.cloud.members("b/acme-other", USER) == {AGENT, ACCOUNT}
 
 
+@pytest.mark.telling
 def test_protected_environment_fails_at_preview(
     world: World, create: CreateStack, program: RealProgram
 ) -> None:
-    """With `protect`, a move, a new bucket name and a destroy fail at the preview, without a call to Google."""
+    """With `protect`, a move, a new bucket name and a destroy fail at the preview, without a call to Google.
+
+    A protection that does not reach the engine is caught here.
+    """
     program.environment = {"protect": True}
     stack = create()
     stack.up()
@@ -200,8 +212,12 @@ def test_member_of_a_protected_environment_can_be_removed(
     assert world.cloud.members(f"b/{BUCKET}", USER) == {AGENT, ACCOUNT}
 
 
+@pytest.mark.telling
 def test_destroy_leaves_data_and_apis(world: World, create: CreateStack) -> None:
-    """A destroy leaves the bucket and the enabled APIs behind, and deletes grants and account."""
+    """A destroy leaves the bucket and the enabled APIs behind, and deletes grants and account.
+
+    A destroy that deletes training data is caught here.
+    """
     stack = create()
     stack.up()
 
@@ -224,10 +240,14 @@ def test_service_agent_without_email_gets_its_grants(world: World, create: Creat
     assert not stack.preview(expect_no_changes=True).changes
 
 
+@pytest.mark.telling
 def test_grants_of_a_new_agent_are_retried(
     world: World, create: CreateStack, waits: list[float]
 ) -> None:
-    """Grants for members that IAM does not see yet are retried after 5 and 10 seconds."""
+    """Grants for members that IAM does not see yet are retried after 5 and 10 seconds.
+
+    An error hook that the engine does not call is caught here.
+    """
     world.cloud.invisible_for = 2
 
     create().up()
@@ -342,10 +362,14 @@ def test_missing_account_is_explained(
     )
 
 
+@pytest.mark.telling
 def test_failed_deletion_is_explained(
     world: World, create: CreateStack, program: RealProgram
 ) -> None:
-    """A failed deletion is reported as such, by `up` and by a `destroy` that runs the program."""
+    """A failed deletion is reported as such, by `up` and by a `destroy` that runs the program.
+
+    An explanation that is lost between hook and engine is caught here.
+    """
     stack = create()
     stack.up()
     world.cloud.create_account(PROJECT, "mine", {})

@@ -70,10 +70,14 @@ def test_missing_secret_is_explained(world: World, stack: Stack, program: RealPr
     assert not world.cloud.grants.get(SECRET)
 
 
+@pytest.mark.telling
 def test_role_is_granted_after_it_was_created(
     world: World, stack: Stack, program: RealProgram
 ) -> None:
-    """The role is created before its grant, and a preview shows the name that the role will have."""
+    """The role is created before its grant, and a preview shows the name that the role will have.
+
+    A grant that does not wait for its role is caught here.
+    """
     set_trainer(program, **BOUNDED)
 
     assert stack.preview().step("workload-deletes-slices").new["role"] == ROLE

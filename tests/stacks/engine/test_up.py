@@ -113,8 +113,12 @@ def test_stack_file_stays_within_its_schema(pulumi: Run, clone: Path) -> None:
     assert '"group:team@example.com"' in pulumi("preview", "--stack", "dev", "--diff").stdout
 
 
+@pytest.mark.telling
 def test_old_bucket_is_imported(pulumi: Run, world: World, clone: Path) -> None:
-    """Back in a region, `up` prints the command that imports its old bucket; then `up` continues with its data."""
+    """Back in a region, `up` prints the command that imports its old bucket; then `up` continues with its data.
+
+    A printed import that the command line refuses is caught here.
+    """
     pulumi("up", "--yes", "--stack", "dev")
     world.cloud.buckets[BUCKET].objects.add("data/1")
     edit(clone, "region: us-central1 ", "region: europe-west4 ")
