@@ -1,6 +1,5 @@
 """Small specs of one job on gke, and their configs."""
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -34,8 +33,3 @@ def objects(config: Config) -> Iterator[dict[str, Any]]:
             "metadata": metadata,
             "spec": replicated["template"]["spec"],
         }
-
-
-def documents(config: Config) -> str:
-    """Return the objects as one text for kubectl."""
-    return "---\n".join(json.dumps(each) + "\n" for each in objects(config))

@@ -104,10 +104,25 @@ class Cluster(NamedTuple):
             raise ApiError(json.loads(text)["message"] if text.startswith("{") else text.strip())
         return json.loads(text)
 
+    def refusal(self, body: Mapping[str, Any], namespace: str = "default") -> str:
+        """Return the reason for which the server would not create an object; empty if it would."""
+        api, plural = body["apiVersion"], _plural(body["kind"])
+        group = f"apis/{api}" if "/" in api else f"api/{api}"
+        options = "dryRun=All&fieldValidation=Strict"  # as of kubectl create --dry-run=server
+        try:
+            self.request("POST", f"/{group}/namespaces/{namespace}/{plural}?{options}", body)
+        except ApiError as error:
+            return str(error)
+        return ""
+
     def items(self, path: str) -> list[dict[str, Any]]:
         """Return all objects of a kind, from the server's memory."""
         items: list[dict[str, Any]] = self.request("GET", f"{path}?resourceVersion=0")["items"]
         return items
+
+
+def _plural(kind: str) -> str:
+    return f"{kind.lower()}es" if kind.endswith("s") else f"{kind.lower()}s"
 
 
 @cache

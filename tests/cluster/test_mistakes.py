@@ -9,8 +9,7 @@ from typing import Any, Final
 import pytest
 import yaml
 from gke_specs import rendered
-from job_run import JOBSETS
-from running_cluster import ApiError, Cluster
+from running_cluster import Cluster
 from tables import written
 
 from goldens import Goldens
@@ -78,27 +77,10 @@ def _with_mistake(body: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, 
 def _finders(cluster: Cluster, body: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     if ids := sorted({finding.id for finding in config_findings(document(body), "gke", CATALOG)}):
         yield "check", ids
-    version = body["apiVersion"]
-    yield from _refusal(
-        cluster,
-        "server",
-        JOBSETS.replace("jobset.x-k8s.io/v1alpha2", version) + "/{}/jobsets",
-        body,
-    )
-    for job in trial_jobs(body):
-        yield from _refusal(cluster, "job", "/apis/batch/v1/{}/jobs", job)
-
-
-def _refusal(
-    cluster: Cluster, finder: str, path: str, body: Mapping[str, Any]
-) -> Iterator[tuple[str, str]]:
-    """Ask the server as `kubectl create --dry-run=server` does; yield the start of what it refuses."""
-    try:
-        cluster.request(
-            "POST", f"{path.format('namespaces/default')}?dryRun=All&fieldValidation=Strict", body
-        )
-    except ApiError as error:
-        yield finder, _NOISE.sub("", " ".join(str(error).split()))[:110]
+    asked = [("server", body), *(("job", job) for job in trial_jobs(body))]
+    for finder, asked_for in asked:
+        if reason := cluster.refusal(asked_for):
+            yield finder, _NOISE.sub("", " ".join(reason.split()))[:110]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["mistake"])
