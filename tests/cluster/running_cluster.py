@@ -5,6 +5,7 @@
 
 import http.client
 import json
+import re
 import ssl
 import subprocess
 import time
@@ -62,19 +63,21 @@ class Cluster(NamedTuple):
 
     def create(self, *objects: Mapping[str, Any]) -> None:
         """Create objects."""
-        self.kubectl(
-            "create", "--filename=-", text="---\n".join(json.dumps(each) + "\n" for each in objects)
-        )
+        for each in objects:
+            self.request("POST", _path(each, each["metadata"].get("namespace")), each)
 
     def define(self, *definitions: Mapping[str, Any]) -> None:
         """Create definitions of kinds, and wait until the server has them."""
         self.create(*definitions)
-        names = [f"crd/{each['metadata']['name']}" for each in definitions]
-        wait = ("wait", "--for=condition=Established", *names, "--timeout=120s")
-        while (
-            "accessor error" in self.kubectl(*wait, check=False).stderr
-        ):  # before there is any condition
-            time.sleep(0.2)
+        for each in definitions:
+            while not self._is_established(f"{_path(each)}/{each['metadata']['name']}"):
+                time.sleep(0.1)
+
+    def _is_established(self, path: str) -> bool:
+        conditions = self.request("GET", path).get("status", {}).get("conditions", ())
+        return any(
+            each["type"] == "Established" and each["status"] == "True" for each in conditions
+        )
 
     def names(self, kind: str, namespace: str = "default") -> list[str]:
         """Return the names of the objects of a kind."""
@@ -104,13 +107,11 @@ class Cluster(NamedTuple):
             raise ApiError(json.loads(text)["message"] if text.startswith("{") else text.strip())
         return json.loads(text)
 
-    def refusal(self, body: Mapping[str, Any], namespace: str = "default") -> str:
+    def refusal(self, body: Mapping[str, Any]) -> str:
         """Return the reason for which the server would not create an object; empty if it would."""
-        api, plural = body["apiVersion"], _plural(body["kind"])
-        group = f"apis/{api}" if "/" in api else f"api/{api}"
         options = "dryRun=All&fieldValidation=Strict"  # as of kubectl create --dry-run=server
         try:
-            self.request("POST", f"/{group}/namespaces/{namespace}/{plural}?{options}", body)
+            self.request("POST", f"{_path(body, 'default')}?{options}", body)
         except ApiError as error:
             return str(error)
         return ""
@@ -121,16 +122,34 @@ class Cluster(NamedTuple):
         return items
 
 
-def _plural(kind: str) -> str:
-    return f"{kind.lower()}es" if kind.endswith("s") else f"{kind.lower()}s"
+def _path(body: Mapping[str, Any], namespace: str | None = None) -> str:
+    """Return the path of the objects of a kind, in a namespace or outside of all."""
+    api, kind = body["apiVersion"], body["kind"].lower()
+    plural = re.sub("s$", "se", re.sub("y$", "ie", kind)) + "s"
+    scope = f"/namespaces/{namespace}" if namespace else ""
+    return f"/{'apis' if '/' in api else 'api'}/{api}{scope}/{plural}"
+
+
+def _is_ready(server: str) -> bool:
+    connection = _new_connection(server)
+    try:
+        connection.request("GET", "/readyz", headers={"Authorization": f"Bearer {TOKEN}"})
+        return connection.getresponse().status == http.client.OK
+    except (OSError, http.client.HTTPException):  # it does not listen yet
+        return False
+    finally:
+        connection.close()
 
 
 @cache
 def _connection(server: str) -> http.client.HTTPSConnection:
+    return _new_connection(server)
+
+
+def _new_connection(server: str) -> http.client.HTTPSConnection:
     context = ssl._create_unverified_context()  # noqa: S323, SLF001 - a server on a loopback address
-    return http.client.HTTPSConnection(
-        server.removeprefix("https://"), context=context, timeout=120
-    )
+    host = server.removeprefix("https://")
+    return http.client.HTTPSConnection(host, context=context, timeout=120)
 
 
 @contextmanager
@@ -163,10 +182,7 @@ def running_api_server(programs: Path, folder: Path) -> Iterator[Cluster]:
         )
         cluster = Cluster(programs, folder / "kubeconfig", server)
         write_kubeconfig(cluster.kubeconfig, server, TOKEN, ["default"])
-        ready = ("get", "--raw=/readyz")
-        wait_until(
-            lambda: not cluster.kubectl(*ready, check=False).returncode, process, folder / "api.log"
-        )
+        wait_until(lambda: _is_ready(server), process, folder / "api.log")
         # The certificate of the server, for which it is its own authority, is that of the webhooks too.
         for name in ("crt", "key"):
             (certificates / f"tls.{name}").write_bytes(
