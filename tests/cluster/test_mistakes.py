@@ -19,6 +19,12 @@ from tpucfg.targets.gke.commands import trial_jobs
 
 TABLE: Final = Path(__file__).parent / "mistakes.yaml"
 ROWS: Final[list[dict[str, Any]]] = yaml.safe_load(TABLE.read_text())
+TELLING: Final = {
+    "a field that does not exist": "a field of a new template that the API does not have",
+    "the wrong number of pods": "a slice that starts incomplete, which only `check` finds",
+    "exit codes out of order": "a policy that only the pods' Job is refused for",
+}
+"""The mistakes of the gate, and the bug that each would catch."""
 _NOISE: Final = re.compile(
     r'^admission webhook "\S+" denied the request: |\S+ "[^"]*" is invalid: |<nil>: '
     r'|(?<=Invalid value: )"[^"]*": |: supported values.*'
@@ -45,17 +51,12 @@ def body() -> Mapping[str, Any]:
     return config.request_body
 
 
-@pytest.fixture(scope="module")
-def finders(
-    cluster: Cluster, body: Mapping[str, Any], goldens: Goldens
-) -> dict[str, dict[str, Any]]:
-    """Return who finds each mistake."""
-    seen = {row["mistake"]: dict(_finders(cluster, _with_mistake(body, row))) for row in ROWS}
+@pytest.fixture(scope="module", autouse=True)
+def _written(cluster: Cluster, body: Mapping[str, Any], goldens: Goldens) -> None:
+    """Write the table, if that is asked for."""
     if goldens.are_written:
-        for row in ROWS:
-            row["found"] = seen[row["mistake"]]
-        TABLE.write_text(written(TABLE, ROWS, "found"))
-    return seen
+        rows = [{**row, "found": dict(_finders(cluster, _with_mistake(body, row)))} for row in ROWS]
+        TABLE.write_text(written(TABLE, rows, "found"))
 
 
 def _with_mistake(body: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
@@ -83,9 +84,19 @@ def _finders(cluster: Cluster, body: dict[str, Any]) -> Iterator[tuple[str, Any]
             yield finder, _NOISE.sub("", " ".join(reason.split()))[:110]
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["mistake"])
+@pytest.mark.parametrize(
+    "row",
+    [
+        pytest.param(
+            row,
+            id=row["mistake"],
+            marks=[pytest.mark.telling] if row["mistake"] in TELLING else [],
+        )
+        for row in ROWS
+    ],
+)
 def test_a_mistake_is_found_by_whom_the_table_has(
-    finders: dict[str, dict[str, Any]], row: Mapping[str, Any]
+    cluster: Cluster, body: Mapping[str, Any], row: Mapping[str, Any]
 ) -> None:
     """The findings of `check`, and the refusals of the server."""
-    assert finders[row["mistake"]] == row["found"]
+    assert dict(_finders(cluster, _with_mistake(body, row))) == row["found"]

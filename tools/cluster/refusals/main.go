@@ -1,4 +1,4 @@
-// Command jobset says what a cluster with JobSet would refuse in JobSet manifests.
+// Command refusals prints what a cluster with JobSet would refuse in JobSet manifests.
 //
 // It runs each manifest through the code that an API server and the Job controller run: the strict decoder of
 // Kubernetes into JobSet's own types, the validation of metadata and of JobSet's own CustomResourceDefinition, and
@@ -9,10 +9,10 @@
 // one JobSet it may have SecretProviderClasses, decoded into the driver's own type, and SecretSyncs, whose type GKE does
 // not publish: of those only the metadata is validated.
 //
-// The two module files build it with two releases: go.mod with the newest one that this project knows, oldest.mod with
-// the oldest that it writes for.
+// It is a part of this module, whose other programs need most of its packages too; tests/official/oldest.mod builds it
+// with the oldest release of JobSet that this project writes for.
 //
-// Usage: jobset CRD < manifests > refusals. Stdin holds one JSON string per line, a manifest; stdout gets one JSON
+// Usage: refusals CRD < manifests > refusals. Stdin holds one JSON string per line, a manifest; stdout gets one JSON
 // array per line, the refusals of that manifest.
 package main
 
@@ -55,7 +55,7 @@ import (
 func main() {
 	log.SetFlags(0)
 	if len(os.Args) != 2 {
-		log.Fatal("usage: jobset CRD < manifests")
+		log.Fatal("usage: refusals CRD < manifests")
 	}
 	capabilities.Setup(true, 0) // GKE's API server runs with --allow-privileged
 	server, err := newServer(os.Args[1])
