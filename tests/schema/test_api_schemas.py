@@ -163,6 +163,13 @@ def test_description_is_one_short_sentence(description: str, expected: str) -> N
     assert apischema.short(description) == expected
 
 
+def test_the_schemas_are_the_generated_ones() -> None:
+    """A schema that was edited by hand would accept or refuse other configs than the service does."""
+    import api_schemas  # here, as it imports all models of Kubernetes
+
+    assert api_schemas.main(["--check"]) == 0, "run: make schemas"
+
+
 @pytest.mark.official
 def test_changed_schema_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
