@@ -4,8 +4,7 @@ The fields are those of the APIs; `tests/official/test_live_answers.py` compares
 JobSet https://jobset.sigs.k8s.io/docs/reference/jobset.v1alpha2/, pods
 https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#PodStatus, Kueue
 https://kueue.sigs.k8s.io/docs/reference/kueue.v1beta1/#kueue-x-k8s-io-v1beta1-Workload, custom jobs
-https://cloud.google.com/vertex-ai/docs/reference/rest/v1/projects.locations.customJobs, AI Platform
-https://cloud.google.com/ai-platform/training/docs/reference/rest/v1/projects.jobs, queued resources
+https://cloud.google.com/vertex-ai/docs/reference/rest/v1/projects.locations.customJobs, queued resources
 https://cloud.google.com/tpu/docs/reference/rest/v2/projects.locations.queuedResources, nodes
 https://cloud.google.com/tpu/docs/reference/rest/v2/projects.locations.nodes, instances
 https://cloud.google.com/compute/docs/reference/rest/v1/instances, errors of a group
@@ -135,10 +134,6 @@ RUNNING: Final[Mapping[str, Answers]] = {
                 "startTime": START,
             }
         ],
-        "logging read": entries(*STEPS),
-    },
-    "ai-platform": {
-        "jobs list": [{"jobId": "mnist_dev_v2_8", "state": "RUNNING", "startTime": START}],
         "logging read": entries(*STEPS),
     },
     "cloud-tpu": {

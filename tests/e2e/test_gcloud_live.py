@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 
-from jobs import IMAGE, job, labels
+from jobs import job, labels
 from live_answers import NO_CAPACITY, RUNNING
 from loopback import serving_json
 from tpucfg.plan import Job
@@ -20,7 +20,7 @@ from tpucfg.results.live import Answers, ServiceClient
 pytestmark = pytest.mark.shell
 
 ZONE: Final = "https://www.googleapis.com/compute/v1/projects/my-project/zones/us-east5-a"
-APIS: Final = {"TPU": "/", "AIPLATFORM": "/", "ML": "/", "LOGGING": "/", "COMPUTE": "/compute/v1/"}
+APIS: Final = {"TPU": "/", "AIPLATFORM": "/", "LOGGING": "/", "COMPUTE": "/compute/v1/"}
 """The settings of gcloud that name another server for an API, and the path at which it is:
 https://cloud.google.com/sdk/gcloud/reference/config/set."""
 
@@ -33,7 +33,6 @@ def neighbour(item: Mapping[str, Any], key: str, suffix: str) -> list[dict[str, 
 (REQUEST,) = RUNNING["cloud-tpu"]["queued-resources list"]
 (NODE,) = RUNNING["cloud-tpu"]["tpu-vm list"]
 (CUSTOM_JOB,) = RUNNING["vertex-ai"]["custom-jobs list"]
-(ML_JOB,) = RUNNING["ai-platform"]["jobs list"]
 INSTANCES: Final = RUNNING["compute-engine"]["instances list"]
 GROUP: Final = {
     "name": "mnist-dev-v6e-16",
@@ -44,7 +43,6 @@ RESPONSES: Final[Mapping[str, Any]] = {
     "/queuedResources": {"queuedResources": neighbour(REQUEST, "name", "-a1")},
     "/nodes": {"nodes": neighbour(NODE, "queuedResource", "-a1")},
     "/customJobs": {"customJobs": neighbour(CUSTOM_JOB, "displayName", "-a1")},
-    "/jobs": {"jobs": neighbour(ML_JOB, "jobId", "_a1")},
     "/instances": {
         "items": [
             {**INSTANCES[0], "zone": ZONE, "labels": labels("v6e-16", "a1")},
@@ -100,13 +98,11 @@ def ask(asked: Job) -> Answers:
 
 
 def test_gcloud_lists_the_job_alone(requests: list[tuple[str, str]]) -> None:
-    """A custom job, an AI Platform job and a queued resource are found beside neighbours, and their logs are read."""
+    """A custom job and a queued resource are found beside neighbours, and their logs are read."""
     custom = ask(job("vertex-ai", "v2-8"))
     assert custom.unanswered == ()
     assert custom.state.state == "running"
     assert "step 120" in str(custom.state.log)
-    old = ask(job("ai-platform", "v2-8", trainer={"runtime": "2.2", "worker_image": IMAGE}))
-    assert (old.unanswered, old.state.state) == ((), "running")
     queued = ask(job("cloud-tpu", "v6e-16", environment={"region": "us-east5"}))
     assert (queued.unanswered, queued.state.state) == ((), "running")
     assert queued.state.started

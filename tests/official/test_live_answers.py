@@ -21,7 +21,6 @@ PROTOBUF = {
 }
 """Modules whose import takes a second, so that only these tests import them, and not every collection."""
 GCLOUD = {
-    ("ai-platform", "jobs list"): ("ml", "v1", "GoogleCloudMlV1Job"),
     ("compute-engine", "instances list"): ("compute", "v1", "Instance"),
     ("vertex-ai", "logging read"): ("logging", "v2", "LogEntry"),
 }

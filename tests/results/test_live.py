@@ -64,9 +64,19 @@ def calls(folder: Path) -> list[str]:
     return (folder / "bin" / "calls").read_text().splitlines()
 
 
+def test_a_service_that_has_ended_is_not_asked(ask: Ask, tmp_path: Path) -> None:
+    """The state of a job of AI Platform Training is unknown, with the reason, and no client is started."""
+    live = ask("ai-platform", {})
+    assert live.state.state == "unknown"
+    assert [each.message for each in live.unanswered] == [
+        "ai-platform cannot be asked about its jobs"
+    ]
+    assert calls(tmp_path) == []
+
+
 @pytest.mark.parametrize(
     ("target", "seconds"),
-    [("gke", 3), ("vertex-ai", 0.5), ("ai-platform", 0.5), ("compute-engine", 0.5)],
+    [("gke", 3), ("vertex-ai", 0.5), ("compute-engine", 0.5)],
 )
 def test_a_running_job_has_its_step_and_its_cost(
     ask: Ask, tmp_path: Path, target: str, seconds: float
@@ -253,12 +263,6 @@ def queued(state: str, **data: Any) -> Answers:
             {"custom-jobs list": [{"name": "j/1", "state": "JOB_STATE_PENDING"}]},
             "waiting",
             "",
-        ),
-        (
-            "ai-platform",
-            {"jobs list": [{"state": "FAILED", "errorMessage": "gone"}]},
-            "failed",
-            "gone",
         ),
         (
             "compute-engine",

@@ -100,6 +100,8 @@ class ServiceClient:
         """Ask for the state of a job; a question that fails leaves the rest of the state unknown."""
         unanswered: list[Unanswered] = []
         questions = live_questions(job)
+        if questions is None:
+            return Answers(UNKNOWN, (Unanswered(f"{job.target} cannot be asked about its jobs"),))
         answer: Any = None
         try:
             while True:

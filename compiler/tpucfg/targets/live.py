@@ -1,16 +1,17 @@
 """The state of a submitted job, as the service's own client prints it.
 
-The module `commands` of each target has `questions(job)`: a generator that yields a question, receives the answer, and
-returns the state. A question whose client fails is answered by None, and the rest is still asked.
+The module `commands` of a target whose service can be asked has `questions(job)`: a generator that yields a question,
+receives the answer, and returns the state. A question whose client fails is answered by None, and the rest is still
+asked.
 """
 
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable
 from datetime import datetime
 from importlib import import_module
 from typing import Any, Final, Literal
 
 from tpucfg.named_tuple import NamedTuple
-from tpucfg.paths import KeyPath, value_at
+from tpucfg.paths import value_at
 from tpucfg.plan import Job
 from tpucfg.targets import TARGETS
 from tpucfg.targets.commands import Command
@@ -60,52 +61,10 @@ UNKNOWN: Final = LiveState("unknown")
 NOT_FOUND: Final = LiveState("not found")
 
 
-def live_questions(job: Job) -> Questions:
-    """Return the questions about a job to its service."""
-    questions: Questions = import_module(f"{TARGETS[job.target]}.commands").questions(job)
-    return questions
-
-
-def logged_job(
-    listing: Command,
-    project: str,
-    states: Mapping[str, State],
-    error: KeyPath,
-    log_id: Callable[[Any], str],
-) -> Questions:
-    """Ask for a job that is one resource of Vertex AI or AI Platform, then for its log.
-
-    Args:
-        listing: The command that lists the job alone.
-        project: The Google project of its log.
-        states: The state for each word of the service.
-        error: The path of the reason of a failure.
-        log_id: Returns the id of the log's resource:
-            https://cloud.google.com/vertex-ai/docs/training/view-logs.
-    """
-    answer = yield Question((*listing.argv, JSON))
-    if answer is None:
-        return UNKNOWN
-    job = next(iter(mappings(answer)), None)
-    if job is None:
-        return NOT_FOUND
-    word, times = text_at(job, "state"), (time_at(job, "startTime"), time_at(job, "endTime"))
-    known = LiveState(states.get(word, "unknown"), word, text_at(job, *error), *times)
-    if known.started is None:
-        return known
-    query = f'resource.type="ml_job" AND resource.labels.job_id="{log_id(job)}"'
-    # By default, the log of a day is read, and a run may take longer.
-    read = (
-        "gcloud",
-        "logging",
-        "read",
-        query,
-        f"--project={project}",
-        "--freshness=30d",
-        LOG_LIMIT,
-        JSON,
-    )
-    return known._replace(log=(yield Question(read, is_log=True)))
+def live_questions(job: Job) -> Questions | None:
+    """Return the questions about a job to its service; None if it cannot be asked."""
+    commands = import_module(f"{TARGETS[job.target]}.commands")
+    return commands.questions(job) if hasattr(commands, "questions") else None
 
 
 # Answers are what a service sends, so nothing is taken for granted about their shape.

@@ -1,14 +1,13 @@
-"""The commands of gcloud that submit, watch and cancel a job, and its state."""
+"""The commands of gcloud that submit, watch and cancel a job."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
 from tpucfg.plan import Job, job_labels
 from tpucfg.targets.ai_platform.request import is_uploaded
 from tpucfg.targets.commands import Command, Submission
 from tpucfg.targets.extra import merged_request_body
 from tpucfg.targets.interface import labels_flag, without_empty
-from tpucfg.targets.live import Questions, State, logged_job
 
 
 def submission(job: Job) -> Submission:
@@ -65,22 +64,3 @@ def _notes(job: Job) -> Iterator[str]:
 
 
 # The state of a job: https://cloud.google.com/ai-platform/training/docs/reference/rest/v1/projects.jobs#State.
-
-
-_STATES: Final[Mapping[str, State]] = {
-    "QUEUED": "waiting",
-    "PREPARING": "waiting",
-    "RUNNING": "running",
-    "SUCCEEDED": "succeeded",
-    "FAILED": "failed",
-    "CANCELLING": "ending",
-    "CANCELLED": "stopped",
-}
-
-
-def questions(job: Job) -> Questions:
-    """Return the questions about the job, whose id is used only once."""
-    project, id_ = job.environment.project, job_id(job)
-    options = (f"--project={project}", f"--filter=jobId={id_}", "--limit=1")
-    listing = Command(("gcloud", "ai-platform", "jobs", "list", *options))
-    return logged_job(listing, project, _STATES, ("errorMessage",), lambda _: id_)

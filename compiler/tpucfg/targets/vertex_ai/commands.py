@@ -7,7 +7,19 @@ from tpucfg.plan import Job, job_labels
 from tpucfg.plan.identities import repository_of
 from tpucfg.targets.commands import Command, Submission
 from tpucfg.targets.interface import labels_flag
-from tpucfg.targets.live import Questions, State, logged_job, text_at
+from tpucfg.targets.live import (
+    JSON,
+    LOG_LIMIT,
+    NOT_FOUND,
+    UNKNOWN,
+    LiveState,
+    Question,
+    Questions,
+    State,
+    mappings,
+    text_at,
+    time_at,
+)
 
 _GCLOUD: Final = ("gcloud", "ai", "custom-jobs")
 
@@ -80,7 +92,26 @@ _STATES: Final[Mapping[str, State]] = {
 
 def questions(job: Job) -> Questions:
     """Return the questions about the newest job of the name, whose log has the number in its full name."""
-    error, project = ("error", "message"), job.environment.project
-    return logged_job(
-        listing(job), project, _STATES, error, lambda each: text_at(each, "name").rpartition("/")[2]
+    answer = yield Question((*listing(job).argv, JSON))
+    if answer is None:
+        return UNKNOWN
+    newest = next(iter(mappings(answer)), None)
+    if newest is None:
+        return NOT_FOUND
+    word = text_at(newest, "state")
+    known = LiveState(
+        _STATES.get(word, "unknown"),
+        word,
+        text_at(newest, "error", "message"),
+        time_at(newest, "startTime"),
+        time_at(newest, "endTime"),
     )
+    if known.started is None:
+        return known
+    # https://cloud.google.com/vertex-ai/docs/training/view-logs
+    id_ = text_at(newest, "name").rpartition("/")[2]
+    query = f'resource.type="ml_job" AND resource.labels.job_id="{id_}"'
+    # By default, the log of a day is read, and a run may take longer.
+    options = (f"--project={job.environment.project}", "--freshness=30d", LOG_LIMIT, JSON)
+    log = yield Question(("gcloud", "logging", "read", query, *options), is_log=True)
+    return known._replace(log=log)
