@@ -667,7 +667,7 @@ def test_cost_is_shown_with_its_source(
 def test_files_that_an_image_is_made_of_are_followed(
     repository: Repository, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Images have what requirements include, and the program beside a Dockerfile, whatever the names."""
+    """Images have what requirements include, whatever the names; the program of an image is listed as not judged."""
     folder = repository.folder / "image"
     folder.mkdir()
     (folder / "Dockerfile").write_text("FROM python\nCOPY . .\n")
@@ -675,28 +675,22 @@ def test_files_that_an_image_is_made_of_are_followed(
     (folder / "more.list").write_text("optax\n")
     (folder / "train.py").write_text("import jax\n")
     (repository.folder / "tool.py").write_text("import json\n")
-    (folder / "start").write_text("#!/bin/sh\nset -e\n")
     repository.commit()
 
     (folder / "more.list").write_text("optax @ https://evil.example/optax.whl\n")
     (folder / "train.py").write_text("import json\n")
     (repository.folder / "tool.py").write_text("import re\n")
-    (folder / "start").write_text("#!/bin/sh\n")
     (folder / "README.md").write_text("About it.\n")
     (repository.folder / "results").mkdir(exist_ok=True)
     (repository.folder / "results" / "dev.jsonl~").write_text("")
-    (folder / "data.bin").write_bytes(b"\0")
     assert run(["review", "--base", "HEAD"]) == 0
     comment = capsys.readouterr().out
-    changed = "`image/data.bin, image/more.list, image/start, image/train.py` changed"
-    assert f"{changed}: what is built or run with it differs from now on" in comment
-    line = "optax @ https://evil.example/optax.whl"
-    assert f"`image/more.list` adds `{line}` and drops `optax`: more than newer versions" in comment
-    assert "`image/start` drops `set -e`: more than newer versions" in comment
-    assert "`image/data.bin` cannot be read by this review" in comment
+    changed = "`image/more.list` changed: what is built or run with it differs from now on"
+    assert changed in comment.partition("**Impact**")[0]
     (unjudged,) = re.findall("_Changed, and not judged by this review: (.*)._", comment)
     assert re.findall(r"[\w/]+\.\w+", unjudged) == [
         "image/README.md",
+        "image/train.py",
         "results/dev.jsonl",
         "tool.py",
     ]

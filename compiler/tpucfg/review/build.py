@@ -23,7 +23,6 @@ from tpucfg.changes.repository_changes import (
     build_statements,
     ci_paths,
     ci_statements,
-    program_paths,
     requirements_paths,
 )
 from tpucfg.changes.resource_diff import complete_preview, program_changes, redacted_resources
@@ -40,7 +39,6 @@ from tpucfg.git.changed_files import (
 )
 from tpucfg.git.repository import RevisionError
 from tpucfg.git.snapshots import CompareRequest, resolve_commits
-from tpucfg.git.trees import read_files
 from tpucfg.infra.resource_rules import resource_findings
 from tpucfg.infra.resources import EnvironmentResources, Resource
 from tpucfg.infra.stack_files import PROJECT_FILES
@@ -165,22 +163,10 @@ def repository_changes(scope: ReviewScope) -> tuple[tuple[LocatedStatement, ...]
     of_ci = changed_below(tree, ci_paths(tree.before | tree.after))
     requirements = requirements_paths(tree.before | tree.after) if tree.changed else ()
     named = {path for side, _ in tree.trees for path in included_paths(side, requirements)}
-    builds = {*build_paths(tree.changed), *named.intersection(tree.changed)}
+    builds = sorted({*build_paths(tree.changed), *named.intersection(tree.changed)})
     unjudged = other_paths(tree, (*scope.requests, *scope.others), (*of_ci, *builds))
-    programs = program_paths(unjudged, tree.before | tree.after)
-    changed = sorted({*builds, *programs})
-    statements = [*ci_statements(of_ci)]
-    if changed:
-        (head, _), (base, files) = tree.trees
-        # The addresses of a program are compared with those of all files of images.
-        others = {*build_paths(files), *named} if programs else set()
-        old = read_files(base, sorted({*changed, *others}.intersection(files)))
-        new = read_files(head, changed)
-        contents = {path: new.get(path) for path in changed if path in tree.after}
-        statements += build_statements(changed, programs, old, contents)
-    return tuple(statements), tuple(
-        redact(str(path)) for path in sorted({*unjudged}.difference(programs))
-    )
+    statements = (*ci_statements(of_ci), *build_statements(builds))
+    return statements, tuple(redact(str(path)) for path in sorted(unjudged))
 
 
 def build_review(before: CompiledRevision, after: CompiledRevision, given: GivenFiles) -> Review:
