@@ -1,6 +1,7 @@
 """Rules about layers: settings that two layers dispute, and those that a layer removes."""
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import reduce
 from typing import Any, Final
 
 from tpucfg.findings import Finding
@@ -14,6 +15,7 @@ from tpucfg.spec.layers import (
     layers_of,
     merge,
     merge_layers,
+    present_layers,
     takes_away,
 )
 from tpucfg.text_format import dotted, nearest, yaml_example
@@ -37,10 +39,12 @@ def layer_findings(document: Document, broken: frozenset[str] = frozenset()) -> 
 def _jobs(document: Document) -> Iterator[_Job]:
     """Yield an environment and a size for every combination of layers that some job has."""
     data: Mapping[str, Any] = document.data
-    combinations: set[tuple[KeyPath, ...]] = set()
+    shared = data.get("overrides", {})
+    combinations: set[tuple[str, ...]] = set()
     for name, environment in data["environments"].items():
+        own = environment.get("overrides", {})
         for size in environment.get("sizes", data.get("sizes", ())):
-            combination = tuple(path for path in layer_paths(name, size)[1:] if document.node(path))
+            combination = (name, size if size in shared else "", size if size in own else "")
             if combination not in combinations:
                 combinations.add(combination)
                 yield name, size
@@ -130,26 +134,33 @@ def _other_kind(document: Document, args: Layered, below: Layered) -> Finding:
 def _check_removals(document: Document) -> Iterator[Finding]:
     """Yield an error for each removal of an entry that no layer before it sets, in no job: its name is misspelt."""
     effective: set[KeyPath] = set()
-    idle: dict[KeyPath, tuple[KeyPath, Layered | None]] = {}
+    idle: dict[KeyPath, tuple[tuple[str, str, str], Layered | None]] = {}
     for name, size in _jobs(document):
-        lower = Layered({}, ())
-        for layer in layers_of(document.data, name, size, is_probe=True):
-            for key in _NAMED_ENTRIES:
-                below, entries = lower.find("trainer", key), layer.find("trainer", key)
-                for entry, value in (entries.children() if entries else {}).items():
-                    if not takes_away(value.value, ("trainer", key)):
-                        continue
-                    if below and below.find(entry):
-                        effective.add(value.path)
-                    else:
-                        idle[value.path] = (("trainer", key, entry), below)
-            lower = merge(lower, layer)
+        layers = tuple(layers_of(document.data, name, size, is_probe=True))
+        for position, layer in enumerate(layers):
+            for removed, setting in _removed_entries(layer):
+                lower = reduce(merge, layers[:position], Layered({}, ()))
+                below = lower.find(*setting[:-1])
+                if below and below.find(setting[-1]):
+                    effective.add(removed)
+                else:
+                    idle[removed] = (setting, below)
     for path in idle.keys() - effective:
         setting, below = idle[path]
         near = nearest(str(setting[-1]), tuple(below.children()) if below else ())
         hint = f"did you mean {near}?" if near else deletion_help(document, path)
         message = f"{dotted(path)} removes {dotted(setting)}, which no layer before it sets"
         yield document.finding("TPU015", message, path, at_key=True, help=hint)
+
+
+def _removed_entries(layer: Layered) -> Iterator[tuple[KeyPath, tuple[str, str, str]]]:
+    """Yield each entry that a layer takes away: its path in the spec, and its path below a layer."""
+    trainer = layer.find("trainer")
+    for key in _NAMED_ENTRIES:
+        entries = trainer.find(key) if trainer else None
+        for entry, value in (entries.children() if entries else {}).items():
+            if takes_away(value.value, ("trainer", key)):
+                yield value.path, ("trainer", key, entry)
 
 
 # The program.
@@ -186,7 +197,10 @@ def _check_fit(document: Document) -> Iterator[Finding]:
     flags = document.data["training"].get("flags", {})
     has_own_step = (flags if isinstance(flags, str) else flags.get("preset")) is not None
     gate = document.data.get("gate", {})
-    for name, size in _jobs(document):
+    is_asked = bool(gate.get("fit")) or any(
+        document.node((*layer, "trainer", "fit")) for layer in present_layers(document)
+    )
+    for name, size in _jobs(document) if is_asked else ():
         layers = merge_layers(document.data, name, size)
         fit = layers.value["trainer"].get("fit")
         if (not gate.get("fit")) if fit is None else (has_own_step or fit.get("step")):

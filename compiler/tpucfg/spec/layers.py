@@ -8,14 +8,12 @@ args, where null is a bare flag, `{remove: true}` takes one away. Lists and all 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from tpucfg.paths import values_at
+from tpucfg.paths import value_at
 from tpucfg.text_format import dotted
 from tpucfg.yamldoc import Document, KeyPath
 
 LAYERED: Final = ("capacity", "trainer", "targets")
 """The keys that can be set in every layer."""
-_LAYERS: Final = ("overrides.*", "environments.*", "environments.*.overrides.*", "probe")
-"""The patterns of the layers below the top."""
 _ARGS: Final = ("trainer", "args")
 """The path of the program's args, in which null is a value."""
 PROBE: Final[KeyPath] = ("probe",)
@@ -56,10 +54,17 @@ class Layered:
 
     def find(self, *keys: str) -> "Layered | None":
         """Return the value at the keys, or None if there is none."""
-        value: Layered | None = self
+        found: Layered | None = self
         for key in keys:
-            value = value.children().get(key) if value else None
-        return value
+            found = found.child(key) if found else None
+        return found
+
+    def child(self, key: str) -> "Layered | None":
+        """Return the value of a key of a mapping, or None if there is none."""
+        if self._children is not None:
+            return self._children.get(key)
+        has_key = isinstance(self.value, dict) and key in self.value
+        return Layered(self.value[key], (*self.path, key)) if has_key else None
 
     def texts(self) -> "Iterator[tuple[KeyPath, str]]":
         """Yield every text in this value with its path in the spec."""
@@ -114,10 +119,21 @@ def layer_scope(layer: KeyPath) -> tuple[str | None, str | None]:
 
 def present_layers(document: Document) -> Iterator[KeyPath]:
     """Yield the path of everything in the document that may be a layer; the document may be invalid."""
+    data = document.data
+    environments = _entries(data, ("environments",))
     yield ()
-    for pattern in _LAYERS:
-        paths = (path for path, _ in values_at(document.data, pattern))
-        yield from (path for path in paths if not any(isinstance(step, int) for step in path))
+    yield from _entries(data, ("overrides",))
+    yield from environments
+    for environment in environments:
+        yield from _entries(data, (*environment, "overrides"))
+    if value_at(data, PROBE, _UNSET) is not _UNSET:
+        yield PROBE
+
+
+def _entries(data: Any, path: KeyPath) -> list[KeyPath]:
+    """Return the paths of the entries of a mapping; nothing for any other value."""
+    mapping = value_at(data, path)
+    return [(*path, key) for key in mapping] if isinstance(mapping, dict) else []
 
 
 def deletion_path(document: Document, path: KeyPath) -> KeyPath:

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from tpucfg.findings import Finding
-from tpucfg.paths import leaf_paths, value_at
+from tpucfg.paths import children
 from tpucfg.spec.layers import PROBE, present_layers
 from tpucfg.text_format import dotted, format_value, listed
 from tpucfg.yamldoc import Document, KeyPath
@@ -84,11 +84,12 @@ def placeholder_findings(document: Document) -> Iterator[Finding]:
     steps = document.node(("training", "steps"))
     known = (*PLACEHOLDERS, *(f"steps.{key}" for key in (steps.keys if steps else ())))
     for layer in present_layers(document):
-        for key in TRAINER_KEYS:
+        has_trainer = document.node((*layer, "trainer")) is not None
+        for key in TRAINER_KEYS if has_trainer else ():
             yield from _check(document, (*layer, "trainer", key), known)
         if layer[:1] in (("overrides",), PROBE):
             yield from _check(document, (*layer, "args"), known)
-        for key in ("args", "env"):
+        for key in ("args", "env") if has_trainer else ():
             yield from _unread_variables(document, (*layer, "trainer", key))
         for plain in _PLAIN_KEYS:
             yield from _unreplaced(document, (*layer, *plain))
@@ -145,9 +146,15 @@ def _bad_placeholder(
 
 
 def _texts(document: Document, section: KeyPath, mark: str = "${") -> Iterator[tuple[KeyPath, str]]:
-    """Yield every parsed text of a section that contains a mark, which an escape may hide in the source."""
-    value = node.value if (node := document.node(section)) else None
-    for path in leaf_paths(value):
-        text = value_at(value, path)
-        if isinstance(text, str) and mark in text:
-            yield (*section, *path), text
+    """Return every parsed text of a section that contains a mark, which an escape may hide in the source."""
+    node = document.node(section)
+    return _texts_below(node.value, section, mark) if node else iter(())
+
+
+def _texts_below(value: Any, path: KeyPath, mark: str) -> Iterator[tuple[KeyPath, str]]:
+    if isinstance(value, str):
+        if mark in value:
+            yield path, value
+        return
+    for step, child in children(value):
+        yield from _texts_below(child, (*path, step), mark)

@@ -6,7 +6,7 @@ from typing import Any, Final, Literal
 
 from tpucfg.named_tuple import NamedTuple
 from tpucfg.paths import sort_keys
-from tpucfg.spec.layers import LAYERED, Layered, layer_paths, merge_layers
+from tpucfg.spec.layers import LAYERED, Layered, layer_paths, merge_layers, present_layers
 from tpucfg.spec.presets import ArgStyle, Preset
 from tpucfg.yamldoc import Document, KeyPath
 
@@ -173,13 +173,14 @@ def resolve_settings(
     The preset gives the style of the arguments where no layer does. A probe has arguments of its own.
     """
     data, by_layers, settings = document.data, {}, {}
+    layered = {path for path in present_layers(document) if _is_layered(document, path)}
     pairs = [("", "")]
     for name, value in data["environments"].items():
         pairs += [
             (name, size) for size in ("", *(value["sizes"] if "sizes" in value else data["sizes"]))
         ]
     for pair in pairs:
-        present = tuple(path for path in layer_paths(*pair) if _has_layer(data, path))
+        present = tuple(path for path in layer_paths(*pair) if path in layered)
         if present not in by_layers:
             layers = merge_layers(data, *pair, is_probe=is_probe)
             by_layers[present] = _settings_of(document, layers, preset, is_probe=is_probe)
@@ -187,10 +188,9 @@ def resolve_settings(
     return settings
 
 
-def _has_layer(data: Any, path: KeyPath) -> bool:
-    for step in path:
-        data = data.get(step, {})
-    return any(key in data for key in (*LAYERED, "args"))
+def _is_layered(document: Document, path: KeyPath) -> bool:
+    node = document.node(path)
+    return node is not None and any(key in node.value for key in (*LAYERED, "args"))
 
 
 def _settings_of(

@@ -109,13 +109,13 @@ class Document(NamedTuple):
         """Return the node at a path, or None if there is none."""
         node = self.root
         for step in path:
-            children: Any = node.children if node else ()
-            exists = (
-                step in children
-                if isinstance(children, dict)
-                else isinstance(step, int) and step < len(children)
-            )
-            node = children[step] if exists else None
+            if node is None:
+                return None
+            children: Any = node.children
+            if isinstance(children, dict):
+                node = children.get(step)
+            else:
+                node = children[step] if isinstance(step, int) and step < len(children) else None
         return node
 
     def value_location(self, path: KeyPath) -> Location:
