@@ -1,4 +1,4 @@
-"""The command line and the environment for running tpucfg in a subprocess."""
+"""Run tpucfg, in this process or in one of its own."""
 
 import fcntl
 import os
@@ -6,17 +6,49 @@ import signal
 import sys
 import termios
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from subprocess import CompletedProcess, Popen
 from typing import Any, Final
+from unittest.mock import patch
 
 from spec_factory import ROOT
+from tpucfg.cli.app import run
 
 COMMAND: Final = (sys.executable, "-m", "tpucfg")
 ENVIRONMENT: Final = {**os.environ, "PYTHONPATH": str(ROOT / "compiler"), "COLUMNS": "80"}
 Run = Callable[..., CompletedProcess[str]]
+
+
+def run_here(
+    folder: Path, *arguments: str, env: Mapping[str, str] = ENVIRONMENT
+) -> CompletedProcess[str]:
+    """Run a command in this process, and return what a process of its own would return.
+
+    The start of a process takes longer than most commands. What depends on it (streams, signals, imports) is tested in
+    real ones: e2e/test_process.py, e2e/test_writing.py, test_imports.py.
+    """
+    out, err = _stream(), _stream()
+    with (
+        patch.dict(os.environ, env, clear=True),
+        chdir(folder),
+        redirect_stdout(out),
+        redirect_stderr(err),
+    ):
+        status = run(arguments)
+    return CompletedProcess(arguments, status, _text(out), _text(err))
+
+
+def _stream() -> TextIOWrapper:
+    return TextIOWrapper(BytesIO(), encoding="utf-8", errors="backslashreplace", newline="")
+
+
+def _text(stream: TextIOWrapper) -> str:
+    stream.flush()
+    stream.seek(0)
+    return stream.read()
 
 
 @contextmanager

@@ -1,13 +1,12 @@
-"""The command as a subprocess, in a folder with a small spec."""
+"""The command in a folder with a small spec."""
 
 import json
-import subprocess
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from process import COMMAND, ENVIRONMENT, Run
+from process import Run, run_here
 from spec_factory import spec
 
 
@@ -18,10 +17,4 @@ def tpucfg(tmp_path: Path) -> Run:
     (tmp_path / "wrong.yaml").write_text(json.dumps(spec(sizes=["v9-8"], name="wrong"), indent=1))
     (tmp_path / "other.yaml").write_text(json.dumps(spec(name="other", sizes=["v2-8"]), indent=1))
 
-    def run(*arguments: str, **more: Any) -> "subprocess.CompletedProcess[str]":
-        more = {"env": ENVIRONMENT, "capture_output": True, **more}
-        return subprocess.run(
-            [*COMMAND, *arguments], cwd=tmp_path, text=True, check=False, timeout=60, **more
-        )
-
-    return run
+    return partial(run_here, tmp_path)

@@ -1,4 +1,4 @@
-"""The command as a subprocess: exit status, standard output and standard error."""
+"""The commands: exit status, standard output and standard error."""
 
 import json
 import re

@@ -16,7 +16,7 @@ import pytest
 
 from compute_api import ComputeApi, serving_compute
 from jobs import program
-from process import COMMAND, ENVIRONMENT, default_signals
+from process import COMMAND, ENVIRONMENT, default_signals, run_here
 from spec_factory import spec
 
 pytestmark = pytest.mark.shell
@@ -32,8 +32,9 @@ PAGE = "<!DOCTYPE html><title>502</title>"
 
 
 @pytest.fixture
-def api(tmp_path: Path) -> Iterator[ComputeApi]:
-    """Serve an empty project, and write a spec for it."""
+def api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ComputeApi]:
+    """Serve an empty project, and write a spec for it; the pause before a second request is short."""
+    monkeypatch.setattr("tpucfg.cli.start_job._PAUSE_SECONDS", 0.01)
     (tmp_path / "bin").mkdir()
     program(tmp_path / "bin", "tpucfg", f'exec {shlex.quote(sys.executable)} -m tpucfg "$@"')
     write_spec(tmp_path)
@@ -55,22 +56,31 @@ def write_spec(folder: Path, **args: Any) -> None:
     (folder / "tpucfg.yaml").write_text(json.dumps(data))
 
 
+def environment(folder: Path) -> dict[str, str]:
+    """Return the variables of a command that finds the stand-ins."""
+    return {**ENVIRONMENT, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
+
+
 def run(folder: Path, *command: str) -> "subprocess.CompletedProcess[str]":
-    """Run a command in the folder of the spec."""
-    environment = {**ENVIRONMENT, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
+    """Run a program in the folder of the spec."""
     return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+        command, cwd=folder, env=environment(folder), capture_output=True, text=True, check=False
     )
+
+
+def tpucfg(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    """Run a command in the folder of the spec."""
+    return run_here(folder, *arguments, env=environment(folder))
 
 
 def submit(folder: Path, size: str = "v6e-16") -> "subprocess.CompletedProcess[str]":
     """Run `tpucfg submit --execute`."""
-    return run(folder, *COMMAND, "submit", "--size", size, "--execute")
+    return tpucfg(folder, "submit", "--size", size, "--execute")
 
 
 def paste(folder: Path, size: str = "v6e-16") -> "subprocess.CompletedProcess[str]":
     """Paste into bash what `tpucfg submit` prints."""
-    printed = run(folder, *COMMAND, "submit", "--size", size)
+    printed = tpucfg(folder, "submit", "--size", size)
     assert printed.returncode == 0, printed.stderr
     return run(folder, "bash", "-c", printed.stdout)
 
@@ -81,16 +91,12 @@ def test_the_objects_are_those_of_the_config(tmp_path: Path, api: ComputeApi, st
     """Each object is created in order, with exactly its document as the request."""
     completed = start(tmp_path)
     assert completed.returncode == 0, completed.stderr
-    rendered = json.loads(
-        run(tmp_path, *COMMAND, "render", "--size", "v6e-16", "--format", "json").stdout
-    )
+    rendered = json.loads(tpucfg(tmp_path, "render", "--size", "v6e-16", "--format", "json").stdout)
     assert list(api.objects.items()) == list(zip(ALL, rendered.values(), strict=True))
     completed = start(tmp_path, "v6e-4")
     assert completed.returncode == 0, completed.stderr
     assert re.search(r'timestamp>="20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ"', completed.stderr)
-    rendered = json.loads(
-        run(tmp_path, *COMMAND, "render", "--size", "v6e-4", "--format", "json").stdout
-    )
+    rendered = json.loads(tpucfg(tmp_path, "render", "--size", "v6e-4", "--format", "json").stdout)
     assert api.objects[INSTANCE] == rendered["instance"]
 
 
@@ -134,7 +140,7 @@ def test_a_group_that_another_start_makes_stays(tmp_path: Path, api: ComputeApi)
 
 def test_each_object_has_a_command_of_its_own(tmp_path: Path, api: ComputeApi) -> None:
     """Below the command that creates all objects, the one of each is printed in order, as a comment."""
-    printed = run(tmp_path, *COMMAND, "submit", "--size", "v6e-16").stdout.splitlines()
+    printed = tpucfg(tmp_path, "submit", "--size", "v6e-16").stdout.splitlines()
     commands = [
         line.removeprefix("#   ") for line in printed if line.startswith("#   tpucfg render ")
     ]
@@ -238,7 +244,7 @@ def test_commands_for_a_person(
     tmp_path: Path, api: ComputeApi, size: str, words: tuple[str, ...]
 ) -> None:
     """The state is printed without the start-up script, the log as text; what a host has printed has a command."""
-    printed = run(tmp_path, *COMMAND, "submit", "--size", size).stdout
+    printed = tpucfg(tmp_path, "submit", "--size", size).stdout
     for word in (*words, "--order=asc", "value(timestamp,jsonPayload.message)", " GB of disk and "):
         assert word in printed
     assert not api.requests
@@ -336,7 +342,6 @@ class Interruption:
     """Runs `tpucfg submit --execute`, and sends it a signal when the server receives each of certain requests."""
 
     def __init__(self, folder: Path, api: ComputeApi, *signals: tuple[str, str, int]) -> None:
-        environment = {**ENVIRONMENT, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
         self._pending = [*signals]
         self._started = threading.Event()
         api.on_request = self._interrupt
@@ -344,7 +349,7 @@ class Interruption:
             self._process = subprocess.Popen(
                 [*COMMAND, "submit", "--size", "v6e-16", "--execute"],
                 cwd=folder,
-                env=environment,
+                env=environment(folder),
                 stderr=subprocess.PIPE,
                 text=True,
             )
@@ -515,7 +520,7 @@ def test_an_object_is_printed_alone(
     tmp_path: Path, api: ComputeApi, options: tuple[str, ...], message: str
 ) -> None:
     """`render --document` prints one object, and prints nothing if a config lacks it, naming those that there are."""
-    completed = run(tmp_path, *COMMAND, "render", *options)
+    completed = tpucfg(tmp_path, "render", *options)
     assert completed.returncode == 2
     assert message in completed.stderr
     assert completed.stdout == ""
@@ -530,7 +535,7 @@ def test_other_targets_have_no_objects(tmp_path: Path) -> None:
         training={"tuned_on": "v2-8", "batch_size": 8, "train_steps": 1},
     )
     (tmp_path / "tpucfg.yaml").write_text(json.dumps(data))
-    completed = run(tmp_path, *COMMAND, "render", "--format", "json", "--document", "tpu")
+    completed = tpucfg(tmp_path, "render", "--format", "json", "--document", "tpu")
     assert completed.returncode == 2
     assert "config.json is one object, which --document cannot divide" in completed.stderr
     assert completed.stdout == ""

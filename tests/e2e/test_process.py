@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,19 @@ from repositories import Repository
 from spec_factory import ROOT, spec
 
 pytestmark = pytest.mark.shell
+
+
+@pytest.fixture
+def tpucfg(tpucfg: Run, tmp_path: Path) -> Run:  # noqa: ARG001 - it writes the specs
+    """Return a function that runs the command as a process in the folder of the specs."""
+
+    def start(*arguments: str, **more: Any) -> "subprocess.CompletedProcess[str]":
+        more = {"env": ENVIRONMENT, "capture_output": True, **more}
+        return subprocess.run(
+            [*COMMAND, *arguments], cwd=tmp_path, text=True, check=False, timeout=60, **more
+        )
+
+    return start
 
 
 @pytest.mark.sample

@@ -1,21 +1,17 @@
 """Scaling up from rung to rung as a user does: submit, record, check the status, submit the next."""
 
-import io
 import json
 import os
 import re
 import shlex
 import subprocess
-from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from jobs import program
 from process import COMMAND, ENVIRONMENT, Run
 from spec_factory import CATALOG, spec
-from tpucfg.cli.app import run
 from tpucfg.results.records import parse_records
 
 GATE = {"min_scaling_efficiency": 0.8, "metric": "accuracy", "goal": "max", "max_drop": 0.01}
@@ -40,19 +36,10 @@ then: tpucfg record --env dev --size v2-32 --run a2 --from LOG
 
 @pytest.fixture
 def scale_up(tpucfg: Run, tmp_path: Path) -> Run:
-    """Return the command, run in this process, in a project with a gate, prices and three rungs, without records."""
+    """Return the command in a project with a gate, prices and three rungs, without records."""
     write_spec(tmp_path, sizes=SIZES, gate=GATE, prices={"v2": 0.5})
 
-    def run_here(*arguments: str, **more: Any) -> subprocess.CompletedProcess[str]:
-        # A process for each of the many commands would take most of the time.
-        if more:
-            return tpucfg(*arguments, **more)
-        out, err = io.StringIO(), io.StringIO()
-        with chdir(tmp_path), redirect_stdout(out), redirect_stderr(err):
-            status = run([*arguments])
-        return subprocess.CompletedProcess(arguments, status, out.getvalue(), err.getvalue())
-
-    return run_here
+    return tpucfg
 
 
 def write_spec(folder: Path, **changes: object) -> None:
@@ -269,9 +256,18 @@ def test_record_reads_gcloud_output(tmp_path: Path) -> None:
     assert row["metrics"] == {"accuracy": 0.9, "examples_per_second": 59}
 
 
-def test_record_reports_a_closed_standard_input(scale_up: Run) -> None:
+@pytest.mark.usefixtures("scale_up")
+def test_record_reports_a_closed_standard_input(tmp_path: Path) -> None:
     """A closed standard input is an error, like a missing log."""
-    result = scale_up("record", "--size", "v2-8", "--from", "-", preexec_fn=lambda: os.close(0))
+    closed = f"{shlex.join(COMMAND)} record --size v2-8 --from - <&-"
+    result = subprocess.run(
+        ["sh", "-c", closed],
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (result.returncode, result.stdout) == (1, "")
     assert "- cannot be read" in result.stderr
 

@@ -1,4 +1,4 @@
-"""`tpucfg status --live` as a process, with stand-ins of kubectl and gcloud on the PATH."""
+"""`tpucfg status --live`, with stand-ins of kubectl and gcloud on the PATH."""
 
 import json
 import os
@@ -12,7 +12,7 @@ import pytest
 
 from jobs import program
 from live_answers import RUNNING, Answers, Failing, install_clients, jobset, pods
-from process import COMMAND, ENVIRONMENT, default_signals
+from process import COMMAND, ENVIRONMENT, default_signals, run_here
 
 pytestmark = pytest.mark.shell
 
@@ -41,10 +41,7 @@ def status(folder: Path, *options: str, answers: Answers | None = None) -> tuple
     (folder / "tpucfg.yaml").write_text(json.dumps(SPEC))
     calls = install_clients(folder / "bin", answers or {})
     environment = {**ENVIRONMENT, "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"}
-    command = [*COMMAND, "status", *options]
-    completed = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
+    completed = run_here(folder, "status", *options, env=environment)
     assert (completed.returncode, completed.stderr) == (0, "")
     return completed.stdout, calls.read_text().splitlines()
 
@@ -185,14 +182,7 @@ def test_hostile_answers_are_escaped(tmp_path: Path, format: str) -> None:
 def test_options_of_live_need_it(tmp_path: Path) -> None:
     """--size without --live is an error of use, as the ladder is always whole."""
     (tmp_path / "tpucfg.yaml").write_text(json.dumps(SPEC))
-    completed = subprocess.run(
-        [*COMMAND, "status", "--size", "v6e-8"],
-        cwd=tmp_path,
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    completed = run_here(tmp_path, "status", "--size", "v6e-8")
     assert completed.returncode == 2
     assert "add --live" in completed.stderr
 

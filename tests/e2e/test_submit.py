@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from jobs import program
-from process import COMMAND, ENVIRONMENT
+from process import ENVIRONMENT, run_here
 from spec_factory import spec
 
 pytestmark = pytest.mark.shell
@@ -73,12 +73,21 @@ def notes(tmp_path: Path) -> Path:
 
 
 def run(folder: Path, *command: str) -> "subprocess.CompletedProcess[str]":
-    """Run a command with the stub programs on its PATH."""
-    path = f"{folder / 'bin'}:{os.environ['PATH']}"
-    environment = {**ENVIRONMENT, "PATH": path, "NOTES": str(folder / "notes")}
+    """Run a program with the stub programs on its PATH."""
     return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+        command, cwd=folder, env=environment(folder), capture_output=True, text=True, check=False
     )
+
+
+def submit(folder: Path, *options: str) -> "subprocess.CompletedProcess[str]":
+    """Run `tpucfg submit` with the stub programs on its PATH."""
+    return run_here(folder, "submit", *options, env=environment(folder))
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Return the variables of a command that finds the stub programs."""
+    path = f"{folder / 'bin'}:{os.environ['PATH']}"
+    return {**ENVIRONMENT, "PATH": path, "NOTES": str(folder / "notes")}
 
 
 def hostile_spec(target: str) -> dict[str, Any]:
@@ -122,7 +131,7 @@ def test_the_pasted_command_equals_execute(
     """With hostile values and file names, bash passes on each argument unchanged, and starts no other program."""
     (tmp_path / name).write_text(json.dumps(hostile_spec(target)))
     chosen = () if name == "tpucfg.yaml" else ("--spec", name)
-    printed = run(tmp_path, *COMMAND, "submit", "--run", "a1", *chosen)
+    printed = submit(tmp_path, "--run", "a1", *chosen)
     assert printed.returncode == 0, printed.stderr
     pasted = run(tmp_path, "bash", "-euo", "pipefail", "-c", printed.stdout)
     assert pasted.returncode == 0, pasted.stderr
@@ -130,7 +139,7 @@ def test_the_pasted_command_equals_execute(
     assert not (tmp_path / "pwned").exists()
     for path in notes.iterdir():
         path.unlink()
-    executed = run(tmp_path, *COMMAND, "submit", "--run", "a1", "--execute", *chosen)
+    executed = submit(tmp_path, "--run", "a1", "--execute", *chosen)
     assert executed.returncode == 0, executed.stderr
     executed_call = recorded_call(notes)
     assert not (tmp_path / "pwned").exists()
@@ -164,17 +173,14 @@ def test_execute_starts_no_shell(tmp_path: Path, notes: Path, target: str) -> No
     for name in ("gcloud", "kubectl", "curl"):
         path = tmp_path / "bin" / name
         path.write_text(shell_free + path.read_text().partition("\n")[2])
-    completed = run(tmp_path, *COMMAND, "submit", "--execute")
+    completed = submit(tmp_path, "--execute")
     assert completed.returncode == 0, completed.stderr
     assert not (notes / "shell").exists()
     if target != "gke":  # which runs several commands
         (running,) = [
             line for line in completed.stderr.splitlines() if line.startswith("running: ")
         ]
-        assert (
-            running.removeprefix("running: ")
-            == run(tmp_path, *COMMAND, "submit").stdout.splitlines()[1]
-        )
+        assert running.removeprefix("running: ") == submit(tmp_path).stdout.splitlines()[1]
     log = ["read its log with"] if target in ("vertex-ai", "gke") else []
     hints = [line.partition(":")[0] for line in completed.stderr.splitlines()[-2 - len(log) :]]
     assert hints == ["watch it with", *log, "delete it with"]
@@ -195,11 +201,8 @@ def test_a_failing_program_is_reported(tmp_path: Path, script: str | None, messa
     (tmp_path / "bin").mkdir()
     if script is not None:
         program(tmp_path / "bin", "gcloud", script)
-    environment = {**ENVIRONMENT, "PATH": f"{tmp_path / 'bin'}"}
-    command = [*COMMAND, "submit", "--execute"]
-    completed = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-    )
+    path = str(tmp_path / "bin")
+    completed = run_here(tmp_path, "submit", "--execute", env={**ENVIRONMENT, "PATH": path})
     assert message in completed.stderr
     assert "Traceback" not in completed.stderr
     assert completed.returncode == (0 if "delete" in message else 1)
@@ -212,11 +215,8 @@ def test_a_program_that_cannot_be_started_is_named(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "gcloud").write_bytes(b"\x7fELF no program")
     (tmp_path / "bin" / "gcloud").chmod(0o755)
-    environment = {**ENVIRONMENT, "PATH": f"{tmp_path / 'bin'}"}
-    command = [*COMMAND, "submit", "--execute"]
-    completed = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-    )
+    path = str(tmp_path / "bin")
+    completed = run_here(tmp_path, "submit", "--execute", env={**ENVIRONMENT, "PATH": path})
     assert completed.returncode == 1
     assert completed.stderr.splitlines()[-2].startswith("tpucfg: gcloud cannot be started: ")
     assert completed.stderr.splitlines()[-1].startswith("help: ")

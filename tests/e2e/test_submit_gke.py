@@ -3,13 +3,14 @@
 import json
 import os
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from kubectl_cluster import cluster, install_kubectl
-from process import COMMAND, ENVIRONMENT, default_signals
+from process import COMMAND, ENVIRONMENT, Run, default_signals, run_here
 from spec_factory import spec
 
 pytestmark = pytest.mark.shell
@@ -51,15 +52,14 @@ def gke_spec(**changes: Any) -> dict[str, Any]:
 class Submitted:
     """The outcome of one `submit --execute`."""
 
+    run: Run = staticmethod(run_here)
+
     def __init__(self, folder: Path, data: dict[str, Any], *options: str, **state: Any) -> None:
         (folder / "tpucfg.yaml").write_text(json.dumps(data))
         (folder / "bin").mkdir(exist_ok=True)
         install_kubectl(folder / "bin", folder / "cluster.json", **state)
         environment = {**ENVIRONMENT, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
-        command = [*COMMAND, "submit", "--execute", *options]
-        completed = subprocess.run(
-            command, cwd=folder, env=environment, capture_output=True, text=True, check=False
-        )
+        completed = self.run(folder, "submit", "--execute", *options, env=environment)
         self.status, self.errors = completed.returncode, completed.stderr
         self.objects: list[str] = cluster(folder / "cluster.json")["objects"]
         self.calls: list[list[str]] = cluster(folder / "cluster.json")["calls"]
@@ -70,6 +70,25 @@ class Submitted:
             call for call in self.calls if "--dry-run=server" not in call and "get" not in call
         ]
         return [" ".join(word for word in call if not word.startswith("--")) for call in changing]
+
+
+class SubmittedByAProcess(Submitted):
+    """The outcome of one `submit --execute` that gets a signal."""
+
+    @staticmethod
+    def run(
+        folder: Path, *arguments: str, env: Mapping[str, str]
+    ) -> "subprocess.CompletedProcess[str]":
+        """Run the command as a process."""
+        with default_signals():
+            return subprocess.run(
+                [*COMMAND, *arguments],
+                cwd=folder,
+                env=env,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
 
 
 @pytest.mark.sample
@@ -322,8 +341,7 @@ def _deletion(name: str) -> str:
 
 def test_a_canceled_start_leaves_no_jobset(tmp_path: Path) -> None:
     """A SIGTERM while the JobSet is created, as of a CI job that is canceled, deletes it and names the others."""
-    with default_signals():
-        job = Submitted(tmp_path, gke_spec(), errors={"JobSet": "interrupted"})
+    job = SubmittedByAProcess(tmp_path, gke_spec(), errors={"JobSet": "interrupted"})
     assert job.status == 130, job.errors
     assert OBJECTS[2] not in job.objects
     named = job.errors.partition("not deleted; run:")[2]
@@ -355,11 +373,7 @@ def test_an_object_of_another_submission_stays(tmp_path: Path) -> None:
 def test_several_objects_are_printed_as_one_command_each(tmp_path: Path) -> None:
     """Below `submit --execute` are the commands of the objects in order, which create the same when they are pasted."""
     (tmp_path / "tpucfg.yaml").write_text(json.dumps(gke_spec()))
-    command = [*COMMAND, "submit", "--run", "a1"]
-    output = subprocess.run(
-        command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=True
-    ).stdout
-    lines = output.splitlines()
+    lines = run_here(tmp_path, "submit", "--run", "a1").stdout.splitlines()
     assert lines[1] == "tpucfg submit --env dev --size v5litepod-16 --run a1 --execute"
     documents = [line for line in lines if "--document" in line]
     assert [line.split(" --document ")[1].split()[0] for line in documents] == [
