@@ -184,7 +184,9 @@ def test_comment_equals_its_golden_file(
     _assert_well_formed(text)
 
 
+@pytest.mark.parametrize("name", ["first-commit"])
 def test_comment_without_a_base_shows_everything_as_new(
+    name: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -198,12 +200,13 @@ def test_comment_without_a_base_shows_everything_as_new(
 
     assert run(["review", "--base", "HEAD"]) == 0
     text = capsys.readouterr().out
-    assert text == goldens.text(COMMENTS / "first-commit.md", text)
+    assert text == goldens.text(COMMENTS / f"{name}.md", text)
     _assert_well_formed(text)
 
 
+@pytest.mark.parametrize("name", ["spec-fixed"])
 def test_comment_for_a_fixed_spec_reports_the_fix(
-    repository: Repository, capsys: pytest.CaptureFixture[str], goldens: Goldens
+    repository: Repository, capsys: pytest.CaptureFixture[str], goldens: Goldens, name: str
 ) -> None:
     """A change that fixes the errors of a spec is reported as such, and the status is 0."""
     repository.edit(("tuned_on: v2-8", "tuned_on: v2-9"))
@@ -212,7 +215,7 @@ def test_comment_for_a_fixed_spec_reports_the_fix(
 
     assert run(["review", "--base", "HEAD"]) == 0
     text = with_numbered_commits(repository, capsys.readouterr().out)
-    assert text == goldens.text(COMMENTS / "spec-fixed.md", text)
+    assert text == goldens.text(COMMENTS / f"{name}.md", text)
 
 
 @pytest.mark.parametrize("repository", [("--target", "gke")], indirect=True)
@@ -269,8 +272,9 @@ def test_comment_for_many_configs_is_short(
     _assert_well_formed(text)
 
 
+@pytest.mark.parametrize("name", ["drift"])
 def test_comment_names_drift(
-    repository: Repository, capsys: pytest.CaptureFixture[str], goldens: Goldens
+    repository: Repository, capsys: pytest.CaptureFixture[str], goldens: Goldens, name: str
 ) -> None:
     """Drift in the cloud is apart from the change."""
     repository.edit(PROTECTED, (":1.0", ":1.2"))
@@ -293,7 +297,7 @@ def test_comment_names_drift(
     )
     text = with_numbered_commits(repository, capsys.readouterr().out)
 
-    assert text == goldens.text(COMMENTS / "drift.md", text)
+    assert text == goldens.text(COMMENTS / f"{name}.md", text)
     _assert_well_formed(text)
 
 
