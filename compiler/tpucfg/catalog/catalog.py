@@ -28,6 +28,7 @@ class Catalog:
         self._directory = directory
         self._files: dict[str, dict[str, Any]] = {}
         self._slices: dict[str, Slice] = {}
+        self._generations: dict[str, Generation] = {}
 
     @cached_property
     def _index(self) -> dict[str, Any]:
@@ -82,10 +83,13 @@ class Catalog:
         Raises:
             KeyError: No generation has that name.
         """
-        prefix = self._index[name]["prefix"]
-        data = self._file(name)
-        slices = (self.find(size) for size in data["sizes"])
-        return _generation(prefix, data, tuple(slice_ for slice_ in slices if slice_))
+        if name not in self._generations:
+            prefix = self._index[name]["prefix"]
+            data = self._file(name)
+            slices = (self.find(size) for size in data["sizes"])
+            known = tuple(slice_ for slice_ in slices if slice_)
+            self._generations[name] = _generation(prefix, data, known)
+        return self._generations[name]
 
     def all(self) -> tuple[Slice, ...]:
         """Return every size, by generation and number."""

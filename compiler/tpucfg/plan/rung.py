@@ -123,7 +123,9 @@ def slice_in_force(project: Project, target: str, slice_: Slice) -> Slice:
 
 def _overridden(override: Override, slice_: Slice) -> Slice:
     # Another machine or topology than the size has is TPU026; the figures are then computed for the default one.
-    if override.machine in {machine.name for machine in (*slice_.machines, *slice_.named_machines)}:
+    if override.machine and override.machine in {
+        machine.name for machine in (*slice_.machines, *slice_.named_machines)
+    }:
         slice_ = slice_.on_machine(override.machine)
     return (
         slice_.on_topology(override.topology) if override.topology in slice_.topologies else slice_
@@ -336,6 +338,8 @@ def has_finite_decimal(value: Fraction) -> bool:
 
 def decimal_text(value: Fraction) -> str:
     """Return the value in decimal digits: exactly if its decimal form is finite, else with six significant digits."""
+    if value.denominator == 1:
+        return str(value.numerator)
     is_finite = has_finite_decimal(value)
     digits = (
         len(str(value.numerator)) + value.denominator.bit_length()

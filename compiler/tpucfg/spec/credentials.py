@@ -20,6 +20,8 @@ _HINTS: Final = str.split(
     " begin @"
 )
 """One of them occurs in every name of a credential, and in every token of a known form."""
+_TEXT_HINTS: Final = tuple(hint.rstrip("=") for hint in _HINTS)
+"""The hints in a text of YAML, where a colon may stand in place of `=`."""
 _MIN_LENGTH: Final = 6
 """The least characters of a credential: an address with a password, `//u:p@h`, has more."""
 _WORDS: Final = ("args", "command")
@@ -38,11 +40,7 @@ def _may_have_credentials(document: Document) -> bool:
     A text between quotes may have escapes, and a hidden value is a row of asterisks.
     """
     text = document.text.casefold()
-    return (
-        "\\" in text
-        or _BLANK * _MIN_LENGTH in text
-        or any(hint.rstrip("=") in text for hint in _HINTS)
-    )
+    return "\\" in text or _BLANK * _MIN_LENGTH in text or any(map(text.__contains__, _TEXT_HINTS))
 
 
 class Credential(NamedTuple):

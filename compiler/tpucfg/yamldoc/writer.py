@@ -148,7 +148,12 @@ def round_trips(text: str, *values: Any) -> bool:
 def _matches(event: Any, events: Iterator[Any], value: Any) -> bool:
     event_type = type(event)
     if event_type is ScalarEvent:
-        return _matches_scalar(event, value)
+        # A plain scalar is resolved by YAML 1.2, any other is text.
+        is_plain = event.implicit[0]
+        resolved = resolve_scalar(event.value) if is_plain else event.value
+        # The types are compared as well, because 1, 1.0 and True are equal in Python.
+        is_equal = type(resolved) is type(value) and resolved == value
+        return is_equal and not event.anchor and not event.tag
     if getattr(event, "anchor", None) or getattr(event, "tag", None):
         return False
     if event_type is MappingStartEvent:
@@ -158,15 +163,6 @@ def _matches(event: Any, events: Iterator[Any], value: Any) -> bool:
         and type(value) is list
         and _matches_sequence(events, value)
     )
-
-
-def _matches_scalar(event: Any, value: Any) -> bool:
-    """Return True if the scalar is the value: a plain one is resolved by YAML 1.2, any other is text."""
-    if event.anchor or event.tag:
-        return False
-    resolved = resolve_scalar(event.value) if event.implicit[0] else event.value
-    # The types are compared as well, because 1, 1.0 and True are equal in Python.
-    return type(resolved) is type(value) and resolved == value
 
 
 def _matches_mapping(events: Iterator[Any], value: dict[str, Any]) -> bool:
