@@ -88,9 +88,8 @@ def new_stack(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[NewSta
         *,
         name: str = "dev",
         config: Mapping[str, object] | None = None,
-        folder: Path | None = None,
     ) -> Stack:
-        folder = folder or tmp_path / f"stack-{name}"
+        folder = tmp_path / f"stack-{name}"
         folder.mkdir(exist_ok=True)
         return create_stack(
             program, folder=folder, environment=world.environment, name=name, config=config

@@ -64,9 +64,11 @@ def test_first_preview_shows_the_member_of_each_grant(world: World, create: Crea
 
 def test_up_creates_the_environment(world: World, create: CreateStack) -> None:
     """The bucket is in the TPUs' region, agent and account have access, and the outputs equal the compiler's."""
-    outcome = create().up()
+    stack = create()
 
-    assert outcome.outputs == {
+    stack.up()
+
+    assert stack.outputs() == {
         "bucket": BUCKET,
         "bucketUrl": f"gs://{BUCKET}",
         "region": "us-central1",
@@ -467,9 +469,11 @@ def test_account_named_in_the_spec_is_used(
     world.cloud.create_account(PROJECT, "trainer", {})
     program.top = {"targets": {"vertex-ai": {"service_account": account}}}
 
-    outcome = create().up()
+    stack = create()
 
-    assert outcome.outputs["workloadServiceAccount"] == account
+    stack.up()
+
+    assert stack.outputs()["workloadServiceAccount"] == account
     assert world.cloud.members(f"b/{BUCKET}", USER) == {AGENT, f"serviceAccount:{account}"}
     assert set(world.cloud.accounts) == {account}
 
@@ -508,10 +512,11 @@ def test_account_of_ai_platform_is_looked_up(
             monkeypatch.setenv(
                 name, api.environment[name].rstrip("/") + slash * name.endswith("ENDPOINT")
             )
-        outcome = create().up()
+        stack = create()
+        stack.up()
         assert f"GET /v1/projects/{PROJECT}:getConfig" in api.requests
 
-    assert outcome.outputs["tpuAgent"] == TENANT
+    assert stack.outputs()["tpuAgent"] == TENANT
     assert world.cloud.members(f"projects/{PROJECT}", "roles/ml.serviceAgent") == {
         f"serviceAccount:{TENANT}"
     }

@@ -11,6 +11,8 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final, Protocol, TypedDict, Unpack
@@ -18,6 +20,7 @@ from typing import Any, Final, Protocol, TypedDict, Unpack
 from pulumi import automation
 from pulumi.automation import events
 from pulumi.automation._server import LanguageServer
+from pulumi.automation._stack import StackInitMode
 from pulumi.automation.errors import CommandError
 
 # The SDK's server logs there that the engine disconnected; the log records would keep the program's objects alive.
@@ -63,8 +66,6 @@ class Outcome:
     """All events of the engine."""
     text: str
     """The printed output."""
-    outputs: dict[str, Any]
-    """The stack's outputs; empty if the operation has none."""
 
     @property
     def steps(self) -> list[Step]:
@@ -156,6 +157,11 @@ class Stack:
             entry["urn"].rpartition("::")[2]: entry for entry in deployment.get("resources", [])
         }
 
+    def outputs(self) -> dict[str, Any]:
+        """Return the outputs of the last `up`."""
+        outputs = self.automation.workspace.stack_outputs(self.automation.name)
+        return {name: output.value for name, output in outputs.items()}
+
     def change_program(self, program: Program) -> None:
         """Replace the stack's program."""
         self.automation.workspace.program = program
@@ -166,7 +172,7 @@ class Stack:
         events_: list[events.EngineEvent] = []
         lines: list[str] = []
         try:
-            result = operation(
+            operation(
                 on_event=events_.append,
                 on_output=lines.append,
                 on_error=lines.append,
@@ -178,12 +184,12 @@ class Stack:
                 return self._run(operation, fails, options, tries - 1)
             if not fails:
                 raise UnexpectedOutcomeError("\n".join(lines) or str(error)) from None
-            return Outcome(events_, "\n".join(lines), {})
+            return Outcome(events_, "\n".join(lines))
         if fails:
             raise UnexpectedOutcomeError(
                 "expected a failure, but the operation passed:\n" + "\n".join(lines)
             )
-        return Outcome(events_, "\n".join(lines), _plain_outputs(result))
+        return Outcome(events_, "\n".join(lines))
 
 
 _STACK: Final = "pulumi:pulumi:Stack"
@@ -200,40 +206,57 @@ def _failed_to_start(events_: Sequence[events.EngineEvent], lines: Sequence[str]
     return lost and all(step.type == _STACK or step.operation == "refresh" for step in started)
 
 
+class _Operations(automation.Stack):
+    """Operations alone: the Automation API asks for outputs and history after each, by three processes."""
+
+    def outputs(self) -> automation.OutputMap:
+        """Return nothing; `Stack.outputs` asks the engine."""
+        return {}
+
+    def info(self, show_secrets: bool = True) -> automation.UpdateSummary:
+        """Return a summary of no operation."""
+        return automation.UpdateSummary("update", datetime.now(UTC), "", {}, {}, "succeeded")
+
+
+@cache
+def _command() -> automation.PulumiCommand:
+    """Return the command on the PATH, which is asked for its version once."""
+    return automation.PulumiCommand()
+
+
 def create_stack(
     program: Program,
     *,
     folder: Path,
     environment: Mapping[str, str],
     name: str = "dev",
-    project: str = "tpucfg",
     config: Mapping[str, object] | None = None,
 ) -> Stack:
-    """Create or select a stack of an inline program.
+    """Create a stack of an inline program, or select it.
 
     Args:
         program: declares the resources; each operation calls it again.
-        folder: the working folder. With a Pulumi.yaml, its project and stack files are used.
+        folder: the working folder.
         environment: the engine's environment variables; see `projects.engine_environment`.
         name: the stack's name.
-        project: the project's name, if the folder has no Pulumi.yaml.
         config: stack configuration: `key` or `namespace:key`; a value that is not a string is set as a structure.
     """
-    own = (folder / "Pulumi.yaml").exists()
-    options = automation.LocalWorkspaceOptions(
+    project = automation.ProjectSettings(name="tpucfg", runtime="python", main=str(folder))
+    workspace = automation.LocalWorkspace(
         work_dir=str(folder),
+        program=program,
         env_vars=environment,
-        project_settings=None
-        if own
-        else automation.ProjectSettings(name=project, runtime="python", main=str(folder)),
+        project_settings=project,
+        pulumi_command=_command(),
     )
-    stack = automation.create_or_select_stack(
-        name, project_name=project, program=program, opts=options
-    )
+    try:
+        stack = _Operations(name, workspace, StackInitMode.CREATE)
+    except automation.StackAlreadyExistsError:
+        stack = _Operations(name, workspace, StackInitMode.SELECT)
     if config:
         settings = json.dumps({key: _setting(value) for key, value in config.items()})
         arguments = ["config", "set-all", "--stack", name, "--json", settings]
-        stack.workspace.pulumi_command.run(arguments, str(folder), environment)
+        _command().run(arguments, str(folder), environment)
     return Stack(stack)
 
 
@@ -246,9 +269,8 @@ class NewStack(Protocol):
         *,
         name: str = "dev",
         config: Mapping[str, object] | None = None,
-        folder: Path | None = None,
     ) -> Stack:
-        """Create a stack, with the arguments of `create_stack`; without a folder, in a new one."""
+        """Create a stack, with the arguments of `create_stack`, in a folder of its own."""
 
 
 def collect_abandoned_programs() -> None:
@@ -292,7 +314,3 @@ def _step(metadata: events.StepEventMetadata) -> Step:
     return Step(
         str(metadata.op.value), metadata.type, metadata.urn.rpartition("::")[2], changes, old, new
     )
-
-
-def _plain_outputs(result: object) -> dict[str, Any]:
-    return {name: output.value for name, output in getattr(result, "outputs", {}).items()}
