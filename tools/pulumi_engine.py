@@ -1,7 +1,7 @@
 """Find the Pulumi engine for the stack tests, or build it.
 
 Prints the path of a usable `pulumi`: the one on the PATH if it is new enough, else the one in the cache, else a
-new build in the cache, from the pinned `tools/go.mod` (MINUTES on two cores, once). Messages go to stderr.
+new build in the cache, from the pinned `tools/go.mod` (three minutes of CPU time, once). Messages go to stderr.
 
 The build contains only the engine, without the clients of clouds that `pulumi_engine.patch` takes out. `pulumi up` on
 a project also needs `pulumi-language-python`, which is part of Pulumi's installer
@@ -124,7 +124,7 @@ def _go_version() -> str:
 def _build(engine: Path) -> None:
     version = pinned_version()
     output_file, unfinished = engine.parent / "build.log", engine.parent / "pulumi.unfinished"
-    log(f"building pulumi {version} into {engine.parent} (MINUTES on two cores, once)")
+    log(f"building pulumi {version} into {engine.parent} (three minutes of CPU time, once)")
     with TemporaryDirectory(dir=engine.parent) as folder:
         modules = _patched_module(Path(folder))
         flags = f"-s -w -X {VERSION_VARIABLE}={version}"
@@ -153,15 +153,19 @@ def _patched_module(folder: Path) -> Path:
     for pattern in LEFT_OUT:
         for path in copy.glob(pattern):
             path.unlink()
-    _output(["git", "apply", str(PATCH)], copy)
+    # In a folder of a repository, git would skip what is not below its root.
+    _output(["git", "apply", str(PATCH)], copy, GIT_CEILING_DIRECTORIES=str(folder.resolve()))
     for name in ("go.mod", "go.sum"):
         shutil.copy(TOOLS / name, folder)
     _output(["go", "mod", "edit", f"-replace={MODULE}={copy}"], folder)
     return folder / "go.mod"
 
 
-def _output(command: list[str], folder: Path) -> str:
-    completed = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+def _output(command: list[str], folder: Path, **variables: str) -> str:
+    environment = {**os.environ, **variables}
+    completed = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
     if completed.returncode:
         raise EngineError(_failure_message(" ".join(command[:2]), completed.stderr))
     return completed.stdout
