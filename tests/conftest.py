@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 import pytest
 from hypothesis import HealthCheck, settings
 
-from required import missing
 from goldens import Goldens
+from required import missing
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator

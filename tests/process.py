@@ -8,10 +8,10 @@ import termios
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
-from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from subprocess import CompletedProcess, Popen
-from typing import Any, Final
+from tempfile import TemporaryFile
+from typing import Any, Final, TextIO
 from unittest.mock import patch
 
 from spec_factory import ROOT
@@ -30,25 +30,36 @@ def run_here(
     The start of a process takes longer than most commands. What depends on it (streams, signals, imports) is tested in
     real ones: e2e/test_process.py, e2e/test_writing.py, test_imports.py.
     """
-    out, err = _stream(), _stream()
     with (
         patch.dict(os.environ, env, clear=True),
         chdir(folder),
+        _captured(1) as out,
+        _captured(2) as err,
         redirect_stdout(out),
         redirect_stderr(err),
     ):
         status = run(arguments)
-    return CompletedProcess(arguments, status, _text(out), _text(err))
+        return CompletedProcess(arguments, status, _text(out), _text(err))
 
 
-def _stream() -> TextIOWrapper:
-    return TextIOWrapper(BytesIO(), encoding="utf-8", errors="backslashreplace", newline="")
+@contextmanager
+def _captured(descriptor: int) -> Iterator[TextIO]:
+    """Let a file take the place of an output, also for the programs that the block starts."""
+    kept = os.dup(descriptor)
+    with TemporaryFile("w+", encoding="utf-8", errors="backslashreplace", newline="") as file:
+        file.reconfigure(line_buffering=True)
+        os.dup2(file.fileno(), descriptor)
+        try:
+            yield file
+        finally:
+            os.dup2(kept, descriptor)
+            os.close(kept)
 
 
-def _text(stream: TextIOWrapper) -> str:
-    stream.flush()
-    stream.seek(0)
-    return stream.read()
+def _text(file: TextIO) -> str:
+    file.flush()
+    file.seek(0)
+    return file.read()
 
 
 @contextmanager

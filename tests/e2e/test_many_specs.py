@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from process import COMMAND, ENVIRONMENT, default_signals, wait_for_reader
+from process import COMMAND, ENVIRONMENT, default_signals, run_here, wait_for_reader
 from spec_factory import spec
 
 pytestmark = pytest.mark.shell
@@ -143,8 +143,8 @@ def with_second(
     second = spec(**changes)
     second["environments"]["dev"] |= environment
     (folder / "b.yaml").write_text(json.dumps(second, indent=1))
-    status, out, err = wait(start(folder, *command, "--spec", "a.yaml", "--spec", "b.yaml"))
-    return status, out if command[0] == "check" else err
+    done = run_here(folder, *command, "--spec", "a.yaml", "--spec", "b.yaml")
+    return done.returncode, done.stdout if command[0] == "check" else done.stderr
 
 
 @pytest.mark.parametrize("command", [("check",), ("render",), ("render", "--out", "out")])

@@ -68,12 +68,10 @@ def test_events_are_logged(tmp_path: Path) -> None:
     assert "socket.gethostbyname" in events
 
 
-@pytest.mark.parametrize("arguments", INSIDE, ids=" ".join)
-def test_commands_use_no_network_and_no_subprocess(
-    tmp_path: Path, arguments: tuple[str, ...]
-) -> None:
-    """The command looks up no host, opens no connection and starts no subprocess."""
-    assert _events(tmp_path, *COMMAND, *arguments) == ""
+def test_commands_use_no_network_and_no_subprocess(tmp_path: Path) -> None:
+    """The commands look up no host, open no connection and start no subprocess."""
+    program = f"from tpucfg.cli.app import run\nfor words in {INSIDE!r}: run(words)"
+    assert _events(tmp_path, sys.executable, "-c", program) == ""
 
 
 @pytest.mark.sample

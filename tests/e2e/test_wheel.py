@@ -20,6 +20,11 @@ from markdown_it import MarkdownIt
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("wheel")]
 
 ROOT = Path(__file__).resolve().parents[2]
+PYTHONS = [
+    minor if minor == sys.version_info.minor else pytest.param(minor, marks=pytest.mark.pythons)
+    for minor in range(11, 15)
+]
+"""The Python that runs the tests, and the others, if the machine has them."""
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 Run: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -148,7 +153,7 @@ def _pythons(minor: int) -> Iterator[str]:
             yield candidate
 
 
-@pytest.fixture(scope="module", params=range(11, 15), ids=lambda minor: f"python3.{minor}")
+@pytest.fixture(scope="module", params=PYTHONS, ids=lambda minor: f"python3.{minor}")
 def run(
     request: pytest.FixtureRequest, wheel: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Run:

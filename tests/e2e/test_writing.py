@@ -36,11 +36,12 @@ IN_A_NAMESPACE: Final = pytest.mark.skipif(
 )
 
 
-def many(batch: int) -> dict[str, Any]:
-    """Return a spec with forty environments of five rungs each: two hundred configs."""
+def many(batch: int, environment_count: int = 40) -> dict[str, Any]:
+    """Return a spec with environments of five rungs each: forty make two hundred configs."""
     environment = {"project": "my-project-dev", "region": "us-central1"}
     environments = {
-        f"e{number}": {**environment, "bucket": f"my-bucket-{number}"} for number in range(40)
+        f"e{number}": {**environment, "bucket": f"my-bucket-{number}"}
+        for number in range(environment_count)
     }
     return spec(environments=environments, sizes=list(SIZES), training__batch_size=batch)
 
@@ -113,7 +114,8 @@ def test_an_interrupted_render_leaves_no_partial_file(tmp_path: Path) -> None:
 def test_a_killed_render_leaves_whole_files(tmp_path: Path) -> None:
     """After each of 200 kills every file is the old or the new one, and the next run removes leftovers."""
     for number, batch in enumerate((1024, 2048)):
-        (tmp_path / f"{number}.yaml").write_text(json.dumps(many(batch)))
+        # Fifty configs are written in many steps, too, and 200 runs take a quarter of the time.
+        (tmp_path / f"{number}.yaml").write_text(json.dumps(many(batch, 10)))
         tpucfg(tmp_path, "render", "--spec", f"{number}.yaml", "--out", f"complete/{number}")
     renders = [["render", "--spec", f"{number}.yaml", "--out", "output"] for number in range(2)]
     counts = kill_repeatedly(tmp_path, *renders, fresh=False)

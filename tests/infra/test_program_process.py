@@ -21,21 +21,26 @@ os._exit(0)
 """
 
 
-def _run(folder: Path, prepended: str = "", timeout: float = 60.0) -> ProgramResults:
+def _run(
+    folder: Path,
+    prepended: str = "",
+    timeout: float = 60.0,
+    environments: tuple[str, ...] = ("dev",),
+) -> ProgramResults:
     """Run the stack program of a new project, with some code prepended to it."""
     repository = project(folder)
     program = folder / "stacks" / "__main__.py"
     program.write_text(f"{prepended}\n{program.read_text().replace('from __future__', '#')}")
     spec, _ = load_project(repository.spec)
     assert spec is not None
-    (results,) = run_programs([ProgramRequest(repository.spec, spec, ("dev", "prod"))], timeout)
+    (results,) = run_programs([ProgramRequest(repository.spec, spec, environments)], timeout)
     return results
 
 
 @pytest.mark.sample
 def test_results_have_the_declared_resources(tmp_path: Path) -> None:
     """The results have each environment's resources, sorted, with their protection."""
-    results = _run(tmp_path)
+    results = _run(tmp_path, environments=("dev", "prod"))
     prod = results["prod"]
 
     assert [*results] == ["dev", "prod"]
@@ -52,7 +57,7 @@ def test_results_have_the_declared_resources(tmp_path: Path) -> None:
     [
         ("import os; os._exit(0)", "ended its process with status 0 before"),
         ("import os; os.kill(os.getpid(), 9)", "ended its process by signal 9 before"),
-        ("import time; time.sleep(600)", "was stopped after the timeout of 5 seconds"),
+        ("import time; time.sleep(600)", "was stopped after the timeout of 1 seconds"),
         ("import sys; sys.exit(0)", "SystemExit: 0"),
         (
             FORGED_RESULT.format(line={"name": "dev", "resources": [{}], "outputs": {}}),
@@ -64,7 +69,7 @@ def test_results_have_the_declared_resources(tmp_path: Path) -> None:
 )
 def test_misbehaving_program_is_a_failure(tmp_path: Path, prepended: str, reason: str) -> None:
     """A program that exits, hangs or forges malformed results makes the environment unknown, not unchanged."""
-    result = _run(tmp_path, prepended, 5.0 if "sleep" in prepended else 60.0)["dev"]
+    result = _run(tmp_path, prepended, 1.0 if "sleep" in prepended else 60.0)["dev"]
 
     assert isinstance(result, ProgramFailure)
     assert reason in result.reason

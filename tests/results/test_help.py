@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 
-from process import COMMAND, ENVIRONMENT
+from process import run_here
 from spec_factory import spec
 from tpucfg.cli.app import run
 
@@ -52,17 +52,10 @@ def write_project(folder: Path, name: str, file: str = "tpucfg.yaml", results: s
 
 
 def shell(folder: Path, line: str) -> CompletedProcess[str]:
-    """Run a command line in a shell, as pasted by a user."""
-    script = f'tpucfg() {{ {shlex.join(COMMAND)} "$@"; }}\n{line}'
-    return subprocess.run(
-        ["bash", "-c", script],
-        cwd=folder,
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    """Run a command with the arguments that a shell makes of a line pasted by a user."""
+    script = f"tpucfg() {{ printf '%s\\0' \"$@\"; }}\n{line}"
+    words = subprocess.run(["bash", "-c", script], check=True, capture_output=True, text=True)
+    return run_here(folder, *words.stdout.split("\0")[:-1])
 
 
 def json_output(folder: Path, command: str) -> Any:
