@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from compile_worker import PROGRAMS, Slice, compile_step
+from compile_worker import PROGRAMS, Slice, compile_in_new_process, compile_step
 
 V5E: Final = Slice("v5e:2x2", 4)
 WANTED: Final = (
@@ -15,9 +15,13 @@ WANTED: Final = (
 )
 
 
+@pytest.mark.telling
 def test_a_program_has_its_own_modules_and_output(tpu_python: str) -> None:
-    """A module with the name of one of the worker's is found, and what it prints is no answer."""
-    outcome = compile_step(
+    """A module with the name of one of the worker's is found, and what it prints is no answer.
+
+    It finds a worker whose own modules, imports or output get in the way of the user's program.
+    """
+    outcome = compile_in_new_process(
         tpu_python, "hlo_module:right", V5E, flags={"a": "1", "b": None, "c": ["x", "y"]}
     )
 
@@ -137,11 +141,12 @@ def test_settings_of_the_program_do_no_harm(tpu_python: str, tmp_path: Path) -> 
             "UnprintableError: (its text cannot be shown)",
             "unprintable",
         ),
-        (
+        pytest.param(
             "fails_in_jit",
             "step-failed",
             "TypeError: dot_general requires contracting dimensions",
             "step",
+            marks=pytest.mark.telling,
         ),
         ("exits_in_jit", "step-failed", "the program called sys.exit(3)", "<lambda>"),
         ("nothing", "wrong-return", f"`nothing` returned None; {WANTED}", None),
@@ -175,7 +180,10 @@ def test_settings_of_the_program_do_no_harm(tpu_python: str, tmp_path: Path) -> 
 def test_wrong_steps_are_explained(
     tpu_python: str, step: str, kind: str, message: str, function: str | None
 ) -> None:
-    """The error names what is wrong, and the innermost of its lines is one of the user's."""
+    """The error names what is wrong, and the innermost of its lines is one of the user's.
+
+    It finds frames of JAX or of the worker in a message, and a JAX that raises other errors than those that are read.
+    """
     error = compile_step(tpu_python, f"hlo_module:{step}", V5E).error
 
     assert error["kind"] == kind
@@ -257,7 +265,7 @@ def test_a_python_without_the_packages(tmp_path: Path) -> None:
         (folder / "jax.py").write_text(text, encoding="utf-8")
 
     errors = [
-        compile_step(python, "hlo_module:right", V5E, PYTHONPATH=str(path)).error
+        compile_in_new_process(python, "hlo_module:right", V5E, PYTHONPATH=str(path)).error
         for path in ("/nonexistent", old, new)
     ]
 

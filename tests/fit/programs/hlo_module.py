@@ -137,12 +137,6 @@ def right_sized(devices: Devices, rows: int) -> Any:
     return jax.jit(_square), (array,), types.MappingProxyType({})
 
 
-def two_tebibytes(devices: Devices, _: Flags) -> Any:
-    """Return a step that fits nowhere."""
-    array = jax.ShapeDtypeStruct((1 << 33,), jnp.float32, sharding=_array(devices).sharding)
-    return jax.jit(lambda *arrays: [x * 2 for x in arrays]), (array,) * 32
-
-
 def of_size(devices: Devices, flags: Flags) -> Any:
     """Return a step on an array of some MiB, which it replaces."""
     rows = int(flags["mebibytes"])
