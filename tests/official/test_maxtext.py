@@ -57,9 +57,12 @@ def jobs() -> list[Job]:
 
 
 @pytest.mark.official
-@pytest.mark.slow
+@pytest.mark.telling
 def test_every_line_means_what_the_plan_says() -> None:
-    """MaxText reads the devices, the batch, the steps, the rate, the length and the folder of the plan."""
+    """MaxText reads the devices, the batch, the steps, the rate, the length and the folder of the plan.
+
+    It finds a flag that MaxText does not have or understands otherwise, and a batch that it multiplies once more.
+    """
     planned = jobs()
     lines = [
         {"args": job.args, "topology": _topology(job), "slices": job.slice.slices}

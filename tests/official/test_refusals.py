@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 import official
-from official import gke, samples
+from official import samples
 
 pytestmark = pytest.mark.official
 
@@ -22,9 +22,13 @@ def test_bad_config_is_rejected_by_name(target: str, path: Path) -> None:
     assert samples.expected(path) in "\n".join(refused)
 
 
+@pytest.mark.telling
 @pytest.mark.parametrize("target", official.MODULES)
 def test_each_config_has_its_own_result(target: str) -> None:
-    """Of many configs in one call, each has its own result, for text and for data."""
+    """Of many configs in one call, each has its own result, for text and for data.
+
+    It finds a check that accepts everything, with which all other tests of this folder would pass.
+    """
     good, bad = (samples.FOLDER / target / kind for kind in ("good", "bad"))
     text = next(good.iterdir()).read_text(encoding="utf-8")
     results = official.all_refusals(
@@ -33,17 +37,15 @@ def test_each_config_has_its_own_result(target: str) -> None:
     assert [bool(result) for result in results] == [False, True, True, False]
 
 
-def test_missing_go_skips_with_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without Go, the check of gke is skipped, and the report gives the reason."""
+@pytest.mark.parametrize(
+    ("required", "outcome"),
+    [((), pytest.skip.Exception), (("official",), pytest.fail.Exception)],
+)
+def test_without_the_checks_of_jobset_the_reason_is_given(
+    monkeypatch: pytest.MonkeyPatch, required: tuple[str, ...], outcome: type[BaseException]
+) -> None:
+    """Without Go, the check of gke is skipped, and fails where it is required."""
     monkeypatch.setattr(shutil, "which", lambda _: None)
-    monkeypatch.delenv(gke.REQUIRED, raising=False)
-    with pytest.raises(pytest.skip.Exception, match="Go is missing"):
-        official.refusals("gke", {})
-
-
-def test_missing_go_fails_if_required(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If no test may be skipped, a missing Go is a failure."""
-    monkeypatch.setattr(shutil, "which", lambda _: None)
-    monkeypatch.setenv(gke.REQUIRED, "1")
-    with pytest.raises(pytest.fail.Exception, match="Go is missing"):
+    monkeypatch.setattr("required.REQUIRED", frozenset(required))
+    with pytest.raises(outcome, match="make cluster"):
         official.refusals("gke", {})

@@ -58,24 +58,3 @@ def test_only_necessary_runtime_bounds_exist() -> None:
     }
 
     assert bounded == {"typer"}
-
-
-def _go_modules(path: str) -> dict[str, str]:
-    """Return the versions of a go.mod by module, and those that replace them by `MODULE =>`."""
-    text = (ROOT / path).read_text(encoding="utf-8")
-    return dict(re.findall(r"^\t(\S+(?: =>(?= ))?) (?:\S+ )?(v\S+)", text, re.MULTILINE))
-
-
-def test_checks_of_jobset_are_compiled_with_the_cluster() -> None:
-    """The newest checks of JobSet have the versions of the cluster, so that Go compiles Kubernetes once for both."""
-    cluster, jobset = (
-        _go_modules("tools/cluster/go.mod"),
-        _go_modules("tests/official/jobset/go.mod"),
-    )
-    shared = cluster.keys() & jobset.keys()
-
-    assert {"k8s.io/kubernetes", "k8s.io/api", "k8s.io/api =>"} <= shared
-    assert jobset.keys() - shared == {"sigs.k8s.io/secrets-store-csi-driver"}
-    assert {module: jobset[module] for module in shared} == {
-        module: cluster[module] for module in shared
-    }
