@@ -4,9 +4,8 @@ PYTHON ?= python3
 # pyenv's versions have no link on the PATH of a shell without its shims.
 PYENV = $(lastword $(sort $(wildcard $(HOME)/.pyenv/versions/$(1).*/bin/python)))
 # JAX from 0.11 on and MaxText need a newer Python than ours; three versions of JAX are tested on three of Python.
-TPU_PYTHON ?= $(or $(call PYENV,3.13),python3.13)
+TPU_PYTHON ?= $(or $(call PYENV,3.13),$(shell command -v python3.13 || command -v python3.12),python3.13)
 OLDER_TPU_PYTHON ?= $(or $(call PYENV,3.12),$(shell command -v python3.12 2>/dev/null),$(PYTHON))
-MAXTEXT_PYTHON ?= $(or $(call PYENV,3.12),python3.12)
 VENV := .venv
 BIN := $(VENV)/bin
 # More than cores: the slow tests wait for what they start.
@@ -90,18 +89,16 @@ cluster: setup ## build Kubernetes, JobSet, Kueue and KWOK for the cluster tests
 
 tensorflow: $(VENV)/tensorflow/installed ## install TensorFlow, for the tests of the TensorFlow trainer
 
-tpu-compiler: $(VENV)/tpu-compiler/installed ## install the newest JAX with the TPU compiler, for the tests that compile; needs Python 3.13
+tpu-compiler: $(VENV)/tpu-compiler/installed ## install the newest JAX with the TPU compiler, and MaxText; needs Python 3.12 or 3.13
 
 tpu-compiler-oldest: $(VENV)/tpu-compiler-oldest/installed ## install the oldest JAX that fit supports
 
 tpu-compiler-older: $(VENV)/tpu-compiler-older/installed ## install JAX 0.10.2, on Python 3.12 where there is one
 
-maxtext: $(VENV)/maxtext/installed ## install MaxText, for the tests of its command line; needs Python 3.12 or 3.13
-
 bench: setup ## run the benchmarks and print the results
 	$(BIN)/python -m benchmarks
 
-published-runs: setup maxtext ## compile the published runs of MaxText again, for the error of forecasts: hours, and it can be stopped
+published-runs: setup tpu-compiler ## compile the published runs of MaxText again, for the error of forecasts: hours, and it can be stopped
 	$(BIN)/python tools/published_runs.py
 
 bench-write: setup ## run the benchmarks and write the results to benchmarks/RESULTS.md
@@ -175,13 +172,13 @@ lock: setup ## upgrade the locked versions of all packages
 	$(subst 3.11,3.12,$(LOCK)) --upgrade --group pyproject.toml:tpu-compiler --output-file tests/fit/requirements.txt
 	$(LOCK) --upgrade --group pyproject.toml:tpu-compiler-older --output-file tests/fit/requirements-older.txt
 	$(LOCK) --upgrade --group pyproject.toml:tpu-compiler-oldest --output-file tests/fit/requirements-oldest.txt
-	$(subst 3.11,3.12,$(LOCK)) --upgrade --group pyproject.toml:maxtext --output-file tests/official/requirements.txt
 
 clean: ## delete the files that these targets created
 	rm -rf $(VENV) .cache dist site
 
-# Stamp files of the virtual environments: an environment is updated when its lock file changes. All are installed by
-# the locked pip of requirements.txt: older ones take the extra of a locked package for an unlocked package.
+# Stamp files of the virtual environments: an environment is updated when its lock file changes. The first is installed
+# by the locked pip of requirements.txt: older ones take the extra of a locked package for an unlocked package. The others
+# are installed by the locked uv, in a fraction of the time; they share the files of packages.
 
 $(VENV)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -195,22 +192,26 @@ $(VENV)/runtime: requirements.txt pyproject.toml | $(VENV)/python
 	@$(BIN)/pip install --quiet --no-build-isolation --no-deps --editable .
 	@touch $@
 
-$(VENV)/%/installed: | $(VENV)/runtime
+# What the tests import is imported once, which writes its bytecode: the worker of `tpucfg fit` writes none.
+$(VENV)/%/installed: | $(VENV)/development
 	@echo 'installing into $(VENV)/$*' >&2
-	@$(INTERPRETER) -m venv --clear $(VENV)/$*
-	@$(BIN)/pip --python $(VENV)/$*/bin/python install --quiet --requirement $^
+	@$(BIN)/uv venv --quiet --clear --python $(INTERPRETER) $(VENV)/$*
+	@$(BIN)/uv pip install --quiet --python $(VENV)/$*/bin/python --require-hashes --requirement $^
+	@JAX_PLATFORMS=cpu KERAS_BACKEND=jax $(VENV)/$*/bin/python -c 'import $(IMPORTS)'
 	@touch $@
 
 $(VENV)/tensorflow/installed: INTERPRETER = $(PYTHON)
+$(VENV)/tensorflow/installed: IMPORTS = tensorflow
 $(VENV)/tensorflow/installed: tests/trainer/requirements.txt
 $(VENV)/tpu-compiler/installed: INTERPRETER = $(TPU_PYTHON)
+$(VENV)/tpu-compiler/installed: IMPORTS = keras, maxtext.trainers.pre_train.train_compile
 $(VENV)/tpu-compiler/installed: tests/fit/requirements.txt
 $(VENV)/tpu-compiler-older/installed: INTERPRETER = $(OLDER_TPU_PYTHON)
+$(VENV)/tpu-compiler-older/installed: IMPORTS = jax
 $(VENV)/tpu-compiler-older/installed: tests/fit/requirements-older.txt
 $(VENV)/tpu-compiler-oldest/installed: INTERPRETER = $(PYTHON)
+$(VENV)/tpu-compiler-oldest/installed: IMPORTS = jax
 $(VENV)/tpu-compiler-oldest/installed: tests/fit/requirements-oldest.txt
-$(VENV)/maxtext/installed: INTERPRETER = $(MAXTEXT_PYTHON)
-$(VENV)/maxtext/installed: tests/official/requirements.txt
 
 $(VENV)/development: requirements-dev.txt requirements-infra.txt $(VENV)/runtime
 	@$(BIN)/pip install --quiet --requirement requirements-dev.txt --requirement requirements-infra.txt

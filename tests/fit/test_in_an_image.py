@@ -14,8 +14,8 @@ import pytest
 
 from false_python import Folder
 from process import COMMAND
+from required import missing
 
-REQUIRE: Final = "TPUCFG_REQUIRE_DOCKER"
 IMAGE: Final = "registry.example/acme/chat"
 PACKAGES: Final = (
     "jax",
@@ -63,9 +63,7 @@ ONE: Final = ("--size", "v5litepod-16")
 def docker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Start a daemon, and return the value of DOCKER_HOST; skip the test where that is not possible."""
     if os.geteuid() or not (shutil.which("dockerd") and shutil.which("docker")):
-        if os.environ.get(REQUIRE):
-            pytest.fail("a daemon of docker needs root and the package docker.io")
-        pytest.skip("a daemon of docker needs root and the package docker.io")
+        missing("docker", "a daemon of docker needs root and the package docker.io")
     folder = tmp_path_factory.mktemp("docker")
     host = f"unix://{folder}/socket"
     options = [
