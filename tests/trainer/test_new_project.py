@@ -1,7 +1,10 @@
 import ast
 import json
 import re
+import subprocess
+from itertools import product
 from pathlib import Path
+from typing import Final
 
 import pytest
 from packaging.requirements import Requirement
@@ -115,6 +118,40 @@ def test_invalid_number_of_epochs_is_rejected(tmp_path: Path, epochs: str) -> No
     process = project.start("trainer", [*flags, f"--epochs={epochs}"])
     assert f"{epochs!r} is not a number above 0" in process.communicate()[1]
     assert process.returncode == 2
+
+
+PARSE: Final = """
+import contextlib, io, json, sys
+from trainer.flags import parse
+
+for line in sys.stdin:
+    with contextlib.redirect_stderr(io.StringIO()) as message, contextlib.suppress(SystemExit):
+        parse(json.loads(line))
+    print(json.dumps(message.getvalue()))
+"""
+"""Parses the flags of each line of stdin, and prints the messages."""
+
+
+def test_invalid_flags_have_readable_messages(tmp_path: Path) -> None:
+    """The message for an invalid flag contains no internals of the program."""
+    project = trainers.new(tmp_path / "mnist", "jax")
+    names = ("batch_size", "train_steps", "warmup_steps", "learning_rate")
+    rows = [*product(names, ("x", "-1", "1.5.2", "nan", "9" * 5000, ""))]
+    flags = project.flags("v2-8")
+    completed = subprocess.run(
+        [project.python, "-c", PARSE],
+        cwd=project.folder,
+        input="\n".join(json.dumps([*flags, f"--{name}={text}"]) for name, text in rows),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    messages = map(json.loads, completed.stdout.splitlines())
+    for (name, text), message in zip(rows, messages, strict=True):
+        kind = "number above 0" if name == "learning_rate" else "whole number of"
+        assert f"argument --{name}: " in message, text
+        assert f" is not a {kind}" in message
+        assert "_" not in message.partition(f"argument --{name}: ")[2]
 
 
 @each_kind

@@ -75,8 +75,12 @@ def test_killed_run_continues(trainer: Trainer, rungs: dict[str, Run], tmp_path:
     assert resumed.losses()["200"] == pytest.approx(rungs[SIZES[0]].losses()["200"], abs=1e-3)
 
 
+@pytest.mark.telling
 def test_stopped_run_saves_a_checkpoint(trainer: Trainer, tmp_path: Path) -> None:
-    """After SIGTERM, a run saves a checkpoint and ends with status 143, and the next start resumes after it."""
+    """After SIGTERM, a run saves a checkpoint and ends with status 143, and the next start resumes after it.
+
+    It finds flags of a config that the trainer does not take, and a restart that begins anew or sees examples twice.
+    """
     flags = _flags(trainer, SIZES[0], f"--model_dir={tmp_path}", "--save_checkpoints_steps=9999")
     process = trainer.start("trainer", flags)
     assert process.stdout
