@@ -189,7 +189,7 @@ def too_much_vmem(devices: Devices, _: Flags) -> Any:
     def kernel(x: Any, y: Any) -> None:
         y[...] = x[...] + 1
 
-    array = jax.ShapeDtypeStruct((1 << 12, 1 << 12), jnp.float32, sharding=_array(devices).sharding)
+    array = jax.ShapeDtypeStruct((5 << 9, 1 << 10), jnp.float32, sharding=_array(devices).sharding)
     mesh = array.sharding.mesh
     call = pl.pallas_call(kernel, out_shape=jax.ShapeDtypeStruct(array.shape, array.dtype))
     return jax.jit(jax.shard_map(call, mesh=mesh, in_specs=P(), out_specs=P(), check_vma=False)), (
