@@ -1,7 +1,7 @@
 """Plan the selected jobs of a project: pure arithmetic, without files, clock or network."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from tpucfg.catalog import Catalog, Slice
@@ -20,6 +20,7 @@ from tpucfg.plan.run_progress import Progress, continued_rung, joined_parts, run
 from tpucfg.plan.rung import Rung, make_rung, probe_rung
 from tpucfg.plan.selection import SelectedSizes, Selection, SelectionError, select_sizes
 from tpucfg.spec import Environment, Project
+from tpucfg.spec.sections import apply_rules, compares
 
 
 class Plan(NamedTuple):
@@ -38,25 +39,6 @@ _UNPLANNABLE: Final = frozenset({"TPU020", "TPU040", "TPU048"})
 
 _NO_TEXT: Final = r"[0-9]+(?:e-?[0-9]+)?|0x[0-9a-f]+|0b[01]+|null|true|false|yes|no|on|off"
 """The ids of runs that YAML 1.1 reads as a number, a boolean or null."""
-
-_READ_BY_CAPACITY_RULES: Final = frozenset(
-    ("target", "environments", "capacity", "trainer", "training", "overrides", "targets")
-)
-
-_READ_BY_JOBS: Final = frozenset(
-    (
-        "name",
-        "target",
-        "sizes",
-        "environments",
-        "capacity",
-        "training",
-        "overrides",
-        "probe",
-        "targets",
-    )
-)
-"""All but the trainer: a ladder, which shows no program, has jobs with a stand-in for it."""
 
 
 def plan(project: Project, catalog: Catalog, selection: Selection | None = None) -> Plan:
@@ -83,26 +65,51 @@ def plan(project: Project, catalog: Catalog, selection: Selection | None = None)
     ]
     if errors(findings) and any(finding.id in _UNPLANNABLE for finding in findings):
         return Plan(project, (), collect(findings))
-    rungs = {} if project.broken & {"training", "overrides"} else _rungs(project, catalog, selected)
+    rungs = dict(_rungs(project, catalog, selected))
     findings += batch_per_device_findings(project, tuple(rungs.values()))
     findings += scaling_warnings(project, tuple(rungs.values()))
-    planned = () if project.broken & _READ_BY_JOBS else selected
-    jobs: tuple[Job, ...] = ()
-    for environment, sizes in planned:
-        progress = run_progress_in(project, catalog, environment, selection)
-        continued = (
-            continued_rung(project.training, rungs[size], progress, selection.run) for size in sizes
-        )
-        jobs += tuple(make_job(of_run, environment, rung, selection.run) for rung in continued)
-    if selection.probe and (probe := project.probe):
-        probes = ((job, probe_rung(job.rung, probe)) for job in jobs)
-        jobs = tuple(
-            make_job(project, job.environment, rung, job.run, whole=job) for job, rung in probes
-        )
-    checked = () if project.broken else jobs
-    findings += access_findings(project, checked)
-    findings += missing_values(checked, project)
+    jobs = tuple(_jobs(of_run, catalog, selection, selected, rungs))
+    if selection.probe:
+        jobs = tuple(_probes(project, jobs))
+    findings += apply_rules((access_findings, missing_values), project, jobs)
     return Plan(project, jobs, collect(findings))
+
+
+# All but the trainer: a ladder, which shows no program, has jobs with a stand-in for it.
+@compares(
+    "name",
+    "target",
+    "sizes",
+    "environments",
+    "capacity",
+    "training",
+    "overrides",
+    "probe",
+    "targets",
+)
+def _jobs(
+    project: Project,
+    catalog: Catalog,
+    selection: Selection,
+    selected: SelectedSizes,
+    rungs: Mapping[str, Rung],
+) -> Iterator[Job]:
+    """Yield the jobs of whole runs, with the rungs by size as the selected run goes on with them."""
+    for environment, sizes in selected:
+        progress = run_progress_in(project, catalog, environment, selection)
+        for size in sizes:
+            rung = continued_rung(project.training, rungs[size], progress, selection.run)
+            yield make_job(project, environment, rung, selection.run)
+
+
+def _probes(project: Project, jobs: Sequence[Job]) -> Iterator[Job]:
+    """Yield the probe of each job; of a spec whose probes are broken, the job itself."""
+    for job in jobs:
+        if project.probe is None:
+            yield job
+        else:
+            rung = probe_rung(job.rung, project.probe)
+            yield make_job(project, job.environment, rung, job.run, whole=job)
 
 
 def run_progress_in(
@@ -159,19 +166,19 @@ def ladder(project: Project, catalog: Catalog, sizes: Sequence[str]) -> tuple[Ru
 def _environment_findings(
     project: Project, catalog: Catalog, selected: SelectedSizes
 ) -> Iterator[Finding]:
-    if not project.broken & {"name", "target"}:
-        for environment, sizes in selected:
-            yield from location_findings(project, catalog, environment, sizes)
-    if not project.broken & {"name", "trainer", "overrides"}:
-        yield from data_locality_findings(project, selected)
-    if not project.broken & _READ_BY_CAPACITY_RULES:
-        yield from capacity_findings(project, catalog, selected)
+    for environment, sizes in selected:
+        yield from location_findings(project, catalog, environment, sizes)
+    yield from data_locality_findings(project, selected)
+    yield from capacity_findings(project, catalog, selected)
 
 
-def _rungs(project: Project, catalog: Catalog, selected: SelectedSizes) -> dict[str, Rung]:
-    """Return the selected rungs by size, each computed once for all environments."""
+@compares("training", "overrides")
+def _rungs(
+    project: Project, catalog: Catalog, selected: SelectedSizes
+) -> Iterable[tuple[str, Rung]]:
+    """Return the selected rungs with their sizes, each computed once for all environments."""
     sizes = tuple(dict.fromkeys(size for _, sizes in selected for size in sizes))
-    return dict(zip(sizes, ladder(project, catalog, sizes), strict=True))
+    return zip(sizes, ladder(project, catalog, sizes), strict=True)
 
 
 def _slice(catalog: Catalog, size: str) -> Slice:

@@ -24,6 +24,7 @@ from tpucfg.schemas import Problem
 from tpucfg.spec import Project
 from tpucfg.spec.credentials import hidden_text
 from tpucfg.spec.parse import parse_project
+from tpucfg.spec.sections import compares
 from tpucfg.targets import RequestBody, target_named
 from tpucfg.targets.extra import Merged, Refusal, extra_path, merged_request_body, refused_extra
 from tpucfg.targets.interface import spec_path
@@ -47,10 +48,6 @@ ConfigFormat = Literal["yaml", "json"]
 
 _MAX_REQUEST_BODY_FINDINGS: Final = 5 * MAX_FINDINGS
 """Enough to fill the report: jobs share most of their mistakes, and each job's findings are computed anew."""
-_READ_BY_TARGETS: Final = frozenset(
-    ("name", "target", "sizes", "environments", "trainer", "targets")
-)
-"""The spec's sections that `spec_findings` of a target reads: a stand-in for one could cause a false finding."""
 
 
 class CompiledSpec(NamedTuple):
@@ -171,8 +168,7 @@ def compile_project(
     # Probes have arguments of their own; everything that reads the spec beside this gets the whole runs.
     of_run, project = project, planned.project
     findings = [*earlier_findings, *_without_stand_ins(project, planned.findings)]
-    if not project.broken & _READ_BY_TARGETS:
-        findings += _without_stand_ins(project, _target_findings(project, catalog, selection))
+    findings += _without_stand_ins(project, _target_findings(project, catalog, selection))
     request_bodies: tuple[tuple[Job, RequestBody], ...] = ()
     if not errors(_allowed(project, findings)):
         merged = tuple((job, merged_request_body(job)) for job in planned.jobs)
@@ -189,6 +185,7 @@ def compile_project(
     )
 
 
+@compares("name", "target", "sizes", "environments", "trainer", "targets")
 def _target_findings(project: Project, catalog: Catalog, selection: Selection) -> Iterator[Finding]:
     """Yield the findings of each selected environment's target about the spec itself."""
     for environment, sizes in select_sizes(project, selection):

@@ -1,6 +1,6 @@
 """Rules about layers: settings that two layers dispute, and those that a layer removes."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import reduce
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from tpucfg.spec.layers import (
     present_layers,
     takes_away,
 )
+from tpucfg.spec.sections import apply_rules, compares
 from tpucfg.text_format import dotted, nearest, yaml_example
 from tpucfg.yamldoc import Document, KeyPath
 
@@ -29,11 +30,9 @@ _Job = tuple[str, str]
 """An environment and a size."""
 
 
-def layer_findings(document: Document, broken: frozenset[str] = frozenset()) -> Iterator[Finding]:
-    """Yield the findings of every rule about layers that compares no `broken` section of a valid document."""
-    for rule, sections in _RULES.items():
-        if not broken & sections:
-            yield from rule(document)
+def layer_findings(document: Document) -> Iterator[Finding]:
+    """Yield the findings of every rule about layers of a valid document."""
+    return apply_rules(_RULES, document)
 
 
 def _jobs(document: Document) -> Iterator[_Job]:
@@ -53,6 +52,7 @@ def _jobs(document: Document) -> Iterator[_Job]:
 # Settings of two layers of equal standing.
 
 
+@compares("environments", "sizes", "overrides", "capacity")
 def _check_disputed_capacity(document: Document) -> Iterator[Finding]:
     """Yield an error for each capacity that an environment and a size set differently: either could be meant."""
     for name, size in _jobs(document):
@@ -75,6 +75,7 @@ def _text(capacity: Any) -> str:
     return yaml_example(capacity or "on-demand")
 
 
+@compares("overrides")
 def _check_args_of_sizes(document: Document) -> Iterator[Finding]:
     """Yield an error for each flag in both args and trainer.args of a size, which are two spellings of one mapping."""
     for size, override in document.data.get("overrides", {}).items():
@@ -92,6 +93,7 @@ def _check_args_of_sizes(document: Document) -> Iterator[Finding]:
                 )
 
 
+@compares("environments", "sizes", "overrides", "trainer", "probe", "tune")
 def _check_kinds_of_args(document: Document) -> Iterator[Finding]:
     """Yield an error for each list of args over a mapping, or mapping over a list: neither could be merged."""
     reported: set[KeyPath] = set()
@@ -131,6 +133,7 @@ def _other_kind(document: Document, args: Layered, below: Layered) -> Finding:
 # Removals of nothing.
 
 
+@compares("environments", "sizes", "overrides", "probe", *LAYERED)
 def _check_removals(document: Document) -> Iterator[Finding]:
     """Yield an error for each removal of an entry that no layer before it sets, in no job: its name is misspelt."""
     effective: set[KeyPath] = set()
@@ -166,6 +169,7 @@ def _removed_entries(layer: Layered) -> Iterator[tuple[KeyPath, tuple[str, str, 
 # The program.
 
 
+@compares("environments", "sizes", "trainer")
 def _check_programs(document: Document) -> Iterator[Finding]:
     """Yield an error for each layer that takes away the program of a job: the schema checks only the first layer."""
     for name, size in _jobs(document):
@@ -192,6 +196,7 @@ def _check_programs(document: Document) -> Iterator[Finding]:
         yield document.finding("TPU005", message, path, at_key=True, help=hint)
 
 
+@compares("environments", "sizes", "overrides", "trainer", "training")
 def _check_fit(document: Document) -> Iterator[Finding]:
     """Yield an error for the first job whose fit `gate.fit` or `trainer.fit` asks for, without a step to compile."""
     flags = document.data["training"].get("flags", {})
@@ -229,14 +234,11 @@ def _removals(document: Document, environment: str, size: str, key: str) -> Iter
             yield (*layer, "trainer", key)
 
 
-_RULES: Final[Mapping[Callable[[Document], Iterator[Finding]], frozenset[str]]] = {
-    _check_disputed_capacity: frozenset(("environments", "sizes", "overrides", "capacity")),
-    _check_args_of_sizes: frozenset(("overrides",)),
-    _check_kinds_of_args: frozenset(
-        ("environments", "sizes", "overrides", "trainer", "probe", "tune")
-    ),
-    _check_removals: frozenset(("environments", "sizes", "overrides", "probe", *LAYERED)),
-    _check_programs: frozenset(("environments", "sizes", "trainer")),
-    _check_fit: frozenset(("environments", "sizes", "overrides", "trainer", "training")),
-}
-"""The rules, each with the sections that it compares."""
+_RULES: Final = (
+    _check_disputed_capacity,
+    _check_args_of_sizes,
+    _check_kinds_of_args,
+    _check_removals,
+    _check_programs,
+    _check_fit,
+)

@@ -12,6 +12,7 @@ from tpucfg.findings import Finding
 from tpucfg.fs import is_directory, is_file, open_regular_file, sorted_glob
 from tpucfg.named_tuple import NamedTuple
 from tpucfg.spec.project import Environment, Project
+from tpucfg.spec.sections import compares
 from tpucfg.text_format import dotted, listed
 from tpucfg.yamldoc import KeyPath
 
@@ -35,14 +36,13 @@ around extras and operators) and https://packaging.python.org/en/latest/specific
 """
 
 
+@compares("trainer", "environments", "target", "sizes", "overrides")
 def package_findings(project: Project, folder: Path) -> Iterator[Finding]:
     """Yield a finding for a local package that is missing, or that has no build file where gcloud looks for it.
 
     gcloud builds a package in its parent folder, with the setup.py there or, without one, with a generated setup.py
     without requirements: https://cloud.google.com/sdk/gcloud/reference/ai-platform/jobs/submit/training.
     """
-    if project.broken & {"trainer", "environments", "target", "sizes", "overrides"}:
-        return
     packages = {
         settings.source(("trainer", "package")): settings.trainer.package
         for (environment, size), settings in project.settings.items()
@@ -83,6 +83,7 @@ class _JaxPin(NamedTuple):
     release: tuple[int, int, int]
 
 
+@compares("environments", "target", "sizes")
 def jax_findings(
     project: Project, catalog: Catalog, folder: Path, target: str | None = None
 ) -> Iterator[Finding]:
@@ -94,8 +95,6 @@ def jax_findings(
         folder: The spec's folder.
         target: A target that replaces the one of every environment.
     """
-    if project.broken & {"environments", "target", "sizes"}:
-        return
     pins = tuple(_jax_pins(folder))
     for environment in project.environments.values():
         name = target or environment.target

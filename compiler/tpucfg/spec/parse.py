@@ -1,6 +1,6 @@
 """Parse a document into a Project: the schema first, then the rules that no schema can express."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path as FilePath
 from typing import Any, Final
@@ -14,6 +14,7 @@ from tpucfg.spec.layers import present_layers
 from tpucfg.spec.placeholders import placeholder_findings
 from tpucfg.spec.presets import FIGURES, NAMED_FIGURES
 from tpucfg.spec.project import Project, build_project, listed_paths, overridable
+from tpucfg.spec.sections import apply_rules, compares
 from tpucfg.text_format import dotted, format_value, listed, nearest, quote_key, yaml_example
 from tpucfg.yamldoc import Document, KeyPath, count_values_and_depth
 from tpucfg.yamldoc.reader import read_file
@@ -53,18 +54,16 @@ def parse_project(document: Document) -> ParsedProject:
         return ParsedProject(None, collect(findings))
     if errors(findings):
         return _parse_invalid(document, findings)
-    findings += _rule_findings(document, frozenset())
-    return (
-        _parse_remaining(document, findings)
-        if errors(findings)
-        else _parsed(document, frozenset(), findings)
-    )
+    findings += _rule_findings(document)
+    if errors(findings):
+        return _parse_remaining(document, findings)
+    return ParsedProject(build_project(document), collect(findings))
 
 
-def _rule_findings(document: Document, broken: frozenset[str]) -> list[Finding]:
+def _rule_findings(document: Document) -> list[Finding]:
     """Return the findings of the rules that no JSON Schema can express."""
     return [
-        *semantic_findings(document, broken),
+        *apply_rules(_RULES, document),
         *islice(placeholder_findings(document), MAX_FINDINGS),
     ]
 
@@ -74,26 +73,19 @@ def _parse_invalid(document: Document, findings: Sequence[Finding]) -> ParsedPro
     # Imported here, as most specs are valid and a start pays for what it imports.
     from tpucfg.spec.recovery import replace_broken_sections, without_stand_ins
 
-    repaired, broken = replace_broken_sections(document, errors(findings))
+    repaired = replace_broken_sections(document, errors(findings))
     # An error may be located outside the section that it breaks, so validity is checked and not assumed.
     if not schemas.is_valid("tpucfg", repaired.data):
         return ParsedProject(None, collect(findings))
-    return _parse_remaining(
-        document, [*findings, *without_stand_ins(_rule_findings(repaired, broken))]
-    )
+    return _parse_remaining(document, [*findings, *without_stand_ins(_rule_findings(repaired))])
 
 
 def _parse_remaining(document: Document, findings: Sequence[Finding]) -> ParsedProject:
     """Build the project from the sections without an error."""
     from tpucfg.spec.recovery import replace_broken_sections
 
-    return _parsed(*replace_broken_sections(document, errors(findings)), findings)
-
-
-def _parsed(
-    document: Document, broken: frozenset[str], findings: Sequence[Finding]
-) -> ParsedProject:
-    return ParsedProject(build_project(document, broken), collect(findings))
+    repaired = replace_broken_sections(document, errors(findings))
+    return ParsedProject(build_project(repaired), collect(findings))
 
 
 # The rules that no schema can express: keys that must agree with other keys, and limits on repeated values.
@@ -104,13 +96,7 @@ MIN_SOFT_DELETE_DAYS: Final = 7
 """https://cloud.google.com/storage/docs/soft-delete#retention-duration."""
 
 
-def semantic_findings(document: Document, broken: frozenset[str]) -> Iterator[Finding]:
-    """Yield the findings of every rule that reads no `broken` section."""
-    for rule, sections in _RULES.items():
-        if not broken & sections:
-            yield from rule(document)
-
-
+@compares("sizes", "environments")
 def _check_ladders(document: Document) -> Iterator[Finding]:
     environments = document.data["environments"]
     without = (
@@ -129,6 +115,7 @@ def _check_ladders(document: Document) -> Iterator[Finding]:
         yield document.finding("TPU005", message, path, at_key=True, help=hint)
 
 
+@compares("overrides", "training")
 def _check_override_keys(document: Document) -> Iterator[Finding]:
     known = (*overridable(), *document.data["training"].get("steps", {}))
     for size, override in document.data.get("overrides", {}).items():
@@ -154,6 +141,7 @@ def _unknown_override(document: Document, size: str, key: str, known: tuple[str,
     )
 
 
+@compares("training")
 def _check_step_keys(document: Document) -> Iterator[Finding]:
     # Flags and overrides refer to a setting by its key alone, so no two settings may share one.
     reserved = (*FIGURES, *NAMED_FIGURES, "train_tokens", *overridable(), "fallback", "overrides")
@@ -169,6 +157,7 @@ def _check_step_keys(document: Document) -> Iterator[Finding]:
             yield document.finding("TPU007", message, path, at_key=True, help=hint)
 
 
+@compares("training")
 def _check_flag_keys(document: Document) -> Iterator[Finding]:
     training = document.data["training"]
     flags = training.get("flags", {})
@@ -185,6 +174,7 @@ def _check_flag_keys(document: Document) -> Iterator[Finding]:
             yield document.finding("TPU004", message, path, at_key=True, help=hint, details=details)
 
 
+@compares("allow")
 def _check_allowed_ids(document: Document) -> Iterator[Finding]:
     for id_, value in document.data.get("allow", {}).items():
         if id_ in RULES and RULES[id_].allowable:
@@ -231,6 +221,7 @@ def _check_allowed_places(document: Document, id_: str, value: Any) -> Iterator[
             )
 
 
+@compares("environments")
 def _check_soft_delete(document: Document) -> Iterator[Finding]:
     for name, environment in document.data["environments"].items():
         days = environment.get("soft_delete_days", 0)
@@ -240,6 +231,7 @@ def _check_soft_delete(document: Document) -> Iterator[Finding]:
             yield document.finding("TPU007", message, path, help="set it to 7")
 
 
+@compares("trainer", "environments", "overrides")
 def _check_exit_codes(document: Document) -> Iterator[Finding]:
     for layer in present_layers(document):
         path = (*layer, "trainer", "restarts", "exit_codes")
@@ -254,6 +246,7 @@ def _check_exit_codes(document: Document) -> Iterator[Finding]:
 
 
 # A schema limits the entries of one list or mapping, and cannot count the values below it.
+@compares("trainer", "targets", "overrides")
 def _check_repeated_values(document: Document) -> Iterator[Finding]:
     parts: list[KeyPath] = []
     for layer in present_layers(document):
@@ -270,14 +263,13 @@ def _check_repeated_values(document: Document) -> Iterator[Finding]:
             yield document.finding("TPU010", message, path, at_key=True, help=hint)
 
 
-_RULES: Final[Mapping[Callable[[Document], Iterator[Finding]], frozenset[str]]] = {
-    _check_ladders: frozenset(("sizes", "environments")),
-    _check_override_keys: frozenset(("overrides", "training")),
-    _check_step_keys: frozenset(("training",)),
-    _check_flag_keys: frozenset(("training",)),
-    _check_allowed_ids: frozenset(("allow",)),
-    _check_soft_delete: frozenset(("environments",)),
-    _check_exit_codes: frozenset(("trainer", "environments", "overrides")),
-    _check_repeated_values: frozenset(("trainer", "targets", "overrides")),
-}
-"""The sections that each rule reads."""
+_RULES: Final = (
+    _check_ladders,
+    _check_override_keys,
+    _check_step_keys,
+    _check_flag_keys,
+    _check_allowed_ids,
+    _check_soft_delete,
+    _check_exit_codes,
+    _check_repeated_values,
+)

@@ -245,10 +245,13 @@ class Project(NamedTuple):
     allow: Mapping[str, Allowance]
     """The reasons for which findings are allowed, by id."""
     document: Document
-    broken: frozenset[str] = frozenset()
-    """The sections with errors, which are replaced by stand-ins: such a project has findings, but no jobs."""
     is_probe: bool = False
     """True if the settings have the arguments of probes."""
+
+    @property
+    def broken(self) -> frozenset[str]:
+        """The sections with errors, which are replaced by stand-ins: such a project has findings, but no jobs."""
+        return self.document.broken
 
     def distinct_settings(self) -> Iterator[Settings]:
         """Yield the settings of all jobs, each once: environments and sizes with equal layers share one."""
@@ -278,8 +281,8 @@ class Project(NamedTuple):
         return self.settings["", ""]
 
 
-def build_project(document: Document, broken: frozenset[str]) -> Project:
-    """Return the project of a valid document. `broken` names the sections that are replaced by stand-ins.
+def build_project(document: Document) -> Project:
+    """Return the project of a valid document, in which stand-ins may have replaced broken sections.
 
     The order of keys has no meaning in a spec, so it is normalized here; only args are an ordered list of flags.
     """
@@ -304,7 +307,6 @@ def build_project(document: Document, broken: frozenset[str]) -> Project:
         },
         allow={id_: _allowance(document, value) for id_, value in data.get("allow", {}).items()},
         document=document,
-        broken=broken,
     )
 
 

@@ -1,7 +1,7 @@
 """Replace the broken sections of a spec, so that a mistake in one section hides no mistake in another.
 
-A section with an error is replaced by a stand-in that breaks no rule. A rule that compares sections declares which ones
-it reads, and is skipped if one of them is broken, because the stand-in could be the cause of its finding.
+A section with an error is replaced by a stand-in that breaks no rule; a rule that compares it with another section is
+skipped (`tpucfg.spec.sections`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,26 +29,16 @@ _NOWHERE: Final = Mark(-1, -1)
 """The position of stand-ins, which occurs in no text: without_stand_ins() recognizes a finding there by its line 0."""
 
 
-def replace_broken_sections(
-    document: Document, known_errors: Sequence[Finding]
-) -> tuple[Document, frozenset[str]]:
-    """Return the document with stand-ins for its broken sections, and the names of these sections.
-
-    `known_errors` are the errors in the document.
-    """
-    root, stand_in, sections = (
-        document.root or _stand_in(),
-        _stand_in(),
-        load_schema("tpucfg")["properties"],
-    )
+def replace_broken_sections(document: Document, known_errors: Sequence[Finding]) -> Document:
+    """Return the document with stand-ins for its broken sections; `known_errors` are the errors in the document."""
+    stand_in, sections = _stand_in(), load_schema("tpucfg")["properties"].keys()
+    root = document.root or stand_in
     # An argument of the command line is not at the place of its section.
     changed = {
         section for error in known_errors if (section := document.changed_section(error.location))
     }
     in_text = [error for error in known_errors if document.changed_section(error.location) is None]
-    broken = frozenset(_broken_sections(root, in_text)) | (
-        changed & {*load_schema("tpucfg")["properties"]}
-    )
+    broken = frozenset(_broken_sections(root, in_text)) | (changed & sections)
     valid_sections = {
         name: node for name, node in _entries(root) if name in sections and name not in broken
     }
@@ -64,7 +54,7 @@ def replace_broken_sections(
         broken |= {"sizes"}
         replacements["sizes"] = dict(_entries(stand_in))["sizes"]
     repaired = root.with_children(valid_sections | replacements, {**stand_in.keys, **root.keys})
-    return document._replace(root=repaired, findings=()), broken
+    return document._replace(root=repaired, findings=(), broken=broken)
 
 
 def _entries(node: Node | None) -> Iterable[tuple[str, Node]]:

@@ -91,6 +91,8 @@ class Document(NamedTuple):
     """The values of the command line; their arguments are the last lines of the text."""
     first_change: int = 0
     """The line of the first of them, from 0."""
+    broken: frozenset[str] = frozenset()
+    """The sections with errors that are replaced by stand-ins."""
 
     def parts(self) -> "tuple[Document, ...]":
         """Return each YAML document of the text as a document; the findings are the first one's."""

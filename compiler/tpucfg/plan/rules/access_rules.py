@@ -3,7 +3,7 @@
 Sizes that a target does not take are in the catalog, and capacity that it does not offer is in `capacity_table`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from tpucfg.catalog import Catalog, Slice
@@ -13,6 +13,7 @@ from tpucfg.plan.job import Job
 from tpucfg.plan.naming import workload_account
 from tpucfg.spec import Environment, Project, Secret, Settings, Trainer
 from tpucfg.spec.credentials import Credential, credential_finding, credentials_in
+from tpucfg.spec.sections import compares
 from tpucfg.text_format import dotted, format_value, listed
 from tpucfg.yamldoc import KeyPath
 
@@ -87,20 +88,14 @@ def _foreign_mounts(project: Project, jobs: Sequence[Job]) -> Iterator[Finding]:
 
 # Credentials in the spec, with the edit that each environment's service takes.
 
-_DECIDING: Final = frozenset(("name", "target", "environments", "sizes"))
-"""The sections that decide the lines: those about a stand-in of one would be wrong."""
 
-
+@compares()
 def credential_findings(project: Project, _: Catalog) -> Iterator[Finding]:
     """Yield an error for each credential in the variables and flags of every layer."""
     for credential in credentials_in(project.document):
         environments = project.users_of(credential.layer)
-        without = [
-            environment
-            for environment in environments
-            if environment.target in TARGETS_WITHOUT_SECRETS
-        ]
-        if not without or project.broken & _DECIDING:
+        without = [*_without_secrets(project, environments)]
+        if not without:
             yield credential_finding(project.document, credential, credential.help)
             continue
         others = [environment for environment in environments if environment not in without]
@@ -111,6 +106,13 @@ def credential_findings(project: Project, _: Catalog) -> Iterator[Finding]:
         yield credential_finding(
             project.document, credential, _help(credential, without, others), lines
         )
+
+
+# Sections that decide the lines of the edit: those about a stand-in would be wrong.
+@compares("name", "target", "environments", "sizes")
+def _without_secrets(_: Project, environments: Iterable[Environment]) -> Iterable[Environment]:
+    """Yield the environments whose variables cannot refer to a secret."""
+    return (each for each in environments if each.target in TARGETS_WITHOUT_SECRETS)
 
 
 def _help(credential: Credential, without: list[Environment], others: list[Environment]) -> str:

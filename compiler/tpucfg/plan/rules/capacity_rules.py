@@ -23,6 +23,7 @@ from tpucfg.plan.rules.scaling_warnings import names_checkpoints
 from tpucfg.plan.rung import slice_in_force
 from tpucfg.plan.selection import SelectedSizes
 from tpucfg.spec import CapacityKind, Environment, Project, Settings
+from tpucfg.spec.sections import compares
 from tpucfg.text_format import dotted, listed
 from tpucfg.yamldoc import KeyPath
 
@@ -73,6 +74,7 @@ class _Choice(NamedTuple):
         return compute_class(self.target, self.settings) is not None
 
 
+@compares("target", "environments", "capacity", "trainer", "training", "overrides", "targets")
 def capacity_findings(
     project: Project, catalog: Catalog, selected: SelectedSizes
 ) -> Iterator[Finding]:

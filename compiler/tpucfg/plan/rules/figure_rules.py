@@ -24,6 +24,7 @@ from tpucfg.plan.rung import (
 from tpucfg.spec import Project, Settings, Training
 from tpucfg.spec.placeholders import used_placeholders
 from tpucfg.spec.presets import FIGURES, NAMED_FIGURES
+from tpucfg.spec.sections import compares
 from tpucfg.text_format import dotted, format_value, listed
 from tpucfg.yamldoc import KeyPath
 
@@ -32,6 +33,7 @@ _WORD: Final = rf"(?:--)?\b([A-Za-z_][A-Za-z0-9_.-]*)[= ]({_NUMBER})(?=[\s\"';]|
 """A flag and its number in a text."""
 
 
+@compares("trainer", "training", "overrides")
 def figure_findings(project: Project, _: Catalog) -> Iterator[Finding]:
     """Yield the findings about figures that the program gets as a literal, or not at all."""
     names, flags = _figure_names(project.training), _flags_of_figures(project)

@@ -10,6 +10,7 @@ from tpucfg.findings import Finding
 from tpucfg.plan.naming import bucket_name_problem, bucket_of
 from tpucfg.plan.selection import SelectedSizes
 from tpucfg.spec import Cluster, Environment, Project
+from tpucfg.spec.sections import compares
 from tpucfg.text_format import dotted, format_value, listed, nearest
 from tpucfg.yamldoc import KeyPath
 
@@ -24,6 +25,7 @@ _NOT_OFFICIAL: Final = {
 """Messages by the kind of list that names the zone."""
 
 
+@compares("name", "target")
 def location_findings(
     project: Project, catalog: Catalog, environment: Environment, sizes: Sequence[str]
 ) -> Iterator[Finding]:
@@ -259,6 +261,7 @@ def _zone_hint(environment: Environment, slice_: Slice, path: KeyPath) -> str:
     return f"delete it; no list has a zone for {slice_.size}"
 
 
+@compares("name", "trainer", "overrides")
 def data_locality_findings(project: Project, selected: SelectedSizes) -> Iterator[Finding]:
     """Yield a finding for each literal gs:// path of the jobs' programs that is outside the environment's bucket."""
     # Reading a bucket of another region is charged by the byte, and slows down every step.

@@ -10,6 +10,7 @@ from tpucfg.findings import Finding
 from tpucfg.number_format import format_number
 from tpucfg.plan.rung import NO_OVERRIDE, Rung, decimal_text, make_rung, setting_path
 from tpucfg.spec import Override, Project, Training
+from tpucfg.spec.sections import compares
 from tpucfg.text_format import dotted, format_count, listed
 from tpucfg.yamldoc import KeyPath
 
@@ -17,8 +18,6 @@ MAX_BATCH: Final = 10**15
 """The largest number that the schema accepts."""
 MAX_GRAD_ACCUM_CANDIDATES: Final = 10_000
 """Numbers that are tried for a help line, so that a batch of many digits costs no time."""
-_LADDER_SECTIONS: Final = frozenset(("sizes", "environments", "overrides"))
-"""The sections that decide on the figures of rungs, besides `training`."""
 _SHARED_BATCH: Final = (
     "model_parallel is 1; set it if several devices share one "
     "copy of the batch, as in tensor or sequence parallelism"
@@ -26,15 +25,16 @@ _SHARED_BATCH: Final = (
 """A detail for batches with fewer examples than devices, which is a common state of language models."""
 
 
+@compares("training")
 def parallelism_findings(project: Project, catalog: Catalog) -> Iterator[Finding]:
     """Yield the errors about `model_parallel` and about batches, for `tuned_on` and for every rung."""
     tuned_on = catalog.find(project.training.tuned_on)
-    if tuned_on is None or "training" in project.broken:
+    if tuned_on is None:
         return  # an unknown size is TPU020
     if fractional := tuple(_fractional_batches(project, catalog)):
         yield from fractional
         return  # the batch that follows was rounded down
-    slices = () if project.broken & _LADDER_SECTIONS else tuple(_ladder_slices(project, catalog))
+    slices = tuple(_ladder_slices(project, catalog))
     setting: KeyPath = ("training", "model_parallel")
     is_tuned_divisible = _devices(tuned_on) % project.training.model_parallel == 0
     if not is_tuned_divisible:
@@ -63,6 +63,7 @@ def parallelism_findings(project: Project, catalog: Catalog) -> Iterator[Finding
         yield from _uneven_batches(project, tuned_on, divisible)
 
 
+@compares("sizes", "environments", "overrides")
 def _ladder_slices(project: Project, catalog: Catalog) -> Iterator[Slice]:
     """Yield the slice of each size in a ladder once, without unknown sizes."""
     sizes = dict.fromkeys(

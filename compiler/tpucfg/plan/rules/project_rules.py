@@ -1,7 +1,7 @@
 """Rules about the whole spec, whatever is selected, with the table of all of them, and about several specs."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -14,6 +14,7 @@ from tpucfg.plan.rules.figure_rules import figure_findings
 from tpucfg.plan.rules.trainer_rules import trainer_findings
 from tpucfg.spec import Environment, Project, deletion_help
 from tpucfg.spec.layer_rules import layer_findings
+from tpucfg.spec.sections import apply_rules, compares
 from tpucfg.text_format import dotted, listed, nearest, quote_key
 from tpucfg.yamldoc import KeyPath
 
@@ -22,9 +23,7 @@ _XLA_FLAGS: Final[KeyPath] = ("trainer", "xla_flags")
 
 def project_findings(project: Project, catalog: Catalog) -> Iterator[Finding]:
     """Yield the findings about the whole spec, which every command reports."""
-    for rule, sections in _RULES.items():
-        if not project.broken & sections:
-            yield from rule(project, catalog)
+    return apply_rules(_RULES, project, catalog)
 
 
 def _ladders(project: Project) -> dict[KeyPath, tuple[str, ...]]:
@@ -34,11 +33,11 @@ def _ladders(project: Project) -> dict[KeyPath, tuple[str, ...]]:
     }
 
 
+@compares()
 def _unknown_sizes(project: Project, catalog: Catalog) -> Iterator[Finding]:
     mentioned: list[tuple[KeyPath, str]] = [(("training", "tuned_on"), project.training.tuned_on)]
     lists: dict[KeyPath, Sequence[str]] = {**_ladders(project)}
-    if "tune" not in project.broken:
-        lists["tune", "sizes"] = project.document.data.get("tune", {}).get("sizes", ())
+    lists["tune", "sizes"] = project.document.data.get("tune", {}).get("sizes", ())
     for path, sizes in lists.items():
         mentioned += [((*path, index), size) for index, size in enumerate(sizes)]
     for path, size in mentioned:
@@ -70,6 +69,7 @@ class _Place(NamedTuple):
     slice: Slice
 
 
+@compares()
 def _unordered_sizes(project: Project, catalog: Catalog) -> Iterator[Finding]:
     """Yield, for each ladder, its repeated sizes or, if there are none, sizes with equal cores or the first descent."""
     for path, sizes in _ladders(project).items():
@@ -122,6 +122,7 @@ def _order_finding(
     )
 
 
+@compares("sizes", "environments", "overrides")
 def _unused_sizes(project: Project, catalog: Catalog) -> Iterator[Finding]:
     """Yield an error for each override and each zone of a size that is in no ladder: it would have no effect."""
     all_sizes = tuple(dict.fromkeys(size for sizes in _ladders(project).values() for size in sizes))
@@ -157,6 +158,7 @@ def _unused_sizes(project: Project, catalog: Catalog) -> Iterator[Finding]:
         )
 
 
+@compares("sizes", "environments", "overrides")
 def _unknown_fallbacks(project: Project, _: Catalog) -> Iterator[Finding]:
     """Yield an error for each fallback that is no other size of the ladders: it is checked and priced as a rung."""
     for size, override in project.overrides.items():
@@ -182,10 +184,12 @@ def _override_of_environment(project: Project, name: str) -> str:
     return f"delete overrides.{name}: {name} is an environment, and overrides are for sizes"
 
 
+@compares()
 def _layers(project: Project, _: Catalog) -> Iterator[Finding]:
-    return layer_findings(project.document, project.broken)
+    return layer_findings(project.document)
 
 
+@compares("name", "environments")
 def _shared_buckets(project: Project, _: Catalog) -> Iterator[Finding]:
     """Yield an error for each environment whose bucket an earlier one uses."""
     first_users: dict[str, Environment] = {}
@@ -211,6 +215,7 @@ def _shared_buckets(project: Project, _: Catalog) -> Iterator[Finding]:
         )
 
 
+@compares("training")
 def _unknown_steps(project: Project, _: Catalog) -> Iterator[Finding]:
     """Yield an error for each setting that the preset's program does not know, and at whose flag it ends."""
     training = project.training
@@ -222,6 +227,7 @@ def _unknown_steps(project: Project, _: Catalog) -> Iterator[Finding]:
             yield project.document.finding("TPU007", message, path, at_key=True, help=unknown[key])
 
 
+@compares()
 def _unknown_generations(project: Project, catalog: Catalog) -> Iterator[Finding]:
     """Yield an error for each unknown generation: its price has no rung, and no job gets its compiler flags."""
     paths: list[KeyPath] = [("prices", name) for name in project.prices]
@@ -245,6 +251,7 @@ def _unknown_generations(project: Project, catalog: Catalog) -> Iterator[Finding
         )
 
 
+@compares("trainer", "environments", "sizes", "overrides")
 def _unused_generations(project: Project, catalog: Catalog) -> Iterator[Finding]:
     """Yield a warning for each generation with flags that no job has: a rung was removed, or the name is wrong."""
     used: dict[KeyPath, bool] = {}
@@ -262,21 +269,20 @@ def _unused_generations(project: Project, catalog: Catalog) -> Iterator[Finding]
             yield project.document.finding("TPU016", message, path, at_key=True, help=hint)
 
 
-_RULES: Final[Mapping[Callable[[Project, Catalog], Iterator[Finding]], frozenset[str]]] = {
-    _unknown_sizes: frozenset(),
-    _unordered_sizes: frozenset(),
-    _unused_sizes: frozenset(("sizes", "environments", "overrides")),
-    _unknown_fallbacks: frozenset(("sizes", "environments", "overrides")),
-    figure_findings: frozenset(("trainer", "training", "overrides")),
-    _layers: frozenset(),
-    credential_findings: frozenset(),
-    trainer_findings: frozenset(("trainer",)),
-    _unknown_generations: frozenset(),
-    _unused_generations: frozenset(("trainer", "environments", "sizes", "overrides")),
-    _shared_buckets: frozenset(("name", "environments")),
-    _unknown_steps: frozenset(("training",)),
-}
-"""The rules, each with the sections that it compares: a rule is skipped if one of them is broken."""
+_RULES: Final = (
+    _unknown_sizes,
+    _unordered_sizes,
+    _unused_sizes,
+    _unknown_fallbacks,
+    figure_findings,
+    _layers,
+    credential_findings,
+    trainer_findings,
+    _unknown_generations,
+    _unused_generations,
+    _shared_buckets,
+    _unknown_steps,
+)
 
 
 # The specs of one command: a bucket that two create, and folders that two share.

@@ -10,6 +10,7 @@ from tpucfg.paths import grouped
 from tpucfg.plan.job import XLA_FLAGS_VARIABLE, Job
 from tpucfg.spec import Project, Settings, deletion_help
 from tpucfg.spec.placeholders import TRAINER_KEYS
+from tpucfg.spec.sections import compares
 from tpucfg.text_format import dotted, format_value, listed
 from tpucfg.yamldoc import KeyPath
 
@@ -35,6 +36,7 @@ MOVING_TAGS: Final = frozenset(
 _XLA_FLAGS: Final[KeyPath] = ("trainer", "xla_flags")
 
 
+@compares("trainer")
 def trainer_findings(project: Project, _: Catalog) -> Iterator[Finding]:
     """Yield the findings about the programs of all jobs."""
     for settings in project.distinct_settings():
@@ -216,7 +218,7 @@ _MISSING: Final[Mapping[str, _Placeholder]] = {
 }
 
 
-def missing_values(jobs: Sequence[Job], project: Project) -> Iterator[Finding]:
+def missing_values(project: Project, jobs: Sequence[Job]) -> Iterator[Finding]:
     """Yield an error for each placeholder that would be an empty text in some of the jobs."""
     for name, placeholder in _MISSING.items():
         # Jobs share settings, whose texts are searched once.
