@@ -2,7 +2,7 @@
 
 from tpucfg.plan.job import XLA_FLAGS_VARIABLE, Job, environment_labels, job_labels, make_job
 from tpucfg.plan.naming import account_id, bucket_of, job_name, zone_of
-from tpucfg.plan.plan import Plan, ladder, plan, run_progress_in
+from tpucfg.plan.planner import Plan, ladder, plan, run_progress_in
 from tpucfg.plan.rung import Rung, flag_name, rung_figures, shows_parallelism
 from tpucfg.plan.selection import (
     LadderGroup,
