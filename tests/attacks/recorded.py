@@ -5,7 +5,8 @@ attack what differs from it in its base and in its head. `pytest --write-goldens
 """
 
 import json
-from contextlib import redirect_stdout
+import os
+from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import Any, Final
@@ -25,7 +26,7 @@ def declare(repository: Repository) -> _Documents:
     documents = []
     for spec in filter(None, files):
         printed = StringIO()
-        with redirect_stdout(printed):
+        with redirect_stdout(printed), redirect_stderr(StringIO()):
             run(["infra", "--spec", spec, "--format", "json"])
         if printed.getvalue():
             document = json.loads(printed.getvalue())
@@ -69,7 +70,10 @@ def _read(path: Path) -> Any:
 
 
 def _write(path: Path, data: Any) -> None:
-    path.write_text(json.dumps(data, ensure_ascii=False, sort_keys=True) + "\n")
+    # In one step, as other workers read the template.
+    new = path.with_suffix(f".{os.getpid()}")
+    new.write_text(json.dumps(data, ensure_ascii=False, sort_keys=True) + "\n")
+    new.replace(path)
 
 
 def _without_template(document: dict[str, Any], template: dict[str, Any]) -> dict[str, Any]:
