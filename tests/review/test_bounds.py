@@ -6,9 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tpucfg.changes.facts import Risk
+from tpucfg.changes.statements import LocatedStatement, Statement
 from tpucfg.markdown import code, prose
-from tpucfg.review.cautions import Caution, bound_cautions
+from tpucfg.review.cautions import Caution, bound_cautions, give_verdict
 from tpucfg.review.folds import MAX_COMMENT_BYTES, Fold, cut_middle, fold, join_within_limit, size
+from tpucfg.review.review import RepositoryReview
 
 LINES = st.lists(
     st.text(st.characters(codec="utf-8", exclude_characters="\n\r`"), max_size=300), max_size=40
@@ -176,6 +178,20 @@ def test_each_risk_has_its_line_before_any_has_a_second() -> None:
     assert block.omission == (
         f"… and {len(block.omitted)} more: {len(block.omitted)} destructive; the verdict is therefore unknown"
     )
+
+
+def test_a_caution_that_is_left_out_makes_the_verdict_unknown() -> None:
+    """Every `--fail-on` refuses a change with a risk that the comment does not show."""
+
+    def is_known(cautions: int) -> bool:
+        statements = (
+            LocatedStatement("", Statement(f"{number} {'x' * 900}", risk=Risk.CAUTION))
+            for number in range(cautions)
+        )
+        return give_verdict(RepositoryReview((), statements=tuple(statements))).is_known
+
+    assert is_known(5)
+    assert not is_known(500)
 
 
 def test_access_for_everyone_is_first_among_thousands() -> None:
