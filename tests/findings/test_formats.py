@@ -104,13 +104,23 @@ def test_the_margin_fits_the_widest_line_number() -> None:
     [
         ("a: データ/x", 8, 9, "a: データ/x\n          ^"),
         ("データ: x", 1, 4, "データ: x\n^^^^^^"),
+        ("a: \uff58x", 5, 6, "a: \uff58x\n     ^"),
         ("e\u0301: x", 5, 6, "e\u0301: x\n   ^"),
         ("a:\tx", 4, 5, "a: x\n   ^"),
         ("a: \u202ex", 5, 6, "a:  x\n    ^"),
         ("a: x", 5, 5, "a: x\n    ^"),
         ("", 1, 1, "\n^"),
     ],
-    ids=["behind wide", "wide", "combining", "tab", "right to left", "behind the end", "empty"],
+    ids=[
+        "behind wide",
+        "wide",
+        "behind full-width",
+        "combining",
+        "tab",
+        "right to left",
+        "behind the end",
+        "empty",
+    ],
 )
 def test_the_underline_is_below_its_value(line: str, start: int, end: int, underlined: str) -> None:
     """Wide and combining characters have the width that a terminal gives them; control characters count as a blank."""

@@ -139,13 +139,14 @@ def test_stale_configs_are_found_and_removed(tmp_path: Path) -> None:
     own_files = {
         "old/v2-8/config.yaml": "# Made by tpucfg 0.1.0\n",
         "old/v3-32/config.json": "{}\n",
+        "old/v6e-8x2/config.yaml": "# Made by tpucfg 0.1.0\n",
     }
     render(
         tmp_path, {path: own_files.get(path, "x\n") for path in (*own_files, *other_files, *FILES)}
     )
     (tmp_path / "linked").symlink_to(tmp_path / "dev")
     changes = stale_files(tmp_path, [""], FILES)
-    assert [change.path for change in changes] == ["old/v2-8/config.yaml", "old/v3-32/config.json"]
+    assert [change.path for change in changes] == [*own_files]
     apply_changes(tmp_path, changes, {})
     assert set(written(tmp_path)) == {*other_files, *FILES}
     assert not (tmp_path / "old").exists(), "an empty folder is removed"
