@@ -195,7 +195,7 @@ def _plain_inputs(inputs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str
     """Return the inputs with a mark for those that are or contain a secret, and a digest of each of these."""
     plain, secrets = {}, {}
     is_grant = _PUBLIC_INPUTS[0] in inputs and any(key in inputs for key in _PUBLIC_INPUTS[1:])
-    for name, value in inputs.items():
+    for name, value in sorted(inputs.items()):
         plain[name], is_secret = _unwrap(value)
         if is_secret and (not is_grant or name == "condition"):
             # The program has no credentials here: what it can wrap stands in its source.
@@ -207,11 +207,15 @@ def _plain_inputs(inputs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str
 
 
 def _unwrap(value: Any) -> tuple[Any, bool]:
-    """Return a value with whole numbers as integers, as the protocol has only floats, and True if it has a secret."""
+    """Return a value as plain data, and True if it has a secret.
+
+    Whole numbers become integers, as the protocol has only floats. Keys are sorted, as the maps of the protocol have
+    another order in each process.
+    """
     if rpc.is_rpc_secret(value):
         return _unwrap(value["value"])[0], True
     if isinstance(value, dict):
-        items = {key: _unwrap(item) for key, item in value.items()}
+        items = {key: _unwrap(item) for key, item in sorted(value.items())}
         return {key: item for key, (item, _) in items.items()}, any(
             secret for _, secret in items.values()
         )
