@@ -7,15 +7,17 @@ from tpucfg.changes.facts import ABSENT, Risk
 from tpucfg.changes.revisions import CompiledRevision
 from tpucfg.changes.statements import LocatedStatement, Statement, format_environments
 from tpucfg.infra.resources import EnvironmentResources, ProgramFailure, ResourceFile
-from tpucfg.infra.stack_files import project_file, pulumi_project
+from tpucfg.infra.stack_files import other_spec, project_file, pulumi_project
 from tpucfg.infra.stack_program import (
     PackagesMissingError,
     ProgramRequest,
     ProgramResults,
     find_program,
+    is_bundled,
     run_programs,
 )
 from tpucfg.paths import grouped
+from tpucfg.plan.identities import deletes_its_slice, identities, image_pulls
 from tpucfg.text_format import listed
 
 _MAX_FILES: Final = 6
@@ -61,6 +63,8 @@ class ProgramRuns(NamedTuple):
     """The reason why no program was run; None if they were, or if neither revision has one."""
     statements: tuple[LocatedStatement, ...] = ()
     """Changes of the programs themselves."""
+    unchanged: tuple[str, ...] = ()
+    """The environments for which nothing was run, because nothing that decides their resources differs."""
     revisions_with_bundled_program: tuple[str, ...] = ()
     """The titles of the revisions without a program of their own, for which the bundled one was run."""
 
@@ -161,7 +165,10 @@ def declared_resources(
         project_file(revision.snapshot.spec.parent) for revision in (before, after)
     ):
         return ProgramRuns({}, {}, None, statements)
-    names = [*after.environments]
+    unchanged = () if files or not runs_programs else unchanged_environments(before, after)
+    names = [name for name in after.environments if name not in unchanged]
+    if unchanged and not names:
+        return ProgramRuns({}, {}, None, statements, unchanged, bundled)
     revisions = [revision for revision in (before, after) if revision.project]
     requests = [_program_request(revision, names) for revision in revisions]
     has_stack = any(pulumi_project(revision.snapshot.spec.parent) for revision in revisions)
@@ -176,16 +183,62 @@ def declared_resources(
         elif runs_programs:
             results = [*run_programs(requests)]
         else:
-            return ProgramRuns({}, {}, _MAY_NOT_RUN if has_stack else None, statements, bundled)
+            return ProgramRuns({}, {}, _MAY_NOT_RUN if has_stack else None, statements, (), bundled)
     except PackagesMissingError as error:
         not_run = NotRun(str(error), error.help) if has_stack else None
-        return ProgramRuns({}, {}, not_run, statements, bundled)
+        return ProgramRuns({}, {}, not_run, statements, unchanged, bundled)
     declared = (
         {name: _declared(revision, result) for name, result in by_name.items()}
         for revision, by_name in zip(revisions, results, strict=True)
     )
     old, new = (next(declared) if revision.project else {} for revision in (before, after))
-    return ProgramRuns(old, new, None, (*statements, *declaration_statements(old, new)), bundled)
+    statements += (*declaration_statements(old, new),)
+    return ProgramRuns(old, new, None, statements, unchanged, bundled)
+
+
+def unchanged_environments(before: CompiledRevision, after: CompiledRevision) -> tuple[str, ...]:
+    """Return the environments whose resources are equal, because all that the program reads is.
+
+    Only of the bundled program is it known what it reads of a spec; any other one may read all of it.
+    """
+    old, new = before.snapshot, after.snapshot
+    if before.project is None or after.project is None or old.skipped_files or new.skipped_files:
+        return ()
+    # A file whose content is not known may have changed.
+    is_known = all(kind.startswith("file ") for kind in new.program_files.values())
+    if old.program_files != new.program_files or not is_known:
+        return ()
+    if not all(is_bundled(item.spec, item.program_files) for item in (old, new)):
+        return ()
+    return tuple(
+        name
+        for name in after.environments
+        if name in before.environments
+        and not other_spec(new.spec, name)
+        and _program_inputs(before, name) == _program_inputs(after, name)
+    )
+
+
+def _program_inputs(revision: CompiledRevision, name: str) -> tuple[Any, ...]:
+    """Return what the bundled program, and the rules about its resources, read of a spec.
+
+    `settings_of` in stacks/settings.py reads the same; a test compares the two.
+    """
+    project = revision.project
+    assert project is not None  # noqa: S101 - the caller checks it
+    environment = project.environments[name]
+    jobs = [job for job in revision.jobs.values() if job.environment.name == name]
+    slices = [
+        (job.name, job.slice.hosts, deletes_its_slice(job.target, job.settings)) for job in jobs
+    ]
+    return (
+        project.name,
+        project.allow,
+        environment,
+        identities(project, environment),
+        image_pulls(jobs),
+        slices,
+    )
 
 
 def _program_request(revision: CompiledRevision, names: Sequence[str]) -> ProgramRequest:

@@ -21,15 +21,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
-from pathlib import Path
+from pathlib import Path, PurePath
 from types import ModuleType
 from typing import IO, Any, Final, NamedTuple
 
-from tpucfg.fs import is_file
+from tpucfg.fs import has_equal_bytes, is_file
 from tpucfg.infra.resources import (
+    MAX_FILE_BYTES,
     Declared,
     EnvironmentResources,
     ProgramFailure,
@@ -94,6 +95,27 @@ def find_program(spec: Path) -> StackProgram:
     folder = pulumi.program if pulumi and is_own else data_folder("stacks")
     shown = os.path.relpath(folder / "__main__.py", spec.parent) if is_own else "stacks/__main__.py"
     return StackProgram(folder.resolve(), pulumi.name if pulumi else "tpucfg", is_own, shown)
+
+
+def is_bundled(spec: Path, files: Iterable[str]) -> bool:
+    """Return True if a spec has the program that `tpucfg init` writes, with nothing added, or none of its own.
+
+    Args:
+        spec: the spec.
+        files: the files that `pulumi up` may read, by path relative to the spec's folder.
+    """
+    program = find_program(spec)
+    if not program.is_own:
+        return True
+    folder = PurePath(program.shown).parent
+    bundled = {path.name: path for path in data_folder("stacks").glob("*.py")}
+    # Any other file could be imported in place of a module of its own, or of a package.
+    paths = (os.path.relpath(file, folder) for file in files)
+    names = {path for path in paths if not path.startswith((os.pardir, "Pulumi."))}
+    return names == {*bundled} and all(
+        has_equal_bytes(str(program.folder / name), str(path), MAX_FILE_BYTES)
+        for name, path in bundled.items()
+    )
 
 
 def run_stack_program(spec: Path, project: Project, name: str) -> EnvironmentResources:

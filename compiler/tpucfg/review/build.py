@@ -278,7 +278,7 @@ def _review_environment(
     preview: Preview | None,
 ) -> EnvironmentReview | None:
     """Return the review of an environment; None if it is not in head and has no preview."""
-    declared = _review_programs(name, before, after, runs) if name in runs.after else None
+    declared = _review_programs(name, before, after, runs)
     if preview is None:
         return declared or (EnvironmentReview(name, "none") if name in after.environments else None)
     review = _review_preview(preview, before, after)
@@ -328,8 +328,13 @@ def _compare_with_programs(
 
 def _review_programs(
     name: str, before: CompiledRevision, after: CompiledRevision, runs: ProgramRuns
-) -> EnvironmentReview:
-    """Return the review based on both stack programs, or only on that of head if the spec of base has errors."""
+) -> EnvironmentReview | None:
+    """Return the review based on both stack programs, or only on that of head if the spec of base has errors.
+
+    None if no program was run for the environment although its resources may have changed.
+    """
+    if name not in runs.after:
+        return EnvironmentReview(name, "unchanged") if name in runs.unchanged else None
     source: Source = "head" if before.is_broken else "program"
     old, new = runs.before.get(name), runs.after[name]
     for revision, declared in ((before, old), (after, new)):

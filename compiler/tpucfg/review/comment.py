@@ -275,6 +275,7 @@ _MAX_FINDINGS: Final = 12
 _SOURCES: Final[Mapping[Source, str]] = {
     "preview": "from Pulumi's preview",
     "program": "from the stack programs of both revisions{}, run without credentials; drift is not detected",
+    "unchanged": "unchanged, as the stack program{} and all that it reads are equal; drift is not detected",
     "head": "declared by the stack program of {head}{}; how they change is unknown",
 }
 """The sources of resources, with places for the revision and for the programs that are not its own."""
@@ -341,7 +342,8 @@ def _source_sentences(review: Review) -> Iterator[str]:
     for source, text in _SOURCES.items():
         if covered := by_source[source]:
             # Environments are named only if there may be several sources.
-            names = f" of {_names(covered)}" if by_source["preview"] else ""
+            is_one = not by_source["preview"] and len(covered) == len(environments)
+            names = "" if is_one else f" of {_names(covered)}"
             yield f"Resources{names}: {text.format(_bundled(review), head=format_revision(review.after.snapshot))}."
     if unknown := [
         item for item in by_source["preview"] if not (item.preview.is_refreshed or item.problem)

@@ -14,7 +14,7 @@ from tpucfg.changes.statements import LocatedStatement
 from tpucfg.findings import Finding
 from tpucfg.infra.resources import Resource
 
-Source = Literal["program", "head", "preview", "none"]
+Source = Literal["program", "unchanged", "head", "preview", "none"]
 """The source of an environment's resources.
 
 `program`: the stack programs of both revisions. `head`: only the program of head, because the spec of base has
