@@ -30,17 +30,17 @@ def map_shared(
         items: The items.
         portable: Returns a result as it is sent from the second process; None for one to compute here instead.
     """
-    first, second = items, items[:0]
     # A fork needs a core of its own. Only on Linux: elsewhere it may break system libraries.
     if (
-        len(items) >= MIN_SHARED_ITEMS
-        and sys.platform == "linux"
-        and len(os.sched_getaffinity(0)) > 1
+        len(items) < MIN_SHARED_ITEMS
+        or sys.platform != "linux"
+        or len(os.sched_getaffinity(0)) == 1
     ):
-        first, second = items[: len(items) // 2], items[len(items) // 2 :]
-    if not second:
-        yield from map(function, first)
+        yield from map(function, items)
         return
+    # Before the fork, so that only one process loads the modules and the data that the function needs.
+    yield function(items[0])
+    first, second = items[1 : len(items) // 2], items[len(items) // 2 :]
     with _second_process(lambda: [portable(function(item)) for item in second]) as receive:
         yield from map(function, first)
         received = receive() or [None] * len(second)

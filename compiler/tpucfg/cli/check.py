@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli import options
@@ -12,6 +12,7 @@ from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.load_spec import has_color, load_fits, load_project
 from tpucfg.cli.options import SPEC, format_option, option, selection
 from tpucfg.findings import FORMATS, Finding, collect, errors, format_counts
+from tpucfg.named_tuple import NamedTuple
 from tpucfg.plan import Selection, select_sizes
 from tpucfg.plan.rules.project_rules import BucketUse, bucket_uses, shared_bucket_findings
 from tpucfg.refusal import UsageError
