@@ -131,9 +131,8 @@ def by_name(facts: Iterable[Fact]) -> Facts:
 
 def compare(before: Facts, after: Facts) -> tuple[FactChange, ...]:
     """Return the facts that differ, in their order in the head; those that only the base has follow."""
-    changes = (_change(before.get(key), fact) for key, fact in after.items())
-    removed = (_change(fact, None) for key, fact in before.items() if key not in after)
-    return (*filter(None, changes), *filter(None, removed))
+    changes = (_change(before.get(key), after.get(key)) for key in {**after, **before})
+    return tuple(change for change in changes if change)
 
 
 def _change(old: Fact | None, new: Fact | None) -> FactChange | None:
@@ -236,7 +235,7 @@ def existed(change: FactChange, _comparison: Comparison) -> bool:
 
 def changed(change: FactChange, _comparison: Comparison) -> bool:
     """Apply to a fact that both revisions have."""
-    return ABSENT not in (change.before, change.after)
+    return ABSENT not in change.values
 
 
 def kept(change: FactChange, comparison: Comparison) -> bool:
@@ -265,7 +264,7 @@ def falls(change: FactChange, _comparison: Comparison) -> bool:
 
 
 def _are_numbers(change: FactChange) -> bool:
-    return all(isinstance(value, int | float) for value in (change.before, change.after))
+    return all(isinstance(value, int | float) for value in change.values)
 
 
 def was(value: bool | None) -> Condition:
@@ -339,14 +338,6 @@ def loss(pattern: str, text: str, headline: str = "", when: Condition = always) 
     return sentence(pattern, text, when, Risk.DESTRUCTIVE, headline)
 
 
-class FilledText(NamedTuple):
-    """A text of a table, with the values of its places."""
-
-    template: str
-    """The text with `{}` in each place."""
-    values: tuple[str, ...]
-
-
 PLACE: Final = re.compile(r"\{([a-z]*)\}")
 """A place for a value in a text of a table."""
 UNKNOWN: Final = Meaning("**", Risk.CAUTION, "no rule knows its effect")
@@ -369,7 +360,9 @@ def _rows_about(kind: str, table: tuple[Meaning, ...]) -> Sequence[Meaning]:
     return [row for row in table if matches(pattern_steps(row.pattern)[0], (kind,))]
 
 
-def fill(text: str, places: Mapping[str, str | None], values: Sequence[str]) -> FilledText:
+def fill(
+    text: str, places: Mapping[str, str | None], values: Sequence[str]
+) -> tuple[str, tuple[str, ...]]:
     """Return a text of a table with `{}` in each place, and the values for them.
 
     Args:
@@ -379,4 +372,4 @@ def fill(text: str, places: Mapping[str, str | None], values: Sequence[str]) -> 
     """
     own = iter(values)
     filled = (places[place] if place else next(own, "") for place in PLACE.findall(text))
-    return FilledText(PLACE.sub("{}", text), tuple(value or "" for value in filled))
+    return PLACE.sub("{}", text), tuple(value or "" for value in filled)

@@ -12,7 +12,6 @@ from tpucfg.changes.facts import (
     Comparison,
     Fact,
     FactChange,
-    FilledText,
     Meaning,
     Risk,
     Scope,
@@ -77,12 +76,11 @@ def effect_of(
     # Only in `extra` can a number and its text differ.
     is_text = kind != "field"
     # The name of a secret's variable would make a reference to the secret, or a reason, look like a secret.
-    value = Change(() if kind in ("secret", "allow") else tuple(name), change.before, change.after)
+    value = Change(() if kind in ("secret", "allow") else tuple(name), *change.values)
     shown = show_change(redact_change(value), max_length=_MAX_LENGTH, flag=is_text)
     # A flag without a value, and the name of an item, need no value beside them.
-    is_bare = ABSENT in (change.before, change.after) and all(
-        value is ABSENT or value == "" or (value is None and is_text)
-        for value in (change.before, change.after)
+    is_bare = ABSENT in change.values and all(
+        value is ABSENT or value == "" or (value is None and is_text) for value in change.values
     )
     # A value that the sentence does not have must not keep scopes with other values from sharing it.
     is_bare |= bool(meaning.sentence) and {"before", "after"}.isdisjoint(
@@ -186,7 +184,7 @@ def _event(effect: Effect, head: str) -> tuple[str, tuple[str, ...]]:
     return f"{subject} changed from {{}} to {{}}{note}", (*label, effect.before, effect.after)
 
 
-def _filled(text: str, effect: Effect) -> FilledText:
+def _filled(text: str, effect: Effect) -> tuple[str, tuple[str, ...]]:
     places = {"label": effect.label, "before": effect.before, "after": effect.after}
     return fill(text, places, effect.values)
 
@@ -316,19 +314,13 @@ def _comparison(
 
 
 def _facts_by_job(revision: CompiledRevision) -> dict[Scope, list[Fact]]:
-    """Return the facts of each job."""
-    limits = _limit_facts(revision)
-    return {key: [*limits.get(key, ()), *job_facts(job)] for key, job in revision.jobs.items()}
-
-
-def _limit_facts(revision: CompiledRevision) -> dict[Scope, list[Fact]]:
-    """Return the reason why a run has no limit of time, of each job without one."""
-    limits = ((config_key(job), run_limit(job, body)) for job, body in revision.request_bodies)
-    return {
-        key: [Fact(key, ("unlimited run",), limit.unbounded)]
-        for key, limit in limits
-        if limit.unbounded
-    }
+    """Return the facts of each job, first the reason why its run has no limit of time."""
+    facts = {}
+    for job, body in revision.request_bodies:
+        key, reason = config_key(job), run_limit(job, body).unbounded
+        limits = [Fact(key, ("unlimited run",), reason)] if reason else []
+        facts[key] = [*limits, *job_facts(job)]
+    return facts
 
 
 def _baselines(before: Jobs, after: Jobs) -> Iterator[tuple[Scope, tuple[str, bool]]]:

@@ -306,7 +306,7 @@ def _is_wider(change: FactChange, _: Comparison) -> bool:
 
 
 def _longer(change: FactChange, _: Comparison) -> tuple[str, ...]:
-    if ABSENT in (change.before, change.after):
+    if ABSENT in change.values:
         return ()
     factor = Fraction(Duration.read(change.after).seconds, Duration.read(change.before).seconds)
     return (format_factor(factor),) if factor > 1 else ()
@@ -426,11 +426,9 @@ def _left_behind(change: FactChange, comparison: Comparison) -> bool:
     is_limit = (
         change.after is ABSENT and change.name[1] in TARGET_FACTS["compute-engine"].host_settings
     )
-    is_open = change.name[1] == "external_ips" and True in (change.before, change.after)
+    is_open = change.name[1] == "external_ips" and True in change.values
     return (
-        _other_target(change, comparison)
-        and ABSENT in (change.before, change.after)
-        and (not is_limit or is_open)
+        _other_target(change, comparison) and ABSENT in change.values and (not is_limit or is_open)
     )
 
 
@@ -441,7 +439,7 @@ def _other_region(change: FactChange, comparison: Comparison) -> bool:
 
 def _is_default(change: FactChange, _: Comparison) -> bool:
     """Apply to a value that means the same as none."""
-    return {change.before, change.after} <= {ABSENT, "default"}
+    return {*change.values} <= {ABSENT, "default"}
 
 
 # The table

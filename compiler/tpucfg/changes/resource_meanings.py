@@ -102,15 +102,15 @@ def disables_service(change: FactChange, comparison: Comparison) -> bool:
     return change.after is ABSENT and not is_kept
 
 
-def unknown_type(*ops: str) -> Condition:
-    """Return a condition for a resource of an unknown type with one of these operations; for any but a deletion."""
+def unknown_type(change: FactChange, comparison: Comparison) -> _Applies:
+    """Apply to a created or changed resource of a type that no rule is about."""
+    _, name = comparison.pair(change.scope, "unknown", TYPE)
+    return change.after is not ABSENT and (str(name),)
 
-    def applies(change: FactChange, comparison: Comparison) -> _Applies:
-        if change.after is ABSENT or (ops and change.after not in ops):
-            return False
-        return (str(comparison.pair(change.scope, "unknown", TYPE)[1]),)
 
-    return applies
+def unknown_import(change: FactChange, comparison: Comparison) -> _Applies:
+    """Apply to an imported resource of a type that no rule is about."""
+    return change.after == "import" and unknown_type(change, comparison)
 
 
 def can_lose(change: FactChange, comparison: Comparison) -> _Applies:
@@ -125,11 +125,14 @@ def can_lose(change: FactChange, comparison: Comparison) -> _Applies:
     return described(change) if is_harm else False
 
 
-def is_known(change: FactChange, comparison: Comparison) -> bool:
-    """Apply to a change that a row of its own is about, and to all inputs of a resource that is gone."""
-    is_gone = comparison.pair(change.scope, str(change.name[0]), OPERATION)[1] is ABSENT
-    is_option = str(change.name[0]).endswith("option")
-    return bool(_rows_about(change)) or (is_gone and not is_option)
+def has_row(change: FactChange, _: Comparison) -> bool:
+    """Apply to a change that a row of its own is about."""
+    return bool(_rows_about(change))
+
+
+def is_gone(change: FactChange, comparison: Comparison) -> bool:
+    """Apply to the inputs of a resource that head does not have."""
+    return comparison.pair(change.scope, str(change.name[0]), OPERATION)[1] is ABSENT
 
 
 def described(change: FactChange, _: Comparison | None = None) -> tuple[str, ...]:
@@ -221,7 +224,7 @@ _HARMLESS: Final = (
 def _input(pattern: str, risk: Risk, condition: Condition, text: str) -> Meaning:
     """Return a row about an input of a resource that exists before and after."""
 
-    def applies(change: FactChange, comparison: Comparison) -> bool | tuple[str, ...]:
+    def applies(change: FactChange, comparison: Comparison) -> _Applies:
         operations = comparison.pair(change.scope, str(change.name[0]), OPERATION)
         return False if ABSENT in operations else condition(change, comparison)
 
@@ -296,7 +299,7 @@ _ROWS: Final = (
     sentence(
         "unknown.operation",
         "takes over what exists in the cloud, and is of the type {}, about which this review has no rules",
-        unknown_type("import"),
+        unknown_import,
         _UNKNOWN,
     ),
     sentence(
@@ -308,7 +311,7 @@ _ROWS: Final = (
     sentence(
         "unknown.operation",
         "is of the type {}, about which this review has no rules",
-        unknown_type(),
+        unknown_type,
         _UNKNOWN,
     ),
     # https://www.pulumi.com/docs/iac/concepts/resources/options/
@@ -343,10 +346,11 @@ _ROWS: Final = (
 """By the kind of the resource and the input, or by its group and the option."""
 MEANINGS: Final = (
     *_ROWS,
-    Meaning("**", when=is_known),
+    Meaning("**", when=has_row),
     _option("option.**", _LOSS, _DECIDES),
     _option("new option.**", _UNKNOWN, "has {}, whose effect this review cannot show"),
     Meaning("*option.**"),
+    Meaning("**", when=is_gone),
     loss("**", _LOSES, when=can_lose),
     # The type's own sentence is about all other inputs.
     Meaning("unknown.**"),

@@ -75,9 +75,7 @@ def _far(change: FactChange, comparison: Comparison) -> tuple[str, ...]:
 def _fewer_checkpoints(change: FactChange, comparison: Comparison) -> tuple[str, ...]:
     """Apply to an interval between checkpoints that is a share of the run at least twice as large as before."""
     steps = comparison.pair(change.scope, "figure", "steps")
-    if ABSENT in (*steps, change.before, change.after) or not is_checkpoint_interval(
-        str(change.name[1])
-    ):
+    if ABSENT in (*steps, *change.values) or not is_checkpoint_interval(str(change.name[1])):
         return ()
     factor = Fraction(change.before) * steps[1] / (Fraction(change.after) * steps[0])
     return (format_factor(factor),) if 2 * factor <= 1 else ()

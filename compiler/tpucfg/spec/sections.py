@@ -6,7 +6,7 @@ another section could blame the stand-in, so such a rule is skipped.
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from tpucfg.findings import Finding
 
@@ -20,8 +20,6 @@ class PartlyValid(Protocol):
 
 
 _Rule = TypeVar("_Rule", bound=Callable[..., Iterable[Any]])
-_Spec = TypeVar("_Spec", bound=PartlyValid)
-_Rest = ParamSpec("_Rest")
 
 
 def compares(*sections: str) -> Callable[[_Rule], _Rule]:
@@ -42,12 +40,9 @@ def compares(*sections: str) -> Callable[[_Rule], _Rule]:
 
 
 def apply_rules(
-    rules: Iterable[Callable[Concatenate[_Spec, _Rest], Iterable[Finding]]],
-    spec: _Spec,
-    *args: _Rest.args,
-    **named: _Rest.kwargs,
+    rules: Iterable[Callable[..., Iterable[Finding]]], spec: PartlyValid, *args: Any
 ) -> Iterator[Finding]:
     """Yield the findings of rules. A rule without a declaration runs only on a spec without a broken section."""
     for rule in rules:
         if not spec.broken or hasattr(rule, "sections"):
-            yield from rule(spec, *args, **named)
+            yield from rule(spec, *args)
