@@ -17,8 +17,6 @@ from repositories import Repository, project
 from tpucfg.cli.app import run
 from tpucfg.cli.exit_codes import DIFFERENT
 
-pytestmark = pytest.mark.programs
-
 _SUBJECTS: Final = sorted(
     path.stem
     for path in Path(__file__).parent.glob("[a-z]*.py")
@@ -44,15 +42,33 @@ END_TO_END: Final = frozenset(
 """Attacks whose programs run in the test; of the others, the resources are recorded."""
 
 
+TELLING: Final = frozenset(
+    (
+        "environments-protection-lifted-while-the-program-fails",
+        "programs-prints-commands-to-the-log",
+        "harmful-program-that-reads-its-environment",
+    )
+)
+"""Attacks by a program that runs; what the others declare is recorded, and the review of it is the same."""
+
+
+def _marks(name: str) -> list[pytest.MarkDecorator]:
+    if name not in END_TO_END:
+        return [pytest.mark.slow]
+    return [pytest.mark.programs, *([pytest.mark.telling] if name in TELLING else [])]
+
+
 def _harmful() -> Iterator[Any]:
     for item in HARMFUL:
-        yield pytest.param(f"harmful-{item.id}", item, id=item.id)
+        name = f"harmful-{item.id}"
+        yield pytest.param(name, item, id=item.id, marks=_marks(name))
 
 
 def _attacks() -> Iterator[Any]:
     for subject in _SUBJECTS:
         for attack in importlib.import_module(f"attacks.{subject}").ATTACKS:
-            yield pytest.param(f"{subject}-{attack.id}", attack, id=f"{subject}-{attack.id}")
+            name = f"{subject}-{attack.id}"
+            yield pytest.param(name, attack, id=name, marks=_marks(name))
 
 
 @pytest.fixture(scope="module")

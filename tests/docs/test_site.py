@@ -10,7 +10,7 @@ import pytest
 from spec_factory import ROOT
 from tpucfg.findings.formats import sections
 
-pytestmark = [pytest.mark.documents, pytest.mark.xdist_group("site")]
+pytestmark = [pytest.mark.documents, pytest.mark.telling, pytest.mark.xdist_group("site")]
 
 
 BROKEN: Final = {

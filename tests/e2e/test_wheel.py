@@ -17,7 +17,7 @@ import registry_readme
 import yaml
 from markdown_it import MarkdownIt
 
-pytestmark = [pytest.mark.system, pytest.mark.xdist_group("wheel")]
+pytestmark = [pytest.mark.system, pytest.mark.telling, pytest.mark.xdist_group("wheel")]
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHONS = [

@@ -27,10 +27,14 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
     return repository
 
 
+@pytest.mark.telling
 def test_changed_specs_have_parts_by_gravity(
     repository: Repository, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The sum and all cautions are on top; each changed spec has a part, and the others have one line."""
+    """The sum and all cautions are on top; each changed spec has a part, and the others have one line.
+
+    Catches a caution of one spec that the comment of several leaves in a fold.
+    """
     repository.edit((":1.0", ":1.1"), file="projects/four/tpucfg.yaml")
     repository.edit((PROTECT, ""), file="projects/three/tpucfg.yaml")
     repository.edit(("version: 1", "version: 1 # x"), file="projects/two/tpucfg.yaml")

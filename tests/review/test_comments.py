@@ -158,14 +158,17 @@ def with_numbered_commits(repository: Repository, text: str) -> str:
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=pytest.mark.sample if name == "stack-program" else ())
+        pytest.param(name, marks=pytest.mark.telling if name == "stack-program" else ())
         for name in SCENARIOS
     ],
 )
 def test_comment_equals_its_golden_file(
     repository: Repository, capsys: pytest.CaptureFixture[str], goldens: Goldens, name: str
 ) -> None:
-    """The comment equals its golden file, for a change that is committed and one that is not."""
+    """The comment equals its golden file, for a change that is committed and one that is not.
+
+    The telling one catches a line that the program prints into the comment, and a part that changed unseen.
+    """
     if name in PREPARATIONS:
         PREPARATIONS[name](repository)
         repository.commit()
@@ -184,6 +187,7 @@ def test_comment_equals_its_golden_file(
     _assert_well_formed(text)
 
 
+@pytest.mark.telling
 @pytest.mark.parametrize("name", ["first-commit"])
 def test_comment_without_a_base_shows_everything_as_new(
     name: str,
@@ -192,7 +196,10 @@ def test_comment_without_a_base_shows_everything_as_new(
     capsys: pytest.CaptureFixture[str],
     goldens: Goldens,
 ) -> None:
-    """Before the first commit everything is new, and shown without details."""
+    """Before the first commit everything is new, and shown without details.
+
+    Catches a revision without a spec that is read as one without resources.
+    """
     repository = Repository(tmp_path / "p")
     monkeypatch.chdir(repository.folder)
     run(["init", "--name", "mnist", *NEW])

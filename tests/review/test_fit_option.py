@@ -59,10 +59,14 @@ def test_fit_is_in_the_json_report(fitted: Repository, capsys: pytest.CaptureFix
     ]
 
 
+@pytest.mark.telling
 def test_fit_of_this_run_is_no_change(
     fitted: Repository, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A job that fails is stated, and decides no status."""
+    """A job that fails is stated, and decides no status.
+
+    Catches a job's result that decides the status of the review.
+    """
     assert "tpucfg review: no changes\n" in review(capsys, "--fail-on", "any")
     comment = review(capsys, "--fail-on", "any", "--fit", "../none.json")
     assert "no changes; fit not known from this run" in comment

@@ -92,10 +92,14 @@ def test_a_refused_spec_is_named_among_the_cautions(capsys: pytest.CaptureFixtur
     ].replace("\\", "")
 
 
+@pytest.mark.telling
 def test_incomplete_preview_is_completed_by_the_program(
     repository: Repository, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """If Pulumi stopped at its first refusal, the program's changes are shown together with the refusal."""
+    """If Pulumi stopped at its first refusal, the program's changes are shown together with the refusal.
+
+    Catches a preview that hides what Pulumi never reached.
+    """
     repository.edit(("region: us-central1          #", "region: europe-west4         #"))
     failed = FOLDER / "protected-replacement.jsonl"
 
@@ -179,11 +183,15 @@ def test_preview_that_is_a_link_is_refused(
     assert "hunter2" not in printed.out + printed.err
 
 
+@pytest.mark.telling
 @pytest.mark.parametrize("head", [(), ("--head", "HEAD")])
 def test_preview_of_the_change_itself_is_refused(
     repository: Repository, capsys: pytest.CaptureFixture[str], head: tuple[str, ...]
 ) -> None:
-    """A committed preview is a claim of the author of the change."""
+    """A committed preview is a claim of the author of the change.
+
+    Catches a committed file that is taken for a preview.
+    """
     (repository.folder / "dev.jsonl").write_text('{"steps": [], "changeSummary": {"same": 12}}')
     repository.commit()
 

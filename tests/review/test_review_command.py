@@ -31,7 +31,11 @@ GRANTED = "grants `roles/storage.objectUser` on the bucket `[-a-z0-9]+` to "
 
 @pytest.mark.parametrize(
     ("replaced", "destructive", "anything"),
-    [(("version: 1", "# x\nversion: 1"), 0, 0), ((":1.0", ":1.1"), 0, 3), (LIFTED, 3, 3)],
+    [
+        (("version: 1", "# x\nversion: 1"), 0, 0),
+        ((":1.0", ":1.1"), 0, 3),
+        pytest.param(LIFTED, 3, 3, marks=pytest.mark.telling),
+    ],
     ids=["nothing", "image", "protection"],
 )
 def test_fail_on_decides_the_status(
@@ -41,7 +45,10 @@ def test_fail_on_decides_the_status(
     destructive: int,
     anything: int,
 ) -> None:
-    """The status depends on --fail-on, the comment does not; the default status is 0."""
+    """The status depends on --fail-on, the comment does not; the default status is 0.
+
+    The last one catches a loss that ends with status 0.
+    """
     repository.edit(replaced)
 
     comment = review(capsys)
@@ -50,10 +57,14 @@ def test_fail_on_decides_the_status(
     assert review(capsys, "--fail-on", "none") == comment
 
 
+@pytest.mark.telling
 def test_unknown_changes_fail_under_fail_on_destructive(
     repository: Repository, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """If the program fails, its changes are unknown, and --fail-on destructive exits with 1."""
+    """If the program fails, its changes are unknown, and --fail-on destructive exits with 1.
+
+    Catches a failed program that counts as no change.
+    """
     repository.edit(
         ("import pulumi\n", "import pulumi\nraise SystemExit(0)\n"), file="stacks/__main__.py"
     )
@@ -318,8 +329,12 @@ def test_long_fold_is_cut_inside(
     assert len(comment.encode()) < 65_536
 
 
+@pytest.mark.telling
 def test_output_does_not_depend_on_the_process(repository: Repository) -> None:
-    """Processes with different hash seeds, time zones and folders print the same bytes."""
+    """Processes with different hash seeds, time zones and folders print the same bytes.
+
+    Catches an order of resources that depends on the hash seed: the comment would change with each push.
+    """
     repository.edit(LIFTED, (":1.0", ":1.1"), ("v2-128]", "v2-128, v2-256]"))
     printed = [
         subprocess.run(
@@ -395,10 +410,14 @@ def test_secret_variables_are_redacted(
         assert "loud" in comment
 
 
+@pytest.mark.telling
 def test_secret_in_a_source_line_is_redacted(
     repository: Repository, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The source line of a finding is shown without the value of a secret."""
+    """The source line of a finding is shown without the value of a secret.
+
+    Catches a value that a finding quotes before it is redacted.
+    """
     repository.edit(
         (
             "    model_dir: ${run_dir}\n",

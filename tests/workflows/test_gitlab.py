@@ -117,9 +117,13 @@ def post(request: pytest.FixtureRequest, gitlab: GitLab, tmp_path: Path) -> Post
     return run
 
 
+@pytest.mark.telling
 @pytest.mark.sample
 def test_note_is_updated(gitlab: GitLab, post: Post) -> None:
-    """The first review creates a note, an equal one writes nothing, and another one replaces it."""
+    """The first review creates a note, an equal one writes nothing, and another one replaces it.
+
+    Catches a change of the documented script that bash accepts and sh does not, or a second note for each push.
+    """
     for body in ("one", "one", "two"):
         completed = post(f"{MARKER}\n{body}\n")
         assert completed.returncode == 0, completed.stderr
@@ -181,8 +185,12 @@ def test_wrong_token_fails_the_job(post: Post) -> None:
     assert "401" in completed.stderr
 
 
+@pytest.mark.telling
 def test_jobs_with_programs_have_no_token() -> None:
-    """The token belongs to an environment that only the last job names, and that job runs nothing of the project."""
+    """The token belongs to an environment that only the last job names, and that job runs nothing of the project.
+
+    Catches a token in a job that runs the merge request's program.
+    """
     assert "environment" not in {*jobs()["programs"], *jobs()["review"]}
     assert "--run-program" not in jobs()["review"]["script"][1]
     assert jobs()["comment"]["environment"] == {"name": "tpucfg-review", "action": "access"}

@@ -96,10 +96,14 @@ def test_fork_has_its_review_in_the_summary(
     assert "::notice title=tpucfg review::" in jobs["comment"].output
 
 
+@pytest.mark.telling
 def test_spec_with_errors_fails_the_run(
     proposal: Proposal, comments: Comments, review: Review
 ) -> None:
-    """The run fails with an annotation on the line, and the comment is still posted."""
+    """The run fails with an annotation on the line, and the comment is still posted.
+
+    Catches a script that loses the review's exit status behind a pipe or `|| true`: an invalid spec would be merged.
+    """
     proposal.propose(("region: us-central1", "region: us-west4"))
 
     jobs = review()
@@ -244,8 +248,12 @@ def test_failed_authentication_is_reported(
     assert "data-europe-west4" in comment
 
 
+@pytest.mark.telling
 def test_workflow_is_started_by_pull_request_only(proposal: Proposal) -> None:
-    """It is started by pull_request alone, and the job with a write token runs nothing of the project."""
+    """It is started by pull_request alone, and the job with a write token runs nothing of the project.
+
+    Catches a trigger or a permission that gives a fork's program the token.
+    """
     for root in (ROOT, proposal.folder):
         workflow = yaml.safe_load((root / WORKFLOW).read_text())
         assert list(workflow[True]) == ["pull_request"]  # YAML 1.1 reads `on` as true
@@ -268,8 +276,12 @@ def test_workflow_is_started_by_pull_request_only(proposal: Proposal) -> None:
         assert [step["run"].split()[0] for step in steps if "run" in step] == ["echo"]
 
 
+@pytest.mark.telling
 def test_job_that_runs_programs_has_no_rights(proposal: Proposal) -> None:
-    """It checks nothing out, so it has no token for the repository, and it has no secret and no cache."""
+    """It checks nothing out, so it has no token for the repository, and it has no secret and no cache.
+
+    Catches a checkout, a secret or a cache in the job that runs what a pull request wrote.
+    """
     for root in (ROOT, proposal.folder):
         jobs = yaml.safe_load((root / WORKFLOW).read_text())["jobs"]
         uses = {
@@ -299,8 +311,12 @@ def test_job_that_runs_programs_has_no_rights(proposal: Proposal) -> None:
         assert not re.search(r"python|pip|tpucfg |\./\.github", source[1]["run"])
 
 
+@pytest.mark.telling
 def test_review_starts_no_program(proposal: Proposal) -> None:
-    """Neither the action nor the workflow gives the review permission to run what it reads."""
+    """Neither the action nor the workflow gives the review permission to run what it reads.
+
+    Catches a review that runs the stack program of the change where the token is.
+    """
     for path in (GITHUB / "actions" / "review" / "review.sh", WORKFLOW):
         assert "--run-program" not in (proposal.folder / path).read_text()
 
@@ -319,8 +335,12 @@ def test_workflow_installs_the_given_commit(proposal: Proposal) -> None:
         assert "google-github-actions/auth" not in names[: names.index("Install")]
 
 
+@pytest.mark.telling
 def test_own_workflow_equals_that_of_a_new_project(proposal: Proposal) -> None:
-    """The workflow of this repository differs from that of a new project only in its spec and its installation."""
+    """The workflow of this repository differs from that of a new project only in its spec and its installation.
+
+    Catches a fix of one of the two workflows that the other lacks.
+    """
     own, new_project = (
         re.sub(
             r"( +- name: Install\n)(?: {8}.*\n)+| +SPEC: .*\n", r"\1", (root / WORKFLOW).read_text()

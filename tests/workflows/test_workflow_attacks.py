@@ -86,10 +86,14 @@ def test_committed_preview_is_ignored(
     assert "from Pulumi's preview" not in comment
 
 
+@pytest.mark.telling
 def test_preview_of_a_lying_program_hides_nothing(
     proposal: Proposal, comments: Comments, tmp_path: Path
 ) -> None:
-    """Changes that the stack programs declare are shown beside a preview without changes."""
+    """Changes that the stack programs declare are shown beside a preview without changes.
+
+    Catches a file that one of the five jobs no longer passes to the next: the comment would have the preview alone.
+    """
     push(proposal)
 
     jobs = run_workflow(proposal, comments, tmp_path / "run", with_pulumi(tmp_path))

@@ -99,7 +99,11 @@ def test_results_of_the_job_are_shown(
 @pytest.mark.parametrize(
     ("action", "reason"),
     [
-        ("ln -s /proc/self/environ results/fit.json", "its job has left no fit.json"),
+        pytest.param(
+            "ln -s /proc/self/environ results/fit.json",
+            "its job has left no fit.json",
+            marks=pytest.mark.telling,
+        ),
         ('ln -s /proc/self/environ "$RUNNER_TEMP/fits/fit.json"', "its job has left no fit.json"),
         (
             'head -c 100000000 /dev/zero > "$RUNNER_TEMP/fits/fit.json"',
@@ -112,7 +116,10 @@ def test_results_of_the_job_are_shown(
 def test_a_job_without_results_hides_nothing(
     proposal: Proposal, comments: Comments, tmp_path: Path, action: str, reason: str
 ) -> None:
-    """The comment is written, states that the fit is not known from this run, and calls the rest committed."""
+    """The comment is written, states that the fit is not known from this run, and calls the rest committed.
+
+    The first one catches an upload that follows links, and so shows the variables of the machine.
+    """
     jobs = review(proposal, comments, tmp_path, action)
 
     assert jobs["review"].result == "success", jobs["review"].output
