@@ -6,7 +6,7 @@ import build_site
 import pytest
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")  # one worker has all its tests, by their group
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the site in strict mode into an empty folder, and return the folder."""
     return build_site.build(tmp_path_factory.mktemp("site"))

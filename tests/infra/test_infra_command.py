@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import specs
 
+from process import COMMAND, run_here
 from tpucfg.cli.app import run
 
 pytestmark = pytest.mark.shell
@@ -16,10 +17,8 @@ pytestmark = pytest.mark.shell
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def tpucfg(
-    *arguments: str, cwd: Path = ROOT, **environment: str
-) -> subprocess.CompletedProcess[str]:
-    """Run the command in a subprocess without credentials or network access."""
+def variables(**more: str) -> dict[str, str]:
+    """Return an environment without credentials or network access."""
     without_cloud = {
         key: value
         for key, value in os.environ.items()
@@ -30,10 +29,20 @@ def tpucfg(
         "HTTP_PROXY": "http://127.0.0.1:1",
         "HOME": "/nonexistent",
     }
+    return {**without_cloud, **unreachable, **more}
+
+
+def tpucfg(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    """Run the command without credentials or network access; it starts the programs as processes."""
+    return run_here(cwd, *arguments, env=variables())
+
+
+def tpucfg_process(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+    """Run the command as a process with further variables."""
     return subprocess.run(
-        [sys.executable, "-m", "tpucfg", *arguments],
-        cwd=cwd,
-        env={**without_cloud, **unreachable, **environment},
+        [*COMMAND, *arguments],
+        cwd=ROOT,
+        env=variables(**more),
         capture_output=True,
         text=True,
         check=False,
@@ -43,7 +52,7 @@ def tpucfg(
 @pytest.mark.slow
 def test_text_does_not_depend_on_the_hash_seed() -> None:
     """Two processes with different hash seeds print equal text, and nothing on stderr."""
-    first, second = (tpucfg("infra", PYTHONHASHSEED=seed) for seed in ("1", "2"))
+    first, second = (tpucfg_process("infra", PYTHONHASHSEED=seed) for seed in ("1", "2"))
 
     assert first.returncode == 0, first.stderr
     assert not first.stderr
@@ -127,11 +136,11 @@ def test_missing_package_is_reported_with_the_install_command(tmp_path: Path) ->
     )
     paths = os.pathsep.join([str(tmp_path), str(ROOT / "compiler")])
 
-    printed = tpucfg("infra", PYTHONPATH=paths)
+    printed = tpucfg_process("infra", PYTHONPATH=paths)
 
     assert printed.returncode == 1
     assert "pip install '/path/to/clone[infra]'" in printed.stderr
-    assert tpucfg("check", PYTHONPATH=paths).returncode == 0
+    assert tpucfg_process("check", PYTHONPATH=paths).returncode == 0
 
 
 @pytest.mark.parametrize(
