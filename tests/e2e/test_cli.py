@@ -14,7 +14,6 @@ from tpucfg.cli.app import COMMANDS
 pytestmark = pytest.mark.shell
 
 
-@pytest.mark.sample
 def test_the_help_has_one_line_for_each_command(tpucfg: Run) -> None:
     """Every command and its summary fit on one line of 80 columns, with --help and without arguments."""
     lines = tpucfg("--help").stdout.splitlines()
@@ -23,7 +22,6 @@ def test_the_help_has_one_line_for_each_command(tpucfg: Run) -> None:
     assert tpucfg().stderr.splitlines() == lines
 
 
-@pytest.mark.sample
 def test_render_prints_the_configs(tpucfg: Run) -> None:
     """Stdout has one YAML document for each job, and stderr is empty without findings."""
     completed = tpucfg("render")
@@ -43,7 +41,6 @@ def test_render_of_one_size_and_run(tpucfg: Run) -> None:
     assert folder == "gs://my-project-dev-mnist-dev-us-central1/jobs/mnist/v2-32/try-2"
 
 
-@pytest.mark.sample
 def test_render_as_json_equals_yaml(tpucfg: Run) -> None:
     """Each config is a JSON value equal to its YAML document."""
     text = tpucfg("render", "--format", "json").stdout
@@ -55,7 +52,6 @@ def test_render_as_json_equals_yaml(tpucfg: Run) -> None:
     assert configs == list(yaml.safe_load_all(tpucfg("render").stdout))
 
 
-@pytest.mark.sample
 def test_findings_of_render_go_to_stderr(tpucfg: Run) -> None:
     """With an error nothing is printed on stdout, and the status is 1."""
     completed = tpucfg("render", "--spec", "wrong.yaml")
@@ -64,7 +60,6 @@ def test_findings_of_render_go_to_stderr(tpucfg: Run) -> None:
     assert "error[TPU020]" in completed.stderr
 
 
-@pytest.mark.sample
 def test_check_prints_its_result(tpucfg: Run) -> None:
     """The findings of `check` go to stdout, with a last line that counts them."""
     completed = tpucfg("check")
@@ -111,7 +106,6 @@ def test_check_of_a_config_needs_its_target(tpucfg: Run, tmp_path: Path) -> None
     assert (completed.returncode, "--target" in completed.stderr) == (2, True)
 
 
-@pytest.mark.sample
 def test_several_specs_are_checked_and_rendered(tpucfg: Run, tmp_path: Path) -> None:
     """Each spec is checked and rendered; the output folder has a folder for each project."""
     both = ("--spec", "tpucfg.yaml", "--spec", "other.yaml")
@@ -131,7 +125,6 @@ def test_several_specs_are_checked_and_rendered(tpucfg: Run, tmp_path: Path) -> 
     assert (completed.returncode, (tmp_path / "none").exists()) == (1, False)
 
 
-@pytest.mark.sample
 def test_check_option_of_render_writes_nothing(tpucfg: Run, tmp_path: Path) -> None:
     """--check writes nothing, and exits with 3 if a file would change."""
     assert tpucfg("render", "--out", "output", "--check").returncode == 3
@@ -424,7 +417,6 @@ def test_a_second_spec_is_refused(tpucfg: Run, arguments: tuple[str, ...]) -> No
     assert completed.stderr == message
 
 
-@pytest.mark.sample
 @pytest.mark.parametrize("command", [["train", "--out=${nonsense}"], ["train"]])
 def test_a_ladder_is_shown_with_its_errors(tpucfg: Run, tmp_path: Path, command: list[str]) -> None:
     """A mistake that decides no figure is listed below the table, and the exit status is 1."""

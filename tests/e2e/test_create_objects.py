@@ -85,7 +85,6 @@ def paste(folder: Path, size: str = "v6e-16") -> "subprocess.CompletedProcess[st
     return run(folder, "bash", "-c", printed.stdout)
 
 
-@pytest.mark.sample
 @pytest.mark.parametrize("start", [submit, paste])
 def test_the_objects_are_those_of_the_config(tmp_path: Path, api: ComputeApi, start: Any) -> None:
     """Each object is created in order, with exactly its document as the request."""

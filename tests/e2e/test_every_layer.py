@@ -56,7 +56,6 @@ def test_every_config_is_written_and_valid(chat: Run, target: str, tmp_path: Pat
     assert "8 configs, 8 unchanged" in chat("render", "--target", target, "--out", "configs").stderr
 
 
-@pytest.mark.sample
 def test_layers_reach_the_jobsets(chat: Run) -> None:
     """Capacity follows the environment, variables the size, and the deadline the size of an environment."""
     by_job = {(env, size): jobset(chat, env, size) for env in ("dev", "prod") for size in SIZES[2:]}

@@ -84,7 +84,7 @@ def service() -> Iterator[Service]:
 @pytest.mark.parametrize(
     ("trainer", "machine"),
     [
-        pytest.param(PACKAGE, "basic", id="package-basic", marks=pytest.mark.sample),
+        pytest.param(PACKAGE, "basic", id="package-basic"),
         *(
             pytest.param(PACKAGE, machine, id=f"package-{machine}")
             for machine in ("legacy", "compute-engine")

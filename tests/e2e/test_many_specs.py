@@ -96,7 +96,6 @@ def test_an_error_in_one_spec_writes_nothing(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.sample
 def test_the_errors_of_all_specs_are_reported(tmp_path: Path) -> None:
     """One run reports the errors of every spec."""
     options = write_specs(tmp_path, **{name: {"sizes": ["v9-8"]} for name in ("p-3", "p-123")})

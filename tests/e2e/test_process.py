@@ -30,7 +30,6 @@ def tpucfg(tpucfg: Run, tmp_path: Path) -> Run:  # noqa: ARG001 - it writes the 
     return start
 
 
-@pytest.mark.sample
 @pytest.mark.parametrize("content", [b"\xff\xfe", b"[[[", b"{" * 10_000])
 def test_no_file_causes_a_traceback(tpucfg: Run, tmp_path: Path, content: bytes) -> None:
     """A file that is no spec and a missing file are findings."""
@@ -191,7 +190,6 @@ def test_a_pipe_closed_in_the_middle_exits_with_141(environment: dict[str, str])
     assert process.wait() == 141
 
 
-@pytest.mark.sample
 def test_ctrl_c_exits_with_130(tmp_path: Path) -> None:
     """An interrupted command exits at once, without a message, with the status that shells expect."""
     read_end, write_end = os.pipe()

@@ -133,7 +133,6 @@ def test_a_changed_length_of_examples_keeps_the_tokens(tpucfg: Run, tmp_path: Pa
     )
 
 
-@pytest.mark.sample
 def test_a_stopped_run_passes_the_gate_again(tpucfg: Run, tmp_path: Path) -> None:
     """The gate has let it start on its size; another size and another run are asked as before."""
     write(tmp_path, gate={"min_scaling_efficiency": 0.8})

@@ -124,7 +124,6 @@ def test_a_service_that_fails_does_not_hide_the_others(tmp_path: Path) -> None:
     assert "running (JOB_STATE_RUNNING)" in printed
 
 
-@pytest.mark.sample
 def test_json_has_the_live_state(tmp_path: Path) -> None:
     """Each job is an object with numbers, and unknown values are null; without --live there is no such key."""
     printed, _ = status(

@@ -208,7 +208,6 @@ def test_a_failing_program_is_reported(tmp_path: Path, script: str | None, messa
     assert completed.returncode == (0 if "delete" in message else 1)
 
 
-@pytest.mark.sample
 def test_a_program_that_cannot_be_started_is_named(tmp_path: Path) -> None:
     """A file that is not executable code is named, and the help suggests a fix."""
     (tmp_path / "tpucfg.yaml").write_text(json.dumps(hostile_spec("vertex-ai")))

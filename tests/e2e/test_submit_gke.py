@@ -91,7 +91,6 @@ class SubmittedByAProcess(Submitted):
             )
 
 
-@pytest.mark.sample
 def test_all_is_asked_before_anything_is_created(tmp_path: Path) -> None:
     """Requirements, every object and the pods' Job come first, then the objects in order, companions first."""
     job = Submitted(tmp_path, gke_spec(), objects=[ACCOUNT])

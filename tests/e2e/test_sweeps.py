@@ -21,7 +21,6 @@ def sweep(tpucfg: Run, tmp_path: Path) -> Run:
     return tpucfg
 
 
-@pytest.mark.sample
 def test_a_value_takes_part_in_everything(sweep: Run) -> None:
     """The config, its header, its hash, the ladder and the explanation have it, scaled as a value of the spec is."""
     plain = sweep("render", "--size", "v2-32").stdout

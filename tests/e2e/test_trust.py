@@ -74,7 +74,6 @@ def test_commands_use_no_network_and_no_subprocess(tmp_path: Path) -> None:
     assert _events(tmp_path, sys.executable, "-c", program) == ""
 
 
-@pytest.mark.sample
 def test_writing_uses_no_network_and_no_subprocess(tmp_path: Path) -> None:
     """`init` uses neither, nor does `record` in the new project."""
     job = ("--spec", str(tmp_path / "project" / "tpucfg.yaml"), "--env", "dev", "--size", "v2-8")

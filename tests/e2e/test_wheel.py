@@ -123,7 +123,6 @@ def test_wheel_carries_the_folders_of_the_root(wheel: Path, folder: str) -> None
         assert contents[f"tpucfg/{name}"] == (ROOT / name).read_bytes()
 
 
-@pytest.mark.sample
 def test_the_wheel_has_the_catalog_as_json(wheel: Path) -> None:
     """Each file of the catalog has an equal JSON file, which the installed package reads."""
     contents = _contents(wheel)

@@ -57,7 +57,6 @@ FRAMES = [
 ]
 
 
-@pytest.mark.sample
 @pytest.mark.parametrize(
     ("behavior", "location", "id_", "words"),
     [
@@ -653,7 +652,6 @@ def test_a_killed_command_leaves_no_process(folder: Folder) -> None:
     wait_for_end(*map(int, (folder.path / "pids").read_text().split()))
 
 
-@pytest.mark.sample
 def test_a_killed_command_keeps_what_was_complete(folder: Folder) -> None:
     """Each result is written when its rung ends, and not when the last one does."""
     folder.python(

@@ -80,7 +80,6 @@ def searched(folder: Folder) -> Folder:
     return folder
 
 
-@pytest.mark.sample
 def test_the_frontier_of_memory_comes_first(
     searched: Folder, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -272,7 +271,6 @@ def test_as_json(searched: Folder, capsys: pytest.CaptureFixture[str]) -> None:
     assert sum(row["is_current"] for row in data["rankings"][0]["rows"]) <= 1
 
 
-@pytest.mark.sample
 def test_write_edits_the_values_alone(searched: Folder, capsys: pytest.CaptureFixture[str]) -> None:
     """The values of the first candidate are in the spec, whose comments stay; the next search finds them there."""
     # The current rung does not fit, so one candidate is left.

@@ -60,7 +60,6 @@ def test_text_does_not_depend_on_the_hash_seed() -> None:
     assert "storage.Bucket data-europe-west4 (protected, retained)" in first.stdout
 
 
-@pytest.mark.sample
 def test_json_lists_every_environment_sorted(capsys: pytest.CaptureFixture[str]) -> None:
     """Resources are sorted by type and name, whole numbers are integers, and there is no finding."""
     assert run(["infra", "--spec", str(ROOT / "tpucfg.yaml"), "--format", "json"]) == 0

@@ -37,7 +37,6 @@ def _run(
     return results
 
 
-@pytest.mark.sample
 def test_results_have_the_declared_resources(tmp_path: Path) -> None:
     """The results have each environment's resources, sorted, with their protection."""
     results = _run(tmp_path, environments=("dev", "prod"))

@@ -13,7 +13,8 @@ from chance import draw
 from outcomes import RUNS
 from runs import AT_ONCE, STOP, Result, Run, result_of
 
-REQUIRE: Final = "TPUCFG_REQUIRE_MACHINE"
+from required import missing
+
 SEEDS: Final = int(os.environ.get("TPUCFG_MACHINE_SEEDS") or 4)
 """The number of configs and faults that are drawn by chance."""
 CASES: Final[dict[str, Run]] = {
@@ -68,9 +69,7 @@ def runs(
 ) -> Iterator[Runs]:
     """Start the selected runs side by side."""
     if reason := machine_tree.missing():
-        if os.environ.get(REQUIRE) == "1":
-            pytest.fail(reason)
-        pytest.skip(reason)
+        missing("machine", reason)
     tree, folder = machine_tree.make(), tmp_path_factory.mktemp("machines")
     items = (item for item in request.session.items if isinstance(item, pytest.Function))
     selected = [str(item.callspec.params["case"]) for item in items if "runs" in item.fixturenames]

@@ -113,7 +113,6 @@ def test_hostile_records_are_no_traceback(
     assert run(["status", "--env", "dev", "--format", "json"]) == 0
 
 
-@pytest.mark.sample
 def test_json_has_the_content_of_the_comment(
     repository: Repository, capsys: pytest.CaptureFixture[str]
 ) -> None:

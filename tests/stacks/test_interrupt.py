@@ -55,7 +55,6 @@ def interrupt(process: subprocess.Popen[str]) -> str:
     return messages
 
 
-@pytest.mark.sample
 def test_interrupted_program_prints_no_traceback(tmp_path: Path) -> None:
     """Under Pulumi's Python host, an interrupt ends the program without output, with the status of an interrupt."""
     with start_program(tmp_path, HOST, WAIT) as process:

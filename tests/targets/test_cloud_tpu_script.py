@@ -34,7 +34,6 @@ def script_of(
     )
 
 
-@pytest.mark.sample
 def test_the_container_is_started(host: Host) -> None:
     """A host logs in with its account's token, pulls the image and starts the container with the program's flags."""
     planned_job = job(

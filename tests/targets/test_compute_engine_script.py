@@ -123,7 +123,6 @@ def test_a_log_that_refuses_the_first_entries_delays_the_program(host: Host) -> 
     assert [len(host.calls("docker", name)) for name in ("create", "start")] == [1, 4]
 
 
-@pytest.mark.sample
 def test_the_output_goes_to_cloud_logging(host: Host) -> None:
     """Docker sends the output with the job's name as a label, by which the printed command finds it."""
     assert boot(host, {"args": {"a": "1"}}) == 0

@@ -71,7 +71,6 @@ def test_equal_review_writes_nothing(comments: Comments, post: Post) -> None:
     assert len(comments.writes) == 1
 
 
-@pytest.mark.sample
 def test_other_review_replaces_the_comment(comments: Comments, post: Post) -> None:
     """There is one comment, with the last review."""
     post(f"{MARKER}\nold\n")

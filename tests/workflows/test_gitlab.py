@@ -118,7 +118,6 @@ def post(request: pytest.FixtureRequest, gitlab: GitLab, tmp_path: Path) -> Post
 
 
 @pytest.mark.telling
-@pytest.mark.sample
 def test_note_is_updated(gitlab: GitLab, post: Post) -> None:
     """The first review creates a note, an equal one writes nothing, and another one replaces it.
 

@@ -93,7 +93,6 @@ def test_only_stacks_with_a_changed_file_are_updated(project: Repository, tmp_pa
     assert update(project, tmp_path / "e", "")[1] == stacks("models/lm") + stacks(".")
 
 
-@pytest.mark.sample
 @pytest.mark.parametrize("backend", ["", "gs://my-team-pulumi/lm"])
 def test_a_stack_is_updated_in_its_folder(
     project: Repository, tmp_path: Path, backend: str

@@ -10,9 +10,9 @@ from standin.cloud import Cloud
 from standin.engine import NewStack, Program, Stack, collect_abandoned_programs, create_stack
 from standin.projects import World
 
+from required import REQUIRED
+
 PLUGIN = "plugin"
-REQUIRE_ENGINE, REQUIRE_PLUGIN = "TPUCFG_REQUIRE_ENGINE", "TPUCFG_REQUIRE_PLUGIN"
-"""Variables that turn a missing engine or plugin from a reason to skip into a failure, if set to 1."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -28,14 +28,12 @@ def _skip_reason(item: pytest.Item) -> str:
     if {"engine", "new_stack"}.isdisjoint(getattr(item, "fixturenames", ())):
         return ""
     path, reason = projects.find_engine()
-    if path is None and os.environ.get(REQUIRE_ENGINE) != "1":
+    if path is None and "engine" not in REQUIRED:
         return reason
     callspec = getattr(item, "callspec", None)
     plugins, reason = projects.find_plugin()
     needs_plugin = callspec is not None and callspec.params.get("world") == PLUGIN
-    return (
-        reason if needs_plugin and plugins is None and os.environ.get(REQUIRE_PLUGIN) != "1" else ""
-    )
+    return reason if needs_plugin and plugins is None and PLUGIN not in REQUIRED else ""
 
 
 @pytest.fixture(scope="session")
