@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 import yaml
-from chance import drawn, promised
+from drawn_jobs import drawn, promised
 from job_faults import FAULTS, run_all
 from running_cluster import Cluster
 from simulated_nodes import read_pools
