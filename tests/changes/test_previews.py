@@ -9,7 +9,7 @@ import pytest
 from recorded_previews import FOLDER, FORMS, read, read_text, text
 from tpucfg.changes.facts import ABSENT
 from tpucfg.changes.previews import Preview
-from tpucfg.changes.resources import ResourceChange, count_resources
+from tpucfg.changes.resources import ResourceChange, count_phrases
 
 NAMES = sorted({path.stem for path in FOLDER.glob("*.json")})
 BUCKET = "data-us-central1"
@@ -36,7 +36,7 @@ def test_both_forms_agree(name: str) -> None:
 
 def numbers(changes: Sequence[ResourceChange]) -> dict[str, int]:
     """Return the numbers of resources that are not zero."""
-    return {name: count for name, count in count_resources(changes).items() if count}
+    return {phrase: count for count, phrase in count_phrases(changes)}
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -44,13 +44,13 @@ def numbers(changes: Sequence[ResourceChange]) -> dict[str, int]:
     ("name", "expected"),
     [
         ("nothing", {}),
-        ("create", {"create": 10}),
-        ("update", {"update": 1}),
-        ("region-move", {"create": 4, "delete": 4}),
-        ("renamed-bucket", {"replace": 4}),
-        ("protection-lifted", {"update": 1, "lifted": 10, "at_risk": 1}),
-        ("protection-added", {"update": 1}),
-        ("member-added", {"create": 2, "widened": 2}),
+        ("create", {"created": 10}),
+        ("update", {"updated": 1}),
+        ("region-move", {"created": 4, "deleted": 4}),
+        ("renamed-bucket", {"replaced": 4}),
+        ("protection-lifted", {"updated": 1, "no longer protected": 10, "with data at risk": 1}),
+        ("protection-added", {"updated": 1}),
+        ("member-added", {"created": 2, "with wider access": 2}),
     ],
 )
 def test_each_resource_is_counted_once(name: str, expected: dict[str, int], form: str) -> None:
@@ -229,7 +229,7 @@ def test_preview_of_another_stack_is_refused() -> None:
 def test_parts_of_a_replacement_are_one_change() -> None:
     """A stream that has only the parts of a replacement has one change."""
     parts = [line for line in text("renamed-bucket").splitlines() if '"op": "replace"' not in line]
-    assert numbers(read_text("\n".join(parts)).changes) == {"replace": 4}
+    assert numbers(read_text("\n".join(parts)).changes) == {"replaced": 4}
 
 
 def test_unknown_operation_is_what_its_states_are() -> None:

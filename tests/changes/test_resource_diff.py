@@ -12,7 +12,7 @@ from preview_scenarios import SCENARIOS, Scenario
 from recorded_previews import read
 from spec_factory import ROOT
 from tpucfg.changes.resource_diff import complete_preview, program_changes
-from tpucfg.changes.resources import KNOWN_TYPES, ResourceChange, count_resources
+from tpucfg.changes.resources import KNOWN_TYPES, ResourceChange, count_phrases
 from tpucfg.infra.resources import BUCKET, EnvironmentResources, Resource
 from tpucfg.infra.stack_program import run_under_mocks
 from tpucfg.spec.parse import load_project
@@ -66,8 +66,7 @@ def test_program_and_engine_agree(name: str, tmp_path: Path) -> None:
 def test_refused_move_is_complete(tmp_path: Path) -> None:
     """The engine stops at the first refusal, but the programs show the whole move, and that it is refused."""
     changes = changes_of(tmp_path, SCENARIOS["protected-replacement"])
-    counts = count_resources(changes)
-    assert (counts["create"], counts["delete"]) == (4, 4)
+    assert {(4, "created"), (4, "deleted")} <= {*count_phrases(changes)}
     assert {change.name for change in changes if change.refused} == {
         "data-us-central1",
         "tpu-agent-on-data-us-central1",

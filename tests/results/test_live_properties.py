@@ -76,6 +76,7 @@ def answered(target: str, answers: dict[str, Any]) -> LiveState:
     questions = live_questions(
         job(target, "v6e-16", environment={"region": "us-east5"}, options=options)
     )
+    assert questions is not None
     answer: Any = None
     try:
         while True:

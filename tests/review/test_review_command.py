@@ -469,12 +469,9 @@ def test_program_cannot_forge_the_review(
 
 
 def test_spec_in_a_folder_is_named(
-    tmp_path: Path,
-    repository: Repository,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    repository: Repository, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Marker and heading contain the path in the repository, from any current folder, and no path ends the marker."""
+    """Marker and heading contain the path in the repository, from each folder of it, and no path ends the marker."""
     nested = repository.folder / "a--> b"
     nested.mkdir()
     (nested / "tpucfg.yaml").write_text(repository.spec.read_text())
@@ -486,7 +483,7 @@ def test_spec_in_a_folder_is_named(
     for folder, spec in (
         (repository.folder, "a--> b/tpucfg.yaml"),
         (nested, "tpucfg.yaml"),
-        (tmp_path, f"{nested}/tpucfg.yaml"),
+        (repository.folder / "stacks", f"{nested}/tpucfg.yaml"),
     ):
         monkeypatch.chdir(folder)
         assert run(["review", "--base", "HEAD", "--spec", spec]) == 0
