@@ -240,7 +240,6 @@ EXEMPT: Final[Mapping[tuple[type[Any], str], str]] = {
     (Settings, "trainer"): "its fields are listed by themselves",
     (Settings, "layers"): "the locations of all settings, which mean nothing by themselves",
     (Project, "document"): "the locations of all values, which mean nothing by themselves",
-    (Project, "broken"): "a spec with errors is not compared",
     (Project, "is_probe"): "reviews compare whole runs",
     (Environment, "sizes_path"): "the line that lists the ladder",
 }
