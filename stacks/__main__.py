@@ -2,14 +2,14 @@
 
 import pulumi
 
-from environment import Environment
+from environment import EnvironmentComponent
 from interrupt import hide_interrupt_traceback
 from settings import read_settings
 
 hide_interrupt_traceback()
 
 settings = read_settings()
-environment = Environment(settings)
+environment = EnvironmentComponent(settings)
 
 pulumi.export("bucket", environment.bucket)
 pulumi.export("bucketUrl", environment.bucket_url)

@@ -9,7 +9,7 @@ from pulumi import Input, Output, Resource, ResourceOptions
 from bucket import BUCKET_READER, logical_name
 from identity import ServiceAgent
 from resource_options import ResourceOptionsFactory
-from settings import Settings
+from settings import StackSettings
 from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.plan.identities import Identity
 
@@ -28,7 +28,7 @@ WORKLOAD_IDENTITY: Final = "roles/iam.workloadIdentityUser"
 
 
 def grant_access(
-    settings: Settings,
+    settings: StackSettings,
     options: ResourceOptionsFactory,
     bucket: Input[str],
     agent: ServiceAgent,
@@ -70,7 +70,7 @@ def grant_access(
             _grant_workload_identity(identity, settings, options, account_created)
 
 
-def account_labels(settings: Settings) -> Mapping[str, str]:
+def account_labels(settings: StackSettings) -> Mapping[str, str]:
     """Return the start of the logical names of each account's grants, by the account's e-mail.
 
     The environment's first account has a name of its own, so that the spec can exchange it; those that single sizes add
@@ -86,7 +86,7 @@ def _account_name(email: str) -> str:
     return f"{host.removesuffix('.iam.gserviceaccount.com')}/{id_}"
 
 
-def kubernetes_member(identity: Identity, settings: Settings) -> str:
+def kubernetes_member(identity: Identity, settings: StackSettings) -> str:
     """Return the member that IAM knows the pods' Kubernetes service account by."""
     namespace, _, name = (identity.kubernetes or "").partition("/")
     return f"serviceAccount:{settings.cluster_project}.svc.id.goog[{namespace}/{name}]"
@@ -125,7 +125,7 @@ def _grant_objects(
 
 
 def _grant_images(
-    settings: Settings, options: ResourceOptionsFactory, depends_on: Sequence[Resource]
+    settings: StackSettings, options: ResourceOptionsFactory, depends_on: Sequence[Resource]
 ) -> None:
     """Let those who pull the jobs' images read the repositories."""
     for email, repository in settings.image_pulls:
@@ -143,7 +143,7 @@ def _grant_images(
 
 def _grant_workload_identity(
     identity: Identity,
-    settings: Settings,
+    settings: StackSettings,
     options: ResourceOptionsFactory,
     depends_on: Sequence[Resource],
 ) -> None:

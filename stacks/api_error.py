@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from settings import Settings
+from settings import StackSettings
 
 
 class ApiError(NamedTuple):
@@ -25,7 +25,7 @@ class ApiError(NamedTuple):
         states = {"update": "is unchanged", "delete": "still exists"}
         return f"{self.name} {states.get(self.operation, 'was not created')}"
 
-    def retry_command(self, settings: Settings) -> str:
+    def retry_command(self, settings: StackSettings) -> str:
         """Return the command to run after the fix: for a deletion, either `up` or `destroy`."""
         return (
             "the same command"
@@ -33,7 +33,7 @@ class ApiError(NamedTuple):
             else f"pulumi up --stack {settings.environment}"
         )
 
-    def import_command(self, id_: str, settings: Settings) -> str:
+    def import_command(self, id_: str, settings: StackSettings) -> str:
         """Return the command that imports the existing resource into the stack.
 
         Source: https://www.pulumi.com/docs/iac/cli/commands/pulumi_import

@@ -4,12 +4,12 @@ import pulumi_gcp as gcp
 from pulumi import Resource
 
 from resource_options import ResourceOptionsFactory
-from settings import Settings
+from settings import StackSettings
 
 
 def enable_api(
     service: str,
-    settings: Settings,
+    settings: StackSettings,
     options: ResourceOptionsFactory,
     *,
     protect: bool | None = None,

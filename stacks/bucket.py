@@ -7,7 +7,7 @@ import pulumi_gcp as gcp
 from pulumi import Resource
 
 from resource_options import ResourceOptionsFactory
-from settings import Settings
+from settings import StackSettings
 
 TMP_PREFIX: Final = "tmp/"
 TMP_DAYS: Final = 14
@@ -30,7 +30,7 @@ def logical_name(region: str) -> str:
     return f"data-{region}"
 
 
-def check_existing_bucket(settings: Settings, provider: gcp.Provider) -> None:
+def check_existing_bucket(settings: StackSettings, provider: gcp.Provider) -> None:
     """Check that a bucket that the stack does not make is fit for the jobs.
 
     Raises:
@@ -66,7 +66,7 @@ def check_existing_bucket(settings: Settings, provider: gcp.Provider) -> None:
 
 
 def _grant_key(
-    settings: Settings,
+    settings: StackSettings,
     options: ResourceOptionsFactory,
     provider: gcp.Provider,
     apis: list[Resource],
@@ -89,7 +89,7 @@ def _refusal(message: str, help: str) -> pulumi.RunError:
 
 
 def create_bucket(
-    settings: Settings,
+    settings: StackSettings,
     options: ResourceOptionsFactory,
     provider: gcp.Provider,
     apis: list[Resource],

@@ -11,19 +11,19 @@ from identity import agent_names, create_account, create_agent
 from log_access import grant_log_writing
 from resource_options import ResourceOptionsFactory
 from secret_access import grant_secrets
-from settings import Settings
+from settings import StackSettings
 from slice_deletion import grant_deletion
 from tpucfg.catalog.target_facts import TARGET_FACTS
 
 
-class Environment(pulumi.ComponentResource):
+class EnvironmentComponent(pulumi.ComponentResource):
     """Storage, identity and access for one environment's TPU jobs.
 
     The component sets the protection and its resources inherit it: if only the bucket were protected, a `destroy` would
     delete the grants before it fails.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: StackSettings) -> None:
         provider = gcp.Provider("gcp", project=settings.project)
         super().__init__(
             "tpucfg:index:Environment",

@@ -10,7 +10,7 @@ from typing import Final
 import org_policy
 import retry
 from api_error import ApiError
-from settings import Settings
+from settings import StackSettings
 
 BUCKET: Final = "gcp:storage/bucket:Bucket"
 SERVICE: Final = "gcp:projects/service:Service"
@@ -49,7 +49,7 @@ _ROLES_BY_TYPE: Final = {
 """Role to grant if the error does not name the permission, by the resource's type."""
 
 
-def help_for(error: ApiError, settings: Settings) -> str:
+def help_for(error: ApiError, settings: StackSettings) -> str:
     """Return consequence and fix of an error; empty if the provider's message is all that is known."""
     return next(
         (
@@ -61,7 +61,7 @@ def help_for(error: ApiError, settings: Settings) -> str:
     )
 
 
-def _bucket_name_taken(_: ApiError, settings: Settings) -> str:
+def _bucket_name_taken(_: ApiError, settings: StackSettings) -> str:
     return (
         f"the bucket name {settings.bucket} belongs to another owner: all of Cloud Storage shares one namespace. "
         "The bucket was not created, and the configs would use a bucket that is not yours.\n"
@@ -70,7 +70,7 @@ def _bucket_name_taken(_: ApiError, settings: Settings) -> str:
     )
 
 
-def _bucket_exists(error: ApiError, settings: Settings) -> str:
+def _bucket_exists(error: ApiError, settings: StackSettings) -> str:
     # A name without the region may belong to a bucket elsewhere: imported, the next update would delete it.
     if settings.region not in settings.bucket:
         return _bucket_in_unknown_region(settings)
@@ -83,7 +83,7 @@ def _bucket_exists(error: ApiError, settings: Settings) -> str:
     )
 
 
-def _bucket_in_unknown_region(settings: Settings) -> str:
+def _bucket_in_unknown_region(settings: StackSettings) -> str:
     return (
         f"the bucket {settings.bucket} exists in your project, and the region of a bucket cannot change: "
         f"it was not created in {settings.region}.\n"
@@ -92,7 +92,7 @@ def _bucket_in_unknown_region(settings: Settings) -> str:
     )
 
 
-def _account_exists(error: ApiError, settings: Settings) -> str:
+def _account_exists(error: ApiError, settings: StackSettings) -> str:
     email = f"{settings.account_id}@{settings.project}.iam.gserviceaccount.com"
     return (
         f"the account {email} exists but is not part of this stack: it was left behind by an earlier stack, or created "
@@ -103,14 +103,14 @@ def _account_exists(error: ApiError, settings: Settings) -> str:
     )
 
 
-def _invalid_location(_: ApiError, settings: Settings) -> str:
+def _invalid_location(_: ApiError, settings: StackSettings) -> str:
     return (
         f"Cloud Storage has no location {settings.region}: the bucket of {settings.environment} was not created.\n"
         f"help: correct environments.{settings.environment}.region in the spec; regions with TPUs: tpucfg sizes"
     )
 
 
-def _api_disabled(error: ApiError, settings: Settings) -> str:
+def _api_disabled(error: ApiError, settings: StackSettings) -> str:
     match = re.search(r"\b([a-z]+\.googleapis\.com)\b", error.message)
     service = match[1] if match else "serviceusage.googleapis.com"
     return (
@@ -120,7 +120,7 @@ def _api_disabled(error: ApiError, settings: Settings) -> str:
     )
 
 
-def _permission_denied(error: ApiError, settings: Settings) -> str:
+def _permission_denied(error: ApiError, settings: StackSettings) -> str:
     permission = _permission(error.message)
     role = next(
         (role for prefix, role in _ROLES if permission and permission.startswith(prefix)), None
@@ -154,7 +154,7 @@ def _permission_denied(error: ApiError, settings: Settings) -> str:
     )
 
 
-def _denied_repository(error: ApiError, settings: Settings, missing: str, role: str) -> str:
+def _denied_repository(error: ApiError, settings: StackSettings, missing: str, role: str) -> str:
     """Name the grant that the repository's owner can make instead: it may belong to another team."""
     name, location, project = (
         error.inputs.get(key, "") for key in ("repository", "location", "project")
@@ -173,7 +173,7 @@ def _denied_repository(error: ApiError, settings: Settings, missing: str, role: 
     )
 
 
-def _secret_of(error: ApiError, settings: Settings) -> tuple[str, str]:
+def _secret_of(error: ApiError, settings: StackSettings) -> tuple[str, str]:
     """Return the secret's name and project."""
     name, project = (
         error.inputs.get("secretId") or "SECRET",
@@ -182,7 +182,7 @@ def _secret_of(error: ApiError, settings: Settings) -> tuple[str, str]:
     return str(name).rpartition("/")[2], str(project)
 
 
-def _secret_missing(error: ApiError, settings: Settings) -> str:
+def _secret_missing(error: ApiError, settings: StackSettings) -> str:
     secret, project = _secret_of(error, settings)
     return (
         f"the project {project} has no secret {secret}, or the caller of pulumi may not see it: {error.consequence}, "
@@ -192,7 +192,7 @@ def _secret_missing(error: ApiError, settings: Settings) -> str:
     )
 
 
-def _role_exists(error: ApiError, settings: Settings) -> str:
+def _role_exists(error: ApiError, settings: StackSettings) -> str:
     id_ = f"projects/{settings.project}/roles/{settings.deletion_role_id}"
     return (
         f"the custom role {id_} exists but is not part of this stack: it was left behind by an earlier stack, or "
@@ -203,7 +203,7 @@ def _role_exists(error: ApiError, settings: Settings) -> str:
     )
 
 
-def _role_reserved(error: ApiError, settings: Settings) -> str:
+def _role_reserved(error: ApiError, settings: StackSettings) -> str:
     project, stack = settings.project, settings.environment
     permissions = ",".join(settings.deletion_permissions)
     # A role that was just deleted is undeleted by the provider; this one can no longer be.
@@ -225,7 +225,7 @@ def _permission(message: str) -> str | None:
     return (match[1] or match[2]) if match else None
 
 
-def _no_billing(error: ApiError, settings: Settings) -> str:
+def _no_billing(error: ApiError, settings: StackSettings) -> str:
     return (
         f"the project {settings.project} has no open billing account: {error.consequence}.\n"
         f"help: gcloud billing projects link {settings.project} --billing-account=ACCOUNT_ID; then: "
@@ -233,7 +233,7 @@ def _no_billing(error: ApiError, settings: Settings) -> str:
     )
 
 
-def _account_missing(error: ApiError, settings: Settings) -> str:
+def _account_missing(error: ApiError, settings: StackSettings) -> str:
     match = re.search(r"Service account ([^\s@]+)@(\S+?)\.iam\.gserviceaccount\.com", error.message)
     # Google creates its service agents itself: only waiting helps.
     if match is None or match[1].startswith("service-"):
@@ -248,7 +248,7 @@ def _account_missing(error: ApiError, settings: Settings) -> str:
     )
 
 
-def _no_identity_pool(_: ApiError, settings: Settings) -> str:
+def _no_identity_pool(_: ApiError, settings: StackSettings) -> str:
     return (
         f"the project {settings.project} has no identity pool yet: Google creates it with the first GKE cluster that "
         "has Workload Identity. Until then, no pod can act as the account.\n"
@@ -258,7 +258,7 @@ def _no_identity_pool(_: ApiError, settings: Settings) -> str:
     )
 
 
-def _bucket_not_empty(_: ApiError, settings: Settings) -> str:
+def _bucket_not_empty(_: ApiError, settings: StackSettings) -> str:
     return (
         "the bucket contains objects: it was not deleted, and is still part of the stack.\n"
         "help: to leave it behind with its objects, set "
@@ -266,7 +266,7 @@ def _bucket_not_empty(_: ApiError, settings: Settings) -> str:
     )
 
 
-_Explanation = Callable[[ApiError, Settings], str]
+_Explanation = Callable[[ApiError, StackSettings], str]
 
 # The first match counts: an organization's policy or a perimeter also arrives as error 400 or 403.
 _EXPLANATIONS: Final[tuple[tuple[re.Pattern[str], _Explanation], ...]] = (

@@ -12,7 +12,7 @@ from pulumi import Output, Resource
 
 import ml_service
 from resource_options import ResourceOptionsFactory
-from settings import Settings
+from settings import StackSettings
 from tpucfg.catalog.target_facts import TARGET_FACTS, TPU_API
 
 
@@ -33,7 +33,7 @@ class AgentNames(NamedTuple):
     """True if the e-mail is derived from the project's number, so that Google's response can be compared with it."""
 
 
-def agent_names(settings: Settings, provider: gcp.Provider) -> AgentNames:
+def agent_names(settings: StackSettings, provider: gcp.Provider) -> AgentNames:
     """Return the service agent's names, looked up where the spec and stack config do not determine them.
 
     Raises:
@@ -62,7 +62,7 @@ def create_agent(
 
 
 def create_account(
-    settings: Settings, options: ResourceOptionsFactory, apis: list[Resource]
+    settings: StackSettings, options: ResourceOptionsFactory, apis: list[Resource]
 ) -> gcp.serviceaccount.Account | None:
     """Declare the jobs' account; return None if the spec names an existing one for every job."""
     if not any(identity.is_created for identity in settings.identities):
@@ -77,7 +77,7 @@ def create_account(
     )
 
 
-def _account_description(settings: Settings) -> str:
+def _account_description(settings: StackSettings) -> str:
     own = [identity for identity in settings.identities if identity.is_created]
     more = []
     if settings.reads:
@@ -94,7 +94,7 @@ def _account_description(settings: Settings) -> str:
     return f"May {', '.join(verbs)} and nothing else. Made by tpucfg."
 
 
-def _project_number(settings: Settings, provider: gcp.Provider) -> Output[str]:
+def _project_number(settings: StackSettings, provider: gcp.Provider) -> Output[str]:
     """Return the project's number from stack config, or look it up, in a preview too."""
     if settings.config.project_number:
         return Output.from_input(settings.config.project_number)
@@ -108,7 +108,7 @@ def _project_number(settings: Settings, provider: gcp.Provider) -> Output[str]:
     return Output.from_input(response.number)
 
 
-def _lookup_error(settings: Settings, cause: str) -> pulumi.RunError:
+def _lookup_error(settings: StackSettings, cause: str) -> pulumi.RunError:
     project, stack = settings.project, settings.environment
     return pulumi.RunError(
         f"the project {project} cannot be looked up, and the name of its TPU service agent contains its number: "

@@ -8,7 +8,7 @@ from pulumi import Resource
 
 from access import account_labels
 from resource_options import ResourceOptionsFactory
-from settings import Settings
+from settings import StackSettings
 from tpucfg.catalog.target_facts import TARGET_FACTS
 
 LOG_WRITER: Final = "roles/logging.logWriter"
@@ -16,7 +16,7 @@ LOG_WRITER: Final = "roles/logging.logWriter"
 
 
 def grant_log_writing(
-    settings: Settings, options: ResourceOptionsFactory, depends_on: Sequence[Resource]
+    settings: StackSettings, options: ResourceOptionsFactory, depends_on: Sequence[Resource]
 ) -> None:
     """Declare that each account may write log entries: without it, docker would not start the program."""
     if not TARGET_FACTS[settings.target].writes_logs:

@@ -11,7 +11,7 @@ import pulumi
 from pulumi.runtime.mocks import MockMonitor
 from pulumi.runtime.settings import get_monitor
 
-from settings import Settings
+from settings import StackSettings
 
 ENDPOINT_VARIABLE: Final = "GOOGLE_ML_ENGINE_CUSTOM_ENDPOINT"
 TOKEN_VARIABLE: Final = "GOOGLE_OAUTH_ACCESS_TOKEN"  # noqa: S105 - the variable's name, not a token
@@ -29,7 +29,7 @@ class Names(NamedTuple):
     """E-mail of the grants' member."""
 
 
-def names(settings: Settings) -> Names:
+def names(settings: StackSettings) -> Names:
     """Return the names from stack config; any that config does not set are requested from the service.
 
     Raises:
@@ -49,7 +49,7 @@ def names(settings: Settings) -> Names:
     )
 
 
-def _request_names(settings: Settings) -> Names:
+def _request_names(settings: StackSettings) -> Names:
     endpoint = (os.environ.get(ENDPOINT_VARIABLE) or ENDPOINT).rstrip("/")
     url = f"{endpoint}/projects/{settings.project}:getConfig"
     try:
@@ -59,7 +59,7 @@ def _request_names(settings: Settings) -> Names:
         raise pulumi.RunError(_error_message(settings, url, error)) from None
 
 
-def _error_message(settings: Settings, url: str, error: Exception) -> str:
+def _error_message(settings: StackSettings, url: str, error: Exception) -> str:
     cause = (
         f"the answer has no {error}"
         if isinstance(error, KeyError)

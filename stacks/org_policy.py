@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from api_error import ApiError
-from settings import Settings
+from settings import StackSettings
 
 CONSTRAINT: Final = re.compile(
     r"\bconstraints/([a-z][A-Za-z.]*[A-Za-z])|(do not belong to a permitted customer)"
@@ -21,7 +21,7 @@ PERIMETER: Final = re.compile(
 """https://github.com/terraform-google-modules/terraform-example-foundation/issues/974 (403)."""
 
 
-def constraint_help(error: ApiError, settings: Settings) -> str:
+def constraint_help(error: ApiError, settings: StackSettings) -> str:
     """Explain a constraint of the organization, which only its administrator can change."""
     match = CONSTRAINT.search(error.message)
     constraint = (match and match[1]) or "iam.allowedPolicyMemberDomains"
@@ -39,7 +39,7 @@ def constraint_help(error: ApiError, settings: Settings) -> str:
     )
 
 
-def perimeter_help(error: ApiError, settings: Settings) -> str:
+def perimeter_help(error: ApiError, settings: StackSettings) -> str:
     """Explain VPC Service Controls, which reject calls from outside the perimeter with any role."""
     match = PERIMETER.search(error.message)
     identifier = f", with the identifier {match[1]}" if match and match[1] else ""

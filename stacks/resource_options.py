@@ -9,13 +9,13 @@ from pulumi import ResourceOptions
 import retry
 from api_error import ApiError
 from error_help import help_for
-from settings import Settings
+from settings import StackSettings
 
 
 class ResourceOptionsFactory:
     """Creates the options of each resource below one component."""
 
-    def __init__(self, parent: pulumi.ComponentResource, settings: Settings) -> None:
+    def __init__(self, parent: pulumi.ComponentResource, settings: StackSettings) -> None:
         self._parent = parent
         self._settings = settings
         # The name is part of each resource's state: with another one, the engine would not find the hook of a

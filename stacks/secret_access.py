@@ -9,7 +9,7 @@ from pulumi import Resource
 from access import account_labels, kubernetes_member
 from apis import enable_api
 from resource_options import ResourceOptionsFactory
-from settings import Settings
+from settings import StackSettings
 from tpucfg.plan.identities import SecretName
 
 SECRET_ACCESSOR: Final = "roles/secretmanager.secretAccessor"  # noqa: S105 - a role
@@ -22,7 +22,7 @@ https://cloud.google.com/secret-manager/docs/configuring-secret-manager."""
 
 
 def grant_secrets(
-    settings: Settings, options: ResourceOptionsFactory, depends_on: Sequence[Resource]
+    settings: StackSettings, options: ResourceOptionsFactory, depends_on: Sequence[Resource]
 ) -> None:
     """Declare the access of each account to the secrets of its own jobs."""
     readers = [*_readers(settings)]
@@ -41,7 +41,7 @@ def grant_secrets(
         )
 
 
-def _readers(settings: Settings) -> Iterator[tuple[str, str, SecretName]]:
+def _readers(settings: StackSettings) -> Iterator[tuple[str, str, SecretName]]:
     """Yield the start of the grant's name, the member and the secret."""
     labels = account_labels(settings)
     # Sets, because several Kubernetes accounts can act as one Google account.
@@ -61,5 +61,5 @@ def _readers(settings: Settings) -> Iterator[tuple[str, str, SecretName]]:
             )
 
 
-def _short_name(secret: SecretName, settings: Settings) -> str:
+def _short_name(secret: SecretName, settings: StackSettings) -> str:
     return secret.name if secret.project == settings.project else f"{secret.project}/{secret.name}"

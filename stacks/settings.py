@@ -48,7 +48,7 @@ class StackConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class StackSettings:
     """Everything that the resources of one environment depend on."""
 
     environment: str
@@ -96,7 +96,7 @@ class Settings:
         return tuple(dict.fromkeys(identity.email for identity in self.identities))
 
 
-def read_settings() -> Settings:
+def read_settings() -> StackSettings:
     """Return the settings of the current stack.
 
     Raises:
@@ -109,7 +109,7 @@ def read_settings() -> Settings:
     return settings_of(_read_project(path, root, stack), stack, _stack_config(config))
 
 
-def settings_of(project: Project, stack: str, config: StackConfig) -> Settings:
+def settings_of(project: Project, stack: str, config: StackConfig) -> StackSettings:
     """Return the settings of one environment of a project.
 
     Raises:
@@ -129,7 +129,7 @@ def settings_of(project: Project, stack: str, config: StackConfig) -> Settings:
     )
     deleting = [job for job in jobs if deletes_its_slice(job.target, job.settings)]
     _check_members(stack, owned, config)
-    return Settings(
+    return StackSettings(
         environment=stack,
         project=environment.project,
         region=environment.region,

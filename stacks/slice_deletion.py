@@ -7,11 +7,11 @@ from pulumi import Resource
 
 from access import account_labels
 from resource_options import ResourceOptionsFactory
-from settings import Settings
+from settings import StackSettings
 
 
 def grant_deletion(
-    settings: Settings, options: ResourceOptionsFactory, depends_on: Sequence[Resource]
+    settings: StackSettings, options: ResourceOptionsFactory, depends_on: Sequence[Resource]
 ) -> None:
     """Declare the role and its grants, for the accounts whose jobs delete their slices.
 
@@ -42,7 +42,7 @@ def grant_deletion(
         )
 
 
-def _condition(settings: Settings) -> gcp.projects.IAMMemberConditionArgs | None:
+def _condition(settings: StackSettings) -> gcp.projects.IAMMemberConditionArgs | None:
     if settings.deletion_condition is None:
         return None
     return gcp.projects.IAMMemberConditionArgs(
@@ -53,7 +53,7 @@ def _condition(settings: Settings) -> gcp.projects.IAMMemberConditionArgs | None
 
 
 def _create_role(
-    settings: Settings, options: ResourceOptionsFactory, depends_on: Sequence[Resource]
+    settings: StackSettings, options: ResourceOptionsFactory, depends_on: Sequence[Resource]
 ) -> gcp.projects.IAMCustomRole:
     """Declare the custom role; a role of this id that was deleted in the last seven days is undeleted by the provider.
 

@@ -10,8 +10,8 @@ from tpucfg.fit.fit_file import (
     Compiler,
     FitKey,
     FitResult,
-    Forecast,
     Memory,
+    StepForecast,
     fit_file_text,
     fit_path,
 )
@@ -33,7 +33,7 @@ RESULT: Final = FitResult(
     flops=184 * 10**12,
     flops_8bit=0,
     uncounted=(),
-    forecast=Forecast(2.5, {"products": 1.5, "fusions": 0.75, "communication": 0.25}),
+    forecast=StepForecast(2.5, {"products": 1.5, "fusions": 0.75, "communication": 0.25}),
 )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tpucfg.changes.facts import Risk
-from tpucfg.changes.resources import Step, access_statements
+from tpucfg.changes.resources import ResourceStep, access_statements
 from tpucfg.changes.statements import Statement
 from tpucfg.infra.resources import BUCKET, Resource
 
@@ -33,7 +33,7 @@ def bucket(name: str = "a", **inputs: Any) -> Resource:
 
 def widenings(*pairs: tuple[Resource | None, Resource | None]) -> list[Statement]:
     """Return the access that all changes together add."""
-    steps = [Step(before, after, "update") for before, after in pairs]
+    steps = [ResourceStep(before, after, "update") for before, after in pairs]
     return [statement for of_resource in access_statements(steps) for statement in of_resource]
 
 
@@ -198,7 +198,7 @@ def test_hidden_member_of_a_changed_grant_is_new() -> None:
     """Two secrets look equal, so a grant that changes may have another member; one that does not change has none."""
     hidden = grant(member="[secret]")
     assert summaries((hidden, hidden)) == [(USER, "[secret]", "new")]
-    assert access_statements([Step(hidden, hidden, "same")]) == [()]
+    assert access_statements([ResourceStep(hidden, hidden, "same")]) == [()]
 
 
 def test_everyone_in_another_input_is_named() -> None:

@@ -8,7 +8,7 @@ from tpucfg.changes.facts import Risk
 from tpucfg.changes.programs import declaration_statements
 from tpucfg.changes.resource_diff import program_changes
 from tpucfg.changes.resource_meanings import resource_statements
-from tpucfg.changes.resources import Step
+from tpucfg.changes.resources import ResourceStep
 from tpucfg.infra.resources import EnvironmentResources, Resource, Unseen
 
 BUCKET = "gcp:storage/bucket:Bucket"
@@ -25,7 +25,7 @@ def texts(before: Resource | None, after: Resource | None) -> list[tuple[str, Ri
     """Return the sentences about two versions of a resource."""
     return [
         (statement.plain, statement.risk)
-        for statement in resource_statements([Step(before, after, "same")])[0]
+        for statement in resource_statements([ResourceStep(before, after, "same")])[0]
     ]
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from tpucfg.changes.facts import Risk
 from tpucfg.changes.resource_meanings import resource_statements
-from tpucfg.changes.resources import UNKNOWN, Op, Step
+from tpucfg.changes.resources import UNKNOWN, Op, ResourceStep
 from tpucfg.infra.resources import BUCKET, Resource
 
 TMP = {"action": {"type": "Delete"}, "condition": {"age": 14, "matchesPrefixes": ["tmp/"]}}
@@ -40,7 +40,7 @@ def delete_rule(**condition: Any) -> list[Any]:
     return [TMP, {"action": {"type": "Delete"}, "condition": condition}]
 
 
-def sentences(*steps: Step) -> list[tuple[Risk, str]]:
+def sentences(*steps: ResourceStep) -> list[tuple[Risk, str]]:
     """Return the risk and the text of every sentence about the steps, apart from grants."""
     return [
         (statement.risk, statement.plain)
@@ -116,7 +116,7 @@ def test_weakened_bucket_is_a_sentence_with_its_property(
     changed: dict[str, Any], risk: Risk, text: str
 ) -> None:
     """Each change that makes a bucket worse has one sentence with its risk, which names the property."""
-    actual = sentences(Step(bucket(), bucket(**changed), "update"))
+    actual = sentences(ResourceStep(bucket(), bucket(**changed), "update"))
     assert max(found_risk for found_risk, _ in actual) is risk
     assert text in "\n".join(sentence for _, sentence in actual)
     assert all(next(iter(changed)) in sentence for _, sentence in actual)
@@ -136,16 +136,16 @@ def test_weakened_bucket_is_a_sentence_with_its_property(
 )
 def test_safer_bucket_needs_no_sentence(changed: dict[str, Any]) -> None:
     """Less deletion, longer retention and labels are no risk."""
-    assert sentences(Step(bucket(), bucket(**changed), "update")) == []
+    assert sentences(ResourceStep(bucket(), bucket(**changed), "update")) == []
 
 
 def test_first_declaration_is_compared_with_the_default() -> None:
     """A bucket without a policy keeps deleted objects for seven days, by Google's default."""
     undeclared = bucket(softDeletePolicy=None)
-    assert sentences(Step(undeclared, bucket(), "update")) == []
+    assert sentences(ResourceStep(undeclared, bucket(), "update")) == []
     seconds = "softDeletePolicy.retentionDurationSeconds"
     off = bucket(softDeletePolicy={"retentionDurationSeconds": 0})
-    assert sentences(Step(undeclared, off, "update")) == [
+    assert sentences(ResourceStep(undeclared, off, "update")) == [
         (DELETE, f"can lose data: {seconds} is 0, previously 604800 (softDeletePolicy)")
     ]
 
@@ -163,7 +163,7 @@ def test_first_declaration_is_compared_with_the_default() -> None:
 def test_new_bucket_names_what_it_deletes(condition: dict[str, Any], expected: list[Any]) -> None:
     """A new bucket has no data to lose: its rules are a caution, but for the one about temporary objects."""
     new = bucket(lifecycleRules=delete_rule(**condition), encryption=None, logging=None)
-    assert sentences(Step(None, new, "create")) == expected
+    assert sentences(ResourceStep(None, new, "create")) == expected
 
 
 STORED = "gcp:secretmanager/secret:Secret"
@@ -312,7 +312,7 @@ def test_other_types_have_sentences_too(
         None if inputs is None else Resource(type_, "x", inputs) for inputs in (before, after)
     )
     op: Op = "create" if old is None else "delete" if new is None else "update"
-    actual = sentences(Step(old, new, op))
+    actual = sentences(ResourceStep(old, new, op))
     assert max(found_risk for found_risk, _ in actual) is risk
     assert text in "\n".join(sentence for _, sentence in actual)
 
@@ -321,9 +321,9 @@ def test_each_resource_without_rules_has_its_line() -> None:
     """The second resource of a type is as unknown as the first one, and so is one of a type that exists already."""
     rules = [Resource("gcp:compute/firewall:Firewall", f"r{number}", {}) for number in range(3)]
     steps = (
-        Step(rules[0], rules[0], "same"),
-        Step(None, rules[1], "create"),
-        Step(None, rules[2], "create"),
+        ResourceStep(rules[0], rules[0], "same"),
+        ResourceStep(None, rules[1], "create"),
+        ResourceStep(None, rules[2], "create"),
     )
     assert [risk for risk, _ in sentences(*steps)] == [UNCLEAR, UNCLEAR]
 
@@ -335,24 +335,24 @@ def test_changed_secret_is_not_known() -> None:
         Resource(BUCKET, "data", {**INPUTS, **hidden}, secrets={"retentionPolicy": digest})
         for digest in "aba"
     )
-    ((risk, text),) = sentences(Step(before, after, "update"))
+    ((risk, text),) = sentences(ResourceStep(before, after, "update"))
     assert (risk, text) == (DELETE, "sets retentionPolicy to a value that is not known here")
-    assert sentences(Step(before, same, "update")) == []
+    assert sentences(ResourceStep(before, same, "update")) == []
 
 
 def test_permissions_that_take_over_accounts_come_first() -> None:
     """A long list of new permissions does not hide the dangerous one."""
     permissions = [*(f"a.b{number}" for number in range(20)), "iam.serviceAccounts.actAs"]
     before, after = (Resource(ROLE, "r", {"permissions": listed}) for listed in ([], permissions))
-    ((_, text),) = sentences(Step(before, after, "update"))
+    ((_, text),) = sentences(ResourceStep(before, after, "update"))
     assert text.startswith("gives everyone who has the role iam.serviceAccounts.actAs, a.b0")
 
 
 def test_import_is_not_known() -> None:
     """A resource that is taken over has a content that no program shows."""
-    actual = sentences(Step(None, Resource(ACCOUNT, "x", {}), "import"))
+    actual = sentences(ResourceStep(None, Resource(ACCOUNT, "x", {}), "import"))
     assert actual == [(UNCLEAR, "takes over what exists in the cloud, with all it contains")]
-    ((risk, text),) = sentences(Step(None, Resource("gcp:x/y:Y", "x", {}), "import"))
+    ((risk, text),) = sentences(ResourceStep(None, Resource("gcp:x/y:Y", "x", {}), "import"))
     assert risk is UNCLEAR
     assert text.startswith("takes over what exists in the cloud, and is of the type gcp:x/y:Y,")
 
@@ -376,8 +376,11 @@ def test_usual_input_of_a_new_resource_needs_no_sentence(
 ) -> None:
     """Inputs that the bundled program declares are known; any other is not."""
     usual = dict.fromkeys(names, "a")
-    assert sentences(Step(None, Resource(type_, "x", usual), "create")) == []
+    assert sentences(ResourceStep(None, Resource(type_, "x", usual), "create")) == []
     if type_ in (ACCOUNT, BUCKET, ROLE):
         assert (
-            sentences(Step(None, Resource(type_, "x", {**usual, "tomorrow": "a"}), "create")) != []
+            sentences(
+                ResourceStep(None, Resource(type_, "x", {**usual, "tomorrow": "a"}), "create")
+            )
+            != []
         )

@@ -15,7 +15,7 @@ from jobs import job, labels
 from live_answers import NO_CAPACITY, RUNNING
 from loopback import serving_json
 from tpucfg.plan import Job
-from tpucfg.results.live import Answers, ServiceClient
+from tpucfg.results.live import LiveAnswers, ServiceClient
 
 pytestmark = pytest.mark.shell
 
@@ -92,7 +92,7 @@ def requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[t
         yield requests
 
 
-def ask(asked: Job) -> Answers:
+def ask(asked: Job) -> LiveAnswers:
     """Return the answers about a job."""
     return ServiceClient().ask(asked)
 

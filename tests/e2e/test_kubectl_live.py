@@ -13,7 +13,7 @@ import pytest
 from jobs import job
 from live_answers import KUBERNETES_LOG, NO_QUOTA, jobset, pod, pods, workloads
 from loopback import address, serving
-from tpucfg.results.live import Answers, ServiceClient
+from tpucfg.results.live import LiveAnswers, ServiceClient
 
 CONTEXT: Final = "gke_my-project_us-east5_train"
 GROUPS: Final = {"jobset.x-k8s.io/v1alpha2": "jobsets", "kueue.x-k8s.io/v1beta1": "workloads"}
@@ -121,7 +121,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster
         yield stand_in
 
 
-def ask(queue: str | None = None) -> Answers:
+def ask(queue: str | None = None) -> LiveAnswers:
     """Return the answers about a job of four hosts."""
     return ServiceClient().ask(
         job("gke", "v6e-16", environment=EAST, options={"queue": queue} if queue else {})

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from false_python import RESULT
 from tpucfg.fit.answers import (
     AnswerError,
-    Failure,
+    FitFailure,
     FlagError,
     Phase,
     StepResult,
@@ -128,7 +128,7 @@ def test_a_result_with_any_other_value_is_read_or_refused(key: str, value: Any) 
 def test_any_json_is_read_or_refused(value: Any) -> None:
     """No JSON leads to another exception."""
     try:
-        assert isinstance(parse_answer(as_line(value)), Phase | Failure | StepResult)
+        assert isinstance(parse_answer(as_line(value)), Phase | FitFailure | StepResult)
     except AnswerError:
         return
 

@@ -14,7 +14,7 @@ import pytest
 from fit_results import GIB, write_spec
 from spec_factory import spec
 from tpucfg.cli.app import run
-from tpucfg.fit.fit_file import MAX_FILE_BYTES, Forecast
+from tpucfg.fit.fit_file import MAX_FILE_BYTES, StepForecast
 
 AVAILABLE = round(7.48 * GIB)
 STEP = {"step": "trainer.fit:abstract_step"}
@@ -272,7 +272,7 @@ def test_the_gate_takes_the_upper_end_of_a_forecast_as_the_cost(tmp_path: Path) 
 def test_a_step_with_arrays_on_the_host_is_not_refused(tmp_path: Path) -> None:
     """Its memory by the compiler proves nothing: a refusal is a warning, and the gate lets the rung start."""
     data = spec(sizes=["v2-8"], trainer__fit=STEP, gate={"fit": True})
-    write_spec(tmp_path, data, {"v2-8": 9}, forecast=Forecast(0.0, {}, is_reliable=False))
+    write_spec(tmp_path, data, {"v2-8": 9}, forecast=StepForecast(0.0, {}, is_reliable=False))
     checked = tpucfg(tmp_path, "check")
     assert (checked.status, checked.findings) == (0, ["warning[TPU105]"])
     assert "arrays in its host's memory" in checked.out

@@ -12,7 +12,7 @@ from hlo_clock import ITERATIONS
 from published import rows
 from spec_factory import CATALOG
 from tpucfg.catalog import Slice
-from tpucfg.fit.fit_file import FitResult, Forecast
+from tpucfg.fit.fit_file import FitResult, StepForecast
 from tpucfg.fit.forecast import (
     UNBOUNDED,
     StepInterval,
@@ -34,7 +34,7 @@ def slice_of(size: str) -> Slice:
 
 def result(seconds: float, **changes: Any) -> FitResult:
     """Return a step that takes this time by the model."""
-    return RESULT._replace(forecast=Forecast(seconds, {"products": seconds}, **changes))
+    return RESULT._replace(forecast=StepForecast(seconds, {"products": seconds}, **changes))
 
 
 @pytest.fixture(autouse=True)

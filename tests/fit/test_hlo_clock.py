@@ -7,8 +7,8 @@ from typing import Final
 
 import pytest
 
-from collectives import CHIPS, Group, Network, parse_group
-from hlo_clock import CALLBACKS, ITERATIONS, OFFLOADED, SLICES, UNESTIMATED, Schedule, schedule
+from collectives import CHIPS, DeviceGroup, Network, parse_group
+from hlo_clock import CALLBACKS, ITERATIONS, OFFLOADED, SLICES, UNESTIMATED, StepSchedule, schedule
 from hlo_module import HloError, parse_module
 from spec_factory import CATALOG
 
@@ -64,20 +64,20 @@ ENTRY %main (x: f32[4096]) -> f32[4096] {{
 """A program with lines in front of an instruction that takes a millisecond on v5e."""
 
 
-def _recorded(name: str, network: Network = V5E) -> Schedule:
+def _recorded(name: str, network: Network = V5E) -> StepSchedule:
     return schedule((RECORDED / f"{name}.hlo").read_text(encoding="utf-8"), network)
 
 
 def _loop(
     groups: str = "{{0,1,2,3,4,5,6,7}}", start: str = "%zero", attributes: str = ""
-) -> Schedule:
+) -> StepSchedule:
     text = (
         LAYERS.replace("GROUPS", groups).replace("START", start).replace("ATTRIBUTES", attributes)
     )
     return schedule(text, V5E)
 
 
-def _core(*lines: str) -> Schedule:
+def _core(*lines: str) -> StepSchedule:
     return schedule(CORE.format(lines="\n".join(f"  {line}" for line in lines)), V5E)
 
 
@@ -205,23 +205,23 @@ def test_the_speeds_are_those_of_the_catalog(generation: str) -> None:
 )
 def test_groups_of_every_form(groups: str, size: int, adjacent: bool) -> None:
     """The first group of each text, and whether both devices of a chip are in it."""
-    assert parse_group(groups, 8) == Group(size, adjacent)
+    assert parse_group(groups, 8) == DeviceGroup(size, adjacent)
 
 
 def test_a_group_uses_the_links_of_whole_axes() -> None:
     """64 chips in 4 by 4 by 4: 16 of them have the links of two axes whose ends are connected, 2 have one link."""
     network = Network(CHIPS["v5p"], (4, 4, 4))
     seconds = [
-        network.seconds("all-gather", 1000, Group(chips, adjacent=False))
+        network.seconds("all-gather", 1000, DeviceGroup(chips, adjacent=False))
         for chips in (64, 16, 4, 2, 1)
     ]
     assert seconds == pytest.approx(
         [63e3 / (6 * 90e9), 15e3 / (4 * 90e9), 3e3 / (2 * 90e9), 1e3 / 90e9, 0]
     )
-    assert network.seconds("all-reduce", 4000, Group(4, adjacent=False)) == pytest.approx(
+    assert network.seconds("all-reduce", 4000, DeviceGroup(4, adjacent=False)) == pytest.approx(
         2 * 3000 / (2 * 90e9)
     )
-    assert network.seconds("all-to-all", 4000, Group(4, adjacent=False)) == pytest.approx(
+    assert network.seconds("all-to-all", 4000, DeviceGroup(4, adjacent=False)) == pytest.approx(
         4000 * 4 / (8 * 90e9)
     )
 
@@ -244,7 +244,7 @@ def test_a_loop_of_unknown_length_counts_once_and_is_named() -> None:
 def test_work_of_another_core_is_named() -> None:
     """It is started on a thread of its own."""
     offloaded = '%s = f32[4096]{0:T(1024)} call-start(%x), async_execution_thread="sparsecore", to_apply=%gather'
-    assert _core(offloaded) == Schedule(
+    assert _core(offloaded) == StepSchedule(
         0.001, {"fusions": 0.001}, is_reliable=True, uncounted=frozenset((OFFLOADED,))
     )
 

@@ -7,7 +7,7 @@ import pytest
 from fit_results import RESULT
 from spec_factory import CATALOG
 from tpucfg.catalog import Slice
-from tpucfg.fit.forecast import Run, lower_bound, run_of, utilization
+from tpucfg.fit.forecast import RunForecast, lower_bound, run_of, utilization
 
 
 def slice_of(size: str) -> Slice:
@@ -40,8 +40,8 @@ def test_a_step_without_counted_work_has_no_bound() -> None:
 
 def test_a_run_is_the_time_of_its_steps() -> None:
     """7,200 steps of one second are two hours."""
-    assert run_of(Fraction(1), 7200, Fraction(3)) == Run(Fraction(2), Fraction(6))
-    assert run_of(Fraction(1), 7200, None) == Run(Fraction(2), None)
+    assert run_of(Fraction(1), 7200, Fraction(3)) == RunForecast(Fraction(2), Fraction(6))
+    assert run_of(Fraction(1), 7200, None) == RunForecast(Fraction(2), None)
     assert run_of(Fraction(1), None, Fraction(3)) is None
 
 

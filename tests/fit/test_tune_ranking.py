@@ -8,7 +8,7 @@ from spec_factory import CATALOG, planned, project, spec
 from tpucfg.fit.forecast import StepInterval
 from tpucfg.fit.launcher import Outcome
 from tpucfg.fit.tune_candidates import Candidate, Choices, plan_candidates, step_key
-from tpucfg.fit.tune_search import Row, Trial, order_rows, rank
+from tpucfg.fit.tune_search import RankedCandidate, Trial, order_rows, rank
 
 DATA = spec(
     sizes=["v5litepod-16", "v5litepod-64"],
@@ -33,13 +33,15 @@ def trial(candidate: Candidate) -> Trial:
     return Trial(candidate, Outcome(candidate.job, RESULT))
 
 
-def row(number: int, low: int, high: int, **changes: Any) -> Row:
+def row(number: int, low: int, high: int, **changes: Any) -> RankedCandidate:
     """Return a row whose run costs so much."""
     interval = StepInterval(Fraction(low), Fraction(low + high, 2), Fraction(high), "runs", 9)
-    return Row(trial(CANDIDATES[number]), RESULT, interval, None, Fraction(1))._replace(**changes)
+    return RankedCandidate(trial(CANDIDATES[number]), RESULT, interval, None, Fraction(1))._replace(
+        **changes
+    )
 
 
-def ranks(*rows: Row) -> list[tuple[str, int | None]]:
+def ranks(*rows: RankedCandidate) -> list[tuple[str, int | None]]:
     """Return the sizes in order with their ranks."""
     return [(each.slice.size, each.rank) for each in order_rows(1024, rows, "USD").rows]
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from fit_results import GIB, RESULT
 from spec_factory import CATALOG, planned, project, spec
-from tpucfg.fit.answers import Failure
+from tpucfg.fit.answers import FitFailure
 from tpucfg.fit.fit_file import Memory
 from tpucfg.fit.launcher import Outcome
 from tpucfg.fit.tune_candidates import Choices, Line, lines_of, plan_candidates, step_key
@@ -34,7 +34,7 @@ def searched(
         result: Any = RESULT._replace(fits=memory.exact, memory=memory)
         outcome = Outcome(candidate.job, result)
         if micro_batch in failing:
-            outcome = Outcome(candidate.job, None, Failure("step-failed"))
+            outcome = Outcome(candidate.job, None, FitFailure("step-failed"))
         trials[step_key(candidate)] = Trial(candidate, outcome)
     return trials
 

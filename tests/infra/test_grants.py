@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tpucfg.infra.grants import Grant, Target, grants_of, public_names
+from tpucfg.infra.grants import Grant, GrantedObject, grants_of, public_names
 from tpucfg.infra.resources import Resource
 
 TEAM = "group:team@example.com"
@@ -22,41 +22,55 @@ def grants(type_: str, **inputs: Any) -> tuple[Grant, ...]:
 @pytest.mark.parametrize(
     ("type_", "inputs", "expected"),
     [
-        ("gcp:storage/bucketIAMMember:BucketIAMMember", {"bucket": "b"}, Target("bucket", "b")),
-        ("gcp:storage/bucketIAMMember:BucketIAMMember", {"bucket": "b/b"}, Target("bucket", "b")),
-        ("gcp:projects/iAMMember:IAMMember", {"project": "p"}, Target("project", "p")),
-        ("gcp:projects/iAMMember:IAMMember", {"project": "projects/p"}, Target("project", "p")),
-        ("gcp:folder/iAMMember:IAMMember", {"folder": "folders/7"}, Target("folder", "7")),
-        ("gcp:organizations/iAMMember:IAMMember", {"orgId": "9"}, Target("org", "9")),
+        (
+            "gcp:storage/bucketIAMMember:BucketIAMMember",
+            {"bucket": "b"},
+            GrantedObject("bucket", "b"),
+        ),
+        (
+            "gcp:storage/bucketIAMMember:BucketIAMMember",
+            {"bucket": "b/b"},
+            GrantedObject("bucket", "b"),
+        ),
+        ("gcp:projects/iAMMember:IAMMember", {"project": "p"}, GrantedObject("project", "p")),
+        (
+            "gcp:projects/iAMMember:IAMMember",
+            {"project": "projects/p"},
+            GrantedObject("project", "p"),
+        ),
+        ("gcp:folder/iAMMember:IAMMember", {"folder": "folders/7"}, GrantedObject("folder", "7")),
+        ("gcp:organizations/iAMMember:IAMMember", {"orgId": "9"}, GrantedObject("org", "9")),
         (
             "gcp:serviceAccount/iAMMember:IAMMember",
             {"serviceAccountId": "projects/p/serviceAccounts/a@p.iam.gserviceaccount.com"},
-            Target("service account", "a@p.iam.gserviceaccount.com"),
+            GrantedObject("service account", "a@p.iam.gserviceaccount.com"),
         ),
         (
             "gcp:secretmanager/secretIamMember:SecretIamMember",
             {"project": "p", "secretId": "wandb"},
-            Target("secret", "p/wandb"),
+            GrantedObject("secret", "p/wandb"),
         ),
         (
             "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember",
             {"repository": "train", "location": "us", "project": "p"},
-            Target("repository", "p/us/train"),
+            GrantedObject("repository", "p/us/train"),
         ),
         (
             "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember",
             {"cryptoKeyId": "k"},
-            Target("crypto key", "k"),
+            GrantedObject("crypto key", "k"),
         ),
         (
             "gcp:storage/managedFolderIamMember:ManagedFolderIamMember",
             {"bucket": "b", "managedFolder": "jobs/"},
-            Target("managed folder", "b/jobs/"),
+            GrantedObject("managed folder", "b/jobs/"),
         ),
-        ("gcp:projects/iAMMember:IAMMember", {}, Target("resource", "g")),
+        ("gcp:projects/iAMMember:IAMMember", {}, GrantedObject("resource", "g")),
     ],
 )
-def test_grant_names_its_object(type_: str, inputs: dict[str, Any], expected: Target) -> None:
+def test_grant_names_its_object(
+    type_: str, inputs: dict[str, Any], expected: GrantedObject
+) -> None:
     """The object of a grant is named by the type's own input, without Google's long form."""
     (grant,) = grants(type_, role="roles/x", member=TEAM, **inputs)
     assert grant == Grant("roles/x", TEAM, expected)

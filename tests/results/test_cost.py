@@ -4,7 +4,7 @@ from fractions import Fraction
 from typing import Any
 
 from spec_factory import CATALOG, project, spec
-from tpucfg.plan.job import Program
+from tpucfg.plan.job import SpeedSettings
 from tpucfg.results.cost import Cost, costs
 from tpucfg.results.evaluation import RungRecords, evaluate_rungs, records_of_programs
 from tpucfg.results.records import Record, Results
@@ -111,7 +111,7 @@ def test_a_record_of_another_program_is_shown_and_does_not_count_for_a_gate() ->
         {"examples_per_second": 1000},
         program={"figures": {"sequence_length": 2048}},
     )
-    program = Program(None, (), (), {}, {"sequence_length": 8192})
+    program = SpeedSettings(None, (), (), {}, {"sequence_length": 8192})
     records = records_of_programs(Results("f", "", (measured,)), "chat", {"v2-8": program})
     settings = project(spec()).base
 

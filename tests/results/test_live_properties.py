@@ -15,7 +15,7 @@ from tpucfg.catalog import Catalog
 from tpucfg.cli.status import live_data, live_section
 from tpucfg.render.pipeline import compile_project
 from tpucfg.results.ladder_status import ladder_status
-from tpucfg.results.live import Answers, live_job
+from tpucfg.results.live import LiveAnswers, live_job
 from tpucfg.targets.live import LiveState, live_questions
 from tpucfg.text_format import json_text
 
@@ -105,7 +105,7 @@ def test_any_answer_becomes_a_row(target: str, random: Random) -> None:
     ((one, body),) = compile_project(spec, Catalog()).request_bodies
     state = answered(target, {words: mutated(answer, random) for words, answer in answers.items()})
     now = datetime.now(UTC)
-    live = live_job(spec, one, body, Answers(state), now)
+    live = live_job(spec, one, body, LiveAnswers(state), now)
     ladder = ladder_status(spec, Catalog(), spec.environments["dev"], Path("none"))
     section = live_section(ladder, [live], now)
     printed = [*map(str, section.lines), *(text or "" for row in section.rows for _, text in row)]

@@ -7,7 +7,7 @@ import pytest
 from mocked import V5E, V6E, declared_by_minimal_spec, grants, only
 
 from tpucfg.infra.resources import EnvironmentResources
-from tpucfg.plan.identities import Repository, repository_of
+from tpucfg.plan.identities import ImageRepository, repository_of
 
 OWN = "serviceAccount:tpu-mnist-dev@acme-dev.iam.gserviceaccount.com"
 NODES = "nodes@acme-clusters.iam.gserviceaccount.com"
@@ -90,10 +90,10 @@ def test_who_pulls_the_image_reads_its_repository(
 @pytest.mark.parametrize(
     ("image", "repository"),
     [
-        ("us-docker.pkg.dev/acme/train/chat:1.0", Repository("acme", "us", "train")),
+        ("us-docker.pkg.dev/acme/train/chat:1.0", ImageRepository("acme", "us", "train")),
         (
             "europe-west4-docker.pkg.dev/acme/train/a/b@sha256:1",
-            Repository("acme", "europe-west4", "train"),
+            ImageRepository("acme", "europe-west4", "train"),
         ),
         ("us-docker.pkg.dev/cloud-tpu-images/jax-ai-image/tpu:latest", None),
         ("us-docker.pkg.dev/acme/train", None),
@@ -103,7 +103,7 @@ def test_who_pulls_the_image_reads_its_repository(
     ],
 )
 def test_only_repositories_of_artifact_registry_are_granted(
-    image: str | None, repository: Repository | None
+    image: str | None, repository: ImageRepository | None
 ) -> None:
     """Other registries have other ways of access, and everyone may pull Google's own images."""
     assert repository_of(image) == repository

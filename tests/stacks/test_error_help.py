@@ -7,7 +7,7 @@ import specs
 
 from api_error import ApiError
 from error_help import help_for
-from settings import Settings, StackConfig, settings_of
+from settings import StackConfig, StackSettings, settings_of
 from tpucfg.spec.parse import load_project
 
 BUCKET = "gcp:storage/bucket:Bucket"
@@ -20,7 +20,7 @@ ROLE = "gcp:projects/iAMCustomRole:IAMCustomRole"
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
+def settings(tmp_path: Path) -> StackSettings:
     """Return the settings of a minimal spec."""
     project, findings = load_project(specs.write(tmp_path, specs.spec()))
     assert project, findings
@@ -28,7 +28,7 @@ def settings(tmp_path: Path) -> Settings:
 
 
 def explanation(
-    settings: Settings, type_: str, message: str, operation: str = "create", **inputs: str
+    settings: StackSettings, type_: str, message: str, operation: str = "create", **inputs: str
 ) -> str:
     """Return the explanation of an error for a resource called `name`."""
     urn = f"urn:pulumi:dev::tpucfg::tpucfg:index:Environment${type_}::name"
@@ -174,7 +174,7 @@ CASES = {
 
 
 @pytest.fixture
-def cloud_tpu(tmp_path: Path) -> Settings:
+def cloud_tpu(tmp_path: Path) -> StackSettings:
     """Return the settings of a spec on cloud-tpu whose jobs delete their slices."""
     data = specs.spec({"target": "cloud-tpu"})
     data["trainer"]["max_run_duration"] = "1h"
@@ -183,7 +183,7 @@ def cloud_tpu(tmp_path: Path) -> Settings:
     return settings_of(project, "dev", StackConfig())
 
 
-def test_missing_secret_is_created_in_its_own_project(settings: Settings) -> None:
+def test_missing_secret_is_created_in_its_own_project(settings: StackSettings) -> None:
     """The error of the secret's policy becomes the command that creates the secret, in the project of the secret."""
     message = (
         'Error retrieving IAM policy for secretmanager secret "projects/acme-shared/secrets/hf": '
@@ -196,7 +196,7 @@ def test_missing_secret_is_created_in_its_own_project(settings: Settings) -> Non
     assert "gcloud secrets create hf --project=acme-shared --replication-policy=automatic" in text
 
 
-def test_missing_permission_on_a_secret_is_granted_on_that_secret(settings: Settings) -> None:
+def test_missing_permission_on_a_secret_is_granted_on_that_secret(settings: StackSettings) -> None:
     """The caller needs no role on the whole project of a secret, which can belong to another team."""
     message = (
         "googleapi: Error 403: Permission 'secretmanager.secrets.getIamPolicy' denied for resource"
@@ -212,7 +212,7 @@ def test_missing_permission_on_a_secret_is_granted_on_that_secret(settings: Sett
     assert "--role=roles/secretmanager.admin" in text
 
 
-def test_existing_role_is_imported_or_granted_as_it_is(cloud_tpu: Settings) -> None:
+def test_existing_role_is_imported_or_granted_as_it_is(cloud_tpu: StackSettings) -> None:
     """A role of the same id can be imported, or granted without being changed."""
     text = explanation(
         cloud_tpu,
@@ -229,7 +229,7 @@ def test_existing_role_is_imported_or_granted_as_it_is(cloud_tpu: Settings) -> N
     )
 
 
-def test_role_that_cannot_be_undeleted_is_replaced(cloud_tpu: Settings) -> None:
+def test_role_that_cannot_be_undeleted_is_replaced(cloud_tpu: StackSettings) -> None:
     """While Google reserves the id of a deleted role, a role with another id is created by hand and granted."""
     message = (
         "Error creating the custom project role projects/acme-dev/roles/tpu.mnist.dev: googleapi: Error 400: You can't "
@@ -245,7 +245,7 @@ def test_role_that_cannot_be_undeleted_is_replaced(cloud_tpu: Settings) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_explanation_names_the_fix(settings: Settings, case: str) -> None:
+def test_explanation_names_the_fix(settings: StackSettings, case: str) -> None:
     """Each kind of error has its own explanation, which names the key to change or the command to run."""
     type_, message, expected = CASES[case]
 
@@ -264,7 +264,7 @@ def test_explanation_names_the_fix(settings: Settings, case: str) -> None:
     ],
 )
 def test_consequence_depends_on_the_operation(
-    settings: Settings, operation: str, consequence: str, retry_command: str
+    settings: StackSettings, operation: str, consequence: str, retry_command: str
 ) -> None:
     """A resource that could not be deleted is described as existing, not as missing."""
     message = (
@@ -275,7 +275,7 @@ def test_consequence_depends_on_the_operation(
     assert text.endswith(f"for an exception, then: {retry_command}")
 
 
-def test_unknown_error_has_no_explanation(settings: Settings) -> None:
+def test_unknown_error_has_no_explanation(settings: StackSettings) -> None:
     """An error of an unknown kind is left to the provider's message."""
     assert not explanation(
         settings,

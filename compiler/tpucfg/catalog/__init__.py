@@ -6,6 +6,15 @@ name of a size.
 
 from tpucfg.catalog.catalog import Catalog
 from tpucfg.catalog.slices import Generation, Machine, Slice, Source, Zone
-from tpucfg.catalog.target_facts import TARGET_FACTS, Refusal
+from tpucfg.catalog.target_facts import TARGET_FACTS, SizeRefusal
 
-__all__ = ["TARGET_FACTS", "Catalog", "Generation", "Machine", "Refusal", "Slice", "Source", "Zone"]
+__all__ = [
+    "TARGET_FACTS",
+    "Catalog",
+    "Generation",
+    "Machine",
+    "SizeRefusal",
+    "Slice",
+    "Source",
+    "Zone",
+]

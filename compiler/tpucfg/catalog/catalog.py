@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from tpucfg.catalog.slices import Generation, Machine, Slice, Source, Zone, multiplied
-from tpucfg.catalog.target_facts import Refusal
+from tpucfg.catalog.target_facts import SizeRefusal
 from tpucfg.package_data import read_data
 
 DATA = Path(__file__).parent / "data"
@@ -230,7 +230,7 @@ def _read_generation(path: Path) -> dict[str, Any]:
         entry["names"] = [Zone(name, entry["source"], entry["kind"]) for name in entry["names"]]
     for target in data["targets"].values():
         if "otherwise" in target:
-            target["refusal"] = Refusal(target["otherwise"], tuple(target["sources"]))
+            target["refusal"] = SizeRefusal(target["otherwise"], tuple(target["sources"]))
     return data
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from tpucfg.catalog.target_facts import TARGET_FACTS, Refusal
+from tpucfg.catalog.target_facts import TARGET_FACTS, SizeRefusal
 from tpucfg.named_tuple import NamedTuple
 
 
@@ -79,8 +79,8 @@ class Zone(NamedTuple):
 
 WITHOUT_MULTISLICE: Final = ("v2", "v3")
 """Generations whose slices cannot be joined over the data centre's network."""
-OLD_GENERATION: Final = Refusal("several slices need TPU v4 or newer", ("gke-multislice",))
-SINGLE_HOST: Final = Refusal("only sizes of several hosts can be joined", ("gke-multislice",))
+OLD_GENERATION: Final = SizeRefusal("several slices need TPU v4 or newer", ("gke-multislice",))
+SINGLE_HOST: Final = SizeRefusal("only sizes of several hosts can be joined", ("gke-multislice",))
 
 
 class Slice(NamedTuple):
@@ -155,7 +155,7 @@ class Slice(NamedTuple):
     targets: tuple[str, ...]
     """The targets that support the size."""
 
-    refusals: Mapping[str, Refusal]
+    refusals: Mapping[str, SizeRefusal]
     """For each other target, the reason why it does not support the size."""
 
     zones: tuple[Zone, ...]
@@ -217,7 +217,7 @@ class Slice(NamedTuple):
             slices=slices,
         )
 
-    def _refusal_of_several(self, target: str) -> Refusal | None:
+    def _refusal_of_several(self, target: str) -> SizeRefusal | None:
         if self.generation in WITHOUT_MULTISLICE:
             return OLD_GENERATION
         return (

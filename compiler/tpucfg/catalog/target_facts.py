@@ -22,7 +22,7 @@ _HOST_SETTINGS: Final = (
 _COMMON_APIS: Final = ("storage.googleapis.com", "iam.googleapis.com")
 
 
-class Refusal(NamedTuple):
+class SizeRefusal(NamedTuple):
     """The reason why a target does not support a size, or several slices of one."""
 
     reason: str
@@ -31,8 +31,8 @@ class Refusal(NamedTuple):
     """Ids of the sources that state the reason, or that list the supported sizes without this one."""
 
 
-_ONE_SLICE: Final = Refusal("a job there has exactly one slice", ("vertex-compute",))
-_ONE_SLICE_OF_A_GROUP: Final = Refusal(
+_ONE_SLICE: Final = SizeRefusal("a job there has exactly one slice", ("vertex-compute",))
+_ONE_SLICE_OF_A_GROUP: Final = SizeRefusal(
     "a group of hosts there is exactly one slice", ("compute-groups",)
 )
 
@@ -76,7 +76,7 @@ class TargetFacts(NamedTuple):
     """The source of the zones of a size. A service that chooses them has a rule about regions in its own module."""
     reservation_has_zone: bool = False
     """True if jobs run in a region, and the name of a reservation has its zone."""
-    one_slice_refusal: Refusal | None = _ONE_SLICE
+    one_slice_refusal: SizeRefusal | None = _ONE_SLICE
     """The reason why a job cannot run on several slices; None if it can."""
     builds_packages: bool = False
     """True if the service's client builds a local package; other targets refuse one."""

@@ -26,7 +26,7 @@ _SharedChange = tuple[Change, tuple[Scope, ...]]
 """A change, and the configs that have it."""
 
 
-class Group(NamedTuple):
+class ChangeGroup(NamedTuple):
     """The changes that a set of configs has in common."""
 
     keys: tuple[Scope, ...]
@@ -39,7 +39,7 @@ class Difference(NamedTuple):
 
     added: tuple[Scope, ...]
     removed: tuple[Scope, ...]
-    groups: tuple[Group, ...]
+    groups: tuple[ChangeGroup, ...]
     """The groups with the most configs first."""
     unchanged: tuple[Scope, ...]
     noun: str = "config"
@@ -110,7 +110,7 @@ def _config_changes(before: Any, after: Any) -> Iterator[Change]:
             yield from unfold(change)
 
 
-def _group_changes(changes: Mapping[Scope, Sequence[Change]]) -> Iterator[Group]:
+def _group_changes(changes: Mapping[Scope, Sequence[Change]]) -> Iterator[ChangeGroup]:
     """Yield the changes by the set of configs that have them, the largest sets first."""
     owned = (
         (_token(change), (change, key))
@@ -123,7 +123,7 @@ def _group_changes(changes: Mapping[Scope, Sequence[Change]]) -> Iterator[Group]
     }
     groups = grouped((keys, change) for change, keys in _merge_own_names(shared))
     for keys in sorted(groups, key=lambda keys: (-len(keys), [key.sort_key for key in keys])):
-        yield Group(keys, tuple(groups[keys]))
+        yield ChangeGroup(keys, tuple(groups[keys]))
 
 
 def _merge_own_names(shared: Mapping[str, _SharedChange]) -> Iterator[_SharedChange]:

@@ -10,7 +10,14 @@ from fractions import Fraction
 from typing import Final, NamedTuple
 
 from tpucfg.changes.facts import Risk, Scope
-from tpucfg.changes.figures import MONEY, Figures, RungRow, figure_values, rung_baselines, rung_rows
+from tpucfg.changes.figures import (
+    MONEY,
+    Figures,
+    RungComparison,
+    figure_values,
+    rung_baselines,
+    rung_rows,
+)
 from tpucfg.changes.records import NO_RECORDS, RevisionRecords, judged_throughputs
 from tpucfg.changes.revisions import CompiledRevision, config_key
 from tpucfg.changes.statements import LocatedStatement, Statement, group_by_config
@@ -44,7 +51,7 @@ COST_FORMATS: Final[Mapping[str, Callable[[Fraction | None], str]]] = {
 class CostChanges(NamedTuple):
     """The costs of the jobs of two revisions."""
 
-    rows: tuple[RungRow, ...]
+    rows: tuple[RungComparison, ...]
     """Every rung, the largest growth first, and of those without one the dearest."""
     statements: tuple[LocatedStatement, ...] = ()
     notes: tuple[str, ...] = ()
@@ -147,7 +154,7 @@ def _hours(rung: Rung, throughput: Fraction | None) -> Fraction | None:
     return run_hours(rung.tokens or rung.examples, throughput)
 
 
-def _sort_key(row: RungRow) -> tuple[object, ...]:
+def _sort_key(row: RungComparison) -> tuple[object, ...]:
     """Sort the largest growth first: of the cost of a run, then of an hour, then of the chips; then the dearest."""
     amounts = figure_values(row.after)
     growths = (-(cost_growth(row, key) or 0) for key in COST_TITLES)
@@ -159,7 +166,7 @@ def _sort_key(row: RungRow) -> tuple[object, ...]:
     )
 
 
-def cost_growth(row: RungRow, key: str) -> Fraction | None:
+def cost_growth(row: RungComparison, key: str) -> Fraction | None:
     """Return the growth of a figure, from nothing for a new rung; None if the rung has none, or it is not known."""
     old, new = (
         figure_values(figures).get(key) if figures else Fraction(0)
@@ -172,7 +179,7 @@ def cost_growth(row: RungRow, key: str) -> Fraction | None:
 
 
 def _short_limits(
-    rows: Iterable[RungRow], configs: Collection[Scope]
+    rows: Iterable[RungComparison], configs: Collection[Scope]
 ) -> Iterator[LocatedStatement]:
     """Yield the runs that their limit would end, if it did not before: no restart follows it."""
     scoped = []

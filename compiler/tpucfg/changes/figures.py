@@ -62,7 +62,7 @@ def _setting(text: str | None) -> Number | None:
 # Tables of rungs
 
 
-class RungRow(NamedTuple):
+class RungComparison(NamedTuple):
     """A rung of either revision, with its figures in both."""
 
     size: str
@@ -87,19 +87,19 @@ Baselines = Mapping[Scope, tuple[str, Figures]]
 
 def rung_rows(
     before: Mapping[Scope, Figures], after: Mapping[Scope, Figures], baselines: Baselines
-) -> list[RungRow]:
+) -> list[RungComparison]:
     """Return a row for each rung of two revisions; environments where it is the same share one."""
-    rows: dict[tuple[object, ...], RungRow] = {}
+    rows: dict[tuple[object, ...], RungComparison] = {}
     for key in sorted_keys({*before, *after}):
         baseline, old = (key.size, before[key]) if key in before else baselines.get(key, ("", {}))
         new = after.get(key, {})
         same = (key.size, baseline, *old.items(), "", *new.items())
         known = rows[same].environments if same in rows else ()
-        rows[same] = RungRow(key.size, baseline, old, new, (*known, key.environment))
+        rows[same] = RungComparison(key.size, baseline, old, new, (*known, key.environment))
     return [*rows.values()]
 
 
-def scaling_rows(before: Jobs, after: Jobs) -> tuple[RungRow, ...]:
+def scaling_rows(before: Jobs, after: Jobs) -> tuple[RungComparison, ...]:
     """Return a row for each rung that is new or has other figures, from small to large."""
     hidden = _hidden_columns([job.rung for job in (*before.values(), *after.values())])
     old, new = (
@@ -138,7 +138,7 @@ def figure_values(figures: Figures) -> dict[str, Fraction]:
     return {name: number.value for name, number in figures.items() if number}
 
 
-def changed_columns(rows: Sequence[RungRow]) -> list[str]:
+def changed_columns(rows: Sequence[RungComparison]) -> list[str]:
     """Return the columns with a change in some row, and those that explain them."""
     values = [(figure_values(row.before), figure_values(row.after)) for row in rows]
     columns = dict.fromkeys(name for row in rows for name in (*row.before, *row.after))
@@ -153,7 +153,7 @@ def changed_columns(rows: Sequence[RungRow]) -> list[str]:
     ]
 
 
-def rung_cell(row: RungRow, column: str) -> str:
+def rung_cell(row: RungComparison, column: str) -> str:
     """Return a figure before and after, with the factor between them."""
     old, new = row.before.get(column), row.after.get(column)
     if not row.before or _text(old) == _text(new):
@@ -166,7 +166,7 @@ def _text(number: Number | None) -> str:
     return format_value(number.text, quoted=False) if number else UNKNOWN
 
 
-def row_label(row: RungRow) -> str:
+def row_label(row: RungComparison) -> str:
     """Return the row's rung, with the baseline of a new one: `v2-8 in dev`, or `v2-8 → v2-32, new in dev`."""
     names = listed(row.environments)
     if not row.after:

@@ -22,7 +22,13 @@ from tpucfg.changes.facts import (
     redact_change,
     sorted_keys,
 )
-from tpucfg.changes.figures import Jobs, RungRow, ladder_changes, rung_baselines, scaling_rows
+from tpucfg.changes.figures import (
+    Jobs,
+    RungComparison,
+    ladder_changes,
+    rung_baselines,
+    scaling_rows,
+)
 from tpucfg.changes.records import NO_RECORDS, RevisionRecords, result_statements
 from tpucfg.changes.revision_facts import allowed, job_facts, spec_facts
 from tpucfg.changes.revisions import CompiledRevision, config_key
@@ -203,7 +209,7 @@ class Impact(NamedTuple):
 
     statements: tuple[LocatedStatement, ...]
     """Those with the highest risk first."""
-    rows: tuple[RungRow, ...]
+    rows: tuple[RungComparison, ...]
     """The rungs that are new or have other figures."""
     new_warnings: tuple[Finding, ...]
     """Warnings that the change adds, or whose text it changes; if the base has errors, all warnings of the head."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, get_args
 
 from tpucfg.changes.resource_diff import forces_replacement, input_changes
-from tpucfg.changes.resources import UNKNOWN, Op, Step
+from tpucfg.changes.resources import UNKNOWN, Op, ResourceStep
 from tpucfg.infra.resources import Resource
 from tpucfg.paths import grouped
 from tpucfg.redaction import SECRET
@@ -212,7 +212,7 @@ def other_stack(events: Iterable[Event], environment: str) -> str:
     return min(stacks - {environment}, default="")
 
 
-def engine_steps(events: Iterable[Event]) -> Iterator[Step]:
+def engine_steps(events: Iterable[Event]) -> Iterator[ResourceStep]:
     """Yield the steps about resources of the cloud, and not those about components, providers and the stack itself.
 
     Of a refresh it is the outcome, which has the resource as the cloud has it.
@@ -237,7 +237,7 @@ def engine_steps(events: Iterable[Event]) -> Iterator[Step]:
                 op = "update" if before and after else "delete" if before else "create"
             outputs = (_mapping(states[0], "outputs"), _mapping(states[1], "outputs"))
             if not type_.startswith("pulumi:"):
-                yield Step(
+                yield ResourceStep(
                     before,
                     after,
                     op,
@@ -273,7 +273,7 @@ def _texts(value: Any) -> tuple[str, ...]:
 # The change
 
 
-def change_steps(steps: Sequence[Step]) -> list[Step]:
+def change_steps(steps: Sequence[ResourceStep]) -> list[ResourceStep]:
     """Return the step of each resource.
 
     The engine emits a replacement as a `replace` event and an event for each of its parts. They become one step, with
@@ -292,13 +292,13 @@ def change_steps(steps: Sequence[Step]) -> list[Step]:
     return [step._replace(because=_reasons(step)) for step in joined]
 
 
-def _joined(steps: Sequence[Step]) -> Step:
+def _joined(steps: Sequence[ResourceStep]) -> ResourceStep:
     """Return the steps of one replacement as one, with the last of the values of each field."""
     fields = {key: value for step in steps for key, value in step._asdict().items() if value}
     return steps[0]._replace(**fields)
 
 
-def _reasons(step: Step) -> tuple[str, ...]:
+def _reasons(step: ResourceStep) -> tuple[str, ...]:
     """Return the inputs that force a replacement; those that Google cannot change, if the engine names none."""
     if step.op != "replace":
         return ()

@@ -27,13 +27,13 @@ from tpucfg.changes.preview_events import (
     scan_json,
 )
 from tpucfg.changes.resource_diff import input_changes, resource_changes
-from tpucfg.changes.resources import ResourceChange, Step
+from tpucfg.changes.resources import ResourceChange, ResourceStep
 from tpucfg.infra.resources import Resource, sort_resources
 from tpucfg.redaction import redact
 from tpucfg.text_format import printable
 
 
-def separate_drift(steps: Sequence[Step]) -> tuple[list[Step], tuple[str, ...]]:
+def separate_drift(steps: Sequence[ResourceStep]) -> tuple[list[ResourceStep], tuple[str, ...]]:
     """Return the steps without drift, and the resources that drifted, sorted: `storage.Bucket data`.
 
     A change begins where the last update ended, not where the cloud has drifted to.
@@ -51,7 +51,7 @@ def separate_drift(steps: Sequence[Step]) -> tuple[list[Step], tuple[str, ...]]:
     return recorded, tuple(sorted(drift))
 
 
-def _from_recorded(step: Step, before: Resource, state: Step) -> Step:
+def _from_recorded(step: ResourceStep, before: Resource, state: ResourceStep) -> ResourceStep:
     """Return the step that the engine would have taken without the drift."""
     is_recreated = step.op == "create" and state.after is None
     if step.before is None and not is_recreated:
@@ -66,7 +66,7 @@ def _from_recorded(step: Step, before: Resource, state: Step) -> Step:
     return from_recorded._replace(op="same", differs=())
 
 
-def _drifted_properties(recorded: Resource, state: Step) -> set[str]:
+def _drifted_properties(recorded: Resource, state: ResourceStep) -> set[str]:
     """Return what differs of the properties that the program sets, or the provider compares; Google adds others."""
     if state.after is None:
         return set()
@@ -121,7 +121,7 @@ _MANDATORY: Final = "mandatory"
 """The enforcement level that stops an update: https://www.pulumi.com/docs/insights/policy/."""
 
 
-class Failure(NamedTuple):
+class PreviewFailure(NamedTuple):
     """The reason why a preview is missing or incomplete."""
 
     location: str
@@ -132,7 +132,7 @@ class Failure(NamedTuple):
     """Pulumi's own messages, line by line."""
 
 
-class Violation(NamedTuple):
+class PolicyViolation(NamedTuple):
     """A violation of a policy by a resource or by the stack."""
 
     policy: str
@@ -153,8 +153,8 @@ class Preview(NamedTuple):
     """All resources of the stack before the update, also those that do not change."""
     after: tuple[Resource, ...] = ()
     """All resources of the stack after the update."""
-    failure: Failure | None = None
-    violations: tuple[Violation, ...] = ()
+    failure: PreviewFailure | None = None
+    violations: tuple[PolicyViolation, ...] = ()
     warnings: tuple[str, ...] = ()
     """Pulumi's warnings, one line each, without those about the machine that ran the preview."""
     drift: tuple[str, ...] = ()
@@ -183,12 +183,12 @@ def read_preview(environment: str, file: str, data: bytes) -> Preview:
     """
     if len(data) > MAX_PREVIEW_BYTES:
         reason = f"the file is larger than {MAX_PREVIEW_BYTES // 2**20} MiB"
-        return Preview(environment, failure=Failure(file, reason))
+        return Preview(environment, failure=PreviewFailure(file, reason))
     pieces = tuple(scan_json(data))
     events = tuple(_events(pieces))
     if other := other_stack(events, environment):
         reason = f"the preview is of the stack {printable(other)} instead of {environment}"
-        return Preview(environment, failure=Failure(f"{file}:1", reason))
+        return Preview(environment, failure=PreviewFailure(f"{file}:1", reason))
     engine = [*engine_steps(events)]
     recorded, drift = separate_drift(engine)
     steps = change_steps(recorded)
@@ -224,7 +224,7 @@ def _is_progress(event: Event) -> bool:
     return event.kind == "diagnostic" and is_transient
 
 
-def _violations(events: Sequence[Event]) -> Iterator[Violation]:
+def _violations(events: Sequence[Event]) -> Iterator[PolicyViolation]:
     for event in events:
         if event.kind == "policy":
             policy = f"{event.text('policyPackName')}/{event.text('policyName')}"
@@ -232,7 +232,7 @@ def _violations(events: Sequence[Event]) -> Iterator[Violation]:
                 " ".join(_message_lines(event.text(key)))[:_MAX_LINE_LENGTH]
                 for key in ("resourceUrn", "message")
             )
-            yield Violation(policy, event.text("enforcementLevel"), name, message)
+            yield PolicyViolation(policy, event.text("enforcementLevel"), name, message)
 
 
 def _warnings(events: Sequence[Event]) -> Iterator[str]:
@@ -246,7 +246,9 @@ def _warnings(events: Sequence[Event]) -> Iterator[str]:
 # Failures
 
 
-def _failure(file: str, pieces: Sequence[JsonPiece], events: Sequence[Event]) -> Failure | None:
+def _failure(
+    file: str, pieces: Sequence[JsonPiece], events: Sequence[Event]
+) -> PreviewFailure | None:
     """Return the reason why a preview is incomplete: errors, or no summary of a success; None if it is complete."""
     lines = [piece for piece in pieces if piece.text and not piece.broken]
     lines = [piece for piece in lines if not _HOST_WARNINGS.search(piece.text)] or lines
@@ -271,10 +273,10 @@ def _failure(file: str, pieces: Sequence[JsonPiece], events: Sequence[Event]) ->
         return None
     location = f"{file}:{located[0].line}" if located else file
     if any(map(_STACK_NOT_FOUND.search, messages)):
-        return Failure(location, NO_STACK)
+        return PreviewFailure(location, NO_STACK)
     shown = [line for message in messages for line in _message_lines(message)]
     more = [f"… and {len(shown) - _MAX_LINES} more lines"] if len(shown) > _MAX_LINES else []
-    return Failure(location, _INCOMPLETE, (*shown[:_MAX_LINES], *more))
+    return PreviewFailure(location, _INCOMPLETE, (*shown[:_MAX_LINES], *more))
 
 
 def _error_messages(events: Sequence[Event]) -> list[str]:

@@ -28,7 +28,7 @@ _CODE_OPTIONS: Final = ("pluginDownloadURL", "version", "envVarMappings")
 """Options by which a provider is other code."""
 
 
-class Problem(NamedTuple):
+class ProgramProblem(NamedTuple):
     """The reason why the changes to an environment's resources are unknown or incomplete."""
 
     reason: str
@@ -46,7 +46,7 @@ class NotRun(NamedTuple):
     """The command that changes this."""
 
 
-Declared = EnvironmentResources | Problem
+Declared = EnvironmentResources | ProgramProblem
 """The resources that a stack program declares for an environment, or the reason why they are unknown."""
 _MAY_NOT_RUN: Final = NotRun(
     "a revision of --head runs no stack program", "tpucfg review --run-program"
@@ -110,7 +110,7 @@ def declaration_statements(
     new: list[tuple[str, str]] = []
     for name, declared in after.items():
         old = before.get(name)
-        if isinstance(declared, EnvironmentResources) and not isinstance(old, Problem):
+        if isinstance(declared, EnvironmentResources) and not isinstance(old, ProgramProblem):
             known = dict(_declarations(old)) if old else {}
             new += [
                 (text, name)
@@ -268,7 +268,7 @@ def _declared(
         output.append(
             f"{snapshot.skipped_files:,} files of this revision were too large or too many to be exported"
         )
-    return Problem(reason, tuple(output))
+    return ProgramProblem(reason, tuple(output))
 
 
 def changes_of_programs(

@@ -12,7 +12,7 @@ from tpucfg.changes.resources import (
     UNKNOWN,
     Op,
     ResourceChange,
-    Step,
+    ResourceStep,
     access_statements,
     holds_data,
 )
@@ -24,7 +24,7 @@ from tpucfg.paths import grouped, sort_keys
 from tpucfg.redaction import SECRET, redact, redact_value
 
 
-def resource_changes(environment: str, steps: Sequence[Step]) -> tuple[ResourceChange, ...]:
+def resource_changes(environment: str, steps: Sequence[ResourceStep]) -> tuple[ResourceChange, ...]:
     """Return the steps that change something, sorted by type and name, without personal data and secrets."""
     # All steps at once: a grant that moves to a new bucket is revoked in one step and given in another.
     meanings = zip(steps, access_statements(steps), resource_statements(steps), strict=True)
@@ -55,7 +55,9 @@ def input_changes(before: Resource | None, after: Resource | None) -> Iterable[C
     return (Change((key,), old.get(key, ABSENT), new.get(key, ABSENT)) for key in (old or new))
 
 
-def _change(environment: str, step: Step, statements: tuple[Statement, ...]) -> ResourceChange:
+def _change(
+    environment: str, step: ResourceStep, statements: tuple[Statement, ...]
+) -> ResourceChange:
     resource = step.after or step.before
     assert resource is not None  # noqa: S101 - every step has at least one resource
     inputs = tuple(input_changes(step.before, step.after))
@@ -75,7 +77,7 @@ def _change(environment: str, step: Step, statements: tuple[Statement, ...]) -> 
     )
 
 
-def _protection(step: Step) -> Literal["", "lifted", "added"]:
+def _protection(step: ResourceStep) -> Literal["", "lifted", "added"]:
     if step.before is None or step.after is None or step.before.protect == step.after.protect:
         return ""
     return "lifted" if step.before.protect else "added"
@@ -153,15 +155,15 @@ def _alias_name(alias: Mapping[str, Any], resource: Resource) -> str:
     return urn_name(str(alias["urn"])) if "urn" in alias else str(alias.get("name", resource.name))
 
 
-def _step(before: Resource | None, after: Resource | None) -> Step:
+def _step(before: Resource | None, after: Resource | None) -> ResourceStep:
     if before is None or after is None:
-        return Step(before, after, "create" if before is None else "delete")
+        return ResourceStep(before, after, "create" if before is None else "delete")
     changed = [
         change for change in input_changes(before, after) if not _differs_only_in_case(change)
     ]
     because = forces_replacement(after.type, changed)
     op: Op = "replace" if because else "update" if changed else "same"
-    return Step(before, after, op, because)
+    return ResourceStep(before, after, op, because)
 
 
 def _differs_only_in_case(change: Change) -> bool:

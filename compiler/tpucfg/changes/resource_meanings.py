@@ -27,7 +27,7 @@ from tpucfg.changes.facts import (
     sentence,
     worse,
 )
-from tpucfg.changes.resources import KNOWN_TYPES, REMOVING_OPS, UNKNOWN, Step, holds_data
+from tpucfg.changes.resources import KNOWN_TYPES, REMOVING_OPS, UNKNOWN, ResourceStep, holds_data
 from tpucfg.changes.statements import Statement
 from tpucfg.infra import resource_rules
 from tpucfg.infra.grants import is_grant, is_powerful
@@ -378,12 +378,12 @@ _KINDS: Final[Mapping[str, str]] = {
 }
 
 
-def resource_statements(steps: Sequence[Step]) -> list[tuple[Statement, ...]]:
+def resource_statements(steps: Sequence[ResourceStep]) -> list[tuple[Statement, ...]]:
     """Return the sentences about each step, apart from grants."""
     return [tuple(dict.fromkeys(_statements(step))) for step in steps]
 
 
-def _statements(step: Step) -> Iterator[Statement]:
+def _statements(step: ResourceStep) -> Iterator[Statement]:
     before, after = step.before, step.after
     # The options that are set, extended or given up.
     kind = "old option" if after is None else "option" if before else "new option"

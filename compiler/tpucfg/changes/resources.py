@@ -14,7 +14,7 @@ from tpucfg.infra.grants import (
     BASIC_ROLES,
     CUSTOM_ROLE,
     Grant,
-    Target,
+    GrantedObject,
     grants_of,
     is_powerful,
     permissions_of,
@@ -64,7 +64,7 @@ def holds_data(resource_type: str, *, is_grant: bool) -> bool:
     return resource_type == BUCKET or not (is_grant or resource_type in KNOWN_TYPES)
 
 
-class Step(NamedTuple):
+class ResourceStep(NamedTuple):
     """One resource before and after, and the operation between the two."""
 
     before: Resource | None
@@ -179,7 +179,7 @@ class _Context(NamedTuple):
     """All grants before the change, without their conditions."""
     revoked: frozenset[Grant]
     """Those that end, without the names of their objects, which a moved bucket changes."""
-    created: frozenset[Target]
+    created: frozenset[GrantedObject]
     """The buckets and accounts that the change creates; in a preview, their names can be known after the update."""
     permissions: Mapping[str, tuple[str, ...]]
     """The permissions of each custom role after the change, the powerful ones first, by the role's name in grants."""
@@ -187,7 +187,7 @@ class _Context(NamedTuple):
     """True if no resource existed before."""
 
 
-def access_statements(steps: Sequence[Step]) -> list[tuple[Statement, ...]]:
+def access_statements(steps: Sequence[ResourceStep]) -> list[tuple[Statement, ...]]:
     """Return sentences about the access that each step adds.
 
     A grant that any resource gave before adds nothing. Nor does one on a bucket that the change creates, if the change
@@ -214,7 +214,7 @@ def access_statements(steps: Sequence[Step]) -> list[tuple[Statement, ...]]:
     ]
 
 
-def _new_grants(step: Step, context: _Context) -> Iterator[Statement]:
+def _new_grants(step: ResourceStep, context: _Context) -> Iterator[Statement]:
     for grant in grants_of(step.after):
         # Two hidden values look equal even if they differ.
         is_comparable = step.op == "same" or {SECRET, UNKNOWN}.isdisjoint(
@@ -249,7 +249,7 @@ def _statement(grant: Grant, context: _Context) -> Statement:
 
 
 def _movable(grant: Grant) -> Grant:
-    return grant._replace(on=Target(grant.on.kind, ""))
+    return grant._replace(on=GrantedObject(grant.on.kind, ""))
 
 
 def _custom_roles(resource: Resource | None) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -275,24 +275,24 @@ def _lends_account(grant: Grant) -> bool:
     return grant.on.kind == "service account" and is_powerful(grant.role) and not is_pod
 
 
-def _created_targets(steps: Sequence[Step]) -> Iterator[Target]:
+def _created_targets(steps: Sequence[ResourceStep]) -> Iterator[GrantedObject]:
     existing = {target for step in steps for target in _own_targets(step.before)}
     for target in (target for step in steps for target in _own_targets(step.after)):
         if target not in existing:
-            yield from (target, Target(target.kind, UNKNOWN))
+            yield from (target, GrantedObject(target.kind, UNKNOWN))
 
 
-def _own_targets(resource: Resource | None) -> Iterator[Target]:
+def _own_targets(resource: Resource | None) -> Iterator[GrantedObject]:
     """Yield the object that a resource is, if roles are granted on it by its name."""
     if resource is None:
         return
     name, project, account = (resource.inputs.get(key) for key in ("name", "project", "accountId"))
     if resource.type == BUCKET and isinstance(name, str):
-        yield Target("bucket", name)
+        yield GrantedObject("bucket", name)
     if resource.type == ACCOUNT and isinstance(account, str) and isinstance(project, str):
         # A project of a domain, `example.com:my-project`, is `my-project.example.com` in an address.
         host = ".".join(reversed(project.split(":")))
-        yield Target("service account", f"{account}@{host}.iam.gserviceaccount.com")
+        yield GrantedObject("service account", f"{account}@{host}.iam.gserviceaccount.com")
 
 
 def _opened_buckets(before: Resource | None, after: Resource | None) -> Iterator[Statement]:
@@ -303,7 +303,7 @@ def _opened_buckets(before: Resource | None, after: Resource | None) -> Iterator
             yield Statement(f"no longer prevents {barred}: {{}}", (key,), Risk.ACCESS)
 
 
-def _public_names(step: Step) -> Iterator[Statement]:
+def _public_names(step: ResourceStep) -> Iterator[Statement]:
     """Yield the inputs that name the public, such as a grant, a rule of a federation or of a policy."""
     known = {*public_names(step.before)}
     for name in [name for name in public_names(step.after) if name not in known][:_MAX_NAMES]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, zip_longest
 from typing import Any, Final, NamedTuple
 
-from tpucfg.changes.config_diff import Difference, Group
+from tpucfg.changes.config_diff import ChangeGroup, Difference
 from tpucfg.changes.facts import ABSENT, Change, Risk, Scope, mark_as_other, sorted_keys
 from tpucfg.changes.tree_diff import FLAG, ORDER, REST
 from tpucfg.markdown import code, prose
@@ -244,7 +244,7 @@ def difference_json(difference: Difference) -> dict[str, Any]:
     }
 
 
-def _group_json(group: Group) -> Iterator[dict[str, Any]]:
+def _group_json(group: ChangeGroup) -> Iterator[dict[str, Any]]:
     # All changes share this list, as there may be fifty thousand of them.
     configs = [*map(_scope_json, group.keys)]
     yield from ({**change_json(change), "configs": configs} for change in group.changes)

@@ -40,7 +40,7 @@ class Cell(NamedTuple):
     """True for a ring instead of a dot."""
 
 
-class Column(NamedTuple):
+class FigureColumn(NamedTuple):
     """One figure of all rungs, with its own scale."""
 
     kind: str
@@ -57,7 +57,7 @@ class Column(NamedTuple):
     nothing beside the texts."""
 
 
-class Row(NamedTuple):
+class RungLabel(NamedTuple):
     """The label of a rung, left of its marks."""
 
     size: str
@@ -68,9 +68,9 @@ class Chart(NamedTuple):
     """Columns that share their rows."""
 
     title: str
-    rows: tuple[Row, ...]
+    rows: tuple[RungLabel, ...]
     """From small to large; drawn from the bottom up."""
-    columns: tuple[Column, ...]
+    columns: tuple[FigureColumn, ...]
     notes: tuple[str, ...]
     """Explanations of the marks."""
 
@@ -164,7 +164,7 @@ def _examples_text(rungs: Sequence[Rung]) -> str:
 def ladder_chart(rungs: Sequence[Rung], fits: "Mapping[str, RungFit] | None" = None) -> Chart:
     """Return the chart of batch size, accumulation, steps or epochs, learning rate and memory of each rung."""
     cells = tuple(_memory_cell(fits.get(rung.size)) for rung in rungs) if fits else ()
-    memory = (Column("memory", "GiB of HBM", "a device", cells, plot="none"),) if fits else ()
+    memory = (FigureColumn("memory", "GiB of HBM", "a device", cells, plot="none"),) if fits else ()
     columns = (*_figure_columns(rungs), *memory)
     has_rings = any(cell.is_ring for column in columns for cell in column.cells)
     is_unknown = any(cell.text == UNKNOWN for cell in cells)
@@ -172,11 +172,11 @@ def ladder_chart(rungs: Sequence[Rung], fits: "Mapping[str, RungFit] | None" = N
     return Chart("What changes with the cores", _rows(rungs), columns, notes)
 
 
-def _rows(rungs: Sequence[Rung]) -> tuple[Row, ...]:
-    return tuple(Row(rung.size, rung.slice.cores) for rung in rungs)
+def _rows(rungs: Sequence[Rung]) -> tuple[RungLabel, ...]:
+    return tuple(RungLabel(rung.size, rung.slice.cores) for rung in rungs)
 
 
-def _figure_columns(rungs: Sequence[Rung]) -> Iterator[Column]:
+def _figure_columns(rungs: Sequence[Rung]) -> Iterator[FigureColumn]:
     for figure, (kind, read) in _FIGURES.items():
         if figure == "grad_accum" and all(rung.grad_accum is None for rung in rungs):
             continue  # one micro-batch on every rung
@@ -184,7 +184,7 @@ def _figure_columns(rungs: Sequence[Rung]) -> Iterator[Column]:
         values = [cell.value for cell in cells if cell.value is not None]
         if values:
             change = change_text(values[0], values[-1]) if len(values) > 1 else ""
-            yield Column(kind, figure, change, cells)
+            yield FigureColumn(kind, figure, change, cells)
 
 
 def _count_cell(count: int | None) -> Cell:
@@ -274,8 +274,8 @@ def scaling_chart(
     )
     legend = "dashed: linear scaling" if len(rungs) > 1 else ""
     cells = tuple(Cell(speed, format_rate(speed)) for speed in speeds)
-    column = Column("speed", "examples per second", legend, cells, linear)
-    share = Column("speed", "share of linear", f"from {base.size}", shares, plot="bars")
+    column = FigureColumn("speed", "examples per second", legend, cells, linear)
+    share = FigureColumn("speed", "share of linear", f"from {base.size}", shares, plot="bars")
     # A single measurement is its own base: a column of shares would only show 100%.
     columns = (column, share) if sum(speed is not None for speed in speeds) > 1 else (column,)
     return Chart(

@@ -14,7 +14,7 @@ from string import Template
 from typing import Final, NamedTuple
 from xml.etree.ElementTree import Element, SubElement, tostring
 
-from tpucfg.charts.narrative import Chart, Column, Narrative, Row
+from tpucfg.charts.narrative import Chart, FigureColumn, Narrative, RungLabel
 from tpucfg.findings import Finding
 from tpucfg.text_format import printable
 
@@ -88,7 +88,7 @@ class _Scale(NamedTuple):
     doubling: float
     """Pixels from a value to its double; 0 if no value changes."""
 
-    def x(self, column: Column, value: Fraction) -> float:
+    def x(self, column: FigureColumn, value: Fraction) -> float:
         """Return the pixels from the plot's left edge; a column that needs less width is centred."""
         low, high = _range(column)
         return (self.width - (high - low) * self.doubling) / 2 + (
@@ -167,7 +167,7 @@ def _vertical_positions(cores: Sequence[int]) -> tuple[tuple[float, ...], bool]:
     ), is_by_cores
 
 
-def _labels_width(rows: Sequence[Row]) -> float:
+def _labels_width(rows: Sequence[RungLabel]) -> float:
     sizes = max(text_width(row.size, TEXT_SIZE, bold=True) for row in rows)
     cores = max(
         text_width("cores", SMALL_SIZE), *(text_width(f"{row.cores:,}", SMALL_SIZE) for row in rows)
@@ -175,13 +175,13 @@ def _labels_width(rows: Sequence[Row]) -> float:
     return sizes + VALUE_GAP + cores
 
 
-def _column_width(column: Column, plot: float, values: float) -> float:
+def _column_width(column: FigureColumn, plot: float, values: float) -> float:
     """Return the width of a column: of its plot and values, or of its title if that is wider."""
     title = text_width(column.title, TITLE_SIZE, bold=True)
     return max(_values_left(column, plot) + values, title, text_width(column.change, SMALL_SIZE))
 
 
-def _values_left(column: Column, plot: float) -> float:
+def _values_left(column: FigureColumn, plot: float) -> float:
     """Return the left edge of a column's values, beside its plot if it has one."""
     return 0.0 if column.plot == "none" else plot + VALUE_GAP
 
@@ -189,7 +189,7 @@ def _values_left(column: Column, plot: float) -> float:
 # Scales.
 
 
-def _scale(columns: Sequence[Column], width: float) -> _Scale:
+def _scale(columns: Sequence[FigureColumn], width: float) -> _Scale:
     """Return the scale on which the column that changes most fills the width."""
     ranges = [_range(column) for column in columns if column.plot == "marks"]
     max_range = max((high - low for low, high in ranges), default=0.0)
@@ -201,7 +201,7 @@ def _log2(value: Fraction) -> float:
     return math.log2(value.numerator) - math.log2(value.denominator)
 
 
-def _range(column: Column) -> tuple[float, float]:
+def _range(column: FigureColumn) -> tuple[float, float]:
     """Return the logarithms of the smallest and of the largest value."""
     values = [*(cell.value for cell in column.cells if cell.value is not None), *column.expected]
     return _log2(min(values)), _log2(max(values))
@@ -228,7 +228,7 @@ def _draw_labels(group: Element, chart: Chart, layout: _Layout) -> None:
 
 
 def _draw_column(
-    parent: Element, column: Column, scale: _Scale, layout: _Layout, index: int
+    parent: Element, column: FigureColumn, scale: _Scale, layout: _Layout, index: int
 ) -> None:
     group = add_element(
         parent, "g", class_=column.kind, transform=f"translate({layout.lefts[index]:.1f} 0)"
@@ -246,7 +246,7 @@ def _draw_column(
         add_element(group, "text", cell.text, class_="end", x=right, y=y + _BASELINE)
 
 
-def _draw_marks(group: Element, column: Column, scale: _Scale, ys: Sequence[float]) -> None:
+def _draw_marks(group: Element, column: FigureColumn, scale: _Scale, ys: Sequence[float]) -> None:
     marks = [
         (cell, cell.value, y)
         for cell, y in zip(column.cells, ys, strict=True)
@@ -268,7 +268,7 @@ def _draw_marks(group: Element, column: Column, scale: _Scale, ys: Sequence[floa
 def _draw_line(
     group: Element,
     class_: str,
-    column: Column,
+    column: FigureColumn,
     scale: _Scale,
     points: Sequence[tuple[Fraction, float]],
 ) -> None:
@@ -277,7 +277,7 @@ def _draw_line(
         add_element(group, "polyline", class_=class_, points=path)
 
 
-def _draw_bars(group: Element, column: Column, scale: _Scale, ys: Sequence[float]) -> None:
+def _draw_bars(group: Element, column: FigureColumn, scale: _Scale, ys: Sequence[float]) -> None:
     """Draw bars from zero, and a dashed line at 100%."""
     maximum = max(Fraction(1), *(cell.value for cell in column.cells if cell.value is not None))
     for cell, y in zip(column.cells, ys, strict=True):

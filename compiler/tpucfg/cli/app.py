@@ -82,7 +82,7 @@ class _Commands(TyperGroup):
         return _command(cmd_name)
 
 
-class _Command(TyperCommand):
+class _SpecCommand(TyperCommand):
     """A command that rejects a second --spec unless it is repeatable: click would silently use the last one."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -111,7 +111,7 @@ def _command(name: str) -> Any:
     """Import a command's module and build the command from its function's signature."""
     module, function = import_module(f"tpucfg.cli.{python_name(name)}"), python_name(name)
     single = typer.Typer(add_completion=False, rich_markup_mode=None)
-    single.command(name, cls=_Command, context_settings=getattr(module, "CONTEXT", None))(
+    single.command(name, cls=_SpecCommand, context_settings=getattr(module, "CONTEXT", None))(
         getattr(module, function)
     )
     return get_command(single)

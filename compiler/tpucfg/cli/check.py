@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tpucfg.render.pipeline import CompiledSpec
 
 
-class _Report(NamedTuple):
+class _CheckReport(NamedTuple):
     """The result of a check."""
 
     findings: Sequence[Finding]
@@ -101,7 +101,7 @@ def _refuse(reason: str, unread: Mapping[str, object]) -> None:
         raise UsageError(message, f"leave out {listed(given, last=' and ')}")
 
 
-def _check_specs(paths: Sequence[Path], chosen: Selection) -> _Report:
+def _check_specs(paths: Sequence[Path], chosen: Selection) -> _CheckReport:
     from tpucfg.infra import stack_files
     from tpucfg.render.pipeline import compile_project, compile_spec_file
 
@@ -137,7 +137,7 @@ def _check_specs(paths: Sequence[Path], chosen: Selection) -> _Report:
                 findings += _new(of_records, findings)
                 sources |= record_texts
     findings += shared_bucket_findings(uses)
-    return _Report(
+    return _CheckReport(
         findings, sources, f"{listed([*map(str, paths)])}, {format_count(configs, 'config')}"
     )
 
@@ -186,7 +186,7 @@ def _check_fits(
     return findings, texts
 
 
-def _check_configs(paths: Sequence[Path], target: str | None) -> _Report:
+def _check_configs(paths: Sequence[Path], target: str | None) -> _CheckReport:
     from tpucfg.yamldoc.reader import files_of
 
     files, folder_findings = files_of(paths)
@@ -200,7 +200,7 @@ def _check_configs(paths: Sequence[Path], target: str | None) -> _Report:
             findings += file_findings
             sources[file] = text
     count = "" if len(files) == len(paths) else f", {format_count(len(files), 'config')}"
-    return _Report(findings, sources, f"{listed([*map(str, paths)])}{count}")
+    return _CheckReport(findings, sources, f"{listed([*map(str, paths)])}{count}")
 
 
 def _no_target(files: Sequence[str]) -> UsageError:
@@ -234,7 +234,7 @@ def _check_config(file: str, target: str, catalog: Catalog) -> tuple[Sequence[Fi
     return findings, document.text
 
 
-def _check_stack_outputs(path: Path, specs: Sequence[Path], env: list[str] | None) -> _Report:
+def _check_stack_outputs(path: Path, specs: Sequence[Path], env: list[str] | None) -> _CheckReport:
     from tpucfg.infra.resource_rules import environment_of, output_findings, unreadable_outputs
     from tpucfg.yamldoc.reader import read_file
 
@@ -243,7 +243,7 @@ def _check_stack_outputs(path: Path, specs: Sequence[Path], env: list[str] | Non
     project, document = load_project(specs[0]), read_file(path)
     select_sizes(project, selection(env))
     if findings := unreadable_outputs(document):
-        return _Report(findings, {str(path): document.text}, str(path))
+        return _CheckReport(findings, {str(path): document.text}, str(path))
     environment = project.environments[env[0]] if env else environment_of(document, project)
     if environment is None:
         message = (
@@ -252,4 +252,4 @@ def _check_stack_outputs(path: Path, specs: Sequence[Path], env: list[str] | Non
         raise UsageError(message, "name the stack's environment with --env ENV")
     sources = {str(path): document.text, project.document.file: project.document.text}
     findings = tuple(output_findings(document, project, environment))
-    return _Report(findings, sources, f"{path}, stack {environment.name}")
+    return _CheckReport(findings, sources, f"{path}, stack {environment.name}")

@@ -170,7 +170,7 @@ _CLEAR: Final = "\r\x1b[K"
 """Back to the start of the line, and erase it."""
 
 
-class Progress(Generic[_Ended]):
+class ProgressLine(Generic[_Ended]):
     """The last line of stderr, which is drawn again and again; nothing unless stderr is a terminal."""
 
     left = ""
@@ -213,7 +213,7 @@ class Progress(Generic[_Ended]):
             sys.stderr.flush()
 
 
-class FitProgress(Progress[Outcome]):
+class FitProgress(ProgressLine[Outcome]):
     """The number of rungs that have ended, and the phases of those that are compiled."""
 
     def __init__(self, total: int) -> None:
@@ -244,7 +244,7 @@ class FitProgress(Progress[Outcome]):
 
 def keep_each(
     path: Path,
-    progress: Progress[_Ended],
+    progress: ProgressLine[_Ended],
     start: Callable[[Observer], Generator[_Ended, None, None]],
     keep: Callable[[Sequence[_Ended]], None],
 ) -> tuple[list[_Ended], OSError | None]:

@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
-from tpucfg.cli.table import Cell, Section, interval_data, known, memory_data, print_sections
+from tpucfg.cli.table import Cell, TableSection, interval_data, known, memory_data, print_sections
 from tpucfg.findings import Finding
 from tpucfg.fit.fit_file import NAME, FitResult, Memory, Part, forecast_payload
 from tpucfg.fit.fit_findings import HOST_OFFLOAD
 from tpucfg.fit.forecast import (
     UNBOUNDED,
-    Run,
+    RunForecast,
     StepInterval,
     lower_bound,
     run_of,
@@ -31,7 +31,7 @@ from tpucfg.text_format import format_count, json_text, listed
 # The rungs, and what their results mean: the time, the cost and the length of a run.
 
 
-class RungRow(NamedTuple):
+class FittedRung(NamedTuple):
     """One rung, and what its result means."""
 
     outcome: Outcome
@@ -57,7 +57,7 @@ class RungRow(NamedTuple):
             return (self.forecast.low, self.forecast.high)
         return () if self.bound is None else (self.bound,)
 
-    def runs(self, steps: int | None) -> tuple[Run, ...]:
+    def runs(self, steps: int | None) -> tuple[RunForecast, ...]:
         """Return a run of that many steps, at both ends of the forecast or at the least."""
         runs = (run_of(seconds, steps, self.usd_per_hour) for seconds in self.ends)
         return tuple(run for run in runs if run)
@@ -79,19 +79,19 @@ class RungRow(NamedTuple):
         return [share for share in shares if share is not None]
 
 
-Fits = Sequence[tuple[LadderGroup, Sequence[RungRow]]]
+Fits = Sequence[tuple[LadderGroup, Sequence[FittedRung]]]
 """The rungs of each environment; those whose tables and notes are equal share one."""
 
 
-def rung_row(project: Project, outcome: Outcome, status: LadderStatus) -> RungRow:
+def rung_row(project: Project, outcome: Outcome, status: LadderStatus) -> FittedRung:
     """Return a rung with the meaning of its result."""
     job = outcome.job
     price = price_per_hour(job.slice, project.prices, job.capacity.kind)
     if not (outcome.result and outcome.result.fits):
-        return RungRow(outcome, None, None, price)
+        return FittedRung(outcome, None, None, price)
     # A result that could not be written is in no file, from which the status has its forecast.
     forecast = status.rung(job.size).forecast or step_interval(outcome.result, job.slice)
-    return RungRow(outcome, lower_bound(outcome.result, job.slice), forecast, price)
+    return FittedRung(outcome, lower_bound(outcome.result, job.slice), forecast, price)
 
 
 # The output.
@@ -131,7 +131,7 @@ def environment_fits(
     return [(group, rows[group.environments[0]]) for group in groups]
 
 
-def _cells(row: RungRow, project: Project) -> Iterator[Cell]:
+def _cells(row: FittedRung, project: Project) -> Iterator[Cell]:
     rung, result = row.job.rung, row.result
     memory = result.memory if result else None
     yield "size", row.job.size
@@ -154,7 +154,7 @@ def used_text(memory: Memory) -> str:
     return ("" if memory.exact else "≥ ") + gib(memory.used)
 
 
-def _runs_cells(row: RungRow, steps: int | None) -> tuple[str | None, str | None]:
+def _runs_cells(row: FittedRung, steps: int | None) -> tuple[str | None, str | None]:
     """Return the hours and the dollars of a run of that many steps."""
     runs = row.runs(steps)
     dollars = [run.usd for run in runs if run.usd is not None]
@@ -162,7 +162,7 @@ def _runs_cells(row: RungRow, steps: int | None) -> tuple[str | None, str | None
 
 
 def _amount(
-    row: RungRow, values: Sequence[Fraction], form: Callable[[Fraction], str]
+    row: FittedRung, values: Sequence[Fraction], form: Callable[[Fraction], str]
 ) -> str | None:
     """Return the ends of an amount; with its sign, the least if there is no forecast."""
     return _range(values, form) if row.forecast or not values else f"≥ {form(values[0])}"
@@ -204,7 +204,7 @@ def _notes(fits: Fits, project: Project) -> Iterator[str]:
             yield f"a probe of {format_count(project.probe.steps, 'step')}: {'; '.join(sizes)}"
 
 
-def _rung_data(row: RungRow, project: Project) -> dict[str, Any]:
+def _rung_data(row: FittedRung, project: Project) -> dict[str, Any]:
     """Return one rung as data for JSON; an unknown value is None."""
     result, slice_, seconds, steps = (
         row.result,
@@ -274,7 +274,7 @@ def _headroom(result: FitResult | None) -> str:
     return gib(result.memory.headroom) if result.fits else "does not fit"
 
 
-def _rung_notes(row: RungRow) -> Iterator[str]:
+def _rung_notes(row: FittedRung) -> Iterator[str]:
     """Yield what the figures of a compiled rung leave out, what the forecast is by, or why there is none."""
     result, forecast = row.result, row.forecast
     if result is None:
@@ -322,7 +322,7 @@ def print_fits(
         return
     # Tables whose every rung failed are left out: without a figure, they would only hide the findings.
     sections = [
-        Section(group.title, [[*_cells(row, project)] for row in rows])
+        TableSection(group.title, [[*_cells(row, project)] for row in rows])
         for group, rows in fits
         if any(row.result for row in rows)
     ]

@@ -9,7 +9,7 @@ from tpucfg.cli import options, table
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
 from tpucfg.cli.load_spec import load_fits, print_findings, print_result, require_none
 from tpucfg.cli.options import SPEC, format_option, selection
-from tpucfg.cli.table import Section, print_sections
+from tpucfg.cli.table import TableSection, print_sections
 from tpucfg.findings import Finding, errors
 from tpucfg.plan import LadderGroup, Rung, group_ladders
 from tpucfg.render.pipeline import compile_spec_file
@@ -44,11 +44,11 @@ class _Ladders(NamedTuple):
         """Return the fits of a ladder by size, which all environments of a group share; None without a step."""
         return self.fits.of_environment(group.environments[0]) if self.fits else None
 
-    def section(self, group: LadderGroup) -> Section:
+    def section(self, group: LadderGroup) -> TableSection:
         """Return the table of a ladder, and the notes below it."""
         status, fits = self.cost_status(group), self.fits_of(group)
         notes = (*(table.fit_note(group.rungs, fits) if fits else ()), *table.cost_notes(status))
-        return Section(
+        return TableSection(
             group.title, table.ladder_rows(group, self.project.training, status, fits), notes
         )
 

@@ -12,7 +12,7 @@ from tpucfg.refusal import UsageError
 from tpucfg.spec import SPEC_NAME
 from tpucfg.targets import TARGETS
 from tpucfg.text_format import format_value, suggestion
-from tpucfg.yamldoc import Change
+from tpucfg.yamldoc import Assignment
 
 SPEC: Final = Path(SPEC_NAME)
 """The default of --spec."""
@@ -133,7 +133,7 @@ def require_run(step: object, run: str | None, *, probe: bool) -> None:
         raise UsageError(f"--step {needed}")
 
 
-def _change(argument: str) -> Change:
+def _change(argument: str) -> Assignment:
     from tpucfg.yamldoc.edits import parse_change
 
     change = parse_change(argument)

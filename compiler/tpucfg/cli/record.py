@@ -13,7 +13,7 @@ from tpucfg.cli import options
 from tpucfg.cli.load_spec import load_compiled, print_findings, single_job
 from tpucfg.cli.options import SPEC, option, selection
 from tpucfg.plan import Job, RunPart
-from tpucfg.plan.job import Program, program_of
+from tpucfg.plan.job import SpeedSettings, program_of
 from tpucfg.plan.run_progress import joined_parts
 from tpucfg.refusal import RefusalError, UsageError
 from tpucfg.results.records import THROUGHPUT, Record, recorded_program
@@ -130,7 +130,7 @@ def _parse_metrics(
     return metrics, wanted
 
 
-def _refuse_other_values(record: Record, program: Program, job: Job, spec: Path) -> None:
+def _refuse_other_values(record: Record, program: SpeedSettings, job: Job, spec: Path) -> None:
     """Refuse a record of a run that has one with other values, or a later step on another size.
 
     Raises:

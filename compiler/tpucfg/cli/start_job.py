@@ -137,7 +137,7 @@ def _access_token() -> str:
 # Objects.
 
 
-class _Answer(NamedTuple):
+class _Response(NamedTuple):
     """The answer to a request."""
 
     status: int
@@ -168,7 +168,7 @@ class _Client:
         self._token = _access_token()
         self._accepted: set[str] = set()
 
-    def send(self, command: Command, text: str = "") -> _Answer:
+    def send(self, command: Command, text: str = "") -> _Response:
         """Run a command, and parse the answer and the status that it prints."""
         output = _run(command, text, self._token, capture=True).stdout.decode("utf-8", "replace")
         body, _, status = output.rstrip("\n").rpartition("\n")
@@ -176,14 +176,14 @@ class _Client:
             data: Any = json.loads(body)
         except (ValueError, RecursionError):
             data = None
-        return _Answer(
+        return _Response(
             int(status) if status.isascii() and status.isdecimal() else 0,
             body,
             isinstance(data, dict),
             self._creations.operation(data) if isinstance(data, dict) else Operation(),
         )
 
-    def wait(self, answer: _Answer, *, only_once: bool = False) -> _Answer:
+    def wait(self, answer: _Response, *, only_once: bool = False) -> _Response:
         """Return the last state of an operation: when it has ended, or after the maximum of waits, or after the first.
 
         A wait that fails decides nothing about the operation, and is repeated.
@@ -245,7 +245,7 @@ class _Client:
             return f"not deleted ({answer.error})"
         return "" if answer.operation.is_done else "still being deleted"
 
-    def _send_later(self, command: Command) -> _Answer:
+    def _send_later(self, command: Command) -> _Response:
         time.sleep(_PAUSE_SECONDS)
         return self.send(command)
 

@@ -80,7 +80,7 @@ def start_manifests(submission: Submission, start: Manifests, config: Config) ->
         create_in_order([_new_object(*each) for each in objects], lambda: _delete(start.steps[-1]))
 
 
-class _Answer(NamedTuple):
+class _KubectlResult(NamedTuple):
     """The answer to a command."""
 
     output: str
@@ -90,7 +90,7 @@ class _Answer(NamedTuple):
     warnings: tuple[str, ...] = ()
 
 
-def _run(argv: Sequence[str], body: RequestBody | None = None) -> _Answer:
+def _run(argv: Sequence[str], body: RequestBody | None = None) -> _KubectlResult:
     """Run kubectl, and parse what it prints.
 
     Raises:
@@ -103,13 +103,13 @@ def _run(argv: Sequence[str], body: RequestBody | None = None) -> _Answer:
     warnings = tuple(line.removeprefix(_WARNING) for line in lines if line.startswith(_WARNING))
     error = "\n".join(line for line in lines if not line.startswith(_WARNING))
     if not completed.returncode:
-        return _Answer(output, warnings=warnings)
+        return _KubectlResult(output, warnings=warnings)
     error = error or f"{argv[0]} exited with status {completed.returncode}"
     if not _FROM_SERVER.search(error):
         raise RefusalError(f"the cluster does not answer: {_one_line(error)}")
     match = _ANSWER.fullmatch(error)
     reason, answer = (match["reason"] or "", match["text"]) if match else ("", error)
-    return _Answer(output, reason, _one_line(answer), warnings)
+    return _KubectlResult(output, reason, _one_line(answer), warnings)
 
 
 def _one_line(text: str) -> str:
@@ -186,7 +186,7 @@ class _Questions:
             else:
                 self._judge(f"the pods' {kind}", answer, kind)
 
-    def _judge(self, name: str, answer: _Answer, kind: str, install: str = "") -> None:
+    def _judge(self, name: str, answer: _KubectlResult, kind: str, install: str = "") -> None:
         for warning in answer.warnings:
             self._note(f"{name}: {warning}")
         if _NO_DRY_RUN in answer.error:
@@ -235,7 +235,7 @@ class _Questions:
             report(f"note: {text}")
 
 
-def _dry_run(create: Command, body: RequestBody) -> _Answer:
+def _dry_run(create: Command, body: RequestBody) -> _KubectlResult:
     return _run((*create.argv, "--dry-run=server", "--output=name"), body)
 
 

@@ -11,7 +11,7 @@ from tpucfg.cli import options, table
 from tpucfg.cli.exit_codes import terminations_as_interrupts
 from tpucfg.cli.load_spec import load_compiled, require_none
 from tpucfg.cli.options import SPEC, format_option, option, selection
-from tpucfg.cli.table import Cell, Line, Section, known, print_sections
+from tpucfg.cli.table import Cell, Line, TableSection, known, print_sections
 from tpucfg.number_format import (
     UNKNOWN,
     floor_percent,
@@ -95,7 +95,7 @@ def status(
 
 def _sections(
     ladders: Iterable[LadderStatus], answers: LiveJobs, asked: datetime, catalog: Catalog
-) -> Iterator[Section]:
+) -> Iterator[TableSection]:
     """Yield the tables of each environment, with the notes and the next steps below them."""
     for ladder in ladders:
         name, target, region = (
@@ -105,7 +105,9 @@ def _sections(
         )
         rows = [[*_cells(each, ladder)] for each in ladder.rungs]
         lines: list[Line] = [*_notes(ladder), *run_steps(ladder, catalog), *next_steps(ladder)]
-        yield Section(f"{name}: {target} in {region}, {ladder.results.file}", rows, _below(lines))
+        yield TableSection(
+            f"{name}: {target} in {region}, {ladder.results.file}", rows, _below(lines)
+        )
         if name in answers:
             yield live_section(ladder, answers[name], asked)
 
@@ -278,7 +280,7 @@ def _ask(project: Project, bodies: Sequence[tuple[Job, RequestBody]], now: datet
         )
 
 
-def live_section(ladder: LadderStatus, jobs: "Sequence[LiveJob]", asked: datetime) -> Section:
+def live_section(ladder: LadderStatus, jobs: "Sequence[LiveJob]", asked: datetime) -> TableSection:
     """Return the table of the jobs of an environment, with what its service printed about them at a time.
 
     Below it are reasons, then the unanswered questions, once for all jobs.
@@ -291,7 +293,7 @@ def live_section(ladder: LadderStatus, jobs: "Sequence[LiveJob]", asked: datetim
         names, command = listed([name for name, _ in questions]), questions[0][1]
         lines.append(NextStep(f"{names}: {message}" + ("; try" if command else ""), command))
     title = f"{ladder.environment.name}, live at {asked:%Y-%m-%d %H:%M} UTC"
-    return Section(title, [[*_live_cells(each, ladder)] for each in jobs], _below(lines))
+    return TableSection(title, [[*_live_cells(each, ladder)] for each in jobs], _below(lines))
 
 
 def _lines(each: "LiveJob", ladder: LadderStatus) -> Iterator[NextStep]:

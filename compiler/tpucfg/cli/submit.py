@@ -22,7 +22,7 @@ from tpucfg.findings import Finding
 from tpucfg.package_data import comment
 from tpucfg.plan import Job, RunPart, Selection, ladder, run_progress_in
 from tpucfg.plan.job import figures_of
-from tpucfg.plan.run_progress import Progress, progress_lines
+from tpucfg.plan.run_progress import RunProgress, progress_lines
 from tpucfg.plan.selection import set_options
 from tpucfg.refusal import RefusalError, UsageError
 from tpucfg.render.pipeline import CompiledSpec, render_configs
@@ -130,7 +130,7 @@ def _refused_names(
     jobs: Sequence[Job],
     catalog: Catalog,
     spec: Path,
-    runs: Mapping[str, Progress | None],
+    runs: Mapping[str, RunProgress | None],
 ) -> Collection[str]:
     """Return the names of the jobs that the gate refuses, and print the reasons to stderr."""
     if project.gate is None:
@@ -241,7 +241,7 @@ def _render_command(
 # Runs that go on, move to another size, or have the name of another one.
 
 
-def refuse_other_folder(job: Job, progress: Progress | None) -> None:
+def refuse_other_folder(job: Job, progress: RunProgress | None) -> None:
     """Refuse to move a run to another size if its program has another folder there.
 
     Raises:
@@ -262,7 +262,7 @@ def run_terms(
     project: Project,
     catalog: Catalog,
     job: Job,
-    progress: Progress | None,
+    progress: RunProgress | None,
     chosen: Selection,
     spec: Path,
 ) -> Iterator[str]:
@@ -286,7 +286,7 @@ def run_terms(
     yield from _other_values(project, job, spec)
 
 
-def _stated(job: Job, progress: Progress | None, chosen: Selection) -> list[RunPart]:
+def _stated(job: Job, progress: RunProgress | None, chosen: Selection) -> list[RunPart]:
     """Return the parts of a run that the command line has, and the records do not."""
     recorded = chosen.recorded.get((job.project, job.environment.name), ())
     known = {(part.size, part.step) for part in recorded}
@@ -299,7 +299,7 @@ def keep_steps(
     project: Project,
     catalog: Catalog,
     job: Job,
-    progress: Progress | None,
+    progress: RunProgress | None,
     chosen: Selection,
     spec: Path,
 ) -> None:

@@ -40,7 +40,7 @@ Line = str | tuple[str, str]
 """A line below a table: a sentence, or the purpose of a command and the command."""
 
 
-class Section(NamedTuple):
+class TableSection(NamedTuple):
     """A table with its title, and the lines below it."""
 
     title: str
@@ -65,7 +65,7 @@ def known(value: _Value | None, form: Callable[[_Value], _Form]) -> _Form | None
 
 
 def print_sections(
-    sections: Iterable[Section],
+    sections: Iterable[TableSection],
     format: str,
     lines: Sequence[Line] = (),
     findings: Sequence[Finding] = (),
@@ -77,7 +77,7 @@ def print_sections(
 
 
 def _text(
-    sections: Sequence[Section], lines: Sequence[Line], findings: Sequence[Finding]
+    sections: Sequence[TableSection], lines: Sequence[Line], findings: Sequence[Finding]
 ) -> Iterator[str]:
     for number, section in enumerate(sections):
         yield from [""] if number else []
@@ -90,7 +90,7 @@ def _text(
 
 
 def _markdown(
-    sections: Sequence[Section], lines: Sequence[Line], findings: Sequence[Finding]
+    sections: Sequence[TableSection], lines: Sequence[Line], findings: Sequence[Finding]
 ) -> Iterator[str]:
     from tpucfg.markdown import prose, table
 

@@ -11,10 +11,16 @@ from typing import Annotated
 from tpucfg.catalog import Catalog
 from tpucfg.cli import options
 from tpucfg.cli.exit_codes import ERRORS, CommandExit
-from tpucfg.cli.fit import Progress, compilable_file, compilation_limits, keep_each, require_written
+from tpucfg.cli.fit import (
+    ProgressLine,
+    compilable_file,
+    compilation_limits,
+    keep_each,
+    require_written,
+)
 from tpucfg.cli.load_spec import load_compiled, print_findings, require_none, single_job
 from tpucfg.cli.options import DEFAULT_TIME_LIMIT, SPEC, format_option, option, selection
-from tpucfg.cli.tune_output import Report, candidate_name, print_report
+from tpucfg.cli.tune_output import TuneReport, candidate_name, print_report
 from tpucfg.findings import Level, collect
 from tpucfg.fit.failure_findings import failure_findings
 from tpucfg.fit.fit_file import FitResult
@@ -33,8 +39,8 @@ from tpucfg.fit.tune_candidates import (
     step_key,
 )
 from tpucfg.fit.tune_search import (
+    RankedCandidate,
     Ranking,
-    Row,
     Trial,
     keep_results,
     next_candidate,
@@ -102,7 +108,7 @@ def tune(
     trials = sorted(ended, key=lambda trial: order[id(trial.candidate)])
     rankings = _rankings(project, job, records, trials)
     by_step = {step_key(trial.candidate): trial for trial in trials}
-    print_report(Report(job, choices, candidates, unseen, lines, by_step, rankings), format)
+    print_report(TuneReport(job, choices, candidates, unseen, lines, by_step, rankings), format)
     sys.stdout.flush()
     names = {id(trial.outcome.job): candidate_name(trial.candidate, choices) for trial in trials}
     repeated = command_words("tune", spec, env=env, size=size, sizes=sizes)
@@ -209,7 +215,7 @@ def _measured(records: Results, trials: Sequence[Trial]) -> Mapping[str, Fractio
     return seconds
 
 
-def _write(spec: Path, catalog: Catalog, rows: Sequence[Row]) -> None:
+def _write(spec: Path, catalog: Catalog, rows: Sequence[RankedCandidate]) -> None:
     """Write the values of the first row into the spec, and print the difference.
 
     Raises:
@@ -241,7 +247,7 @@ def _write(spec: Path, catalog: Catalog, rows: Sequence[Row]) -> None:
         )
 
 
-class TuneProgress(Progress[Trial]):
+class TuneProgress(ProgressLine[Trial]):
     """The trials that have ended, and what is left of the search, on stderr."""
 
     def __init__(

@@ -7,10 +7,10 @@ from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
 from tpucfg.cli.fit_output import used_text
-from tpucfg.cli.table import Cell, Section, known, print_sections
+from tpucfg.cli.table import Cell, TableSection, known, print_sections
 from tpucfg.fit.rung_fit import gib, interval_text, step_time
 from tpucfg.fit.tune_candidates import Candidate, Choices, Line, step_key, tried_flags
-from tpucfg.fit.tune_search import Fate, Ranking, Row, Trial, Trials, fate, frontier
+from tpucfg.fit.tune_search import Fate, RankedCandidate, Ranking, Trial, Trials, fate, frontier
 from tpucfg.number_format import UNKNOWN, format_dollars, format_rounded
 from tpucfg.paths import grouped
 from tpucfg.plan import Job
@@ -27,7 +27,7 @@ _FATES: Final[Mapping[Fate, str]] = {
 _NEVER: Final = "XLA flags, topologies, capacities, sharding, and every value that is not listed"
 
 
-class Report(NamedTuple):
+class TuneReport(NamedTuple):
     """A search, and what came of it."""
 
     job: Job
@@ -72,16 +72,16 @@ class Report(NamedTuple):
         )
 
 
-def print_report(report: Report, format: str) -> None:
+def print_report(report: TuneReport, format: str) -> None:
     """Print a search as text or as JSON."""
     if format == "json":
         sys.stdout.write(json_text(_data(report)))
         return
     print(printable(report.title), end="\n\n")
     rows = [[*_memory_cells(report, line)] for line in _sorted_lines(report)]
-    memory = Section("the largest micro-batch that fits, as compiled", rows)
+    memory = TableSection("the largest micro-batch that fits, as compiled", rows)
     rankings = [
-        Section(
+        TableSection(
             _order_title(report, ranking),
             [[*_ranking_cells(report, ranking, row)] for row in ranking.rows],
             ranking.notes,
@@ -91,7 +91,7 @@ def print_report(report: Report, format: str) -> None:
     print_sections([memory, *rankings], format, [*_rest(report)])
 
 
-def _order_title(report: Report, ranking: Ranking) -> str:
+def _order_title(report: TuneReport, ranking: Ranking) -> str:
     span = "the run" if ranking.is_of_run else "1,000 steps"
     if ranking.batch_size != report.job.rung.batch_size:
         span += f" of batch {ranking.batch_size:,}"
@@ -102,7 +102,7 @@ def _order_title(report: Report, ranking: Ranking) -> str:
     return f"order by {ranking.unit} of {span}; candidates of one rank are equal within the error of the forecast"
 
 
-def _memory_cells(report: Report, line: Line) -> Iterator[Cell]:
+def _memory_cells(report: TuneReport, line: Line) -> Iterator[Cell]:
     largest, refused = frontier(line, report.trials)
     shown = largest or refused
     memory = shown.result.memory if shown and shown.result else None
@@ -117,7 +117,7 @@ def _memory_cells(report: Report, line: Line) -> Iterator[Cell]:
         yield "next larger", "" if largest else "failed" if report.is_tried(line) else "not tried"
 
 
-def _sorted_lines(report: Report) -> list[Line]:
+def _sorted_lines(report: TuneReport) -> list[Line]:
     """Return the lines by size and batch, those that fit with the last listed values of their flags first."""
     sizes = list(dict.fromkeys(candidate.values.size for candidate in report.candidates))
 
@@ -138,7 +138,7 @@ def _sorted_lines(report: Report) -> list[Line]:
     return sorted(report.lines, key=order)
 
 
-def _value_cells(report: Report, candidate: Candidate) -> Iterator[Cell]:
+def _value_cells(report: TuneReport, candidate: Candidate) -> Iterator[Cell]:
     """Yield the values that tell candidates apart, besides their accumulation."""
     values = candidate.values
     yield "size", values.size
@@ -154,7 +154,7 @@ def _flag_text(value: Any) -> str:
     return "unset" if value is False else "set" if value is None else str(value)
 
 
-def _ranking_cells(report: Report, ranking: Ranking, row: Row) -> Iterator[Cell]:
+def _ranking_cells(report: TuneReport, ranking: Ranking, row: RankedCandidate) -> Iterator[Cell]:
     money = format_dollars if ranking.unit == "USD" else format_rounded
     measured = " measured" if row.is_measured else ""
     yield "rank", known(row.rank, str)
@@ -172,7 +172,7 @@ def _range(costs: tuple[Fraction, Fraction, Fraction], text: Callable[[Fraction]
     return text(costs[1]) if costs[0] == costs[2] else f"{text(costs[0])} to {text(costs[2])}"
 
 
-def _rest(report: Report) -> Iterator[str]:
+def _rest(report: TuneReport) -> Iterator[str]:
     """Yield the lines about what was compiled, what was not, and why."""
     done = [trial for trial in report.trials.values() if trial.result]
     compiled = sum(not trial.is_kept and not trial.outcome.is_known for trial in done)
@@ -201,7 +201,7 @@ def _rest(report: Report) -> Iterator[str]:
     yield f"not tried: {_NEVER}"
 
 
-def _without_effect(report: Report) -> Iterator[str]:
+def _without_effect(report: TuneReport) -> Iterator[str]:
     """Yield the flags whose values make no difference to any compiled program."""
     done = [
         (trial.candidate, trial.result.stablehlo)
@@ -235,7 +235,7 @@ def candidate_name(candidate: Candidate, choices: Choices) -> str:
 # JSON.
 
 
-def _data(report: Report) -> dict[str, Any]:
+def _data(report: TuneReport) -> dict[str, Any]:
     return {
         "environment": report.job.environment.name,
         "size": report.job.size,
@@ -253,7 +253,7 @@ def _data(report: Report) -> dict[str, Any]:
     }
 
 
-def _values_payload(report: Report, candidate: Candidate) -> dict[str, Any]:
+def _values_payload(report: TuneReport, candidate: Candidate) -> dict[str, Any]:
     values = candidate.values
     flags = (
         tried_flags(candidate, report.choices)
@@ -273,7 +273,7 @@ def _values_payload(report: Report, candidate: Candidate) -> dict[str, Any]:
     }
 
 
-def _memory_payload(report: Report, line: Line) -> dict[str, Any]:
+def _memory_payload(report: TuneReport, line: Line) -> dict[str, Any]:
     largest, refused = frontier(line, report.trials)
     values = _values_payload(report, (largest.candidate if largest else line.candidates[0]))
     if largest is None:
@@ -288,7 +288,7 @@ def _trial_payload(trial: Trial | None) -> dict[str, Any] | None:
     return {"micro_batch": trial.micro_batch, "hbm": trial.result.memory._asdict()}
 
 
-def _ranking_payload(report: Report, ranking: Ranking) -> dict[str, Any]:
+def _ranking_payload(report: TuneReport, ranking: Ranking) -> dict[str, Any]:
     return {
         "batch_size": ranking.batch_size,
         "unit": ranking.unit,
@@ -298,7 +298,7 @@ def _ranking_payload(report: Report, ranking: Ranking) -> dict[str, Any]:
     }
 
 
-def _row_payload(report: Report, row: Row) -> dict[str, Any]:
+def _row_payload(report: TuneReport, row: RankedCandidate) -> dict[str, Any]:
     interval, costs = row.interval, row.costs
     return {
         "rank": row.rank,

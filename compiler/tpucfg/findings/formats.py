@@ -23,7 +23,7 @@ _MARK: Final = r"^<!-- .*\n"
 _LOCAL_LINK: Final = r"\[([^\]]*)\](?:\((?!https?:)[^)]*\))"
 
 
-class Section(NamedTuple):
+class RuleSection(NamedTuple):
     """A rule's part of a page."""
 
     address: str
@@ -33,10 +33,10 @@ class Section(NamedTuple):
 
 
 @cache
-def sections() -> dict[str, Section]:
+def sections() -> dict[str, RuleSection]:
     """Return the sections of all rules, by id."""
     return {
-        id_: Section(
+        id_: RuleSection(
             f"{_FOLDER}/{path.name}#{id_.lower()}", _standalone(f"# {id_}: {title}\n{body}")
         )
         for path in data_folder(_FOLDER).glob("*.md")

@@ -17,7 +17,7 @@ _MAX_WIDTH: Final = 120
 _ELLIPSIS: Final = "…"
 
 
-class _Mark(NamedTuple):
+class _Underline(NamedTuple):
     """An underline in one source line, with its label."""
 
     location: Location
@@ -40,8 +40,8 @@ def _paragraph(finding: Finding, sources: Mapping[str, list[str]], colour: bool)
     bold, of_level, reset = (_BOLD, _COLOURS[finding.level], _RESET) if colour else ("", "", "")
     yield f"{bold}{location}{reset}: {of_level}{level}{reset}: {bold}{message}{reset}"
     marks = [
-        _Mark(finding.location, "^", ""),
-        *(_Mark(other, "-", label) for other, label in finding.related),
+        _Underline(finding.location, "^", ""),
+        *(_Underline(other, "-", label) for other, label in finding.related),
     ]
     in_file = (mark for mark in marks if mark.location.file == finding.location.file)
     quoted_marks = [mark for mark in in_file if _source_line(mark.location, sources) is not None]
@@ -62,7 +62,7 @@ def _source_line(location: Location, sources: Mapping[str, list[str]]) -> str | 
 
 
 def _snippet(
-    marks: Sequence[_Mark], sources: Mapping[str, list[str]], margin: str
+    marks: Sequence[_Underline], sources: Mapping[str, list[str]], margin: str
 ) -> Iterator[str]:
     if marks:
         yield f"{margin} |"
@@ -88,7 +88,7 @@ def _visible_part(line: str, omitted: int) -> str:
     return f"{_ELLIPSIS if omitted else ''}{text}{_ELLIPSIS if len(line) > omitted + _MAX_WIDTH else ''}"
 
 
-def _underline(line: str, omitted: int, mark: _Mark) -> str:
+def _underline(line: str, omitted: int, mark: _Underline) -> str:
     start = mark.location.column - 1
     end = (
         mark.location.end_column - 1 if mark.location.end_line == mark.location.line else len(line)

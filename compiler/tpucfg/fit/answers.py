@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from tpucfg import schemas
 from tpucfg.findings import Finding
-from tpucfg.fit.fit_file import Compiler, Figures, contradiction, parse_figures
+from tpucfg.fit.fit_file import CompiledFigures, Compiler, contradiction, parse_figures
 from tpucfg.fit.inputs import FitInputs
 from tpucfg.fit.machine import NOT_STARTED
 from tpucfg.plan import XLA_FLAGS_VARIABLE, Job
@@ -42,7 +42,7 @@ class StepResult(NamedTuple):
     files: tuple[str, ...]
     """The files that the program imports and opens, relative to the spec's folder."""
     stablehlo: str
-    figures: Figures | None
+    figures: CompiledFigures | None
     """None for a step that is known."""
     lower_seconds: float | None = None
     compile_seconds: float | None = None
@@ -75,7 +75,7 @@ class FlagError(NamedTuple):
     """True if the compiler takes the flag, and refuses a program with it."""
 
 
-class Failure(NamedTuple):
+class FitFailure(NamedTuple):
     """The reason why a rung has no result."""
 
     kind: str
@@ -90,7 +90,7 @@ class Failure(NamedTuple):
     """The end of what the process printed."""
 
 
-Answer = Phase | StepResult | Failure
+Answer = Phase | StepResult | FitFailure
 
 
 class AnswerError(ValueError):
@@ -117,7 +117,7 @@ def parse_answer(line: bytes) -> Answer:
             Frame(row["file"], int(row["line"]), row["name"], row["code"])
             for row in error["frames"]
         )
-        return Failure(error["kind"], error["message"], tuple(frames))
+        return FitFailure(error["kind"], error["message"], tuple(frames))
     result = _result(data["result"])
     if result.figures and (
         problem := contradiction(result.figures.memory, fits=result.figures.fits)
@@ -187,7 +187,7 @@ class ProcessEnd(NamedTuple):
     cause: Cause
     """`answered` if it gave a result or an error. Else it could not be started, exited without, took too long or too
     much memory, closed its pipe (`mute`), or wrote something that is no answer."""
-    answer: StepResult | Failure | None
+    answer: StepResult | FitFailure | None
     phase: str
     """The phase that had begun last; empty if none had."""
     status: int
@@ -199,33 +199,33 @@ class ProcessEnd(NamedTuple):
     """The line that is no answer, or the reason why it could not be started."""
 
 
-def process_failure(end: ProcessEnd, inputs: FitInputs, python: str) -> Failure:
+def process_failure(end: ProcessEnd, inputs: FitInputs, python: str) -> FitFailure:
     """Return the failure of a process that gave no result."""
-    if isinstance(end.answer, Failure):
+    if isinstance(end.answer, FitFailure):
         if end.answer.kind == "refused" and (
             flags := named_flags(end.answer.message, inputs.xla_flags)
         ):
-            return Failure("xla-flag", flags=flags)
+            return FitFailure("xla-flag", flags=flags)
         return end.answer._replace(phase=end.phase, output=end.output)
     if end.cause != "exited":
-        return Failure(end.cause, end.detail, phase=end.phase, output=end.output)
+        return FitFailure(end.cause, end.detail, phase=end.phase, output=end.output)
     own = {
         XLA_FLAGS_VARIABLE: inputs.xla_flags,
         XLA_VARIABLE: inputs.env.get(XLA_VARIABLE, "").split(),
     }
     if flags := flag_errors(end.output, own):
-        return Failure("xla-flag", flags=flags)
+        return FitFailure("xla-flag", flags=flags)
     number = -end.status
     ending = (
         f"signal {number} ({signal.strsignal(number)})"
         if number > 0
         else f"exit status {end.status}"
     )
-    crash = Failure("crash", ending, phase=end.phase, output=end.output)
+    crash = FitFailure("crash", ending, phase=end.phase, output=end.output)
     return crash if end.phase else _start_failure(end, inputs, python) or crash
 
 
-def _start_failure(end: ProcessEnd, inputs: FitInputs, python: str) -> Failure | None:
+def _start_failure(end: ProcessEnd, inputs: FitInputs, python: str) -> FitFailure | None:
     """Return the failure of a Python, or of a container, that ended before the worker began; None if it is another."""
     if inputs.image:
         lines = [
@@ -234,12 +234,12 @@ def _start_failure(end: ProcessEnd, inputs: FitInputs, python: str) -> Failure |
             if line.startswith("docker: ")
         ]
         return (
-            Failure("no-container", lines[-1], output=end.output)
+            FitFailure("no-container", lines[-1], output=end.output)
             if lines and end.status in NOT_STARTED
             else None
         )
     return (
-        Failure("old-python", problem, output=end.output)
+        FitFailure("old-python", problem, output=end.output)
         if (problem := _python_problem(python))
         else None
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from tpucfg.findings import Finding, Location
-from tpucfg.fit.answers import MIN_PYTHON, Failure, flag_finding
+from tpucfg.fit.answers import MIN_PYTHON, FitFailure, flag_finding
 from tpucfg.fit.inputs import IMAGE_PYTHON
 from tpucfg.fit.launcher import Outcome
 from tpucfg.fit.rung_fit import fit_command
@@ -51,7 +51,7 @@ _PHASES: Final[Mapping[str, str]] = {
 }
 
 
-class _Problem(NamedTuple):
+class _FailureFinding(NamedTuple):
     """The finding of a failure."""
 
     id: str
@@ -69,7 +69,7 @@ class _Case:
         self,
         project: Project,
         job: Job,
-        failure: Failure,
+        failure: FitFailure,
         folder: Path,
         time_limit: float,
         command: str,
@@ -124,7 +124,7 @@ class _Case:
 # The findings, by the kind that the worker or its launcher gives.
 
 
-def _no_python(case: _Case) -> _Problem:
+def _no_python(case: _Case) -> _FailureFinding:
     path = case.folder / case.python
     fix = f"{case.set_python} the Python that has the trainer's packages and {_JAX}"
     if "/" not in case.python:
@@ -136,12 +136,12 @@ def _no_python(case: _Case) -> _Problem:
         if path.parent.name == "bin":
             folder = shlex.quote(str(path.parent.parent))
             fix += f", or run: python3 -m venv {folder} && {case.pip} {case.packages}"
-    return _Problem(
+    return _FailureFinding(
         "TPU114", f"{case.python}, the Python of trainer.fit, {problem}", fix, place=_PYTHON
     )
 
 
-def _of_python(case: _Case) -> _Problem:
+def _of_python(case: _Case) -> _FailureFinding:
     """Return the problem of a Python, or of an image, that does not start or lacks a package."""
     job, image = case.job, case.job.image or ""
     python = image if case.python == IMAGE_PYTHON else case.python
@@ -178,10 +178,10 @@ def _of_python(case: _Case) -> _Problem:
             fix = f"{case.pip} {case.packages}" if is_missing else upgrade
         case _:  # a JAX or a libtpu that is too old, or missing
             message, fix = f"{python}: {case.error}", upgrade
-    return _Problem("TPU114", message, fix, details, _PYTHON)
+    return _FailureFinding("TPU114", message, fix, details, _PYTHON)
 
 
-def _no_module(case: _Case) -> _Problem:
+def _no_module(case: _Case) -> _FailureFinding:
     modules = _modules(case.folder)
     # A path from another folder than the spec's lacks the first packages.
     near = next((known for known in modules if known.endswith(f".{case.module}")), None)
@@ -193,10 +193,10 @@ def _no_module(case: _Case) -> _Problem:
         else f"{create}, or correct {case.step_key}"
     )
     message = f"the module {case.module} cannot be found from the spec's folder: {case.error}"
-    return _Problem("TPU116", message, fix, _frames(case))
+    return _FailureFinding("TPU116", message, fix, _frames(case))
 
 
-def _import_failed(case: _Case) -> _Problem:
+def _import_failed(case: _Case) -> _FailureFinding:
     before, _, name = case.failure.message.partition("No module named ")
     missing = (
         name.strip("'\" ").partition(".")[0] if before.startswith("ModuleNotFoundError") else ""
@@ -204,40 +204,42 @@ def _import_failed(case: _Case) -> _Problem:
     fix = f"{case.correction}; the module has to be importable without a TPU"
     if missing not in ("", case.module.partition(".")[0]):
         fix = f"{case.pip} {shlex.quote(missing)}, or whatever package has that module"
-    return _Problem("TPU116", f"importing {case.module} fails: {case.error}", fix, _exception(case))
+    return _FailureFinding(
+        "TPU116", f"importing {case.module} fails: {case.error}", fix, _exception(case)
+    )
 
 
-def _no_function(case: _Case) -> _Problem:
+def _no_function(case: _Case) -> _FailureFinding:
     functions = _functions(case.folder, case.module)
     if case.function in functions:
         file = f"{case.module.replace('.', '/')}.py"
         message = f"{case.module} is another module than {file}, such as one of Python's own: {case.error}"
-        return _Problem(
+        return _FailureFinding(
             "TPU116", message, f"rename {file}, and set {case.step_key} to its new name"
         )
     near = nearest(case.function, functions)
     fix = f"define {case.function}(devices, flags) in {case.module}"
     fix = f"set {case.step_key} to {case.module}:{near}, or {fix}" if near else fix
     details = (f"{case.module} has {listed(functions)}",) if functions else ()
-    return _Problem("TPU116", case.error, fix, details)
+    return _FailureFinding("TPU116", case.error, fix, details)
 
 
-def _of_maxtext(case: _Case) -> _Problem:
+def _of_maxtext(case: _Case) -> _FailureFinding:
     """Return the problem of MaxText's own step, which is no function of the spec's folder."""
     match case.failure.kind:
         case "no-module":
             message = f"MaxText cannot be imported, whose step this compiles: {case.error}"
             fix = f"{case.pip} {_MAXTEXT}, with Python 3.12 or newer; or set {case.step_key} to a function of your own"
-            return _Problem("TPU116", message, fix, place=_PYTHON)
+            return _FailureFinding("TPU116", message, fix, place=_PYTHON)
         case "import-failed":
             message, fix = f"importing MaxText fails: {case.error}", f"{case.pip} {_MAXTEXT}"
-            return _Problem("TPU116", message, fix, _exception(case), _PYTHON)
+            return _FailureFinding("TPU116", message, fix, _exception(case), _PYTHON)
         case "no-function":
-            return _Problem(
+            return _FailureFinding(
                 "TPU116", case.error, f"{case.pip} 'maxtext[tpu]==0.2.5'", place=_PYTHON
             )
     fix = f"correct trainer.args or training where MaxText names it, and {case.again}"
-    return _Problem(
+    return _FailureFinding(
         "TPU117",
         f"MaxText refuses the job: {case.error}",
         fix,
@@ -246,29 +248,29 @@ def _of_maxtext(case: _Case) -> _Problem:
     )
 
 
-def _step_failed(case: _Case) -> _Problem:
+def _step_failed(case: _Case) -> _FailureFinding:
     fix = case.correction
     if not case.failure.frames and _WRONG_CALL.match(case.failure.message):
         fix = (
             f"define {case.function}(devices, flags) in {case.module}: it is called with the list of the slice's "
             "devices, and the dict of the config's flags"
         )
-    return _Problem(
+    return _FailureFinding(
         "TPU117", f"{case.step} fails: {case.error}", f"{fix}, and {case.again}", _exception(case)
     )
 
 
-def _wrong_return(case: _Case) -> _Problem:
+def _wrong_return(case: _Case) -> _FailureFinding:
     fix = (
         "return (jitted, args) or (jitted, args, kwargs): a function from jax.jit, and its arguments as "
         "jax.ShapeDtypeStruct with shardings over the devices that the function is given"
     )
-    return _Problem("TPU117", f"{case.step}: {case.error}", fix, _frames(case))
+    return _FailureFinding("TPU117", f"{case.step}: {case.error}", fix, _frames(case))
 
 
-def _refused(case: _Case) -> _Problem:
+def _refused(case: _Case) -> _FailureFinding:
     message = f"the TPU compiler refuses the step, and not for lack of memory: {case.error}"
-    return _Problem(
+    return _FailureFinding(
         "TPU119",
         message,
         f"change the operation that the compiler names, and {case.again}",
@@ -276,17 +278,17 @@ def _refused(case: _Case) -> _Problem:
     )
 
 
-def _no_topology(case: _Case) -> _Problem:
+def _no_topology(case: _Case) -> _FailureFinding:
     update = (
         f"update the compiler with: {case.pip} --upgrade {_JAX}; or "
         if case.failure.kind == "no-topology"
         else ""
     )
     message = f"no step can be compiled for {case.job.size}: {case.error}"
-    return _Problem("TPU063", message, f"{update}{case.skip}", place=())
+    return _FailureFinding("TPU063", message, f"{update}{case.skip}", place=())
 
 
-def _of_process(case: _Case) -> _Problem:
+def _of_process(case: _Case) -> _FailureFinding:
     """Return the problem of a process that gave no answer."""
     details, again = _output(case), case.again.replace("run: ", "run it again with: ", 1)
     match case.failure.kind:
@@ -316,13 +318,13 @@ def _of_process(case: _Case) -> _Problem:
                 alone = case.again.replace("run: ", "run it alone: ", 1)
                 fix = f"the system ends a process where memory runs out; {alone} --jobs 1"
     message = f"the compilation of {case.step} {end}, {_PHASES[case.failure.phase]}"
-    return _Problem("TPU118", message, fix, details)
+    return _FailureFinding("TPU118", message, fix, details)
 
 
 _MAXTEXT: Final = "'maxtext[tpu]'"
 _WRONG_CALL: Final = re.compile(r"TypeError: [\w.<>]+\(\) (?:takes|missing|got) ")
 """A call with wrong arguments, which fails before a line of the function runs."""
-_PROBLEMS: Final[Mapping[str, Callable[[_Case], _Problem]]] = {
+_PROBLEMS: Final[Mapping[str, Callable[[_Case], _FailureFinding]]] = {
     "no-python": _no_python,
     "no-module": _no_module,
     "import-failed": _import_failed,

@@ -79,7 +79,7 @@ Part = Literal["products", "kernels", "fusions", "communication", "copies", "hos
 """Matrix products, the program's kernels, other fusions, and waiting for other chips, for copies and for the host."""
 
 
-class Forecast(NamedTuple):
+class StepForecast(NamedTuple):
     """The time of one step by the compiled program, as the model has it: without the error of published runs."""
 
     seconds: float
@@ -91,7 +91,7 @@ class Forecast(NamedTuple):
     """The operations whose time is missing."""
 
 
-class Figures(NamedTuple):
+class CompiledFigures(NamedTuple):
     """The last fields of a result, which only the compiler knows."""
 
     fits: bool
@@ -100,7 +100,7 @@ class Figures(NamedTuple):
     flops_8bit: int
     uncounted: tuple[str, ...]
     state_bytes: int | None = None
-    forecast: Forecast | None = None
+    forecast: StepForecast | None = None
 
 
 class FitResult(NamedTuple):
@@ -124,7 +124,7 @@ class FitResult(NamedTuple):
     """The operations whose work is missing in the counts."""
     state_bytes: int | None = None
     """The bytes of all that the step returns, which a checkpoint contains; None if not known."""
-    forecast: Forecast | None = None
+    forecast: StepForecast | None = None
     """The time of a step; None if the compiled program cannot be read, or was refused."""
 
     @property
@@ -165,7 +165,7 @@ def result_payload(result: FitResult) -> dict[str, Any]:
     }
 
 
-def forecast_payload(forecast: Forecast) -> dict[str, Any]:
+def forecast_payload(forecast: StepForecast) -> dict[str, Any]:
     """Return the model's own time of a step as data, before the error of published runs."""
     return forecast._asdict() | {
         "parts": dict(forecast.parts),
@@ -194,11 +194,11 @@ def parse_result(data: Mapping[str, Any]) -> FitResult:
     )
 
 
-def parse_figures(data: Mapping[str, Any]) -> Figures:
+def parse_figures(data: Mapping[str, Any]) -> CompiledFigures:
     """Return the figures of data that is valid by its schema."""
     # A schema's `integer` may be written as 1.0, which Python reads as a float.
     state = data.get("state_bytes")
-    return Figures(
+    return CompiledFigures(
         data["fits"],
         Memory(int(data["hbm"]["used"]), int(data["hbm"]["available"]), data["hbm"]["exact"]),
         int(data["flops"]),
@@ -209,11 +209,13 @@ def parse_figures(data: Mapping[str, Any]) -> Figures:
     )
 
 
-def _forecast(data: Mapping[str, Any] | None) -> Forecast | None:
+def _forecast(data: Mapping[str, Any] | None) -> StepForecast | None:
     if data is None:
         return None
     parts = {part: float(seconds) for part, seconds in data["parts"].items()}
-    return Forecast(float(data["seconds"]), parts, data["is_reliable"], tuple(data["uncounted"]))
+    return StepForecast(
+        float(data["seconds"]), parts, data["is_reliable"], tuple(data["uncounted"])
+    )
 
 
 def _plain(value: FlagValue) -> Any:

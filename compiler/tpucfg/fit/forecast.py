@@ -46,7 +46,7 @@ def utilization(result: FitResult, slice_: Slice, step_seconds: Fraction) -> Fra
     return bound and bound / step_seconds
 
 
-class Run(NamedTuple):
+class RunForecast(NamedTuple):
     """A whole run on a slice."""
 
     hours: Fraction
@@ -54,7 +54,9 @@ class Run(NamedTuple):
     """None without a price."""
 
 
-def run_of(step_seconds: Fraction, steps: int | None, usd_per_hour: Fraction | None) -> Run | None:
+def run_of(
+    step_seconds: Fraction, steps: int | None, usd_per_hour: Fraction | None
+) -> RunForecast | None:
     """Return the hours and cost of a run; None if its steps are not known.
 
     Args:
@@ -65,7 +67,7 @@ def run_of(step_seconds: Fraction, steps: int | None, usd_per_hour: Fraction | N
     if steps is None:
         return None
     hours = step_seconds * steps / 3600
-    return Run(hours, None if usd_per_hour is None else hours * usd_per_hour)
+    return RunForecast(hours, None if usd_per_hour is None else hours * usd_per_hour)
 
 
 def _flops(result: FitResult, slice_: Slice) -> Fraction:

@@ -12,7 +12,7 @@ from tpucfg.fit.answers import (
     OF_THE_MODULE,
     OF_THE_PYTHON,
     XLA_VARIABLE,
-    Failure,
+    FitFailure,
     StepResult,
     process_failure,
 )
@@ -53,7 +53,7 @@ class Outcome(NamedTuple):
     job: Job
     result: FitResult | None
     """None after a failure."""
-    failure: Failure | None = None
+    failure: FitFailure | None = None
     seconds: Seconds | None = None
     """None if no process was started for this rung."""
     is_known: bool = False
@@ -152,11 +152,11 @@ def _prepare(
             else python_path(folder, fit.python)
         )
         if fit.python == IMAGE_PYTHON and not inputs.image:
-            yield Outcome(job, None, Failure("no-image"))
+            yield Outcome(job, None, FitFailure("no-image"))
         elif python is None:
-            yield Outcome(job, None, Failure("no-docker" if inputs.image else "no-python"))
+            yield Outcome(job, None, FitFailure("no-docker" if inputs.image else "no-python"))
         elif isinstance(place, UnknownTopology):
-            yield Outcome(job, None, Failure("no-shape", place.reason))
+            yield Outcome(job, None, FitFailure("no-shape", place.reason))
         else:
             key = (job.size, python, json.dumps(inputs._asdict(), sort_keys=True))
             known = compilations.get(key, _Compilation((), inputs, place, python, key))
@@ -175,7 +175,7 @@ class _Launcher:
                 self._add(result)
         self._compiled: set[tuple[Hashable, Compiler, str]] = set()
         """The steps that this run has compiled itself."""
-        self._failures: dict[Hashable, Failure] = {}
+        self._failures: dict[Hashable, FitFailure] = {}
         """The failures that other compilations would have as well."""
         self._started: dict[Hashable, float] = {}
 
@@ -230,7 +230,9 @@ class _Launcher:
         result = self._result(compilation, answer)
         if result is None:
             return self._failed(
-                compilation, Failure("malformed", "a known step that was never compiled"), seconds
+                compilation,
+                FitFailure("malformed", "a known step that was never compiled"),
+                seconds,
             )
         self._add(result)
         is_known, step = (
@@ -261,7 +263,7 @@ class _Launcher:
         )
 
     def _failed(
-        self, compilation: _Compilation, failure: Failure, seconds: Seconds | None
+        self, compilation: _Compilation, failure: FitFailure, seconds: Seconds | None
     ) -> Outcome:
         of_python, of_module, of_flags = _failure_scopes(compilation)
         if failure.kind in OF_THE_PYTHON:

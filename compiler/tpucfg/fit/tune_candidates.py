@@ -21,7 +21,7 @@ from tpucfg.render.pipeline import compile_project
 from tpucfg.spec import Project
 from tpucfg.spec.parse import parse_project
 from tpucfg.text_format import dotted
-from tpucfg.yamldoc import Change, Document, KeyPath
+from tpucfg.yamldoc import Assignment, Document, KeyPath
 from tpucfg.yamldoc.edits import EditError, remove_values, replace_values, set_value
 
 MAX_LINES: Final = 64
@@ -270,9 +270,9 @@ def candidate_document(project: Project, environment: str, rung: Rung, values: V
     return replace_values(remove_values(document, removed), replaced)
 
 
-def _change(path: KeyPath, text: str) -> Change:
+def _change(path: KeyPath, text: str) -> Assignment:
     name = dotted(path)
-    return Change(path, f"{name}={text}", len(name) + 1)
+    return Assignment(path, f"{name}={text}", len(name) + 1)
 
 
 # The spec with the values of a candidate, as `tpucfg tune --write` leaves it.

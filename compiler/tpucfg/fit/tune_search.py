@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from tpucfg.catalog import Slice
-from tpucfg.fit.answers import OF_THE_MODULE, OF_THE_PYTHON, Failure
+from tpucfg.fit.answers import OF_THE_MODULE, OF_THE_PYTHON, FitFailure
 from tpucfg.fit.fit_file import (
     MAX_FILE_BYTES,
     FitFile,
@@ -114,7 +114,7 @@ class Trial(NamedTuple):
         return self.outcome.result
 
     @property
-    def failure(self) -> Failure | None:
+    def failure(self) -> FitFailure | None:
         """The failure, if there is no result."""
         return self.outcome.failure
 
@@ -292,7 +292,7 @@ _STEPS_WITHOUT_END: Final = 1000
 Unit = Literal["USD", "chip hours"]
 
 
-class Row(NamedTuple):
+class RankedCandidate(NamedTuple):
     """A candidate that fits, with its cost."""
 
     trial: Trial
@@ -334,7 +334,7 @@ class Ranking(NamedTuple):
     """The candidates of one global batch."""
 
     batch_size: int
-    rows: tuple[Row, ...]
+    rows: tuple[RankedCandidate, ...]
     """The cheapest first; without intervals, by the bound."""
     unit: Unit
     is_of_run: bool
@@ -398,14 +398,14 @@ def _row(
     usd_per_hour: Mapping[str, Fraction | None],
     known: Sequence[tuple[Trial, Fraction]],
     unit: Unit,
-) -> Row | None:
+) -> RankedCandidate | None:
     job, result = trial.outcome.job, trial.result
     if result is None:
         return None
     price = usd_per_hour.get(job.size) if unit == "USD" else None
     hours = Fraction(job.rung.train_steps or _STEPS_WITHOUT_END, 3600)
     per_second = (job.slice.chips if price is None else price) * hours
-    return Row(
+    return RankedCandidate(
         trial, result, _interval(trial, result, known), lower_bound(result, job.slice), per_second
     )
 
@@ -425,7 +425,9 @@ def _interval(
     return scaled or step_interval(result, slice_)
 
 
-def order_rows(batch: int, rows: Sequence[Row], unit: Unit, notes: tuple[str, ...] = ()) -> Ranking:
+def order_rows(
+    batch: int, rows: Sequence[RankedCandidate], unit: Unit, notes: tuple[str, ...] = ()
+) -> Ranking:
     """Return the rows of one batch with their ranks, the cheapest first."""
     ranked = [
         row._replace(
@@ -448,7 +450,7 @@ def order_rows(batch: int, rows: Sequence[Row], unit: Unit, notes: tuple[str, ..
     return Ranking(batch, tuple(ranked), unit, is_of_run, (*notes, *basis, *_unproven(ranked)))
 
 
-def _is_cheaper(row: Row, other: Row) -> bool:
+def _is_cheaper(row: RankedCandidate, other: RankedCandidate) -> bool:
     """Return True if a candidate is cheaper than another whatever the error of both forecasts."""
     if row.costs is None or other.costs is None or row is other:
         return False
@@ -471,7 +473,7 @@ def pair_ratios(generation: str) -> tuple[Fraction, ...]:
     )
 
 
-def _unproven(rows: Sequence[Row]) -> tuple[str, ...]:
+def _unproven(rows: Sequence[RankedCandidate]) -> tuple[str, ...]:
     """Return the sentences about the generations whose candidates have no order among each other."""
     equal = [row for row in rows if row.rank is not None and not row.is_measured]
     generations = dict.fromkeys(row.slice.generation for row in equal)

@@ -20,7 +20,7 @@ from typing import IO, Any, Final, NamedTuple
 from tpucfg.fit.answers import (
     AnswerError,
     Cause,
-    Failure,
+    FitFailure,
     Phase,
     ProcessEnd,
     StepResult,
@@ -78,7 +78,7 @@ class WorkerProcess:
         self.phase = ""
         self._deadline = self.started + time_limit
         self._cause_at_deadline: Cause = "timeout"
-        self._answer: StepResult | Failure | None = None
+        self._answer: StepResult | FitFailure | None = None
         self._malformed: str | None = None
         self._line = bytearray()
         self._answer_bytes = 0
@@ -281,7 +281,7 @@ def run_tasks(
     tasks: Sequence[Task], limits: Limits, observe: Observer
 ) -> Generator[tuple[Task, TaskEnd], None, None]:
     """Run the tasks, and yield the end of each; closing the iterator ends those that still run."""
-    schedule = _Schedule(tasks, limits)
+    schedule = _TaskScheduler(tasks, limits)
     try:
         while schedule.is_busy:
             yield from schedule.start()
@@ -293,7 +293,7 @@ def run_tasks(
         schedule.close()
 
 
-class _Schedule:
+class _TaskScheduler:
     def __init__(self, tasks: Sequence[Task], limits: Limits) -> None:
         self.running: list[Running] = []
         self._pending = list(tasks)

@@ -230,7 +230,7 @@ _ADDED: Final = "the file does not have it, and tpucfg renders it"
 _DIFFERS: Final = "tpucfg renders another value"
 
 
-class Comparison(NamedTuple):
+class ValueDifferences(NamedTuple):
     """The differences of two values."""
 
     extra: Any
@@ -241,13 +241,15 @@ class Comparison(NamedTuple):
     """The values of that part."""
 
 
-def compare(file: Any, rendered: Any, read: Callable[[Any], Any], path: KeyPath = ()) -> Comparison:
+def compare(
+    file: Any, rendered: Any, read: Callable[[Any], Any], path: KeyPath = ()
+) -> ValueDifferences:
     """Compare a value of the file with the rendered one; `read` returns a value as the program gets it."""
     if isinstance(file, dict) and isinstance(rendered, dict):
         return _compare_mappings(file, rendered, read, path)
     if is_object_list(file) and is_object_list(rendered):
         return _compare_items(file, rendered, read, path)
-    return Comparison(None, () if read(file) == read(rendered) else (_different(path),))
+    return ValueDifferences(None, () if read(file) == read(rendered) else (_different(path),))
 
 
 def _different(path: KeyPath) -> Note:
@@ -279,7 +281,7 @@ def item_name(item: Any) -> str | None:
 
 def _compare_mappings(
     file: Mapping[str, Any], rendered: Mapping[str, Any], read: Callable[[Any], Any], path: KeyPath
-) -> Comparison:
+) -> ValueDifferences:
     extra: dict[str, Any] = {}
     added = [
         leaf
@@ -299,7 +301,7 @@ def _compare_mappings(
         missing += part.missing
         if part.extra is not None:
             extra[key] = part.extra
-    return Comparison(extra or None, tuple(notes), tuple(missing))
+    return ValueDifferences(extra or None, tuple(notes), tuple(missing))
 
 
 def _missing(value: Any, path: KeyPath) -> Iterator[Note]:
@@ -308,7 +310,7 @@ def _missing(value: Any, path: KeyPath) -> Iterator[Note]:
 
 def _compare_items(
     file: list[Any], rendered: list[Any], read: Callable[[Any], Any], path: KeyPath
-) -> Comparison:
+) -> ValueDifferences:
     """Compare lists of mappings, whose items `extra` merges by their name, else by position."""
     key = next(
         (
@@ -334,6 +336,6 @@ def _compare_items(
         if part.extra or not key:  # an item without a name keeps its position
             extra.append({key: name, **part.extra} if key else part.extra or {})
     if not key and ours:  # only the order distinguishes items without names
-        return Comparison(None, (_different(path),))
+        return ValueDifferences(None, (_different(path),))
     notes += [Note((*path, name), _ADDED) for name in ours]
-    return Comparison(extra if any(extra) else None, tuple(notes), tuple(missing))
+    return ValueDifferences(extra if any(extra) else None, tuple(notes), tuple(missing))

@@ -13,8 +13,8 @@ from tpucfg import schemas
 from tpucfg.catalog import Catalog
 from tpucfg.findings import MAX_FINDINGS, errors
 from tpucfg.importing.comparison import (
-    Comparison,
     Note,
+    ValueDifferences,
     compare,
     is_written_by_server,
     left_out,
@@ -25,10 +25,10 @@ from tpucfg.importing.comparison import (
     with_one_line,
 )
 from tpucfg.importing.draft import (
-    Choice,
+    ForeignConfig,
     Given,
     ImportRefusedError,
-    Source,
+    SizeChoice,
     choices,
     draft_spec,
     find_source,
@@ -188,7 +188,7 @@ def import_config(document: Document, given: Given, catalog: Catalog) -> Importe
             (),
             "no size of the catalog has the machines of the file: accelerator, topology, hosts and chips",
         )
-        attempts = [(draft_spec(source, view, given, Choice(""), catalog), (note,))]
+        attempts = [(draft_spec(source, view, given, SizeChoice(""), catalog), (note,))]
     spec, lost = min(attempts, key=lambda attempt: len(attempt[1]))
     gaps = tuple(path for path, value in values_at(spec, "**") if is_gap(path, value))
     notes += lost
@@ -197,7 +197,7 @@ def import_config(document: Document, given: Given, catalog: Catalog) -> Importe
     return Imported(spec_text(spec), tuple(notes), gaps)
 
 
-def _unknown_fields(source: Source) -> list[Note]:
+def _unknown_fields(source: ForeignConfig) -> list[Note]:
     """Take the fields out of a request body that the service's API does not have, and return a note for each.
 
     Raises:
@@ -224,7 +224,7 @@ _Attempt = tuple[dict[str, Any], tuple[Note, ...]]
 
 
 def _attempt(
-    source: Source, view: dict[str, Any], given: Given, choice: Choice, catalog: Catalog
+    source: ForeignConfig, view: dict[str, Any], given: Given, choice: SizeChoice, catalog: Catalog
 ) -> _Attempt:
     """Return the spec with a size, and what its config does not have of the file."""
     # Where the figures of the line are not those of a spec, they stay text.
@@ -248,7 +248,9 @@ def _attempt(
     return spec, (*refused, *lost) if lost else ()
 
 
-def _comparison(source: Source, view: dict[str, Any], compiled: CompiledSpec) -> Comparison:
+def _comparison(
+    source: ForeignConfig, view: dict[str, Any], compiled: CompiledSpec
+) -> ValueDifferences:
     job, body = compiled.request_bodies[0]
     ours = with_one_line(server_view(body))
     view = with_one_line(view)

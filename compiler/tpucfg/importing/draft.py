@@ -12,7 +12,7 @@ from tpucfg.importing.comparison import Note, is_written_by_server
 from tpucfg.importing.keys import (
     BATCH_FIGURES,
     CHILD,
-    Number,
+    NumberText,
     flags_of,
     program_words,
     read_program,
@@ -41,7 +41,7 @@ class ImportRefusedError(RefusalError):
     """A file has no request body that can become a spec."""
 
 
-class Source(NamedTuple):
+class ForeignConfig(NamedTuple):
     """A request body of another tool."""
 
     target: str
@@ -56,7 +56,7 @@ class Source(NamedTuple):
     """The other objects of the file."""
 
 
-def find_source(document: Document) -> Source:
+def find_source(document: Document) -> ForeignConfig:
     """Return the first request body of a file that could be read.
 
     Raises:
@@ -84,13 +84,13 @@ def _target_of(value: Any) -> str | None:
     )
 
 
-def _job_set(document: Document) -> Source:
+def _job_set(document: Document) -> ForeignConfig:
     bodies, others = kubernetes_objects(document, "gke")
     body = next((item for item in bodies if _target_of(item.data)), bodies[0])
     rest = [item.data for item in (*others, *bodies) if item is not body]
     notes = map(_other_object, rest)
     name = _text(body.data.get("metadata"), "name")
-    return Source("gke", body.data, name, None, None, tuple(notes))
+    return ForeignConfig("gke", body.data, name, None, None, tuple(notes))
 
 
 def _other_object(value: Any) -> Note:
@@ -103,7 +103,7 @@ def _other_object(value: Any) -> Note:
     )
 
 
-def _message(target: str, value: dict[str, Any]) -> Source:
+def _message(target: str, value: dict[str, Any]) -> ForeignConfig:
     """Return the source of a message that is no Kubernetes object; `gcloud … describe` wraps some of them."""
     inner = value.get("jobSpec")
     body = inner if isinstance(inner, dict) else value
@@ -117,7 +117,9 @@ def _message(target: str, value: dict[str, Any]) -> Source:
         for key in value
         if body is not value and key != "jobSpec" and not is_written_by_server((key,))
     ]
-    return Source(target, body, name, named.get("projects"), named.get("locations"), tuple(notes))
+    return ForeignConfig(
+        target, body, name, named.get("projects"), named.get("locations"), tuple(notes)
+    )
 
 
 def _text(value: Any, key: str) -> str:
@@ -128,7 +130,7 @@ def _text(value: Any, key: str) -> str:
 # The sizes whose machines a request body describes.
 
 
-class Choice(NamedTuple):
+class SizeChoice(NamedTuple):
     """A size, with what differs from its defaults."""
 
     size: str
@@ -136,7 +138,7 @@ class Choice(NamedTuple):
     machine: str | None = None
 
 
-def choices(body: Mapping[str, Any], catalog: Catalog) -> list[Choice]:
+def choices(body: Mapping[str, Any], catalog: Catalog) -> list[SizeChoice]:
     """Return the sizes that a request body names, the simplest first: the comparison decides which of them it means."""
     texts = {str(value_at(body, path)) for path in leaf_paths(body)}
     nodes = value_at(body, ("tpu", "nodeSpec", 0, "multisliceParams", "nodeCount"), 1)
@@ -145,14 +147,14 @@ def choices(body: Mapping[str, Any], catalog: Catalog) -> list[Choice]:
     return [choice for slice_ in slices for choice in _choices(slice_, texts, count)]
 
 
-def _choices(slice_: Slice, texts: set[str], count: Any) -> Iterator[Choice]:
+def _choices(slice_: Slice, texts: set[str], count: Any) -> Iterator[SizeChoice]:
     """Yield a size if its type, or one of its machines and topologies, are among the texts of a request body."""
     size = f"{slice_.size}x{count}" if type(count) is int and count > 1 else slice_.size
     if (
         slice_.accelerator_type in texts
         or {slice_.accelerators.get("vertex-ai"), str(slice_.cores)} <= texts
     ):
-        yield Choice(size)
+        yield SizeChoice(size)
     all_machines = (*slice_.machines, *slice_.named_machines)
     machines = [
         machine.name for machine in all_machines if texts & {machine.name, machine.gke_label}
@@ -161,7 +163,7 @@ def _choices(slice_: Slice, texts: set[str], count: Any) -> Iterator[Choice]:
         if topology in texts:
             own = None if topology == slice_.topology else topology
             # The target's own default may be another machine than the catalog's.
-            yield from (Choice(size, own, name) for name in (None, *machines))
+            yield from (SizeChoice(size, own, name) for name in (None, *machines))
 
 
 # The draft.
@@ -182,10 +184,10 @@ class Given(NamedTuple):
 
 
 def draft_spec(
-    source: Source,
+    source: ForeignConfig,
     view: dict[str, Any],
     given: Given,
-    choice: Choice,
+    choice: SizeChoice,
     catalog: Catalog,
     *,
     figures: bool = True,
@@ -200,9 +202,9 @@ def draft_spec(
     program = read_program(*program_words(source.target, view), source.name, with_figures=figures)
     training: dict[str, Any] = dict(program.figures)
     if not training.keys() & {*BATCH_FIGURES}:
-        training["batch_size"] = given.batch_size and Number(given.batch_size)
+        training["batch_size"] = given.batch_size and NumberText(given.batch_size)
     if not training.keys() & {"train_steps", "epochs"}:
-        training["train_steps"] = given.train_steps and Number(given.train_steps)
+        training["train_steps"] = given.train_steps and NumberText(given.train_steps)
     spec: dict[str, Any] = {
         "version": 1,
         "name": _name(source.name),
@@ -239,7 +241,7 @@ def _name(text: str) -> str:
     return name or "imported"
 
 
-def _shape_trainer(trainer: dict[str, Any], choice: Choice, catalog: Catalog) -> None:
+def _shape_trainer(trainer: dict[str, Any], choice: SizeChoice, catalog: Catalog) -> None:
     """Move the flags of the TPU compiler out of the variables, and drop the gap of an image beside a package."""
     if (trainer.get("package") or trainer.get("module")) and not trainer["image"]:
         trainer.pop("image")
@@ -287,7 +289,7 @@ def _ordered(value: Any, schema: Mapping[str, Any], path: KeyPath = ()) -> Any:
     if isinstance(value, list):
         return [_ordered(item, {}, (*path, index)) for index, item in enumerate(value)]
     if not isinstance(value, dict):
-        return f"\0{value}" if isinstance(value, Number) else value
+        return f"\0{value}" if isinstance(value, NumberText) else value
     schema = resolve_references(load_schema("tpucfg"), schema)
     known, others = schema.get("properties", {}), schema.get("additionalProperties")
     keys = [*(key for key in known if key in value), *(key for key in value if key not in known)]

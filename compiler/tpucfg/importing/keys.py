@@ -227,18 +227,18 @@ _OPTIONS: Final[Mapping[ArgStyle, re.Pattern[str]]] = {
 """An option of each style, in the order in which they are tried; a pair of words is joined by a zero byte."""
 
 
-class Number(str):
+class NumberText(str):
     """A number of the spec in the spelling of the file."""
 
     __slots__ = ()
 
 
-class Program(NamedTuple):
+class ProgramKeys(NamedTuple):
     """The start of the program, as keys of a spec."""
 
     trainer: dict[str, Any]
     """`command`, `arg_style` and `args`, those that are set."""
-    figures: dict[str, Number]
+    figures: dict[str, NumberText]
     """The figures that the program is given, as keys of `training`."""
     names: Mapping[str, str]
     """The figures that are written as flags, with their names."""
@@ -248,7 +248,7 @@ class Program(NamedTuple):
 
 def read_program(
     command: Sequence[str], args: Sequence[str], name: str, *, with_figures: bool = True
-) -> Program:
+) -> ProgramKeys:
     """Return a command line as keys of a spec.
 
     Args:
@@ -265,13 +265,13 @@ def read_program(
     head, style, options = (
         _split(words) if command or not args or _ROOT.match(args[0]) else (words, None, [])
     )
-    figures = _Figures(preset, with_figures=with_figures)
+    figures = _GivenFigures(preset, with_figures=with_figures)
     if style is None:
         texts = {
             "command": [_with_own_run(figures.in_text(word), name) for word in command],
             "args": [_with_own_run(figures.in_text(word), name) for word in args],
         }
-        return Program(_set(texts), figures.all(), {}, None)
+        return ProgramKeys(_set(texts), figures.all(), {}, None)
     rest, names = figures.in_options(options)
     arguments = _merged(rest)
     # A preset adds its own arguments, so it stands only for a line that has them all.
@@ -284,10 +284,10 @@ def read_program(
         preset_name = None
     trainer = {"command": [_escaped(word) for word in head], "args": arguments}
     styled = {} if style == "--key=value" else {"arg_style": style}
-    return Program(_set({**trainer, **styled}), figures.all(), names, preset_name)
+    return ProgramKeys(_set({**trainer, **styled}), figures.all(), names, preset_name)
 
 
-def flags_of(program: Program, figures: Iterable[str]) -> str | dict[str, Any] | None:
+def flags_of(program: ProgramKeys, figures: Iterable[str]) -> str | dict[str, Any] | None:
     """Return `training.flags` under which exactly the flags of the program are rendered.
 
     Args:
@@ -328,7 +328,7 @@ def _with_own_run(text: str, name: str) -> str:
     )
 
 
-class _Figures:
+class _GivenFigures:
     """The figures of one command line; the first value of each counts."""
 
     def __init__(self, preset: Preset | None, *, with_figures: bool) -> None:
@@ -340,7 +340,7 @@ class _Figures:
         if preset and preset.flags.get("batch_size") is None:
             names.pop("batch_size", None)
         self._by_name = {name: figure for figure, name in names.items()} if with_figures else {}
-        self.numbers: dict[str, Number] = {}
+        self.numbers: dict[str, NumberText] = {}
 
     def in_options(
         self, options: Sequence[tuple[str, str | None]]
@@ -374,10 +374,10 @@ class _Figures:
 
         return re.sub(pattern, replacement, _escaped(text))
 
-    def all(self) -> dict[str, Number]:
+    def all(self) -> dict[str, NumberText]:
         """Return the figures; devices share an example where the batch of one is a fraction."""
         devices = Fraction(self.numbers.get("per_device_batch_size", "1")).denominator
-        return ({"model_parallel": Number(devices)} if devices > 1 else {}) | self.numbers
+        return ({"model_parallel": NumberText(devices)} if devices > 1 else {}) | self.numbers
 
     def _take(self, figure: str, text: str) -> bool:
         """Keep a figure if its number is written as the config will write it; False if it must stay in the line."""
@@ -392,7 +392,7 @@ class _Figures:
             or self.numbers.get(figure, text) != text
         ):
             return False
-        self.numbers[figure] = Number(text)
+        self.numbers[figure] = NumberText(text)
         return True
 
 

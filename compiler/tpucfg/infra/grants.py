@@ -52,7 +52,7 @@ def public_names(resource: Resource | None) -> tuple[tuple[str, str], ...]:
     return tuple(dict.fromkeys(names))
 
 
-class Target(NamedTuple):
+class GrantedObject(NamedTuple):
     """The object that a role is granted on."""
 
     kind: str
@@ -66,7 +66,7 @@ class Grant(NamedTuple):
 
     role: str
     member: str
-    on: Target
+    on: GrantedObject
     condition: str = ""
     """The expression of the condition; empty if there is none."""
 
@@ -97,15 +97,17 @@ def is_grant(resource: Resource) -> bool:
     )
 
 
-def target_of(resource: Resource) -> Target:
+def target_of(resource: Resource) -> GrantedObject:
     """Return the object on which a resource grants access: itself, unless it is a grant that names another one."""
     others = sorted(resource.inputs.keys() - {*_GRANT_KEYS, *_OUTER_KEYS})
     keys = [key for key in (*_OUTER_KEYS, *others) if resource.inputs.get(key)]
     if not (keys and is_grant(resource)):
-        return Target("resource", resource.name)
+        return GrantedObject("resource", resource.name)
     # `cryptoKeyId` is `crypto key`.
     kind = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", keys[-1]).lower().removesuffix(" id")
-    return Target(kind, "/".join(_PATH_PREFIX.sub("", _text(resource.inputs[key])) for key in keys))
+    return GrantedObject(
+        kind, "/".join(_PATH_PREFIX.sub("", _text(resource.inputs[key])) for key in keys)
+    )
 
 
 def _text(value: Any) -> str:

@@ -313,7 +313,7 @@ ProgramResults = Mapping[str, Declared]
 """The resources by environment, or the reason why they are unknown."""
 
 
-class _Run(NamedTuple):
+class _RunningProgram(NamedTuple):
     """A running program, and the files that it writes to."""
 
     request: ProgramRequest
@@ -346,7 +346,7 @@ def run_programs(
 
 
 @contextmanager
-def _running(request: ProgramRequest) -> Iterator[_Run]:
+def _running(request: ProgramRequest) -> Iterator[_RunningProgram]:
     """Start a program, and kill it with its process group in the end, also after an interrupt."""
     folder = os.path.realpath(tempfile.mkdtemp(prefix="tpucfg-program-"))
     # -P: no module of the current folder shadows one of tpucfg's. -B: no `__pycache__` in a user's work tree.
@@ -369,7 +369,7 @@ def _running(request: ProgramRequest) -> Iterator[_Run]:
             start_new_session=True,
         )
         try:
-            yield _Run(request, process, results, log)
+            yield _RunningProgram(request, process, results, log)
         finally:
             _kill_group(process)
             process.wait()
@@ -392,7 +392,7 @@ def _variables(folder: str) -> dict[str, str]:
     )
 
 
-def _wait(run: _Run, deadline: float, timeout: float) -> str:
+def _wait(run: _RunningProgram, deadline: float, timeout: float) -> str:
     """Wait for a program and stop what it left behind; return the reason why results may be missing."""
     try:
         status = run.process.wait(max(0.0, deadline - time.monotonic()))
@@ -404,7 +404,7 @@ def _wait(run: _Run, deadline: float, timeout: float) -> str:
     return f"the stack program ended its process {cause} before its results were complete"
 
 
-def _results(run: _Run, reason: str) -> ProgramResults:
+def _results(run: _RunningProgram, reason: str) -> ProgramResults:
     """Return the results of a program that has ended; an environment without a complete line has failed."""
     request = run.request
     run.results.seek(0)

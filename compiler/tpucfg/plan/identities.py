@@ -96,7 +96,7 @@ _IMAGE: Final = re.compile(r"([a-z0-9-]+)-docker\.pkg\.dev/([^/]+)/([^/]+)/.+")
 """https://cloud.google.com/artifact-registry/docs/docker/names."""
 
 
-class Repository(NamedTuple):
+class ImageRepository(NamedTuple):
     """A repository of Artifact Registry."""
 
     project: str
@@ -108,15 +108,15 @@ class ImagePull(NamedTuple):
     """An account that pulls images of a repository."""
 
     email: str
-    repository: Repository
+    repository: ImageRepository
 
 
-def repository_of(image: str | None) -> Repository | None:
+def repository_of(image: str | None) -> ImageRepository | None:
     """Return the repository of an image in Artifact Registry that a stack can grant; None for every other image."""
     match = _IMAGE.fullmatch(image or "")
     if match is None or match[2] in PUBLIC_REPOSITORIES:
         return None
-    return Repository(match[2], match[1], match[3])
+    return ImageRepository(match[2], match[1], match[3])
 
 
 def image_pulls(jobs: Iterable[Job]) -> tuple[ImagePull, ...]:

@@ -353,7 +353,7 @@ _OF_ONE_RUN: Final = (
 """The placeholders of folders, steps and rate, which change no step: a program keeps them as they are written."""
 
 
-class Program(NamedTuple):
+class SpeedSettings(NamedTuple):
     """The settings that decide the speed of a rung's steps, beside its size."""
 
     image: str | None
@@ -366,7 +366,7 @@ class Program(NamedTuple):
     """The batch and its division among the devices."""
 
 
-def program_of(project: Project, job: Job) -> Program:
+def program_of(project: Project, job: Job) -> SpeedSettings:
     """Return the program of a job; a probe has that of the whole run."""
     job = job.whole_run
     trainer, rung, training = job.settings.trainer, job.rung, project.training
@@ -382,7 +382,7 @@ def program_of(project: Project, job: Job) -> Program:
         if figure not in (*_OF_ONE_RUN, *training.steps)
     ]
     words = trainer.command or (("python3", "-m", trainer.module) if trainer.module else ())
-    return Program(
+    return SpeedSettings(
         image=job.image or job.package,
         command=tuple(fill_placeholders(word, values) for word in words),
         xla_flags=tuple(dict(job.env).get(XLA_FLAGS_VARIABLE, "").split()),

@@ -16,7 +16,7 @@ from tpucfg.plan.rules.parallelism_rules import parallelism_findings
 from tpucfg.plan.rules.project_rules import project_findings
 from tpucfg.plan.rules.scaling_warnings import scaling_warnings
 from tpucfg.plan.rules.trainer_rules import missing_values
-from tpucfg.plan.run_progress import Progress, continued_rung, joined_parts, run_progress
+from tpucfg.plan.run_progress import RunProgress, continued_rung, joined_parts, run_progress
 from tpucfg.plan.rung import Rung, make_rung, probe_rung
 from tpucfg.plan.selection import SelectedSizes, Selection, SelectionError, select_sizes
 from tpucfg.spec import Environment, Project
@@ -114,7 +114,7 @@ def _probes(project: Project, jobs: Sequence[Job]) -> Iterator[Job]:
 
 def run_progress_in(
     project: Project, catalog: Catalog, environment: Environment, selection: Selection
-) -> Progress | None:
+) -> RunProgress | None:
     """Return what the selected run has done in an environment; None for a new one, and for a probe.
 
     Raises:

@@ -16,7 +16,7 @@ from tpucfg.spec import Training
 from tpucfg.text_format import dotted
 
 
-class Progress(NamedTuple):
+class RunProgress(NamedTuple):
     """The steps that a run has made before it goes on, on each size."""
 
     parts: tuple[RunPart, ...]
@@ -62,7 +62,7 @@ def joined_parts(recorded: Sequence[RunPart], done: Sequence[RunPart]) -> tuple[
 
 def run_progress(
     parts: Sequence[RunPart], rung_of: RungOf, ladder: Sequence[str]
-) -> Progress | None:
+) -> RunProgress | None:
     """Return what a run has done; None for a run without parts.
 
     Args:
@@ -88,7 +88,7 @@ def run_progress(
         (end - start) * _examples_of_step(part, length)
         for (start, end), part in zip(pairwise(steps), known, strict=True)
     )
-    return Progress(known, Seen(steps[-1], int(examples)))
+    return RunProgress(known, Seen(steps[-1], int(examples)))
 
 
 def _examples_of_step(part: RunPart, length: int | None) -> Fraction:
@@ -113,7 +113,7 @@ def _with_batch(part: RunPart, rung_of: RungOf, ladder: Sequence[str]) -> RunPar
 
 
 def continued_rung(
-    training: Training, rung: Rung, progress: Progress | None, run: str | None
+    training: Training, rung: Rung, progress: RunProgress | None, run: str | None
 ) -> Rung:
     """Return a rung on which a run goes on, with enough further steps for the examples or tokens that are left.
 
@@ -143,7 +143,7 @@ def examples_of_run(training: Training) -> Fraction:
 
 
 def progress_lines(
-    training: Training, rung: Rung, progress: Progress, before: Rung
+    training: Training, rung: Rung, progress: RunProgress, before: Rung
 ) -> Iterator[str]:
     """Yield what a run that goes on has seen, and what changes with its next step.
 

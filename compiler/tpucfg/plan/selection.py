@@ -10,7 +10,7 @@ from tpucfg.plan.rung import Rung
 from tpucfg.refusal import UsageError
 from tpucfg.spec import Environment, Project
 from tpucfg.text_format import nearest
-from tpucfg.yamldoc import Change
+from tpucfg.yamldoc import Assignment
 
 
 def set_options(changes: Iterable[str]) -> tuple[str, ...]:
@@ -43,7 +43,7 @@ class Selection(NamedTuple):
     """True for the probes of the jobs."""
     done: tuple[RunPart, ...] = ()
     """The steps of the run, as the command line states them."""
-    changes: tuple[Change, ...] = ()
+    changes: tuple[Assignment, ...] = ()
     """Values that replace those of the spec."""
     recorded: Mapping[tuple[str, str], tuple[RunPart, ...]] = MappingProxyType({})
     """The steps of the run by its records, by project and environment."""

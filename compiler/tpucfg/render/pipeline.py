@@ -26,7 +26,13 @@ from tpucfg.spec.credentials import hidden_text
 from tpucfg.spec.parse import parse_project
 from tpucfg.spec.sections import compares
 from tpucfg.targets import RequestBody, target_named
-from tpucfg.targets.extra import Merged, Refusal, extra_path, merged_request_body, refused_extra
+from tpucfg.targets.extra import (
+    FieldRefusal,
+    Merged,
+    extra_path,
+    merged_request_body,
+    refused_extra,
+)
 from tpucfg.targets.interface import spec_path
 from tpucfg.targets.objects import (
     companion_path,
@@ -307,7 +313,7 @@ def request_body_findings(
             )
 
 
-def _follows_from(problem: Problem, refusal: Refusal) -> bool:
+def _follows_from(problem: Problem, refusal: FieldRefusal) -> bool:
     """Return True if a problem may be only that a field of `extra` was left out, such as a missing field beside it."""
     path = problem.path[:-1] if problem.id == schemas.CONFIG.missing else problem.path
     return overlap(path, refusal.field)

@@ -50,7 +50,7 @@ class Cost(NamedTuple):
         )
 
 
-class Forecast(NamedTuple):
+class ThroughputForecast(NamedTuple):
     """The throughput of a rung."""
 
     throughput: Fraction
@@ -101,7 +101,7 @@ def costs(
 
 def forecast_throughputs(
     slices: Sequence[Slice], measured: Mapping[str, Fraction]
-) -> Mapping[str, Forecast]:
+) -> Mapping[str, ThroughputForecast]:
     """Return the throughput of each rung as measured, or by linear scaling; without those that cannot be forecast.
 
     Args:
@@ -110,7 +110,9 @@ def forecast_throughputs(
     """
     sources = {slice_.size: _source(index, slices, measured) for index, slice_ in enumerate(slices)}
     return {
-        slice_.size: Forecast(measured[source.size] / source.cores * slice_.cores, source.size)
+        slice_.size: ThroughputForecast(
+            measured[source.size] / source.cores * slice_.cores, source.size
+        )
         for slice_ in slices
         if (source := sources[slice_.size])
     }

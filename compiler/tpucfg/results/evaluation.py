@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from tpucfg.catalog import Slice
 from tpucfg.number_format import floor_percent, format_metric
-from tpucfg.plan.job import Program
+from tpucfg.plan.job import SpeedSettings
 from tpucfg.results.records import (
     THROUGHPUT,
     Record,
@@ -55,7 +55,7 @@ class RungRecords(NamedTuple):
 
 
 def records_of_programs(
-    results: Results, name: str, programs: Mapping[str, Program], *, same_image: bool = False
+    results: Results, name: str, programs: Mapping[str, SpeedSettings], *, same_image: bool = False
 ) -> Mapping[str, RungRecords]:
     """Return the records of each size of a project: the last of each kind that the rung's program made.
 
@@ -85,7 +85,7 @@ def records_of_programs(
 
 
 def program_differences(
-    record: Record, program: Program, *, same_image: bool = False
+    record: Record, program: SpeedSettings, *, same_image: bool = False
 ) -> Iterator[str]:
     """Yield what a record's program and that of the job differ in: `batch_size was 256, now 512`.
 
@@ -110,7 +110,7 @@ def program_differences(
         yield f"the image was {record.image or 'not recorded'}, now {program.image}"
 
 
-def other_values(results: Results, record: Record, program: Program) -> list[str]:
+def other_values(results: Results, record: Record, program: SpeedSettings) -> list[str]:
     """Return what the last record of the same run has differently; empty for a run without a name or a record.
 
     Its `--set` values are those of every size, and its program is compared with that of the same size.

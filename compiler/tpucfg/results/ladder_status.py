@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tpucfg.catalog import Catalog
 from tpucfg.findings import Finding
 from tpucfg.plan import Rung, Selection, ladder, plan
-from tpucfg.plan.job import Program, program_of
+from tpucfg.plan.job import SpeedSettings, program_of
 from tpucfg.plan.rung import probe_rung
 from tpucfg.results.cost import Cost, costs
 from tpucfg.results.evaluation import RungEvaluation, evaluate_rungs, records_of_programs
@@ -55,7 +55,7 @@ class LadderStatus(NamedTuple):
     """All rungs of the ladder, because a rung is compared with the one below even if that one is not selected."""
     gate: Gate | None
     """The gate of the evaluations."""
-    programs: Mapping[str, Program]
+    programs: Mapping[str, SpeedSettings]
     """The program of each recorded rung's job, by size."""
     probe: Probe | None = None
     """None for a spec without probes."""
@@ -195,7 +195,7 @@ def _status(
 
 def _programs(
     project: Project, catalog: Catalog, environment: Environment, results: Results
-) -> Mapping[str, Program]:
+) -> Mapping[str, SpeedSettings]:
     """Return the programs of the rungs that have records which state one."""
     # Always for the environment's own target, regardless of --target: `record` takes no other.
     recorded = {

@@ -66,7 +66,7 @@ class Unanswered(NamedTuple):
     """The command to try, as a line for bash; empty if the message has the edit."""
 
 
-class Answers(NamedTuple):
+class LiveAnswers(NamedTuple):
     """The state of a job, and the questions without a usable answer."""
 
     state: LiveState
@@ -96,12 +96,14 @@ class ServiceClient:
         for process in tuple(self._running):
             _kill(process)
 
-    def ask(self, job: Job) -> Answers:
+    def ask(self, job: Job) -> LiveAnswers:
         """Ask for the state of a job; a question that fails leaves the rest of the state unknown."""
         unanswered: list[Unanswered] = []
         questions = live_questions(job)
         if questions is None:
-            return Answers(UNKNOWN, (Unanswered(f"{job.target} cannot be asked about its jobs"),))
+            return LiveAnswers(
+                UNKNOWN, (Unanswered(f"{job.target} cannot be asked about its jobs"),)
+            )
         answer: Any = None
         try:
             while True:
@@ -112,9 +114,11 @@ class ServiceClient:
                     unanswered.append(Unanswered(str(failure), shlex.join(question.argv)))
                     answer = None
         except StopIteration as end:
-            return Answers(end.value, tuple(unanswered))
+            return LiveAnswers(end.value, tuple(unanswered))
         except SubmissionError as error:
-            return Answers(UNKNOWN, (Unanswered(f"{error.problem.message}; {error.problem.help}"),))
+            return LiveAnswers(
+                UNKNOWN, (Unanswered(f"{error.problem.message}; {error.problem.help}"),)
+            )
 
     def _answer(self, question: Question) -> Any:
         """Return the text of a log, or the data of another answer; an empty one has no data.
@@ -244,7 +248,7 @@ def live_jobs(
 
 
 def live_job(
-    project: Project, job: Job, body: RequestBody, answers: Answers, now: datetime
+    project: Project, job: Job, body: RequestBody, answers: LiveAnswers, now: datetime
 ) -> LiveJob:
     """Return the progress and the cost of a job, from the answers of its service."""
     state, unanswered = answers
@@ -292,7 +296,7 @@ _STEP: Final = "step"
 _MAX_STEP: Final = 10**12
 
 
-class Progress(NamedTuple):
+class LogProgress(NamedTuple):
     """The progress that a log shows."""
 
     step: int | None = None
@@ -303,7 +307,7 @@ class Progress(NamedTuple):
     """False for a list of entries that breaks off."""
 
 
-def log_progress(log: str, form: StepLine) -> Progress:
+def log_progress(log: str, form: StepLine) -> LogProgress:
     """Return the progress in a log: of lines of steps in a form, or of lines of JSON with a `step`."""
     lines: list[LogObject] = []
     is_whole = True
@@ -315,10 +319,10 @@ def log_progress(log: str, form: StepLine) -> Progress:
     except TruncatedLogError:
         is_whole = False
     if not lines:
-        return Progress(is_whole=is_whole)
+        return LogProgress(is_whole=is_whole)
     # Stable: lines without a time, or of one entry, keep their order. gcloud prints the newest entries first.
     lines.sort(key=lambda line: line.timestamp)
-    return Progress(int(lines[-1].data[_STEP]), _step_seconds(lines, form.warm_up), is_whole)
+    return LogProgress(int(lines[-1].data[_STEP]), _step_seconds(lines, form.warm_up), is_whole)
 
 
 def _seconds(each: LogObject) -> float | None:

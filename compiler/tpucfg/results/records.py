@@ -27,7 +27,7 @@ from tpucfg.fs import (
     staged_files,
 )
 from tpucfg.plan import RunPart
-from tpucfg.plan.job import Program
+from tpucfg.plan.job import SpeedSettings
 from tpucfg.refusal import RefusalError
 from tpucfg.schemas import Problem, RuleIds
 from tpucfg.spec import Environment, Project
@@ -138,7 +138,7 @@ def record_payload(record: Record) -> dict[str, Any]:
     }
 
 
-def recorded_program(program: Program) -> dict[str, Any]:
+def recorded_program(program: SpeedSettings) -> dict[str, Any]:
     """Return a program as the fields of a record, without those that are empty."""
     flags = {
         name: [*value] if isinstance(value, tuple) else value
@@ -183,7 +183,7 @@ def parse_record(
     # The compiled validator is fast; the explanation below parses the line again, with the location of each key.
     if not schemas.is_valid(SCHEMA, data):
         return tuple(islice(_schema_findings(line, data, location), MAX_FINDINGS_PER_LINE))
-    program = {key: data[key] for key in Program._fields if key in data}
+    program = {key: data[key] for key in SpeedSettings._fields if key in data}
     is_probe, step = data.get("probe", False), data.get("step")
     # A whole number is read as a float, like every number of a record.
     step = None if step is None else int(step)

@@ -11,7 +11,7 @@ from tpucfg.changes.fits import NO_FIT_CHANGES, FitChanges, RunFits, compute_fit
 from tpucfg.changes.impact import compute_impact, impact_of_broken_spec
 from tpucfg.changes.previews import Preview
 from tpucfg.changes.programs import (
-    Problem,
+    ProgramProblem,
     ProgramRuns,
     ResourceFiles,
     changes_of_programs,
@@ -263,7 +263,7 @@ def _uncompared_previews(
         yield f"The previews are not compared with the stack programs: {runs.not_run.reason}."
     for name in names:
         declared = runs.before.get(name)
-        if isinstance(declared, Problem):
+        if isinstance(declared, ProgramProblem):
             yield f"The preview of {name} is not compared with the stack programs: {redact(declared.reason)} (base)."
 
 
@@ -300,7 +300,9 @@ def _review_preview(
         name,
         "preview",
         preview.changes,
-        Problem(f"{failure.reason} ({failure.location})", failure.lines) if failure else None,
+        ProgramProblem(f"{failure.reason} ({failure.location})", failure.lines)
+        if failure
+        else None,
         _new_findings(
             _preview_findings(name, preview.before, before),
             _preview_findings(name, preview.after, after),
@@ -316,7 +318,7 @@ def _compare_with_programs(
     """Add to the review of a preview what only the programs declare, or that they could not be run."""
     if declared.problem:
         # A program that already failed in base cannot run without an engine, which is no news about this change.
-        is_new = not isinstance(runs.before.get(review.environment), Problem)
+        is_new = not isinstance(runs.before.get(review.environment), ProgramProblem)
         return review._replace(unverified=declared.problem.reason) if is_new else review
     by_text = {
         (finding.id, finding.message): finding for finding in (*review.findings, *declared.findings)
@@ -338,7 +340,7 @@ def _review_programs(
     source: Source = "head" if before.is_broken else "program"
     old, new = runs.before.get(name), runs.after[name]
     for revision, declared in ((before, old), (after, new)):
-        if isinstance(declared, Problem):
+        if isinstance(declared, ProgramProblem):
             problem = declared._replace(reason=f"{declared.reason} ({revision.snapshot.title})")
             return EnvironmentReview(name, source, problem=problem)
     base = old if isinstance(old, EnvironmentResources) else None

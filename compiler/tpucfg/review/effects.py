@@ -8,7 +8,7 @@ from typing import Final
 from tpucfg.changes.costs import COST_FORMATS, COST_TITLES, CostChanges, cost_growth
 from tpucfg.changes.figures import (
     MONEY,
-    RungRow,
+    RungComparison,
     changed_columns,
     figure_values,
     row_label,
@@ -40,7 +40,7 @@ _MIN_HEADLINE_GROWTH: Final = Fraction(1, 10)
 
 
 def _rung_table(
-    title: str, rows: Sequence[RungRow], names: Sequence[str], titles: Callable[[str], str]
+    title: str, rows: Sequence[RungComparison], names: Sequence[str], titles: Callable[[str], str]
 ) -> Iterator[Part]:
     """Yield a table of figures as a block, or as a fold if it is long; nothing if it has no rows or no columns."""
     cells = [[prose(row_label(row)), *(rung_cell(row, name) for name in names)] for row in rows]

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, takewhile
 from typing import Any, Final, NamedTuple
 
-from tpucfg.changes.config_diff import Difference, Group, redact_difference
+from tpucfg.changes.config_diff import ChangeGroup, Difference, redact_difference
 from tpucfg.changes.facts import Change, Scope
 from tpucfg.changes.resources import ResourceChange, count_phrases
 from tpucfg.changes.statements import (
@@ -190,7 +190,7 @@ def config_folds(difference: Difference) -> list[Fold]:
     return [_config_fold(group, common) for group in redact_difference(difference).groups]
 
 
-def _config_fold(group: Group, common: tuple[Scope, ...]) -> Fold:
+def _config_fold(group: ChangeGroup, common: tuple[Scope, ...]) -> Fold:
     keys, labels = format_keys(group.keys, common), change_labels(group.changes)
     # A script can have the same line several times.
     diffs = dict.fromkeys(

@@ -7,7 +7,7 @@ from typing import Any
 
 from tpucfg.changes.config_diff import redact_difference
 from tpucfg.changes.facts import ABSENT, Change
-from tpucfg.changes.figures import RungRow, figure_values, row_label
+from tpucfg.changes.figures import RungComparison, figure_values, row_label
 from tpucfg.changes.statements import LocatedStatement, change_labels, format_keys
 from tpucfg.findings import errors
 from tpucfg.fit.rung_fit import verdict_text
@@ -94,7 +94,7 @@ def _finding_values(review: Review) -> Iterator[_Values]:
         yield str(finding.location), finding.id, finding.message, ABSENT
 
 
-def _figure_values(row: RungRow) -> Iterator[_Values]:
+def _figure_values(row: RungComparison) -> Iterator[_Values]:
     before, after = figure_values(row.before), figure_values(row.after)
     for name in {**before, **after}:
         if before.get(name) != after.get(name):

@@ -7,7 +7,7 @@ from tpucfg.changes.costs import NO_COSTS, CostChanges
 from tpucfg.changes.fits import NO_FIT_CHANGES, FitChanges
 from tpucfg.changes.impact import Impact
 from tpucfg.changes.previews import Preview
-from tpucfg.changes.programs import NotRun, Problem
+from tpucfg.changes.programs import NotRun, ProgramProblem
 from tpucfg.changes.resources import ResourceChange
 from tpucfg.changes.revisions import CompiledRevision
 from tpucfg.changes.statements import LocatedStatement
@@ -28,7 +28,7 @@ class EnvironmentReview(NamedTuple):
     environment: str
     source: Source
     changes: tuple[ResourceChange, ...] = ()
-    problem: Problem | None = None
+    problem: ProgramProblem | None = None
     findings: tuple[Finding, ...] = ()
     """Findings about the resources of head, without those that base is known to have too."""
     declared: tuple[Resource, ...] = ()

@@ -29,7 +29,7 @@ from tpucfg.plan import Job
 from tpucfg.plan.rules.trainer_rules import runtime_variable
 from tpucfg.spec import Project
 from tpucfg.targets import target_named
-from tpucfg.targets.interface import MACHINE, Effect, Origin, RequestBody, spec_path
+from tpucfg.targets.interface import MACHINE, ExtraEffect, Origin, RequestBody, spec_path
 from tpucfg.text_format import dotted, listed
 from tpucfg.yamldoc import Document
 
@@ -54,7 +54,7 @@ def is_harmless(path: KeyPath) -> bool:
     return any(matches(pattern, path) for pattern in _HARMLESS)
 
 
-class Refusal(NamedTuple):
+class FieldRefusal(NamedTuple):
     """A field of `extra` that the merge left out."""
 
     id: str
@@ -79,7 +79,7 @@ class Merged(NamedTuple):
     body: RequestBody
     sources: Mapping[KeyPath, KeyPath]
     """The path below `extra` of each value that it added, by the path in the request body."""
-    refusals: tuple[Refusal, ...]
+    refusals: tuple[FieldRefusal, ...]
 
     def source(self, path: KeyPath) -> KeyPath | None:
         """Return the path below `extra` of a value of the request body; None if `extra` did not add it."""
@@ -144,7 +144,7 @@ class _Merger:
         self._origins = target.ORIGINS
         self._reserved = target.RESERVED.items()
         self.sources: dict[KeyPath, KeyPath] = {}
-        self.refusals: list[Refusal] = []
+        self.refusals: list[FieldRefusal] = []
 
     def mapping(
         self, body: Mapping[str, Any], extra: Mapping[str, Any], at: _Position
@@ -201,7 +201,7 @@ class _Merger:
                     result.append(part)
         return _LEFT_OUT if value and result in ({}, []) else result
 
-    def _refusal(self, value: Any, at: _Position) -> Refusal | None:
+    def _refusal(self, value: Any, at: _Position) -> FieldRefusal | None:
         for reserved in all_matches(self._reserved, at.path):
             if reserved.applies(value, self._job):
                 return self._falsifies(at, reserved.effect, reserved.source)
@@ -209,13 +209,15 @@ class _Merger:
         row = runtime_variable(name) if isinstance(name, str) else None
         return self._falsifies(at, MACHINE._replace(text=row.effect), row.source) if row else None
 
-    def _falsifies(self, at: _Position, effect: Effect, page: str) -> Refusal:
+    def _falsifies(self, at: _Position, effect: ExtraEffect, page: str) -> FieldRefusal:
         keys = (_setting(effect.key, self._job),) if effect.key else ()
-        return Refusal(effect.id, at.path, at.source, effect.text, keys, page, effect.fix)
+        return FieldRefusal(effect.id, at.path, at.source, effect.text, keys, page, effect.fix)
 
-    def _touched(self, value: Any, at: _Position) -> Refusal:
+    def _touched(self, value: Any, at: _Position) -> FieldRefusal:
         if at.path in self.sources:
-            return Refusal("TPU066", at.path, at.source, "an earlier item of extra sets it", ())
+            return FieldRefusal(
+                "TPU066", at.path, at.source, "an earlier item of extra sets it", ()
+            )
         matched = (first_match(self._origins.items(), path) for path in leaf_paths(value, at.path))
         origins = list(dict.fromkeys(origin for origin in matched if origin))
         keys = tuple(
@@ -224,7 +226,7 @@ class _Merger:
         # With several origins, one rule is not the reason for the rest.
         rule = origins[0] if len(origins) == 1 and origins[0].kind == "rule" else None
         reason, page = (rule.detail, rule.source) if rule else ("", "")
-        return Refusal("TPU066", at.path, at.source, reason, keys, page)
+        return FieldRefusal("TPU066", at.path, at.source, reason, keys, page)
 
 
 def _deciding_keys(origin: Origin, job: Job) -> tuple[KeyPath, ...]:
@@ -247,13 +249,13 @@ def _setting(key: str, job: Job) -> KeyPath:
 
 
 def refused_extra(
-    project: Project, jobs: Iterable[tuple[Job, Sequence[Refusal]]]
+    project: Project, jobs: Iterable[tuple[Job, Sequence[FieldRefusal]]]
 ) -> Iterator[Finding]:
     """Yield a finding for each field of `extra` that was refused, with the settings that decide it in all jobs.
 
     Of more than MAX_FINDINGS fields, the first ones are reported.
     """
-    by_field: dict[tuple[KeyPath, Refusal], dict[str, None]] = {}
+    by_field: dict[tuple[KeyPath, FieldRefusal], dict[str, None]] = {}
     for job, refusals in jobs:
         for refusal in refusals:
             # The index in the merged list depends on the job's own items, and that in `extra` is what the reader sees.
@@ -268,7 +270,9 @@ def refused_extra(
         yield Finding.of("TPU010", message, location, help="delete those first, and check again")
 
 
-def _finding(document: Document, path: KeyPath, refusal: Refusal, keys: Sequence[str]) -> Finding:
+def _finding(
+    document: Document, path: KeyPath, refusal: FieldRefusal, keys: Sequence[str]
+) -> Finding:
     field = dotted(_named(document, path, refusal.source))
     deciding = listed(keys, 3, last=" and ")
     if refusal.id == "TPU066":

@@ -73,7 +73,7 @@ class Service(NamedTuple):
     """True if the service itself deletes each host when `max_run_duration` has passed since its start."""
 
 
-class Run(NamedTuple):
+class ScriptValues(NamedTuple):
     """The values of the script that are not in the job."""
 
     service: Service
@@ -144,11 +144,11 @@ def end_notes(job: Job) -> Iterator[str]:
         yield "the slice is charged until it is deleted, even after the program has ended"
 
 
-def _run(job: Job, service: Service) -> Run:
+def _run(job: Job, service: Service) -> ScriptValues:
     duration = job.max_run_duration
     folder = log_folder(job).removeprefix(f"gs://{job.bucket}/").replace("/", "%2F")
     stop_seconds = min(_MAX_STOP_SECONDS, duration.seconds // 5) if duration else _MAX_STOP_SECONDS
-    return Run(
+    return ScriptValues(
         service=service,
         mounts=tuple(
             HostMount(f"/mnt/tpucfg/{number}", mount.path, *_bucket_and_folder(mount.source))

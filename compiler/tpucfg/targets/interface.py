@@ -35,7 +35,7 @@ class Origin(NamedTuple):
     """For a rule: the path in the spec of the setting that it reads; empty if no setting changes the field."""
 
 
-class Effect(NamedTuple):
+class ExtraEffect(NamedTuple):
     """A way in which a field of `extra` would falsify what is planned and priced."""
 
     id: str
@@ -48,17 +48,17 @@ class Effect(NamedTuple):
     """The edit; by default the deletion, with the setting to use instead."""
 
 
-MACHINES: Final = Effect("TPU068", "sizes", "add machines that the plan does not count")
-MORE_CHIPS: Final = Effect("TPU068", "sizes", "ask for chips that the plan does not count")
-MACHINE: Final = Effect("TPU067", "sizes", "describe another machine than the size has")
-CAPACITY: Final = Effect("TPU067", "capacity", "get the machines in another way")
-DEADLINE: Final = Effect("TPU067", "trainer.max_run_duration", "set another time limit")
+MACHINES: Final = ExtraEffect("TPU068", "sizes", "add machines that the plan does not count")
+MORE_CHIPS: Final = ExtraEffect("TPU068", "sizes", "ask for chips that the plan does not count")
+MACHINE: Final = ExtraEffect("TPU067", "sizes", "describe another machine than the size has")
+CAPACITY: Final = ExtraEffect("TPU067", "capacity", "get the machines in another way")
+DEADLINE: Final = ExtraEffect("TPU067", "trainer.max_run_duration", "set another time limit")
 
 
 class Reserved(NamedTuple):
     """A field that the target does not write, and that `extra` cannot set."""
 
-    effect: Effect
+    effect: ExtraEffect
     source: str
     """The public page that states the effect."""
     applies: Callable[[Any, Job], bool] = lambda *_: True

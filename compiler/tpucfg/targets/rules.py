@@ -23,7 +23,7 @@ from tpucfg.text_format import dotted, format_value, listed
 # Rows about request bodies, and the findings about them.
 
 
-class Rule(NamedTuple):
+class FieldRule(NamedTuple):
     """A rule about one field of a request body."""
 
     path: str
@@ -41,7 +41,7 @@ class Rule(NamedTuple):
     """True if no value of the field is accepted, so that the problem is at its key."""
 
 
-def rule_problems(rules: Iterable[Rule], data: Any, at: KeyPath = ()) -> Iterator[Problem]:
+def rule_problems(rules: Iterable[FieldRule], data: Any, at: KeyPath = ()) -> Iterator[Problem]:
     """Yield the problems of a request body that fits the API's schema, or of the part of it at a path."""
     for rule in rules:
         for steps, value, parent in fields_at(data, rule.path):

@@ -5,7 +5,7 @@ repetition are bounded while it is read. The reader and the writer import a pars
 """
 
 from tpucfg.yamldoc.document import (
-    Change,
+    Assignment,
     Document,
     KeyPath,
     Mark,
@@ -15,7 +15,7 @@ from tpucfg.yamldoc.document import (
 )
 
 __all__ = [
-    "Change",
+    "Assignment",
     "Document",
     "KeyPath",
     "Mark",

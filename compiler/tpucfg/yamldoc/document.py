@@ -57,7 +57,7 @@ class Mark(NamedTuple):
     column: int
 
 
-class Change(NamedTuple):
+class Assignment(NamedTuple):
     """A value that replaces one of a document's."""
 
     path: KeyPath
@@ -87,7 +87,7 @@ class Document(NamedTuple):
     """The roots of the text's further YAML documents, where a reader allows several."""
     is_part: bool = False
     """True for a part of a text, whose root is not at its beginning."""
-    changes: tuple[Change, ...] = ()
+    changes: tuple[Assignment, ...] = ()
     """The values of the command line; their arguments are the last lines of the text."""
     first_change: int = 0
     """The line of the first of them, from 0."""

@@ -7,7 +7,7 @@ from typing import Any, Final
 from tpucfg import paths
 from tpucfg.findings import Finding, Location
 from tpucfg.text_format import dotted, format_count, quote_key, split_lines
-from tpucfg.yamldoc.document import Change, Document, KeyPath, Mark, Node
+from tpucfg.yamldoc.document import Assignment, Document, KeyPath, Mark, Node
 from tpucfg.yamldoc.reader import read_text
 
 _STEP: Final = re.compile(
@@ -15,7 +15,7 @@ _STEP: Final = re.compile(
 )
 
 
-def parse_change(argument: str) -> Change | None:
+def parse_change(argument: str) -> Assignment | None:
     """Return the change that `PATH=VALUE` describes; None if it is malformed.
 
     A key with dots is quoted: `trainer.args."optim.lr"=0.1`. An item of a list has its index: `sizes[0]`.
@@ -27,10 +27,10 @@ def parse_change(argument: str) -> Change | None:
         position = match.end()
     if not path or argument[position : position + 1] != "=":
         return None
-    return Change(tuple(path), argument, position + 1)
+    return Assignment(tuple(path), argument, position + 1)
 
 
-def replace_values(document: Document, changes: Sequence[Change]) -> Document:
+def replace_values(document: Document, changes: Sequence[Assignment]) -> Document:
     """Return a document with other values, which it has as if its text had them; a later change wins.
 
     The arguments are further lines of the document's text. A value that is not YAML is a finding.
@@ -81,7 +81,7 @@ def _without(node: Node, path: KeyPath) -> Node:
     return node.with_children(entries)
 
 
-def _missing_item(root: Node, change: Change) -> Finding | None:
+def _missing_item(root: Node, change: Assignment) -> Finding | None:
     """Return the error about an item beyond the end of a list, or of what is no list, or about a key of a list."""
     node: Node | None = root
     for depth, step in enumerate(change.path):

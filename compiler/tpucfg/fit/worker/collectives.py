@@ -73,7 +73,7 @@ _LISTED: Final = re.compile(r"\{\{([0-9,]+)\}")
 _AXIS: Final = re.compile(r"'([^']*)'(?::\(([0-9]+)\)([0-9]+))?")
 
 
-class Group(NamedTuple):
+class DeviceGroup(NamedTuple):
     """The devices that exchange data with each other."""
 
     devices: int
@@ -93,7 +93,7 @@ class Network(NamedTuple):
         """The devices of the slice."""
         return math.prod(self.axes) * self.chip.devices
 
-    def seconds(self, kind: str, operand: int, group: Group) -> float:
+    def seconds(self, kind: str, operand: int, group: DeviceGroup) -> float:
         """Return the time of one operation, without waiting for the links.
 
         Args:
@@ -131,7 +131,7 @@ class Network(NamedTuple):
 
 
 @lru_cache(maxsize=1000)
-def parse_group(attributes: str, devices: int) -> Group:
+def parse_group(attributes: str, devices: int) -> DeviceGroup:
     """Return the first group of `replica_groups=` at the start of a text.
 
     It is written in one of three forms: `{{0,1},{2,3}}`, `[2,4]<=[4,2]T(1,0)` (a reshaped and transposed range), and
@@ -141,7 +141,7 @@ def parse_group(attributes: str, devices: int) -> Group:
         HloError: The form is none of these.
     """
     if attributes.startswith("{}"):
-        return Group(devices, adjacent=True)
+        return DeviceGroup(devices, adjacent=True)
     if match := _LISTED.match(attributes):
         return _group(shape_of(match[1]))
     if match := _IOTA.match(attributes):
@@ -153,8 +153,8 @@ def parse_group(attributes: str, devices: int) -> Group:
     raise HloError(f"groups of an unknown form: {attributes[:60]}")
 
 
-def _group(members: list[int]) -> Group:
-    return Group(len(members), any(member ^ 1 in members for member in members[:1]))
+def _group(members: list[int]) -> DeviceGroup:
+    return DeviceGroup(len(members), any(member ^ 1 in members for member in members[:1]))
 
 
 def _position(index: int, shape: list[int], order: list[int]) -> int:
@@ -167,7 +167,7 @@ def _position(index: int, shape: list[int], order: list[int]) -> int:
     return number
 
 
-def _mesh_group(axes: str, group_axes: str) -> Group:
+def _mesh_group(axes: str, group_axes: str) -> DeviceGroup:
     """Return the group of the devices that differ only along some axes, or parts of axes, of a mesh."""
     sizes = {name: int(size) for name, size in re.findall(r"'([^']*)'=([0-9]+)", axes)}
     names = list(sizes)

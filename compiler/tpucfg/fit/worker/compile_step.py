@@ -28,7 +28,7 @@ from hlo_clock import schedule
 from stablehlo_flops import count_work
 from stablehlo_work import Work
 from tpu_topology import (
-    Refusal,
+    MemoryRefusal,
     available_hbm,
     check_packages,
     framework_version,
@@ -36,8 +36,8 @@ from tpu_topology import (
     slice_devices,
 )
 from user_function import (
+    JittedStep,
     OpenedFiles,
-    Step,
     StepError,
     call_function,
     describe,
@@ -80,7 +80,7 @@ class Lowered(NamedTuple):
     seconds: float
 
 
-class Answers:
+class AnswerWriter:
     """Writes answers to a file descriptor, which the processes that the user's program starts do not inherit."""
 
     def __init__(self, descriptor: int) -> None:
@@ -98,7 +98,7 @@ class Answers:
         self.write({"phase": phase})
 
 
-def run(request: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
+def run(request: Mapping[str, Any], answers: AnswerWriter) -> dict[str, Any]:
     """Return the result for a request."""
     answers.begin("import")
     jax_version, libtpu_version = check_packages()
@@ -150,7 +150,7 @@ def configure_jax() -> None:
 
 
 def lower(
-    step: Step, devices: Sequence[Any], answers: Answers, changed: Mapping[str, str]
+    step: JittedStep, devices: Sequence[Any], answers: AnswerWriter, changed: Mapping[str, str]
 ) -> Lowered:
     """Trace and lower the step; its hash covers all that the compiler gets from the program.
 
@@ -269,7 +269,7 @@ def compile_lowered(lowered: Lowered, available: int, network: Network | None) -
     }
 
 
-def _refused(refusal: Refusal, *, is_reliable: bool) -> dict[str, Any]:
+def _refused(refusal: MemoryRefusal, *, is_reliable: bool) -> dict[str, Any]:
     """Return the figures of a step that needs too much memory."""
     hbm = {"used": refusal.used, "available": refusal.available, "exact": False}
     forecast = (
@@ -315,7 +315,7 @@ def _used_hbm(memory: Any) -> int:
 def main(descriptor: int) -> None:
     """Read the request, and write the answers to a file descriptor."""
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
-    answers = Answers(descriptor)
+    answers = AnswerWriter(descriptor)
     request = json.load(sys.stdin)
     _give_way_to(request["folder"])
     try:

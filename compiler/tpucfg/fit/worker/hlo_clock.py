@@ -12,14 +12,14 @@ import math
 import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from collectives import KERNEL_SHARE, KINDS, Group, Network, parse_group
+from collectives import KERNEL_SHARE, KINDS, DeviceGroup, Network, parse_group
 from hlo_module import (
+    CallScope,
     Computation,
     HloError,
     Instruction,
     Loop,
     Module,
-    Scope,
     array_sizes,
     call_scope,
     called,
@@ -73,7 +73,7 @@ UNESTIMATED: Final = "arithmetic without an estimate by the compiler"
 ITERATIONS: Final = "iterations of loops whose length is data"
 
 
-class Schedule(NamedTuple):
+class StepSchedule(NamedTuple):
     """The time of a step."""
 
     seconds: float
@@ -94,7 +94,7 @@ class Schedule(NamedTuple):
         }
 
 
-def schedule(text: str, network: Network) -> Schedule:
+def schedule(text: str, network: Network) -> StepSchedule:
     """Return the time of a compiled program.
 
     Raises:
@@ -103,10 +103,10 @@ def schedule(text: str, network: Network) -> Schedule:
     try:
         module = parse_module(text)
         walk = _Walk(module, network)
-        clock = walk.run(module.entry, Scope(module.entry, lambda _number, _path: None))
+        clock = walk.run(module.entry, CallScope(module.entry, lambda _number, _path: None))
     except (LookupError, ValueError, RecursionError, OverflowError) as error:
         raise HloError(f"{type(error).__name__}: {error}") from None
-    return Schedule(clock.now, clock.parts, _HOST not in text, frozenset(walk.uncounted))
+    return StepSchedule(clock.now, clock.parts, _HOST not in text, frozenset(walk.uncounted))
 
 
 class _Clock:
@@ -155,7 +155,7 @@ class _Walk:
         self._products: dict[str, bool] = {}
         self.uncounted: set[str] = set()
 
-    def run(self, computation: Computation, scope: Scope) -> _Clock:
+    def run(self, computation: Computation, scope: CallScope) -> _Clock:
         """Return the time of a computation where it is called."""
         clock = _Clock()
         self._rest -= len(computation.lines)
@@ -166,7 +166,7 @@ class _Walk:
         return clock
 
     def _step(
-        self, clock: _Clock, computation: Computation, instruction: Instruction, scope: Scope
+        self, clock: _Clock, computation: Computation, instruction: Instruction, scope: CallScope
     ) -> None:
         opcode = instruction.opcode
         if opcode in KINDS:
@@ -200,7 +200,7 @@ class _Walk:
         else:
             clock.wait(instruction.operands[0])
 
-    def _control(self, clock: _Clock, instruction: Instruction, scope: Scope) -> None:
+    def _control(self, clock: _Clock, instruction: Instruction, scope: CallScope) -> None:
         if instruction.opcode == "while":
             self._loop(clock, instruction, scope)
         elif instruction.opcode == "call":
@@ -301,7 +301,7 @@ class _Walk:
             if self._is_within_chips(instruction):
                 return 0.0
             return self._network.seconds(
-                kind, operand, Group(self._network.devices, adjacent=False)
+                kind, operand, DeviceGroup(self._network.devices, adjacent=False)
             )
         if at < 0:
             raise HloError(f"{instruction.name} has no groups")
@@ -345,14 +345,14 @@ class _Walk:
             _ATTENTION_PRODUCTS[name[1]] * math.prod(queries) * keys[-2]
         )  # two operations, half of them masked
 
-    def _loop(self, clock: _Clock, instruction: Instruction, scope: Scope) -> None:
+    def _loop(self, clock: _Clock, instruction: Instruction, scope: CallScope) -> None:
         loop = Loop(self._module, scope, instruction)
         once, trips = self.run(loop.body, loop.body_scope()), loop.trip_count()
         if trips is None and once.now:
             self.uncounted.add(ITERATIONS)
         clock.add(once, 1 if trips is None else trips)
 
-    def _branches(self, instruction: Instruction, scope: Scope) -> Iterator[_Clock]:
+    def _branches(self, instruction: Instruction, scope: CallScope) -> Iterator[_Clock]:
         names = (
             name
             for attribute in ("branch_computations", "true_computation", "false_computation")

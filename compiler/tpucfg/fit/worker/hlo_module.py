@@ -186,7 +186,7 @@ _DIRECTIONS: Final[Mapping[str, Callable[[int, int], bool]]] = {
 }
 
 
-class Scope:
+class CallScope:
     """A computation where it is called: the integers of its parameters are known."""
 
     def __init__(
@@ -267,20 +267,20 @@ def called(module: Module, instruction: Instruction) -> Computation:
 
 
 def call_scope(
-    module: Module, scope: Scope, computation: Computation, operands: tuple[str, ...]
-) -> Scope:
+    module: Module, scope: CallScope, computation: Computation, operands: tuple[str, ...]
+) -> CallScope:
     """Return the scope of a computation that is called with operands of another scope."""
 
     def parameter(number: int, path: Path) -> int | None:
         return scope.value(module, operands[number], path) if number < len(operands) else None
 
-    return Scope(computation, parameter)
+    return CallScope(computation, parameter)
 
 
 class Loop:
     """A while loop where it runs."""
 
-    def __init__(self, module: Module, scope: Scope, instruction: Instruction) -> None:
+    def __init__(self, module: Module, scope: CallScope, instruction: Instruction) -> None:
         self.module = module
         self.instruction = instruction
         self.condition = module.computations[instruction.attribute("condition") or ""]
@@ -291,9 +291,9 @@ class Loop:
         """Return an integer of the loop's state before the first iteration."""
         return self._outer.value(self.module, self.instruction.operands[0], path)
 
-    def body_scope(self) -> Scope:
+    def body_scope(self) -> CallScope:
         """Return the scope of the body in any iteration: only what the loop does not change is known."""
-        return Scope(self.body, self._constant_state)
+        return CallScope(self.body, self._constant_state)
 
     def _constant_state(self, number: int, path: Path) -> int | None:
         return self.initial(path) if number == 0 and path and self._is_unchanged(path) else None
@@ -335,14 +335,14 @@ class Loop:
                 used.add(path)
             return 0 if constant is None else constant
 
-        Scope(self.condition, parameter).root_value(self.module, ())
+        CallScope(self.condition, parameter).root_value(self.module, ())
         return used.pop() if len(used) == 1 else None
 
-    def _with(self, counter: Path, value: int, computation: Computation) -> Scope:
+    def _with(self, counter: Path, value: int, computation: Computation) -> CallScope:
         def parameter(number: int, path: Path) -> int | None:
             return value if path == counter else self._constant_state(number, path)
 
-        return Scope(computation, parameter)
+        return CallScope(computation, parameter)
 
     def _next(self, counter: Path, value: int) -> int | None:
         return self._with(counter, value, self.body).root_value(self.module, counter)

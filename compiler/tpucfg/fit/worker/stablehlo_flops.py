@@ -59,7 +59,7 @@ def count_work(module: Any) -> Work:
         for each in operations
         if each.name == "sdy.mesh"
     }
-    program = _Program(functions, meshes)
+    program = _OperationGraph(functions, meshes)
     start = program.node((), None)
     arguments = [
         (start, index) for index, _ in enumerate(functions["main"].regions[0].blocks[0].arguments)
@@ -98,7 +98,7 @@ class _Region(NamedTuple):
     uncounted: frozenset[str] = frozenset()
 
 
-class _Program:
+class _OperationGraph:
     """The operations as numbered nodes, of which equal ones are one; a node comes behind those that it uses."""
 
     def __init__(

@@ -131,7 +131,7 @@ _WORDINGS: Final = (
 )
 
 
-class Refusal(NamedTuple):
+class MemoryRefusal(NamedTuple):
     """The figures of a refusal, in bytes of one device."""
 
     used: int
@@ -139,7 +139,7 @@ class Refusal(NamedTuple):
     available: int
 
 
-def parse_refusal(text: str) -> Refusal | None:
+def parse_refusal(text: str) -> MemoryRefusal | None:
     """Return the figures of a refusal for lack of memory; None for a text that is none."""
     for wording in _WORDINGS:
         match = wording.search(text)
@@ -147,5 +147,5 @@ def parse_refusal(text: str) -> Refusal | None:
             groups = match.groups()
             pairs = zip(groups[::2], groups[1::2])  # noqa: B905 - of equal length
             sizes = [round(float(number) * _UNITS[unit]) for number, unit in pairs]
-            return Refusal(sum(sizes[:-1]), sizes[-1])
+            return MemoryRefusal(sum(sizes[:-1]), sizes[-1])
     return None

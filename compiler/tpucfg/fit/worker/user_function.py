@@ -109,7 +109,7 @@ def relative(file: str, folder: str) -> str | None:
 WANTED = "(jitted, args) or (jitted, args, kwargs), with jitted from jax.jit"
 
 
-class Step(NamedTuple):
+class JittedStep(NamedTuple):
     """A jitted function and its arguments."""
 
     jitted: Any
@@ -147,7 +147,7 @@ def _import(name: str) -> Any:
 
 def call_function(
     function: Callable[..., Any], devices: Sequence[Any], flags: Mapping[str, Any]
-) -> Step:
+) -> JittedStep:
     """Call the user's function, and return the step that it describes."""
     try:
         returned = function(list(devices), dict(flags))
@@ -161,7 +161,7 @@ def call_function(
     return step
 
 
-def _step(returned: Any, name: str) -> Step:
+def _step(returned: Any, name: str) -> JittedStep:
     """Return the parts of the function's result."""
     if not isinstance(returned, (tuple, list)) or len(returned) not in (2, 3):
         raise StepError(
@@ -179,7 +179,7 @@ def _step(returned: Any, name: str) -> Step:
         if not is_right:
             problem = f"the {place} element that `{name}` returned is {_kind_of(value)}; it has to {wanted}"
             raise StepError("wrong-return", problem)
-    return Step(jitted, tuple(args), dict(kwargs))
+    return JittedStep(jitted, tuple(args), dict(kwargs))
 
 
 def _kind_of(value: Any) -> str:
@@ -193,7 +193,7 @@ def _kind_of(value: Any) -> str:
     return f"a value of type {type(value).__name__}"
 
 
-def _wrong_arguments(step: Step, devices: frozenset[Any]) -> Iterator[str]:
+def _wrong_arguments(step: JittedStep, devices: frozenset[Any]) -> Iterator[str]:
     """Yield a message for each argument that is placed on other devices than those of the slice."""
     import jax
 

@@ -44,7 +44,7 @@ _FLEX_START_PAGES: Final = {
 }
 
 
-class _Choice(NamedTuple):
+class _CapacityChoice(NamedTuple):
     """The capacity of one selected size."""
 
     environment: Environment
@@ -90,7 +90,9 @@ def capacity_findings(
         yield from rule(project, [choice for choice in choices if choice.path not in refused_paths])
 
 
-def _choices(project: Project, catalog: Catalog, selected: SelectedSizes) -> Iterator[_Choice]:
+def _choices(
+    project: Project, catalog: Catalog, selected: SelectedSizes
+) -> Iterator[_CapacityChoice]:
     for environment, sizes in selected:
         target = environment.target
         for size in sizes:
@@ -107,12 +109,14 @@ def _choices(project: Project, catalog: Catalog, selected: SelectedSizes) -> Ite
             if slice_ and target in slice_.targets:
                 slice_ = slice_in_force(project, target, slice_)
                 row = capacity_verdict(target, slice_, settings.capacity.kind)
-                yield _Choice(environment, slice_, settings, settings.source(("capacity",)), row)
+                yield _CapacityChoice(
+                    environment, slice_, settings, settings.source(("capacity",)), row
+                )
 
 
 def _grouped(
-    choices: Sequence[_Choice], key: Callable[[_Choice], object]
-) -> Iterator[list[_Choice]]:
+    choices: Sequence[_CapacityChoice], key: Callable[[_CapacityChoice], object]
+) -> Iterator[list[_CapacityChoice]]:
     """Yield the choices that share a key and the layer that sets their capacity, so that one mistake is one finding."""
     yield from grouped(
         ((choice.path, choice.target, key(choice)), choice) for choice in choices
@@ -123,7 +127,7 @@ def _grouped(
 
 
 def _refusals(
-    project: Project, choices: Sequence[_Choice], refused: Sequence[_Choice]
+    project: Project, choices: Sequence[_CapacityChoice], refused: Sequence[_CapacityChoice]
 ) -> Iterator[Finding]:
     """Yield an error for each row of the table by which a target refuses sizes."""
     for group in _grouped(refused, lambda choice: choice.row):
@@ -136,7 +140,7 @@ def _refusals(
         yield project.document.finding("TPU055", message, first.path, help=hint, details=details)
 
 
-def _doubts(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]:
+def _doubts(project: Project, choices: Sequence[_CapacityChoice]) -> Iterator[Finding]:
     """Yield a warning for each row of the table that leaves open if a target takes sizes."""
     groups = _grouped(
         [choice for choice in choices if choice.row.level == "warning"], lambda choice: choice.row
@@ -154,7 +158,9 @@ def _doubts(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]:
         yield project.document.finding("TPU056", message, path, help=hint, details=_sources(row))
 
 
-def _other_capacity(project: Project, choices: Sequence[_Choice], group: Sequence[_Choice]) -> str:
+def _other_capacity(
+    project: Project, choices: Sequence[_CapacityChoice], group: Sequence[_CapacityChoice]
+) -> str:
     """Return the edit that sets a capacity without doubt: flex-start with its duration, or on-demand."""
     path = _edit_path(project, choices, group)
     if group[0].target not in _UNCERTAIN_ON_DEMAND:
@@ -171,7 +177,7 @@ def _duration_edit(capacity: KeyPath) -> str:
     return f"{dotted((*capacity[:-1], 'trainer', 'max_run_duration'))} to 12h"
 
 
-def _shown_path(project: Project, choice: _Choice) -> KeyPath:
+def _shown_path(project: Project, choice: _CapacityChoice) -> KeyPath:
     """Return the path of the capacity, or of the size in its ladder if the spec sets no capacity."""
     environment = choice.environment
     is_set = project.document.node(choice.path) is not None
@@ -182,7 +188,9 @@ def _shown_path(project: Project, choice: _Choice) -> KeyPath:
     )
 
 
-def _edit_path(project: Project, choices: Sequence[_Choice], group: Sequence[_Choice]) -> KeyPath:
+def _edit_path(
+    project: Project, choices: Sequence[_CapacityChoice], group: Sequence[_CapacityChoice]
+) -> KeyPath:
     """Return the path at which another capacity changes no other size and no other environment."""
     first, environment = group[0], group[0].environment
     same_layer = [choice for choice in choices if choice.path == first.path]
@@ -201,7 +209,7 @@ def _edit_path(project: Project, choices: Sequence[_Choice], group: Sequence[_Ch
     return (*environment.path, "capacity") if is_free else first.path
 
 
-def _other_targets(group: Sequence[_Choice]) -> list[str]:
+def _other_targets(group: Sequence[_CapacityChoice]) -> list[str]:
     """Return the targets that take all of the sizes with this capacity, if there are any."""
     kind, names = group[0].kind, group[0].slice.targets
     others = [
@@ -227,7 +235,7 @@ def _sources(row: CapacityRow) -> tuple[str, ...]:
 # What a kind of capacity needs
 
 
-def _flex_start_zones(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]:
+def _flex_start_zones(project: Project, choices: Sequence[_CapacityChoice]) -> Iterator[Finding]:
     """Yield a warning for flex-start on gke outside the zones of GKE's page."""
     flexible = [
         choice for choice in choices if (choice.target, choice.kind) == ("gke", "flex-start")
@@ -244,7 +252,7 @@ def _flex_start_zones(project: Project, choices: Sequence[_Choice]) -> Iterator[
         yield project.document.finding("TPU056", message, group[0].path, help=hint, details=details)
 
 
-def _flex_start_duration(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]:
+def _flex_start_duration(project: Project, choices: Sequence[_CapacityChoice]) -> Iterator[Finding]:
     """Yield an error for flex-start without a run duration, or with one that it does not accept."""
     for choice in choices:
         path, duration = choice.path, choice.settings.trainer.max_run_duration
@@ -262,7 +270,9 @@ def _flex_start_duration(project: Project, choices: Sequence[_Choice]) -> Iterat
         yield project.document.finding("TPU057", message, path, help=hint, details=details)
 
 
-def _spot_without_checkpoints(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]:
+def _spot_without_checkpoints(
+    project: Project, choices: Sequence[_CapacityChoice]
+) -> Iterator[Finding]:
     """Yield a warning for spot machines if nothing in the spec shows that the program writes checkpoints."""
     lost = [
         each
@@ -293,7 +303,7 @@ def writes_checkpoints(project: Project, settings: Settings) -> bool:
     )
 
 
-def _restarts_of_spot(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]:
+def _restarts_of_spot(project: Project, choices: Sequence[_CapacityChoice]) -> Iterator[Finding]:
     """Yield a warning for restarts on spot machines of cloud-tpu, whose request is suspended by a preemption."""
     on_spot = (
         choice for choice in choices if (choice.target, choice.kind) == ("cloud-tpu", "spot")
@@ -311,7 +321,9 @@ def _restarts_of_spot(project: Project, choices: Sequence[_Choice]) -> Iterator[
         )
 
 
-def _reservations_without_zone(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]:
+def _reservations_without_zone(
+    project: Project, choices: Sequence[_CapacityChoice]
+) -> Iterator[Finding]:
     """Yield an error for a reservation without a full name: no list has a zone for the size."""
     for choice in choices:
         environment, size = choice.environment, choice.slice.size
@@ -334,7 +346,7 @@ def _reservations_without_zone(project: Project, choices: Sequence[_Choice]) -> 
         )
 
 
-def _class_and_capacity(project: Project, choices: Sequence[_Choice]) -> Iterator[Finding]:
+def _class_and_capacity(project: Project, choices: Sequence[_CapacityChoice]) -> Iterator[Finding]:
     """Yield an error for a compute class beside a capacity: the class decides how nodes are obtained."""
     for choice in choices:
         if not choice.settings.layers.find("capacity"):
@@ -348,7 +360,7 @@ def _class_and_capacity(project: Project, choices: Sequence[_Choice]) -> Iterato
         )
 
 
-_RULES: Final[Sequence[Callable[[Project, Sequence[_Choice]], Iterator[Finding]]]] = (
+_RULES: Final[Sequence[Callable[[Project, Sequence[_CapacityChoice]], Iterator[Finding]]]] = (
     _doubts,
     _flex_start_zones,
     _flex_start_duration,
@@ -358,5 +370,5 @@ _RULES: Final[Sequence[Callable[[Project, Sequence[_Choice]], Iterator[Finding]]
 )
 
 
-def _sizes(choices: Sequence[_Choice]) -> str:
+def _sizes(choices: Sequence[_CapacityChoice]) -> str:
     return listed(list(dict.fromkeys(choice.slice.size for choice in choices)), last=" and ")

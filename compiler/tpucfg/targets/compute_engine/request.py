@@ -19,7 +19,7 @@ from tpucfg.targets.interface import (
     DEADLINE,
     MACHINE,
     MACHINES,
-    Effect,
+    ExtraEffect,
     Origin,
     RequestBody,
     Reserved,
@@ -425,7 +425,7 @@ ORIGINS: Final[Mapping[str, Origin]] = {
     ),
 }
 """See `Target.ORIGINS`."""
-_OTHER_OBJECT: Final = Effect(
+_OTHER_OBJECT: Final = ExtraEffect(
     "TPU068",
     "",
     "create an object beside the slice: jobs of one host are an instance, and those of several hosts a group",

@@ -27,7 +27,7 @@ from tpucfg.targets.compute_engine.request import (
 )
 from tpucfg.targets.hosts import disk_parts, disk_problems, host_findings
 from tpucfg.targets.interface import RequestBody
-from tpucfg.targets.rules import Rule, rule_problems, service_problem
+from tpucfg.targets.rules import FieldRule, rule_problems, service_problem
 from tpucfg.text_format import dotted, format_value, listed
 
 _MAX_NAME_LENGTH: Final = 63
@@ -83,28 +83,28 @@ def _has_no_room(new_disk: Any, disk: Mapping[str, Any]) -> bool:
 
 
 _HOST_RULES: Final = (
-    Rule(
+    FieldRule(
         "scheduling.maxRunDuration.seconds",
         lambda seconds, _: seconds is not None and _integer(seconds) not in _SECONDS,
         "a duration is 30 seconds to 120 days",
         f"set it to a number from {_SECONDS[0]} to {_SECONDS[-1]}: in a spec, max_run_duration from 30s to 120d",
         request.TIME_LIMIT,
     ),
-    Rule(
+    FieldRule(
         "scheduling.provisioningModel",
         _is_no_flex_start_duration,
         "flex-start takes a duration of 600 to 604800 seconds",
         "set maxRunDuration.seconds to a number of this range",
         request.FLEX_START,
     ),
-    Rule(
+    FieldRule(
         "reservationAffinity",
         _lacks_reservation,
         "a reservation is named by its type SPECIFIC_RESERVATION, key and values",
         "add all three, with key: compute.googleapis.com/reservation-name",
         request.RESERVATIONS,
     ),
-    Rule(
+    FieldRule(
         "disks.*.autoDelete",
         lambda value, disk: not value and disk.get("boot") and "initializeParams" in disk,
         "each host leaves its boot disk behind, which is billed until you delete it",
@@ -112,7 +112,7 @@ _HOST_RULES: Final = (
         request.INSTANCES,
         "TPU121",
     ),
-    Rule(
+    FieldRule(
         "disks.*.initializeParams",
         _has_no_room,
         "the boot disk has no room for Docker and the trainer's image beside the system",
@@ -122,16 +122,16 @@ _HOST_RULES: Final = (
     ),
 )
 """The rules about a host, in a template and in an instance."""
-_OBJECT_RULES: Final[Mapping[str, Sequence[Rule]]] = {
+_OBJECT_RULES: Final[Mapping[str, Sequence[FieldRule]]] = {
     POLICY: (
-        Rule(
+        FieldRule(
             "workloadPolicy.type",
             lambda value, _: value != "HIGH_THROUGHPUT",
             "the hosts of a slice need the throughput between them",
             "set it to HIGH_THROUGHPUT",
             request.GROUPS_OF_TPUS,
         ),
-        Rule(
+        FieldRule(
             "workloadPolicy.acceleratorTopology",
             lambda topology, _: not topology,
             "it is missing, so the hosts would form no slice",
@@ -140,7 +140,7 @@ _OBJECT_RULES: Final[Mapping[str, Sequence[Rule]]] = {
         ),
     ),
     GROUP: (
-        Rule(
+        FieldRule(
             "targetSizePolicy",
             lambda policy, group: (
                 "workloadPolicy" in group.get("resourcePolicies", {})

@@ -25,7 +25,7 @@ from tpucfg.targets.interface import (
     MACHINE,
     MACHINES,
     MORE_CHIPS,
-    Effect,
+    ExtraEffect,
     Origin,
     RequestBody,
     Reserved,
@@ -506,7 +506,7 @@ ORIGINS: Final[Mapping[str, Origin]] = {
         "rule", "GKE copies the secrets' values from Secret Manager for the pods", _SECRETS
     ),
 }
-_NODE_LABELS: Final[Mapping[str, Effect]] = {
+_NODE_LABELS: Final[Mapping[str, ExtraEffect]] = {
     **{
         f"cloud.google.com/gke-{name}": CAPACITY
         for name in ("spot", "preemptible", "flex-start", "provisioning", "queued")
@@ -519,7 +519,7 @@ _NODE_LABELS: Final[Mapping[str, Effect]] = {
 """The labels of nodes by which a pod would choose others than the plan has."""
 
 
-_NODE_ACCOUNT: Final = Effect(
+_NODE_ACCOUNT: Final = ExtraEffect(
     "TPU067", "targets.gke.host_network", "give the program the account of the nodes"
 )
 WORKLOAD_IDENTITY: Final = (

@@ -15,7 +15,7 @@ from tpucfg.spec.placeholders import fill_placeholders
 from tpucfg.spec.project import Environment, Project
 from tpucfg.spec.settings import CapacityKind, Mount, Settings
 from tpucfg.targets.interface import RequestBody
-from tpucfg.targets.rules import Rule, distinct_settings, rule_problems, service_problem
+from tpucfg.targets.rules import FieldRule, distinct_settings, rule_problems, service_problem
 from tpucfg.targets.vertex_ai.request import COMPUTE, NAME, is_counted
 from tpucfg.text_format import dotted, listed
 
@@ -26,14 +26,14 @@ _JOB_DIR: Final = "${job_dir}"
 _STRATEGIES: Final[Mapping[str, CapacityKind]] = {"SPOT": "spot", "FLEX_START": "flex-start"}
 """The strategies of `scheduling` that are a kind of capacity."""
 _RULES: Final = (
-    Rule(
+    FieldRule(
         "workerPoolSpecs",
         lambda pools, _: len(pools or ()) != 1,
         "a TPU job has exactly one pool, for any number of hosts",
         "keep one pool",
         COMPUTE,
     ),
-    Rule(
+    FieldRule(
         "workerPoolSpecs.*.replicaCount",
         lambda count, _: str(1 if count is None else count) != "1",
         "{value} replicas; a TPU job has exactly one for any number of hosts",
