@@ -19,19 +19,57 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 RECORDS: Final = Path("tests", "kinds")
 
 INPUTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "browser": (
+        "tests/charts",
+        "tests/docs",
+        "compiler/tpucfg/charts",
+        "mkdocs.yml",
+        "tools/copy_buttons.py",
+    ),
     "cluster": (
         "tests/cluster",
-        "tests/kubectl_cluster.py",
         "compiler/tpucfg/targets/gke",
         "templates/gke",
         "tools/cluster",
+        "tools/control_plane.py",
     ),
     "engine": ("tests/stacks", "stacks", "requirements-infra.txt", "tools/go.mod"),
-    "machine": ("tests/machine", "templates/host", "tools/machine_tree.py"),
-    "official": ("tests/official", "schema", "requirements-dev.txt"),
-    "tpu_compiler": ("tests/fit", "compiler/tpucfg/fit"),
+    "fuzz": (
+        "tests/fuzz",
+        "tests/test_fuzz.py",
+        "compiler/tpucfg/yamldoc",
+        "compiler/tpucfg/schemas",
+        "schema",
+    ),
+    "machine": (
+        "tests/machine",
+        "compiler/tpucfg/targets/hosts.py",
+        "templates/hosts",
+        "tools/machine_tree.py",
+    ),
+    "official": ("tests/official", "schema", "templates/gke", "requirements-dev.txt"),
+    "programs": (
+        "tests/attacks",
+        "tests/changes",
+        "tests/review",
+        "compiler/tpucfg/changes",
+        "compiler/tpucfg/git",
+        "compiler/tpucfg/infra",
+        "compiler/tpucfg/review",
+        "stacks",
+    ),
+    "system": (
+        "tests/e2e/test_wheel.py",
+        "tests/e2e/test_writing.py",
+        "compiler/tpucfg/fs.py",
+        "compiler/tpucfg/package_data.py",
+        "compiler/tpucfg/render",
+        "pyproject.toml",
+        "tools/wheel_assets.py",
+    ),
+    "tpu_compiler": ("tests/fit", "compiler/tpucfg/fit/worker"),
     "trainer": ("tests/trainer", "templates/trainer"),
-    "workflow": ("tests/workflows", ".github/actions"),
+    "workflow": ("tests/workflows", ".github/actions", "templates/workflow"),
 }
 """The files that decide the results of a kind's tests, as git's pathspecs."""
 
