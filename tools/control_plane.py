@@ -1,7 +1,7 @@
 """Build the cluster that tests/cluster starts: etcd, Kubernetes without the kubelet, JobSet, Kueue, and KWOK's nodes.
 
 Beside them, a program of tests/official. Prints the folder of the programs, which is kept in the cache under a key of
-the sources, flags and Go's version; building takes MINUTES of CPU time, once. Messages go to stderr.
+the sources, flags and Go's version; building takes eight minutes of CPU time, once. Messages go to stderr.
 """
 
 import argparse
@@ -17,10 +17,7 @@ from tool_cache import GO_BUILD, cache_folder, go_build, locked, log
 
 MODULE: Final = Path(__file__).resolve().parent / "cluster"
 LINKS: Final = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
-"""The names under which the program of this module is a part of the control plane.
-
-kubectl is a program of its own: that one starts in half a second of CPU time, and this one in a tenth.
-"""
+"""The names under which the program of this module is a part of the control plane."""
 JOBSET: Final = "sigs.k8s.io/jobset"
 KUEUE: Final = "sigs.k8s.io/kueue"
 PACKAGES: Final = (
@@ -105,7 +102,9 @@ def _build(target: Path) -> None:
     output_file = target.with_name("control-plane.log")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir()
-    log(f"building Kubernetes {version}, JobSet, Kueue and KWOK into {target} (MINUTES, once)")
+    log(
+        f"building Kubernetes {version}, JobSet, Kueue and KWOK into {target} (eight minutes of CPU time, once)"
+    )
     if go_build(MODULE, output_file, ["-ldflags", flags, "-o", f"{unfinished}/", *PACKAGES]):
         raise BuildError(f"`go build` failed; its output: {output_file}")
     for name in LINKS:

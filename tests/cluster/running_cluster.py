@@ -74,7 +74,7 @@ class Cluster(NamedTuple):
                 time.sleep(0.1)
 
     def _is_established(self, path: str) -> bool:
-        conditions = self.request("GET", path).get("status", {}).get("conditions", ())
+        conditions = self.request("GET", path).get("status", {}).get("conditions") or ()
         return any(
             each["type"] == "Established" and each["status"] == "True" for each in conditions
         )
