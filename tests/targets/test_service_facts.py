@@ -5,7 +5,7 @@ from typing import Final
 import pytest
 
 from tpucfg.infra.resource_rules import _PARENT_KEYS
-from tpucfg.plan.rules.access_rules import TARGET_LIMITS
+from tpucfg.plan.rules.access_rules import TARGET_LIMITS, _without_secrets
 from tpucfg.plan.rules.unused_settings import _FOUND_IN_RESULTS
 from tpucfg.spec.presets import PRESETS
 from tpucfg.targets.ai_platform.rules import REGIONS, RUNTIMES
@@ -54,6 +54,10 @@ _FACTS: Final = {
             "cryptoKeyId",
             "parent",
         },
+    ),
+    "the sections by which a credential has its lines": (
+        vars(_without_secrets)["sections"],
+        ("name", "target", "environments", "sizes"),
     ),
     "the findings about files of results": (_FOUND_IN_RESULTS, {"TPU106", "TPU108", "TPU129"}),
 }

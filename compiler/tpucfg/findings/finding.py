@@ -30,6 +30,16 @@ class Location(NamedTuple):
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"
 
+    @property
+    def start(self) -> tuple[int, int]:
+        """The line and column of its first character."""
+        return self.line, self.column
+
+    @property
+    def point(self) -> tuple[str, int, int]:
+        """The file, and where it starts there."""
+        return self.file, self.line, self.column
+
 
 class Allowance(NamedTuple):
     """The reason for which a spec allows a finding."""
@@ -42,7 +52,7 @@ class Allowance(NamedTuple):
         """Return True if a finding at a location is allowed."""
         return not self.places or any(
             place.file == location.file
-            and place[1:3] <= location[1:3]
+            and place.start <= location.start
             and (location.end_line, location.end_column) <= (place.end_line, place.end_column)
             for place in self.places
         )

@@ -86,7 +86,7 @@ def _compile(spec: Mapping[str, Any], catalog: Catalog) -> tuple[CompiledSpec | 
     if not mistakes:
         return compiled, ()
     paths = _paths(document)
-    return None, tuple(Note(paths.get(each.location[:3], ()), each.message) for each in mistakes)
+    return None, tuple(Note(paths.get(each.location.point, ()), each.message) for each in mistakes)
 
 
 def _filled(spec: Mapping[str, Any], catalog: Catalog) -> dict[str, Any]:
@@ -108,12 +108,12 @@ def _filled(spec: Mapping[str, Any], catalog: Catalog) -> dict[str, Any]:
     return filled
 
 
-def _paths(document: Document) -> dict[tuple[Any, ...], KeyPath]:
+def _paths(document: Document) -> dict[tuple[str, int, int], KeyPath]:
     """Return the paths of the values of a spec by the places of their keys and their texts."""
-    places: dict[tuple[Any, ...], KeyPath] = {}
+    places: dict[tuple[str, int, int], KeyPath] = {}
     for path, _ in values_at(document.data, "**"):
-        places.setdefault(document.value_location(path)[:3], path)
-        places.setdefault(document.key_location(path)[:3], path)
+        places.setdefault(document.value_location(path).point, path)
+        places.setdefault(document.key_location(path).point, path)
     return places
 
 

@@ -323,12 +323,12 @@ def config_findings(document: Document, target: str, catalog: Catalog) -> tuple[
     """Return the findings about a config file, whether it was rendered or written by hand."""
     if document.root is None:
         return collect(document.findings)
-    known_lines = {finding.location[:3] for finding in document.findings}
+    known_lines = {finding.location.point for finding in document.findings}
     findings = _object_findings(document, target, catalog)
     return collect(
         [
             *document.findings,
-            *(finding for finding in findings if finding.location[:3] not in known_lines),
+            *(finding for finding in findings if finding.location.point not in known_lines),
         ]
     )
 

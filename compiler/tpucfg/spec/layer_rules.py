@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from functools import reduce
+from itertools import chain
 from typing import Any, Final
 
 from tpucfg.findings import Finding
@@ -176,12 +177,8 @@ def _check_programs(document: Document) -> Iterator[Finding]:
         trainer = merge_layers(document.data, name, size).value["trainer"]
         if any(all(trainer.get(key) is not None for key in keys) for keys in PROGRAMS):
             continue
-        removals = [
-            path
-            for keys in PROGRAMS
-            for key in keys
-            for path in _removals(document, name, size, key)
-        ]
+        keys = chain.from_iterable(PROGRAMS)
+        removals = [path for key in keys for path in _removals(document, name, size, key)]
         layers = layer_paths(name, size)
         path = max(removals, key=lambda removal: layers.index(removal[:-2]), default=("trainer",))
         message = (

@@ -46,10 +46,10 @@ def parse_project(document: Document) -> ParsedProject:
     document = document._replace(text=hidden_text(document))
     findings = [*document.findings]
     # The reader replaces a refused value by 0, which may break the schema too: one finding per location is enough.
-    reported = {finding.location[:3] for finding in findings}
+    reported = {finding.location.point for finding in findings}
     schema_findings = schemas.schema_findings("tpucfg", document, schemas.SPEC)
     schema_findings = without_credentials(document, schema_findings)
-    findings += [finding for finding in schema_findings if finding.location[:3] not in reported]
+    findings += [finding for finding in schema_findings if finding.location.point not in reported]
     if len(findings) > MAX_FINDINGS:
         return ParsedProject(None, collect(findings))
     if errors(findings):

@@ -255,11 +255,8 @@ class Project(NamedTuple):
 
     def distinct_settings(self) -> Iterator[Settings]:
         """Yield the settings of all jobs, each once: environments and sizes with equal layers share one."""
-        return iter(
-            {
-                id(settings): settings for (_, size), settings in self.settings.items() if size
-            }.values()
-        )
+        of_jobs = (settings for (_, size), settings in self.settings.items() if size)
+        return iter({settings.layer_paths: settings for settings in of_jobs}.values())
 
     def users_of(self, layer: KeyPath) -> list[Environment]:
         """Return the environments in whose jobs the layer at a path takes part."""

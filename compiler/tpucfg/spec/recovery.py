@@ -66,13 +66,12 @@ def _broken_sections(root: Node, known_errors: Iterable[Finding]) -> Iterator[st
     """Yield the sections with an error, missing sections, and sections whose name an unknown key probably misspells."""
     present = dict(_entries(root))
     sections = sorted(
-        (key.start.line + 1, key.start.column + 1, name) for name, key in root.keys.items()
+        ((key.start.line + 1, key.start.column + 1), name) for name, key in root.keys.items()
     )
     for finding in known_errors:
-        # The last section that starts before the error; none for an error at the top of the file.
-        yield from [
-            name for line, column, name in sections if (line, column) <= finding.location[1:3]
-        ][-1:]
+        # None for an error at the top of the file.
+        if earlier := [name for start, name in sections if start <= finding.location.start]:
+            yield earlier[-1]
     schema = load_schema("tpucfg")
     yield from (name for name in schema["required"] if name not in present)
     absent = [name for name in schema["properties"] if name not in present]
@@ -88,13 +87,10 @@ def _valid_entries(
     node = document.node((section,))
     valid = {}
     for name, child in _entries(node):
-        start, end = (
-            document.key_location((section, name))[1:3],
-            (child.end.line + 1, child.end.column + 1),
-        )
-        if isinstance(child.value, dict) and not any(
-            start <= finding.location[1:3] < end for finding in known_errors
-        ):
+        start = document.key_location((section, name)).start
+        end = (child.end.line + 1, child.end.column + 1)
+        has_error = any(start <= error.location.start < end for error in known_errors)
+        if isinstance(child.value, dict) and not has_error:
             valid[name] = child
     return node.with_children(valid) if node and valid else None
 

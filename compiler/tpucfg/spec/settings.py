@@ -159,6 +159,8 @@ class Settings(NamedTuple):
     """The settings that only one target knows, as written in the spec."""
     layers: Layered
     """The settings as plain data, with the path of each."""
+    layer_paths: tuple[KeyPath, ...]
+    """The paths of the layers. In one spec, settings with equal paths are the same."""
 
     def source(self, path: KeyPath) -> KeyPath:
         """Return the path in the spec of a setting such as `("trainer", "image")`; it need not be set."""
@@ -183,7 +185,14 @@ def resolve_settings(
         present = tuple(path for path in layer_paths(*pair) if path in layered)
         if present not in by_layers:
             layers = merge_layers(data, *pair, is_probe=is_probe)
-            by_layers[present] = _settings_of(document, layers, preset, is_probe=is_probe)
+            trainer = _trainer(document, layers, preset, is_probe=is_probe)
+            by_layers[present] = Settings(
+                capacity=_capacity(layers.value.get("capacity")),
+                trainer=trainer,
+                targets=sort_keys(layers.value.get("targets", {})),
+                layers=layers,
+                layer_paths=present,
+            )
         settings[pair] = by_layers[present]
     return settings
 
@@ -191,18 +200,6 @@ def resolve_settings(
 def _is_layered(document: Document, path: KeyPath) -> bool:
     node = document.node(path)
     return node is not None and any(key in node.value for key in (*LAYERED, "args"))
-
-
-def _settings_of(
-    document: Document, layers: Layered, preset: Preset | None, *, is_probe: bool
-) -> Settings:
-    data = layers.value
-    return Settings(
-        capacity=_capacity(data.get("capacity")),
-        trainer=_trainer(document, layers, preset, is_probe=is_probe),
-        targets=sort_keys(data.get("targets", {})),
-        layers=layers,
-    )
 
 
 def _capacity(value: Any) -> Capacity:

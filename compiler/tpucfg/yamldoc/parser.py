@@ -241,7 +241,7 @@ class NodeBuilder:
         message = f"the tag {format_value(tag, quoted=False)} is not supported: a spec has only plain values"
         finding = self._finding("TPU011", message, event, help="leave the tag out")
         # The event's range includes the value after the tag; the finding is about the tag alone.
-        line, column = finding.location[1:3]
+        line, column = finding.location.start
         self._keep(
             finding._replace(location=Location(self.name, line, column, line, column + len(tag))),
             event,

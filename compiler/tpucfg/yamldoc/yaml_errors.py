@@ -71,7 +71,7 @@ def syntax_finding(error: Any, text: str, name: str) -> Finding:
         hint,
         location,
         name,
-        ((start, "opened here"),) if start[:3] != location[:3] else (),
+        ((start, "opened here"),) if start.point != location.point else (),
     )
 
 

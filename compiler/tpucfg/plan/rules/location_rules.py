@@ -301,11 +301,9 @@ def _storage_paths(project: Project, selected: SelectedSizes) -> Iterator[tuple[
         for environment, sizes in selected
         for size in sizes
     )
-    for settings in {id(settings): settings for settings in settings_of_jobs}.values():
-        sections = filter(None, (settings.layers.find("trainer", key) for key in ("args", "env")))
-        yield from (
-            (path, text)
-            for each in sections
-            for path, text in each.texts()
-            if text.startswith("gs://")
-        )
+    distinct = {settings.layer_paths: settings for settings in settings_of_jobs}
+    for settings in distinct.values():
+        for key in ("args", "env"):
+            section = settings.layers.find("trainer", key)
+            texts = section.texts() if section else ()
+            yield from ((path, text) for path, text in texts if text.startswith("gs://"))

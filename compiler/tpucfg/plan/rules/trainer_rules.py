@@ -223,7 +223,7 @@ def missing_values(project: Project, jobs: Sequence[Job]) -> Iterator[Finding]:
     for name, placeholder in _MISSING.items():
         # Jobs share settings, whose texts are searched once.
         by_settings = grouped(
-            (id(job.settings), job) for job in jobs if placeholder.is_missing(job)
+            (job.settings.layer_paths, job) for job in jobs if placeholder.is_missing(job)
         ).values()
         uses = ((path, group) for group in by_settings for path in _uses(group[0].settings, name))
         for path, sizes in grouped(
