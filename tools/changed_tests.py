@@ -117,8 +117,7 @@ def _readers(path: PurePosixPath) -> Iterator[Path]:
     seen: set[Path] = {ROOT / path}
     waiting = [path]
     while waiting:
-        found = [*_direct_readers(waiting.pop(0))]
-        for module in found:
+        for module in [*_direct_readers(waiting.pop(0))]:
             if module not in seen:
                 seen.add(module)
                 if _is_test(module):

@@ -155,7 +155,7 @@ def test_programs_run_for_images_and_secrets(repository: Repository, name: str) 
 
 @pytest.mark.parametrize("name", ["stacks/bucket.py", "stacks/json.py", "stacks/json/__init__.py"])
 def test_own_program_runs_always(repository: Repository, name: str) -> None:
-    """What another program reads of a spec is not known."""
+    """A program of one's own may read anything of a spec, so that it is run."""
     (repository.folder / name).parent.mkdir(exist_ok=True)
     with (repository.folder / name).open("a") as file:
         file.write("# own\n")
@@ -176,7 +176,7 @@ def test_new_environment_is_run(repository: Repository) -> None:
 def test_review_starts_no_program(
     repository: Repository, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The comment says why the resources are known; with a changed environment, only that one is run."""
+    """The comment has the reason why the resources are known; with a changed environment, only that one is run."""
     monkeypatch.setattr(programs, "run_programs", lambda _: pytest.fail("a program is started"))
     edit(repository, READ_BY_NO_PROGRAM["batch"])
     capsys.readouterr()

@@ -1,4 +1,4 @@
-"""The same bytes from every process: each command with each format, under two hash seeds."""
+"""Equal bytes from every process: each command with each format, under two hash seeds."""
 
 import json
 import re

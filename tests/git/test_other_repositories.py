@@ -36,11 +36,11 @@ CONFIGS: Final = {
     "bare": "[core]\nrepositoryformatversion = 0\nbare = true\n",
     "worktree": "[core]\nrepositoryformatversion = 0\nbare = false\nworktree = .\n",
 }
-"""What a change can write to the `config` of its own repository: a folder, or one with a working tree."""
+"""The `config` of a repository that a change brings: a folder, or one with a working tree."""
 
 
 class Answer(NamedTuple):
-    """What a command printed, and its exit code."""
+    """The output of a command, and its exit code."""
 
     code: int
     output: str

@@ -71,7 +71,7 @@ class Repository(NamedTuple):
     prefix: PurePosixPath
     """The path of the folder that it is seen from, relative to the root."""
     common_folder: Path
-    """What `git rev-parse --git-common-dir` prints, resolved: it is one for all worktrees of a repository."""
+    """The absolute path that `git rev-parse --git-common-dir` prints, one for all worktrees of a repository."""
     is_bare: bool = False
 
     def git(self, *arguments: str, stdin: bytes = b"") -> bytes:
@@ -284,7 +284,7 @@ def _require_version() -> None:
     if os.environ.get("CI", "false") in {"", "0", "false"}:
         return
     version = os.fsdecode(_run_git(Path(), "version")).removeprefix("git version").strip()
-    numbers = re.match(r"(\d+)\.(\d+)", version)
+    numbers = re.match(r"([0-9]+)\.([0-9]+)", version)
     if numbers is None or (int(numbers[1]), int(numbers[2])) < _MIN_VERSION:
         raise RevisionError(
             f"git {printable(version)} is too old for CI: it takes a folder of a change for a repository",

@@ -54,10 +54,10 @@ class Layered:
 
     def find(self, *keys: str) -> "Layered | None":
         """Return the value at the keys, or None if there is none."""
-        found: Layered | None = self
+        value: Layered | None = self
         for key in keys:
-            found = found.child(key) if found else None
-        return found
+            value = value.child(key) if value else None
+        return value
 
     def child(self, key: str) -> "Layered | None":
         """Return the value of a key of a mapping, or None if there is none."""
