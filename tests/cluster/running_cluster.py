@@ -101,7 +101,8 @@ class Cluster(NamedTuple):
                 connection.request(method, path, sent, headers)
                 answer = connection.getresponse()
                 status, text = answer.status, answer.read().decode()
-            except (ConnectionError, ssl.SSLEOFError):  # the server ends connections that are idle
+            # The server ends connections that are idle, and on a busy machine its longest answers.
+            except (ConnectionError, ssl.SSLError, http.client.IncompleteRead):
                 connection.close()
         if status >= http.client.BAD_REQUEST:
             raise ApiError(json.loads(text)["message"] if text.startswith("{") else text.strip())
