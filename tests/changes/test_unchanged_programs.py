@@ -11,10 +11,9 @@ from tpucfg.changes import programs
 from tpucfg.changes.revisions import CompiledRevision, open_compiled_revisions
 from tpucfg.cli.app import run
 from tpucfg.git.snapshots import CompareRequest
-from tpucfg.infra.stack_program import ProgramRequest, ProgramResults, run_stack_program
+from tpucfg.infra.stack_program import run_stack_program
 from tpucfg.plan import Selection
 
-ALL: Final = ("dev", "prod")
 ARGUMENT: Final = "    model_dir: ${run_dir}\n"
 DEV: Final = "  dev:\n"
 # File, old text, new text: without an old text, the new one is added at the end.
@@ -37,6 +36,7 @@ READ_BY_NO_PROGRAM: Final[dict[str, Edit]] = {
 }
 READ_BY_PROGRAMS: Final[dict[str, Edit]] = {
     "name": ("tpucfg.yaml", "name: mnist", "name: digits"),
+    "environment": ("tpucfg.yaml", DEV, f"  live: {{project: p-live, region: us-central1}}\n{DEV}"),
     "region": ("tpucfg.yaml", "us-central1", "europe-west4"),
     "bucket": ("tpucfg.yaml", DEV, f"{DEV}    bucket: other\n"),
     "label": ("tpucfg.yaml", DEV, f"{DEV}    labels: {{team: vision}}\n"),
@@ -101,15 +101,15 @@ def edit(repository: Repository, edit: Edit) -> None:
         opened.write(new)
 
 
-def unchanged() -> tuple[str, ...]:
-    """Return the environments for which a review of the working tree runs no program."""
+def has_equal_inputs() -> bool:
+    """Return True if a review of the working tree runs no program; both then declare the same."""
     request = CompareRequest("HEAD", None, Path("tpucfg.yaml"), with_program=True)
     with open_compiled_revisions(request, Selection()) as (before, after):
         assert not after.is_broken, after.findings
-        names = programs.unchanged_environments(before, after)
-        for name in names:
+        is_equal = programs.has_equal_inputs(before, after)
+        for name in after.environments if is_equal else ():
             assert declared(before, name) == declared(after, name)
-    return names
+    return is_equal
 
 
 def declared(revision: CompiledRevision, name: str) -> object:
@@ -124,18 +124,15 @@ def test_no_program_runs_for_what_it_does_not_read(repository: Repository, name:
     """The resources are equal too, as a run of both programs shows."""
     edit(repository, READ_BY_NO_PROGRAM[name])
 
-    assert unchanged() == ALL
+    assert has_equal_inputs()
 
 
 @pytest.mark.parametrize("name", READ_BY_PROGRAMS)
 def test_programs_run_for_what_they_read(repository: Repository, name: str) -> None:
-    """An environment whose part of the spec is equal has no change, and another one may have."""
+    """An environment, a grant or the program itself may have changed."""
     edit(repository, READ_BY_PROGRAMS[name])
 
-    names = unchanged()
-
-    assert names in {(), ("prod",)}
-    assert (names == ("prod",)) == (DEV in READ_BY_PROGRAMS[name])
+    assert not has_equal_inputs()
 
 
 @pytest.mark.parametrize("name", READ_ON_GKE)
@@ -146,11 +143,11 @@ def test_programs_run_for_images_and_secrets(repository: Repository, name: str) 
     repository.commit()
     edit(repository, ("tpucfg.yaml", "mnist:1.0", "mnist:1.1"))
     edit(repository, ("tpucfg.yaml", "wandb/3", "wandb/4"))
-    assert unchanged() == ALL
+    assert has_equal_inputs()
 
     edit(repository, READ_ON_GKE[name])
 
-    assert unchanged() == ()
+    assert not has_equal_inputs()
 
 
 @pytest.mark.parametrize("name", ["stacks/bucket.py", "stacks/json.py", "stacks/json/__init__.py"])
@@ -162,21 +159,13 @@ def test_own_program_runs_always(repository: Repository, name: str) -> None:
     repository.commit()
     edit(repository, READ_BY_NO_PROGRAM["batch"])
 
-    assert unchanged() == ()
-
-
-def test_new_environment_is_run(repository: Repository) -> None:
-    """Only an environment that both revisions have is unchanged."""
-    new = f"  staging: {{project: my-project-staging, region: us-central1}}\n{DEV}"
-    edit(repository, ("tpucfg.yaml", DEV, new))
-
-    assert unchanged() == ALL
+    assert not has_equal_inputs()
 
 
 def test_review_starts_no_program(
     repository: Repository, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The comment has the reason why the resources are known; with a changed environment, only that one is run."""
+    """The comment has the reason why the resources are known, and no packages of Pulumi are needed."""
     monkeypatch.setattr(programs, "run_programs", lambda _: pytest.fail("a program is started"))
     edit(repository, READ_BY_NO_PROGRAM["batch"])
     capsys.readouterr()
@@ -184,17 +173,5 @@ def test_review_starts_no_program(
     assert run(["review", "--base", "HEAD", "--fail-on", "caution"]) == 0
 
     comment = capsys.readouterr().out
-    assert "2048" in comment or "+100%" in comment
-    sentence = "Resources: unchanged, as the stack program and all that it reads are equal"
-    assert sentence in comment
-    started: list[tuple[str, ...]] = []
-
-    def start(requests: list[ProgramRequest]) -> list[ProgramResults]:
-        started.extend(request.names for request in requests)
-        return [{} for _ in requests]
-
-    monkeypatch.setattr(programs, "run_programs", start)
-    edit(repository, READ_BY_PROGRAMS["label"])
-    assert run(["review", "--base", "HEAD"]) == 0
-    assert started == [("dev",), ("dev",)]
-    assert "Resources of `prod`: unchanged" in capsys.readouterr().out
+    assert "2,048" in comment
+    assert "Resources: unchanged, as the stack program and all that it reads are equal" in comment

@@ -64,7 +64,7 @@ class ProgramRuns(NamedTuple):
     statements: tuple[LocatedStatement, ...] = ()
     """Changes of the programs themselves."""
     unchanged: tuple[str, ...] = ()
-    """The environments for which nothing was run, because nothing that decides their resources differs."""
+    """The environments of head if nothing was run, because nothing that decides their resources differs."""
     revisions_with_bundled_program: tuple[str, ...] = ()
     """The titles of the revisions without a program of their own, for which the bundled one was run."""
 
@@ -165,10 +165,9 @@ def declared_resources(
         project_file(revision.snapshot.spec.parent) for revision in (before, after)
     ):
         return ProgramRuns({}, {}, None, statements)
-    unchanged = () if files or not runs_programs else unchanged_environments(before, after)
-    names = [name for name in after.environments if name not in unchanged]
-    if unchanged and not names:
-        return ProgramRuns({}, {}, None, statements, unchanged, bundled)
+    names = [*after.environments]
+    if runs_programs and not files and has_equal_inputs(before, after):
+        return ProgramRuns({}, {}, None, statements, (*names,), bundled)
     revisions = [revision for revision in (before, after) if revision.project]
     requests = [_program_request(revision, names) for revision in revisions]
     has_stack = any(pulumi_project(revision.snapshot.spec.parent) for revision in revisions)
@@ -186,36 +185,35 @@ def declared_resources(
             return ProgramRuns({}, {}, _MAY_NOT_RUN if has_stack else None, statements, (), bundled)
     except PackagesMissingError as error:
         not_run = NotRun(str(error), error.help) if has_stack else None
-        return ProgramRuns({}, {}, not_run, statements, unchanged, bundled)
+        return ProgramRuns({}, {}, not_run, statements, (), bundled)
     declared = (
         {name: _declared(revision, result) for name, result in by_name.items()}
         for revision, by_name in zip(revisions, results, strict=True)
     )
     old, new = (next(declared) if revision.project else {} for revision in (before, after))
     statements += (*declaration_statements(old, new),)
-    return ProgramRuns(old, new, None, statements, unchanged, bundled)
+    return ProgramRuns(old, new, None, statements, (), bundled)
 
 
-def unchanged_environments(before: CompiledRevision, after: CompiledRevision) -> tuple[str, ...]:
-    """Return the environments whose resources are equal, because all that the program reads is.
+def has_equal_inputs(before: CompiledRevision, after: CompiledRevision) -> bool:
+    """Return True if the stack programs, and all that they read for the environments of head, are equal.
 
     Only of the bundled program is it known what it reads of a spec; any other one may read all of it.
     """
     old, new = before.snapshot, after.snapshot
     if before.project is None or after.project is None or old.skipped_files or new.skipped_files:
-        return ()
+        return False
     # A file whose content is not known may have changed.
     is_known = all(kind.startswith("file ") for kind in new.program_files.values())
     if old.program_files != new.program_files or not is_known:
-        return ()
+        return False
     if not all(is_bundled(item.spec, item.program_files) for item in (old, new)):
-        return ()
-    return tuple(
-        name
-        for name in after.environments
-        if name in before.environments
+        return False
+    return all(
+        name in before.environments
         and not other_spec(new.spec, name)
         and _program_inputs(before, name) == _program_inputs(after, name)
+        for name in after.environments
     )
 
 

@@ -342,8 +342,7 @@ def _source_sentences(review: Review) -> Iterator[str]:
     for source, text in _SOURCES.items():
         if covered := by_source[source]:
             # Environments are named only if there may be several sources.
-            is_one = not by_source["preview"] and len(covered) == len(environments)
-            names = "" if is_one else f" of {_names(covered)}"
+            names = f" of {_names(covered)}" if by_source["preview"] else ""
             yield f"Resources{names}: {text.format(_bundled(review), head=format_revision(review.after.snapshot))}."
     if unknown := [
         item for item in by_source["preview"] if not (item.preview.is_refreshed or item.problem)
