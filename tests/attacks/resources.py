@@ -5,7 +5,7 @@ from typing import Final
 
 from attacks.attack import Attack, Edit, append, edit, together, write
 
-_RULE: Final = '{"action": {"type": "Delete"}, "condition": {"age": TMP_DAYS, "matches_prefixes": [TMP_PREFIX]}},'
+_RULES: Final = "        lifecycle_rules=[\n"
 _LABELS: Final = "        labels=dict(settings.labels),\n"
 _RETAIN: Final = "retain_on_delete=settings.keep_data"
 _IMPORTS: Final = "\nimport pulumi_gcp as gcp\nfrom pulumi import ResourceOptions\n\n"
@@ -14,7 +14,7 @@ _IMPORTS: Final = "\nimport pulumi_gcp as gcp\nfrom pulumi import ResourceOption
 def _rule(condition: str, action: str = '"type": "Delete"') -> Edit:
     """Add a lifecycle rule to the bucket."""
     rule = f'{{"action": {{{action}}}, "condition": {{{condition}}}}},'
-    return edit("stacks/bucket.py", (_RULE, f"{_RULE}\n            {rule}"))
+    return edit("stacks/bucket.py", (_RULES, f"{_RULES}            {rule}\n"))
 
 
 def _argument(text: str) -> Edit:
