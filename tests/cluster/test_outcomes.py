@@ -51,8 +51,13 @@ def seen(
     cluster: Cluster, goldens: Goldens, request: pytest.FixtureRequest
 ) -> dict[str, dict[str, Any]]:
     """Run the selected cases at the same time."""
-    items = (item for item in request.session.items if isinstance(item, pytest.Function))
-    cases = {str(item.callspec.params["case"]) for item in items if "seen" in item.fixturenames}
+    # Tests of other modules have a fixture of this name, too.
+    items = (item for item in request.session.items if item.path == Path(__file__))
+    cases = {
+        str(item.callspec.params["case"])
+        for item in items
+        if isinstance(item, pytest.Function) and "seen" in item.fixturenames
+    }
     outcomes = run_all(cluster, read_pools(), [JOBS[case] for case in sorted(cases)])
     if goldens.are_written:
         rows = [{**row, "seen": outcomes.get(row["case"], row["seen"])} for row in ROWS]

@@ -71,8 +71,13 @@ def runs(
     if reason := machine_tree.missing():
         missing("machine", reason)
     tree, folder = machine_tree.make(), tmp_path_factory.mktemp("machines")
-    items = (item for item in request.session.items if isinstance(item, pytest.Function))
-    selected = [str(item.callspec.params["case"]) for item in items if "runs" in item.fixturenames]
+    # Tests of other modules have a fixture of this name, too.
+    items = (item for item in request.session.items if item.path == Path(__file__))
+    selected = [
+        str(item.callspec.params["case"])
+        for item in items
+        if isinstance(item, pytest.Function) and "runs" in item.fixturenames
+    ]
     with ThreadPoolExecutor(AT_ONCE) as pool:
         yield Runs(pool, sorted(selected, key=lambda case: -CASES[case].longest), folder, tree)
         STOP.set()

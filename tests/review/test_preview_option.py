@@ -66,7 +66,7 @@ def test_preview_replaces_the_program(
     assert "no longer protected" in comment
     assert "Resources of `dev`: from Pulumi's preview. " in comment
     assert "Drift of `dev` is " in comment
-    assert "Resources of `prod`: from the stack programs" in comment
+    assert "Resources of `prod`: unchanged, as the stack program" in comment
     review(capsys, "--preview", f"dev={lifted}", "--fail-on", "destructive", status=3)
 
 
