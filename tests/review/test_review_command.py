@@ -361,6 +361,7 @@ def test_output_does_not_depend_on_the_process(repository: Repository) -> None:
 def test_review_without_pulumi_compares_configs(repository: Repository, tmp_path: Path) -> None:
     """Without Pulumi's packages the configs are compared, and the comment has the command that installs them."""
     repository.edit((":1.0", ":1.1"))
+    repository.edit(("import pulumi\n", "import pulumi\n\n"), file="stacks/__main__.py")
     (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['pulumi'] = None\n")
     completed = subprocess.run(
         [sys.executable, "-m", "tpucfg", "review", "--base", "HEAD"],
