@@ -239,6 +239,7 @@ EXEMPT: Final[Mapping[tuple[type[Any], str], str]] = {
     (Project, "training"): "its fields are listed by themselves",
     (Settings, "trainer"): "its fields are listed by themselves",
     (Settings, "layers"): "the locations of all settings, which mean nothing by themselves",
+    (Settings, "layer_paths"): "the locations of their layers, which mean nothing by themselves",
     (Project, "document"): "the locations of all values, which mean nothing by themselves",
     (Project, "is_probe"): "reviews compare whole runs",
     (Environment, "sizes_path"): "the line that lists the ladder",
