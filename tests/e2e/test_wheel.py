@@ -17,14 +17,14 @@ import registry_readme
 import yaml
 from markdown_it import MarkdownIt
 
-pytestmark = [pytest.mark.system, pytest.mark.telling, pytest.mark.xdist_group("wheel")]
+pytestmark = [pytest.mark.system, pytest.mark.xdist_group("wheel")]
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHONS = [
-    minor if minor == sys.version_info.minor else pytest.param(minor, marks=pytest.mark.pythons)
+    pytest.param(minor, marks=pytest.mark.telling) if minor == sys.version_info.minor else minor
     for minor in range(11, 15)
 ]
-"""The Python that runs the tests, and the others, if the machine has them."""
+"""The Python that runs the tests; the others, if the machine has them, only where the kind runs whole."""
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 Run: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -63,6 +63,7 @@ def _contents(wheel: Path) -> dict[str, bytes]:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
+@pytest.mark.telling
 def test_the_sdist_builds_an_equal_wheel(sdist: Path, wheel: Path, tmp_path: Path) -> None:
     """The wheels built from the sdist and from the checkout have equal files."""
     with tarfile.open(sdist) as archive:
@@ -72,6 +73,7 @@ def test_the_sdist_builds_an_equal_wheel(sdist: Path, wheel: Path, tmp_path: Pat
     assert _contents(_build(source, "wheel", tmp_path / "dist")) == _contents(wheel)
 
 
+@pytest.mark.telling
 def test_a_registry_accepts_the_metadata(sdist: Path, wheel: Path) -> None:
     """`twine check` finds no problem in the metadata and the README."""
     command = [sys.executable, "-m", "twine", "check", "--strict", str(sdist), str(wheel)]
@@ -81,6 +83,7 @@ def test_a_registry_accepts_the_metadata(sdist: Path, wheel: Path) -> None:
     assert completed.stdout.count("PASSED") == 2
 
 
+@pytest.mark.telling
 @pytest.mark.parametrize("repository", [None, "https://example.com/owner/tpucfg"])
 def test_no_link_of_the_description_is_relative(wheel: Path, repository: str | None) -> None:
     """The description on a registry has only absolute links and images, with or without a repository URL."""
@@ -107,6 +110,7 @@ def test_no_link_of_the_description_is_relative(wheel: Path, repository: str | N
     )
 
 
+@pytest.mark.telling
 @pytest.mark.parametrize(
     "folder", ["schema", "templates", "docs/findings", "stacks", ".github/actions"]
 )
@@ -123,6 +127,7 @@ def test_wheel_carries_the_folders_of_the_root(wheel: Path, folder: str) -> None
         assert contents[f"tpucfg/{name}"] == (ROOT / name).read_bytes()
 
 
+@pytest.mark.telling
 def test_the_wheel_has_the_catalog_as_json(wheel: Path) -> None:
     """Each file of the catalog has an equal JSON file, which the installed package reads."""
     contents = _contents(wheel)
