@@ -55,7 +55,7 @@ def _draw(random: Random, case: str) -> dict[str, Any]:
     row = {"case": case, **job, "fault": fault, "kind": kind}
     if "queue" not in row and random.random() < 1 / 3:
         row["queue"] = "any"
-    trainer = {"restarts": restarts, "max_run_duration": "30s" if fault == "deadline" else None}
+    trainer = {"restarts": restarts, "max_run_duration": "45s" if fault == "deadline" else None}
     return row | {"trainer": {key: value for key, value in trainer.items() if value is not None}}
 
 

@@ -20,8 +20,10 @@ Script = Generator[str, None, None]
 """Yields what it waits for, once a snapshot."""
 SECONDS: Final = 240.0 * float(os.environ.get("TPUCFG_PATIENCE", "1"))
 """The longest case: the controllers find a lost node after a minute. A busy machine needs more."""
-_PART: Final = 12
-"""The part of the deadline, which is 30 seconds, after which the first attempt of some jobs ends."""
+_DEADLINE: Final = 60
+"""The longest duration, in seconds, of the jobs whose first attempt ends before it."""
+_PART: Final = 20
+"""The seconds after which that attempt ends: all jobs of a busy cluster run by then."""
 _QUIET: Final = 6
 """Snapshots without a change after which a job counts as waiting."""
 
@@ -248,7 +250,7 @@ def _deadline_after_a_restart(case: Case) -> Script:
     yield from case.until("the restart", lambda: case.run.attempt > 0)
     begun = time.monotonic()
     yield from case.until("the deadline", lambda: bool(case.run.end) or case.run.is_suspended)
-    is_whole = time.monotonic() - begun > 30 - _PART / 2
+    is_whole = time.monotonic() - begun > _DEADLINE - _PART / 2
     case.seen["last attempt"] = "all of the time" if is_whole else "what was left of the time"
 
 

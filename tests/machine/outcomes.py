@@ -17,7 +17,7 @@ from host_faults import (
     services,
     systemctl,
 )
-from runs import END, ENDS, FAILS, IGNORES, MINUTE, TRAINS, Run, by_worker
+from runs import END, ENDS, FAILS, IGNORES, LATE, MINUTE, TRAINS, Run, by_worker
 from services import NO_ANSWER
 from vm import Machine
 
@@ -241,17 +241,17 @@ DISK: Final[Mapping[str, tuple[Run, ...]]] = {
     "the disk is full or read-only, and a reboot delivers the script": (
         Run(
             TRAINS,
-            120,
-            10 + MINUTE,
             60,
+            10 + MINUTE,
+            60 - 10 - MINUTE + LATE,
             during=[(8, Machine.fill), (10, resets(delivers=True))],
             log="",
         ),
         Run(
             TRAINS,
-            120,
-            10 + MINUTE,
             60,
+            10 + MINUTE,
+            60 - 10 - MINUTE + LATE,
             during=[(8, read_only), (10, resets(delivers=True))],
             log="",
         ),
