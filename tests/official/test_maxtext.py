@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,20 +40,16 @@ BATCHES: Final[tuple[dict[str, Any], ...]] = (
 
 
 def jobs() -> list[Job]:
-    """Return the jobs of every ladder and every form of the batch, whole runs and probes."""
+    """Return the jobs of every ladder, and of the first one with every form of the batch, whole runs and probes."""
     planned: list[Job] = []
-    for region, sizes in LADDERS:
-        for batch in BATCHES:
-            training = {"tuned_on": sizes[0], **FIGURES, **batch}
-            more: dict[str, Any] = {
-                "trainer": TRAINER,
-                "training": training,
-                "probe": {"steps": 50},
-            }
-            for probe in (False, True):
-                planned += compiled(
-                    "gke", *sizes, environment={"region": region}, probes=probe, **more
-                ).jobs
+    first, *others = LADDERS
+    pairs = [*product([first], BATCHES), *zip(others, BATCHES, strict=False)]
+    for ((region, sizes), batch), probe in product(pairs, (False, True)):
+        training = {"tuned_on": sizes[0], **FIGURES, **batch}
+        more: dict[str, Any] = {"trainer": TRAINER, "training": training, "probe": {"steps": 50}}
+        planned += compiled(
+            "gke", *sizes, environment={"region": region}, probes=probe, **more
+        ).jobs
     return planned
 
 
@@ -82,7 +79,7 @@ def test_every_line_means_what_the_plan_says() -> None:
     )
     assert result.returncode == 0, result.stderr[-2000:]
     parsed = [json.loads(line) for line in result.stdout.splitlines()]
-    assert len(parsed) == len(planned) == 96
+    assert len(parsed) == len(planned) == 42
     for job, figures in zip(planned, parsed, strict=True):
         rung = job.rung
         assert figures == {

@@ -89,15 +89,8 @@ def _count(flags: Sequence[str]) -> int:
 @pytest.mark.parametrize(
     ("model", "first", "second", "stop_after"),
     [
-        pytest.param("mnist", SMALL, LARGE, 6, id="mnist-larger"),
-        pytest.param(
-            "transformer",
-            SMALL,
-            LARGE,
-            6,
-            id="transformer-larger",
-            marks=pytest.mark.telling,
-        ),
+        pytest.param("mnist", SMALL, LARGE, 6, id="mnist-larger", marks=pytest.mark.telling),
+        pytest.param("transformer", SMALL, LARGE, 6, id="transformer-larger"),
         pytest.param("transformer", LARGE, SMALL, 3, id="transformer-smaller"),
     ],
 )
