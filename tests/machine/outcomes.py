@@ -328,7 +328,7 @@ SERVICES: Final[Mapping[str, tuple[Run, ...]]] = {
         ),
     ),
     "the network is cut around the program's end": (
-        Run(ENDS, 240, END, 80, during=[(3, network(is_up=False)), (40, network(is_up=True))]),
+        Run(ENDS, 240, END, 80, during=[(3, network(is_up=False)), (20, network(is_up=True))]),
     ),
     "the bucket refuses the log": (Run(ENDS, 120, END, cloud={"uploads": 403}, log=""),),
     "the bucket does not answer": (Run(ENDS, 120, END, cloud={"uploads": NO_ANSWER}, log=""),),
