@@ -1,21 +1,7 @@
 """The infrastructure of one environment of the spec; the stack has the environment's name."""
 
-import pulumi
+from tpucfg.stack import deploy
 
-from environment import EnvironmentComponent
-from interrupt import hide_interrupt_traceback
-from settings import read_settings
+environment = deploy()
 
-hide_interrupt_traceback()
-
-settings = read_settings()
-environment = EnvironmentComponent(settings)
-
-pulumi.export("bucket", environment.bucket)
-pulumi.export("bucketUrl", environment.bucket_url)
-pulumi.export("region", settings.region)
-pulumi.export("project", settings.project)
-pulumi.export("tpuAgent", environment.tpu_agent)
-pulumi.export("workloadServiceAccount", settings.account)
-if len(settings.accounts) > 1:
-    pulumi.export("workloadServiceAccounts", list(settings.accounts))
+# Declare resources of your own below; docs/environments.md of tpucfg has an example.

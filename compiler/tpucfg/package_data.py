@@ -1,4 +1,4 @@
-"""The data that the package reads: its folders, such as schema/ and stacks/, files in YAML, and templates.
+"""The data that the package reads: its folders, such as schema/, files in YAML, and templates.
 
 A wheel contains the folders inside the package; in a checkout they are at its root.
 """
@@ -21,7 +21,7 @@ _CHECKOUT: Final = _PACKAGE.parent.parent
 
 @cache
 def data_folder(name: str) -> Path:
-    """Return the path of a data folder: `schema`, `docs/findings` or `stacks`, for example."""
+    """Return the path of a data folder: `schema` or `docs/findings`, for example."""
     packaged = _PACKAGE / name
     return packaged if packaged.is_dir() else _CHECKOUT / name
 

@@ -76,8 +76,6 @@ def project_files(
     for schema in ("tpucfg", "stack") if infra else ("tpucfg",):
         path = Path("schema") / f"{schema}.schema.json"
         yield path, (data_folder("schema") / path.name).read_text(encoding="utf-8")
-    for path in sorted(data_folder("stacks").glob("*.py")) if infra else ():
-        yield Path("stacks") / path.name, path.read_text(encoding="utf-8")
 
 
 def workflow_files(requirement: str) -> Iterator[tuple[Path, str]]:

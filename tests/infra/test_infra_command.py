@@ -145,13 +145,13 @@ def test_missing_package_is_reported_with_the_install_command(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("1 / 0", "failed: stacks/bucket.py:1: ZeroDivisionError: division by zero"),
-        ("raise SystemExit('stop')", "failed: stacks/bucket.py:1: SystemExit: stop"),
+        ("1 / 0", "failed: stacks/__main__.py:1: ZeroDivisionError: division by zero"),
+        ("raise SystemExit('stop')", "failed: stacks/__main__.py:1: SystemExit: stop"),
         (
             "import nothing_of_the_kind",
-            "failed: stacks/bucket.py:1: ModuleNotFoundError: No module named",
+            "failed: stacks/__main__.py:1: ModuleNotFoundError: No module named",
         ),
-        ("raise ValueError('\\x1b[2J')", "failed: stacks/bucket.py:1: ValueError: \\u001b[2J"),
+        ("raise ValueError('\\x1b[2J')", "failed: stacks/__main__.py:1: ValueError: \\u001b[2J"),
         ("import pulumi; raise pulumi.RunError('no quota')", "tpucfg: dev: no quota\n"),
     ],
 )
@@ -160,7 +160,7 @@ def test_exception_of_an_own_program_is_printed_once(
 ) -> None:
     """An exception of a project's own program is printed once, with its line, and not as an internal error."""
     assert run(["init", str(tmp_path), "--name", "mnist", "--infra"]) == 0
-    program = tmp_path / "stacks" / "bucket.py"
+    program = tmp_path / "stacks" / "__main__.py"
     program.write_text(f"{line}\n{program.read_text()}")
     printed = tpucfg("infra", "--env", "dev", cwd=tmp_path)
     assert printed.returncode == 1

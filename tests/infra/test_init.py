@@ -44,8 +44,8 @@ def test_new_project_has_its_name_and_a_copy_of_the_program(tmp_path: Path) -> N
     assert (
         "mnist:spec: tpucfg.yaml" in (tmp_path / "mnist" / "stacks" / "Pulumi.dev.yaml").read_text()
     )
-    for module in (ROOT / "stacks").glob("*.py"):
-        assert (tmp_path / "mnist" / "stacks" / module.name).read_text() == module.read_text()
+    program = Path("stacks", "__main__.py")
+    assert (tmp_path / "mnist" / program).read_text() == (ROOT / program).read_text()
 
 
 def test_a_virtual_environment_is_not_committed(tmp_path: Path) -> None:

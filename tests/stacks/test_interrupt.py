@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import specs
 
-from interrupt import HOST
+from tpucfg.stack.interrupt import HOST
 
 pytestmark = pytest.mark.shell
 

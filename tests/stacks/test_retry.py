@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-import retry
+from tpucfg.stack import retry
 
 
 def test_waits_double_up_to_five_minutes() -> None:

@@ -49,6 +49,8 @@ from tpucfg.text_format import format_count, printable
 from tpucfg.yamldoc.reader import read_file
 
 _PACKAGES: Final = ("pulumi", "pulumi_gcp")
+_BUNDLED: Final = data_folder("templates") / "infra" / "stacks"
+"""The folder of the program that `tpucfg init` writes."""
 
 
 class ProgramError(Exception):
@@ -92,7 +94,7 @@ def find_program(spec: Path) -> StackProgram:
     """Return the program beside a spec, or the bundled one."""
     pulumi = pulumi_project(spec.parent)
     is_own = pulumi is not None and is_file(pulumi.program / "__main__.py")
-    folder = pulumi.program if pulumi and is_own else data_folder("stacks")
+    folder = pulumi.program if pulumi and is_own else _BUNDLED
     shown = os.path.relpath(folder / "__main__.py", spec.parent) if is_own else "stacks/__main__.py"
     return StackProgram(folder.resolve(), pulumi.name if pulumi else "tpucfg", is_own, shown)
 
@@ -108,13 +110,12 @@ def is_bundled(spec: Path, files: Iterable[str]) -> bool:
     if not program.is_own:
         return True
     folder = PurePath(program.shown).parent
-    bundled = {path.name: path for path in data_folder("stacks").glob("*.py")}
-    # Any other file could be imported in place of a module of its own, or of a package.
+    # Any other file could be imported in place of a package's module.
     paths = (os.path.relpath(file, folder) for file in files)
     names = {path for path in paths if not path.startswith((os.pardir, "Pulumi."))}
-    return names == {*bundled} and all(
-        has_equal_bytes(str(program.folder / name), str(path), MAX_FILE_BYTES)
-        for name, path in bundled.items()
+    main, own = _BUNDLED / "__main__.py", program.folder / "__main__.py"
+    return names <= {main.name, "requirements.txt"} and has_equal_bytes(
+        str(own), str(main), MAX_FILE_BYTES
     )
 
 
@@ -135,7 +136,11 @@ def run_stack_program(spec: Path, project: Project, name: str) -> EnvironmentRes
     environment = project.environments[name]
     try:
         return run_under_mocks(
-            program.folder, environment=environment, project=program.namespace, config=config
+            program.folder,
+            environment=environment,
+            project=program.namespace,
+            config=config,
+            root=spec.parent,
         )
     except ProgramError:
         raise
@@ -164,6 +169,7 @@ def run_under_mocks(
     environment: Environment,
     project: str,
     config: Mapping[str, str],
+    root: Path | None = None,
     preview: bool = False,
 ) -> EnvironmentResources:
     """Return the resources that the program declares for one environment.
@@ -173,6 +179,7 @@ def run_under_mocks(
         environment: an environment of the spec; its name is the stack's name.
         project: the Pulumi project's name.
         config: the stack's config by full key, as the engine passes it: lists as JSON.
+        root: the folder of the Pulumi project; by default the one that contains the program's folder.
         preview: leave values unknown that only Google can provide.
 
     Raises:
@@ -182,11 +189,18 @@ def run_under_mocks(
     # The SDK keeps config and root resource in context variables: a copied context leaves the caller's untouched.
     context = contextvars.copy_context()
     with _program_modules(program), _event_loop():
-        return context.run(_run, program, environment, project, dict(config), preview)
+        return context.run(
+            _run, program, root or program.parent, environment, project, dict(config), preview
+        )
 
 
 def _run(
-    program: Path, environment: Environment, project: str, config: dict[str, str], preview: bool
+    program: Path,
+    root: Path,
+    environment: Environment,
+    project: str,
+    config: dict[str, str],
+    preview: bool,
 ) -> EnvironmentResources:
     # Pulumi takes seconds to import, and most commands do not need it.
     import pulumi
@@ -202,6 +216,8 @@ def _run(
     pulumi.runtime.set_mocks(
         monitor.mocks, project, environment.name, preview, logger, monitor, "organization"
     )
+
+    pulumi.runtime.settings.SETTINGS.root_directory = str(root)
 
     async def read_outputs() -> None:
         for name, value in getattr(pulumi.runtime.get_root_resource(), "outputs", {}).items():

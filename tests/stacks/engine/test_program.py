@@ -14,7 +14,7 @@ from standin.cloud import Call, Cloud
 from standin.engine import NewStack, Stack
 from standin.projects import World
 
-import retry
+from tpucfg.stack import retry
 
 AGENT = f"serviceAccount:service-{NUMBER}@cloud-tpu.iam.gserviceaccount.com"
 ACCOUNT = f"serviceAccount:tpu-mnist-dev@{PROJECT}.iam.gserviceaccount.com"

@@ -6,8 +6,8 @@ import pulumi
 import pulumi_gcp as gcp
 from pulumi import Resource
 
-from resource_options import ResourceOptionsFactory
-from settings import StackSettings
+from tpucfg.stack.resource_options import ResourceOptionsFactory
+from tpucfg.stack.settings import StackSettings
 
 TMP_PREFIX: Final = "tmp/"
 TMP_DAYS: Final = 14

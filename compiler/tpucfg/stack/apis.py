@@ -3,8 +3,8 @@
 import pulumi_gcp as gcp
 from pulumi import Resource
 
-from resource_options import ResourceOptionsFactory
-from settings import StackSettings
+from tpucfg.stack.resource_options import ResourceOptionsFactory
+from tpucfg.stack.settings import StackSettings
 
 
 def enable_api(

@@ -6,10 +6,10 @@ from typing import Final
 import pulumi_gcp as gcp
 from pulumi import Resource
 
-from access import account_labels
-from resource_options import ResourceOptionsFactory
-from settings import StackSettings
 from tpucfg.catalog.target_facts import TARGET_FACTS
+from tpucfg.stack.access import account_labels
+from tpucfg.stack.resource_options import ResourceOptionsFactory
+from tpucfg.stack.settings import StackSettings
 
 LOG_WRITER: Final = "roles/logging.logWriter"
 """Writes log entries, and reads none: https://cloud.google.com/logging/docs/access-control."""

@@ -10,10 +10,10 @@ import pulumi
 import pulumi_gcp as gcp
 from pulumi import Output, Resource
 
-import ml_service
-from resource_options import ResourceOptionsFactory
-from settings import StackSettings
 from tpucfg.catalog.target_facts import TARGET_FACTS, TPU_API
+from tpucfg.stack import ml_service
+from tpucfg.stack.resource_options import ResourceOptionsFactory
+from tpucfg.stack.settings import StackSettings
 
 
 class ServiceAgent(NamedTuple):

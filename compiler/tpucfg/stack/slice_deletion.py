@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import pulumi_gcp as gcp
 from pulumi import Resource
 
-from access import account_labels
-from resource_options import ResourceOptionsFactory
-from settings import StackSettings
+from tpucfg.stack.access import account_labels
+from tpucfg.stack.resource_options import ResourceOptionsFactory
+from tpucfg.stack.settings import StackSettings
 
 
 def grant_deletion(

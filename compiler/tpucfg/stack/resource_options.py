@@ -6,10 +6,10 @@ from typing import Any
 import pulumi
 from pulumi import ResourceOptions
 
-import retry
-from api_error import ApiError
-from error_help import help_for
-from settings import StackSettings
+from tpucfg.stack import retry
+from tpucfg.stack.api_error import ApiError
+from tpucfg.stack.error_help import help_for
+from tpucfg.stack.settings import StackSettings
 
 
 class ResourceOptionsFactory:

@@ -6,12 +6,12 @@ from typing import Final
 import pulumi_gcp as gcp
 from pulumi import Input, Output, Resource, ResourceOptions
 
-from bucket import BUCKET_READER, logical_name
-from identity import ServiceAgent
-from resource_options import ResourceOptionsFactory
-from settings import StackSettings
 from tpucfg.catalog.target_facts import TARGET_FACTS
 from tpucfg.plan.identities import Identity
+from tpucfg.stack.bucket import BUCKET_READER, logical_name
+from tpucfg.stack.identity import ServiceAgent
+from tpucfg.stack.resource_options import ResourceOptionsFactory
+from tpucfg.stack.settings import StackSettings
 
 OBJECT_VIEWER: Final = "roles/storage.objectViewer"
 IMAGE_READER: Final = "roles/artifactregistry.reader"

@@ -7,10 +7,9 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-import org_policy
-import retry
-from api_error import ApiError
-from settings import StackSettings
+from tpucfg.stack import org_policy, retry
+from tpucfg.stack.api_error import ApiError
+from tpucfg.stack.settings import StackSettings
 
 BUCKET: Final = "gcp:storage/bucket:Bucket"
 SERVICE: Final = "gcp:projects/service:Service"

@@ -1,19 +1,20 @@
-"""The component with all resources that the jobs of one environment need: APIs, bucket, identity and access."""
+"""The component with all resources that the jobs of one environment need, and the program that deploys it."""
 
 import pulumi
 import pulumi_gcp as gcp
 from pulumi import Output, ResourceOptions
 
-from access import grant_access
-from apis import enable_api
-from bucket import check_existing_bucket, create_bucket
-from identity import agent_names, create_account, create_agent
-from log_access import grant_log_writing
-from resource_options import ResourceOptionsFactory
-from secret_access import grant_secrets
-from settings import StackSettings
-from slice_deletion import grant_deletion
 from tpucfg.catalog.target_facts import TARGET_FACTS
+from tpucfg.stack.access import grant_access
+from tpucfg.stack.apis import enable_api
+from tpucfg.stack.bucket import check_existing_bucket, create_bucket
+from tpucfg.stack.identity import agent_names, create_account, create_agent
+from tpucfg.stack.interrupt import hide_interrupt_traceback
+from tpucfg.stack.log_access import grant_log_writing
+from tpucfg.stack.resource_options import ResourceOptionsFactory
+from tpucfg.stack.secret_access import grant_secrets
+from tpucfg.stack.settings import StackSettings, read_settings
+from tpucfg.stack.slice_deletion import grant_deletion
 
 
 class EnvironmentComponent(pulumi.ComponentResource):
@@ -50,7 +51,29 @@ class EnvironmentComponent(pulumi.ComponentResource):
         grant_secrets(settings, options, created)
         grant_deletion(settings, options, [*apis, *created])
         grant_log_writing(settings, options, [*apis, *created])
+        self.region: str = settings.region
+        self.provider: gcp.Provider = provider
         self.bucket: Output[str] = Output.from_input(bucket)
         self.bucket_url: Output[str] = Output.concat("gs://", bucket)
         self.tpu_agent: Output[str] = agent.email
         self.register_outputs({"bucketUrl": self.bucket_url, "tpuAgent": self.tpu_agent})
+
+
+def deploy() -> EnvironmentComponent:
+    """Declare the resources of the current stack's environment, and export its outputs.
+
+    Raises:
+        pulumi.RunError: The stack file or the spec is invalid, or a look-up failed; the message names the fix.
+    """
+    hide_interrupt_traceback()
+    settings = read_settings()
+    environment = EnvironmentComponent(settings)
+    pulumi.export("bucket", environment.bucket)
+    pulumi.export("bucketUrl", environment.bucket_url)
+    pulumi.export("region", settings.region)
+    pulumi.export("project", settings.project)
+    pulumi.export("tpuAgent", environment.tpu_agent)
+    pulumi.export("workloadServiceAccount", settings.account)
+    if len(settings.accounts) > 1:
+        pulumi.export("workloadServiceAccounts", list(settings.accounts))
+    return environment

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from settings import StackSettings
+from tpucfg.stack.settings import StackSettings
 
 
 class ApiError(NamedTuple):

@@ -11,7 +11,7 @@ import pulumi
 from pulumi.runtime.mocks import MockMonitor
 from pulumi.runtime.settings import get_monitor
 
-from settings import StackSettings
+from tpucfg.stack.settings import StackSettings
 
 ENDPOINT_VARIABLE: Final = "GOOGLE_ML_ENGINE_CUSTOM_ENDPOINT"
 TOKEN_VARIABLE: Final = "GOOGLE_OAUTH_ACCESS_TOKEN"  # noqa: S105 - the variable's name, not a token

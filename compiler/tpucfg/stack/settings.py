@@ -7,14 +7,14 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pulumi
 
 from tpucfg.catalog import Catalog
 from tpucfg.findings import Finding, errors
 from tpucfg.findings.text import report
-from tpucfg.infra import file_findings, is_known, project_file, project_findings, pulumi_project
+from tpucfg.infra import file_findings, is_known, project_findings, pulumi_project
 from tpucfg.plan import Job, Selection, environment_labels
 from tpucfg.plan.identities import (
     Identity,
@@ -31,9 +31,6 @@ from tpucfg.spec.parse import project_from_document
 from tpucfg.spec.project import Environment, Project
 from tpucfg.targets.rules import long_account_id
 from tpucfg.yamldoc.reader import read_file
-
-PROGRAM: Final = Path(__file__).resolve().parent
-"""The folder of the stack program."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +99,8 @@ def read_settings() -> StackSettings:
     Raises:
         pulumi.RunError: The stack file or the spec is invalid; the message names the fix.
     """
-    root, stack = _root(), pulumi.get_stack()
+    # Only the Automation API, which runs a program inline, passes no folder.
+    root, stack = Path(pulumi.get_root_directory() or Path.cwd()), pulumi.get_stack()
     _check_config(root, stack)
     config = pulumi.Config()
     path = root / (config.get("spec") or "tpucfg.yaml")
@@ -229,15 +227,6 @@ def _parse_list(value: Any) -> list[str]:
     """Parse a list, which the engine passes as JSON."""
     items: list[str] = json.loads(value) if isinstance(value, str) and value else []
     return items
-
-
-def _root() -> Path:
-    """Return the nearest folder with a Pulumi project, at most three levels up, or else the program's parent.
-
-    The limit is for the program bundled with the package, which may be in a virtual environment below another Pulumi
-    project.
-    """
-    return next((folder for folder in PROGRAM.parents[:3] if project_file(folder)), PROGRAM.parent)
 
 
 def _raise_errors(findings: Sequence[Finding], sources: Mapping[str, str]) -> None:

@@ -3,8 +3,8 @@
 import re
 from typing import Final
 
-from api_error import ApiError
-from settings import StackSettings
+from tpucfg.stack.api_error import ApiError
+from tpucfg.stack.settings import StackSettings
 
 CONSTRAINT: Final = re.compile(
     r"\bconstraints/([a-z][A-Za-z.]*[A-Za-z])|(do not belong to a permitted customer)"

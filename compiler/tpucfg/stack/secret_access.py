@@ -6,11 +6,11 @@ from typing import Final
 import pulumi_gcp as gcp
 from pulumi import Resource
 
-from access import account_labels, kubernetes_member
-from apis import enable_api
-from resource_options import ResourceOptionsFactory
-from settings import StackSettings
 from tpucfg.plan.identities import SecretName
+from tpucfg.stack.access import account_labels, kubernetes_member
+from tpucfg.stack.apis import enable_api
+from tpucfg.stack.resource_options import ResourceOptionsFactory
+from tpucfg.stack.settings import StackSettings
 
 SECRET_ACCESSOR: Final = "roles/secretmanager.secretAccessor"  # noqa: S105 - a role
 """Reads the versions of a secret, and neither lists, changes nor shares it:
