@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 import specs
 
+from tpucfg.spec.parse import load_project
 from tpucfg.stack.api_error import ApiError
 from tpucfg.stack.error_help import help_for
 from tpucfg.stack.settings import StackConfig, StackSettings, settings_of
-from tpucfg.spec.parse import load_project
 
 BUCKET = "gcp:storage/bucket:Bucket"
 GRANT = "gcp:projects/iAMMember:IAMMember"
