@@ -70,8 +70,9 @@ def _section(text: str) -> str:
         return text
     rule = RULES[head[1]]
     allowed = ", can be allowed" if rule.allowable else ""
+    stops = ", stops `pulumi up`" if rule.stops_stack else ""
     body = _EXAMPLE.sub(lambda mark: _example(rule, mark[1], mark[2] or ""), text[head.end() :])
-    return f"{heading(rule)}\n\n**{rule.level.capitalize()}**{allowed}.\n{body}"
+    return f"{heading(rule)}\n\n**{rule.level.capitalize()}**{allowed}{stops}.\n{body}"
 
 
 def heading(rule: Rule) -> str:

@@ -13,6 +13,7 @@ from tpucfg.cli.load_spec import print_findings, print_result
 from tpucfg.cli.options import SPEC, EnvOption, SpecOption, format_option, selection
 from tpucfg.findings import errors
 from tpucfg.infra.resources import Declared, EnvironmentResources, ProgramFailure
+from tpucfg.infra.spec_errors import stopping_errors
 from tpucfg.paths import leaf_paths, value_at
 from tpucfg.refusal import RefusalError
 from tpucfg.render.pipeline import compile_spec_file
@@ -39,9 +40,10 @@ def infra(
 
     chosen = selection(env)
     compiled = compile_spec_file(spec, Catalog(), chosen)
-    project = compiled.project
+    project = compiled.plan.project if compiled.plan else None
+    stopping = stopping_errors(project, compiled.findings)
     # As JSON, each program fails because of the errors of its own environment.
-    if project is None or (errors(compiled.findings) and format != "json"):
+    if project is None or (stopping and (compiled.project is None or format != "json")):
         # The program would report an error of the spec too, but with the path as it is from the program's folder.
         print_result(spec, compiled.findings, compiled.source)
         raise CommandExit(ERRORS)

@@ -18,46 +18,56 @@ class Rule(NamedTuple):
     """True if `allow` in the spec may turn a finding into a note, because the rule is a judgment."""
     only_by_path: bool = False
     """True if `allow` has to name the place, because the next finding may be no judgment."""
+    stops_stack: bool = False
+    """True if an error stops `pulumi up`: resources, or what may use them, follow from what it is about."""
 
 
 _ROWS: Final = (
     # The file, its text and its structure.
-    Rule("TPU001", "error", "the file cannot be read"),
-    Rule("TPU002", "error", "the text is not YAML"),
-    Rule("TPU003", "error", "a duplicate key"),
-    Rule("TPU004", "error", "an unknown key"),
-    Rule("TPU005", "error", "a required key is missing"),
-    Rule("TPU006", "error", "a value of the wrong type"),
-    Rule("TPU007", "error", "a value that is not allowed"),
-    Rule("TPU008", "error", "keys that exclude each other"),
-    Rule("TPU009", "error", "an unknown or unclosed placeholder"),
-    Rule("TPU010", "error", "a file beyond the limits"),
-    Rule("TPU011", "error", "an unsupported feature of YAML"),
+    Rule("TPU001", "error", "the file cannot be read", stops_stack=True),
+    Rule("TPU002", "error", "the text is not YAML", stops_stack=True),
+    Rule("TPU003", "error", "a duplicate key", stops_stack=True),
+    Rule("TPU004", "error", "an unknown key", stops_stack=True),
+    Rule("TPU005", "error", "a required key is missing", stops_stack=True),
+    Rule("TPU006", "error", "a value of the wrong type", stops_stack=True),
+    Rule("TPU007", "error", "a value that is not allowed", stops_stack=True),
+    Rule("TPU008", "error", "keys that exclude each other", stops_stack=True),
+    Rule("TPU009", "error", "an unknown or unclosed placeholder", stops_stack=True),
+    Rule("TPU010", "error", "a file beyond the limits", stops_stack=True),
+    Rule("TPU011", "error", "an unsupported feature of YAML", stops_stack=True),
     Rule("TPU012", "warning", "a placeholder where none is replaced", allowable=True),
     Rule("TPU013", "warning", "an allowed finding that did not occur"),
     Rule("TPU014", "error", "a capacity set by an environment and by a size"),
-    Rule("TPU015", "error", "a removal of something that is not set"),
+    Rule("TPU015", "error", "a removal of something that is not set", stops_stack=True),
     Rule("TPU016", "warning", "XLA flags that no rung gets", allowable=True),
     Rule("TPU017", "error", "a credential in the spec", allowable=True, only_by_path=True),
     # Sizes, regions and names.
-    Rule("TPU020", "error", "a size that does not exist"),
-    Rule("TPU021", "error", "a size that the region does not offer", allowable=True),
+    Rule("TPU020", "error", "a size that does not exist", stops_stack=True),
+    Rule(
+        "TPU021", "error", "a size that the region does not offer", allowable=True, stops_stack=True
+    ),
     Rule("TPU022", "error", "a zone outside the region, or without the size", allowable=True),
     Rule("TPU023", "error", "a ladder out of order"),
     Rule("TPU024", "error", "a size that the target does not support"),
     Rule("TPU025", "error", "an override or a zone for a size in no ladder"),
     Rule("TPU026", "error", "a machine or a topology that the size does not have"),
-    Rule("TPU027", "error", "a region that the target does not serve", allowable=True),
-    Rule("TPU028", "error", "a bucket name that Cloud Storage refuses"),
-    Rule("TPU029", "error", "two environments with one bucket"),
-    Rule("TPU030", "error", "a name longer than its service allows"),
+    Rule(
+        "TPU027",
+        "error",
+        "a region that the target does not serve",
+        allowable=True,
+        stops_stack=True,
+    ),
+    Rule("TPU028", "error", "a bucket name that Cloud Storage refuses", stops_stack=True),
+    Rule("TPU029", "error", "two environments with one bucket", stops_stack=True),
+    Rule("TPU030", "error", "a name longer than its service allows", stops_stack=True),
     Rule("TPU031", "warning", "data outside the environment's bucket", allowable=True),
     # Figures in the command line of the program.
     Rule("TPU032", "error", "a number written for a figure", allowable=True),
     Rule("TPU033", "warning", "a number in a text that may mean a figure", allowable=True),
     Rule("TPU034", "warning", "a figure that the program does not get", allowable=True),
     # Regions of clusters and buckets.
-    Rule("TPU035", "error", "a cluster outside the environment's region"),
+    Rule("TPU035", "error", "a cluster outside the environment's region", stops_stack=True),
     Rule("TPU036", "warning", "a bucket to read in another region", allowable=True),
     # The arithmetic of a rung, and its processes.
     Rule("TPU040", "error", "a batch that does not divide over the replicas"),
@@ -103,10 +113,10 @@ _ROWS: Final = (
     Rule("TPU074", "error", "a config that the service refuses for TPUs"),
     Rule("TPU079", "error", "a rendered text that differs from its job"),
     # Pulumi stacks: their files, resources and grants.
-    Rule("TPU080", "error", "an unknown key in a stack file"),
-    Rule("TPU081", "error", "an invalid value in a stack file"),
-    Rule("TPU082", "error", "a stack without an environment"),
-    Rule("TPU083", "error", "a stack whose spec does not exist"),
+    Rule("TPU080", "error", "an unknown key in a stack file", stops_stack=True),
+    Rule("TPU081", "error", "an invalid value in a stack file", stops_stack=True),
+    Rule("TPU082", "error", "a stack without an environment", stops_stack=True),
+    Rule("TPU083", "error", "a stack whose spec does not exist", stops_stack=True),
     Rule("TPU084", "error", "a stack output that differs from the spec"),
     Rule("TPU085", "warning", "a stack file that Pulumi or a review does not read"),
     Rule("TPU086", "warning", "a secret without a version"),
@@ -137,7 +147,7 @@ _ROWS: Final = (
     Rule("TPU110", "error", "a rung whose predecessor has not passed"),
     Rule("TPU111", "error", "a rung that is not known to fit"),
     Rule("TPU112", "error", "an XLA flag that the compiler does not know"),
-    Rule("TPU113", "error", "a placeholder without a value"),
+    Rule("TPU113", "error", "a placeholder without a value", stops_stack=True),
     Rule("TPU114", "error", "a Python that cannot compile for TPUs"),
     Rule("TPU115", "error", "a machine that cannot compile for TPUs"),
     Rule("TPU116", "error", "a step that cannot be loaded"),
@@ -146,7 +156,7 @@ _ROWS: Final = (
     Rule("TPU119", "error", "a step that the compiler refuses"),
     Rule("TPU121", "warning", "a boot disk that stays, or is too small", allowable=True),
     Rule("TPU122", "warning", "a program with the account of its nodes", allowable=True),
-    Rule("TPU123", "error", "an image without a registry"),
+    Rule("TPU123", "error", "an image without a registry", stops_stack=True),
     Rule("TPU124", "warning", "an image whose tag moves", allowable=True),
     Rule("TPU125", "warning", "a job of a cluster that is not named", allowable=True),
     Rule("TPU126", "warning", "two specs that share their folders", allowable=True),

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Final
 
-from tpucfg.findings import Finding
+from tpucfg.findings import Finding, Location
 from tpucfg.schemas import load_schema
 from tpucfg.text_format import nearest
 from tpucfg.yamldoc import Document, Mark, Node
@@ -57,6 +57,14 @@ def replace_broken_sections(document: Document, known_errors: Sequence[Finding])
     return document._replace(root=repaired, findings=(), broken=broken)
 
 
+def section_at(root: Node, location: Location) -> str | None:
+    """Return the name of the last section that starts before a place; None for a place before all of them."""
+    starts = sorted(
+        ((key.start.line + 1, key.start.column + 1), name) for name, key in root.keys.items()
+    )
+    return next((name for start, name in reversed(starts) if start <= location.start), None)
+
+
 def _entries(node: Node | None) -> Iterable[tuple[str, Node]]:
     """Return the keys and values of a mapping; nothing for any other node."""
     return node.children.items() if node and isinstance(node.children, Mapping) else ()
@@ -65,13 +73,10 @@ def _entries(node: Node | None) -> Iterable[tuple[str, Node]]:
 def _broken_sections(root: Node, known_errors: Iterable[Finding]) -> Iterator[str]:
     """Yield the sections with an error, missing sections, and sections whose name an unknown key probably misspells."""
     present = dict(_entries(root))
-    sections = sorted(
-        ((key.start.line + 1, key.start.column + 1), name) for name, key in root.keys.items()
-    )
     for finding in known_errors:
         # None for an error at the top of the file.
-        if earlier := [name for start, name in sections if start <= finding.location.start]:
-            yield earlier[-1]
+        if section := section_at(root, finding.location):
+            yield section
     schema = load_schema("tpucfg")
     yield from (name for name in schema["required"] if name not in present)
     absent = [name for name in schema["properties"] if name not in present]

@@ -4,7 +4,7 @@ Every name comes from the compiler, which writes the same names into the configs
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,8 @@ from tpucfg.catalog import Catalog
 from tpucfg.findings import Finding, errors
 from tpucfg.findings.text import report
 from tpucfg.infra import file_findings, is_known, project_findings, pulumi_project
-from tpucfg.plan import Job, Selection, environment_labels
+from tpucfg.infra.spec_errors import stopping_errors
+from tpucfg.plan import Job, Selection, environment_labels, make_job
 from tpucfg.plan.identities import (
     Identity,
     ImagePull,
@@ -26,8 +27,9 @@ from tpucfg.plan.identities import (
     image_pulls,
 )
 from tpucfg.plan.naming import account_id, bucket_of, deletion_role_id
+from tpucfg.plan.rung import make_rung
 from tpucfg.render.pipeline import compile_project
-from tpucfg.spec.parse import project_from_document
+from tpucfg.spec.parse import parse_project
 from tpucfg.spec.project import Environment, Project
 from tpucfg.targets.rules import long_account_id
 from tpucfg.yamldoc.reader import read_file
@@ -122,9 +124,10 @@ def settings_of(project: Project, stack: str, config: StackConfig) -> StackSetti
         )
     environment = project.environments[stack]
     owned = identities(project, environment)
-    jobs = _checked_jobs(
+    _check_environment(
         project, environment, creates_account=any(identity.is_created for identity in owned)
     )
+    jobs = [*_jobs(project, environment)]
     deleting = [job for job in jobs if deletes_its_slice(job.target, job.settings)]
     _check_members(stack, owned, config)
     return StackSettings(
@@ -155,16 +158,25 @@ def settings_of(project: Project, stack: str, config: StackConfig) -> StackSetti
     )
 
 
-def _checked_jobs(
+def _check_environment(
     project: Project, environment: Environment, *, creates_account: bool
-) -> list[Job]:
+) -> None:
     """Check only the stack's own environment: another team's error must not block this one's update."""
     compiled = compile_project(project, Catalog(), Selection(environments=(environment.name,)))
     account_findings = long_account_id(project, environment) if creates_account else ()
     # Without duplicates: on some targets, compiling reports the account's id too.
     problems = dict.fromkeys(errors([*compiled.findings, *account_findings]))
-    _raise_errors(list(problems), {project.document.file: project.document.text})
-    return [job for job, _ in compiled.request_bodies]
+    sources = {project.document.file: project.document.text}
+    _raise_errors(stopping_errors(project, [*problems]), sources)
+    _warn_of_errors([*problems], sources)
+
+
+def _jobs(project: Project, environment: Environment) -> Iterator[Job]:
+    """Yield the environment's jobs, whose names and images are right even if their figures are not."""
+    for size in environment.sizes:
+        if slice_ := Catalog().find(size):
+            # Tuned on itself, because the spec's `tuned_on` may be wrong.
+            yield make_job(project, environment, make_rung(project, slice_, slice_), run=None)
 
 
 def _check_members(stack: str, owned: Sequence[Identity], config: StackConfig) -> None:
@@ -186,10 +198,12 @@ def _read_project(path: Path, root: Path, stack: str) -> Project:
             f"{document.findings[0].message}. Without the spec, the stack {stack} has no resources",
             f"set the path of the spec, relative to {root}: pulumi config set spec PATH --stack {stack}",
         )
-    project, findings = project_from_document(document)
+    project, findings = parse_project(document)
+    problems, sources = errors(findings), {shown: document.text}
+    _raise_errors(stopping_errors(project, findings), sources)
     if project is None:
-        _raise_errors(errors(findings), {shown: document.text})
         raise AssertionError  # without an error there is a project
+    _warn_of_errors(problems, sources)
     return project
 
 
@@ -234,6 +248,14 @@ def _raise_errors(findings: Sequence[Finding], sources: Mapping[str, str]) -> No
         count = f"{len(findings)} error{'s' if len(findings) > 1 else ''}"
         raise pulumi.RunError(
             f"{count}, and nothing was changed\n{report(list(findings), sources).rstrip()}"
+        )
+
+
+def _warn_of_errors(findings: Sequence[Finding], sources: Mapping[str, str]) -> None:
+    if findings:
+        pulumi.log.warn(
+            f"no resource depends on these errors, and no config can be rendered with them\n"
+            f"{report(list(findings), sources).rstrip()}"
         )
 
 
