@@ -30,7 +30,7 @@ from tpucfg.changes.facts import (
 from tpucfg.changes.resources import KNOWN_TYPES, REMOVING_OPS, UNKNOWN, ResourceStep, holds_data
 from tpucfg.changes.statements import Statement
 from tpucfg.infra import resource_rules
-from tpucfg.infra.grants import is_grant, is_powerful
+from tpucfg.infra.grants import is_grant, is_powerful, is_shared, removal_command
 from tpucfg.infra.resource_rules import DEFAULT_SOFT_DELETE_SECONDS, LifecycleRule, lifecycle_rules
 from tpucfg.infra.resources import ACCOUNT, BUCKET, Resource, boolean
 from tpucfg.paths import KeyPath, matches
@@ -335,12 +335,6 @@ _ROWS: Final = (
         "remains when the stack no longer declares it",
         added,
     ),
-    _option(
-        "old option.grant.retainOnDelete",
-        _ACCESS,
-        "stays in the cloud: the access remains",
-        removed,
-    ),
     *map(Meaning, _HARMLESS),
 )
 """By the kind of the resource and the input, or by its group and the option."""
@@ -389,6 +383,8 @@ def _statements(step: ResourceStep) -> Iterator[Statement]:
     kind = "old option" if after is None else "option" if before else "new option"
     yield from _compared(_options(kind, before), _options(kind, after))
     is_left = before is not None and after is None and before.retain
+    if before and is_left and is_grant(before):
+        yield _left_access(before)
     if (resource := after or before) and step.op != "same" and not is_left:
         kind = _KINDS.get(resource.type, "grant" if resource.type in KNOWN_TYPES else "unknown")
         if kind == "bucket" and after:
@@ -492,6 +488,13 @@ def _leaves(value: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
         yield path, value
 
 
+def _left_access(grant: Resource) -> Statement:
+    risk = _CAUTION if is_shared(grant) else _ACCESS
+    if command := removal_command(grant.type, grant.inputs):
+        return Statement("stays in the cloud; this takes the access away: {}", (command,), risk)
+    return Statement("stays in the cloud: the access remains", (), risk)
+
+
 def _options(kind: str, resource: Resource | None) -> Iterator[Fact]:
     """Yield the options of a resource as facts, in a group by what an option can lose."""
     if resource is None:
@@ -504,9 +507,17 @@ def _options(kind: str, resource: Resource | None) -> Iterator[Fact]:
         if holds_data(resource.type, is_grant=is_access)
         else "other"
     )
+    stays = resource.retain and not (is_access and is_shared(resource))
     for name, value in {
         **resource.options,
-        **({"retainOnDelete": True} if resource.retain else {}),
+        **({"retainOnDelete": True} if stays else {}),
     }.items():
-        if name != "parentAliases":
+        if name == "aliases" and isinstance(value, list):
+            # The comparison pairs a resource with what had another name, so that the change itself is shown.
+            value = [alias for alias in value if not _is_former_name(alias)]  # noqa: PLW2901
+        if name != "parentAliases" and value != []:
             yield Fact(Scope(), (kind, group, name), value)
+
+
+def _is_former_name(alias: Any) -> bool:
+    return isinstance(alias, Mapping) and {*alias} == {"name"}

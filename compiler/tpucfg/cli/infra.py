@@ -19,7 +19,7 @@ from tpucfg.refusal import RefusalError
 from tpucfg.render.pipeline import compile_spec_file
 from tpucfg.text_format import json_text, printable
 
-_STRUCTURE_OPTIONS: Final = ("parent", "parentAliases", "provider")
+_STRUCTURE_OPTIONS: Final = ("aliases", "parent", "parentAliases", "provider")
 """Options that each resource has; only the JSON output lists them."""
 
 

@@ -7,6 +7,8 @@ or a policy with bindings as JSON. The public is known by its names, wherever th
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from shlex import quote
 from typing import Any, Final, NamedTuple
 
 from tpucfg.infra.resources import Resource
@@ -74,6 +76,47 @@ class Grant(NamedTuple):
     def text(self) -> str:
         """The grant as a message names it; of a person, only the domain."""
         return f"{self.role} on the {self.on.kind} {self.on.name} to {redact(self.member)}"
+
+
+BUCKET_GRANT: Final = "gcp:storage/bucketIAMMember:BucketIAMMember"
+IMAGE_GRANT: Final = "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember"
+KEY_GRANT: Final = "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember"
+_REMOVALS: Final[Mapping[str, str]] = {
+    BUCKET_GRANT: "storage buckets remove-iam-policy-binding gs://{bucket}",
+    IMAGE_GRANT: (
+        "artifacts repositories remove-iam-policy-binding {repository} --location={location} "
+        "--project={project}"
+    ),
+    KEY_GRANT: "kms keys remove-iam-policy-binding {cryptoKeyId}",
+}
+"""By the type of a grant that several stacks can declare, the command of `gcloud` that takes it away."""
+
+
+_SHARED: Final[Mapping[str, tuple[str, str]]] = {
+    BUCKET_GRANT: ("roles/storage.objectUser", "@cloud-tpu.iam.gserviceaccount.com"),
+    IMAGE_GRANT: ("roles/artifactregistry.reader", ".gserviceaccount.com"),
+    KEY_GRANT: (
+        "roles/cloudkms.cryptoKeyEncrypterDecrypter",
+        "@gs-project-accounts.iam.gserviceaccount.com",
+    ),
+}
+"""By the type of a grant that this package's stacks share, its role and the end of its member."""
+
+
+def is_shared(resource: Resource) -> bool:
+    """Return True for a grant that every stack with the same bucket, image repository or key declares."""
+    role, ending = _SHARED.get(resource.type, ("", ""))
+    member = str(resource.inputs.get("member"))
+    return bool(role) and resource.inputs.get("role") == role and member.endswith(ending)
+
+
+def removal_command(type_: str, inputs: Mapping[str, Any]) -> str:
+    """Return the command that takes a grant away; empty for a grant of another type, or of unknown values."""
+    quoted = {key: quote(value) for key, value in inputs.items() if isinstance(value, str)}
+    with suppress(KeyError):
+        command = _REMOVALS[type_].format_map(quoted)
+        return f"gcloud {command} --member={quoted['member']} --role={quoted['role']}"
+    return ""
 
 
 def grants_of(resource: Resource | None) -> tuple[Grant, ...]:

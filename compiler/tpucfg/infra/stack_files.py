@@ -202,6 +202,7 @@ KEYS: Final = (
     "spec",
     "projectNumber",
     "bucketMembers",
+    "release",
     "serviceAccountProject",
     "tpuServiceAccount",
     "deletionRole",

@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 import pulumi_gcp as gcp
-from pulumi import Input, Output, Resource, ResourceOptions
+from pulumi import Input, Resource, ResourceOptions
 
 from tpucfg.catalog.target_facts import TARGET_FACTS
+from tpucfg.infra.grants import BUCKET_GRANT, IMAGE_GRANT
 from tpucfg.plan.identities import Identity
-from tpucfg.stack.bucket import BUCKET_READER, logical_name
+from tpucfg.stack.bucket import BUCKET_READER, former_logical_name, logical_name
 from tpucfg.stack.identity import ServiceAgent
 from tpucfg.stack.resource_options import ResourceOptionsFactory
 from tpucfg.stack.settings import StackSettings
@@ -36,18 +37,18 @@ def grant_access(
 ) -> None:
     """Declare the grants on buckets, repositories and accounts, and on ai-platform that on the project."""
     account_created: Sequence[Resource] = [account] if account else []
-    agent_member = Output.concat("serviceAccount:", agent.email)
-    own = logical_name(settings.region)
+    agent_member = f"serviceAccount:{agent.email}"
+    own, former = logical_name(settings.bucket), former_logical_name(settings)
     if TARGET_FACTS[settings.target].agent_uses_bucket:
-        _grant(
-            f"tpu-agent-on-{own}",
-            bucket,
-            OBJECT_USER,
-            agent_member,
-            options.create([agent.identity]),
+        inputs = {"bucket": settings.bucket, "role": OBJECT_USER, "member": agent_member}
+        shared = options.create_shared(
+            BUCKET_GRANT, inputs, [agent.identity], former_name=f"tpu-agent-on-{former}"
         )
+        _grant(f"tpu-agent-on-{own}", bucket, OBJECT_USER, agent_member, shared)
     for email, label in account_labels(settings).items():
-        _grant_objects(label, own, bucket, OBJECT_USER, email, options, account_created)
+        _grant_objects(
+            label, own, bucket, OBJECT_USER, email, options, account_created, former=former
+        )
         for url in settings.reads:
             name = url.removeprefix("gs://")
             # Not protected: removing access has to be possible in one step, even in a protected environment.
@@ -55,7 +56,8 @@ def grant_access(
                 label, name, name, OBJECT_VIEWER, email, options, account_created, protect=False
             )
     for member in settings.config.bucket_members:
-        _grant(f"{member}-on-{own}", bucket, OBJECT_USER, member, options.create(protect=False))
+        unprotected = options.create(protect=False, former_name=f"{member}-on-{former}")
+        _grant(f"{member}-on-{own}", bucket, OBJECT_USER, member, unprotected)
     _grant_images(settings, options, account_created)
     if TARGET_FACTS[settings.target].has_tenant_project:
         gcp.projects.IAMMember(
@@ -107,21 +109,23 @@ def _grant_objects(
     options: ResourceOptionsFactory,
     depends_on: Sequence[Resource],
     protect: bool | None = None,
+    former: str = "",
 ) -> None:
     """Grant an account the objects of a bucket and, after that, the bucket's properties."""
-    member = f"serviceAccount:{email}"
+    member, on_objects, on_properties = (
+        f"serviceAccount:{email}",
+        f"{label}-on-",
+        f"{label}-on-properties-of-",
+    )
+
+    def grant(start: str, role: str, created: Sequence[Resource]) -> Resource:
+        former_name = f"{start}{former}" if former else None
+        granted = options.create(created, protect=protect, former_name=former_name)
+        return _grant(f"{start}{name}", bucket, role, member, granted)
+
     # One after the other, so that a missing account is waited for and explained once.
-    objects = _grant(
-        f"{label}-on-{name}", bucket, role, member, options.create(depends_on, protect=protect)
-    )
-    properties = f"{label}-on-properties-of-{name}"
-    _grant(
-        properties,
-        bucket,
-        BUCKET_READER,
-        member,
-        options.create([*depends_on, objects], protect=protect),
-    )
+    objects = grant(on_objects, role, depends_on)
+    grant(on_properties, BUCKET_READER, [*depends_on, objects])
 
 
 def _grant_images(
@@ -130,6 +134,19 @@ def _grant_images(
     """Let those who pull the jobs' images read the repositories."""
     for email, repository in settings.image_pulls:
         path = f"{repository.project}/{repository.location}/{repository.name}"
+        inputs = {
+            "project": repository.project,
+            "location": repository.location,
+            "repository": repository.name,
+            "role": IMAGE_READER,
+            "member": f"serviceAccount:{email}",
+        }
+        # The nodes of a cluster pull for every environment and spec that uses it.
+        opts = (
+            options.create_shared(IMAGE_GRANT, inputs, depends_on, protect=False)
+            if TARGET_FACTS[settings.target].image_puller == "nodes"
+            else options.create(depends_on, protect=False)
+        )
         gcp.artifactregistry.RepositoryIamMember(
             f"{_account_name(email)}-on-images-{path}",
             project=repository.project,
@@ -137,7 +154,7 @@ def _grant_images(
             repository=repository.name,
             role=IMAGE_READER,
             member=f"serviceAccount:{email}",
-            opts=options.create(depends_on, protect=False),
+            opts=opts,
         )
 
 

@@ -6,6 +6,7 @@ import pulumi
 import pulumi_gcp as gcp
 from pulumi import Resource
 
+from tpucfg.infra.grants import KEY_GRANT
 from tpucfg.stack.resource_options import ResourceOptionsFactory
 from tpucfg.stack.settings import StackSettings
 
@@ -21,13 +22,18 @@ UPLOAD_DAYS: Final = 7
 """Age at which an incomplete upload is aborted: its parts are billed but cannot be read."""
 
 
-def logical_name(region: str) -> str:
-    """Return the bucket's name in the stack, which contains the region.
+def logical_name(bucket: str) -> str:
+    """Return the bucket's name in the stack, which contains its name in the cloud.
 
     A bucket replaced under one logical name is deleted before the new one is created. Two names are a creation followed
     by a deletion, and the old bucket can be left behind with its objects.
     """
-    return f"data-{region}"
+    return f"data-{bucket}"
+
+
+def former_logical_name(settings: StackSettings) -> str:
+    """Return the bucket's name in the stacks of earlier versions."""
+    return f"data-{settings.region}"
 
 
 def check_existing_bucket(settings: StackSettings, provider: gcp.Provider) -> None:
@@ -75,12 +81,15 @@ def _grant_key(
     agent = gcp.storage.get_project_service_account(
         project=settings.project, opts=pulumi.InvokeOptions(provider=provider)
     )
+    member = f"serviceAccount:{agent.email_address}"
+    inputs = {"cryptoKeyId": settings.kms_key, "role": ENCRYPTER, "member": member}
     return gcp.kms.CryptoKeyIAMMember(
-        "storage-agent-on-key",
+        f"storage-agent-on-key-{settings.kms_key}",
         crypto_key_id=settings.kms_key,
         role=ENCRYPTER,
-        member=f"serviceAccount:{agent.email_address}",
-        opts=options.create(apis),
+        member=member,
+        # Objects that were written with the key stay unreadable without the grant, in every bucket of the project.
+        opts=options.create_shared(KEY_GRANT, inputs, apis, former_name="storage-agent-on-key"),
     )
 
 
@@ -98,7 +107,7 @@ def create_bucket(
     if settings.kms_key:
         apis = [*apis, _grant_key(settings, options, provider, apis)]
     return gcp.storage.Bucket(
-        logical_name(settings.region),
+        logical_name(settings.bucket),
         name=settings.bucket,
         project=settings.project,
         location=settings.region.upper(),
@@ -124,5 +133,9 @@ def create_bucket(
             },
         ],
         labels=dict(settings.labels),
-        opts=options.create(apis, retain_on_delete=settings.keep_data),
+        opts=options.create(
+            apis,
+            retain_on_delete=settings.keep_data,
+            former_name=former_logical_name(settings),
+        ),
     )

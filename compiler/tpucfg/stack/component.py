@@ -55,7 +55,8 @@ class EnvironmentComponent(pulumi.ComponentResource):
         self.provider: gcp.Provider = provider
         self.bucket: Output[str] = Output.from_input(bucket)
         self.bucket_url: Output[str] = Output.concat("gs://", bucket)
-        self.tpu_agent: Output[str] = agent.email
+        self.tpu_agent: str = agent.email
+        self.left_behind: tuple[str, ...] = tuple(options.left_behind)
         self.register_outputs({"bucketUrl": self.bucket_url, "tpuAgent": self.tpu_agent})
 
 
@@ -73,6 +74,7 @@ def deploy() -> EnvironmentComponent:
     pulumi.export("region", settings.region)
     pulumi.export("project", settings.project)
     pulumi.export("tpuAgent", environment.tpu_agent)
+    pulumi.export("leftBehind", list(environment.left_behind))
     pulumi.export("workloadServiceAccount", settings.account)
     if len(settings.accounts) > 1:
         pulumi.export("workloadServiceAccounts", list(settings.accounts))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pulumi
 import pulumi_gcp as gcp
-from pulumi import Output, Resource
+from pulumi import Resource
 
 from tpucfg.catalog.target_facts import TARGET_FACTS, TPU_API
 from tpucfg.stack import ml_service
@@ -19,7 +19,7 @@ from tpucfg.stack.settings import StackSettings
 class ServiceAgent(NamedTuple):
     """Google's own account for TPUs."""
 
-    email: Output[str]
+    email: str
     identity: gcp.projects.ServiceIdentity
     """Every grant to the agent depends on it: the agent exists only after its identity was generated."""
 
@@ -27,7 +27,7 @@ class ServiceAgent(NamedTuple):
 class AgentNames(NamedTuple):
     """The service agent's e-mail, and the project in which its identity is generated."""
 
-    email: Output[str]
+    email: str
     project: str
     is_derived: bool
     """True if the e-mail is derived from the project's number, so that Google's response can be compared with it."""
@@ -42,10 +42,9 @@ def agent_names(settings: StackSettings, provider: gcp.Provider) -> AgentNames:
     if TARGET_FACTS[settings.target].has_tenant_project:
         # In the service's tenant project: https://cloud.google.com/ai-platform/training/docs/using-tpus#tpu-access.
         names = ml_service.names(settings)
-        return AgentNames(Output.from_input(names.tpu_account), names.project, is_derived=False)
-    email = Output.format(
-        "service-{0}@cloud-tpu.iam.gserviceaccount.com", _project_number(settings, provider)
-    )
+        return AgentNames(names.tpu_account, names.project, is_derived=False)
+    number = _project_number(settings, provider)
+    email = f"service-{number}@cloud-tpu.iam.gserviceaccount.com"
     return AgentNames(email, settings.project, is_derived=True)
 
 
@@ -94,10 +93,10 @@ def _account_description(settings: StackSettings) -> str:
     return f"May {', '.join(verbs)} and nothing else. Made by tpucfg."
 
 
-def _project_number(settings: StackSettings, provider: gcp.Provider) -> Output[str]:
+def _project_number(settings: StackSettings, provider: gcp.Provider) -> str:
     """Return the project's number from stack config, or look it up, in a preview too."""
     if settings.config.project_number:
-        return Output.from_input(settings.config.project_number)
+        return settings.config.project_number
     # Not get_project_output: the SDK prints a traceback for a failure inside an output, even if it is caught.
     try:
         response = gcp.organizations.get_project(
@@ -105,7 +104,7 @@ def _project_number(settings: StackSettings, provider: gcp.Provider) -> Output[s
         )
     except Exception as error:  # noqa: BLE001 - the SDK has no exception type of its own for a failed look-up
         raise _lookup_error(settings, str(error)) from None
-    return Output.from_input(response.number)
+    return response.number
 
 
 def _lookup_error(settings: StackSettings, cause: str) -> pulumi.RunError:
@@ -119,18 +118,14 @@ def _lookup_error(settings: StackSettings, cause: str) -> pulumi.RunError:
     )
 
 
-def _warn_if_different(actual: str | None, email: Output[str]) -> None:
+def _warn_if_different(actual: str | None, expected: str) -> None:
     """Compare the agent's e-mail with Google's response: https://cloud.google.com/iam/docs/service-agents.
 
     Google may change the rule for the names of service agents.
     """
-
-    def warn(expected: str) -> None:
-        if actual and actual != expected:
-            pulumi.log.warn(
-                f"Google's TPU service agent is {actual}, but the grants are for {expected}: jobs would be denied "
-                "access to the bucket.\nhelp: add it to bucketMembers in the stack's config as "
-                f"serviceAccount:{actual}, and report this as a bug in tpucfg"
-            )
-
-    email.apply(warn)
+    if actual and actual != expected:
+        pulumi.log.warn(
+            f"Google's TPU service agent is {actual}, but the grants are for {expected}: jobs would be denied "
+            "access to the bucket.\nhelp: add it to bucketMembers in the stack's config as "
+            f"serviceAccount:{actual}, and report this as a bug in tpucfg"
+        )

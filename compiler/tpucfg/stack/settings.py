@@ -41,6 +41,8 @@ class StackConfig:
 
     project_number: str = ""
     bucket_members: tuple[str, ...] = ()
+    release: tuple[str, ...] = ()
+    """The members whose grants are revoked although other stacks may declare them."""
     service_account_project: str = ""
     tpu_service_account: str = ""
     deletion_role: str = ""
@@ -231,6 +233,7 @@ def _stack_config(config: pulumi.Config) -> StackConfig:
     return StackConfig(
         project_number=config.get("projectNumber") or "",
         bucket_members=tuple(_parse_list(config.get("bucketMembers"))),
+        release=tuple(_parse_list(config.get("release"))),
         service_account_project=config.get("serviceAccountProject") or "",
         tpu_service_account=config.get("tpuServiceAccount") or "",
         deletion_role=config.get("deletionRole") or "",
