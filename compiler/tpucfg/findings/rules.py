@@ -167,6 +167,7 @@ _ROWS: Final = (
     Rule("TPU131", "error", "two specs that create one bucket"),
     Rule("TPU132", "note", "deleted checkpoints that are billed"),
     Rule("TPU134", "warning", "a placement by topology without a queue", allowable=True),
+    Rule("TPU135", "error", "a stack program of an earlier version", stops_stack=True),
 )
 
 RULES: Final = {rule.id: rule for rule in _ROWS}

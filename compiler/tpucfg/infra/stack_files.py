@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from tpucfg import schemas
 from tpucfg.findings import MAX_FINDINGS, Finding, Location, collect, errors
-from tpucfg.fs import is_file, sorted_glob
+from tpucfg.fs import is_file, open_regular_file, sorted_glob
 from tpucfg.named_tuple import NamedTuple
 from tpucfg.paths import leaf_paths, value_at, values_at
 from tpucfg.schemas import RuleIds
@@ -229,6 +229,7 @@ def stack_file_findings(
     if pulumi is None:
         return [], {}
     findings, sources = project_findings(pulumi, str(pulumi.folder / pulumi.file))
+    findings += _copied_program_findings(pulumi)
     for path in sorted_glob(pulumi.stacks, "Pulumi.*.*"):
         stack = path.name.removeprefix("Pulumi.").removesuffix(path.suffix)
         if (
@@ -246,6 +247,31 @@ def stack_file_findings(
         findings += document_findings(document, pulumi.name)
         findings += _spec_findings(document, stack, pulumi, spec, project)
     return findings, sources
+
+
+_COPIED: Final = re.compile(rb"^from environment import Environment", re.MULTILINE)
+"""A line of the program that `tpucfg init` wrote before the package had it."""
+_MAX_MAIN: Final = 2**16
+
+
+def _copied_program_findings(pulumi: PulumiProject) -> Iterator[Finding]:
+    """Yield a finding about a program of copied modules, which import what this version of the package has not."""
+    main = pulumi.program / _MAIN
+    if not is_file(main):
+        return
+    with open_regular_file(main) as file:
+        if not _COPIED.search(file.read(_MAX_MAIN)):
+            return
+    others = (path.name for path in sorted_glob(pulumi.program, "*.py") if path.name != _MAIN)
+    folder = printable(str(pulumi.program))
+    yield Finding.of(
+        "TPU135",
+        f"{folder} is a copy of an earlier version's program, which this version of tpucfg cannot run: "
+        "`pulumi up` would fail, and nobody's access could be changed",
+        Location(printable(str(main))),
+        help=f"in {folder}, replace the content of {_MAIN} by the two lines `from tpucfg.stack import deploy` and "
+        f"`environment = deploy()`, and delete the other modules: {', '.join(others)}",
+    )
 
 
 def _unread_finding(path: Path, pulumi: PulumiProject, stack: str) -> Finding | None:
