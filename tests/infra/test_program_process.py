@@ -2,11 +2,15 @@
 
 import ast
 import os
+import signal
 import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from process import default_signals
 from repositories import project
 from tpucfg.infra.resources import EnvironmentResources, ProgramFailure
 from tpucfg.infra.stack_program import TIMEOUT_SECONDS, ProgramRequest, ProgramResults, run_programs
@@ -193,3 +197,34 @@ def _command_lines() -> list[str]:
 def test_default_timeout_allows_a_slow_machine() -> None:
     """The default timeout is at least a minute."""
     assert TIMEOUT_SECONDS >= 60
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_takes_the_program_and_its_folder_away(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    """A canceled CI job leaves no process that a change started, and no folder."""
+    repository = project(tmp_path / "project")
+    program, started = repository.folder / "stacks" / "__main__.py", tmp_path / "started"
+    program.write_text(
+        f"import os, time; open({str(started)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
+    )
+    folders = tmp_path / "folders"
+    folders.mkdir()
+    command = [sys.executable, "-m", "tpucfg", "infra", "--env", "dev"]
+    with default_signals():
+        process = subprocess.Popen(
+            command,
+            cwd=repository.folder,
+            env={**os.environ, "TMPDIR": str(folders)},
+            stderr=subprocess.DEVNULL,
+        )
+    while not (started.exists() and started.read_text()):
+        assert process.poll() is None
+        time.sleep(0.05)
+
+    process.send_signal(number)
+
+    assert process.wait(30) == 130
+    assert [*folders.iterdir()] == []
+    assert not Path(f"/proc/{started.read_text()}").exists()

@@ -15,7 +15,15 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from tpucfg import __version__
-from tpucfg.cli.exit_codes import BROKEN_PIPE, ERRORS, INTERRUPTED, USAGE, CommandExit, print_error
+from tpucfg.cli.exit_codes import (
+    BROKEN_PIPE,
+    ERRORS,
+    INTERRUPTED,
+    USAGE,
+    CommandExit,
+    print_error,
+    terminations_as_interrupts,
+)
 from tpucfg.refusal import RefusalError, UsageError
 from tpucfg.text_format import format_value, printable_lines, suggestion
 
@@ -156,11 +164,17 @@ def _group() -> Any:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run a command line and return its exit status; an error is printed without a traceback."""
+    """Run a command line and return its exit status; an error is printed without a traceback.
+
+    SIGTERM and SIGHUP act as Ctrl-C does: a canceled CI job leaves no folder, no process and no job behind.
+    """
     command = _group()
     try:
         try:
-            status = command.main(args=list(arguments), prog_name="tpucfg", standalone_mode=False)
+            with terminations_as_interrupts():
+                status = command.main(
+                    args=list(arguments), prog_name="tpucfg", standalone_mode=False
+                )
         except CommandExit as end:
             status = end.status
         except RefusalError as refusal:

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
-from tpucfg.cli.exit_codes import terminations_as_interrupts
 from tpucfg.cli.start_manifests import (
     NewObject,
     NotCreatedError,
@@ -82,8 +81,7 @@ def _start(submission: Submission, config: Config, render_command: Sequence[str]
         start_manifests(submission, start, config)
         return
     if isinstance(start, Creations):
-        with terminations_as_interrupts():  # a CI job that is canceled deletes its job, too
-            _create_objects(start, config.request_body)
+        _create_objects(start, config.request_body)
         return
     if start.config_format == "yaml":
         text = config.text

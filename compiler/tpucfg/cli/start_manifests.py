@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-from tpucfg.cli.exit_codes import print_error, terminations_as_interrupts
+from tpucfg.cli.exit_codes import print_error
 from tpucfg.refusal import RefusalError
 from tpucfg.render.config import Config
 from tpucfg.targets.commands import Command, Manifest, Manifests, Requirement, Submission
@@ -66,18 +66,17 @@ def start_manifests(submission: Submission, start: Manifests, config: Config) ->
     """Start a job, or raise RefusalError, which names what this call has created and left."""
     bodies = {str(body["kind"]): body for body in config.documents}
     objects = [(step, bodies[step.kind]) for step in start.steps]
-    with terminations_as_interrupts():  # a CI job that is canceled deletes its job, too
-        questions = _Questions(submission)
-        try:
-            objects = [*questions.missing(start.requirements), *objects]
-            questions.look_for_run(start.same_run, start.steps[-1])
-            questions.ask_for(
-                objects, start.trials(config.request_body), goes_on=start.same_run is not None
-            )
-        except RefusalError as error:
-            raise RefusalError(f"{error}; nothing was created", error.help) from None
-        questions.raise_problems()
-        create_in_order([_new_object(*each) for each in objects], lambda: _delete(start.steps[-1]))
+    questions = _Questions(submission)
+    try:
+        objects = [*questions.missing(start.requirements), *objects]
+        questions.look_for_run(start.same_run, start.steps[-1])
+        questions.ask_for(
+            objects, start.trials(config.request_body), goes_on=start.same_run is not None
+        )
+    except RefusalError as error:
+        raise RefusalError(f"{error}; nothing was created", error.help) from None
+    questions.raise_problems()
+    create_in_order([_new_object(*each) for each in objects], lambda: _delete(start.steps[-1]))
 
 
 class _KubectlResult(NamedTuple):

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from tpucfg.catalog import Catalog
 from tpucfg.cli import options, table
-from tpucfg.cli.exit_codes import terminations_as_interrupts
 from tpucfg.cli.load_spec import load_compiled, require_none
 from tpucfg.cli.options import SPEC, format_option, option, selection
 from tpucfg.cli.table import Cell, Line, TableSection, known, print_sections
@@ -274,10 +273,7 @@ def _ask(project: Project, bodies: Sequence[tuple[Job, RequestBody]], now: datet
     """Return what the services print about the selected jobs, by environment."""
     from tpucfg.results.live import live_jobs
 
-    with terminations_as_interrupts():  # which ends the clients, too
-        return grouped(
-            (each.job.environment.name, each) for each in live_jobs(project, bodies, now)
-        )
+    return grouped((each.job.environment.name, each) for each in live_jobs(project, bodies, now))
 
 
 def live_section(ladder: LadderStatus, jobs: "Sequence[LiveJob]", asked: datetime) -> TableSection:
