@@ -164,6 +164,32 @@ def test_a_bucket_that_two_specs_create_is_an_error(pair: Path, command: tuple[s
     assert (status, "TPU131" in text, "TPU126" in text) == (0, False, False)
 
 
+@pytest.mark.parametrize(
+    ("name", "environment", "id_"),
+    [
+        ("mnist", "dev", "error[TPU136]"),
+        ("mnist-dev", "dev", ""),
+        ("other", "dev", "warning[TPU137]"),
+    ],
+)
+def test_stacks_with_equal_names_or_grants_are_found(
+    pair: Path, name: str, environment: str, id_: str
+) -> None:
+    """One of two stacks would find names taken, or take grants from the other when it is destroyed."""
+    account = {"targets": {"vertex-ai": {"service_account": "t@a.iam.gserviceaccount.com"}}}
+    own = {} if name == "mnist" else account
+    first = spec()
+    first["environments"][environment] |= {"reads": {"gs://data": "us-central1"}, **own}
+    (pair / "a.yaml").write_text(json.dumps(first, indent=1))
+    other = {"bucket": "another", "reads": {"gs://data": "us-central1"}}
+    own = account if name == "other" else {}
+    _, text = with_second(pair, "check", name=name, environment={**other, **own})
+    assert [line for line in text.splitlines() if "TPU136" in line or "TPU137" in line] == [
+        line for line in text.splitlines() if id_ and f"b.yaml:" in line and f": {id_}: " in line
+    ]
+    assert bool(id_) == ("TPU13" in text)
+
+
 def test_specs_of_one_name_and_different_buckets_have_the_same_files(pair: Path) -> None:
     """Rendered below one folder, they would overwrite each other's configs: wrong use of the command."""
     status, text = with_second(pair, "render", "--out", "out", environment={"bucket": "another"})
@@ -176,10 +202,9 @@ def test_two_specs_with_the_same_folders_are_a_warning(pair: Path, command: str)
     """The name and the bucket decide on the folders; a warning stops nothing, and another name ends it."""
     shared = {"bucket": {"name": "my-project-dev-mnist-dev-us-central1", "create": False}}
     status, text = with_second(pair, command, environment=shared)
-    assert (status, text.count("warning[TPU126]: dev has the folders of dev in a.yaml: gs://")) == (
-        0,
-        1,
-    )
+    assert text.count("warning[TPU126]: dev has the folders of dev in a.yaml: gs://") == 1
+    # Their stacks would have one account, which only `check` reports.
+    assert status == (1 if command == "check" else 0)
     assert "TPU126" not in with_second(pair, command, environment=shared, name="another")[1]
     allowed = with_second(pair, command, environment=shared, allow={"TPU126": "one of them runs"})[
         1

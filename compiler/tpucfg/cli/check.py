@@ -15,6 +15,7 @@ from tpucfg.findings import FORMATS, Finding, collect, errors, format_counts
 from tpucfg.named_tuple import NamedTuple
 from tpucfg.plan import Selection, select_sizes
 from tpucfg.plan.rules.project_rules import BucketUse, bucket_uses, shared_bucket_findings
+from tpucfg.plan.rules.stack_rules import StackUse, shared_stack_findings, stack_uses
 from tpucfg.refusal import UsageError
 from tpucfg.targets import TARGETS
 from tpucfg.text_format import format_count, listed, printable
@@ -110,6 +111,7 @@ def _check_specs(paths: Sequence[Path], chosen: Selection) -> _CheckReport:
     sources: dict[str, str] = {}
     configs = 0
     uses: list[BucketUse] = []
+    stacks: list[StackUse] = []
     for path in paths:
         compiled = compile_spec_file(path, catalog, chosen)
         fit_findings, fit_texts = _check_fits(path, compiled, catalog)
@@ -121,6 +123,7 @@ def _check_specs(paths: Sequence[Path], chosen: Selection) -> _CheckReport:
         sources |= {str(path): compiled.source, **fit_texts}
         configs += len(compiled.request_bodies)
         uses += bucket_uses(compiled.project) if compiled.project else ()
+        stacks += stack_uses(compiled.project, compiled.jobs) if compiled.project else ()
         # With --size, --target or --probe, only jobs are checked, and not the files next to the spec.
         if not (chosen.sizes or chosen.target or chosen.probe):
             stack_findings, stack_texts = stack_files.stack_file_findings(
@@ -137,6 +140,7 @@ def _check_specs(paths: Sequence[Path], chosen: Selection) -> _CheckReport:
                 findings += _new(of_records, findings)
                 sources |= record_texts
     findings += shared_bucket_findings(uses)
+    findings += shared_stack_findings(stacks)
     return _CheckReport(
         findings, sources, f"{listed([*map(str, paths)])}, {format_count(configs, 'config')}"
     )

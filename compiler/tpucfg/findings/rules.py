@@ -168,6 +168,8 @@ _ROWS: Final = (
     Rule("TPU132", "note", "deleted checkpoints that are billed"),
     Rule("TPU134", "warning", "a placement by topology without a queue", allowable=True),
     Rule("TPU135", "error", "a stack program of an earlier version", stops_stack=True),
+    Rule("TPU136", "error", "names that two stacks have"),
+    Rule("TPU137", "warning", "a grant that two stacks declare", allowable=True),
 )
 
 RULES: Final = {rule.id: rule for rule in _ROWS}
