@@ -70,24 +70,20 @@ def _bucket_name_taken(_: ApiError, settings: StackSettings) -> str:
 
 
 def _bucket_exists(error: ApiError, settings: StackSettings) -> str:
+    import_ = error.import_command(settings.bucket, settings)
     # A name without the region may belong to a bucket elsewhere: imported, the next update would delete it.
-    if settings.region not in settings.bucket:
-        return _bucket_in_unknown_region(settings)
+    show = f"gcloud storage buckets describe gs://{settings.bucket} --format='value(location)'"
+    condition = (
+        "to use it with its objects"
+        if settings.region in settings.bucket
+        else f"if it is in {settings.region}, which {show} prints"
+    )
     return (
         f"the bucket {settings.bucket} exists in your project but is not part of this stack: it was left behind by an "
-        "earlier move to another region, or created by hand.\n"
-        f"help: to use it with its objects, import it into the stack, then: {error.retry_command(settings)}\n"
-        f"  {error.import_command(settings.bucket, settings)}\n"
+        "earlier move or rename, or created by hand.\n"
+        f"help: {condition}, import it into the stack, then: {error.retry_command(settings)}\n"
+        f"  {import_}\n"
         f"or set environments.{settings.environment}.bucket in the spec to another name"
-    )
-
-
-def _bucket_in_unknown_region(settings: StackSettings) -> str:
-    return (
-        f"the bucket {settings.bucket} exists in your project, and the region of a bucket cannot change: "
-        f"it was not created in {settings.region}.\n"
-        f"help: to move, set environments.{settings.environment}.bucket to another name, or remove it, which adds the "
-        f"region to the name; to import a bucket created by hand in {settings.region}, see docs/environments.md"
     )
 
 

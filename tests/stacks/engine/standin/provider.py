@@ -205,6 +205,8 @@ def _storage_agent(cloud: Cloud, args: dict[str, Any]) -> dict[str, Any]:
     email = (
         f"service-{cloud.number(str(args['project']))}@gs-project-accounts.iam.gserviceaccount.com"
     )
+    # Asking for it creates it: https://cloud.google.com/storage/docs/json_api/v1/projects/serviceAccount/get.
+    cloud.agents.add(email)
     return {
         "id": email,
         "emailAddress": email,
