@@ -21,6 +21,10 @@ ADDRESS: Final = f"git+https://github.com/acme/tpucfg@{'0123456789' * 4}"
 """An address for `tpucfg init --install-from`: the tests run from a folder, which a workflow cannot install."""
 
 
+DEPLOY: Final = "from tpucfg.stack import deploy\n"
+"""The first statement of a new project's stack program."""
+
+
 class Repository:
     """A new repository without commits."""
 

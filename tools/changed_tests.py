@@ -37,6 +37,7 @@ _GENERATED: Final = re.compile(
 """Tests that compare with golden files, or with what a program of tools/ generates."""
 _MIRRORS: Final[Mapping[str, tuple[str, ...]]] = {
     ".github": ("workflows",),
+    "stack": ("stacks",),
     "templates": ("render", "targets"),
 }
 """Folders of tests whose names differ from those of what they test."""

@@ -47,6 +47,7 @@ INPUTS: Final[Mapping[str, tuple[str, ...]]] = {
         "tests/review/previews",
         "Pulumi.yaml",
         "compiler/tpucfg/infra",
+        "compiler/tpucfg/stack",
         "requirements-infra.txt",
         "stacks",
         "templates/infra",
@@ -92,8 +93,10 @@ INPUTS: Final[Mapping[str, tuple[str, ...]]] = {
         "compiler/tpucfg/git",
         "compiler/tpucfg/infra",
         "compiler/tpucfg/review",
+        "compiler/tpucfg/stack",
         "requirements-infra.txt",
         "stacks",
+        "templates/infra",
     ),
     "system": (
         "tests/crash_runner.py",

@@ -2,9 +2,18 @@
 
 from typing import Final
 
-from attacks.attack import Attack, Edit, append, edit, together
+from attacks.attack import (
+    MAIN,
+    Attack,
+    Edit,
+    append,
+    before_deploy,
+    declare,
+    edit,
+    other_settings,
+    together,
+)
 
-_IMPORTS: Final = "\nimport json\n\nimport pulumi_gcp as gcp\n\n"
 _CONDITION: Final = (
     ', condition={"title": "t", "expression": "request.time < timestamp(\'2027-01-01T00:00:00Z\')"}'
 )
@@ -15,11 +24,6 @@ def _members(*members: str) -> Edit:
     """Add members of the bucket of prod to its stack file."""
     listed = ", ".join(f'"{member}"' for member in members)
     return append("stacks/Pulumi.prod.yaml", f"  mnist:bucketMembers: [{listed}]\n")
-
-
-def _declare(code: str) -> Edit:
-    """Declare another resource."""
-    return append("stacks/__main__.py", f"{_IMPORTS}{code}\n")
 
 
 def _on_project(role: str, member: str, project: str = "settings.project", more: str = "") -> str:
@@ -88,7 +92,7 @@ ATTACKS: Final = (
     ),
     Attack(
         "impersonation-of-every-account",
-        _declare(_on_project("roles/iam.serviceAccountTokenCreator", _TEAM)),
+        declare(_on_project("roles/iam.serviceAccountTokenCreator", _TEAM)),
         (
             "`roles/iam.serviceAccountTokenCreator` on the project `my-project-prod` to `group:team@example.com`",
             "`TPU098`",
@@ -98,7 +102,7 @@ ATTACKS: Final = (
     ),
     Attack(
         "role-of-service-agents-on-another-target",
-        _declare(
+        declare(
             _on_project("roles/ml.serviceAgent", "serviceAccount:x@evil.iam.gserviceaccount.com")
         ),
         ("`TPU098`", "grants `roles/ml.serviceAgent` on the project `my-project-dev`"),
@@ -106,7 +110,7 @@ ATTACKS: Final = (
     ),
     Attack(
         "grant-in-another-project",
-        _declare(_on_project("roles/storage.objectViewer", _TEAM, '"acme-finance"')),
+        declare(_on_project("roles/storage.objectViewer", _TEAM, '"acme-finance"')),
         (
             "grants `roles/storage.objectViewer` on the project `acme-finance` to `group:team@example.com`",
         ),
@@ -114,7 +118,7 @@ ATTACKS: Final = (
     ),
     Attack(
         "grant-on-the-organization",
-        _declare(
+        declare(
             'gcp.organizations.IAMMember("g", org_id="123456", role="roles/resourcemanager.organizationAdmin", '
             f'member="{_TEAM}")'
         ),
@@ -127,7 +131,7 @@ ATTACKS: Final = (
     ),
     Attack(
         "grant-on-a-folder",
-        _declare(
+        declare(
             f'gcp.folder.IAMMember("g", folder="folders/77", role="roles/viewer", member="{_TEAM}")'
         ),
         ("grants `roles/viewer` on the folder `77` to `group:team@example.com`", "`TPU095`"),
@@ -135,7 +139,7 @@ ATTACKS: Final = (
     ),
     Attack(
         "grant-on-a-secret-of-another-project",
-        _declare(
+        declare(
             'gcp.secretmanager.SecretIamMember("g", project="acme-finance", secret_id="signing", '
             f'role="roles/secretmanager.secretAccessor", member="{_TEAM}")'
         ),
@@ -144,7 +148,7 @@ ATTACKS: Final = (
     ),
     Attack(
         "grant-on-a-key",
-        _declare(
+        declare(
             'gcp.kms.CryptoKeyIAMMember("g", crypto_key_id="p/global/ring/key", '
             f'role="roles/cloudkms.cryptoKeyDecrypter", member="{_TEAM}")'
         ),
@@ -153,7 +157,7 @@ ATTACKS: Final = (
     ),
     Attack(
         "every-member-of-a-binding",
-        _declare(
+        declare(
             'gcp.artifactregistry.RepositoryIamBinding("g", project="p", location="us-central1", repository="train", '
             'role="roles/artifactregistry.writer", members=["group:a@example.com", "domain:evil.example"])'
         ),
@@ -165,7 +169,7 @@ ATTACKS: Final = (
     ),
     Attack(
         "members-of-a-whole-policy",
-        _declare(
+        declare(
             'policy = {"bindings": [{"role": "roles/storage.admin", "members": ["group:x@evil.example"]}]}\n'
             'gcp.projects.IAMPolicy("g", project=settings.project, policy_data=json.dumps(policy))'
         ),
@@ -178,7 +182,7 @@ ATTACKS: Final = (
     ),
     Attack(
         "public-access-list",
-        _declare(
+        declare(
             'gcp.storage.BucketACL("g", bucket="my-project-dev-mnist-dev-us-central1", '
             'role_entities=["READER:allUsers", "OWNER:user-eve@gmail.com"])'
         ),
@@ -188,13 +192,13 @@ ATTACKS: Final = (
     ),
     Attack(
         "predefined-public-access-list",
-        _declare('gcp.storage.BucketACL("g", bucket="b", predefined_acl="publicRead")'),
+        declare('gcp.storage.BucketACL("g", bucket="b", predefined_acl="publicRead")'),
         ("names everyone, through `publicRead`, in `predefinedAcl`", "`TPU091`"),
         status=0,
     ),
     Attack(
         "public-dataset",
-        _declare(
+        declare(
             'gcp.bigquery.Dataset("metrics", project=settings.project, dataset_id="metrics", '
             'location=settings.region, accesses=[{"role": "READER", "special_group": "allAuthenticatedUsers"}])'
         ),
@@ -203,7 +207,7 @@ ATTACKS: Final = (
     ),
     Attack(
         "everyone-in-another-input",
-        _declare(
+        declare(
             'pulumi.CustomResource("gcp:iam/entitlement:Entitlement", "e", {"eligible": [["allUsers"]]})'
         ),
         ("is of the type `gcp:iam/entitlement:Entitlement`, about which this review has no rules",),
@@ -211,26 +215,26 @@ ATTACKS: Final = (
     ),
     Attack(
         "condition-removed",
-        edit("stacks/__main__.py", (_CONDITION, "")),
+        edit(MAIN, (_CONDITION, "")),
         (
             "grants `roles/storage.objectViewer` on the project `my-project-dev`",
             "without the condition that it had",
         ),
         status=0,
-        base=_declare(_on_project("roles/storage.objectViewer", _TEAM, more=_CONDITION)),
+        base=declare(_on_project("roles/storage.objectViewer", _TEAM, more=_CONDITION)),
     ),
     Attack(
         "condition-changed",
-        edit("stacks/__main__.py", ("2027-01-01", "2099-01-01")),
+        edit(MAIN, ("2027-01-01", "2099-01-01")),
         (
             "under another condition than before, if `request.time < timestamp('2099-01-01T00:00:00Z')`",
         ),
         status=0,
-        base=_declare(_on_project("roles/storage.objectViewer", _TEAM, more=_CONDITION)),
+        base=declare(_on_project("roles/storage.objectViewer", _TEAM, more=_CONDITION)),
     ),
     Attack(
         "condition-of-the-deletion-removed",
-        edit("stacks/slice_deletion.py", ("            condition=_condition(settings),\n", "")),
+        other_settings("deletion_condition=None"),
         (
             "grants `projects/my-project-prod/roles/tpu.mnist.prod` on the project `my-project-prod` to",
             (
@@ -243,10 +247,7 @@ ATTACKS: Final = (
     ),
     Attack(
         "condition-of-the-deletion-always-true",
-        edit(
-            "stacks/slice_deletion.py",
-            ("expression=settings.deletion_condition", 'expression="true"'),
-        ),
+        other_settings("deletion_condition='true'"),
         (
             (
                 "under another condition than before, if `true`: `compute.instances.delete`, "
@@ -258,33 +259,21 @@ ATTACKS: Final = (
     ),
     Attack(
         "condition-of-the-deletion-kept-secret",
-        edit(
-            "stacks/slice_deletion.py",
-            ("from pulumi import Resource", "from pulumi import Output, Resource"),
-            ("expression=settings.deletion_condition", 'expression=Output.secret("true")'),
-        ),
+        other_settings("deletion_condition=pulumi.Output.secret('true')"),
         ("if `[secret]`: `compute.instances.delete`",),
         status=0,
         base=_ONE_HOST,
     ),
     Attack(
         "condition-of-the-deletion-not-a-text",
-        edit(
-            "stacks/slice_deletion.py", ("expression=settings.deletion_condition", "expression=1")
-        ),
+        other_settings("deletion_condition=1"),
         ("under another condition than before, if `[not a text]`: `compute.instances.delete`",),
         status=0,
         base=_ONE_HOST,
     ),
     Attack(
         "condition-of-the-deletion-undone-at-its-end",
-        edit(
-            "stacks/slice_deletion.py",
-            (
-                "expression=settings.deletion_condition",
-                'expression=settings.deletion_condition + " || true"',
-            ),
-        ),
+        other_settings("deletion_condition=settings.deletion_condition + ' || true'"),
         (
             "under another condition than before, if `resource.type",
             '.startsWith("mnist-prod-v6e-4") || true`',
@@ -294,14 +283,16 @@ ATTACKS: Final = (
     ),
     Attack(
         "broader-role-of-the-jobs",
-        edit("stacks/access.py", ('"roles/storage.objectUser"', '"roles/storage.admin"')),
+        before_deploy(
+            "import tpucfg.stack.access as access\n\naccess.OBJECT_USER = 'roles/storage.admin'"
+        ),
         ("grants `roles/storage.admin` on the bucket",),
         status=0,
     ),
     Attack(
         "permissions-of-a-custom-role",
         edit(
-            "stacks/__main__.py",
+            MAIN,
             ('"tpu.nodes.list"', '"tpu.nodes.list", "iam.serviceAccounts.getAccessToken"'),
         ),
         (
@@ -309,11 +300,11 @@ ATTACKS: Final = (
             "`TPU098`",
         ),
         status=0,
-        base=_declare(_role('"tpu.nodes.list"')),
+        base=declare(_role('"tpu.nodes.list"')),
     ),
     Attack(
         "custom-role-with-an-innocent-name",
-        _declare(
+        declare(
             _role(
                 '"storage.buckets.get", "storage.objects.delete", "secretmanager.versions.access"'
             ).replace('role_id="r"', 'role_id="tpu.mnist.dev"')
@@ -379,13 +370,13 @@ ATTACKS: Final = (
     ),
     Attack(
         "account-key",
-        _declare(f'gcp.serviceaccount.Key("k", service_account_id={_ACCOUNT})'),
+        declare(f'gcp.serviceaccount.Key("k", service_account_id={_ACCOUNT})'),
         ("about which this review has no rules",),
         status=0,
     ),
     Attack(
         "pods-of-another-project",
-        _declare(
+        declare(
             f'gcp.serviceaccount.IAMMember("g", service_account_id={_ACCOUNT}, '
             'role="roles/iam.workloadIdentityUser", member="serviceAccount:evil.svc.id.goog[default/x]")'
         ),
@@ -399,7 +390,7 @@ ATTACKS: Final = (
     ),
     Attack(
         "default-account",
-        _declare(
+        declare(
             _on_project(
                 "roles/storage.objectViewer",
                 "serviceAccount:123-compute@developer.gserviceaccount.com",
@@ -410,31 +401,31 @@ ATTACKS: Final = (
     ),
     Attack(
         "federation-without-its-condition",
-        edit("stacks/__main__.py", (_REPOSITORY, "")),
+        edit(MAIN, (_REPOSITORY, "")),
         (
             "about which this review has no rules",
             "`gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider`",
         ),
         status=0,
-        base=_declare(f"{_PROVIDER}{_REPOSITORY})"),
+        base=declare(f"{_PROVIDER}{_REPOSITORY})"),
     ),
     Attack(
         "new-federation",
-        _declare(f"{_PROVIDER})"),
+        declare(f"{_PROVIDER})"),
         ("about which this review has no rules",),
         status=0,
     ),
     Attack(
         "deny-policy-removed",
-        edit("stacks/__main__.py", (_DENY, "")),
+        edit(MAIN, (_DENY, "")),
         ("`iam.DenyPolicy` `deny` is deleted",),
-        base=_declare(_DENY),
+        base=declare(_DENY),
     ),
     Attack(
         "audit-log-removed",
-        edit("stacks/__main__.py", (_AUDIT, "")),
+        edit(MAIN, (_AUDIT, "")),
         ("its data is lost",),
-        base=_declare(_AUDIT),
+        base=declare(_AUDIT),
     ),
     Attack(
         "new-environment-with-grants-elsewhere",
@@ -446,9 +437,8 @@ ATTACKS: Final = (
                     "  test:\n    project: my-project-test\n    region: us-central1\n  prod:\n",
                 ),
             ),
-            append(
-                "stacks/__main__.py",
-                f"{_IMPORTS}if settings.environment == 'test':\n"
+            declare(
+                "if settings.environment == 'test':\n"
                 '    gcp.storage.BucketIAMMember("g", bucket="my-project-prod-mnist-prod-us-central1", '
                 f'role="roles/storage.objectViewer", member="{_TEAM}")\n',
             ),
@@ -469,9 +459,8 @@ ATTACKS: Final = (
                     "  test:\n    project: my-project-test\n    region: us-central1\n  prod:\n",
                 ),
             ),
-            append(
-                "stacks/__main__.py",
-                f"{_IMPORTS}if settings.environment == 'test':\n"
+            declare(
+                "if settings.environment == 'test':\n"
                 '    gcp.serviceaccount.IAMMember("g", role="roles/iam.serviceAccountTokenCreator", '
                 f'service_account_id=f"projects/x/serviceAccounts/{{settings.account}}", member="{_TEAM}")\n',
             ),

@@ -2,12 +2,50 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from repositories import Repository
+from repositories import DEPLOY, Repository
 
 Edit = Callable[[Repository], None]
 """An edit of the files of a repository."""
+MAIN: Final = "stacks/__main__.py"
+"""The stack program of a project."""
+BUCKET: Final = "gcp:storage/bucket:Bucket"
+"""The type of the environment's bucket."""
+_SETTINGS: Final = """
+import json
+
+import pulumi
+import pulumi_gcp as gcp
+from pulumi import ResourceOptions
+from tpucfg.stack.settings import read_settings
+
+settings = read_settings()
+"""
+_TRANSFORMATION: Final = """
+import pulumi
+
+def change(args):
+    inputs, options = args.props, args.opts
+    if args.type_ == "TYPE":
+        STATEMENTS
+    return pulumi.ResourceTransformationResult(inputs, options)
+
+pulumi.runtime.register_stack_transformation(change)
+"""
+_OTHER_SETTINGS: Final = """
+import dataclasses
+
+import pulumi
+from tpucfg.stack import component
+from tpucfg.stack.settings import read_settings
+
+def other_settings():
+    settings = read_settings()
+    return dataclasses.replace(settings, ARGUMENTS)
+
+component.read_settings = other_settings
+"""
 
 
 class Attack(NamedTuple):
@@ -84,3 +122,24 @@ def together(*edits: Edit) -> Edit:
             change(repository)
 
     return apply
+
+
+def before_deploy(code: str) -> Edit:
+    """Run statements before everything else in the program."""
+    return edit(MAIN, (DEPLOY, f"{code}\n{DEPLOY}"))
+
+
+def declare(code: str) -> Edit:
+    """Run statements after all others in the program, such as declarations of further resources."""
+    return append(MAIN, f"{_SETTINGS}\n{code}\n")
+
+
+def transform(type_: str, *statements: str) -> Edit:
+    """Change `inputs` and `options` of each resource of a type that the library declares."""
+    lines = "\n        ".join(statements)
+    return before_deploy(_TRANSFORMATION.replace("TYPE", type_).replace("STATEMENTS", lines))
+
+
+def other_settings(arguments: str) -> Edit:
+    """Replace fields of the `settings` by which the library declares the resources."""
+    return before_deploy(_OTHER_SETTINGS.replace("ARGUMENTS", arguments))

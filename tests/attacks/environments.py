@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from attacks.attack import Attack, edit, together
+from attacks.attack import Attack, before_deploy, edit, together
 
 PROTECT: Final = (
     "    protect: true                # Pulumi refuses to delete or replace resources with data\n"
@@ -16,7 +16,7 @@ ATTACKS: Final = (
         "protection-lifted-while-the-program-fails",
         together(
             edit("tpucfg.yaml", (PROTECT, "")),
-            edit("stacks/__main__.py", ("import pulumi\n", "import pulumi\nraise SystemExit(0)\n")),
+            before_deploy("raise SystemExit(0)"),
         ),
         ("**prod**: protection lifted", "changes to resources are unknown"),
     ),

@@ -2,11 +2,10 @@
 
 from typing import Final
 
-from attacks.attack import Attack, Edit, append, write
+from attacks.attack import MAIN, Attack, Edit, append, write
 from attacks.jobs import IMAGE, SPEC, spec, variables
 from repositories import Repository
 
-_MAIN: Final = "stacks/__main__.py"
 _GRANT: Final = """
 import pulumi_gcp as gcp
 
@@ -74,7 +73,7 @@ ATTACKS: Final = (
     _attack(
         "grant-behind-a-value-that-only-an-update-knows",
         append(
-            _MAIN,
+            MAIN,
             f"{_GRANT}environment.tpu_agent.apply(lambda name: grant() if '[' not in name else None)\n",
         ),
         "stack program changed in `stacks/__main__.py`",
@@ -82,16 +81,14 @@ ATTACKS: Final = (
     _attack(
         "environment-by-another-way",
         append(
-            _MAIN,
+            MAIN,
             f"{_GRANT}import os\nif getattr(os, 'environ').get('PULUMI_HOME'):\n    grant()\n",
         ),
         "stack program changed in `stacks/__main__.py`",
     ),
     _attack(
         "threads-counted",
-        append(
-            _MAIN, f"{_GRANT}import threading\nif threading.active_count() > 30:\n    grant()\n"
-        ),
+        append(MAIN, f"{_GRANT}import threading\nif threading.active_count() > 30:\n    grant()\n"),
         "stack program changed in `stacks/__main__.py`",
     ),
 )

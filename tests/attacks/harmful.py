@@ -5,10 +5,9 @@ Each has a text that must stand in the caution block; none loses data, unless it
 
 from typing import Final
 
-from attacks.attack import Attack, Edit, append, delete, edit, together, write
+from attacks.attack import MAIN, Attack, Edit, append, declare, delete, edit, together, write
 from attacks.jobs import GKE, IMAGE, ONE_SIZE, options, pod, spec, variables
 
-_MAIN: Final = "stacks/__main__.py"
 _MODEL_DIR: Final = "    model_dir: ${run_dir}\n"
 _ARGS: Final = "  args:                          # the program's own flags, in this order\n"
 _PRICE: Final = "# prices: {v2: 1.5}    # USD per chip hour, for the cost of a run\n"
@@ -36,11 +35,6 @@ _PACKAGE: Final = spec(
     )
 )
 _LONG: Final = "x" * 21_000
-
-
-def _declare(code: str) -> Edit:
-    """Declare other resources."""
-    return append(_MAIN, f"\nimport pulumi_gcp as gcp\n{code}\n")
 
 
 def _job(name: str) -> str:
@@ -75,66 +69,66 @@ def _harmful(
 
 HARMFUL: Final = (
     # Resources.
-    _harmful("new-type-of-resource", _declare(_job("miner")), "`cloudrunv2.Job`", "`miner`"),
+    _harmful("new-type-of-resource", declare(_job("miner")), "`cloudrunv2.Job`", "`miner`"),
     _harmful(
         "second-resource-of-an-unknown-type",
-        _declare(_job("second")),
+        declare(_job("second")),
         "`second`",
-        base=_declare(_job("first")),
+        base=declare(_job("first")),
     ),
     _harmful(
         "unknown-resource-changed",
-        edit(_MAIN, ("evil.example/x", "evil.example/y")),
+        edit(MAIN, ("evil.example/x", "evil.example/y")),
         "`first`",
-        base=_declare(_job("first")),
+        base=declare(_job("first")),
     ),
     _harmful(
         "unknown-resource-deleted",
-        edit(_MAIN, (_job("first"), "")),
+        edit(MAIN, (_job("first"), "")),
         "`first`",
-        base=_declare(_job("first")),
+        base=declare(_job("first")),
         status=3,
     ),
     _harmful(
         "database-opened",
-        edit(_MAIN, (_database(), _database('"ip_configuration": {"ipv4_enabled": True}'))),
+        edit(MAIN, (_database(), _database('"ip_configuration": {"ipv4_enabled": True}'))),
         "`db`",
-        base=_declare(_database()),
+        base=declare(_database()),
     ),
     _harmful(
         "database-no-longer-protected",
-        edit(_MAIN, ("deletion_protection=True", "deletion_protection=False")),
+        edit(MAIN, ("deletion_protection=True", "deletion_protection=False")),
         "`db`",
-        base=_declare(_database()),
+        base=declare(_database()),
         status=3,
     ),
     _harmful(
         "key-rotates-never",
-        edit(_MAIN, ("7776000s", "315360000s")),
+        edit(MAIN, ("7776000s", "315360000s")),
         "`key`",
-        base=_declare(_key("7776000s")),
+        base=declare(_key("7776000s")),
     ),
     _harmful(
         "registry-with-mutable-tags",
-        edit(_MAIN, (_registry(tags=True), _registry(tags=False))),
+        edit(MAIN, (_registry(tags=True), _registry(tags=False))),
         "`images`",
-        base=_declare(_registry(tags=True)),
+        base=declare(_registry(tags=True)),
     ),
     _harmful(
         "grant-of-an-unknown-type",
-        _declare(
+        declare(
             _grant("cloudrunv2.JobIamMember", 'project="p", location="l", name="n"', "allUsers")
         ),
         "`allUsers`",
     ),
     _harmful(
         "member-of-two-hundred-characters",
-        _declare(_grant("projects.IAMMember", 'project="p"', f"principalSet://{'m' * 180}/end")),
+        declare(_grant("projects.IAMMember", 'project="p"', f"principalSet://{'m' * 180}/end")),
         f"`principalSet://{'m' * 180}/end`",
     ),
     _harmful(
         "condition-of-21-kB-before-another-grant",
-        _declare(
+        declare(
             _grant(
                 "projects.IAMMember",
                 'project="p"',
@@ -148,7 +142,7 @@ HARMFUL: Final = (
     ),
     _harmful(
         "a-hundred-grants-before-a-public-one",
-        _declare(
+        declare(
             'for n in range(100):\n    gcp.projects.IAMMember(f"a{n}", project="p", role="roles/viewer", '
             'member=f"group:g{n}@example.com")\n'
             'gcp.projects.IAMMember("z", project="p", role="roles/viewer", member="allUsers")'
@@ -158,8 +152,8 @@ HARMFUL: Final = (
     # The stack program and what Pulumi reads.
     _harmful(
         "program-that-reads-its-environment",
-        append(_MAIN, "\nimport os\nos.getenv('CI')\n"),
-        f"`{_MAIN}`",
+        append(MAIN, "\nimport os\nos.getenv('CI')\n"),
+        f"`{MAIN}`",
     ),
     _harmful(
         "program-with-a-new-module",

@@ -4,7 +4,18 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from attacks.attack import Attack, Edit, append, edit, together, write
+from attacks.attack import (
+    BUCKET,
+    MAIN,
+    Attack,
+    Edit,
+    append,
+    before_deploy,
+    edit,
+    together,
+    transform,
+    write,
+)
 from attacks.environments import PROTECT
 
 _NOTHING: Final = json.dumps({"steps": [], "changeSummary": {"same": 12}})
@@ -15,6 +26,7 @@ _OWNER: Final = """
 import pulumi_gcp as gcp
 gcp.projects.IAMMember("x", project="my-project-prod", role="roles/owner", member="user:mallory@example.com")
 """
+_INHERITED: Final = transform(BUCKET, 'inputs["public_access_prevention"] = "inherited"')
 _LIFT: Final = edit("tpucfg.yaml", (PROTECT, ""))
 
 
@@ -37,7 +49,7 @@ def _step(
     }
 
 
-_BUCKET: Final = ("gcp:storage/bucket:Bucket", "data-us-central1")
+_BUCKET: Final = (BUCKET, "data-us-central1")
 _LABELS: Final = _step("update", *_BUCKET, {"inputs": {}}, {"inputs": {"labels": {"a": "b"}}})
 _LOSING_DATA: Final = edit("tpucfg.yaml", ("  dev:\n", "  dev:\n    keep_data: false\n"))
 _MOVE: Final = edit(
@@ -59,7 +71,7 @@ ATTACKS: Final = (
     ),
     Attack(
         "owner-granted-behind-a-forged-preview",
-        together(append("stacks/__main__.py", _OWNER), write("../prod.jsonl", _NOTHING)),
+        together(append(MAIN, _OWNER), write("../prod.jsonl", _NOTHING)),
         ("`roles/owner`", _NOT_IN_PREVIEW),
         status=0,
         arguments=_PROD,
@@ -67,9 +79,7 @@ ATTACKS: Final = (
     Attack(
         "grant-behind-a-preview-of-a-new-stack",
         together(
-            append(
-                "stacks/__main__.py", _OWNER.replace("roles/owner", "roles/storage.objectViewer")
-            ),
+            append(MAIN, _OWNER.replace("roles/owner", "roles/storage.objectViewer")),
             _forged(
                 "prod",
                 _step(
@@ -88,7 +98,7 @@ ATTACKS: Final = (
     Attack(
         "preview-shows-a-milder-role",
         together(
-            append("stacks/__main__.py", _OWNER),
+            append(MAIN, _OWNER),
             _forged(
                 "prod",
                 _step("create", "gcp:projects/iAMMember:IAMMember", "x", {}, {"inputs": _VIEWER}),
@@ -101,10 +111,7 @@ ATTACKS: Final = (
     Attack(
         "preview-shows-only-labels-of-the-bucket",
         together(
-            edit(
-                "stacks/bucket.py",
-                ('public_access_prevention="enforced"', 'public_access_prevention="inherited"'),
-            ),
+            _INHERITED,
             _forged("prod", _LABELS),
         ),
         ("publicAccessPrevention", _NOT_IN_PREVIEW),
@@ -134,7 +141,7 @@ ATTACKS: Final = (
     Attack(
         "program-fails-behind-a-forged-preview",
         together(
-            edit("stacks/__main__.py", ("import pulumi\n", "import pulumi\nraise SystemExit(0)\n")),
+            before_deploy("raise SystemExit(0)"),
             write("../prod.jsonl", _NOTHING),
         ),
         ("the preview could not be compared with the stack programs, so it alone is shown",),
@@ -159,10 +166,7 @@ ATTACKS: Final = (
     Attack(
         "rule-broken-behind-a-forged-preview",
         together(
-            edit(
-                "stacks/bucket.py",
-                ('public_access_prevention="enforced"', 'public_access_prevention="inherited"'),
-            ),
+            _INHERITED,
             write("../prod.jsonl", _NOTHING),
             write("../dev.jsonl", _NOTHING),
         ),

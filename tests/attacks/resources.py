@@ -3,32 +3,39 @@
 import json
 from typing import Final
 
-from attacks.attack import Attack, Edit, append, edit, together, write
+from attacks.attack import (
+    BUCKET,
+    MAIN,
+    Attack,
+    Edit,
+    before_deploy,
+    declare,
+    edit,
+    together,
+    transform,
+    write,
+)
 
-_RULES: Final = "        lifecycle_rules=[\n"
-_LABELS: Final = "        labels=dict(settings.labels),\n"
-_RETAIN: Final = "retain_on_delete=settings.keep_data"
-_IMPORTS: Final = "\nimport pulumi_gcp as gcp\nfrom pulumi import ResourceOptions\n\n"
+_CONDITION: Final = 'inputs["lifecycle_rules"][0]["condition"]'
+"""The condition of the only rule that deletes objects."""
+_KEY: Final = 'inputs["encryption"] = {"default_kms_key_name": "projects/p/locations/l/keyRings/r/cryptoKeys/k"}'
+_LOGGING: Final = 'inputs["logging"] = {"log_bucket": "audit"}'
+_PREVENTED: Final = 'inputs["deletion_policy"] = "PREVENT"'
 
 
 def _rule(condition: str, action: str = '"type": "Delete"') -> Edit:
     """Add a lifecycle rule to the bucket."""
     rule = f'{{"action": {{{action}}}, "condition": {{{condition}}}}},'
-    return edit("stacks/bucket.py", (_RULES, f"{_RULES}            {rule}\n"))
+    return _bucket(f'inputs["lifecycle_rules"] = [{rule} *inputs["lifecycle_rules"]]')
 
 
-def _argument(text: str) -> Edit:
-    """Add an argument to the bucket."""
-    return edit("stacks/bucket.py", (_LABELS, f"{_LABELS}        {text},\n"))
+def _bucket(statement: str) -> Edit:
+    """Change the bucket."""
+    return transform(BUCKET, statement)
 
 
-def _declare(code: str) -> Edit:
-    """Declare another resource."""
-    return append("stacks/__main__.py", f"{_IMPORTS}{code}\n")
-
-
-def _without(text: str) -> Edit:
-    return edit("stacks/bucket.py", (text, ""))
+def _without(statement: str) -> Edit:
+    return edit(MAIN, (statement, "pass"))
 
 
 _PREFIXES: Final = ", ".join(f'"a{number}/"' for number in range(40))
@@ -68,7 +75,7 @@ _ANYTHING: Final = [{"action": {"type": "Delete"}, "condition": {"age": 3}}]
 ATTACKS: Final = (
     Attack(
         "deletion-without-prefix",
-        edit("stacks/bucket.py", (', "matches_prefixes": [TMP_PREFIX]', "")),
+        _bucket(f'del {_CONDITION}["matches_prefixes"]'),
         (
             "has another lifecycle rule, `Delete: every object, age 14` (`lifecycleRules`)",
             "`TPU096`",
@@ -76,7 +83,7 @@ ATTACKS: Final = (
     ),
     Attack(
         "deletion-by-an-empty-prefix",
-        edit("stacks/bucket.py", ("[TMP_PREFIX]", '[TMP_PREFIX, ""]')),
+        _bucket(f'{_CONDITION}["matches_prefixes"].append("")'),
         (
             "has another lifecycle rule, `Delete: every object, age 14, matchesPrefixes tmp/` (`lifecycleRules`)",
             "`TPU096`",
@@ -84,15 +91,12 @@ ATTACKS: Final = (
     ),
     Attack(
         "deletion-at-once",
-        edit(
-            "stacks/bucket.py",
-            ('"age": TMP_DAYS, "matches_prefixes"', '"age": 0, "matches_prefixes"'),
-        ),
+        _bucket(f'{_CONDITION}["age"] = 0'),
         ("has another lifecycle rule, `Delete: matchesPrefixes tmp/` (`lifecycleRules`)",),
     ),
     Attack(
         "deletion-earlier",
-        edit("stacks/bucket.py", ("TMP_DAYS: Final = 14", "TMP_DAYS: Final = 1")),
+        before_deploy("import tpucfg.stack.bucket as bucket\n\nbucket.TMP_DAYS = 1"),
         ("has another lifecycle rule, `Delete: age 1, matchesPrefixes tmp/` (`lifecycleRules`)",),
     ),
     Attack(
@@ -141,7 +145,7 @@ ATTACKS: Final = (
     ),
     Attack(
         "soft-delete-off",
-        edit("stacks/bucket.py", ("settings.soft_delete_days * 86_400", "0")),
+        _bucket('inputs["soft_delete_policy"] = {"retention_duration_seconds": 0}'),
         (
             "can lose data: `softDeletePolicy.retentionDurationSeconds` is `0`, previously `2592000`",
             "`TPU097` storage.Bucket data-us-central1 keeps no deleted objects",
@@ -149,7 +153,7 @@ ATTACKS: Final = (
     ),
     Attack(
         "soft-delete-shortened",
-        edit("stacks/bucket.py", ("settings.soft_delete_days * 86_400", "7 * 86_400")),
+        _bucket('inputs["soft_delete_policy"] = {"retention_duration_seconds": 7 * 86_400}'),
         (
             "**prod**",
             "`softDeletePolicy.retentionDurationSeconds` is `604800`, previously `2592000`",
@@ -157,21 +161,12 @@ ATTACKS: Final = (
     ),
     Attack(
         "soft-delete-no-longer-declared",
-        edit(
-            "stacks/bucket.py",
-            (
-                '        soft_delete_policy={"retention_duration_seconds": settings.soft_delete_days * 86_400},\n',
-                "",
-            ),
-        ),
+        _bucket('inputs["soft_delete_policy"] = None'),
         ("can lose data: `softDeletePolicy.retentionDurationSeconds` is `604800`",),
     ),
     Attack(
         "force-destroy",
-        edit(
-            "stacks/bucket.py",
-            ("force_destroy=not settings.keep_data and not settings.protect", "force_destroy=True"),
-        ),
+        _bucket('inputs["force_destroy"] = True'),
         (
             "can lose data: `forceDestroy` is `true`",
             "`TPU097` storage.Bucket data-us-central1 would be deleted with all its objects (forceDestroy)",
@@ -179,57 +174,52 @@ ATTACKS: Final = (
     ),
     Attack(
         "no-longer-left-behind",
-        edit("stacks/bucket.py", (_RETAIN, "retain_on_delete=False")),
+        _bucket("options.retain_on_delete = False"),
         (
             "is no longer left behind when it is removed from the stack: its data would be deleted (`retainOnDelete`)",
         ),
     ),
     Attack(
         "versioning-off",
-        edit("stacks/bucket.py", ('versioning={"enabled": True}', 'versioning={"enabled": False}')),
+        edit(MAIN, ('{"enabled": True}', '{"enabled": False}')),
         ("no longer keeps old versions of its objects (`versioning`)",),
-        base=edit(
-            "stacks/bucket.py", ('versioning={"enabled": False}', 'versioning={"enabled": True}')
-        ),
+        base=_bucket('inputs["versioning"] = {"enabled": True}'),
     ),
     Attack(
         "retention-shortened",
-        edit("stacks/bucket.py", ('"retention_period": 864000', '"retention_period": 86400')),
+        edit(MAIN, ('"retention_period": 864000', '"retention_period": 86400')),
         ("can lose data: `retentionPolicy.retentionPeriod` is `86400`, previously `864000`",),
-        base=_argument('retention_policy={"retention_period": 864000}'),
+        base=_bucket('inputs["retention_policy"] = {"retention_period": 864000}'),
     ),
     Attack(
         "own-key-taken-away",
-        _without(
-            '        encryption={"default_kms_key_name": "projects/p/locations/l/keyRings/r/cryptoKeys/k"},\n'
-        ),
+        _without(_KEY),
         ("encrypts new objects with `Google's own keys`, previously with `projects/p/",),
         status=0,
-        base=_argument(
-            'encryption={"default_kms_key_name": "projects/p/locations/l/keyRings/r/cryptoKeys/k"}'
-        ),
+        base=_bucket(_KEY),
     ),
     Attack(
         "logging-taken-away",
-        _without('        logging={"log_bucket": "audit"},\n'),
+        _without(_LOGGING),
         ("has another `logging.logBucket`: `not set`, previously `audit`",),
         status=0,
-        base=_argument('logging={"log_bucket": "audit"}'),
+        base=_bucket(_LOGGING),
     ),
     Attack(
         "networks-opened",
-        edit("stacks/bucket.py", ('"mode": "Enabled"', '"mode": "Disabled"')),
+        edit(MAIN, ('"mode": "Enabled"', '"mode": "Disabled"')),
         ("has another `ipFilter.mode`: `Disabled`, previously `Enabled`",),
         status=0,
-        base=_argument(
-            'ip_filter={"mode": "Enabled", "public_network_source": {"allowed_ip_cidr_ranges": ["10.0.0.0/8"]}}'
+        base=_bucket(
+            'inputs["ip_filter"] = {"mode": "Enabled", '
+            '"public_network_source": {"allowed_ip_cidr_ranges": ["10.0.0.0/8"]}}'
         ),
     ),
     Attack(
         "deletion-policy",
-        _without('        deletion_policy="PREVENT",\n'),
+        _without(_PREVENTED),
         ("deletionPolicy",),
-        base=_argument('deletion_policy="PREVENT"'),
+        base=_bucket(_PREVENTED),
     ),
     Attack(
         "move-that-loses-the-retention-and-adds-a-deletion",
@@ -245,7 +235,7 @@ ATTACKS: Final = (
     ),
     Attack(
         "new-bucket-that-deletes",
-        _declare(
+        declare(
             'gcp.storage.Bucket("more", name=f"{settings.bucket}-more", project=settings.project, '
             'location=settings.region, uniform_bucket_level_access=True, public_access_prevention="enforced", '
             'lifecycle_rules=[{"action": {"type": "Delete"}, "condition": {"age": 3}}], '
@@ -256,19 +246,19 @@ ATTACKS: Final = (
     ),
     Attack(
         "secret-no-longer-left-behind",
-        edit("stacks/__main__.py", (", opts=ResourceOptions(retain_on_delete=True)", "")),
+        edit(MAIN, (", opts=ResourceOptions(retain_on_delete=True)", "")),
         ("`secretmanager.Secret` `token` is no longer left behind", "(`retainOnDelete`)"),
-        base=_declare(f"{_STATEFUL}, opts=ResourceOptions(retain_on_delete=True))"),
+        base=declare(f"{_STATEFUL}, opts=ResourceOptions(retain_on_delete=True))"),
     ),
     Attack(
         "secret-no-longer-protected-by-its-service",
-        edit("stacks/__main__.py", ("deletion_protection=True", "deletion_protection=False")),
+        edit(MAIN, ("deletion_protection=True", "deletion_protection=False")),
         ("can lose data: `deletionProtection`",),
-        base=_declare(f"{_STATEFUL}, deletion_protection=True)"),
+        base=declare(f"{_STATEFUL}, deletion_protection=True)"),
     ),
     Attack(
         "transfer-that-deletes",
-        _declare(
+        declare(
             'gcp.storage.TransferJob("sync", project=settings.project, description="sync", transfer_spec={'
             '"gcs_data_source": {"bucket_name": "empty"}, "gcs_data_sink": {"bucket_name": settings.bucket}, '
             '"transfer_options": {"delete_objects_unique_in_sink": True}})'
@@ -280,7 +270,7 @@ ATTACKS: Final = (
     ),
     Attack(
         "command-during-the-update",
-        _declare(
+        declare(
             "import pulumi\n\n"
             'pulumi.CustomResource("command:local:Command", "sweep", {"create": "gcloud storage rm gs://x/**"})'
         ),

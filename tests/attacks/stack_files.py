@@ -2,7 +2,19 @@
 
 from typing import Final
 
-from attacks.attack import Attack, Edit, append, delete, edit, link, together, write, write_ignored
+from attacks.attack import (
+    MAIN,
+    Attack,
+    Edit,
+    append,
+    before_deploy,
+    delete,
+    edit,
+    link,
+    together,
+    write,
+    write_ignored,
+)
 
 _STACK: Final = "stacks/Pulumi.prod.yaml"
 _MEMBERS: Final = """\
@@ -141,8 +153,8 @@ ATTACKS: Final = (
     ),
     Attack(
         "stack-file-leads-out-of-the-repository",
-        append("stacks/bucket.py", "\n"),
-        _changed(f"{_STACK}, stacks/bucket.py"),
+        append(MAIN, "\n"),
+        _changed(f"{_STACK}, {MAIN}"),
         status=0,
         base=link(_STACK, "/etc/pulumi/prod.yaml"),
     ),
@@ -184,9 +196,10 @@ ATTACKS: Final = (
     # The program's files
     Attack(
         "program-is-a-link",
-        link("stacks/bucket.py", "/srv/evil.py"),
-        _changed("stacks/bucket.py"),
+        link("stacks/helper.py", "/srv/evil.py"),
+        _changed("stacks/helper.py"),
         status=1,
+        base=together(write("stacks/helper.py", "\n"), before_deploy("import helper")),
     ),
     Attack(
         "module-behind-a-link-changed",
@@ -207,13 +220,13 @@ ATTACKS: Final = (
     ),
     Attack(
         "program-changed",
-        append("stacks/bucket.py", "# x\n"),
-        ("stack program changed in `stacks/bucket.py`",),
+        append(MAIN, "# x\n"),
+        ("stack program changed in `stacks/__main__.py`",),
         status=0,
     ),
     Attack(
         "program-deleted",
-        delete("stacks/__main__.py"),
+        delete(MAIN),
         ("stack program changed in `stacks/__main__.py`", "bundled"),
         status=0,
     ),

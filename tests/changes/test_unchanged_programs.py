@@ -57,7 +57,7 @@ READ_BY_PROGRAMS: Final[dict[str, Edit]] = {
     "member": ("stacks/Pulumi.dev.yaml", "", "config: {bucketMembers: [user:a@example.com]}\n"),
     "project": ("Pulumi.yaml", "", "description: other\n"),
     "packages": ("requirements.txt", "", "x==1\n"),
-    "program": ("stacks/bucket.py", "", "# other\n"),
+    "program": ("stacks/__main__.py", "", "# other\n"),
     "module": ("stacks/json.py", "", "x = 1\n"),
 }
 
@@ -150,7 +150,9 @@ def test_programs_run_for_images_and_secrets(repository: Repository, name: str) 
     assert not has_equal_inputs()
 
 
-@pytest.mark.parametrize("name", ["stacks/bucket.py", "stacks/json.py", "stacks/json/__init__.py"])
+@pytest.mark.parametrize(
+    "name", ["stacks/__main__.py", "stacks/json.py", "stacks/json/__init__.py"]
+)
 def test_own_program_runs_always(repository: Repository, name: str) -> None:
     """A program of one's own may read anything of a spec, so that it is run."""
     (repository.folder / name).parent.mkdir(exist_ok=True)

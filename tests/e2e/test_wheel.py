@@ -111,9 +111,7 @@ def test_no_link_of_the_description_is_relative(wheel: Path, repository: str | N
 
 
 @pytest.mark.telling
-@pytest.mark.parametrize(
-    "folder", ["schema", "templates", "docs/findings", "stacks", ".github/actions"]
-)
+@pytest.mark.parametrize("folder", ["schema", "templates", "docs/findings", ".github/actions"])
 def test_wheel_carries_the_folders_of_the_root(wheel: Path, folder: str) -> None:
     """The wheel contains every file of the folders that the package reads at run time."""
     listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", folder]
@@ -265,3 +263,36 @@ def test_pulumi_comes_only_with_infra(run: Run) -> None:
     missing = run("python", "-c", "import pulumi")
 
     assert "No module named 'pulumi'" in missing.stderr
+
+
+@pytest.mark.telling
+def test_stack_program_runs_from_the_wheel(wheel: Path, tmp_path: Path) -> None:
+    """`tpucfg infra` works in a new project, and with the bundled program for a spec alone.
+
+    Catches a file of the library or of the bundled program that the wheel does not contain.
+    """
+    assert not [name for name in _contents(wheel) if name.startswith("tpucfg/stacks/")]
+    packages = tmp_path / "packages"
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    subprocess.run([*pip, "--no-deps", "--target", str(packages), str(wheel)], check=True)
+
+    def run_there(*arguments: str) -> str:
+        """Run Python with the wheel and with Pulumi, which the environment of the tests has."""
+        return subprocess.run(
+            [sys.executable, *arguments],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(packages)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+
+    assert run_there("-c", "import tpucfg.stack; print(tpucfg.stack.__file__)").startswith(
+        f"{packages}/"
+    )
+    run_there("-m", "tpucfg", "init", "mnist", "--infra")
+    declared = run_there("-m", "tpucfg", "infra", "--spec", "mnist/tpucfg.yaml")
+    shutil.copy(tmp_path / "mnist" / "tpucfg.yaml", tmp_path)
+
+    assert declared.count("storage.Bucket ") == 2
+    assert run_there("-m", "tpucfg", "infra") == declared

@@ -76,14 +76,17 @@ def test_target_of_a_link_has_its_id(repository: Repository) -> None:
 def test_deleted_and_new_files_of_the_working_tree(repository: Repository) -> None:
     """A deleted file is missing, a new one is listed, and an ignored one or a new virtual environment is not."""
     (repository.folder / ".gitignore").write_text("*.pyc\n")
-    (repository.folder / "stacks" / "retry.py").unlink()
+    helper = repository.folder / "stacks" / "helper.py"
+    helper.write_text("")
+    repository.commit()
+    helper.unlink()
     for name in ("stacks/new.py", "stacks/old.pyc", ".venv/bin/python"):
         (repository.folder / name).parent.mkdir(parents=True, exist_ok=True)
         (repository.folder / name).write_text("")
 
     before, after = versions(repository.spec)
 
-    assert {*before} - {*after} == {"stacks/retry.py"}
+    assert {*before} - {*after} == {"stacks/helper.py"}
     assert {*after} - {*before} == {"stacks/new.py"}
 
 

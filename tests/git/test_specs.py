@@ -36,8 +36,8 @@ def repository(tmp_path: Path) -> Repository:
     [
         ("a/tpucfg.yaml", "a"),
         ("a/results/dev.jsonl", "a"),
-        ("a/nested/stacks/bucket.py", "a/nested"),
-        ("shared/stacks/bucket.py", "b d"),
+        ("a/nested/stacks/helper.py", "a/nested"),
+        ("shared/stacks/helper.py", "b d"),
         ("trainer/setup.py", "c"),
         ("README.md", ""),
         ("e/tpucfg.yaml", "e"),

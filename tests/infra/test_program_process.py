@@ -34,7 +34,7 @@ def _run(
     """Run the stack program of a new project, with some code prepended to it."""
     repository = project(folder)
     program = folder / "stacks" / "__main__.py"
-    program.write_text(f"{prepended}\n{program.read_text().replace('from __future__', '#')}")
+    program.write_text(f"{prepended}\n{program.read_text()}")
     spec, _ = load_project(repository.spec)
     assert spec is not None
     (results,) = run_programs([ProgramRequest(repository.spec, spec, environments)], timeout)
@@ -53,6 +53,25 @@ def test_results_have_the_declared_resources(tmp_path: Path) -> None:
     )
     buckets = [resource for resource in prod.resources if resource.kind == "storage.Bucket"]
     assert [(bucket.name, bucket.protect) for bucket in buckets] == [("data-us-central1", True)]
+
+
+def test_error_of_the_spec_has_its_path_from_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error that the program prints has the spec's path in its project, also for a relative path of the spec."""
+    repository = project(tmp_path / "p")
+    repository.edit(("name: mnist", "name: handwritten-digits-of-mnist"))
+    monkeypatch.chdir(tmp_path)
+    path = Path("p", "tpucfg.yaml")
+    spec, _ = load_project(path)
+    assert spec is not None
+
+    (results,) = run_programs([ProgramRequest(path, spec, ("dev",))])
+
+    result = results["dev"]
+    assert isinstance(result, ProgramFailure)
+    assert "\ntpucfg.yaml:" in result.reason
+    assert str(tmp_path) not in result.reason
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,11 @@ from typing import Final
 
 import pytest
 
+from attacks.attack import BUCKET, MAIN, transform
 from fit_repositories import add_step, compiled, write_fits
 from goldens import Goldens
 from recorded_previews import FOLDER
-from repositories import NEW, Repository
+from repositories import DEPLOY, NEW, Repository
 from tpucfg.catalog import Catalog
 from tpucfg.cli.app import run
 from tpucfg.fit.fit_file import fit_path, read_fit_file, update_fit_file
@@ -46,13 +47,8 @@ def _disable_keep_data(repository: Repository) -> None:
 
 def _open_bucket(repository: Repository) -> None:
     """Change only the stack program, which also prints a line that must not reach the comment."""
-    repository.edit(
-        ("import pulumi\n", "import pulumi\nprint('hello')\n"), file="stacks/__main__.py"
-    )
-    repository.edit(
-        ('public_access_prevention="enforced"', 'public_access_prevention="inherited"'),
-        file="stacks/bucket.py",
-    )
+    repository.edit((DEPLOY, f"{DEPLOY}print('hello')\n"), file=MAIN)
+    transform(BUCKET, 'inputs["public_access_prevention"] = "inherited"')(repository)
 
 
 def _add_members(repository: Repository) -> None:
@@ -132,9 +128,7 @@ SCENARIOS: Final[dict[str, Edit]] = {
     "warning-allowed": _edit(("training:  ", "allow: {TPU041: measured on v2-32}\ntraining:  ")),
     "nothing-changed": _edit(("version: 1", "# a comment\nversion: 1")),
     "stack-program": _open_bucket,
-    "program-fails": lambda repository: repository.edit(
-        ("import pulumi\n", "import pulumi\n1 / 0\n"), file="stacks/__main__.py"
-    ),
+    "program-fails": lambda repository: repository.edit((DEPLOY, f"{DEPLOY}1 / 0\n"), file=MAIN),
     "hostile-names": _add_hostile_values,
     "fits": _compile_larger_steps,
 }

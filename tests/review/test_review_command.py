@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
+from attacks.attack import BUCKET, MAIN, transform
 from recorded_previews import FOLDER
-from repositories import Repository, project
+from repositories import DEPLOY, Repository, project
 from reviews import review
 from spec_factory import ROOT
 from tpucfg.cli.app import run
@@ -65,14 +66,12 @@ def test_unknown_changes_fail_under_fail_on_destructive(
 
     Catches a failed program that counts as no change.
     """
-    repository.edit(
-        ("import pulumi\n", "import pulumi\nraise SystemExit(0)\n"), file="stacks/__main__.py"
-    )
+    repository.edit((DEPLOY, f"{DEPLOY}raise SystemExit(0)\n"), file=MAIN)
 
     assert "SystemExit" in review(capsys)
     review(capsys, "--fail-on", "destructive", status=1)
     repository.commit()
-    repository.edit(("raise SystemExit(0)\n", ""), file="stacks/__main__.py")
+    repository.edit(("raise SystemExit(0)\n", ""), file=MAIN)
     assert "(HEAD)" in review(capsys)
 
 
@@ -194,10 +193,11 @@ def test_an_error_of_the_spec_hides_no_changed_program(
 ) -> None:
     """The files that `pulumi up` reads are compared without the spec."""
     repository.edit(("tuned_on: v2-8", "tuned_on: v2-9"))
-    repository.edit(("objectUser", "admin"), file="stacks/access.py")
+    repository.edit((DEPLOY, f"{DEPLOY}import helper\n"), file=MAIN)
+    (repository.folder / "stacks" / "helper.py").write_text("")
 
     assert (
-        "stack program changed in `stacks/access.py`"
+        "stack program changed in `stacks/__main__.py, stacks/helper.py`"
         in review(capsys, status=1).partition("<details")[0]
     )
 
@@ -236,7 +236,7 @@ def test_failed_program_is_reported_if_base_has_errors(
     fixed_spec: Repository, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A failed program is a caution, as in any other review."""
-    fixed_spec.edit(("import pulumi\n", "import pulumi\n1 / 0\n"), file="stacks/__main__.py")
+    fixed_spec.edit((DEPLOY, f"{DEPLOY}1 / 0\n"), file=MAIN)
 
     assert "**dev, prod**: changes to resources are unknown: the stack program failed" in review(
         capsys
@@ -270,7 +270,7 @@ def test_common_finding_is_one_line(
     repository: Repository, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A finding of several environments is one line."""
-    repository.edit(("location=settings.region.upper()", 'location="EU"'), file="stacks/bucket.py")
+    transform(BUCKET, 'inputs["location"] = "EU"')(repository)
 
     comment = review(capsys)
 
@@ -361,7 +361,7 @@ def test_output_does_not_depend_on_the_process(repository: Repository) -> None:
 def test_review_without_pulumi_compares_configs(repository: Repository, tmp_path: Path) -> None:
     """Without Pulumi's packages the configs are compared, and the comment has the command that installs them."""
     repository.edit((":1.0", ":1.1"))
-    repository.edit(("import pulumi\n", "import pulumi\n\n"), file="stacks/__main__.py")
+    repository.edit((DEPLOY, f"{DEPLOY}\n"), file=MAIN)
     (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['pulumi'] = None\n")
     completed = subprocess.run(
         [sys.executable, "-m", "tpucfg", "review", "--base", "HEAD"],
@@ -438,9 +438,7 @@ def test_output_of_the_program_is_not_in_the_comment(
     repository = project(tmp_path / "p")
     monkeypatch.chdir(repository.folder)
     capfd.readouterr()
-    repository.edit(
-        ("import pulumi\n", "import pulumi\nprint('from the program')\n"), file="stacks/__main__.py"
-    )
+    repository.edit((DEPLOY, f"{DEPLOY}print('from the program')\n"), file=MAIN)
 
     assert run(["review", "--base", "HEAD"]) == 0
     printed = capfd.readouterr()
@@ -460,7 +458,7 @@ def test_program_cannot_forge_the_review(
     repository: Repository, capsys: pytest.CaptureFixture[str], first: str
 ) -> None:
     """A program that ends its process or patches the comment leaves its resources unknown."""
-    repository.edit(("import pulumi\n", f"import pulumi\n{first}"), file="stacks/__main__.py")
+    repository.edit((DEPLOY, f"{DEPLOY}{first}"), file=MAIN)
 
     comment = review(capsys)
 

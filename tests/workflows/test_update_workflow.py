@@ -86,7 +86,7 @@ def test_only_stacks_with_a_changed_file_are_updated(project: Repository, tmp_pa
     spec.write_text(f"{spec.read_text()}# a comment\n")
     project.commit()
     assert update(project, tmp_path / "b", before)[1] == stacks("models/lm")
-    (project.folder / "stacks/bucket.py").write_text("")
+    (project.folder / "stacks/helper.py").write_text("")
     project.commit()
     assert update(project, tmp_path / "c", before)[1] == stacks("models/lm") + stacks(".")
     assert update(project, tmp_path / "d", NO_COMMIT)[1] == stacks("models/lm") + stacks(".")
@@ -112,7 +112,7 @@ def test_an_approval_after_a_later_change_updates_nothing(
     (project.folder / "README.md").write_text("about\n")
     project.commit()
     assert update(project, tmp_path / "a", NO_COMMIT, commit)[0]["update"].result == "success"
-    (project.folder / "models/lm/stacks/bucket.py").write_text("")
+    (project.folder / "models/lm/stacks/helper.py").write_text("")
     project.commit()
     jobs, _ = update(project, tmp_path / "b", NO_COMMIT, commit)
     assert jobs["update"].result == "failure"

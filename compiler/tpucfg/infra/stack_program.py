@@ -140,7 +140,7 @@ def run_stack_program(spec: Path, project: Project, name: str) -> EnvironmentRes
             environment=environment,
             project=program.namespace,
             config=config,
-            root=spec.parent,
+            root=spec.parent.resolve(),
         )
     except ProgramError:
         raise
