@@ -10,7 +10,7 @@ from typing import Final
 
 from tpucfg.findings import Finding
 from tpucfg.number_format import format_factor, format_number, format_percent
-from tpucfg.plan.rung import Rung, number_path, setting_path
+from tpucfg.plan.rung import Rung, number_path, ratio, setting_path
 from tpucfg.spec import Project
 from tpucfg.text_format import dotted, format_count, listed
 from tpucfg.yamldoc import KeyPath
@@ -38,7 +38,7 @@ def _batch_grew(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
     large_rungs = [rung for rung in rungs if rung.batch_size >= LARGE_BATCH_GROWTH * tuned_batch]
     if large_rungs:
         growths = [
-            (rung, format_factor(Fraction(rung.batch_size, tuned_batch))) for rung in large_rungs
+            (rung, format_factor(ratio(rung.batch_size, tuned_batch))) for rung in large_rungs
         ]
         batches = listed(
             [f"{rung.batch_size:,} ({growth}) on {rung.size}" for rung, growth in growths]
@@ -78,10 +78,8 @@ def _least_length(project: Project, rung: Rung) -> int:
 
 
 def _long_warmup(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
-    for key in project.training.steps:
-        long_rungs = [
-            rung for rung in rungs if is_warmup(key) and _share(rung, key) > MAX_WARMUP_SHARE
-        ]
+    for key in filter(is_warmup, project.training.steps):
+        long_rungs = [rung for rung in rungs if _share(rung, key) > MAX_WARMUP_SHARE]
         if long_rungs:
             shares = listed(
                 [f"{format_percent(_share(rung, key))} on {rung.size}" for rung in long_rungs]
@@ -92,10 +90,8 @@ def _long_warmup(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
 
 
 def _late_checkpoint(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
-    for key in project.training.steps:
-        late_rungs = [
-            rung for rung in rungs if is_checkpoint_interval(key) and _share(rung, key) > 1
-        ]
+    for key in filter(is_checkpoint_interval, project.training.steps):
+        late_rungs = [rung for rung in rungs if _share(rung, key) > 1]
         if late_rungs:
             counts = listed([_steps_of_run(rung, key) for rung in late_rungs])
             message = f"{key} is longer than the run: {counts}"
@@ -241,7 +237,7 @@ _RULES: Final[Sequence[Callable[[Project, Sequence[Rung]], Iterator[Finding]]]] 
 
 def _share(rung: Rung, key: str) -> Fraction:
     """Return the share of the run that a figure covers; 0 if the run is counted in epochs, as its steps are unknown."""
-    return Fraction(rung.steps[key], rung.train_steps) if rung.train_steps else Fraction(0)
+    return ratio(rung.steps[key], rung.train_steps) if rung.train_steps else ratio(0, 1)
 
 
 # Meanings of settings and flags, by the names that common training programs give them.
