@@ -210,13 +210,15 @@ def flag_name(training: Training, figure: str) -> str | None:
 
 def figure_flags(
     training: Training, rung: Rung, texts: Mapping[str, str]
-) -> Iterator[tuple[str, str, str]]:
-    """Yield each figure of a rung that is a flag, with the flag and its text; `texts` are its `figure_texts`."""
-    for figure, text in texts.items():
+) -> list[tuple[str, str, str]]:
+    """Return each figure of a rung that is a flag, with the flag and its text; `texts` are its `figure_texts`."""
+    return [
+        (figure, flag, text)
+        for figure, text in texts.items()
         # A program gets accumulation only where the spec or the ladder uses it.
-        is_used = figure != "grad_accum" or rung.grad_accum is not None
-        if is_used and (flag := flag_name(training, figure)):
-            yield figure, flag, text
+        if (figure != "grad_accum" or rung.grad_accum is not None)
+        and (flag := flag_name(training, figure))
+    ]
 
 
 def shows_parallelism(rungs: Iterable[Rung]) -> bool:

@@ -22,6 +22,7 @@ MIN_STEPS: Final = 100
 """Number of steps below which a schedule has hardly any effect."""
 MAX_WARMUP_SHARE: Final = Fraction(1, 4)
 """Share of the run above which a warm-up is regarded as long."""
+_WHOLE_RUN: Final = Fraction(1)
 KEPT_RATE_GROWTH: Final = 2
 """Growth factor of the batch from which a constant learning rate is reported."""
 
@@ -79,10 +80,13 @@ def _least_length(project: Project, rung: Rung) -> int:
 
 def _long_warmup(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
     for key in filter(is_warmup, project.training.steps):
-        long_rungs = [rung for rung in rungs if _share(rung, key) > MAX_WARMUP_SHARE]
+        long_rungs = [rung for rung in rungs if _exceeds(rung, key, MAX_WARMUP_SHARE)]
         if long_rungs:
             shares = listed(
-                [f"{format_percent(_share(rung, key))} on {rung.size}" for rung in long_rungs]
+                [
+                    f"{format_percent(ratio(rung.steps[key], rung.train_steps or 1))} on {rung.size}"
+                    for rung in long_rungs
+                ]
             )
             threshold = f"the threshold is {float(MAX_WARMUP_SHARE):.0%}"
             message = f"{key} covers much of the run: {shares} ({_steps_of_run(long_rungs[0], key)}); {threshold}"
@@ -91,11 +95,11 @@ def _long_warmup(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
 
 def _late_checkpoint(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
     for key in filter(is_checkpoint_interval, project.training.steps):
-        late_rungs = [rung for rung in rungs if _share(rung, key) > 1]
+        late_rungs = [rung for rung in rungs if _exceeds(rung, key, _WHOLE_RUN)]
         if late_rungs:
             counts = listed([_steps_of_run(rung, key) for rung in late_rungs])
             message = f"{key} is longer than the run: {counts}"
-            yield _too_many_steps(project, "TPU044", message, key, late_rungs, Fraction(1))
+            yield _too_many_steps(project, "TPU044", message, key, late_rungs, _WHOLE_RUN)
 
 
 def _steps_of_run(rung: Rung, key: str) -> str:
@@ -235,9 +239,11 @@ _RULES: Final[Sequence[Callable[[Project, Sequence[Rung]], Iterator[Finding]]]] 
 )
 
 
-def _share(rung: Rung, key: str) -> Fraction:
-    """Return the share of the run that a figure covers; 0 if the run is counted in epochs, as its steps are unknown."""
-    return ratio(rung.steps[key], rung.train_steps) if rung.train_steps else ratio(0, 1)
+def _exceeds(rung: Rung, key: str, share: Fraction) -> bool:
+    """Return True if a figure covers more than a share of the run; not if the run is counted in epochs."""
+    # In integers, because most figures exceed no share, and fractions take ten times as long.
+    steps = rung.train_steps or 0
+    return 0 < steps * share.numerator < rung.steps[key] * share.denominator
 
 
 # Meanings of settings and flags, by the names that common training programs give them.
