@@ -34,14 +34,21 @@ else:
 
         def __new__(cls, *values: Any, **named: Any) -> Any:  # noqa: D102 - the fields of each class
             if named or len(values) != len(cls._fields):
-                given = cls._field_defaults | named
                 rest = cls._fields[len(values) :]
-                if not (rest and given.keys() >= {*rest} >= named.keys()):
-                    raise TypeError(
-                        f"{cls.__name__} cannot be made of {len(values)} values and {[*named]}"
-                    )
-                values += tuple(map(given.__getitem__, rest))
+                # As many names as fields are left need no default, and each is looked up below.
+                given = named if len(named) == len(rest) else cls._field_defaults | named
+                if not rest or (given is not named and not named.keys() <= {*rest}):
+                    raise cls._refusal(values, named)
+                try:
+                    values += tuple(map(given.__getitem__, rest))
+                except KeyError:
+                    raise cls._refusal(values, named) from None
             return tuple.__new__(cls, values)
+
+        @classmethod
+        def _refusal(cls, values: tuple[Any, ...], named: dict[str, Any]) -> TypeError:
+            names = [*named]
+            return TypeError(f"{cls.__name__} cannot be made of {len(values)} values and {names}")
 
         def _replace(self, **named: Any) -> Any:
             values = tuple(map(named.pop, self._fields, self))
