@@ -37,18 +37,15 @@ else:
                 rest = cls._fields[len(values) :]
                 # As many names as fields are left need no default, and each is looked up below.
                 given = named if len(named) == len(rest) else cls._field_defaults | named
-                if not rest or (given is not named and not named.keys() <= {*rest}):
-                    raise cls._refusal(values, named)
                 try:
+                    if not rest or (given is not named and not named.keys() <= {*rest}):
+                        raise KeyError  # noqa: TRY301 - all mistakes have one message
                     values += tuple(map(given.__getitem__, rest))
                 except KeyError:
-                    raise cls._refusal(values, named) from None
+                    raise TypeError(
+                        f"{cls.__name__} cannot be made of {len(values)} values and {[*named]}"
+                    ) from None
             return tuple.__new__(cls, values)
-
-        @classmethod
-        def _refusal(cls, values: tuple[Any, ...], named: dict[str, Any]) -> TypeError:
-            names = [*named]
-            return TypeError(f"{cls.__name__} cannot be made of {len(values)} values and {names}")
 
         def _replace(self, **named: Any) -> Any:
             values = tuple(map(named.pop, self._fields, self))

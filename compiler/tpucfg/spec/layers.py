@@ -128,17 +128,12 @@ def present_layers(document: Document) -> tuple[KeyPath, ...]:
 def _layers_below(root: Node | None) -> tuple[KeyPath, ...]:
     data = root.value if root else None
     environments = _entries(data, ("environments",))
-    overrides = [
-        path for environment in environments for path in _entries(data, (*environment, "overrides"))
-    ]
-    has_probe = value_at(data, PROBE, _UNSET) is not _UNSET
-    return (
-        (),
-        *_entries(data, ("overrides",)),
-        *environments,
-        *overrides,
-        *((PROBE,) if has_probe else ()),
-    )
+    layers = [(), *_entries(data, ("overrides",)), *environments]
+    for environment in environments:
+        layers += _entries(data, (*environment, "overrides"))
+    if value_at(data, PROBE, _UNSET) is not _UNSET:
+        layers.append(PROBE)
+    return tuple(layers)
 
 
 def _entries(data: Any, path: KeyPath) -> list[KeyPath]:

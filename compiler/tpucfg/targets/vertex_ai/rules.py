@@ -161,10 +161,10 @@ def _machine_rules(path: KeyPath, spec: Mapping[str, Any], catalog: Catalog) -> 
             )
             yield problem._replace(at_key=True)
     shape = _shape_of(spec, slices[0])
-    shapes = _shapes_on_machine(str(machine), str(spec.get("acceleratorType")), catalog)
-    if shape not in shapes:
+    if shape not in map(_shape, slices):
         field = next((field for field in fields if field not in spec), fields[-1])
-        values = tuple(dict.fromkeys(str(offered[fields.index(field)]) for offered in shapes))
+        index = fields.index(field)
+        values = tuple(dict.fromkeys(str(_shape(slice_)[index]) for slice_ in slices))
         shown = " ".join(part for part in shape if part) or f"no {fields[0]}"
         yield service_problem(
             (*path, field),
@@ -242,14 +242,6 @@ def _slices_on_machine(machine: str, accelerator: str, catalog: Catalog) -> tupl
 def _machine_types(slice_: Slice) -> tuple[str, ...]:
     fixed = slice_.vertex_machine_type
     return (fixed,) if fixed else tuple(machine.name for machine in slice_.machines)
-
-
-@lru_cache
-def _shapes_on_machine(
-    machine: str, accelerator: str, catalog: Catalog
-) -> tuple[tuple[str | None, ...], ...]:
-    """Return the values by which a machine spec chooses among the sizes of a machine type."""
-    return tuple(_shape(slice_) for slice_ in _slices_on_machine(machine, accelerator, catalog))
 
 
 def _shape(slice_: Slice) -> tuple[str | None, ...]:
