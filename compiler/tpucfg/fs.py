@@ -162,13 +162,15 @@ def output_lock(out: Path, folders: Collection[str]) -> Iterator[None]:
     """
     import fcntl  # most commands write nothing
 
+    existing = {folder for folder in folders if os.path.isdir(folder)}
     for folder in (str(out), *folders):
-        os.makedirs(folder, exist_ok=True)
+        if folder not in existing:
+            os.makedirs(folder, exist_ok=True)
     descriptor = os.open(out, os.O_RDONLY | os.O_DIRECTORY)
     try:
         with suppress(OSError):  # the file system has no locks: no leftover is removed
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-            for folder in folders:
+            for folder in existing:
                 for name in os.listdir(folder):
                     if re.fullmatch(_LEFTOVER, name):
                         os.unlink(f"{folder}/{name}")

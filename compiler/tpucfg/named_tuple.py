@@ -34,13 +34,17 @@ else:
 
         def __new__(cls, *values: Any, **named: Any) -> Any:  # noqa: D102 - the fields of each class
             if named or len(values) != len(cls._fields):
-                given = cls._field_defaults | named
                 rest = cls._fields[len(values) :]
-                if not (rest and given.keys() >= {*rest} >= named.keys()):
+                # As many names as fields are left need no default, and each is looked up below.
+                given = named if len(named) == len(rest) else cls._field_defaults | named
+                try:
+                    if not rest or (given is not named and not named.keys() <= {*rest}):
+                        raise KeyError  # noqa: TRY301 - all mistakes have one message
+                    values += tuple(map(given.__getitem__, rest))
+                except KeyError:
                     raise TypeError(
                         f"{cls.__name__} cannot be made of {len(values)} values and {[*named]}"
-                    )
-                values += tuple(map(given.__getitem__, rest))
+                    ) from None
             return tuple.__new__(cls, values)
 
         def _replace(self, **named: Any) -> Any:

@@ -5,6 +5,7 @@ start of every command.
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
@@ -267,7 +268,13 @@ class Slice(NamedTuple):
 
     def zones_in(self, region: str) -> tuple[Zone, ...]:
         """Return the size's zones in a region; none if no list names one."""
-        return tuple(zone for zone in self.zones if zone.region == region)
+        return _zones_in(self.zones, region)
+
+
+# Cached because a slice cannot be hashed, and each environment and each rule asks for its sizes' zones in one region.
+@lru_cache(maxsize=1024)
+def _zones_in(zones: tuple[Zone, ...], region: str) -> tuple[Zone, ...]:
+    return tuple(zone for zone in zones if zone.region == region)
 
 
 class Generation(NamedTuple):

@@ -1,6 +1,7 @@
 """Build the job of an environment and a rung: names, folders and the program's command line."""
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any, Final
 
 from tpucfg.catalog import TARGET_FACTS, Slice
@@ -209,9 +210,7 @@ def make_job(
         python=trainer.python,
         command=tuple(fill_placeholders(word, values) for word in trainer.command),
         flags=flags,
-        args=tuple(
-            word for flag, text in flags for word in written_flag(trainer.arg_style, flag, text)
-        ),
+        args=tuple(chain.from_iterable(written_flag(trainer.arg_style, *flag) for flag in flags)),
         env=tuple(_environment_variables(trainer, rung.slice, values)),
         secrets=tuple(
             secret._replace(project=secret.project or environment.project)
@@ -245,24 +244,18 @@ def placeholder_values(
 
     A value that the rung does not have is empty, and an error where the placeholder is used (TPU113).
     """
-    figures = {
-        f"steps.{figure}" if figure in project.training.steps else figure: text
-        for figure, text in figures.items()
+    return {
+        **dict.fromkeys(("train_steps", "epochs", "learning_rate", "sequence_length"), ""),
+        **figures,
+        **{f"steps.{key}": figures[key] for key in project.training.steps},
+        **path_values(project, environment, rung.size),
+        "cores": str(rung.slice.cores),
+        "hosts": str(rung.slice.hosts),
+        "chips": str(rung.slice.chips),
+        "slices": str(rung.slice.slices),
+        "topology": rung.slice.topology or "",
+        "data_parallel": str(rung.data_parallel),
     }
-    absent = dict.fromkeys(("train_steps", "epochs", "learning_rate", "sequence_length"), "")
-    return (
-        path_values(project, environment, rung.size)
-        | absent
-        | figures
-        | {
-            "cores": str(rung.slice.cores),
-            "hosts": str(rung.slice.hosts),
-            "chips": str(rung.slice.chips),
-            "slices": str(rung.slice.slices),
-            "topology": rung.slice.topology or "",
-            "data_parallel": str(rung.data_parallel),
-        }
-    )
 
 
 def _filled(text: str | None, values: Mapping[str, str]) -> str | None:

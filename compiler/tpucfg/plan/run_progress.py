@@ -124,7 +124,7 @@ def continued_rung(
     """
     seen = progress.seen if progress else None
     if rung.train_steps is None or seen is None:
-        return rung._replace(seen=seen)
+        return rung._replace(seen=seen) if seen else rung
     left = examples_of_run(training) - seen.examples
     if left <= 0:
         raise SelectionError(

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final
 
 from tpucfg.catalog import Slice
@@ -17,6 +18,13 @@ from tpucfg.named_tuple import NamedTuple
 from tpucfg.spec import Override, Probe, Project, Training
 from tpucfg.spec.presets import NAMED_FIGURES
 from tpucfg.yamldoc import KeyPath
+
+
+# Cached because rules, figures and rungs divide the same numbers, and reducing a fraction takes most of their time.
+@lru_cache(maxsize=1024)
+def ratio(dividend: int, divisor: int) -> Fraction:
+    """Return the exact quotient of two whole numbers."""
+    return Fraction(dividend, divisor)
 
 
 class Seen(NamedTuple):
@@ -64,7 +72,7 @@ class Rung(NamedTuple):
     @property
     def per_core(self) -> Fraction:
         """Examples of one step on one core."""
-        return Fraction(self.batch_size, self.slice.cores)
+        return ratio(self.batch_size, self.slice.cores)
 
     @property
     def data_parallel(self) -> int:
@@ -74,12 +82,12 @@ class Rung(NamedTuple):
     @property
     def micro_batch(self) -> Fraction:
         """Examples of one replica and micro-batch; a whole number unless the batch is uneven (TPU040)."""
-        return Fraction(self.batch_size, self.data_parallel * (self.grad_accum or 1))
+        return ratio(self.batch_size, self.data_parallel * (self.grad_accum or 1))
 
     @property
     def per_device(self) -> Fraction:
         """Examples of one device and micro-batch; below 1 if several devices share an example."""
-        return Fraction(self.batch_size, self.slice.devices * (self.grad_accum or 1))
+        return ratio(self.batch_size, self.slice.devices * (self.grad_accum or 1))
 
     @property
     def train_steps(self) -> int | None:
@@ -139,19 +147,19 @@ def make_rung(project: Project, tuned_on: Slice, slice_: Slice) -> Rung:
     """
     training = project.training
     override = project.overrides.get(slice_.size, NO_OVERRIDE)
-    cores_scale = Fraction(slice_.cores, tuned_on.cores)
+    cores_scale = ratio(slice_.cores, tuned_on.cores)
     scale = batch_scale(training, override, cores_scale)
-    batch = int(training.batch_size * scale) or 1
+    batch = training.batch_size * scale.numerator // scale.denominator or 1
     model_parallel = min(override.model_parallel or training.model_parallel, slice_.devices)
     tuned_replicas = max(1, tuned_on.devices // training.model_parallel)
-    tuned = Fraction(training.batch_size, tuned_replicas * (training.grad_accum or 1))
+    tuned = ratio(training.batch_size, tuned_replicas * (training.grad_accum or 1))
     return Rung(
         slice=_overridden(override, slice_),
         cores_scale=cores_scale,
         scale=scale,
         batch_size=batch,
         grad_accum=_grad_accum(
-            training, override, Fraction(batch, slice_.devices // model_parallel), tuned
+            training, override, ratio(batch, slice_.devices // model_parallel), tuned
         ),
         model_parallel=model_parallel,
         tuned_micro_batch=tuned,
@@ -202,13 +210,15 @@ def flag_name(training: Training, figure: str) -> str | None:
 
 def figure_flags(
     training: Training, rung: Rung, texts: Mapping[str, str]
-) -> Iterator[tuple[str, str, str]]:
-    """Yield each figure of a rung that is a flag, with the flag and its text; `texts` are its `figure_texts`."""
-    for figure, text in texts.items():
+) -> list[tuple[str, str, str]]:
+    """Return each figure of a rung that is a flag, with the flag and its text; `texts` are its `figure_texts`."""
+    return [
+        (figure, flag, text)
+        for figure, text in texts.items()
         # A program gets accumulation only where the spec or the ladder uses it.
-        is_used = figure != "grad_accum" or rung.grad_accum is not None
-        if is_used and (flag := flag_name(training, figure)):
-            yield figure, flag, text
+        if (figure != "grad_accum" or rung.grad_accum is not None)
+        and (flag := flag_name(training, figure))
+    ]
 
 
 def shows_parallelism(rungs: Iterable[Rung]) -> bool:
@@ -237,8 +247,8 @@ def number_path(project: Project, figure: str) -> KeyPath:
 def batch_scale(training: Training, override: Override, cores_scale: Fraction) -> Fraction:
     """Return the growth of a rung's batch: by its override, or by the rule of the spec."""
     if override.batch_size:
-        return Fraction(override.batch_size, training.batch_size)
-    return cores_scale if training.batch_rule == "per_core" else Fraction(1)
+        return ratio(override.batch_size, training.batch_size)
+    return cores_scale if training.batch_rule == "per_core" else ratio(1, 1)
 
 
 def _grad_accum(
@@ -273,7 +283,7 @@ def _steps(
         yield (
             key,
             overridden.get(key)
-            or scale_steps(setting.value, scale if setting.scaled else Fraction(1)),
+            or scale_steps(setting.value, scale if setting.scaled else ratio(1, 1)),
         )
 
 

@@ -6,6 +6,7 @@ https://cloud.google.com/secret-manager keeps such values, and `trainer.secrets`
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from tpucfg.findings import Finding
@@ -34,12 +35,14 @@ _NAME: Final = "name"
 _FORM: Final = "form"
 
 
-def _may_have_credentials(document: Document) -> bool:
-    """Return False if no name or value of a document has a hint, which saves most documents a search.
+# Cached because a spec's text is asked about three times.
+@lru_cache(maxsize=1)
+def _may_have_credentials(text: str) -> bool:
+    """Return False if no name or value in a text has a hint, which saves most documents a search.
 
     A text between quotes may have escapes, and a hidden value is a row of asterisks.
     """
-    text = document.text.casefold()
+    text = text.casefold()
     return "\\" in text or _BLANK * _MIN_LENGTH in text or any(map(text.__contains__, _TEXT_HINTS))
 
 
@@ -92,7 +95,7 @@ class Credential(NamedTuple):
 
 def credentials_in(document: Document) -> Iterator[Credential]:
     """Yield the credentials in the layered keys of every layer; the document may be invalid."""
-    for layer in present_layers(document) if _may_have_credentials(document) else ():
+    for layer in present_layers(document) if _may_have_credentials(document.text) else ():
         nodes = ((key, document.node((*layer, key))) for key in (*LAYERED, "args"))
         values = (
             value
@@ -209,7 +212,7 @@ def without_credentials(document: Document, findings: Iterable[Finding]) -> Iter
 
 def hidden_text(document: Document) -> str:
     """Return the document's text for reports, with every credential's value replaced by as many asterisks."""
-    if not _may_have_credentials(document):
+    if not _may_have_credentials(document.text):
         return document.text
     if document.root is None:
         return "\n".join(map(_hidden_row, document.text.split("\n")))

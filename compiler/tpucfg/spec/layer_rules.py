@@ -159,12 +159,13 @@ def _check_removals(document: Document) -> Iterator[Finding]:
 
 def _removed_entries(layer: Layered) -> Iterator[tuple[KeyPath, tuple[str, str, str]]]:
     """Yield each entry that a layer takes away: its path in the spec, and its path below a layer."""
-    trainer = layer.find("trainer")
+    trainer = layer.value.get("trainer") or {}
     for key in _NAMED_ENTRIES:
-        entries = trainer.find(key) if trainer else None
-        for entry, value in (entries.children() if entries else {}).items():
-            if takes_away(value.value, ("trainer", key)):
-                yield value.path, ("trainer", key, entry)
+        entries = trainer.get(key)
+        for entry, value in entries.items() if isinstance(entries, dict) else ():
+            if takes_away(value, ("trainer", key)):
+                setting = ("trainer", key, entry)
+                yield layer.source(setting), setting
 
 
 # The program.
@@ -174,13 +175,14 @@ def _removed_entries(layer: Layered) -> Iterator[tuple[KeyPath, tuple[str, str, 
 def _check_programs(document: Document) -> Iterator[Finding]:
     """Yield an error for each layer that takes away the program of a job: the schema checks only the first layer."""
     for name, size in _jobs(document):
-        trainer = merge_layers(document.data, name, size).value["trainer"]
+        # A null of the first layer may stay here: it is no program either.
+        trainer = reduce(merge, layers_of(document.data, name, size)).value["trainer"]
         if any(all(trainer.get(key) is not None for key in keys) for keys in PROGRAMS):
             continue
         keys = chain.from_iterable(PROGRAMS)
         removals = [path for key in keys for path in _removals(document, name, size, key)]
-        layers = layer_paths(name, size)
-        path = max(removals, key=lambda removal: layers.index(removal[:-2]), default=("trainer",))
+        paths = layer_paths(name, size)
+        path = max(removals, key=lambda removal: paths.index(removal[:-2]), default=("trainer",))
         message = (
             f"{dotted(path)} removes the program: a trainer needs image, or package and module"
         )

@@ -6,11 +6,12 @@ args, where null is a bare flag, `{remove: true}` takes one away. Lists and all 
 """
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from tpucfg.paths import value_at
 from tpucfg.text_format import dotted
-from tpucfg.yamldoc import Document, KeyPath
+from tpucfg.yamldoc import Document, KeyPath, Node
 
 LAYERED: Final = ("capacity", "trainer", "targets")
 """The keys that can be set in every layer."""
@@ -117,17 +118,22 @@ def layer_scope(layer: KeyPath) -> tuple[str | None, str | None]:
     return names.get("environments"), names.get("overrides")
 
 
-def present_layers(document: Document) -> Iterator[KeyPath]:
-    """Yield the path of everything in the document that may be a layer; the document may be invalid."""
-    data = document.data
+def present_layers(document: Document) -> tuple[KeyPath, ...]:
+    """Return the path of everything in the document that may be a layer; the document may be invalid."""
+    return _layers_below(document.root)
+
+
+# Cached because each rule about layers asks for those of one document.
+@lru_cache(maxsize=1)
+def _layers_below(root: Node | None) -> tuple[KeyPath, ...]:
+    data = root.value if root else None
     environments = _entries(data, ("environments",))
-    yield ()
-    yield from _entries(data, ("overrides",))
-    yield from environments
+    layers = [(), *_entries(data, ("overrides",)), *environments]
     for environment in environments:
-        yield from _entries(data, (*environment, "overrides"))
+        layers += _entries(data, (*environment, "overrides"))
     if value_at(data, PROBE, _UNSET) is not _UNSET:
-        yield PROBE
+        layers.append(PROBE)
+    return tuple(layers)
 
 
 def _entries(data: Any, path: KeyPath) -> list[KeyPath]:

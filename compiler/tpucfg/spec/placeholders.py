@@ -84,13 +84,16 @@ def placeholder_findings(document: Document) -> Iterator[Finding]:
     steps = document.node(("training", "steps"))
     known = (*PLACEHOLDERS, *(f"steps.{key}" for key in (steps.keys if steps else ())))
     for layer in present_layers(document):
-        has_trainer = document.node((*layer, "trainer")) is not None
-        for key in TRAINER_KEYS if has_trainer else ():
-            yield from _check(document, (*layer, "trainer", key), known)
+        trainer = document.node((*layer, "trainer"))
+        written = trainer.keys if trainer else ()
+        for key in TRAINER_KEYS:
+            if key in written:
+                yield from _check(document, (*layer, "trainer", key), known)
         if layer[:1] in (("overrides",), PROBE):
             yield from _check(document, (*layer, "args"), known)
-        for key in ("args", "env") if has_trainer else ():
-            yield from _unread_variables(document, (*layer, "trainer", key))
+        for key in ("args", "env"):
+            if key in written:
+                yield from _unread_variables(document, (*layer, "trainer", key))
         for plain in _PLAIN_KEYS:
             yield from _unreplaced(document, (*layer, *plain))
 

@@ -3,7 +3,7 @@
 Numbers that reach the trainer keep their source text: `1e-3` stays `1e-3`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import cache
 from typing import Any, Final, Literal, get_args
@@ -253,10 +253,10 @@ class Project(NamedTuple):
         """The sections with errors, which are replaced by stand-ins: such a project has findings, but no jobs."""
         return self.document.broken
 
-    def distinct_settings(self) -> Iterator[Settings]:
-        """Yield the settings of all jobs, each once: environments and sizes with equal layers share one."""
-        of_jobs = (settings for (_, size), settings in self.settings.items() if size)
-        return iter({settings.layer_paths: settings for settings in of_jobs}.values())
+    def distinct_settings(self) -> Iterable[Settings]:
+        """Return the settings of all jobs, each once: environments and sizes with equal layers share one."""
+        by_layers = {each.layer_paths: each for (_, size), each in self.settings.items() if size}
+        return by_layers.values()
 
     def users_of(self, layer: KeyPath) -> list[Environment]:
         """Return the environments in whose jobs the layer at a path takes part."""

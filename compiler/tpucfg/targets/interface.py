@@ -168,4 +168,5 @@ def google_account(job: Job) -> str:
 
 def without_empty(**fields: Any) -> dict[str, Any]:
     """Return the fields without those that are None or an empty text, list or mapping."""
-    return {key: value for key, value in fields.items() if value not in (None, [], {}, "")}
+    # 0 and False are values.
+    return {key: value for key, value in fields.items() if value or value == 0}

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from tpucfg import paths
 from tpucfg.findings import Finding, Location
@@ -109,16 +109,14 @@ class Document(NamedTuple):
 
     def node(self, path: KeyPath) -> Node | None:
         """Return the node at a path, or None if there is none."""
-        node = self.root
-        for step in path:
-            if node is None:
-                return None
-            children: Any = node.children
-            if isinstance(children, dict):
-                node = children.get(step)
-            else:
-                node = children[step] if isinstance(step, int) and step < len(children) else None
-        return node
+        node: Any = self.root
+        try:
+            for step in path:
+                node = node.children[step]
+        except (LookupError, TypeError, AttributeError):
+            # There is no such key or index, the value is a list or a scalar, or the document could not be read.
+            return None
+        return cast("Node | None", node)
 
     def value_location(self, path: KeyPath) -> Location:
         """Return the location of a value, or of its key if the value is missing or is a mapping of several lines."""

@@ -148,9 +148,9 @@ class NodeBuilder:
             name = self._key(key)
             # Read before the key is checked, because the events of the value must be consumed in any case.
             child = self._value(next(events), events, depth)
-            is_empty = child.value is None and not child.text
-            after_number = event.flow_style and is_empty and type(last.value) is int
-            if after_number and re.fullmatch("[0-9]{3}", name):
+            # In braces, the end of a number with a comma is an empty key.
+            is_rest = event.flow_style and type(last.value) is int and not child.text
+            if is_rest and child.value is None and re.fullmatch("[0-9]{3}", name):
                 last.text, last.end = f"{last.text},{name}", key.end_mark
                 continue
             last = child

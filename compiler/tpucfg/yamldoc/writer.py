@@ -68,16 +68,13 @@ def _item(value: Any, indent: int) -> str:
 
 
 def _scalar(value: Any, indent: int) -> str:
-    if (
-        isinstance(value, str)
-        and "\n" in value
-        and _is_literal(value)
-        and not value.endswith("\n\n")
-    ):
+    if not isinstance(value, str):
+        return yaml_scalar(value)
+    if "\n" in value and _is_literal(value) and not value.endswith("\n\n"):
         # A literal block ends with one line break; a text with no or several final line breaks is quoted.
         pad = " " * max(indent, 2)
         return "|\n" + "\n".join(f"{pad}{line}" if line else "" for line in value[:-1].split("\n"))
-    return yaml_scalar(value)
+    return _text(value)
 
 
 def _is_literal(text: str) -> bool:
@@ -148,12 +145,12 @@ def round_trips(text: str, *values: Any) -> bool:
 def _matches(event: Any, events: Iterator[Any], value: Any) -> bool:
     event_type = type(event)
     if event_type is ScalarEvent:
+        if event.anchor or event.tag:
+            return False
         # A plain scalar is resolved by YAML 1.2, any other is text.
-        is_plain = event.implicit[0]
-        resolved = resolve_scalar(event.value) if is_plain else event.value
+        resolved = resolve_scalar(event.value) if event.implicit[0] else event.value
         # The types are compared as well, because 1, 1.0 and True are equal in Python.
-        is_equal = type(resolved) is type(value) and resolved == value
-        return is_equal and not event.anchor and not event.tag
+        return type(resolved) is type(value) and resolved == value
     if getattr(event, "anchor", None) or getattr(event, "tag", None):
         return False
     if event_type is MappingStartEvent:

@@ -10,7 +10,7 @@ from typing import Final
 
 from tpucfg.findings import Finding
 from tpucfg.number_format import format_factor, format_number, format_percent
-from tpucfg.plan.rung import Rung, number_path, setting_path
+from tpucfg.plan.rung import Rung, number_path, ratio, setting_path
 from tpucfg.spec import Project
 from tpucfg.text_format import dotted, format_count, listed
 from tpucfg.yamldoc import KeyPath
@@ -22,6 +22,7 @@ MIN_STEPS: Final = 100
 """Number of steps below which a schedule has hardly any effect."""
 MAX_WARMUP_SHARE: Final = Fraction(1, 4)
 """Share of the run above which a warm-up is regarded as long."""
+_WHOLE_RUN: Final = Fraction(1)
 KEPT_RATE_GROWTH: Final = 2
 """Growth factor of the batch from which a constant learning rate is reported."""
 
@@ -38,7 +39,7 @@ def _batch_grew(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
     large_rungs = [rung for rung in rungs if rung.batch_size >= LARGE_BATCH_GROWTH * tuned_batch]
     if large_rungs:
         growths = [
-            (rung, format_factor(Fraction(rung.batch_size, tuned_batch))) for rung in large_rungs
+            (rung, format_factor(ratio(rung.batch_size, tuned_batch))) for rung in large_rungs
         ]
         batches = listed(
             [f"{rung.batch_size:,} ({growth}) on {rung.size}" for rung, growth in growths]
@@ -78,13 +79,14 @@ def _least_length(project: Project, rung: Rung) -> int:
 
 
 def _long_warmup(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
-    for key in project.training.steps:
-        long_rungs = [
-            rung for rung in rungs if is_warmup(key) and _share(rung, key) > MAX_WARMUP_SHARE
-        ]
+    for key in filter(is_warmup, project.training.steps):
+        long_rungs = [rung for rung in rungs if _exceeds(rung, key, MAX_WARMUP_SHARE)]
         if long_rungs:
             shares = listed(
-                [f"{format_percent(_share(rung, key))} on {rung.size}" for rung in long_rungs]
+                [
+                    f"{format_percent(ratio(rung.steps[key], rung.train_steps or 1))} on {rung.size}"
+                    for rung in long_rungs
+                ]
             )
             threshold = f"the threshold is {float(MAX_WARMUP_SHARE):.0%}"
             message = f"{key} covers much of the run: {shares} ({_steps_of_run(long_rungs[0], key)}); {threshold}"
@@ -92,14 +94,12 @@ def _long_warmup(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
 
 
 def _late_checkpoint(project: Project, rungs: Sequence[Rung]) -> Iterator[Finding]:
-    for key in project.training.steps:
-        late_rungs = [
-            rung for rung in rungs if is_checkpoint_interval(key) and _share(rung, key) > 1
-        ]
+    for key in filter(is_checkpoint_interval, project.training.steps):
+        late_rungs = [rung for rung in rungs if _exceeds(rung, key, _WHOLE_RUN)]
         if late_rungs:
             counts = listed([_steps_of_run(rung, key) for rung in late_rungs])
             message = f"{key} is longer than the run: {counts}"
-            yield _too_many_steps(project, "TPU044", message, key, late_rungs, Fraction(1))
+            yield _too_many_steps(project, "TPU044", message, key, late_rungs, _WHOLE_RUN)
 
 
 def _steps_of_run(rung: Rung, key: str) -> str:
@@ -239,9 +239,11 @@ _RULES: Final[Sequence[Callable[[Project, Sequence[Rung]], Iterator[Finding]]]] 
 )
 
 
-def _share(rung: Rung, key: str) -> Fraction:
-    """Return the share of the run that a figure covers; 0 if the run is counted in epochs, as its steps are unknown."""
-    return Fraction(rung.steps[key], rung.train_steps) if rung.train_steps else Fraction(0)
+def _exceeds(rung: Rung, key: str, share: Fraction) -> bool:
+    """Return True if a figure covers more than a share of the run; not if the run is counted in epochs."""
+    # In integers, because most figures exceed no share, and fractions take ten times as long.
+    steps = rung.train_steps or 0
+    return 0 < steps * share.numerator < rung.steps[key] * share.denominator
 
 
 # Meanings of settings and flags, by the names that common training programs give them.

@@ -9,7 +9,7 @@ from tpucfg.named_tuple import NamedTuple
 from tpucfg.paths import grouped
 from tpucfg.plan.job import XLA_FLAGS_VARIABLE, Job
 from tpucfg.spec import Project, Settings, deletion_help
-from tpucfg.spec.placeholders import TRAINER_KEYS
+from tpucfg.spec.placeholders import TRAINER_KEYS, used_placeholders
 from tpucfg.spec.sections import compares
 from tpucfg.text_format import dotted, format_value, listed
 from tpucfg.yamldoc import KeyPath
@@ -220,12 +220,22 @@ _MISSING: Final[Mapping[str, _Placeholder]] = {
 
 def missing_values(project: Project, jobs: Sequence[Job]) -> Iterator[Finding]:
     """Yield an error for each placeholder that would be an empty text in some of the jobs."""
+    used = used_placeholders(
+        text for settings in project.distinct_settings() for _, text in _texts(settings)
+    )
     for name, placeholder in _MISSING.items():
-        # Jobs share settings, whose texts are searched once.
+        if name not in used:
+            continue
+        # Jobs share settings, whose texts are searched only once.
         by_settings = grouped(
             (job.settings.layer_paths, job) for job in jobs if placeholder.is_missing(job)
         ).values()
-        uses = ((path, group) for group in by_settings for path in _uses(group[0].settings, name))
+        uses = (
+            (path, group)
+            for group in by_settings
+            for path, text in _texts(group[0].settings)
+            if f"${{{name}}}" in text.replace("$${", "")
+        )
         for path, sizes in grouped(
             (path, job.size) for path, group in uses for job in group
         ).items():
@@ -243,13 +253,11 @@ def missing_values(project: Project, jobs: Sequence[Job]) -> Iterator[Finding]:
             yield Finding.of("TPU113", message, location, help=hint)
 
 
-def _uses(settings: Settings, name: str) -> Iterator[KeyPath]:
-    """Yield the path of each text of the trainer that contains the placeholder."""
+def _texts(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
+    """Yield each text of the trainer in which placeholders are replaced, with its path."""
     for key in TRAINER_KEYS:
         if layered := settings.layers.find("trainer", key):
-            for path, text in layered.texts():
-                if f"${{{name}}}" in text.replace("$${", ""):
-                    yield path
+            yield from layered.texts()
 
 
 # Variables from which the TPU runtime learns its chips, its topology, its workers and its slices.

@@ -10,7 +10,7 @@ from tpucfg.text_format import dotted, listed
 from tpucfg.yamldoc import Document, KeyPath
 
 _READ_BY_ONE_TARGET: Final = {
-    ("trainer", key): target for target, facts in TARGET_FACTS.items() for key in facts.trainer_keys
+    key: target for target, facts in TARGET_FACTS.items() for key in facts.trainer_keys
 }
 """The keys of the trainer that only one target reads."""
 
@@ -75,9 +75,10 @@ def _target_settings(project: Project, layer: KeyPath) -> Iterator[tuple[KeyPath
     section: KeyPath = (*layer, "targets")
     node = project.document.node(section)
     yield from (((*section, name), name) for name in (node.keys if node else ()))
-    for key, target in _READ_BY_ONE_TARGET.items():
-        if project.document.node((*layer, *key)):
-            yield (*layer, *key), target
+    trainer = project.document.node((*layer, "trainer"))
+    for key in trainer.keys if trainer else ():
+        if key in _READ_BY_ONE_TARGET:
+            yield (*layer, "trainer", key), _READ_BY_ONE_TARGET[key]
 
 
 def _other_targets(users: Sequence[Environment], layer: KeyPath) -> str:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from tpucfg.catalog import Catalog, Slice
@@ -160,10 +161,10 @@ def _machine_rules(path: KeyPath, spec: Mapping[str, Any], catalog: Catalog) -> 
             )
             yield problem._replace(at_key=True)
     shape = _shape_of(spec, slices[0])
-    shapes = [_shape(slice_) for slice_ in slices]
-    if shape not in shapes:
+    if shape not in map(_shape, slices):
         field = next((field for field in fields if field not in spec), fields[-1])
-        values = tuple(dict.fromkeys(str(offered[fields.index(field)]) for offered in shapes))
+        index = fields.index(field)
+        values = tuple(dict.fromkeys(str(_shape(slice_)[index]) for slice_ in slices))
         shown = " ".join(part for part in shape if part) or f"no {fields[0]}"
         yield service_problem(
             (*path, field),
@@ -220,20 +221,22 @@ def _set_hint(path: KeyPath, values: Sequence[str]) -> str:
     return f"set {dotted(path)} to {listed(values, 14, last=' or ')}"
 
 
-def _slices_on_machine(machine: str, accelerator: str, catalog: Catalog) -> list[Slice]:
+# Cached because the configs of many rungs have one machine.
+@lru_cache
+def _slices_on_machine(machine: str, accelerator: str, catalog: Catalog) -> tuple[Slice, ...]:
     """Return the sizes of a machine type and, if it is given and counted, an accelerator type."""
     # One generation at a time, because each is read from its own file.
     for generation in catalog.generations():
-        slices = [
+        slices = tuple(
             slice_
             for slice_ in generation.slices
             if NAME in slice_.targets and machine in _machine_types(slice_)
-        ]
+        )
         if slices and (
             not is_counted(slices[0]) or accelerator in (slices[0].accelerators[NAME], "None")
         ):
             return slices
-    return []
+    return ()
 
 
 def _machine_types(slice_: Slice) -> tuple[str, ...]:
