@@ -16,6 +16,7 @@ from pathlib import Path
 import grpc
 from google.protobuf import empty_pb2
 from pulumi.automation._server import LanguageServer
+from pulumi.runtime import settings
 from pulumi.runtime.proto import language_pb2, language_pb2_grpc, plugin_pb2
 
 NAME = "pulumi-language-python"
@@ -48,6 +49,8 @@ class LanguageHost(LanguageServer):
         sys.path.insert(0, folder)
 
         def program() -> None:
+            # The server of inline programs, which have no project on disk, leaves it out.
+            settings.SETTINGS.root_directory = request.info.root_directory
             runpy.run_path(folder, run_name="__main__")
 
         self.program = program
