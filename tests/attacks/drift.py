@@ -8,37 +8,34 @@ from recorded_previews import FOLDER
 _HARMLESS: Final = edit("tpucfg.yaml", (":1.0", ":1.1"))
 _OPENED: Final = ("--preview", f"dev={FOLDER / 'drift-and-update.jsonl'}")
 
+_DATA: Final = "data-acme-dev-mnist-dev-us-central1"
 
 ATTACKS: Final = (
     Attack(
         "bucket-opened-in-the-cloud",
         _HARMLESS,
-        (
-            "drift: `storage.Bucket data-us-central1`, `storage.BucketIAMMember workload-on-data-us-central1`",
-        ),
+        (f"drift: `storage.Bucket {_DATA}`, `storage.BucketIAMMember workload-on-{_DATA}`",),
         status=0,
         arguments=_OPENED,
     ),
     Attack(
         "lifecycle-edited-in-the-cloud",
         _HARMLESS,
-        ("drift: `storage.Bucket data-us-central1` differs in the cloud",),
+        (f"drift: `storage.Bucket {_DATA}` differs in the cloud",),
         status=0,
         arguments=("--preview", f"dev={FOLDER / 'drift.jsonl'}"),
     ),
     Attack(
         "bucket-deleted-in-the-cloud",
         _HARMLESS,
-        ("drift: `storage.Bucket data-us-central1`",),
+        (f"drift: `storage.Bucket {_DATA}`",),
         status=0,
         arguments=("--preview", f"dev={FOLDER / 'drift-deleted.jsonl'}"),
     ),
     Attack(
         "revoked-grant-returns",
         _HARMLESS,
-        (
-            "`storage.BucketIAMMember workload-on-properties-of-data-us-central1` differ in the cloud",
-        ),
+        (f"`storage.BucketIAMMember workload-on-properties-of-{_DATA}` differ in the cloud",),
         status=0,
         arguments=_OPENED,
     ),

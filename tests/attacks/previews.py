@@ -49,7 +49,7 @@ def _step(
     }
 
 
-_BUCKET: Final = (BUCKET, "data-us-central1")
+_BUCKET: Final = (BUCKET, "data-acme-dev-mnist-dev-us-central1")
 _LABELS: Final = _step("update", *_BUCKET, {"inputs": {}}, {"inputs": {"labels": {"a": "b"}}})
 _LOSING_DATA: Final = edit("tpucfg.yaml", ("  dev:\n", "  dev:\n    keep_data: false\n"))
 _MOVE: Final = edit(
@@ -124,7 +124,11 @@ ATTACKS: Final = (
             _MOVE,
             write("../dev.jsonl", _NOTHING),
         ),
-        ("`storage.Bucket` `data-us-central1`", "its data is lost", _NOT_IN_PREVIEW),
+        (
+            "`storage.Bucket` `data-acme-dev-mnist-dev-us-central1`",
+            "its data is lost",
+            _NOT_IN_PREVIEW,
+        ),
         base=_LOSING_DATA,
         arguments=("--preview", "dev=../dev.jsonl"),
     ),

@@ -8,7 +8,7 @@ import pytest
 from recorded_previews import read, read_text, text
 from tpucfg.changes.previews import Preview
 
-BUCKET = "data-us-central1"
+BUCKET = "data-acme-dev-mnist-dev-us-central1"
 URN = f"urn:pulumi:dev::tpucfg::tpucfg:index:Environment$gcp:storage/bucket:Bucket::{BUCKET}"
 
 

@@ -9,6 +9,7 @@ from tpucfg.changes.programs import declaration_statements
 from tpucfg.changes.resource_diff import program_changes
 from tpucfg.changes.resource_meanings import resource_statements
 from tpucfg.changes.resources import ResourceStep
+from tpucfg.infra.grants import KEY_GRANT
 from tpucfg.infra.resources import EnvironmentResources, Resource, Unseen
 
 BUCKET = "gcp:storage/bucket:Bucket"
@@ -71,7 +72,7 @@ def test_options_of_a_new_resource(options: dict[str, Any], risk: Risk) -> None:
 @pytest.mark.parametrize(
     ("options", "risk", "text"),
     [
-        ({"aliases": [{"name": "x"}]}, Risk.UNKNOWN, "takes over x"),
+        ({"aliases": [{"urn": "x"}]}, Risk.UNKNOWN, "takes over x"),
         ({"version": "1"}, Risk.UNKNOWN, "has 1, which changes what an update does (version)"),
         (
             {"tomorrow": "x"},
@@ -112,9 +113,31 @@ def test_retention_of_data_and_of_access() -> None:
         assert [risk for _, risk in texts(resource._replace(retain=True), resource)] == [
             DESTRUCTIVE
         ]
-    assert texts(grant._replace(retain=True), None)[0][0].endswith(
-        "the access remains (retainOnDelete)"
+    assert (
+        texts(grant._replace(retain=True), None)[0][0] == "stays in the cloud: the access remains"
     )
+
+
+def test_shared_grants_stay_with_the_command_that_takes_them_away() -> None:
+    """Other stacks can declare them too, so that their retention is no added access."""
+    inputs = {
+        "cryptoKeyId": "projects/p/locations/l/keyRings/r/cryptoKeys/k",
+        "role": "roles/cloudkms.cryptoKeyEncrypterDecrypter",
+        "member": "serviceAccount:service-1@gs-project-accounts.iam.gserviceaccount.com",
+    }
+    grant = Resource(KEY_GRANT, "g", inputs)
+    kept = grant._replace(retain=True)
+
+    assert texts(grant, kept) == []
+    [(text, risk)] = texts(kept, None)
+
+    assert risk is Risk.CAUTION
+    assert text == (
+        "stays in the cloud; this takes the access away: gcloud kms keys remove-iam-policy-binding "
+        f"{inputs['cryptoKeyId']} --member={inputs['member']} --role={inputs['role']}"
+    )
+    person = Resource(KEY_GRANT, "g", {**inputs, "member": "user:someone@example.com"})
+    assert texts(person, person._replace(retain=True))[0][1] is Risk.ACCESS
 
 
 def _environment(
@@ -147,7 +170,7 @@ def test_alias_names_the_resource_it_continues() -> None:
 
     assert (change.op, [statement.plain for statement in change.statements]) == (
         "update",
-        ["takes over b (aliases)"],
+        [],
     )
 
 

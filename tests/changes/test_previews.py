@@ -12,7 +12,7 @@ from tpucfg.changes.previews import Preview
 from tpucfg.changes.resources import ResourceChange, count_phrases
 
 NAMES = sorted({path.stem for path in FOLDER.glob("*.json")})
-BUCKET = "data-us-central1"
+BUCKET = "data-acme-dev-mnist-dev-us-central1"
 
 
 def change_of(preview: Preview, name: str) -> ResourceChange:
@@ -47,7 +47,7 @@ def numbers(changes: Sequence[ResourceChange]) -> dict[str, int]:
         ("create", {"created": 10}),
         ("update", {"updated": 1}),
         ("region-move", {"created": 4, "deleted": 4}),
-        ("renamed-bucket", {"replaced": 4}),
+        ("other-account", {"replaced": 2, "deleted": 1, "with wider access": 2}),
         ("protection-lifted", {"updated": 1, "no longer protected": 10, "with data at risk": 1}),
         ("protection-added", {"updated": 1}),
         ("member-added", {"created": 2, "with wider access": 2}),
@@ -71,7 +71,10 @@ def test_update_shows_its_inputs_only() -> None:
 def test_move_that_keeps_data() -> None:
     """The new bucket is created, the old one retained, and grants that move with it widen no access."""
     preview = read("region-move")
-    deleted, created = change_of(preview, BUCKET), change_of(preview, "data-europe-west4")
+    deleted, created = (
+        change_of(preview, BUCKET),
+        change_of(preview, "data-acme-dev-mnist-dev-europe-west4"),
+    )
     assert (deleted.op, deleted.retained, deleted.loses_data) == ("delete", True, False)
     assert inputs(created)["location"] == (ABSENT, "EUROPE-WEST4")
     assert not any(
@@ -89,13 +92,12 @@ def test_move_that_loses_data() -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_replacement_has_its_reasons(form: str) -> None:
-    """A new name replaces the bucket and each grant on it, each because of its own input."""
-    preview = read("renamed-bucket", form)
+    """Another account replaces each of its grants, because of its own input."""
+    preview = read("other-account", form)
     assert {(change.op, change.because) for change in preview.changes} == {
-        ("replace", ("name",)),
-        ("replace", ("bucket",)),
+        ("delete", ()),
+        ("replace", ("member",)),
     }
-    assert change_of(preview, BUCKET).destructive
 
 
 def test_lifted_protection_is_destructive() -> None:
@@ -114,9 +116,11 @@ def test_protected_replacement_fails(form: str) -> None:
     assert preview.failure
     assert preview.failure.location == f"dev.{form}"
     message = "\n".join(preview.failure.lines)
-    assert 'resource "tpu-agent-on-data-us-central1" cannot be deleted' in message
+    assert (
+        'resource "tpu-agent-on-data-acme-dev-mnist-dev-us-central1" cannot be deleted' in message
+    )
     assert "`pulumi state unprotect 'urn:pulumi:dev::tpucfg::" in message
-    assert change_of(preview, "tpu-agent-on-data-us-central1").refused
+    assert change_of(preview, "tpu-agent-on-data-acme-dev-mnist-dev-us-central1").refused
 
 
 def test_order_of_events_is_irrelevant() -> None:
@@ -228,8 +232,8 @@ def test_preview_of_another_stack_is_refused() -> None:
 
 def test_parts_of_a_replacement_are_one_change() -> None:
     """A stream that has only the parts of a replacement has one change."""
-    parts = [line for line in text("renamed-bucket").splitlines() if '"op": "replace"' not in line]
-    assert numbers(read_text("\n".join(parts)).changes) == {"replaced": 4}
+    parts = [line for line in text("other-account").splitlines() if '"op": "replace"' not in line]
+    assert numbers(read_text("\n".join(parts)).changes)["replaced"] == 2
 
 
 def test_unknown_operation_is_what_its_states_are() -> None:

@@ -68,10 +68,10 @@ def test_refused_move_is_complete(tmp_path: Path) -> None:
     changes = changes_of(tmp_path, SCENARIOS["protected-replacement"])
     assert {(4, "created"), (4, "deleted")} <= {*count_phrases(changes)}
     assert {change.name for change in changes if change.refused} == {
-        "data-us-central1",
-        "tpu-agent-on-data-us-central1",
-        "workload-on-data-us-central1",
-        "workload-on-properties-of-data-us-central1",
+        "data-acme-dev-mnist-dev-us-central1",
+        "tpu-agent-on-data-acme-dev-mnist-dev-us-central1",
+        "workload-on-data-acme-dev-mnist-dev-us-central1",
+        "workload-on-properties-of-data-acme-dev-mnist-dev-us-central1",
     }
 
 

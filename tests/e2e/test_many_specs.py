@@ -185,7 +185,7 @@ def test_stacks_with_equal_names_or_grants_are_found(
     own = account if name == "other" else {}
     _, text = with_second(pair, "check", name=name, environment={**other, **own})
     assert [line for line in text.splitlines() if "TPU136" in line or "TPU137" in line] == [
-        line for line in text.splitlines() if id_ and f"b.yaml:" in line and f": {id_}: " in line
+        line for line in text.splitlines() if id_ and "b.yaml:" in line and f": {id_}: " in line
     ]
     assert bool(id_) == ("TPU13" in text)
 

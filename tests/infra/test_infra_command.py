@@ -57,7 +57,10 @@ def test_text_does_not_depend_on_the_hash_seed() -> None:
     assert first.returncode == 0, first.stderr
     assert not first.stderr
     assert first.stdout == second.stdout
-    assert "storage.Bucket data-europe-west4 (protected, retained)" in first.stdout
+    assert (
+        "storage.Bucket data-my-project-prod-mnist-prod-europe-west4 (protected, retained)"
+        in first.stdout
+    )
 
 
 def test_json_lists_every_environment_sorted(capsys: pytest.CaptureFixture[str]) -> None:

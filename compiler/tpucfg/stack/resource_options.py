@@ -62,7 +62,7 @@ class ResourceOptionsFactory:
         """
         is_released = inputs["member"] in self._settings.config.release
         if not is_released:
-            self.left_behind.append(removal_command(type_, inputs))
+            self.left_behind.append(" ".join(removal_command(type_, inputs)))
         return self.create(depends_on, retain_on_delete=not is_released, **options)
 
     async def _on_error(self, failure: pulumi.ErrorHookArgs) -> bool:

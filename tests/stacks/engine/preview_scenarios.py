@@ -72,6 +72,9 @@ SCENARIOS: Final[Mapping[str, Scenario]] = {
         {"keep_data": False}, {"keep_data": False, "region": "europe-west4"}
     ),
     "renamed-bucket": Scenario({"keep_data": False}, {"keep_data": False, "bucket": "acme-other"}),
+    "other-account": Scenario(
+        {}, {"targets": {"vertex-ai": {"service_account": "t@acme-dev.iam.gserviceaccount.com"}}}
+    ),
     "protection-lifted": Scenario({"protect": True}, {}),
     "protection-added": Scenario({}, {"protect": True}),
     "protected-replacement": Scenario(

@@ -25,7 +25,7 @@ def _stack(new_stack: NewStack, tmp_path: Path) -> Stack:
 
 @pytest.mark.telling
 def test_it_is_granted_and_left_as_it_is(standin_world: World, stack: Stack) -> None:
-    """`up` grants on the bucket, a second one does nothing, and `destroy` leaves the bucket with its objects.
+    """`up` grants on the bucket, a second one does nothing; `destroy` leaves it, its objects and the agent's grant.
 
     A destroy that deletes the bucket of another team is caught here.
     """
@@ -43,7 +43,9 @@ def test_it_is_granted_and_left_as_it_is(standin_world: World, stack: Stack) -> 
 
     stack.destroy()
     assert standin_world.cloud.bucket("team-bucket").objects == {"a"}
-    assert not standin_world.cloud.grants["b/team-bucket"]
+    # Another stack can use the bucket.
+    [(_, member, _)] = standin_world.cloud.grants["b/team-bucket"]
+    assert member.endswith("@cloud-tpu.iam.gserviceaccount.com")
 
 
 @pytest.mark.parametrize(

@@ -57,8 +57,8 @@ def test_first_preview_shows_the_member_of_each_grant(world: World, create: Crea
     """Before any resource exists, a preview shows the member of each grant, and sends no mutating call."""
     previewed = create().preview()
 
-    assert previewed.step("tpu-agent-on-data-us-central1").new["member"] == AGENT
-    assert previewed.step("workload-on-data-us-central1").new["member"] == ACCOUNT
+    assert previewed.step(f"tpu-agent-on-data-{BUCKET}").new["member"] == AGENT
+    assert previewed.step(f"workload-on-data-{BUCKET}").new["member"] == ACCOUNT
     assert not world.cloud.calls
 
 
@@ -74,6 +74,9 @@ def test_up_creates_the_environment(world: World, create: CreateStack) -> None:
         "region": "us-central1",
         "project": PROJECT,
         "tpuAgent": AGENT.removeprefix("serviceAccount:"),
+        "leftBehind": [
+            f"gcloud storage buckets remove-iam-policy-binding gs://{BUCKET} --member={AGENT} --role={USER}"
+        ],
         "workloadServiceAccount": ACCOUNT.removeprefix("serviceAccount:"),
     }
     assert world.cloud.buckets[BUCKET].body["location"] == "US-CENTRAL1"
@@ -120,10 +123,10 @@ def test_move_leaves_the_old_bucket_behind(
     moved = stack.up()
 
     own = [step for step in moved.order if step[1].startswith("data-")]
-    assert own == [("create", "data-europe-west4"), ("delete", "data-us-central1")]
+    assert own == [("create", f"data-{MOVED}"), ("delete", f"data-{BUCKET}")]
     assert world.cloud.buckets[BUCKET].objects == {"jobs/mnist/v2-8/ckpt-1"}
     assert world.cloud.members(f"b/{MOVED}", USER) == {AGENT, ACCOUNT}
-    assert "data-us-central1" not in stack.resources()
+    assert f"data-{BUCKET}" not in stack.resources()
     assert "bucket.delete" not in world.cloud.operations
 
 
@@ -216,7 +219,7 @@ def test_member_of_a_protected_environment_can_be_removed(
 
 @pytest.mark.telling
 def test_destroy_leaves_data_and_apis(world: World, create: CreateStack) -> None:
-    """A destroy leaves the bucket and the enabled APIs behind, and deletes grants and account.
+    """A destroy leaves the bucket with the agent's grant, and the enabled APIs; account and other grants go.
 
     A destroy that deletes training data is caught here.
     """
@@ -227,7 +230,7 @@ def test_destroy_leaves_data_and_apis(world: World, create: CreateStack) -> None
 
     assert set(world.cloud.buckets) == {BUCKET}
     assert not world.cloud.accounts
-    assert not world.cloud.members(f"b/{BUCKET}", USER)
+    assert world.cloud.members(f"b/{BUCKET}", USER) == {AGENT}
     assert "storage.googleapis.com" in world.cloud.services[PROJECT]
 
 
