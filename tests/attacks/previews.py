@@ -49,7 +49,7 @@ def _step(
     }
 
 
-_BUCKET: Final = (BUCKET, "data-acme-dev-mnist-dev-us-central1")
+_BUCKET: Final = (BUCKET, "data-my-project-dev-mnist-dev-us-central1")
 _LABELS: Final = _step("update", *_BUCKET, {"inputs": {}}, {"inputs": {"labels": {"a": "b"}}})
 _LOSING_DATA: Final = edit("tpucfg.yaml", ("  dev:\n", "  dev:\n    keep_data: false\n"))
 _MOVE: Final = edit(
@@ -125,7 +125,7 @@ ATTACKS: Final = (
             write("../dev.jsonl", _NOTHING),
         ),
         (
-            "`storage.Bucket` `data-acme-dev-mnist-dev-us-central1`",
+            "`storage.Bucket` `data-my-project-dev-mnist-dev-us-central1`",
             "its data is lost",
             _NOT_IN_PREVIEW,
         ),

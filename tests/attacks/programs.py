@@ -84,7 +84,7 @@ _SAME_URN_ELSEWHERE: Final = """
 import pulumi_gcp
 other = pulumi.ComponentResource("other:index:Place", "dev")
 pulumi_gcp.storage.BucketIAMMember(
-    "workload-on-data-us-central1", bucket=environment.bucket, role="roles/storage.admin",
+    "workload-on-data-my-project-dev-mnist-dev-us-central1", bucket=environment.bucket, role="roles/storage.admin",
     member="user:eve@attacker.example", opts=pulumi.ResourceOptions(parent=other),
 )
 """
@@ -184,7 +184,8 @@ ATTACKS: Final = (
         "moved-without-an-alias",
         _component('type_ = "tpucfg:index:Environments"'),
         (
-            "`storage.Bucket` `data-us-central1` (and 8 more resources) is deleted, which Pulumi refuses",
+            "`storage.Bucket` `data-my-project-prod-mnist-prod-us-central1` (and 8 more resources) is deleted, ",
+            "which Pulumi refuses",
         ),
         status=0,
     ),
@@ -214,7 +215,9 @@ ATTACKS: Final = (
     Attack(
         "transform-of-a-resource",
         _bucket_option("transforms = [lambda args: None]"),
-        ("declares `transform gcp:storage/bucket:Bucket data-us-central1` otherwise",),
+        (
+            "declares `transform gcp:storage/bucket:Bucket data-my-project-dev-mnist-dev-us-central1` otherwise",
+        ),
         status=0,
     ),
     Attack(

@@ -50,9 +50,7 @@ _BUCKET_STATE: Final = {
     "publicAccessPrevention": "enforced",
     "uniformBucketLevelAccess": True,
 }
-_URN: Final = (
-    "urn:pulumi:dev::mnist::tpucfg:index:Environment$gcp:storage/bucket:Bucket::data-us-central1"
-)
+_URN: Final = "urn:pulumi:dev::mnist::tpucfg:index:Environment$gcp:storage/bucket:Bucket::data-my-project-dev-mnist-dev-us-central1"
 
 
 def _preview(before: dict[str, object], after: dict[str, object]) -> Edit:
@@ -148,7 +146,7 @@ ATTACKS: Final = (
         _bucket('inputs["soft_delete_policy"] = {"retention_duration_seconds": 0}'),
         (
             "can lose data: `softDeletePolicy.retentionDurationSeconds` is `0`, previously `2592000`",
-            "`TPU097` storage.Bucket data-us-central1 keeps no deleted objects",
+            "`TPU097` storage.Bucket data-my-project-prod-mnist-prod-us-central1 keeps no deleted objects",
         ),
     ),
     Attack(
@@ -169,7 +167,8 @@ ATTACKS: Final = (
         _bucket('inputs["force_destroy"] = True'),
         (
             "can lose data: `forceDestroy` is `true`",
-            "`TPU097` storage.Bucket data-us-central1 would be deleted with all its objects (forceDestroy)",
+            "`TPU097` storage.Bucket data-my-project-prod-mnist-prod-us-central1 would be deleted with all its ",
+            "(forceDestroy)",
         ),
     ),
     Attack(

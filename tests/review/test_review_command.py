@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from attacks.attack import BUCKET, MAIN, transform
+from attacks.attack import MAIN, declare
 from recorded_previews import FOLDER
 from repositories import DEPLOY, Repository, project
 from reviews import review
@@ -132,7 +132,7 @@ def test_json_has_the_content_of_the_comment(
     }
     assert facts["v2-32 in dev, prod", "global batch"] == (4096, 8192)
     assert facts["dev, prod: v2-32", "--batch_size"] == ("4096", "8192")
-    bucket = "storage.Bucket data-us-central1"
+    bucket = "storage.Bucket data-my-project-prod-mnist-prod-us-central1"
     assert facts["prod", bucket] == (None, "update")
     assert facts["prod", f"{bucket}: protect"] == (True, False)
     assert facts["prod", f"{bucket}: softDeletePolicy.retentionDurationSeconds"] == (
@@ -176,7 +176,8 @@ def test_head_is_checked_alone_if_base_has_errors(
     comment = review(capsys)
     data = json.loads(review(capsys, "--format", "json"))
 
-    assert "**prod**: `TPU094` storage.Bucket data-us-central1 is not protected" in comment
+    bucket = "storage.Bucket data-my-project-prod-mnist-prod-us-central1"
+    assert f"**prod**: `TPU094` {bucket} is not protected" in comment
     assert "resources of <code>prod</code>: 10 declared, none of them protected" in comment
     assert " created" not in comment
     assert (
@@ -270,11 +271,12 @@ def test_common_finding_is_one_line(
     repository: Repository, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A finding of several environments is one line."""
-    transform(BUCKET, 'inputs["location"] = "EU"')(repository)
+    code = 'import pulumi_gcp\npulumi_gcp.storage.Bucket("more", location="EU", project="p")\n'
+    declare(code)(repository)
 
     comment = review(capsys)
 
-    expected = "storage.Bucket data-us-central1 is in EU, but the TPUs are in us-central1"
+    expected = "storage.Bucket more is in EU, but the TPUs are in us-central1"
     assert f"> - **dev, prod**: `TPU090` {expected}\n" in comment
     assert comment.count("TPU090") == 1
 

@@ -245,7 +245,7 @@ def test_failed_authentication_is_reported(
     }
     [comment] = comments.ours
     assert "pulumi was not started; see the log of the job preview" in comment
-    assert "data-europe-west4" in comment
+    assert "-europe-west4" in comment
 
 
 @pytest.mark.telling

@@ -281,7 +281,11 @@ def _resource_label(kind: str, name: str, inputs: Mapping[str, Any]) -> str:
 def _change_title(change: ResourceChange) -> str:
     marks = [
         f"because of {', '.join(change.because)}" if change.because else "",
-        "kept in the cloud with its content" if change.retained else "",
+        "kept in the cloud with its content"
+        if change.retained and change.holds_data
+        else "kept in the cloud"
+        if change.retained
+        else "",
         _PROTECTION_TEXTS[change.protection],
         f"differs in {', '.join(change.hidden)}" if change.hidden else "",
         "not in the preview" if change.only_declared else "",

@@ -41,10 +41,14 @@ def grant_access(
     own, former = logical_name(settings.bucket), former_logical_name(settings)
     if TARGET_FACTS[settings.target].agent_uses_bucket:
         inputs = {"bucket": settings.bucket, "role": OBJECT_USER, "member": agent_member}
-        shared = options.create_shared(
-            BUCKET_GRANT, inputs, [agent.identity], former_name=f"tpu-agent-on-{former}"
+        former_name = f"tpu-agent-on-{former}"
+        # A bucket that the stack deletes takes its grants along.
+        opts = (
+            options.create_shared(BUCKET_GRANT, inputs, [agent.identity], former_name=former_name)
+            if settings.keep_data or not settings.creates_bucket
+            else options.create([agent.identity], former_name=former_name)
         )
-        _grant(f"tpu-agent-on-{own}", bucket, OBJECT_USER, agent_member, shared)
+        _grant(f"tpu-agent-on-{own}", bucket, OBJECT_USER, agent_member, opts)
     for email, label in account_labels(settings).items():
         _grant_objects(
             label, own, bucket, OBJECT_USER, email, options, account_created, former=former

@@ -60,9 +60,10 @@ def test_previews_are_in_the_comment(standin_world: World, tmp_path: Path) -> No
         ("preview", "source", "programs", "review", "comment"), "success"
     )
     [comment] = comments.ours
-    assert "data-us-central1" in comment
-    assert "data-europe-west4" in comment
+    old = "data-my-project-dev-mnist-dev-us-central1"
+    assert old in comment
+    assert "data-my-project-dev-mnist-dev-europe-west4" in comment
     assert "Resources of `dev`: from Pulumi's preview." in comment
     assert "The stack of `prod` does not exist yet." in comment
-    assert "delete storage.Bucket data-us-central1 (kept in the cloud with its content)" in comment
+    assert f"delete storage.Bucket {old} (kept in the cloud with its content)" in comment
     assert "Drift of `dev`" not in comment  # it was refreshed
