@@ -50,7 +50,10 @@ _BUCKET_STATE: Final = {
     "publicAccessPrevention": "enforced",
     "uniformBucketLevelAccess": True,
 }
-_URN: Final = "urn:pulumi:dev::mnist::tpucfg:index:Environment$gcp:storage/bucket:Bucket::data-my-project-dev-mnist-dev-us-central1"
+_URN: Final = (
+    "urn:pulumi:dev::mnist::tpucfg:index:Environment$gcp:storage/bucket:Bucket"
+    "::data-my-project-dev-mnist-dev-us-central1"
+)
 
 
 def _preview(before: dict[str, object], after: dict[str, object]) -> Edit:

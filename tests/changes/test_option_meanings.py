@@ -136,8 +136,28 @@ def test_shared_grants_stay_with_the_command_that_takes_them_away() -> None:
         "stays in the cloud; this takes the access away: gcloud kms keys remove-iam-policy-binding "
         f"{inputs['cryptoKeyId']} --member={inputs['member']} --role={inputs['role']}"
     )
+    [(text, risk)] = texts(grant, None)
+    assert (text, risk) == (
+        "can make objects unreadable: those that the key encrypted",
+        DESTRUCTIVE,
+    )
     person = Resource(KEY_GRANT, "g", {**inputs, "member": "user:someone@example.com"})
     assert texts(person, person._replace(retain=True))[0][1] is Risk.ACCESS
+
+
+def test_what_owns_a_role_removes_the_members_that_it_does_not_list() -> None:
+    """A binding or a policy of one's own would take the grants of the stack away."""
+    inputs = {"bucket": "b", "role": "roles/storage.objectUser", "members": ["group:a@example.com"]}
+    binding = Resource("gcp:storage/bucketIAMBinding:BucketIAMBinding", "own", inputs)
+
+    (text, risk), *_ = texts(None, binding)
+
+    assert risk is DESTRUCTIVE
+    assert text == (
+        "removes every member that it does not list, those of this stack among them, from roles/storage.objectUser "
+        "on the bucket b"
+    )
+    assert texts(binding, binding) == []
 
 
 def _environment(

@@ -30,11 +30,19 @@ from tpucfg.changes.facts import (
 from tpucfg.changes.resources import KNOWN_TYPES, REMOVING_OPS, UNKNOWN, ResourceStep, holds_data
 from tpucfg.changes.statements import Statement
 from tpucfg.infra import resource_rules
-from tpucfg.infra.grants import is_grant, is_powerful, is_shared, removal_command
+from tpucfg.infra.grants import (
+    KEY_GRANT,
+    grants_of,
+    is_grant,
+    is_powerful,
+    is_shared,
+    removal_command,
+    target_of,
+)
 from tpucfg.infra.resource_rules import DEFAULT_SOFT_DELETE_SECONDS, LifecycleRule, lifecycle_rules
 from tpucfg.infra.resources import ACCOUNT, BUCKET, Resource, boolean
 from tpucfg.paths import KeyPath, matches
-from tpucfg.redaction import SECRET
+from tpucfg.redaction import SECRET, redact
 from tpucfg.text_format import dotted, format_value, listed
 
 _MAX_ITEMS: Final = 6
@@ -385,6 +393,15 @@ def _statements(step: ResourceStep) -> Iterator[Statement]:
     is_left = before is not None and after is None and before.retain
     if before and is_left and is_grant(before):
         yield _left_access(before)
+    if (
+        before
+        and not is_left
+        and before.type == KEY_GRANT
+        and grants_of(before) != grants_of(after)
+    ):
+        yield Statement("can make objects unreadable: those that the key encrypted", (), _LOSS)
+    if after and _OWNERS.search(after.type) and grants_of(before) != grants_of(after):
+        yield _removed_members(after)
     if (resource := after or before) and step.op != "same" and not is_left:
         kind = _KINDS.get(resource.type, "grant" if resource.type in KNOWN_TYPES else "unknown")
         if kind == "bucket" and after:
@@ -486,6 +503,18 @@ def _leaves(value: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
             yield from _leaves(item, (*path, key))
     elif value is not None and value != []:
         yield path, value
+
+
+_OWNERS: Final = re.compile(r"I[aA][mM](Binding|Policy)$")
+"""Types that own a role, or all roles, of an object: https://cloud.google.com/iam/docs/policies#structure."""
+
+
+def _removed_members(owner: Resource) -> Statement:
+    roles = dict.fromkeys(grant.role for grant in grants_of(owner))
+    on = target_of(owner)
+    text = "removes every member that it does not list, those of this stack among them, from {} on the {} {}"
+    what = listed([*roles], _MAX_ITEMS) if owner.type.endswith("Binding") else "all roles"
+    return Statement(text, tuple(map(redact, (what, on.kind, on.name))), _LOSS)
 
 
 def _left_access(grant: Resource) -> Statement:
