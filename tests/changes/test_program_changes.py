@@ -69,3 +69,19 @@ def test_renamed_project_leaves_its_resources_behind(
         [("Pulumi project renamed from mnist to digits", Risk.DESTRUCTIVE)] if is_renamed else []
     )
     assert [(item.plain.partition(":")[0], item.statement.risk) for item in statements] == expected
+
+
+def test_an_upgrade_is_one_caution(tmp_path: Path) -> None:
+    """Without a program of each revision, the resources are those of the installed package, and it says so."""
+    revisions = []
+    for name, commit in (("a", "1"), ("b", "2")):
+        item = revision(tmp_path / name, {"stacks/requirements.txt": f"file {commit}"})
+        (tmp_path / name / "stacks").mkdir()
+        requirement = f"# pinned\ntpucfg[infra] @ git+https://example.com/tpucfg@{commit * 40}\n"
+        (tmp_path / name / "stacks" / "requirements.txt").write_text(requirement)
+        revisions.append(item)
+
+    (located,) = program_statements(*revisions)
+
+    assert "resources are those of the installed tpucfg" in located.plain
+    assert located.plain.endswith(f"tpucfg[infra] @ git+https://example.com/tpucfg@{'2' * 40}")

@@ -3,9 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from tpucfg import __version__
 from tpucfg.changes.facts import ABSENT, Risk
 from tpucfg.changes.revisions import CompiledRevision
 from tpucfg.changes.statements import LocatedStatement, Statement, format_environments
+from tpucfg.fs import open_regular_file
 from tpucfg.infra.resources import EnvironmentResources, ProgramFailure, ResourceFile
 from tpucfg.infra.stack_files import other_spec, project_file, pulumi_project
 from tpucfg.infra.stack_program import (
@@ -20,6 +22,9 @@ from tpucfg.paths import grouped
 from tpucfg.plan.identities import deletes_its_slice, identities, image_pulls
 from tpucfg.text_format import listed
 
+REQUIREMENTS: Final = "stacks/requirements.txt"
+"""The file from which Pulumi installs tpucfg in a project that `tpucfg init` wrote."""
+_MAX_REQUIREMENTS: Final = 2**16
 _MAX_FILES: Final = 6
 _MAX_DECLARATIONS: Final = 6
 _DEFAULT_INPUTS: Final = ("project", "region", "zone")
@@ -85,7 +90,14 @@ def program_statements(
     changed = [
         path for path in sorted({*old, *new}) if old.get(path) != new.get(path) or not new[path]
     ]
-    if changed:
+    asked = _requirement(after)
+    if changed == [REQUIREMENTS] and asked and asked != _requirement(before):
+        text = (
+            "resources are those of the installed tpucfg {}, unless each revision's own was run; "
+            "the change asks for {}"
+        )
+        yield LocatedStatement("", Statement(text, (__version__, asked), Risk.UNKNOWN))
+    elif changed:
         text = "stack program changed in {}: this review knows only the resources that it declares under mocks"
         yield LocatedStatement("", Statement(text, (listed(changed, _MAX_FILES),), Risk.UNKNOWN))
     names = [
@@ -101,6 +113,18 @@ def program_statements(
         yield LocatedStatement(
             "", Statement(text, tuple(names), Risk.DESTRUCTIVE, "Pulumi project renamed")
         )
+
+
+def _requirement(revision: CompiledRevision) -> str:
+    """Return the line by which a revision's stack program installs tpucfg; empty if there is none."""
+    file = revision.snapshot.spec.parent / REQUIREMENTS
+    try:
+        with open_regular_file(file, follow_links=False) as opened:
+            text = opened.read(_MAX_REQUIREMENTS).decode("utf-8", "replace")
+    except OSError:
+        return ""
+    lines = (line.strip() for line in text.splitlines())
+    return next((line for line in lines if line.startswith("tpucfg")), "")
 
 
 def declaration_statements(
@@ -220,7 +244,7 @@ def has_equal_inputs(before: CompiledRevision, after: CompiledRevision) -> bool:
 def _program_inputs(revision: CompiledRevision, name: str) -> tuple[Any, ...]:
     """Return what the bundled program, and the rules about its resources, read of a spec.
 
-    `settings_of` in stacks/settings.py reads the same; a test compares the two.
+    `settings_of` in `tpucfg.stack` reads the same; a test compares the two.
     """
     project = revision.project
     assert project is not None  # noqa: S101 - the caller checks it
