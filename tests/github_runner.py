@@ -51,7 +51,7 @@ class Runner:
     environment: Mapping[str, str]
     """The variables of every step, such as GITHUB_API_URL."""
     replacements: Mapping[str, str] = field(default_factory=dict)
-    """Commands that replace those of a step, by its name."""
+    """Commands that replace those of a step, by its name; an empty one replaces none."""
     failing: str = ""
     """The name of an external action that fails."""
     jobs: dict[str, Job] = field(default_factory=dict)
@@ -77,6 +77,9 @@ class Runner:
                 continue
             workspace = self.folder / name
             workspace.mkdir(parents=True)
+            self.outputs = {
+                key: value for key, value in self.outputs.items() if key.startswith("needs.")
+            }
             self._run_steps(self.jobs[name], job["steps"], workspace, {})
             for key, value in job.get("outputs", {}).items():
                 self.outputs[f"needs.{name}.outputs.{key}"] = self._text(value, {})
@@ -125,7 +128,7 @@ class Runner:
     def _command(
         self, job: Job, step: dict[str, Any], workspace: Path, inputs: Mapping[str, str]
     ) -> bool:
-        text = self.replacements.get(step.get("name", ""), step["run"])
+        text = self.replacements.get(step.get("name", "")) or step["run"]
         assert not _EXPRESSION.search(text), (
             "untrusted text reaches a script only through the environment"
         )
@@ -228,6 +231,8 @@ class Runner:
                 arguments.get("ref", "refs/pull/7/merge"),
             ],
             ["checkout", "--quiet", "--detach", "FETCH_HEAD"],
+            # https://github.com/actions/checkout: "Set fetch-depth: 0 to fetch all history for all branches and tags."
+            *([["fetch", "--quiet", "origin"]] if depth == "0" else []),
         ]
         return all(
             subprocess.run([*git, *command], check=False).returncode == 0 for command in commands

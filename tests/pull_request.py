@@ -19,6 +19,16 @@ _PREVIEW_IF: Final = (
 )
 
 
+_INSTALL: Final = """
+case $GITHUB_JOB in
+  preview) ln -s "{python}" "$GITHUB_WORKSPACE/.venv" ;;
+  base|head)
+    mkdir "$RUNNER_TEMP/venvs"
+    for number in 1 2 3; do ln -s "{python}" "$RUNNER_TEMP/venvs/$number"; done ;;
+esac
+"""
+
+
 class Proposal(Repository):
     """A project with one commit on main and pull request 7."""
 
@@ -56,7 +66,8 @@ def run_workflow(
     """Run the workflow on the pull request.
 
     With the environment of a Pulumi backend, the job that has credentials runs too; with the path of requirements, the
-    job that compiles the training step. Further variables are for every step, and replacements for commands of steps.
+    job that compiles the training step. Further variables are for every step, and replacements for commands of steps;
+    an empty one leaves the command.
     """
     previews = "true" if engine else ""
     context = {
@@ -86,7 +97,7 @@ def run_workflow(
     machine["PATH"] = f"{Path(sys.executable).parent}:{machine['PATH']}"
     machine.update(tools)
     # The packages are those that the tests run with.
-    install = {"Install": f'[ "$GITHUB_JOB" != preview ] || ln -s "{sys.prefix}" .venv'}
+    install = {"Install": _INSTALL.format(python=sys.prefix)}
     return Runner(
         folder, proposal.folder, context, machine, {**install, **replacements}, failing
     ).run(proposal.folder / WORKFLOW)

@@ -120,9 +120,8 @@ EXAMPLE: Final = "git+https://github.com/OWNER/tpucfg@COMMIT"
 # Only characters that need no quotes in a shell or in YAML. There is no user or password: the address is committed.
 _PATH: Final = r"https://[A-Za-z0-9.-]+(?::[0-9]+)?/[A-Za-z0-9._~/%+-]+"
 _GIT: Final = re.compile(rf"git\+{_PATH}@(?:[0-9a-f]{{40}}|[0-9a-f]{{64}})")
-_ARCHIVE: Final = re.compile(
-    rf"{_PATH}/tpucfg-[A-Za-z0-9._%+-]+\.(?:whl|tar\.gz)#sha256=[0-9a-f]{{64}}"
-)
+_WHEEL: Final = re.compile(rf"{_PATH}/tpucfg-[A-Za-z0-9._%+-]+\.whl#sha256=[0-9a-f]{{64}}")
+"""Not an sdist, as pip would build it with packages that no lock has."""
 
 
 class UnknownSourceError(Exception):
@@ -140,7 +139,7 @@ def requirement_of(address: str) -> str:
     Raises:
         ValueError: The address has another form.
     """
-    if not (_GIT.fullmatch(address) or _ARCHIVE.fullmatch(address)):
+    if not (_GIT.fullmatch(address) or _WHEEL.fullmatch(address)):
         raise ValueError(address)
     return f"tpucfg[infra] @ {address}"
 

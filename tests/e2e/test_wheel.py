@@ -111,9 +111,12 @@ def test_no_link_of_the_description_is_relative(wheel: Path, repository: str | N
 
 
 @pytest.mark.telling
-@pytest.mark.parametrize("folder", ["schema", "templates", "docs/findings", ".github/actions"])
+@pytest.mark.parametrize(
+    "folder",
+    ["schema", "templates", "docs/findings", ".github/actions", "requirements-infra.txt"],
+)
 def test_wheel_carries_the_folders_of_the_root(wheel: Path, folder: str) -> None:
-    """The wheel contains every file of the folders that the package reads at run time."""
+    """The wheel contains what the package reads at run time, and the lock that install.sh reads."""
     listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", folder]
     names = subprocess.run(
         listed, cwd=ROOT, check=True, capture_output=True, text=True

@@ -1,13 +1,18 @@
 """`tpucfg init`: a valid project with a stack per environment, and hints about the repository around it."""
 
 import os
+import re
+import shlex
 import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from repositories import ADDRESS, Repository
 from tpucfg.cli.app import run
+from tpucfg.scaffold import EXAMPLE
 from tpucfg.yamldoc.reader import read_text
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -177,11 +182,54 @@ def test_output_escapes_control_characters(
 ) -> None:
     """Control characters of a folder name are escaped, both when files are written and when they exist."""
     monkeypatch.chdir(tmp_path)
-    for _ in "12":
-        run(["init", "--name", "mnist", "a\x1b[31m"])
+    for name in ("mnist", "other"):
+        run(["init", "--workflow", "--name", name, "a\x1b[31m"])
     printed = capsys.readouterr()
     assert all(line.isprintable() for line in (printed.out + printed.err).splitlines())
-    assert "these files exist" in printed.err
+    assert "these files exist with another content" in printed.err
+
+
+def test_an_interrupted_init_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Files that exist as they would be written stay, and those that are missing are written."""
+    arguments = ["init", str(tmp_path), "--name", "mnist", "--infra", "--install-from", ADDRESS]
+    assert run(arguments) == 0
+    files = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    lost = [tmp_path / name for name in ("Pulumi.yaml", ".github/workflows/update.yml")]
+    for path in lost:
+        path.unlink()
+    capsys.readouterr()
+    assert run(arguments) == 0
+    created = [line for line in capsys.readouterr().out.splitlines() if line.startswith("create ")]
+    assert sorted(created) == sorted(f"create {path}" for path in lost)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == files
+
+
+def test_a_file_with_another_content_stops_init(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is written, whether the file is another one, a link, or shorter after a full disk."""
+    for number, left in enumerate(("version: 2\n", "", None)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        if left is None:
+            (folder / "tpucfg.yaml").symlink_to("nowhere")
+        else:
+            (folder / "tpucfg.yaml").write_text(left)
+        assert run(["init", str(folder), "--name", "mnist"]) == 1
+        assert f"  {folder}/tpucfg.yaml\n" in capsys.readouterr().err
+        assert [path.name for path in folder.iterdir()] == ["tpucfg.yaml"]
+
+
+def test_init_goes_on_after_a_kill(tmp_path: Path) -> None:
+    """A process that is killed while it writes leaves complete files, with which the next one goes on."""
+    command = [sys.executable, "-m", "tpucfg", "init", str(tmp_path), "--name", "mnist", "--infra"]
+    for delay in (0.05, 0.1, 0.2, 0.3):
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+            time.sleep(delay)
+            process.kill()
+    completed = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert completed.returncode == 0, completed.stderr
+    assert run(["check", "--spec", str(tmp_path / "tpucfg.yaml")]) == 0
 
 
 def test_a_new_project_is_a_spec_and_its_schema(
@@ -199,30 +247,29 @@ def test_a_new_project_is_a_spec_and_its_schema(
     assert capsys.readouterr().out.endswith("4 configs: no findings\n")
 
 
-def test_workflow_of_unknown_origin_is_not_written(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("new", ["my models", "-rf", "."])
+def test_workflow_of_unknown_origin_is_added_by_a_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], new: str
 ) -> None:
-    """A tpucfg that only this machine can install writes no workflow, and the printed command adds it."""
-    folder = tmp_path / "my models"
-    assert run(["init", str(folder), "--name", "mnist", "--workflow"]) == 1
-    assert not folder.exists()
-    hint = capsys.readouterr().err
-    assert hint.startswith("tpucfg: the workflow cannot install tpucfg: ")
+    """A tpucfg that only this machine can install writes all but the workflows; the printed command adds them."""
+    monkeypatch.chdir(tmp_path)
+    assert run(["init", "--name", "mnist", "--workflow", "--infra", "--", new]) == 0
+    printed = capsys.readouterr()
+    assert "without the workflows, which cannot install tpucfg: this tpucfg was" in printed.err
+    assert (tmp_path / new / "stacks/__main__.py").exists()
+    assert not (tmp_path / new / ".github").exists()
 
-    option, address = (
-        hint.partition("help: add the commit to install it from, ")[2].split(",")[0].split()
-    )
-    address = address.replace("OWNER/tpucfg@COMMIT", f"acme/tpucfg@{'0' * 40}")
-    assert run(["init", str(folder), "--name", "mnist", "--workflow", option, address]) == 0
+    (command,) = re.findall("^to add them: tpucfg (.*)$", printed.out, re.MULTILINE)
+    address = f"git+https://github.com/acme/tpucfg@{'0' * 40}"
+    assert run(shlex.split(command.replace(EXAMPLE, address))) == 0
     created = capsys.readouterr().out.splitlines()
-    assert sum(line.startswith(f"create {folder}/.github/") for line in created) == len(created) - 3
-    workflow = (folder / ".github/workflows/review.yml").read_text()
-    assert (
-        workflow.count(
-            f"pip install 'tpucfg[infra] @ git+https://github.com/acme/tpucfg@{'0' * 40}'"
+    assert created
+    assert all("/.github/" in f"/{line.removeprefix('create ')}" for line in created)
+    for name in ("review", "update"):
+        workflow = (tmp_path / new / f".github/workflows/{name}.yml").read_text()
+        assert (
+            workflow.count(f'TPUCFG: "tpucfg[infra] @ {address}"') == workflow.count(address) == 1
         )
-        == 2
-    )
 
 
 def test_workflow_alone_takes_no_option_of_a_project(
@@ -241,7 +288,7 @@ def test_workflow_alone_needs_a_known_origin(
 ) -> None:
     """The workflow is never written with the bare name, which anyone could register on the package index."""
     assert run(["init", str(tmp_path), "--only-workflow"]) == 1
-    assert "the workflow cannot install tpucfg" in capsys.readouterr().err
+    assert "the workflows cannot install tpucfg" in capsys.readouterr().err
     assert [*tmp_path.iterdir()] == []
 
 
@@ -258,6 +305,7 @@ def test_workflow_alone_needs_a_known_origin(
         f"git+https://github.com/acme/tpucfg'; id #@{'0' * 40}",
         f"git+https://github.com/acme/$(id)@{'0' * 40}",
         "https://example.com/tpucfg-0.1.0-py3-none-any.whl",
+        f"https://example.com/tpucfg-0.1.0.tar.gz#sha256={'0' * 64}",
         f"https://example.com/other-0.1.0-py3-none-any.whl#sha256={'0' * 64}",
         f"https://example.com/tpucfg-0.1.0-py3-none-any.whl#md5={'0' * 32}",
         f"ADDRESS\n@{'0' * 40}",

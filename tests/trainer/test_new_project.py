@@ -229,7 +229,7 @@ def test_nothing_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
     assert run(["init", str(tmp_path), "--name", "mnist", "--trainer", "jax"]) == 1
     assert (
-        f"these files exist, and nothing was written:\n  {tmp_path}/trainer/data.py"
+        f"these files exist with another content, and nothing was written:\n  {tmp_path}/trainer/data.py"
         in capsys.readouterr().err
     )
     assert [path.name for path in tmp_path.rglob("*.*")] == ["data.py"]

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -58,7 +59,9 @@ def test_comment_follows_the_pull_request(
     assert {name: job.result for name, job in jobs.items()} == {
         "preview": "skipped",
         "source": "success",
-        "programs": "success",
+        "base": "success",
+        "head": "success",
+        "fit": "skipped",
         "review": "success",
         "comment": "success",
     }, jobs
@@ -132,7 +135,9 @@ def test_failed_review_replaces_the_last_one(
     assert {name: job.result for name, job in jobs.items()} == {
         "preview": "skipped",
         "source": "success",
-        "programs": "failure",
+        "base": "failure",
+        "head": "failure",
+        "fit": "skipped",
         "review": "failure",
         "comment": "failure",
     }
@@ -239,13 +244,15 @@ def test_failed_authentication_is_reported(
     assert {name: job.result for name, job in jobs.items()} == {
         "preview": "failure",
         "source": "success",
-        "programs": "success",
+        "base": "success",
+        "head": "success",
+        "fit": "skipped",
         "review": "success",
         "comment": "success",
     }
     [comment] = comments.ours
     assert "pulumi was not started; see the log of the job preview" in comment
-    assert "-europe-west4" in comment
+    assert "my-project-dev-mnist-dev-europe-west4" in comment
 
 
 @pytest.mark.telling
@@ -262,7 +269,9 @@ def test_workflow_is_started_by_pull_request_only(proposal: Proposal) -> None:
         assert rights == {
             "preview": {"contents": "read", "id-token": "write"},
             "source": {"contents": "read"},
-            "programs": {},
+            "base": {},
+            "head": {},
+            "fit": {},
             "review": {"contents": "read"},
             "comment": {"contents": "read", "pull-requests": "write"},
         }
@@ -277,31 +286,25 @@ def test_workflow_is_started_by_pull_request_only(proposal: Proposal) -> None:
 
 
 @pytest.mark.telling
-def test_job_that_runs_programs_has_no_rights(proposal: Proposal) -> None:
-    """It checks nothing out, so it has no token for the repository, and it has no secret and no cache.
+def test_jobs_that_run_programs_have_no_rights(proposal: Proposal) -> None:
+    """They check nothing out, so they have no token for the repository, and they have no secret and no cache.
 
-    Catches a checkout, a secret or a cache in the job that runs what a pull request wrote.
+    Catches a checkout, a secret or a cache in a job that runs what a pull request wrote.
     """
     for root in (ROOT, proposal.folder):
         jobs = yaml.safe_load((root / WORKFLOW).read_text())["jobs"]
-        uses = {
-            step["uses"].partition("@")[0] for step in jobs["programs"]["steps"] if "uses" in step
-        }
-        assert uses == {
-            "actions/download-artifact",
-            "actions/setup-python",
-            "actions/upload-artifact",
-        }
-        text = yaml.safe_dump(jobs["programs"])
-        assert not re.search(r"secrets\.|github\.token|cache", text)
-        limits = [
-            step["timeout-minutes"]
-            for step in jobs["programs"]["steps"]
-            if "timeout-minutes" in step
-        ]
-        assert len(limits) == 3
-        assert jobs["programs"]["timeout-minutes"] > sum(limits)
-        # What gives the files to that job runs nothing of them: no action and no script of the change.
+        for job in (jobs["base"], jobs["head"], jobs["fit"]):
+            uses = {step["uses"].partition("@")[0] for step in job["steps"] if "uses" in step}
+            assert uses == {
+                "actions/download-artifact",
+                "actions/setup-python",
+                "actions/upload-artifact",
+            }
+            assert not re.search(r"secrets\.|github\.token|cache", yaml.safe_dump(job))
+            limits = [step.get("timeout-minutes", 0) for step in job["steps"]]
+            assert any(limits)
+            assert job["timeout-minutes"] > sum(limits)
+        # What gives the files to these jobs runs nothing of them: no action and no script of the change.
         source = jobs["source"]["steps"]
         assert [step.get("uses", "").partition("@")[0] for step in source] == [
             "actions/checkout",
@@ -322,17 +325,75 @@ def test_review_starts_no_program(proposal: Proposal) -> None:
 
 
 def test_workflow_installs_the_given_commit(proposal: Proposal) -> None:
-    """The workflow of a new project installs exactly the given commit, before it has credentials."""
-    jobs = yaml.safe_load((proposal.folder / WORKFLOW).read_text())["jobs"]
-    for name, requirement in (
-        ("preview", "tpucfg[infra]"),
-        ("programs", "tpucfg[infra]"),
-        ("review", "tpucfg"),
-    ):
+    """The workflow of a new project names the given commit once, and installs it before it has credentials."""
+    workflow = yaml.safe_load((proposal.folder / WORKFLOW).read_text())
+    assert workflow["env"]["TPUCFG"] == f"tpucfg[infra] @ {ADDRESS}"
+    jobs = workflow["jobs"]
+    for name in ("preview", "base", "head", "fit", "review"):
         names = [step.get("name") or step["uses"].partition("@")[0] for step in jobs[name]["steps"]]
         install = jobs[name]["steps"][names.index("Install")]["run"]
-        assert install.endswith(f"pip install '{requirement} @ {ADDRESS}'")
+        assert "TPUCFG" in install
         assert "google-github-actions/auth" not in names[: names.index("Install")]
+
+
+_PYTHON = f"""#!/bin/sh
+case " $* " in *" venv "*) ;; *) exec "{sys.executable}" "$@" ;; esac
+for folder; do :; done # the last argument
+mkdir -p "$folder/bin"
+ln -s "{Path(sys.executable).parent}/tpucfg" "$folder/bin/.tpucfg"
+cat > "$folder/bin/pip" <<'EOF'
+#!/bin/sh
+{{ echo "$PWD: $*"; for last; do :; done; [ "$2" != --requirement ] || cat "$last"; }} >> "$RUNNER_TEMP/installed"
+! grep -qs unknown "$last" || exit 1
+mv "${{0%/*}}/.tpucfg" "${{0%/*}}/tpucfg"
+EOF
+chmod +x "$folder/bin/pip"
+"""
+"""A `python` whose environments have a pip that notes what it installs."""
+
+
+def test_each_revision_installs_what_it_pins(
+    proposal: Proposal, comments: Comments, tmp_path: Path
+) -> None:
+    """Base and head install the requirements of each spec, and for one without them the address of their workflow."""
+    assert run(["init", str(proposal.folder / "lm"), "--target", "vertex-ai"]) == 0
+    assert run(["init", str(proposal.folder / "broken"), "--infra"]) == 0
+    proposal.edit(("# ", "unknown # "), file="broken/stacks/requirements.txt")
+    proposal.commit()
+    proposal.git("checkout", "--quiet", "-B", "change", "main")
+    new = ADDRESS.replace("0123", "abcd")
+    for file in ("stacks/requirements.txt", str(WORKFLOW)):
+        proposal.edit((ADDRESS, new), file=file)
+    proposal.edit(("batch_size: 1024", "batch_size: 2048"))
+    for folder in ("lm", "broken"):
+        spec = proposal.folder / folder / "tpucfg.yaml"
+        spec.write_text(f"{spec.read_text()}# changed\n")
+    proposal.commit()
+    proposal.merge_on_trial()
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name, text in (("python", _PYTHON), ("pip", "#!/bin/sh\n")):
+        (tools / name).write_text(text)
+        (tools / name).chmod(0o755)
+
+    jobs = run_workflow(
+        proposal,
+        comments,
+        tmp_path / "run",
+        replacements={"Install": ""},
+        tools={"PATH": f"{tools}:{Path(sys.executable).parent}:{os.environ['PATH']}"},
+    )
+
+    for name, address in (("base", ADDRESS), ("head", new)):
+        assert jobs[name].result == "success", jobs[name].output
+        installed = (tmp_path / "run" / f"{name}-temp" / "installed").read_text().splitlines()
+        workspace = tmp_path / "run" / name / name
+        assert f"{workspace}: install tpucfg[infra] @ {address}" in installed
+        assert f"{workspace}: install --requirement ./stacks/requirements.txt" in installed
+        assert f"tpucfg[infra] @ {address}" in installed
+        resources = (tmp_path / "run" / f"{name}-temp" / f"{name}.json").read_text()
+        specs = re.findall(r'^  "spec": "(.*)"', resources, re.MULTILINE)
+        assert specs == ["lm/tpucfg.yaml", "tpucfg.yaml"]  # the third one's packages do not exist
 
 
 @pytest.mark.telling
@@ -343,7 +404,9 @@ def test_own_workflow_equals_that_of_a_new_project(proposal: Proposal) -> None:
     """
     own, new_project = (
         re.sub(
-            r"( +- name: Install\n)(?: {8}.*\n)+| +SPEC: .*\n", r"\1", (root / WORKFLOW).read_text()
+            r"( +- name: Install\n)(?: {8}.*\n)+| +(?:SPEC|TPUCFG): .*\n",
+            r"\1",
+            (root / WORKFLOW).read_text(),
         )
         for root in (ROOT, proposal.folder)
     )

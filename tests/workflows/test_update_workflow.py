@@ -1,17 +1,17 @@
 """The workflow that updates stacks after a merge, with a stand-in for Pulumi that prints its arguments."""
 
-import json
 import re
 import shutil
-import sys
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 import yaml
 
-from github_runner import Job, Runner, machine_environment
+from github_runner import Job, machine_environment
 from repositories import ADDRESS, NEW, Repository
+from spec_factory import ROOT
+from stack_update import ENABLED, WORKFLOW, run_update
 from tpucfg.cli.app import run
 
 pytestmark = [
@@ -21,12 +21,23 @@ pytestmark = [
     ),
 ]
 
-WORKFLOW: Final = Path(".github", "workflows", "update.yml")
-ENABLED: Final = (
-    "vars.TPUCFG_UPDATE != '' && github.ref_name == github.event.repository.default_branch"
-)
-PULUMI: Final = '#!/bin/sh\necho "pulumi $*, backend ${PULUMI_BACKEND_URL-unset}"\n'
 NO_COMMIT: Final = "0" * 40
+PULUMI: Final = """#!/bin/sh
+echo "pulumi $*, backend ${PULUMI_BACKEND_URL-unset}"
+"""
+
+
+def update(
+    repository: Repository, folder: Path, before: str, commit: str = "", **more: str
+) -> tuple[dict[str, Job], list[Any]]:
+    """Run the workflow with the stand-in; return the jobs and the stacks that changed."""
+    tools = folder / "tools"
+    tools.mkdir(parents=True)
+    (tools / "pulumi").write_text(PULUMI)
+    (tools / "pulumi").chmod(0o755)
+    machine = machine_environment()
+    machine["PATH"] = f"{tools}:{machine['PATH']}"
+    return run_update(repository, folder / "run", machine, before, commit, **more)
 
 
 @pytest.fixture
@@ -42,42 +53,15 @@ def project(tmp_path: Path) -> Repository:
     return repository
 
 
-def update(
-    repository: Repository, folder: Path, before: str, commit: str = "", **more: str
-) -> tuple[dict[str, Job], list[Any]]:
-    """Run the workflow for a push to main, and the job of one stack; return the jobs and the stacks that changed."""
-    commit = commit or repository.git("rev-parse", "main")
-    context = {
-        ENABLED: "true",
-        "github.sha": commit,
-        "github.ref_name": "main",
-        "github.event.before": before,
-        "matrix.stack.folder": "models/lm",
-        "matrix.stack.name": "dev",
-        "vars.TPUCFG_IDENTITY_PROVIDER": "provider",
-        "vars.TPUCFG_UPDATE_ACCOUNT": "account",
-        "vars.PULUMI_BACKEND_URL": "",
-        "secrets.PULUMI_CONFIG_PASSPHRASE": "",
-        **more,
-    }
-    tools = folder / "tools"
-    tools.mkdir(parents=True)
-    (tools / "pulumi").write_text(PULUMI)
-    (tools / "pulumi").chmod(0o755)
-    machine = machine_environment(GITHUB_SHA=commit)
-    machine["PATH"] = f"{tools}:{Path(sys.executable).parent}:{machine['PATH']}"
-    runner = Runner(folder / "run", repository.folder, context, machine, {"Install": "true"})
-    jobs = runner.run(repository.folder / WORKFLOW)
-    return jobs, json.loads(runner.outputs["needs.stacks.outputs.changed"])
-
-
 def stacks(folder: str) -> list[dict[str, str]]:
     """Return the stacks of a project."""
     return [{"folder": folder, "name": name} for name in ("dev", "prod")]
 
 
-def test_only_stacks_with_a_changed_file_are_updated(project: Repository, tmp_path: Path) -> None:
-    """The spec and the stack program count; a push without a known commit before it counts for every stack."""
+def test_only_stacks_that_read_a_changed_file_are_updated(
+    project: Repository, tmp_path: Path
+) -> None:
+    """A push without a known commit before it counts for every stack, and so does a start by hand."""
     before = project.git("rev-parse", "main")
     (project.folder / "README.md").write_text("about\n")
     project.commit()
@@ -86,11 +70,8 @@ def test_only_stacks_with_a_changed_file_are_updated(project: Repository, tmp_pa
     spec.write_text(f"{spec.read_text()}# a comment\n")
     project.commit()
     assert update(project, tmp_path / "b", before)[1] == stacks("models/lm")
-    (project.folder / "stacks/helper.py").write_text("")
-    project.commit()
-    assert update(project, tmp_path / "c", before)[1] == stacks("models/lm") + stacks(".")
-    assert update(project, tmp_path / "d", NO_COMMIT)[1] == stacks("models/lm") + stacks(".")
-    assert update(project, tmp_path / "e", "")[1] == stacks("models/lm") + stacks(".")
+    assert update(project, tmp_path / "c", NO_COMMIT)[1] == stacks(".") + stacks("models/lm")
+    assert update(project, tmp_path / "d", "")[1] == stacks(".") + stacks("models/lm")
 
 
 @pytest.mark.parametrize("backend", ["", "gs://my-team-pulumi/lm"])
@@ -99,27 +80,46 @@ def test_a_stack_is_updated_in_its_folder(
 ) -> None:
     """Pulumi gets the folder and the stack, and no backend where the project's file names it."""
     jobs, _ = update(project, tmp_path / "run", NO_COMMIT, **{"vars.PULUMI_BACKEND_URL": backend})
-    assert jobs["update"].result == "success"
+    assert jobs["update"].result == "success", jobs["update"].output
     command = "pulumi up --cwd models/lm --stack dev --yes --non-interactive"
-    assert jobs["update"].output == f"{command}, backend {backend or 'unset'}\n"
+    assert f"{command}, backend {backend or 'unset'}\n" in jobs["update"].output
 
 
-def test_an_approval_after_a_later_change_updates_nothing(
+@pytest.mark.parametrize(
+    ("passphrase", "line", "creates"),
+    [("", "", False), ("secret", "", True), ("secret", "secretsprovider: gcpkms://k\n", False)],
+)
+def test_a_stack_is_created_only_with_a_passphrase(
+    project: Repository, tmp_path: Path, passphrase: str, line: str, creates: bool
+) -> None:
+    """Without one, or with a key in its file, Pulumi would encrypt its state by another secret than the team's."""
+    stack = project.folder / "models/lm/stacks/Pulumi.dev.yaml"
+    stack.write_text(line + stack.read_text())
+    project.commit()
+    secret = {"secrets.PULUMI_CONFIG_PASSPHRASE": passphrase}
+    output = update(project, tmp_path / "run", NO_COMMIT, **secret)[0]["update"].output
+    select = "pulumi stack select dev --cwd models/lm --non-interactive"
+    assert f"{select}{' --create' if creates else ''}, backend unset\n" in output
+
+
+def test_an_approval_of_an_earlier_commit_updates_to_that_commit(
     project: Repository, tmp_path: Path
 ) -> None:
-    """A stack never goes back to the files of an earlier commit; a later commit about other files stops nothing."""
+    """The approved commit is checked out; a later one about other files stops nothing, one about the stack does."""
     commit = project.git("rev-parse", "main")
     (project.folder / "README.md").write_text("about\n")
+    prod = project.folder / "models/lm/stacks/Pulumi.prod.yaml"
+    prod.write_text(f"{prod.read_text()}# a file of another stack\n")
     project.commit()
-    assert update(project, tmp_path / "a", NO_COMMIT, commit)[0]["update"].result == "success"
-    (project.folder / "models/lm/stacks/helper.py").write_text("")
+    jobs, _ = update(project, tmp_path / "a", NO_COMMIT, commit)
+    assert jobs["update"].result == "success", jobs["update"].output
+    assert not (tmp_path / "a/run/update/README.md").exists()
+    (project.folder / "models/lm/tpucfg.yaml").unlink()
     project.commit()
     jobs, _ = update(project, tmp_path / "b", NO_COMMIT, commit)
     assert jobs["update"].result == "failure"
-    assert (
-        "A later commit changes this stack: approve the run of that commit."
-        in jobs["update"].output
-    )
+    text = "A later commit changes this stack: approve the run of that commit."
+    assert text in jobs["update"].output
     assert "pulumi up" not in jobs["update"].output
 
 
@@ -138,3 +138,14 @@ def test_each_update_waits_for_its_environment(project: Repository) -> None:
         if "uses" in step
     ]
     assert all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", action) for action in used)
+
+
+def test_pulumi_is_the_version_that_the_tests_run(project: Repository) -> None:
+    """An exact version, of the engine that `make engine` builds."""
+    engine = re.search(
+        r"github.com/pulumi/pulumi/pkg/v3 v(.*) //", (ROOT / "tools/go.mod").read_text()
+    )
+    assert engine
+    for name in ("review", "update"):
+        text = (project.folder / f".github/workflows/{name}.yml").read_text()
+        assert re.findall(r"pulumi-version: (.*)", text) == [engine[1]]

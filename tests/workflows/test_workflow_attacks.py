@@ -206,17 +206,26 @@ def test_first_pull_request_is_reviewed_without_a_token(
 def test_program_cannot_change_what_the_base_declares(
     proposal: Proposal, comments: Comments, tmp_path: Path
 ) -> None:
-    """The declared resources of the base have left the machine before a program of the pull request runs on it."""
-    own = tmp_path / "run" / "programs-temp"
-    program = proposal.folder / "stacks" / "__main__.py"
-    forge = f"import shutil\nshutil.copy({str(own / 'head.json')!r}, {str(own / 'base.json')!r})\n"
-    program.write_text(program.read_text() + forge)
+    """Whatever the job of the change uploads, the declared resources of the base are those of its own job."""
     push(proposal)
+    forge = """
+        base=$RUNNER_TEMP/../artifacts/resources-base/base.json
+        mkdir "$RUNNER_TEMP/head.json"
+        cp "$base" "$RUNNER_TEMP/head.json/head.json"
+        echo "{}" > "$RUNNER_TEMP/head.json/base.json"
+    """
 
-    jobs = run_workflow(proposal, comments, tmp_path / "run")
+    jobs = run_workflow(
+        proposal,
+        comments,
+        tmp_path / "run",
+        replacements={"Run the stack programs of the change": forge},
+    )
 
-    assert jobs["programs"].result == "success", jobs["programs"].output
-    assert_dangers_are_named(comments.ours[0])
+    assert jobs["head"].result == "success", jobs["head"].output
+    assert (tmp_path / "run/artifacts/resources-head/base.json").exists()
+    visible = comments.ours[0].partition("<details")[0]
+    assert "changes to resources are unknown" not in visible
 
 
 @pytest.mark.parametrize(

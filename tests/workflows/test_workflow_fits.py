@@ -82,11 +82,13 @@ def test_results_of_the_job_are_shown(
     assert {name: job.result for name, job in jobs.items()} == {
         "preview": "skipped",
         "source": "success",
-        "programs": "failure",
+        "base": "success",
+        "head": "success",
+        "fit": "failure",
         "review": "success",
         "comment": "success",
     }, jobs
-    assert "A COMMITTED RESULT" not in jobs["programs"].output
+    assert "A COMMITTED RESULT" not in jobs["fit"].output
     [comment] = comments.ours
     assert (
         "the training step no longer fits: at least 23.26 of 7.48 GiB, was 3.2 of 7.48 GiB"
@@ -146,7 +148,7 @@ def test_a_failed_source_is_reported(
         replacements={_PACK: "exit 1"},
     )
 
-    assert (jobs["source"].result, jobs["programs"].result) == ("failure", "skipped")
+    assert (jobs["source"].result, jobs["fit"].result) == ("failure", "skipped")
     assert "the fit is not known from this run: `its job has left no fit.json`" in comments.ours[0]
     assert "changes to resources are unknown: base.json cannot be read" in comments.ours[0]
 
@@ -167,6 +169,6 @@ def test_only_changed_projects_are_compiled(
 
     jobs = review(proposal, comments, tmp_path, 'pwd >> "$RUNNER_TEMP/compiled"; exit 1')
 
-    compiled = (tmp_path / "run" / "programs-temp" / "compiled").read_text().split()
+    compiled = (tmp_path / "run" / "fit-temp" / "compiled").read_text().split()
     assert sorted(Path(line).name for line in compiled) == ["head", "other"], jobs["source"].output
     assert "the fit is not known from this run: `its job has left no fit.json`" in comments.ours[0]

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Writes the review of HEAD against the revision BASE to the file COMMENT and to the summary of the job: of SPEC, or without
-# it of every spec that the change affects. In the folder RESOURCES, base.json and head.json have what the stack programs of
-# both revisions declare; nothing of them runs here. In the folder PREVIEWS, FOLDER/ENV.jsonl is the preview of an environment of
-# the project in FOLDER; anything else in it is an error, because the comment would show the content of the file that a
-# link leads to. In the folder FITS, FOLDER/fit.json has the results of the job that compiled the project in FOLDER; where
-# it has none, the comment states that.
+# it of every spec that the change affects. In the folder RESOURCES, base/base.json and head/head.json have what the stack
+# programs of both revisions declare; nothing of them runs here. In the folder PREVIEWS, FOLDER/ENV.jsonl is the preview of
+# an environment of the project in FOLDER; anything else in it is an error, because the comment would show the content of
+# the file that a link leads to. In the folder FITS, FOLDER/fit.json has the results of the job that compiled the project
+# in FOLDER; where it has none, the comment states that.
 set -euo pipefail
 
 # As in tpucfg itself: no folder of the change is a repository, and none of its commands runs.
@@ -13,9 +13,9 @@ git() { command git -c safe.bareRepository=explicit -c core.fsmonitor= -c core.h
 arguments=(--base "$BASE" --head HEAD --fail-on "$FAIL_ON")
 [ -z "$SPEC" ] || arguments+=(--spec "$SPEC")
 if [ -n "$RESOURCES" ]; then
-  # The job that wrote them ran the programs: only files of fixed names are read, and no links followed.
+  # The jobs that wrote them ran the programs: only files of fixed names are read, and no links followed.
   [ ! -d "$RESOURCES" ] || find "$RESOURCES" -mindepth 1 ! -type f ! -type d -delete
-  arguments+=(--resources "$RESOURCES/base.json" "$RESOURCES/head.json")
+  arguments+=(--resources "$RESOURCES/base/base.json" "$RESOURCES/head/head.json")
 fi
 if [ -n "$PREVIEWS" ] && [ -d "$PREVIEWS" ]; then
   while IFS= read -r -d '' path; do

@@ -77,11 +77,11 @@ def init(
     _check_trainer(trainer, target)
     requirement, reason = _requirement(install_from)
     workflow = workflow or only_workflow or install_from is not None
-    if workflow and not requirement:
-        hint = f"add the commit to install it from, --install-from {EXAMPLE}, or leave the workflows out"
-        raise RefusalError(f"the workflow cannot install tpucfg: {reason}", hint)
+    if only_workflow and not requirement:
+        hint = f"add the commit to install it from: --install-from {EXAMPLE}"
+        raise RefusalError(f"the workflows cannot install tpucfg: {reason}", hint)
     files: dict[Path, str] = {}
-    if workflow:
+    if workflow and requirement:
         files |= workflow_files(requirement)
     if not only_workflow:
         name = _project_name(folder, name)
@@ -90,10 +90,13 @@ def init(
         )
         if os.path.lexists(folder / IGNORE_FILE):
             files.pop(IGNORE_FILE, None)  # the folder's owner decides what Git ignores there
-    _write(folder, files)
-    for path in files:
+    for path in _write(folder, files):
         print(f"create {printable(str(folder / path))}", flush=True)
-    if workflow and (root := _repository_above(folder)):
+    if workflow and not requirement:
+        note = f"without the workflows, which cannot install tpucfg: {reason}"
+        print(f"tpucfg: {printable(note)}", file=sys.stderr)
+        print(f"to add them: {_add_command(folder)}")
+    elif workflow and (root := _repository_above(folder)):
         note = f"GitHub runs no workflow in {folder / '.github'}: move it to {root / '.github'}, and set its spec input"
         print(f"tpucfg: {printable(note)}", file=sys.stderr)
     if not only_workflow:
@@ -138,19 +141,29 @@ def _folder_name(folder: Path) -> str:
         raise RefusalError(f"{folder}: {error}", "choose another folder") from None
 
 
-def _write(folder: Path, files: dict[Path, str]) -> None:
-    """Write all files, none of which may exist.
+def _write(folder: Path, files: dict[Path, str]) -> list[Path]:
+    """Write the files that are missing, and return their paths; after an interrupted run, some exist.
 
     Raises:
-        RefusalError: One exists, or cannot be written.
+        RefusalError: One exists with another content, or cannot be written.
     """
-    if existing := [path for path in files if os.path.lexists(folder / path)]:
-        listing = "\n".join(f"  {printable(str(folder / path))}" for path in existing)
-        raise RefusalError(
-            f"these files exist, and nothing was written:\n{listing}", "choose another folder"
-        )
     texts = {path.as_posix(): text for path, text in files.items()}
-    output_dir.apply_changes(folder, output_dir.compare_files(folder, texts), texts)
+    changes = output_dir.compare_files(folder, texts)
+    if other := [change.path for change in changes if change.kind == "update"]:
+        listing = "\n".join(f"  {printable(str(folder / path))}" for path in other)
+        raise RefusalError(
+            f"these files exist with another content, and nothing was written:\n{listing}",
+            "choose another folder",
+        )
+    output_dir.apply_changes(folder, changes, texts)
+    missing = {change.path for change in changes}
+    return [path for path in files if path.as_posix() in missing]
+
+
+def _add_command(folder: Path) -> str:
+    """Return the command that adds the workflows to a project."""
+    path = "" if folder == Path() else f" {printable(quote(str(folder)))}"
+    return f"tpucfg init --only-workflow --install-from {EXAMPLE}{' --' if path.startswith(' -') else ''}{path}"
 
 
 def _cd_command(folder: Path) -> str:

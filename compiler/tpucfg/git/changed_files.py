@@ -112,7 +112,9 @@ def package_folder(spec_folder: PurePosixPath, spec: Any) -> PurePosixPath | Non
     return normalize_path(spec_folder, package)
 
 
-def program_files(tree: Tree, paths: ProgramPaths) -> dict[str, str]:
+def program_files(
+    tree: Tree, paths: ProgramPaths, specs: Sequence[PurePosixPath] = ()
+) -> dict[str, str]:
     """Return the files that `pulumi up` may read, by path relative to the spec's folder, with what identifies them.
 
     The identity is empty if it is not known, as of a link that leads out of the repository.
@@ -120,13 +122,14 @@ def program_files(tree: Tree, paths: ProgramPaths) -> dict[str, str]:
     Args:
         tree: the files of a revision.
         paths: what its Pulumi project names.
+        specs: specs to list too.
 
     Raises:
         GitError: The revision cannot be read.
     """
     included = _included_paths(tree, paths)
     code = {path for path in (paths.program, *paths.other_code, *included) if path is not None}
-    single = {*paths.files, *included}
+    single = {*paths.files, *included, *specs}
 
     def is_read(entry: TreeEntry) -> bool:
         path, lineage = entry.path, (entry.path, *entry.path.parents)
@@ -138,7 +141,7 @@ def program_files(tree: Tree, paths: ProgramPaths) -> dict[str, str]:
         is_stack_file = path.parent == paths.stacks and path.name.startswith("Pulumi.")
         return is_stack_file or path in single or not code.isdisjoint(lineage)
 
-    listed = {*tree.entries([*paths.roots, *included], paths.files)}
+    listed = {*tree.entries([*paths.roots, *included], [*paths.files, *specs])}
     entries = sorted(entry for entry in listed if is_read(entry))[: 2 * MAX_FILES]
     return {
         os.path.relpath(entry.path, paths.spec_folder): f"{entry.kind} {' '.join(content)}"
@@ -224,13 +227,14 @@ def read_tree_change(repository: Repository, base: str | None, head: str | None)
     Raises:
         GitError: A revision cannot be read.
     """
-    before = _commit_files(repository, base) if base else frozenset()
-    after = _commit_files(repository, head) if head else _working_files(repository)
+    before = commit_files(repository, base) if base else frozenset()
+    after = commit_files(repository, head) if head else _working_files(repository)
     changed = _changed_paths(repository, base, head) if base else after
     return TreeChange(repository, base, head, before, after, changed)
 
 
-def _commit_files(repository: Repository, commit: str) -> frozenset[PurePosixPath]:
+def commit_files(repository: Repository, commit: str) -> frozenset[PurePosixPath]:
+    """Return the files of a commit."""
     return _paths(
         split_nul(repository.git("ls-tree", "-r", "-z", "--name-only", "--full-tree", commit))
     )
@@ -336,16 +340,23 @@ def _pulumi_paths(
     revision: Tree, files: Collection[PurePosixPath], specs: Collection[PurePosixPath]
 ) -> Iterator[tuple[PurePosixPath, ProgramPaths]]:
     """Yield each spec with what the Pulumi project beside it names."""
+    projects = pulumi_projects(revision, files, [spec.parent for spec in specs])
+    for spec, (folder, pulumi) in zip(specs, projects, strict=True):
+        yield spec, program_paths(folder, pulumi)
+
+
+def pulumi_projects(
+    revision: Tree, files: Collection[PurePosixPath], folders: Sequence[PurePosixPath]
+) -> Iterator[tuple[PurePosixPath, PulumiProject | None]]:
+    """Yield each folder with its Pulumi project, whose paths are relative to it; None without one."""
     named = [
-        path for spec in specs for name in PROJECT_FILES if (path := spec.parent / name) in files
+        path for folder in folders for name in PROJECT_FILES if (path := folder / name) in files
     ]
     contents = read_files(revision, named)
-    for spec in specs:
-        file = next(
-            (spec.parent / name for name in PROJECT_FILES if spec.parent / name in contents), None
-        )
+    for folder in folders:
+        file = next((folder / name for name in PROJECT_FILES if folder / name in contents), None)
         pulumi = project_of(Path(), read_bytes(contents[file], str(file))) if file else None
-        yield spec, program_paths(spec.parent, pulumi)
+        yield folder, pulumi
 
 
 def _specs_of_stacks(revision: Tree, files: Collection[PurePosixPath]) -> Iterator[PurePosixPath]:

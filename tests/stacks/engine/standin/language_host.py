@@ -1,8 +1,8 @@
 """A stand-in for `pulumi-language-python`, for machines with the engine but without Pulumi's installer.
 
 `pulumi up` starts the host of the project's language, reads a port from its output and requests a run of the program.
-This one runs the program in its own process, with its own interpreter, and ignores the project's `virtualenv`. For
-tests only: if the real host is on the PATH, the tests use that one.
+This one runs the program in its own process, with its own interpreter; of the project's `virtualenv` it only requires
+that it is there. For tests only: if the real host is on the PATH, the tests use that one.
 """
 
 import os
@@ -44,6 +44,13 @@ class LanguageHost(LanguageServer):
         self, request: language_pb2.RunRequest, context: grpc.ServicerContext
     ) -> language_pb2.RunResponse:
         """Run the project's program like the real host: in its folder, which is first on the path."""
+        options = request.info.options
+        if "virtualenv" in options and not _has_python(
+            Path(request.info.root_directory, str(options["virtualenv"]))
+        ):
+            return language_pb2.RunResponse(
+                error=f"the virtualenv {options['virtualenv']} is not beside the project file"
+            )
         folder = request.info.program_directory
         os.chdir(folder)
         sys.path.insert(0, folder)
@@ -55,6 +62,11 @@ class LanguageHost(LanguageServer):
 
         self.program = program
         return super().Run(request, context)  # type: ignore[no-any-return, no-untyped-call]
+
+
+def _has_python(environment: Path) -> bool:
+    """Return True for a virtual environment: https://github.com/pulumi/pulumi, sdk/python/toolchain/pip.go."""
+    return (environment / "bin/python").is_file()
 
 
 def install(folder: Path) -> Path:
