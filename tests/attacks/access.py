@@ -164,8 +164,8 @@ ATTACKS: Final = (
         (
             "on the repository `p/us-central1/train` to `group:a@example.com`",
             "on the repository `p/us-central1/train` to `domain:evil.example`",
+            "removes every member that it does not list",
         ),
-        status=0,
     ),
     Attack(
         "members-of-a-whole-policy",
@@ -175,10 +175,9 @@ ATTACKS: Final = (
         ),
         (
             "grants `roles/storage.admin` on the project `my-project-dev` to `group:x@evil.example`",
-            "is of the type `gcp:projects/iAMPolicy:IAMPolicy`, about which this review has no rules",
+            "those of this stack among them, from `all roles` on the `project` `my-project-dev`",
             "`TPU098`",
         ),
-        status=0,
     ),
     Attack(
         "public-access-list",

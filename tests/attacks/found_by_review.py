@@ -74,7 +74,9 @@ ATTACKS: Final = (
         "grant-behind-a-value-that-only-an-update-knows",
         append(
             MAIN,
-            f"{_GRANT}environment.tpu_agent.apply(lambda name: grant() if '[' not in name else None)\n",
+            f"{_GRANT}import pulumi\n"
+            "agent = pulumi.Output.from_input(environment.tpu_agent)\n"
+            "agent.apply(lambda name: grant() if '[' not in name else None)\n",
         ),
         "stack program changed in `stacks/__main__.py`",
     ),
