@@ -164,7 +164,7 @@ ATTACKS: Final = (
         (
             "on the repository `p/us-central1/train` to `group:a@example.com`",
             "on the repository `p/us-central1/train` to `domain:evil.example`",
-            "removes every member that it does not list",
+            "from every member that it does not list, whoever granted it",
         ),
     ),
     Attack(
@@ -175,7 +175,7 @@ ATTACKS: Final = (
         ),
         (
             "grants `roles/storage.admin` on the project `my-project-dev` to `group:x@evil.example`",
-            "those of this stack among them, from `all roles` on the `project` `my-project-dev`",
+            "takes `all roles` on the `project` `my-project-dev` from every member that it does not list",
             "`TPU098`",
         ),
     ),

@@ -9,7 +9,7 @@ from tpucfg.changes.programs import declaration_statements
 from tpucfg.changes.resource_diff import program_changes
 from tpucfg.changes.resource_meanings import resource_statements
 from tpucfg.changes.resources import ResourceStep
-from tpucfg.infra.grants import KEY_GRANT
+from tpucfg.infra.grants import IMAGE_GRANT, KEY_GRANT
 from tpucfg.infra.resources import EnvironmentResources, Resource, Unseen
 
 BUCKET = "gcp:storage/bucket:Bucket"
@@ -132,10 +132,7 @@ def test_shared_grants_stay_with_the_command_that_takes_them_away() -> None:
     [(text, risk)] = texts(kept, None)
 
     assert risk is Risk.CAUTION
-    assert text == (
-        "stays in the cloud; this takes the access away: gcloud kms keys remove-iam-policy-binding "
-        f"{inputs['cryptoKeyId']} --member={inputs['member']} --role={inputs['role']}"
-    )
+    assert text == "stays in the cloud: objects that the key encrypted cannot be read without it"
     [(text, risk)] = texts(grant, None)
     assert (text, risk) == (
         "can make objects unreadable: those that the key encrypted",
@@ -154,10 +151,31 @@ def test_what_owns_a_role_removes_the_members_that_it_does_not_list() -> None:
 
     assert risk is DESTRUCTIVE
     assert text == (
-        "removes every member that it does not list, those of this stack among them, from roles/storage.objectUser "
-        "on the bucket b"
+        "takes roles/storage.objectUser on the bucket b from every member that it does not list, whoever granted it"
     )
     assert texts(binding, binding) == []
+    (text, risk), *_ = texts(binding, None)
+    assert (text.partition(" from ")[2], risk) == ("every member, whoever granted it", DESTRUCTIVE)
+    emptied = Resource(
+        "gcp:storage/bucketIAMPolicy:BucketIAMPolicy", "own", {"bucket": "b", "policyData": "{}"}
+    )
+    assert texts(None, emptied)[0][1] is DESTRUCTIVE
+
+
+def test_images_of_a_released_member_are_taken_from_all() -> None:
+    """A release, and the removal after it, is a caution: other stacks can need the grant."""
+    inputs = {
+        "project": "p",
+        "location": "us",
+        "repository": "train",
+        "role": "roles/artifactregistry.reader",
+        "member": "serviceAccount:nodes@p.iam.gserviceaccount.com",
+    }
+    released = Resource(IMAGE_GRANT, "g", inputs)
+    for before, after in ((released._replace(retain=True), released), (released, None)):
+        [(text, risk)] = texts(before, after)
+        assert text.startswith("is taken from every stack that declares it")
+        assert risk is Risk.CAUTION
 
 
 def _environment(

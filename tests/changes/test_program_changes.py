@@ -72,7 +72,7 @@ def test_renamed_project_leaves_its_resources_behind(
 
 
 def test_an_upgrade_is_one_caution(tmp_path: Path) -> None:
-    """Without a program of each revision, the resources are those of the installed package, and it says so."""
+    """Without a program of each revision, the resources are those of the installed package, which the caution names."""
     revisions = []
     for name, commit in (("a", "1"), ("b", "2")):
         item = revision(tmp_path / name, {"stacks/requirements.txt": f"file {commit}"})

@@ -24,7 +24,7 @@ gcp.pubsub.Topic(
 
 
 def test_program_of_this_repository_is_that_of_new_projects() -> None:
-    """What the tests of this repository run is what `tpucfg init` writes."""
+    """The tests of this repository run the program that `tpucfg init` writes."""
     assert (ROOT / PROGRAM).read_bytes() == (ROOT / "templates" / "infra" / PROGRAM).read_bytes()
 
 

@@ -25,7 +25,7 @@ _STATUSES: Final = """\
 | 1 | findings of level error, or a refusal |
 | 2 | wrong use of the command |
 | 3 | done, and there are differences, where an option asks for this status |
-| 130 | interrupted by Ctrl-C; `fit`, `tune` and `submit` also by SIGTERM or SIGHUP |
+| 130 | interrupted by Ctrl-C, SIGTERM or SIGHUP |
 | 141 | the reader of the output closed the pipe |
 """
 _SELECTION: Final = ("--spec", "--env", "--size", "--target", "--run", "--step", "--set", "--probe")

@@ -31,6 +31,7 @@ from tpucfg.changes.resources import KNOWN_TYPES, REMOVING_OPS, UNKNOWN, Resourc
 from tpucfg.changes.statements import Statement
 from tpucfg.infra import resource_rules
 from tpucfg.infra.grants import (
+    IMAGE_GRANT,
     KEY_GRANT,
     grants_of,
     is_grant,
@@ -393,15 +394,10 @@ def _statements(step: ResourceStep) -> Iterator[Statement]:
     is_left = before is not None and after is None and before.retain
     if before and is_left and is_grant(before):
         yield _left_access(before)
-    if (
-        before
-        and not is_left
-        and before.type == KEY_GRANT
-        and grants_of(before) != grants_of(after)
-    ):
-        yield Statement("can make objects unreadable: those that the key encrypted", (), _LOSS)
-    if after and _OWNERS.search(after.type) and grants_of(before) != grants_of(after):
-        yield _removed_members(after)
+    if before and not is_left and is_grant(before):
+        yield from _revocations(before, after)
+    if owner := after or before:
+        yield from _removed_members(owner, before, after)
     if (resource := after or before) and step.op != "same" and not is_left:
         kind = _KINDS.get(resource.type, "grant" if resource.type in KNOWN_TYPES else "unknown")
         if kind == "bucket" and after:
@@ -509,16 +505,37 @@ _OWNERS: Final = re.compile(r"I[aA][mM](Binding|Policy)$")
 """Types that own a role, or all roles, of an object: https://cloud.google.com/iam/docs/policies#structure."""
 
 
-def _removed_members(owner: Resource) -> Statement:
-    roles = dict.fromkeys(grant.role for grant in grants_of(owner))
-    on = target_of(owner)
-    text = "removes every member that it does not list, those of this stack among them, from {} on the {} {}"
+def _removed_members(
+    owner: Resource, before: Resource | None, after: Resource | None
+) -> Iterator[Statement]:
+    """Yield what a resource that owns roles does to members that others have granted."""
+    inputs = [resource.inputs if resource else None for resource in (before, after)]
+    if not _OWNERS.search(owner.type) or inputs[0] == inputs[1]:
+        return
+    on, roles = target_of(owner), dict.fromkeys(grant.role for grant in grants_of(owner))
     what = listed([*roles], _MAX_ITEMS) if owner.type.endswith("Binding") else "all roles"
-    return Statement(text, tuple(map(redact, (what, on.kind, on.name))), _LOSS)
+    others = "every member that it does not list" if after else "every member"
+    text = f"takes {{}} on the {{}} {{}} from {others}, whoever granted it"
+    yield Statement(text, tuple(map(redact, (what, on.kind, on.name))), _LOSS)
+
+
+def _revocations(before: Resource, after: Resource | None) -> Iterator[Statement]:
+    """Yield who else loses access with a grant that several stacks can declare, now or with a later update."""
+    is_gone = grants_of(before) != grants_of(after)
+    if is_gone and before.type == KEY_GRANT:
+        yield Statement("can make objects unreadable: those that the key encrypted", (), _LOSS)
+    elif is_gone and before.type == IMAGE_GRANT and is_shared(before):
+        yield Statement("is taken from every stack that declares it", (), _CAUTION)
+    elif after and before.retain and not after.retain and is_shared(after):
+        text = "is taken from every stack that declares it, once this one no longer does"
+        yield Statement(text, (), _CAUTION)
 
 
 def _left_access(grant: Resource) -> Statement:
     risk = _CAUTION if is_shared(grant) else _ACCESS
+    if grant.type == KEY_GRANT:
+        text = "stays in the cloud: objects that the key encrypted cannot be read without it"
+        return Statement(text, (), risk)
     command = removal_command(grant.type, grant.inputs)
     if any(command):
         return Statement("stays in the cloud; this takes the access away: {} {} {}", command, risk)

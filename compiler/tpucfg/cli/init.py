@@ -99,8 +99,18 @@ def init(
     elif workflow and (root := _repository_above(folder)):
         note = f"GitHub runs no workflow in {folder / '.github'}: move it to {root / '.github'}, and set its spec input"
         print(f"tpucfg: {printable(note)}", file=sys.stderr)
+    _note_requirement(folder if infra and not requirement else None)
     if not only_workflow:
         print(f"next: {_cd_command(folder)}tpucfg ladder")
+
+
+def _note_requirement(folder: Path | None) -> None:
+    """Name the line that a new stack program lacks, if the address of this installation is not known."""
+    if folder is not None:
+        path = printable(str(folder / "stacks" / "requirements.txt"))
+        print(
+            f"tpucfg: {path} needs the address to install tpucfg from: {EXAMPLE}", file=sys.stderr
+        )
 
 
 def _requirement(address: str | None) -> tuple[str, str]:

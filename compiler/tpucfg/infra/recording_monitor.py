@@ -62,15 +62,16 @@ class Ancestors(NamedTuple):
 class GoogleMocks(mocks.Mocks):
     """Answers look-ups with placeholders that name the value they replace."""
 
-    def __init__(self, environment: Environment) -> None:
-        self._environment = environment
+    def __init__(self, environment: Environment, project_number: str = "") -> None:
+        self._environment, self._number = environment, project_number
 
     def call(self, args: mocks.MockCallArgs) -> tuple[dict[str, Any], list[tuple[str, str]] | None]:
         """Answer as `getProject`, `getBucket` and `getProjectServiceAccount` do."""
         project_id = str(
             args.args.get("projectId") or args.args.get("project") or self._environment.project
         )
-        number = f"[number of {project_id}]"
+        is_own = project_id == self._environment.project
+        number = (is_own and self._number) or f"[number of {project_id}]"
         return {
             "id": project_id,
             "projectId": project_id,
@@ -104,8 +105,10 @@ def _recording(
 class RecordingMonitor(mocks.MockMonitor):
     """Records each resource with its options, and each feature that takes an engine."""
 
-    def __init__(self, environment: Environment, event_loop: EventLoop) -> None:
-        super().__init__(GoogleMocks(environment))
+    def __init__(
+        self, environment: Environment, event_loop: EventLoop, project_number: str = ""
+    ) -> None:
+        super().__init__(GoogleMocks(environment, project_number))
         self._event_loop = event_loop
         self.recorded: dict[tuple[str, str, str], Resource] = {}
         self.providers: list[Resource] = []

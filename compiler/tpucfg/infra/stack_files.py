@@ -255,7 +255,7 @@ _MAX_MAIN: Final = 2**16
 
 
 def _copied_program_findings(pulumi: PulumiProject) -> Iterator[Finding]:
-    """Yield a finding about a program of copied modules, which import what this version of the package has not."""
+    """Yield a finding about a program of copied modules, which import inner parts of the package."""
     main = pulumi.program / _MAIN
     if not is_file(main):
         return
@@ -266,8 +266,8 @@ def _copied_program_findings(pulumi: PulumiProject) -> Iterator[Finding]:
     folder = printable(str(pulumi.program))
     yield Finding.of(
         "TPU135",
-        f"{folder} is a copy of an earlier version's program, which this version of tpucfg cannot run: "
-        "`pulumi up` would fail, and nobody's access could be changed",
+        f"{folder} is a copy of an earlier version's program: it lacks what later versions mend, and imports parts of "
+        "tpucfg that can be gone, with which no `pulumi up` works",
         Location(printable(str(main))),
         help=f"in {folder}, replace the content of {_MAIN} by the two lines `from tpucfg.stack import deploy` and "
         f"`environment = deploy()`, and delete the other modules: {', '.join(others)}",

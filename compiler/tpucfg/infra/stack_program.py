@@ -211,7 +211,8 @@ def _run(
     outputs: dict[str, Any] = {}
     pulumi.runtime.settings.ROOT.set(None)
     set_all_config(config)
-    monitor = RecordingMonitor(environment, _event_loop)
+    number = config.get(f"{project}:projectNumber", "")
+    monitor = RecordingMonitor(environment, _event_loop, number)
     logger = logging.getLogger("tpucfg.program")
     pulumi.runtime.set_mocks(
         monitor.mocks, project, environment.name, preview, logger, monitor, "organization"

@@ -51,6 +51,7 @@ class EnvironmentComponent(pulumi.ComponentResource):
         grant_secrets(settings, options, created)
         grant_deletion(settings, options, [*apis, *created])
         grant_log_writing(settings, options, [*apis, *created])
+        self.project: str = settings.project
         self.region: str = settings.region
         self.provider: gcp.Provider = provider
         self.bucket: Output[str] = Output.from_input(bucket)

@@ -1,4 +1,4 @@
-"""What others rely on, on the real engine: shared grants, encrypted objects, names there and back, an older state.
+"""Access that others rely on, on the real engine: shared grants, encrypted objects, names there and back.
 
 Each test runs behind the stand-in of the gcp plugin.
 """
@@ -65,7 +65,7 @@ def test_a_member_is_taken_off_although_the_batch_is_wrong(
 ) -> None:
     """A batch that does not divide stops no update: it is printed as a warning.
 
-    An access that nobody can revoke because of a figure is caught here.
+    An access that cannot be revoked because of a figure is caught here.
     """
     program.environment = {"bucket": "acme-data"}
     with_config(new_stack, program, bucketMembers=["user:someone@example.com"]).up()

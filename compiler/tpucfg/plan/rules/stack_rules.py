@@ -28,7 +28,7 @@ class DeclaredGrant(NamedTuple):
 
 
 class StackUse(NamedTuple):
-    """What the stack of an environment names and grants: all that the rules need, as hundreds of specs are not kept."""
+    """The names and grants of an environment's stack: all that the rules need, as hundreds of specs are not kept."""
 
     environment: str
     target: str
@@ -86,7 +86,7 @@ def _grants(
     if facts.agent_uses_bucket:
         agent = f"the TPU service agent of {environment.project}"
         yield DeclaredGrant(f"the objects of gs://{bucket}", agent, stays=True)
-    if environment.kms_key:
+    if environment.kms_key and environment.creates_bucket:
         agent = f"the storage agent of {environment.project}"
         yield DeclaredGrant(f"the key {environment.kms_key}", agent, stays=True)
 
