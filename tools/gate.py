@@ -132,7 +132,7 @@ def main(arguments: list[str]) -> int:
         case ["select"]:
             print(selection(changed_kinds()))
         case ["changed"]:
-            print(*changed_kinds(), sep="\n")
+            sys.stdout.writelines(f"{kind}\n" for kind in changed_kinds())
         case ["record", *kinds] if INPUTS.keys() >= {*kinds}:
             for kind in kinds:
                 record(kind)

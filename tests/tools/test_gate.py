@@ -43,6 +43,17 @@ def test_a_kind_runs_whole_once_an_input_changed(project: Path) -> None:
     assert gate.changed_kinds() == ["engine"]
 
 
+def test_nothing_is_printed_if_nothing_changed(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`.ci/run` records each line as a kind, so that an empty one would end it."""
+    assert gate.main(["changed"]) == 0
+    assert capsys.readouterr().out == ""
+    (project / "tests/cluster/test_a.py").write_text("2\n")
+    assert gate.main(["changed"]) == 0
+    assert capsys.readouterr().out == "cluster\n"
+
+
 def test_the_selection_has_the_changed_kinds_whole() -> None:
     """Of an unchanged kind only the telling tests run; tests of no kind always run."""
     unchanged = gate.INPUTS.keys() - {"cluster"}
