@@ -12,7 +12,10 @@ from tpucfg.changes.facts import Change, Risk
 from tpucfg.changes.statements import Statement
 from tpucfg.infra.grants import (
     BASIC_ROLES,
+    BUCKET_GRANT,
     CUSTOM_ROLE,
+    IMAGE_GRANT,
+    KEY_GRANT,
     Grant,
     GrantedObject,
     grants_of,
@@ -42,12 +45,11 @@ KNOWN_TYPES: Final[Mapping[str, frozenset[str]]] = {
             "project",
         )
     ),
-    "gcp:storage/bucketIAMMember:BucketIAMMember": _GRANT | {"bucket"},
+    BUCKET_GRANT: _GRANT | {"bucket"},
     "gcp:projects/iAMCustomRole:IAMCustomRole": frozenset(("project", "roleId")),
     "gcp:projects/iAMMember:IAMMember": _GRANT | {"project"},
-    "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember": _GRANT
-    | {"project", "location", "repository"},
-    "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember": _GRANT | {"cryptoKeyId"},
+    IMAGE_GRANT: _GRANT | {"project", "location", "repository"},
+    KEY_GRANT: _GRANT | {"cryptoKeyId"},
     "gcp:secretmanager/secretIamMember:SecretIamMember": _GRANT | {"project", "secretId"},
     "gcp:serviceaccount/iAMMember:IAMMember": _GRANT | {"serviceAccountId"},
     ACCOUNT: frozenset(("accountId", "project")),

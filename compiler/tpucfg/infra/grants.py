@@ -7,7 +7,6 @@ or a policy with bindings as JSON. The public is known by its names, wherever th
 import json
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from shlex import quote
 from typing import Any, Final, NamedTuple
 
@@ -78,54 +77,81 @@ class Grant(NamedTuple):
         return f"{self.role} on the {self.on.kind} {self.on.name} to {redact(self.member)}"
 
 
+# Grants that the stacks of this package share: IAM has one entry for a role and a member on an object.
+
 BUCKET_GRANT: Final = "gcp:storage/bucketIAMMember:BucketIAMMember"
 IMAGE_GRANT: Final = "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember"
 KEY_GRANT: Final = "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember"
-_REMOVALS: Final[Mapping[str, str]] = {
-    BUCKET_GRANT: "storage buckets remove-iam-policy-binding gs://{bucket}",
-    IMAGE_GRANT: (
+OBJECT_USER: Final = "roles/storage.objectUser"
+"""Reads, lists, writes and deletes objects, but cannot grant access, unlike objectAdmin.
+
+https://cloud.google.com/storage/docs/access-control/iam-roles
+"""
+IMAGE_READER: Final = "roles/artifactregistry.reader"
+"""Pulls the images of one repository: https://cloud.google.com/artifact-registry/docs/access-control."""
+ENCRYPTER: Final = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
+"""https://cloud.google.com/storage/docs/encryption/using-customer-managed-keys."""
+
+
+class _SharedGrant(NamedTuple):
+    """A type of grant that every stack with the same object declares."""
+
+    role: str
+    ending: str
+    """The end of its member."""
+    removal: str
+    """The command of `gcloud` that takes it away, without member and role."""
+
+
+_SHARED: Final[Mapping[str, _SharedGrant]] = {
+    BUCKET_GRANT: _SharedGrant(
+        OBJECT_USER,
+        "@cloud-tpu.iam.gserviceaccount.com",
+        "storage buckets remove-iam-policy-binding gs://{bucket}",
+    ),
+    IMAGE_GRANT: _SharedGrant(
+        IMAGE_READER,
+        ".gserviceaccount.com",
         "artifacts repositories remove-iam-policy-binding {repository} --location={location} "
-        "--project={project}"
+        "--project={project}",
     ),
-    KEY_GRANT: "kms keys remove-iam-policy-binding {cryptoKeyId}",
-}
-"""By the type of a grant that several stacks can declare, the command of `gcloud` that takes it away."""
-
-
-_SHARED: Final[Mapping[str, tuple[str, str]]] = {
-    BUCKET_GRANT: ("roles/storage.objectUser", "@cloud-tpu.iam.gserviceaccount.com"),
-    IMAGE_GRANT: ("roles/artifactregistry.reader", ".gserviceaccount.com"),
-    KEY_GRANT: (
-        "roles/cloudkms.cryptoKeyEncrypterDecrypter",
+    KEY_GRANT: _SharedGrant(
+        ENCRYPTER,
         "@gs-project-accounts.iam.gserviceaccount.com",
+        "kms keys remove-iam-policy-binding {cryptoKeyId}",
     ),
 }
-"""By the type of a grant that this package's stacks share, its role and the end of its member."""
 
 
 def is_shared(resource: Resource) -> bool:
     """Return True for a grant that every stack with the same bucket, image repository or key declares."""
-    role, ending = _SHARED.get(resource.type, ("", ""))
-    member = str(resource.inputs.get("member"))
-    return bool(role) and resource.inputs.get("role") == role and member.endswith(ending)
-
-
-_UNKNOWN_NUMBER: Final = re.compile(r"\[number of [a-z0-9:.-]+\]")
-"""Stands for the number of a Google project where Google is not asked."""
-
-
-def _word(value: str) -> str:
-    """Return a value as one word of a shell command, once the number in it is known."""
-    return value if quote(known := _UNKNOWN_NUMBER.sub("0", value)) == known else quote(value)
+    shared = _SHARED.get(resource.type)
+    if shared is None or resource.inputs.get("role") != shared.role:
+        return False
+    return str(resource.inputs.get("member")).endswith(shared.ending)
 
 
 def removal_command(type_: str, inputs: Mapping[str, Any]) -> tuple[str, str, str]:
     """Return the parts of the command that takes a grant away; empty for another type, or for unknown values."""
-    quoted = {key: _word(value) for key, value in inputs.items() if isinstance(value, str)}
-    with suppress(KeyError):
-        command = _REMOVALS[type_].format_map(quoted)
-        return f"gcloud {command}", f"--member={quoted['member']}", f"--role={quoted['role']}"
-    return "", "", ""
+    words = {key: _word(value) for key, value in inputs.items() if isinstance(value, str)}
+    try:
+        command = _SHARED[type_].removal.format_map(words)
+        return f"gcloud {command}", f"--member={words['member']}", f"--role={words['role']}"
+    except KeyError:
+        return "", "", ""
+
+
+# Narrower than PROJECT_NUMBER, as a text that it does not match is quoted.
+_UNKNOWN_NUMBER: Final = re.compile(r"\[number of [a-z0-9:.-]+\]")
+
+
+def _word(value: str) -> str:
+    """Return a value as one word of a shell command, once the number in it is known."""
+    known = _UNKNOWN_NUMBER.sub("0", value)
+    return value if quote(known) == known else quote(value)
+
+
+# Grants of any resource.
 
 
 def grants_of(resource: Resource | None) -> tuple[Grant, ...]:

@@ -7,7 +7,7 @@ import pulumi_gcp as gcp
 from pulumi import Input, Resource, ResourceOptions
 
 from tpucfg.catalog.target_facts import TARGET_FACTS
-from tpucfg.infra.grants import BUCKET_GRANT, IMAGE_GRANT
+from tpucfg.infra.grants import BUCKET_GRANT, IMAGE_GRANT, IMAGE_READER, OBJECT_USER
 from tpucfg.plan.identities import Identity
 from tpucfg.stack.bucket import BUCKET_READER, former_logical_name, logical_name
 from tpucfg.stack.identity import ServiceAgent
@@ -15,13 +15,6 @@ from tpucfg.stack.resource_options import ResourceOptionsFactory
 from tpucfg.stack.settings import StackSettings
 
 OBJECT_VIEWER: Final = "roles/storage.objectViewer"
-IMAGE_READER: Final = "roles/artifactregistry.reader"
-"""Pulls the images of one repository: https://cloud.google.com/artifact-registry/docs/access-control."""
-OBJECT_USER: Final = "roles/storage.objectUser"
-"""Reads, lists, writes and deletes objects, but cannot grant access, unlike objectAdmin.
-
-https://cloud.google.com/storage/docs/access-control/iam-roles
-"""
 ML_AGENT: Final = "roles/ml.serviceAgent"
 """AI Platform's guide grants it to the TPU account on the whole project; docs/bootstrap.md lists its permissions."""
 WORKLOAD_IDENTITY: Final = "roles/iam.workloadIdentityUser"
@@ -116,11 +109,7 @@ def _grant_objects(
     former: str = "",
 ) -> None:
     """Grant an account the objects of a bucket and, after that, the bucket's properties."""
-    member, on_objects, on_properties = (
-        f"serviceAccount:{email}",
-        f"{label}-on-",
-        f"{label}-on-properties-of-",
-    )
+    member = f"serviceAccount:{email}"
 
     def grant(start: str, role: str, created: Sequence[Resource]) -> Resource:
         former_name = f"{start}{former}" if former else None
@@ -128,8 +117,8 @@ def _grant_objects(
         return _grant(f"{start}{name}", bucket, role, member, granted)
 
     # One after the other, so that a missing account is waited for and explained once.
-    objects = grant(on_objects, role, depends_on)
-    grant(on_properties, BUCKET_READER, [*depends_on, objects])
+    objects = grant(f"{label}-on-", role, depends_on)
+    grant(f"{label}-on-properties-of-", BUCKET_READER, [*depends_on, objects])
 
 
 def _grant_images(

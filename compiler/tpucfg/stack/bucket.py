@@ -6,7 +6,7 @@ import pulumi
 import pulumi_gcp as gcp
 from pulumi import Resource
 
-from tpucfg.infra.grants import KEY_GRANT
+from tpucfg.infra.grants import ENCRYPTER, KEY_GRANT
 from tpucfg.stack.resource_options import ResourceOptionsFactory
 from tpucfg.stack.settings import StackSettings
 
@@ -16,8 +16,6 @@ TMP_DAYS: Final = 14
 BUCKET_READER: Final = "roles/storage.legacyBucketReader"
 """Reads the bucket's own properties (`storage.buckets.get`), which checkpoint managers ask for before they write:
 https://github.com/AI-Hypercomputer/maxtext/blob/main/src/maxtext/utils/gcs_utils.py."""
-ENCRYPTER: Final = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
-"""https://cloud.google.com/storage/docs/encryption/using-customer-managed-keys."""
 UPLOAD_DAYS: Final = 7
 """Age at which an incomplete upload is aborted: its parts are billed but cannot be read."""
 

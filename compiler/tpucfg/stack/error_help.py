@@ -7,15 +7,14 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from tpucfg.infra.grants import BUCKET_GRANT, IMAGE_GRANT, KEY_GRANT
+from tpucfg.infra.resources import ACCOUNT, BUCKET
 from tpucfg.stack import org_policy, retry
 from tpucfg.stack.api_error import ApiError
 from tpucfg.stack.settings import StackSettings
 
-BUCKET: Final = "gcp:storage/bucket:Bucket"
 SERVICE: Final = "gcp:projects/service:Service"
 SECRET_GRANT: Final = "gcp:secretmanager/secretIamMember:SecretIamMember"  # noqa: S105 - a type
-IMAGE_GRANT: Final = "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember"
-BUCKET_GRANT: Final = "gcp:storage/bucketIAMMember:BucketIAMMember"
 CUSTOM_ROLE: Final = "gcp:projects/iAMCustomRole:IAMCustomRole"
 BOOTSTRAP: Final = "docs/bootstrap.md of tpucfg"
 
@@ -41,8 +40,8 @@ _ROLES_BY_TYPE: Final = {
     CUSTOM_ROLE: "roles/iam.roleAdmin",
     SECRET_GRANT: "roles/secretmanager.admin",
     IMAGE_GRANT: "roles/artifactregistry.admin",
-    "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember": "roles/cloudkms.admin",
-    "gcp:serviceaccount/account:Account": "roles/iam.serviceAccountAdmin",
+    KEY_GRANT: "roles/cloudkms.admin",
+    ACCOUNT: "roles/iam.serviceAccountAdmin",
     "gcp:serviceaccount/iAMMember:IAMMember": "roles/iam.serviceAccountAdmin",
 }
 """Role to grant if the error does not name the permission, by the resource's type."""
@@ -70,7 +69,6 @@ def _bucket_name_taken(_: ApiError, settings: StackSettings) -> str:
 
 
 def _bucket_exists(error: ApiError, settings: StackSettings) -> str:
-    import_ = error.import_command(settings.bucket, settings)
     # A name without the region may belong to a bucket elsewhere: imported, the next update would delete it.
     show = f"gcloud storage buckets describe gs://{settings.bucket} --format='value(location)'"
     condition = (
@@ -82,7 +80,7 @@ def _bucket_exists(error: ApiError, settings: StackSettings) -> str:
         f"the bucket {settings.bucket} exists in your project but is not part of this stack: it was left behind by an "
         "earlier move or rename, or created by hand.\n"
         f"help: {condition}, import it into the stack, then: {error.retry_command(settings)}\n"
-        f"  {import_}\n"
+        f"  {error.import_command(settings.bucket, settings)}\n"
         f"or set environments.{settings.environment}.bucket in the spec to another name"
     )
 
