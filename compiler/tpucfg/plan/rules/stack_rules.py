@@ -1,16 +1,21 @@
 """Rules about the stacks of one command: names that two of them derive, and grants that two of them declare."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 from tpucfg.catalog import TARGET_FACTS
 from tpucfg.findings import Allowance, Finding, Location
 from tpucfg.named_tuple import NamedTuple
 from tpucfg.paths import grouped
-from tpucfg.plan.identities import identities, image_pulls
+from tpucfg.plan.identities import Identity, identities, image_pulls
 from tpucfg.plan.job import Job
 from tpucfg.plan.naming import bucket_of
 from tpucfg.spec import Environment, Project
 from tpucfg.text_format import dotted, listed
+
+_MAX_SHOWN: Final = 3
+"""The names or grants that a finding lists."""
+_OTHER_STACK: Final = "the other stack"
 
 
 class DeclaredGrant(NamedTuple):
@@ -38,7 +43,7 @@ class StackUse(NamedTuple):
     """The e-mail of the account that it creates, and the names of its jobs, in its Google project."""
     grants: frozenset[DeclaredGrant]
     location: Location
-    allow: tuple[tuple[str, Allowance], ...]
+    allow: Mapping[str, Allowance]
 
     @property
     def text(self) -> str:
@@ -48,33 +53,33 @@ class StackUse(NamedTuple):
 
 def stack_uses(project: Project, jobs: Sequence[Job]) -> Iterator[StackUse]:
     """Yield what the stack of each environment with jobs names and grants."""
+    by_environment = grouped((job.environment.name, job) for job in jobs)
     for environment in project.environments.values():
-        own = [job for job in jobs if job.environment == environment]
-        if own:
+        if own := by_environment.get(environment.name):
+            accounts = identities(project, environment)
             yield StackUse(
                 environment.name,
                 environment.target,
                 bucket_of(project, environment) if environment.creates_bucket else "",
-                frozenset(_names(project, environment, own)),
-                frozenset(_grants(project, environment, own)),
+                frozenset(_names(environment, accounts, own)),
+                frozenset(_grants(project, environment, accounts, own)),
                 project.document.key_location(environment.path),
-                tuple(project.allow.items()),
+                project.allow,
             )
 
 
-def _names(project: Project, environment: Environment, jobs: Iterable[Job]) -> Iterator[str]:
-    for identity in identities(project, environment):
-        if identity.is_created:
-            yield identity.email
-    for job in jobs:
-        yield f"{environment.project}/{environment.target}/{job.name}"
+def _names(
+    environment: Environment, accounts: Iterable[Identity], jobs: Iterable[Job]
+) -> Iterator[str]:
+    yield from (identity.email for identity in accounts if identity.is_created)
+    yield from (f"{environment.project}/{environment.target}/{job.name}" for job in jobs)
 
 
 def _grants(
-    project: Project, environment: Environment, jobs: Sequence[Job]
+    project: Project, environment: Environment, accounts: Iterable[Identity], jobs: Sequence[Job]
 ) -> Iterator[DeclaredGrant]:
     bucket, facts = bucket_of(project, environment), TARGET_FACTS[environment.target]
-    for identity in identities(project, environment):
+    for identity in accounts:
         if not identity.is_created:
             for url in (f"gs://{bucket}", *environment.reads):
                 yield DeclaredGrant(f"the objects of {url}", identity.email)
@@ -93,38 +98,34 @@ def _grants(
 
 def shared_stack_findings(uses: Sequence[StackUse]) -> Iterator[Finding]:
     """Yield the findings about each stack with names or grants of an earlier one."""
-    owners: dict[str | DeclaredGrant, StackUse] = {}
-    for use in uses:
-        earlier = grouped(
-            (owners.setdefault(each, use), each) for each in sorted(use.names) + sorted(use.grants)
-        )
-        for first, shared in earlier.items():
-            if first is not use:
-                yield from _shared_findings(first, use, shared)
+    owners: dict[str | DeclaredGrant, int] = {}
+    for number, use in enumerate(uses):
+        values: list[str | DeclaredGrant] = [*sorted(use.names), *sorted(use.grants)]
+        for first, shared in grouped(
+            (owners.setdefault(value, number), value) for value in values
+        ).items():
+            if first != number:
+                yield from _shared_findings(uses[first], use, shared)
 
 
 def _shared_findings(
     first: StackUse, second: StackUse, shared: Sequence[str | DeclaredGrant]
 ) -> Iterator[Finding]:
-    names = [each for each in shared if isinstance(each, str)]
+    names = [value for value in shared if isinstance(value, str)]
+    grants = [
+        value for value in shared if isinstance(value, DeclaredGrant) and value.member not in names
+    ]
     # Two that create one bucket have a finding of their own.
     if names and not (first.created_bucket and first.created_bucket == second.created_bucket):
         yield _equal_names(first, second, names)
-    grants = (each for each in shared if isinstance(each, DeclaredGrant))
-    for alike in _by_fate(grant for grant in grants if grant.member not in names):
-        yield _equal_grants(first, second, alike).allowed_by(dict(second.allow))
-
-
-def _by_fate(grants: Iterable[DeclaredGrant]) -> Iterator[list[DeclaredGrant]]:
-    ordered = sorted(grants)
-    for stays in (False, True):
-        if chosen := [grant for grant in ordered if grant.stays == stays]:
-            yield chosen
+    for finding, stays in ((_revoked_grants, False), (_staying_grants, True)):
+        if texts := [grant.text for grant in grants if grant.stays == stays]:
+            yield finding(first, second, listed(texts, _MAX_SHOWN)).allowed_by(second.allow)
 
 
 def _equal_names(first: StackUse, second: StackUse, names: Sequence[str]) -> Finding:
     message = (
-        f"{second.environment} has names of {first.text}: {listed(names, 3)}; the second `pulumi up` or "
+        f"{second.environment} has names of {first.text}: {listed(names, _MAX_SHOWN)}; the second `pulumi up` or "
         "`tpucfg submit` would find them taken"
     )
     related = ((first.location, "the other environment"),)
@@ -132,13 +133,21 @@ def _equal_names(first: StackUse, second: StackUse, names: Sequence[str]) -> Fin
     return Finding.of("TPU136", message, second.location, help=hint, related=related)
 
 
-def _equal_grants(first: StackUse, second: StackUse, grants: Sequence[DeclaredGrant]) -> Finding:
-    both = f"{second.environment} and {first.text} both grant {listed([grant.text for grant in grants], 3)}"
-    related = ((first.location, "the other stack"),)
-    if grants[0].stays:
-        message = f"{both}: it stays when one of them no longer declares it"
-        return Finding.of("TPU137", message, second.location, level="note", related=related)
-    message = f"{both}: IAM has one entry, so the stack that is destroyed first takes it from the other, too"
+def _revoked_grants(first: StackUse, second: StackUse, grants: str) -> Finding:
+    message = (
+        f"{second.environment} and {first.text} both grant {grants}: IAM has one entry, so the stack that is destroyed "
+        "first takes it from the other, too"
+    )
     path = dotted(("environments", second.environment, "targets", second.target, "service_account"))
     hint = f"set {path} to an account of its own"
+    related = ((first.location, _OTHER_STACK),)
     return Finding.of("TPU137", message, second.location, help=hint, related=related)
+
+
+def _staying_grants(first: StackUse, second: StackUse, grants: str) -> Finding:
+    message = (
+        f"{second.environment} and {first.text} both grant {grants}: "
+        "it stays when one of them no longer declares it"
+    )
+    related = ((first.location, _OTHER_STACK),)
+    return Finding.of("TPU137", message, second.location, level="note", related=related)
