@@ -90,8 +90,8 @@ def program_statements(
     changed = [
         path for path in sorted({*old, *new}) if old.get(path) != new.get(path) or not new[path]
     ]
-    asked = _requirement(after)
-    if changed == [REQUIREMENTS] and asked and asked != _requirement(before):
+    asked = _requirement(after) if changed == [REQUIREMENTS] else ""
+    if asked and asked != _requirement(before):
         text = (
             "resources are those of the installed tpucfg {}, unless each revision's own was run; "
             "the change asks for {}"

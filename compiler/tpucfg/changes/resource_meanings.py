@@ -392,13 +392,12 @@ def _statements(step: ResourceStep) -> Iterator[Statement]:
     kind = "old option" if after is None else "option" if before else "new option"
     yield from _compared(_options(kind, before), _options(kind, after))
     is_left = before is not None and after is None and before.retain
-    if before and is_left and is_grant(before):
-        yield _left_access(before)
-    if before and not is_left and is_grant(before):
-        yield from _revocations(before, after)
-    if owner := after or before:
-        yield from _removed_members(owner, before, after)
-    if (resource := after or before) and step.op != "same" and not is_left:
+    if before and is_grant(before):
+        yield from [_left_access(before)] if is_left else _revocations(before, after)
+    resource = after or before
+    if resource and _OWNERS.search(resource.type):
+        yield from _removed_members(resource, before, after)
+    if resource and step.op != "same" and not is_left:
         kind = _KINDS.get(resource.type, "grant" if resource.type in KNOWN_TYPES else "unknown")
         if kind == "bucket" and after:
             yield from _lifecycle_statements(before, after)
@@ -503,20 +502,25 @@ def _leaves(value: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
 
 _OWNERS: Final = re.compile(r"I[aA][mM](Binding|Policy)$")
 """Types that own a role, or all roles, of an object: https://cloud.google.com/iam/docs/policies#structure."""
+_TAKES_FROM_OTHERS: Final = (
+    "takes {} on the {} {} from every member that it does not list, whoever granted it"
+)
+_TAKES_FROM_ALL: Final = "takes {} on the {} {} from every member, whoever granted it"
 
 
 def _removed_members(
     owner: Resource, before: Resource | None, after: Resource | None
 ) -> Iterator[Statement]:
     """Yield what a resource that owns roles does to members that others have granted."""
-    inputs = [resource.inputs if resource else None for resource in (before, after)]
-    if not _OWNERS.search(owner.type) or inputs[0] == inputs[1]:
+    if before and after and before.inputs == after.inputs:
         return
-    on, roles = target_of(owner), dict.fromkeys(grant.role for grant in grants_of(owner))
-    what = listed([*roles], _MAX_ITEMS) if owner.type.endswith("Binding") else "all roles"
-    others = "every member that it does not list" if after else "every member"
-    text = f"takes {{}} on the {{}} {{}} from {others}, whoever granted it"
-    yield Statement(text, tuple(map(redact, (what, on.kind, on.name))), _LOSS)
+    if owner.type.endswith("Binding"):
+        roles = listed([*dict.fromkeys(grant.role for grant in grants_of(owner))], _MAX_ITEMS)
+    else:
+        roles = "all roles"
+    on = target_of(owner)
+    text = _TAKES_FROM_OTHERS if after else _TAKES_FROM_ALL
+    yield Statement(text, tuple(map(redact, (roles, on.kind, on.name))), _LOSS)
 
 
 def _revocations(before: Resource, after: Resource | None) -> Iterator[Statement]:

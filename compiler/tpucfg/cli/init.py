@@ -92,25 +92,28 @@ def init(
             files.pop(IGNORE_FILE, None)  # the folder's owner decides what Git ignores there
     for path in _write(folder, files):
         print(f"create {printable(str(folder / path))}", flush=True)
-    if workflow and not requirement:
-        note = f"without the workflows, which cannot install tpucfg: {reason}"
-        print(f"tpucfg: {printable(note)}", file=sys.stderr)
-        print(f"to add them: {_add_command(folder)}")
-    elif workflow and (root := _repository_above(folder)):
-        note = f"GitHub runs no workflow in {folder / '.github'}: move it to {root / '.github'}, and set its spec input"
-        print(f"tpucfg: {printable(note)}", file=sys.stderr)
-    _note_requirement(folder if infra and not requirement else None)
+    if workflow:
+        _print_workflow_note(folder, reason)
+    if infra and not requirement:
+        file = folder / "stacks" / "requirements.txt"
+        _print_note(f"{file} needs the address to install tpucfg from: {EXAMPLE}")
     if not only_workflow:
         print(f"next: {_cd_command(folder)}tpucfg ladder")
 
 
-def _note_requirement(folder: Path | None) -> None:
-    """Name the line that a new stack program lacks, if the address of this installation is not known."""
-    if folder is not None:
-        path = printable(str(folder / "stacks" / "requirements.txt"))
-        print(
-            f"tpucfg: {path} needs the address to install tpucfg from: {EXAMPLE}", file=sys.stderr
+def _print_workflow_note(folder: Path, reason: str) -> None:
+    """Print what the workflows of a project lack: `reason` is why they were left out, or empty."""
+    if reason:
+        _print_note(f"without the workflows, which cannot install tpucfg: {reason}")
+        print(f"to add them: {_add_command(folder)}")
+    elif root := _repository_above(folder):
+        _print_note(
+            f"GitHub runs no workflow in {folder / '.github'}: move it to {root / '.github'}, and set its spec input"
         )
+
+
+def _print_note(text: str) -> None:
+    print(f"tpucfg: {printable(text)}", file=sys.stderr)
 
 
 def _requirement(address: str | None) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, NamedTuple
 
@@ -349,14 +350,17 @@ def pulumi_projects(
     revision: Tree, files: Collection[PurePosixPath], folders: Sequence[PurePosixPath]
 ) -> Iterator[tuple[PurePosixPath, PulumiProject | None]]:
     """Yield each folder with its Pulumi project, whose paths are relative to it; None without one."""
-    named = [
-        path for folder in folders for name in PROJECT_FILES if (path := folder / name) in files
-    ]
-    contents = read_files(revision, named)
+    named = {
+        folder: [folder / name for name in PROJECT_FILES if folder / name in files]
+        for folder in folders
+    }
+    contents = read_files(revision, [*chain.from_iterable(named.values())])
     for folder in folders:
-        file = next((folder / name for name in PROJECT_FILES if folder / name in contents), None)
-        pulumi = project_of(Path(), read_bytes(contents[file], str(file))) if file else None
-        yield folder, pulumi
+        file = next((path for path in named[folder] if path in contents), None)
+        if file is None:
+            yield folder, None
+        else:
+            yield folder, project_of(Path(), read_bytes(contents[file], str(file)))
 
 
 def _specs_of_stacks(revision: Tree, files: Collection[PurePosixPath]) -> Iterator[PurePosixPath]:

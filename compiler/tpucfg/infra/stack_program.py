@@ -217,7 +217,6 @@ def _run(
     pulumi.runtime.set_mocks(
         monitor.mocks, project, environment.name, preview, logger, monitor, "organization"
     )
-
     pulumi.runtime.settings.SETTINGS.root_directory = str(root)
 
     async def read_outputs() -> None:

@@ -278,14 +278,16 @@ def _resource_label(kind: str, name: str, inputs: Mapping[str, Any]) -> str:
     return f"{kind} {name}: {role} to {member}" if has_grant else f"{kind} {name}"
 
 
+def _retention_text(change: ResourceChange) -> str:
+    if not change.retained:
+        return ""
+    return "kept in the cloud with its content" if change.holds_data else "kept in the cloud"
+
+
 def _change_title(change: ResourceChange) -> str:
     marks = [
         f"because of {', '.join(change.because)}" if change.because else "",
-        "kept in the cloud with its content"
-        if change.retained and change.holds_data
-        else "kept in the cloud"
-        if change.retained
-        else "",
+        _retention_text(change),
         _PROTECTION_TEXTS[change.protection],
         f"differs in {', '.join(change.hidden)}" if change.hidden else "",
         "not in the preview" if change.only_declared else "",
